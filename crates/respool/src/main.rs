@@ -1,0 +1,3 @@
+//! The `respool` program; see ARCHITECTURE.md.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! Respool's own verbs: `cargo xtask help`.
+
+fn main() {}

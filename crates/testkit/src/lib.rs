@@ -1,1 +1,28 @@
-//! Part of Respool; see ARCHITECTURE.md.
+//! Test peers for Respool: real servers as child processes, a raw blocking client, and what is needed to watch them.
+//!
+//! Everything here blocks and uses plain threads: a test reads like the conversation it is about. Nothing in this
+//! crate is used by what is shipped, and nothing here trusts the code under test: the client finds the end of a reply
+//! by its own few lines ([`reply_length`]), so that one mistake cannot hide in both.
+
+#![forbid(unsafe_code)]
+
+mod address;
+mod client;
+mod nutcracker;
+mod process;
+mod redis;
+mod reply;
+mod respool;
+mod rng;
+mod temp;
+pub mod usage;
+
+pub use address::{Address, Stream, Transport, free_port};
+pub use client::Client;
+pub use nutcracker::Nutcracker;
+pub use process::{Process, wait_until};
+pub use redis::RedisServer;
+pub use reply::{reply_length, request};
+pub use respool::Respool;
+pub use rng::Rng;
+pub use temp::TempDir;

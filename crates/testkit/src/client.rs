@@ -1,0 +1,111 @@
+//! A raw blocking client: bytes out, whole replies in, nothing interpreted.
+
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::time::Duration;
+
+use crate::{Address, Stream, reply_length, request};
+
+/// A connection that sends what it is told, byte for byte, and hands back replies as the bytes they came in.
+#[derive(Debug)]
+pub struct Client {
+    stream: Stream,
+    buffer: Vec<u8>,
+    /// Bytes at the start of `buffer` that were returned already.
+    taken: usize,
+}
+
+impl Client {
+    /// Connects. Reads and writes fail after ten seconds unless [`Client::set_timeout`] says otherwise.
+    pub fn connect(address: &Address) -> io::Result<Client> {
+        let client = Client { stream: address.connect()?, buffer: Vec::new(), taken: 0 };
+        client.set_timeout(Duration::from_secs(10))?;
+        Ok(client)
+    }
+
+    /// How long one read or write may wait for the peer.
+    pub fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
+        self.stream.set_read_timeout(Some(timeout))?;
+        self.stream.set_write_timeout(Some(timeout))
+    }
+
+    /// Sends bytes as they are.
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes)
+    }
+
+    /// Sends bytes in pieces of at most `piece` bytes, one write each.
+    pub fn send_in_pieces(&mut self, bytes: &[u8], piece: usize) -> io::Result<()> {
+        bytes.chunks(piece).try_for_each(|chunk| self.stream.write_all(chunk))
+    }
+
+    /// Sends one request as an array of bulk strings.
+    pub fn send_command<A: AsRef<[u8]>>(&mut self, arguments: &[A]) -> io::Result<()> {
+        self.send(&request(arguments))
+    }
+
+    /// Sends one request and returns its reply.
+    pub fn command<A: AsRef<[u8]>>(&mut self, arguments: &[A]) -> io::Result<Vec<u8>> {
+        self.send_command(arguments)?;
+        self.reply()
+    }
+
+    /// Sends one request given as words with spaces between and returns its reply as text.
+    pub fn ask(&mut self, words: &str) -> io::Result<String> {
+        let arguments: Vec<&str> = words.split_whitespace().collect();
+        self.command(&arguments).map(|reply| String::from_utf8_lossy(&reply).into_owned())
+    }
+
+    /// The bytes of the next whole reply.
+    pub fn reply(&mut self) -> io::Result<Vec<u8>> {
+        loop {
+            let unread = &self.buffer[self.taken..];
+            if let Some(length) = reply_length(unread)? {
+                let reply = unread[..length].to_vec();
+                self.taken += length;
+                return Ok(reply);
+            }
+            if self.fill()? == 0 {
+                let message = format!("closed after {} bytes of a reply", self.buffer.len() - self.taken);
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
+            }
+        }
+    }
+
+    /// The next `count` replies.
+    pub fn replies(&mut self, count: usize) -> io::Result<Vec<Vec<u8>>> {
+        (0..count).map(|_| self.reply()).collect()
+    }
+
+    /// All that comes until the peer closes the connection; a reset counts as a close.
+    pub fn read_to_close(&mut self) -> io::Result<Vec<u8>> {
+        loop {
+            match self.fill() {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self.buffer.split_off(self.taken))
+    }
+
+    /// Tells the peer that nothing more will be sent; its replies can still be read.
+    pub fn finish_sending(&self) -> io::Result<()> {
+        self.stream.shutdown(Shutdown::Write)
+    }
+
+    /// The stream itself and what was read from it but not returned yet.
+    pub fn into_parts(mut self) -> (Stream, Vec<u8>) {
+        let unread = self.buffer.split_off(self.taken);
+        (self.stream, unread)
+    }
+
+    fn fill(&mut self) -> io::Result<usize> {
+        self.buffer.drain(..std::mem::take(&mut self.taken));
+        let mut piece = [0; 16 * 1024];
+        let count = self.stream.read(&mut piece)?;
+        self.buffer.extend_from_slice(&piece[..count]);
+        Ok(count)
+    }
+}

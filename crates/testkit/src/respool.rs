@@ -1,0 +1,109 @@
+//! The respool binary as a child.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+use std::{env, io};
+
+use rustix::process::Signal;
+
+use crate::{Address, Client, Process, TempDir, free_port};
+
+const READY_LINE: &str = "Ready to accept connections";
+const READY_LIMIT: Duration = Duration::from_secs(20);
+const PORTS_MAX: usize = 5;
+
+/// A running `respool serve` that listens on a TCP port of the loopback interface and on a unix socket.
+#[derive(Debug)]
+pub struct Respool {
+    process: Process,
+    port: u16,
+    directory: TempDir,
+}
+
+impl Respool {
+    /// Starts `binary` as a proxy in front of `nodes`, or as the embedded server when there is none; `arguments` are
+    /// added as they are.
+    pub fn start(binary: &Path, nodes: &[Address], arguments: &[&str]) -> io::Result<Respool> {
+        let directory = TempDir::new()?;
+        let mut failure = None;
+        for _ in 0..PORTS_MAX {
+            let port = free_port()?;
+            match spawn(binary, port, &directory, nodes, arguments) {
+                Ok(process) => return Ok(Respool { process, port, directory }),
+                Err(error) => failure = Some(error),
+            }
+        }
+        Err(failure.expect("at least one start was tried"))
+    }
+
+    /// The binary that cargo built beside the running test or tool; `RESPOOL_BIN` names another one.
+    pub fn binary() -> io::Result<PathBuf> {
+        if let Some(path) = env::var_os("RESPOOL_BIN") {
+            return Ok(path.into());
+        }
+        let own = env::current_exe()?;
+        own.ancestors()
+            .skip(1)
+            .take(2)
+            .map(|directory| directory.join("respool"))
+            .find(|path| path.is_file())
+            .ok_or_else(|| {
+                io::Error::new(io::ErrorKind::NotFound, "no respool binary: run `cargo build -p respool` first")
+            })
+    }
+
+    /// Where it listens for TCP.
+    pub fn tcp(&self) -> Address {
+        Address::loopback(self.port)
+    }
+
+    /// Where it listens for unix streams.
+    pub fn unix(&self) -> Address {
+        Address::Unix(socket_path(&self.directory))
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// A client of it over TCP.
+    pub fn client(&self) -> io::Result<Client> {
+        Client::connect(&self.tcp())
+    }
+
+    /// What it printed lately, on both streams.
+    pub fn output(&self) -> Vec<String> {
+        self.process.output()
+    }
+
+    /// Asks it to end (SIGTERM) and waits at most `limit` for it.
+    pub fn terminate(&mut self, limit: Duration) -> io::Result<ExitStatus> {
+        self.process.signal(Signal::TERM)?;
+        self.process.wait(limit)
+    }
+
+    /// The process itself.
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+}
+
+fn socket_path(directory: &TempDir) -> PathBuf {
+    directory.join("respool.sock")
+}
+
+fn spawn(binary: &Path, port: u16, directory: &TempDir, nodes: &[Address], arguments: &[&str]) -> io::Result<Process> {
+    let mut command = Command::new(binary);
+    command.arg("serve").current_dir(directory.path());
+    command.args(["--listen", &Address::loopback(port).to_string()]);
+    command.args(["--listen", &Address::Unix(socket_path(directory)).to_string()]);
+    for node in nodes {
+        command.args(["--node", &node.to_string()]);
+    }
+    command.args(arguments);
+    let process = Process::spawn("respool", &mut command)?;
+    process.wait_for_line(READY_LINE, READY_LIMIT)?;
+    Ok(process)
+}

@@ -1,3 +1,49 @@
 //! Respool's own verbs: `cargo xtask help`.
+//!
+//! Every verb ends with one line on standard output that says how it went, and with an exit code that agrees.
 
-fn main() {}
+#![forbid(unsafe_code)]
+
+mod bench;
+mod command;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{Parser, Subcommand};
+
+/// What a verb ends with: a few words for its last line, or what went wrong.
+type Outcome = Result<String, Box<dyn std::error::Error>>;
+
+/// Build, test and bench verbs of Respool.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", disable_help_subcommand = false)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Compare Respool with a direct connection and with twemproxy, in one run
+    Bench(bench::Options),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let started = Instant::now();
+    let (name, outcome) = match &arguments.verb {
+        Verb::Bench(options) => ("bench", bench::run(options)),
+    };
+    let seconds = started.elapsed().as_secs();
+    match outcome {
+        Ok(summary) => {
+            println!("xtask {name}: ok, {summary} ({seconds} s)");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            println!("xtask {name}: FAILED, {error} ({seconds} s)");
+            ExitCode::FAILURE
+        }
+    }
+}

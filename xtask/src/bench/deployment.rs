@@ -1,0 +1,145 @@
+//! The processes that are measured: redis-servers and, in front of them, the proxies, all started by this program.
+
+use std::io;
+use std::path::PathBuf;
+
+use respool_testkit::{Address, Client, Nutcracker, RedisServer, Respool, Transport, usage};
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use super::scenario::{Cores, Subject};
+
+/// Nodes that a scenario has at most.
+const NODES_MAX: usize = 4;
+
+/// Everything that runs. A proxy is started when it is first needed and ends when another arrangement is asked for,
+/// so that rounds reuse it but no idle process of another row takes part in a measurement.
+pub(crate) struct Deployment {
+    respool_binary: Option<PathBuf>,
+    respool_arguments: Vec<String>,
+    nodes: Vec<Node>,
+    proxies: Vec<(Arrangement, Subject, Proxy)>,
+}
+
+/// A redis-server and a connection to ask it about itself.
+pub(crate) struct Node {
+    pub(crate) server: RedisServer,
+    pub(crate) control: Client,
+}
+
+/// How many nodes there are and over what one reaches them and the proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Arrangement {
+    pub(crate) nodes: usize,
+    pub(crate) transport: Transport,
+}
+
+enum Proxy {
+    Twemproxy(Nutcracker),
+    Respool(Respool),
+}
+
+/// What the load generator talks to, and whose processor time counts as what.
+pub(crate) struct Target<'a> {
+    pub(crate) address: Address,
+    /// The process of the proxy or of the embedded server, if there is one.
+    pub(crate) proxy: Option<u32>,
+    /// The redis-servers that take part.
+    pub(crate) nodes: &'a mut [Node],
+}
+
+impl Target<'_> {
+    /// The process that answers the load generator.
+    pub(crate) fn pid(&self) -> u32 {
+        self.proxy.unwrap_or_else(|| self.nodes[0].server.pid())
+    }
+}
+
+impl Deployment {
+    pub(crate) fn new(respool_binary: Option<PathBuf>, respool_arguments: Vec<String>) -> io::Result<Deployment> {
+        let start = || {
+            let server = RedisServer::start()?;
+            let control = server.client()?;
+            Ok(Node { server, control })
+        };
+        let nodes = (0..NODES_MAX).map(|_| start()).collect::<io::Result<_>>()?;
+        Ok(Deployment { respool_binary, respool_arguments, nodes, proxies: Vec::new() })
+    }
+
+    /// Starts what is needed of this subject and puts every process on its core.
+    pub(crate) fn target(
+        &mut self,
+        arrangement: Arrangement,
+        subject: Subject,
+        cores: Cores,
+    ) -> io::Result<Target<'_>> {
+        self.proxies.retain(|(other, ..)| *other == arrangement);
+        let (address, proxy) = match subject {
+            Subject::Direct => (node_address(&self.nodes[0], arrangement.transport), None),
+            _ => self.proxy(arrangement, subject).map(|(address, pid)| (address, Some(pid)))?,
+        };
+        let nodes = match subject {
+            Subject::Direct => 1,
+            Subject::Embedded => 0,
+            Subject::Twemproxy | Subject::Respool => arrangement.nodes,
+        };
+        for node in &self.nodes {
+            pin(node.server.pid(), 0)?;
+        }
+        let target = Target { address, proxy, nodes: &mut self.nodes[..nodes] };
+        pin(target.pid(), if cores == Cores::Own { 1 } else { 0 })?;
+        Ok(target)
+    }
+
+    /// A fresh process of this subject in front of four nodes, or alone.
+    pub(crate) fn fresh(&mut self, subject: Subject) -> io::Result<Target<'_>> {
+        self.proxies.clear();
+        self.target(Arrangement { nodes: NODES_MAX, transport: Transport::Tcp }, subject, Cores::One)
+    }
+
+    fn proxy(&mut self, arrangement: Arrangement, subject: Subject) -> io::Result<(Address, u32)> {
+        let wanted = |(_, other, _): &(Arrangement, Subject, Proxy)| *other == subject;
+        if !self.proxies.iter().any(wanted) {
+            let proxy = self.start(arrangement, subject)?;
+            self.proxies.push((arrangement, subject, proxy));
+        }
+        let (.., proxy) = self.proxies.iter().find(|&proxy| wanted(proxy)).expect("it runs by now");
+        Ok(match (proxy, arrangement.transport) {
+            (Proxy::Twemproxy(proxy), _) => (proxy.address().clone(), proxy.pid()),
+            (Proxy::Respool(proxy), Transport::Tcp) => (proxy.tcp(), proxy.pid()),
+            (Proxy::Respool(proxy), Transport::Unix) => (proxy.unix(), proxy.pid()),
+        })
+    }
+
+    fn start(&self, arrangement: Arrangement, subject: Subject) -> io::Result<Proxy> {
+        let nodes = self.nodes[..arrangement.nodes].iter();
+        let nodes: Vec<_> = nodes.map(|node| node_address(node, arrangement.transport)).collect();
+        if subject == Subject::Twemproxy {
+            return Nutcracker::start(arrangement.transport, &nodes).map(Proxy::Twemproxy);
+        }
+        let binary = self.respool_binary.as_ref().expect("a binary was built or given for this subject");
+        let nodes = if subject == Subject::Embedded { &[] } else { &nodes[..] };
+        // Every scenario gives the subject one core at most.
+        let mut arguments = vec!["--workers", "1"];
+        arguments.extend(self.respool_arguments.iter().map(String::as_str));
+        Respool::start(binary, nodes, &arguments).map(Proxy::Respool)
+    }
+}
+
+fn node_address(node: &Node, transport: Transport) -> Address {
+    match transport {
+        Transport::Tcp => node.server.tcp(),
+        Transport::Unix => node.server.unix(),
+    }
+}
+
+/// Binds all threads of a process to one core.
+fn pin(pid: u32, core: usize) -> io::Result<()> {
+    let mut cores = CpuSet::new();
+    cores.set(core);
+    for thread in usage::threads(pid)? {
+        let thread = i32::try_from(thread).ok().and_then(Pid::from_raw);
+        sched_setaffinity(thread, &cores)?;
+    }
+    Ok(())
+}

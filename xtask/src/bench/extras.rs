@@ -1,0 +1,159 @@
+//! Measurements that are no run of redis-benchmark in rounds: idle clients, a lone client, memory through a table.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use respool_testkit::{Client, Transport, usage, wait_until};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde_json::{Value, json};
+
+use super::deployment::{Arrangement, Deployment};
+use super::load;
+use super::report::median;
+use super::scenario::{BASE, Cores, Keys, Scenario, Subject, Work};
+
+/// What `--filter` is matched against.
+pub(crate) const NAMES: [&str; 3] = ["extra lone-client", "extra idle-clients", "extra sharding-table"];
+
+const IDLE_CLIENTS: usize = 10_000;
+const LONE_ROUNDS: usize = 7;
+const LONE_REQUESTS: usize = 4_000;
+
+/// Values per subject, in the order measured.
+#[derive(Default)]
+pub(crate) struct Extras {
+    /// Median time of one GET of a client that is alone, by where the subject runs.
+    pub(crate) lone_client: Vec<(Cores, Subject, Duration)>,
+    /// Resident bytes that each of ten thousand clients cost which made one request and are silent now.
+    pub(crate) idle_client_bytes: Vec<(Subject, f64)>,
+    /// The most memory that was resident through the table of redis-sharding.
+    pub(crate) sharding_peak_bytes: Vec<(Subject, u64)>,
+}
+
+impl Extras {
+    pub(crate) fn to_json(&self) -> Value {
+        let lone = self.lone_client.iter().map(|(cores, subject, time)| {
+            json!({ "cores": format!("{cores:?}"), "subject": subject.to_string(), "p50_us": time.as_secs_f64() * 1e6 })
+        });
+        let idle = self.idle_client_bytes.iter();
+        let peak = self.sharding_peak_bytes.iter();
+        json!({
+            "lone_client": lone.collect::<Vec<_>>(),
+            "idle_client_bytes": idle.map(|(subject, bytes)| json!([subject.to_string(), bytes])).collect::<Vec<_>>(),
+            "sharding_table_peak_bytes":
+                peak.map(|(subject, bytes)| json!([subject.to_string(), bytes])).collect::<Vec<_>>(),
+        })
+    }
+}
+
+pub(crate) fn measure(
+    deployment: &mut Deployment,
+    is_wanted: impl Fn(&str) -> bool,
+    without: &[Subject],
+) -> io::Result<Extras> {
+    let mut extras = Extras::default();
+    let subjects = [Subject::Direct, Subject::Twemproxy, Subject::Respool, Subject::Embedded];
+    let subjects: Vec<_> = subjects.into_iter().filter(|subject| !without.contains(subject)).collect();
+    let [lone_client, idle_clients, sharding_table] = NAMES;
+    if is_wanted(lone_client) {
+        for cores in [Cores::One, Cores::Own] {
+            extras.lone_client.extend(measure_lone_client(deployment, &subjects, cores)?);
+        }
+        for (cores, subject, time) in &extras.lone_client {
+            println!("{lone_client} {cores:?} {subject}: p50 {:.1} us", time.as_secs_f64() * 1e6);
+        }
+    }
+    if is_wanted(idle_clients) {
+        for &subject in &subjects {
+            let bytes = measure_idle_clients(deployment, subject)?;
+            println!("{idle_clients} {subject}: {bytes:.0} bytes each");
+            extras.idle_client_bytes.push((subject, bytes));
+        }
+    }
+    if is_wanted(sharding_table) {
+        for &subject in subjects.iter().filter(|&&subject| subject != Subject::Direct) {
+            let bytes = measure_sharding_table(deployment, subject)?;
+            println!("{sharding_table} {subject}: peak {:.1} MB", bytes as f64 / 1e6);
+            extras.sharding_peak_bytes.push((subject, bytes));
+        }
+    }
+    Ok(extras)
+}
+
+/// The median over rounds of the median time of one GET, subjects in turn. The client waits on core 0.
+fn measure_lone_client(
+    deployment: &mut Deployment,
+    subjects: &[Subject],
+    cores: Cores,
+) -> io::Result<Vec<(Cores, Subject, Duration)>> {
+    let everywhere = sched_getaffinity(None)?;
+    let mut core = CpuSet::new();
+    core.set(0);
+    sched_setaffinity(None, &core)?;
+    let mut medians = vec![Vec::new(); subjects.len()];
+    for _ in 0..LONE_ROUNDS {
+        for (&subject, medians) in subjects.iter().zip(&mut medians) {
+            let arrangement = Arrangement { nodes: 1, transport: Transport::Tcp };
+            let target = deployment.target(arrangement, subject, cores)?;
+            let mut client = Client::connect(&target.address)?;
+            client.command(&["SET", "key", "xxx"])?;
+            let mut times = Vec::with_capacity(LONE_REQUESTS);
+            for _ in 0..LONE_REQUESTS {
+                let started = Instant::now();
+                client.command(&["GET", "key"])?;
+                times.push(started.elapsed().as_secs_f64());
+            }
+            medians.extend(median(times));
+        }
+    }
+    sched_setaffinity(None, &everywhere)?;
+    let medians = medians.into_iter().map(|medians| Duration::from_secs_f64(median(medians).unwrap_or(0.0)));
+    Ok(subjects.iter().zip(medians).map(|(&subject, time)| (cores, subject, time)).collect())
+}
+
+fn measure_idle_clients(deployment: &mut Deployment, subject: Subject) -> io::Result<f64> {
+    allow_open_files(IDLE_CLIENTS as u64 + 500)?;
+    let target = deployment.fresh(subject)?;
+    let connect = || -> io::Result<Client> {
+        let mut client = Client::connect(&target.address)?;
+        client.command(&["GET", "key"])?;
+        Ok(client)
+    };
+    // What the first clients make the process set up is not the cost of an idle one.
+    let first: Vec<Client> = (0..50).map(|_| connect()).collect::<io::Result<_>>()?;
+    let (pid, before) = (target.pid(), usage::resident_bytes(target.pid())?);
+    let files_before = usage::open_files(pid)?;
+    let clients: Vec<Client> = (0..IDLE_CLIENTS).map(|_| connect()).collect::<io::Result<_>>()?;
+    let after = usage::resident_bytes(pid)?;
+    drop((first, clients));
+    wait_until("the idle clients are gone", Duration::from_secs(30), || Ok(usage::open_files(pid)? <= files_before))?;
+    Ok(after.saturating_sub(before) as f64 / IDLE_CLIENTS as f64)
+}
+
+/// The table of redis-sharding: ten clients, pipelines of one to a thousand, over four nodes, one process throughout.
+fn measure_sharding_table(deployment: &mut Deployment, subject: Subject) -> io::Result<u64> {
+    let pid = deployment.fresh(subject)?.pid();
+    let mut peak = 0;
+    for pipeline in [1, 10, 100, 1000] {
+        for work in [Work::Set, Work::Get, Work::Mset] {
+            let scenario = Scenario { nodes: 4, work, keys: Keys::Spread, clients: 10, pipeline, ..BASE };
+            let sample = load::run(deployment, &scenario, subject, 10_000 * pipeline.min(10))?;
+            peak = peak.max(sample.peak_resident_bytes);
+            println!("  {scenario} {subject}: {:.0} req/s", sample.requests_per_second);
+        }
+    }
+    assert_eq!(pid, deployment.target(Arrangement { nodes: 4, transport: Transport::Tcp }, subject, Cores::One)?.pid());
+    Ok(peak)
+}
+
+/// Raises this process's own limit of open files if it is lower.
+fn allow_open_files(count: u64) -> io::Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some_and(|current| current < count) {
+        let wanted = Rlimit { current: Some(count), maximum: limit.maximum };
+        setrlimit(Resource::Nofile, wanted)
+            .map_err(|error| io::Error::other(format!("{count} open files are needed (ulimit -n): {error}")))?;
+    }
+    Ok(())
+}

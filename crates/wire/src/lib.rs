@@ -6,7 +6,23 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod double;
+mod encode;
+mod error;
+mod inline;
+pub mod limits;
+mod number;
 mod protocol;
+pub mod replies;
+mod reply;
+mod request;
+mod spans;
 
 pub use args::{Args, ArgsBuf, Span};
+pub use double::DoubleText;
+pub use encode::{Encoder, encode_request, request_bulk, request_head};
+pub use error::{ReplyError, RequestError};
+pub use limits::{ReplyLimits, RequestLimits, Strictness};
 pub use protocol::Protocol;
+pub use reply::{ReplyKind, ReplyScanner, Scan};
+pub use request::{Request, RequestDecoder, Step};

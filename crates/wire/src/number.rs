@@ -1,0 +1,182 @@
+//! Integers as RESP writes them, parsed and printed by hand.
+//!
+//! Heads are a few bytes long, so a loop over digits beats every general parser; see `benches/wire.rs`.
+
+/// What the bytes behind a type byte hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NumberLine {
+    /// A canonical integer and CR LF; `width` counts both.
+    Whole { value: i64, width: usize },
+    /// The start of one.
+    Incomplete,
+    /// Bytes that can never become one.
+    Invalid,
+}
+
+/// Reads a canonical non-negative integer of one or two digits and its CR LF from the start of `bytes`: nearly every head
+/// there is. Gives the value and the bytes taken. `None` says nothing, ask [`number_line`].
+#[inline(always)]
+pub(crate) fn short_line(bytes: &[u8]) -> Option<(usize, usize)> {
+    match *bytes {
+        [one @ b'0'..=b'9', b'\r', b'\n', ..] => Some((usize::from(one - b'0'), 3)),
+        [ten @ b'1'..=b'9', one @ b'0'..=b'9', b'\r', b'\n', ..] => {
+            Some((usize::from(ten - b'0') * 10 + usize::from(one - b'0'), 4))
+        }
+        _ => None,
+    }
+}
+
+/// Reads a canonical integer (no `+`, no leading zero, no `-0`, within 64 bits) and its CR LF from the start of `bytes`.
+/// Looks at no more than 22 bytes, so calling it again for an unfinished head is not a rescan worth remembering.
+pub(crate) fn number_line(bytes: &[u8]) -> NumberLine {
+    let is_negative = bytes.first() == Some(&b'-');
+    let mut at = usize::from(is_negative);
+    let start = at;
+    let mut magnitude: u64 = 0;
+    loop {
+        match bytes.get(at) {
+            None => return NumberLine::Incomplete,
+            Some(digit @ b'0'..=b'9') => {
+                let has_leading_zero = at > start && magnitude == 0;
+                match append_digit(magnitude, *digit, is_negative) {
+                    Some(grown) if !has_leading_zero => magnitude = grown,
+                    _ => return NumberLine::Invalid,
+                }
+            }
+            Some(b'\r') if at > start && !(is_negative && magnitude == 0) => break,
+            Some(_) => return NumberLine::Invalid,
+        }
+        at += 1;
+    }
+    match bytes.get(at + 1) {
+        None => NumberLine::Incomplete,
+        Some(b'\n') => NumberLine::Whole { value: signed(magnitude, is_negative), width: at + 2 },
+        Some(_) => NumberLine::Invalid,
+    }
+}
+
+/// The canonical integer that is all of `text`, if it is one: what Redis takes for a number.
+pub(crate) fn number(text: &[u8]) -> Option<i64> {
+    let (is_negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    let magnitude = match digits {
+        [b'0'] if !is_negative => 0,
+        [b'1'..=b'9', ..] => digits.iter().try_fold(0, |sum, &digit| append_digit(sum, digit, is_negative))?,
+        _ => return None,
+    };
+    Some(signed(magnitude, is_negative))
+}
+
+/// `magnitude` with one more decimal digit, if `digit` is one and the result fits 64 signed bits.
+#[inline]
+pub(crate) fn append_digit(magnitude: u64, digit: u8, is_negative: bool) -> Option<u64> {
+    let digit = digit.wrapping_sub(b'0');
+    let grown = magnitude.checked_mul(10)?.checked_add(u64::from(digit))?;
+    (digit < 10 && grown <= i64::MAX as u64 + u64::from(is_negative)).then_some(grown)
+}
+
+/// The value of a magnitude that [`append_digit`] made.
+#[inline]
+pub(crate) fn signed(magnitude: u64, is_negative: bool) -> i64 {
+    if is_negative { (magnitude as i64).wrapping_neg() } else { magnitude as i64 }
+}
+
+/// Bytes that the longest 64-bit integer takes with its sign.
+pub(crate) const DIGITS_MAX: usize = 20;
+
+/// A printed integer on the stack.
+pub(crate) struct Digits {
+    bytes: [u8; DIGITS_MAX],
+    start: usize,
+}
+
+impl Digits {
+    /// Prints an unsigned integer.
+    #[inline]
+    pub(crate) fn unsigned(value: u64) -> Self {
+        let mut digits = Self { bytes: [0; DIGITS_MAX], start: DIGITS_MAX };
+        digits.print(value);
+        digits
+    }
+
+    /// Prints a signed integer.
+    #[inline]
+    pub(crate) fn signed(value: i64) -> Self {
+        let mut digits = Self::unsigned(value.unsigned_abs());
+        if value < 0 {
+            digits.put(b'-');
+        }
+        digits
+    }
+
+    /// The text.
+    #[inline]
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(self.start..).unwrap_or_default()
+    }
+
+    #[inline]
+    fn print(&mut self, mut value: u64) {
+        while value >= 10 {
+            self.put(b'0' + (value % 10) as u8);
+            value /= 10;
+        }
+        self.put(b'0' + value as u8);
+    }
+
+    #[inline]
+    fn put(&mut self, byte: u8) {
+        self.start = self.start.saturating_sub(1);
+        if let Some(place) = self.bytes.get_mut(self.start) {
+            *place = byte;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CANONICAL: [i64; 12] = [0, 1, 9, 10, 99, 100, -1, -9, -10, i64::MAX, i64::MIN, i32::MAX as i64 + 1];
+
+    #[test]
+    fn canonical_integers_are_read_back_from_their_text() {
+        for value in CANONICAL {
+            let text = value.to_string();
+            assert_eq!(number(text.as_bytes()), Some(value));
+            assert_eq!(Digits::signed(value).as_bytes(), text.as_bytes());
+            let line = format!("{text}\r\n");
+            let whole = NumberLine::Whole { value, width: line.len() };
+            assert_eq!(number_line(format!("{line}rest").as_bytes()), whole);
+            for cut in 0..line.len() {
+                assert_eq!(number_line(&line.as_bytes()[..cut]), NumberLine::Incomplete, "{line:?} cut at {cut}");
+            }
+        }
+        assert_eq!(Digits::unsigned(u64::MAX).as_bytes(), u64::MAX.to_string().as_bytes());
+    }
+
+    #[test]
+    fn everything_else_is_no_integer() {
+        let odd = ["", "-", "+1", "01", "-0", "00", " 1", "1 ", "1a", "0x1", "-01", "9223372036854775808"];
+        for text in odd.iter().chain(&["-9223372036854775809", "99999999999999999999", "1-", "--1"]) {
+            assert_eq!(number(text.as_bytes()), None, "{text:?}");
+            assert_eq!(number_line(format!("{text}\r\n").as_bytes()), NumberLine::Invalid, "{text:?}");
+        }
+        for line in ["1\n", "1\rx", "1\r\r\n", "\r\n", "\n"] {
+            assert_eq!(number_line(line.as_bytes()), NumberLine::Invalid, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn short_heads_agree_with_long_ones() {
+        for value in 0..100 {
+            let line = format!("{value}\r\n");
+            assert_eq!(short_line(line.as_bytes()), Some((value, line.len())));
+        }
+        for line in ["", "1", "1\r", "12\r", "01\r\n", "-1\r\n", "100\r\n", "1\n", "a\r\n", "12\n\n"] {
+            assert_eq!(short_line(line.as_bytes()), None, "{line:?}");
+        }
+    }
+}

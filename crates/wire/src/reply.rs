@@ -1,0 +1,611 @@
+//! The reply scanner: where does one reply end?
+//!
+//! That is all a forwarder has to know, so no tree is built and no byte is kept: everything between two calls is in the
+//! scanner's few words, and the pieces of a reply may lie anywhere. What it accepts is well-formed to the last byte (lines
+//! hold no lone CR or LF, lengths are canonical, strings end in CR LF, numbers are numbers), so it can be passed on unchanged.
+//!
+//! ```text
+//!            + - , # _ (                       any byte of the line
+//!   Type ----------------> Line --------- CR ---> LineEnd -- LF ---+
+//!    ^  \   $ ! = : * % ~ > |                                      |
+//!    |   +---------------> Number ------- CR ---> NumberEnd -- LF -+--> one element done, or
+//!    |                                                             |    an aggregate opens
+//!    |                       +-- Format (=) ---+   $ ! =           |
+//!    |                       |                 v                   v
+//!    |                       +-------------> Body --> BodyEnd --> done: close full aggregates;
+//!    +---------------------------------------------------------- still inside? next element
+//! ```
+
+use crate::ReplyError;
+use crate::limits::ReplyLimits;
+use crate::number::{NumberLine, append_digit, number_line, short_line, signed};
+
+/// What a reply is, whatever attribute stands before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReplyKind {
+    /// `+`, a simple string.
+    Simple,
+    /// `-`, an error.
+    Error,
+    /// `:`, an integer.
+    Integer,
+    /// `$`, a bulk string.
+    Bulk,
+    /// `$-1`, the null of RESP2.
+    NullBulk,
+    /// `*-1`, the null array of RESP2.
+    NullArray,
+    /// `_`, the null of RESP3.
+    Null,
+    /// `*`, an array.
+    Array,
+    /// `%`, a map.
+    Map,
+    /// `~`, a set.
+    Set,
+    /// `>`, a push: no reply to anything.
+    Push,
+    /// `,`, a double.
+    Double,
+    /// `#`, a boolean.
+    Boolean,
+    /// `!`, an error of any bytes.
+    BlobError,
+    /// `=`, a string with a format.
+    Verbatim,
+    /// `(`, an integer of any size.
+    BigNumber,
+}
+
+impl ReplyKind {
+    /// Whether it is one of the two errors.
+    pub const fn is_error(self) -> bool {
+        matches!(self, Self::Error | Self::BlobError)
+    }
+
+    /// Whether it is one of the three nulls.
+    pub const fn is_null(self) -> bool {
+        matches!(self, Self::Null | Self::NullBulk | Self::NullArray)
+    }
+
+    /// Whether it has elements.
+    pub const fn is_aggregate(self) -> bool {
+        matches!(self, Self::Array | Self::Map | Self::Set | Self::Push)
+    }
+}
+
+/// What [`ReplyScanner::scan`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scan {
+    /// The reply ends in this input.
+    Complete {
+        /// Bytes that it takes from the start of this input.
+        consumed: usize,
+        /// What it is.
+        kind: ReplyKind,
+    },
+    /// All of this input belongs to the reply, and more has to come.
+    Partial,
+}
+
+/// Where in a reply the scanner is. See the drawing at the head of the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Type,
+    Number(Number),
+    NumberEnd(Number),
+    Line {
+        line: Line,
+        bytes: usize,
+    },
+    LineEnd,
+    Format {
+        at: u8,
+        body: usize,
+    },
+    Body {
+        left: usize,
+    },
+    BodyCr,
+    BodyLf,
+    Failed(ReplyError),
+}
+
+/// A number in progress behind the type byte `of`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Number {
+    of: u8,
+    sign: u8,
+    digits: u8,
+    magnitude: u64,
+}
+
+/// What a line may hold, and how far into it we are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Line {
+    /// Anything.
+    Text,
+    /// Nothing, the null.
+    Nothing,
+    /// `t` or `f`: awaited, or seen.
+    Boolean { is_seen: bool },
+    /// `[+-]digits`: whether a sign may follow, and whether a digit was seen.
+    BigNumber { has_digit: bool, may_sign: bool },
+    /// A double.
+    Double(Double),
+}
+
+/// Places in the text of a double: `[+-]digits[.digits][e[+-]digits]`, `[+-]inf`, `[+-]nan`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Double {
+    Start,
+    Signed,
+    Whole,
+    Dot,
+    Fraction,
+    E,
+    ESigned,
+    Exponent,
+    I,
+    In,
+    Inf,
+    N,
+    Na,
+    Nan,
+}
+
+impl Double {
+    const fn after(self, byte: u8) -> Option<Self> {
+        Some(match (self, byte) {
+            (Self::Start, b'+' | b'-') => Self::Signed,
+            (Self::Start | Self::Signed | Self::Whole, b'0'..=b'9') => Self::Whole,
+            (Self::Start | Self::Signed, b'i') => Self::I,
+            (Self::Start | Self::Signed, b'n') => Self::N,
+            (Self::Whole, b'.') => Self::Dot,
+            (Self::Dot | Self::Fraction, b'0'..=b'9') => Self::Fraction,
+            (Self::Whole | Self::Fraction, b'e' | b'E') => Self::E,
+            (Self::E, b'+' | b'-') => Self::ESigned,
+            (Self::E | Self::ESigned | Self::Exponent, b'0'..=b'9') => Self::Exponent,
+            (Self::I, b'n') => Self::In,
+            (Self::In, b'f') => Self::Inf,
+            (Self::N, b'a') => Self::Na,
+            (Self::Na, b'n') => Self::Nan,
+            _ => return None,
+        })
+    }
+
+    const fn is_whole(self) -> bool {
+        matches!(self, Self::Whole | Self::Fraction | Self::Exponent | Self::Inf | Self::Nan)
+    }
+}
+
+impl Line {
+    /// The line behind a type byte, if that type has one.
+    const fn of(byte: u8) -> Option<(Self, ReplyKind)> {
+        Some(match byte {
+            b'+' => (Self::Text, ReplyKind::Simple),
+            b'-' => (Self::Text, ReplyKind::Error),
+            b'_' => (Self::Nothing, ReplyKind::Null),
+            b'#' => (Self::Boolean { is_seen: false }, ReplyKind::Boolean),
+            b',' => (Self::Double(Double::Start), ReplyKind::Double),
+            b'(' => (Self::BigNumber { has_digit: false, may_sign: true }, ReplyKind::BigNumber),
+            _ => return None,
+        })
+    }
+
+    /// The line with one more byte, if it may follow.
+    const fn after(self, byte: u8) -> Option<Self> {
+        match (self, byte) {
+            (Self::Text, _) => Some(self),
+            (Self::Boolean { is_seen: false }, b't' | b'f') => Some(Self::Boolean { is_seen: true }),
+            (Self::BigNumber { may_sign: true, .. }, b'+' | b'-') => {
+                Some(Self::BigNumber { has_digit: false, may_sign: false })
+            }
+            (Self::BigNumber { .. }, b'0'..=b'9') => Some(Self::BigNumber { has_digit: true, may_sign: false }),
+            (Self::Double(place), byte) => match place.after(byte) {
+                Some(next) => Some(Self::Double(next)),
+                None => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether the line may end here.
+    const fn is_whole(self) -> bool {
+        match self {
+            Self::Text | Self::Nothing => true,
+            Self::Boolean { is_seen } => is_seen,
+            Self::BigNumber { has_digit, .. } => has_digit,
+            Self::Double(place) => place.is_whole(),
+        }
+    }
+}
+
+/// The open aggregates, innermost apart. No heap until five lie in each other.
+#[derive(Clone, Debug, Default)]
+struct Levels {
+    depth: usize,
+    inner: Level,
+    few: [Level; 3],
+    many: Vec<Level>,
+}
+
+/// An open aggregate.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    /// Elements still to come.
+    left: u64,
+    /// Whether it is an attribute, whose end is not the end of an element.
+    is_attribute: bool,
+}
+
+impl Levels {
+    fn open(&mut self, level: Level) {
+        if let Some(outer) = self.depth.checked_sub(1) {
+            match self.few.get_mut(outer) {
+                Some(place) => *place = self.inner,
+                None => self.many.push(self.inner),
+            }
+        }
+        self.inner = level;
+        self.depth += 1;
+    }
+
+    fn close(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+        if let Some(outer) = self.depth.checked_sub(1) {
+            self.inner = match self.few.get(outer) {
+                Some(level) => *level,
+                None => self.many.pop().unwrap_or_default(),
+            };
+        }
+    }
+}
+
+/// Finds the ends of the replies of one connection, one after another.
+///
+/// After an error it gives that error for ever: the connection is at no known boundary any more.
+#[derive(Clone, Debug, Default)]
+pub struct ReplyScanner {
+    state: State,
+    /// Kind of the reply in progress, once its type byte was seen.
+    kind: Option<ReplyKind>,
+    /// Whether the last thing read was an attribute, which needs something to belong to.
+    is_attributed: bool,
+    levels: Levels,
+}
+
+impl ReplyScanner {
+    /// A scanner between two replies.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether the scanner is between two replies.
+    pub fn is_idle(&self) -> bool {
+        self.state == State::Type && self.kind.is_none() && self.levels.depth == 0 && !self.is_attributed
+    }
+
+    /// Looks for the end of the reply in progress in the next bytes of the connection, each of which is given once:
+    /// after [`Scan::Partial`] those behind this input, after [`Scan::Complete`] those behind the reply.
+    #[inline]
+    pub fn scan(&mut self, input: &[u8], limits: &ReplyLimits) -> Result<Scan, ReplyError> {
+        if self.is_idle()
+            && let Some(scan) = whole(input, limits)
+        {
+            return Ok(scan);
+        }
+        self.resume(input, limits)
+    }
+
+    /// [`Self::scan`] from wherever the last call stopped.
+    fn resume(&mut self, input: &[u8], limits: &ReplyLimits) -> Result<Scan, ReplyError> {
+        match self.run(input, limits) {
+            Ok(Some(rest)) => {
+                let kind = self.kind.take().unwrap_or(ReplyKind::Null);
+                Ok(Scan::Complete { consumed: input.len() - rest, kind })
+            }
+            Ok(None) => Ok(Scan::Partial),
+            Err(error) => {
+                self.state = State::Failed(error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Consumes input until the reply ends (how much is left then) or the input does (`None`).
+    fn run(&mut self, input: &[u8], limits: &ReplyLimits) -> Result<Option<usize>, ReplyError> {
+        let mut rest = input;
+        loop {
+            let is_element_done = match self.state {
+                State::Type => {
+                    let Some((&byte, tail)) = rest.split_first() else { return Ok(None) };
+                    rest = tail;
+                    self.begin(byte, &mut rest, limits)?
+                }
+                State::Number(number) => self.number(number, &mut rest)?,
+                State::NumberEnd(number) => match rest.split_first() {
+                    None => return Ok(None),
+                    Some((b'\n', tail)) => {
+                        rest = tail;
+                        self.number_done(number, limits)?
+                    }
+                    Some(_) => return Err(number.error()),
+                },
+                State::Line { line, bytes } => {
+                    self.line(line, bytes, &mut rest, limits)?;
+                    false
+                }
+                State::LineEnd => match rest.split_first() {
+                    None => return Ok(None),
+                    Some((b'\n', tail)) => {
+                        rest = tail;
+                        true
+                    }
+                    Some(_) => return Err(ReplyError::BareNewline),
+                },
+                State::Format { at, body } => {
+                    let Some((&byte, tail)) = rest.split_first() else { return Ok(None) };
+                    rest = tail;
+                    self.state = match at {
+                        0..=2 => State::Format { at: at + 1, body },
+                        _ if byte == b':' => State::Body { left: body },
+                        _ => return Err(ReplyError::InvalidVerbatim),
+                    };
+                    false
+                }
+                State::Body { left } => match rest.get(left..) {
+                    None => {
+                        self.state = State::Body { left: left - rest.len() };
+                        return Ok(None);
+                    }
+                    Some(tail) => {
+                        rest = tail;
+                        self.state = State::BodyCr;
+                        false
+                    }
+                },
+                State::BodyCr => match rest.split_first() {
+                    None => return Ok(None),
+                    Some((b'\r', tail)) => {
+                        rest = tail;
+                        self.state = State::BodyLf;
+                        false
+                    }
+                    Some(_) => return Err(ReplyError::UnterminatedBulk),
+                },
+                State::BodyLf => match rest.split_first() {
+                    None => return Ok(None),
+                    Some((b'\n', tail)) => {
+                        rest = tail;
+                        true
+                    }
+                    Some(_) => return Err(ReplyError::UnterminatedBulk),
+                },
+                State::Failed(error) => return Err(error),
+            };
+            if is_element_done {
+                self.state = State::Type;
+                if self.element_done() {
+                    return Ok(Some(rest.len()));
+                }
+            } else if rest.is_empty() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Begins an element with its type byte; says whether it is done already.
+    fn begin(&mut self, byte: u8, rest: &mut &[u8], limits: &ReplyLimits) -> Result<bool, ReplyError> {
+        if let Some((line, kind)) = Line::of(byte) {
+            self.is(kind);
+            self.state = State::Line { line, bytes: 0 };
+            return Ok(false);
+        }
+        if !matches!(byte, b'$' | b'*' | b':' | b'%' | b'~' | b'>' | b'!' | b'=' | b'|') {
+            return Err(match byte {
+                b';' | b'.' => ReplyError::Streamed(byte),
+                _ => ReplyError::UnknownType(byte),
+            });
+        }
+        if byte == b'>' && self.levels.depth > 0 {
+            return Err(ReplyError::NestedPush);
+        }
+        if byte == b'|' && self.is_attributed {
+            return Err(ReplyError::ChainedAttribute);
+        }
+        // Almost every head is whole and short.
+        if let Some((value, width)) = short_line(rest) {
+            *rest = rest.get(width..).unwrap_or_default();
+            return self.length_done(byte, value as i64, limits);
+        }
+        if let NumberLine::Whole { value, width } = number_line(rest) {
+            *rest = rest.get(width..).unwrap_or_default();
+            return self.length_done(byte, value, limits);
+        }
+        self.state = State::Number(Number { of: byte, sign: 0, digits: 0, magnitude: 0 });
+        Ok(false)
+    }
+
+    /// Reads digits as far as the input or the number goes.
+    fn number(&mut self, mut number: Number, rest: &mut &[u8]) -> Result<bool, ReplyError> {
+        while let Some((&byte, tail)) = rest.split_first() {
+            *rest = tail;
+            if byte == b'\r' {
+                if number.digits == 0 {
+                    return Err(number.error());
+                }
+                self.state = State::NumberEnd(number);
+                return Ok(false);
+            }
+            number = number.after(byte)?;
+        }
+        self.state = State::Number(number);
+        Ok(false)
+    }
+
+    /// A number and its CR LF were read byte by byte.
+    fn number_done(&mut self, number: Number, limits: &ReplyLimits) -> Result<bool, ReplyError> {
+        self.length_done(number.of, signed(number.magnitude, number.sign == b'-'), limits)
+    }
+
+    /// Acts on the number behind the type byte `of`; says whether the element is done.
+    fn length_done(&mut self, of: u8, value: i64, limits: &ReplyLimits) -> Result<bool, ReplyError> {
+        let kind = match of {
+            b':' => ReplyKind::Integer,
+            b'$' if value == -1 => ReplyKind::NullBulk,
+            b'*' if value == -1 => ReplyKind::NullArray,
+            _ => return self.open(of, u64::try_from(value).map_err(|_| ReplyError::InvalidLength)?, limits),
+        };
+        self.is(kind);
+        Ok(true)
+    }
+
+    /// Opens a string or an aggregate; says whether the element is done.
+    fn open(&mut self, of: u8, length: u64, limits: &ReplyLimits) -> Result<bool, ReplyError> {
+        let (kind, each) = match of {
+            b'$' | b'!' | b'=' => return self.open_string(of, length, limits),
+            b'|' => (None, 2),
+            b'%' => (Some(ReplyKind::Map), 2),
+            b'~' => (Some(ReplyKind::Set), 1),
+            b'>' => (Some(ReplyKind::Push), 1),
+            _ => (Some(ReplyKind::Array), 1),
+        };
+        if length > limits.elements_max as u64 {
+            return Err(ReplyError::TooManyElements);
+        }
+        if self.levels.depth >= limits.depth_max {
+            return Err(ReplyError::TooDeep);
+        }
+        match kind {
+            Some(kind) => self.is(kind),
+            None => self.is_attributed = true,
+        }
+        self.state = State::Type;
+        if length == 0 {
+            return Ok(kind.is_some());
+        }
+        // Inside of an attribute its first key is no longer "behind an attribute".
+        self.is_attributed = false;
+        self.levels.open(Level { left: length.saturating_mul(each), is_attribute: kind.is_none() });
+        Ok(false)
+    }
+
+    fn open_string(&mut self, of: u8, length: u64, limits: &ReplyLimits) -> Result<bool, ReplyError> {
+        let body = usize::try_from(length).unwrap_or(usize::MAX);
+        if body > limits.bulk_bytes_max {
+            return Err(ReplyError::BulkTooLong);
+        }
+        let (kind, state) = match of {
+            b'$' => (ReplyKind::Bulk, State::Body { left: body }),
+            b'!' => (ReplyKind::BlobError, State::Body { left: body }),
+            _ => {
+                let body = body.checked_sub(4).ok_or(ReplyError::InvalidVerbatim)?;
+                (ReplyKind::Verbatim, State::Format { at: 0, body })
+            }
+        };
+        self.is(kind);
+        self.state = state;
+        Ok(false)
+    }
+
+    /// Reads a line as far as the input or the line goes.
+    fn line(&mut self, mut line: Line, bytes: usize, rest: &mut &[u8], limits: &ReplyLimits) -> Result<(), ReplyError> {
+        let end = rest.iter().position(|&byte| matches!(byte, b'\r' | b'\n'));
+        let (text, tail) = rest.split_at(end.unwrap_or(rest.len()));
+        let bytes = bytes + text.len();
+        if bytes > limits.line_bytes_max {
+            return Err(ReplyError::LineTooLong);
+        }
+        if line != Line::Text {
+            for &byte in text {
+                line = line.after(byte).ok_or(ReplyError::InvalidScalar)?;
+            }
+        }
+        self.state = match tail {
+            [] => State::Line { line, bytes },
+            [b'\r', ..] if line.is_whole() => State::LineEnd,
+            [b'\r', ..] => return Err(ReplyError::InvalidScalar),
+            _ => return Err(ReplyError::BareNewline),
+        };
+        *rest = tail.get(1..).unwrap_or_default();
+        Ok(())
+    }
+
+    /// Notes the kind of an element, which matters for the outermost.
+    fn is(&mut self, kind: ReplyKind) {
+        self.is_attributed = false;
+        if self.levels.depth == 0 {
+            self.kind = Some(kind);
+        }
+    }
+
+    /// Counts a whole element and closes the aggregates that it fills; says whether the reply is done.
+    fn element_done(&mut self) -> bool {
+        loop {
+            if self.levels.depth == 0 {
+                return true;
+            }
+            self.levels.inner.left = self.levels.inner.left.saturating_sub(1);
+            if self.levels.inner.left > 0 {
+                return false;
+            }
+            let is_attribute = self.levels.inner.is_attribute;
+            self.levels.close();
+            if is_attribute {
+                self.is_attributed = true;
+                return false;
+            }
+        }
+    }
+}
+
+impl Number {
+    /// The number with one more byte. Lengths are canonical; integers may have a plus sign and leading zeros.
+    fn after(self, byte: u8) -> Result<Self, ReplyError> {
+        let is_integer = self.of == b':';
+        let is_first = self.digits == 0 && self.sign == 0;
+        match byte {
+            b'-' if is_first => Ok(Self { sign: byte, ..self }),
+            b'+' if is_first && is_integer => Ok(Self { sign: byte, ..self }),
+            b'?' if is_first && !is_integer => Err(ReplyError::Streamed(self.of)),
+            b'0'..=b'9' if self.digits < 20 && (is_integer || self.digits == 0 || self.magnitude > 0) => {
+                let magnitude = append_digit(self.magnitude, byte, self.sign == b'-').ok_or(self.error())?;
+                if self.sign == b'-' && magnitude == 0 && !is_integer {
+                    return Err(self.error());
+                }
+                Ok(Self { digits: self.digits + 1, magnitude, ..self })
+            }
+            _ => Err(self.error()),
+        }
+    }
+
+    const fn error(self) -> ReplyError {
+        if self.of == b':' { ReplyError::InvalidScalar } else { ReplyError::InvalidLength }
+    }
+}
+
+/// Finds the end of a reply that is whole and one of those that are sent all day.
+#[inline(always)]
+fn whole(input: &[u8], limits: &ReplyLimits) -> Option<Scan> {
+    let (consumed, kind) = match *input {
+        [b'$', ref tail @ ..] => match *tail {
+            [b'-', b'1', b'\r', b'\n', ..] => (5, ReplyKind::NullBulk),
+            _ => {
+                let (body, width) = short_line(tail)?;
+                let end = 1 + width + body;
+                if body > limits.bulk_bytes_max || input.get(end..end + 2)? != b"\r\n" {
+                    return None;
+                }
+                (end + 2, ReplyKind::Bulk)
+            }
+        },
+        [b'+', b'O', b'K', b'\r', b'\n', ..] => (5, ReplyKind::Simple),
+        [b':', ref tail @ ..] => (1 + short_line(tail)?.1, ReplyKind::Integer),
+        [b'*', b'-', b'1', b'\r', b'\n', ..] => (5, ReplyKind::NullArray),
+        [b'_', b'\r', b'\n', ..] => (3, ReplyKind::Null),
+        _ => return None,
+    };
+    Some(Scan::Complete { consumed, kind })
+}

@@ -1,0 +1,107 @@
+//! What the reply scanner makes of the bytes that nodes send, well-formed and not: a table of inputs, each fed whole, cut
+//! at every byte, and in pieces of every size.
+
+use respool_wire::{ReplyError, ReplyKind, ReplyLimits, ReplyScanner, Scan};
+
+/// Scans the replies in `input` when it comes in pieces that end at `cuts`, and wants every reply's length and kind.
+fn feed(
+    input: &[u8],
+    cuts: impl Iterator<Item = usize>,
+    limits: &ReplyLimits,
+) -> (Vec<(usize, ReplyKind)>, Result<bool, ReplyError>) {
+    let mut scanner = ReplyScanner::new();
+    let mut replies = Vec::new();
+    let (mut start, mut length) = (0, 0);
+    for end in cuts.chain([input.len()]) {
+        while start < end {
+            match scanner.scan(&input[start..end], limits) {
+                Ok(Scan::Partial) => {
+                    length += end - start;
+                    start = end;
+                }
+                Ok(Scan::Complete { consumed, kind }) => {
+                    assert!(scanner.is_idle());
+                    replies.push((length + consumed, kind));
+                    start += consumed;
+                    length = 0;
+                }
+                Err(error) => {
+                    assert_eq!(scanner.scan(b"+OK\r\n", limits), Err(error), "there is no way back from an error");
+                    return (replies, Err(error));
+                }
+            }
+        }
+    }
+    assert_eq!(scanner.is_idle(), length == 0);
+    (replies, Ok(length == 0))
+}
+
+/// Feeds `input` in every way that this file knows and wants the same answer each time.
+#[track_caller]
+fn check(input: &[u8], replies: &[(usize, ReplyKind)], end: Result<bool, ReplyError>) {
+    let limits = ReplyLimits::default();
+    let shown = input[..input.len().min(200)].escape_ascii();
+    let expected = (replies.to_vec(), end);
+    assert_eq!(feed(input, [].into_iter(), &limits), expected, "{shown} whole");
+    for cut in 0..input.len() {
+        assert_eq!(feed(input, [cut].into_iter(), &limits), expected, "{shown} cut at {cut}");
+    }
+    for size in 1..input.len() {
+        assert_eq!(feed(input, (0..input.len()).step_by(size), &limits), expected, "{shown} in pieces of {size}");
+    }
+}
+
+/// One whole reply, alone and with another behind it; and never whole without its last byte.
+#[track_caller]
+fn whole(reply: &str, kind: ReplyKind) {
+    check(reply.as_bytes(), &[(reply.len(), kind)], Ok(true));
+    check(format!("{reply}+OK\r\n").as_bytes(), &[(reply.len(), kind), (5, ReplyKind::Simple)], Ok(true));
+    check(&reply.as_bytes()[..reply.len() - 1], &[], Ok(false));
+}
+
+#[test]
+fn every_type_of_both_dialects_has_an_end() {
+    use ReplyKind::*;
+    for reply in ["+\r\n", "+OK\r\n", "+PONG with more\r\n"] {
+        whole(reply, Simple);
+    }
+    whole("-ERR no\r\n", Error);
+    for reply in [":0\r\n", ":12\r\n", ":-1\r\n", ":+7\r\n", ":007\r\n", ":9223372036854775807\r\n", ":-0\r\n"] {
+        whole(reply, Integer);
+    }
+    for reply in ["$0\r\n\r\n", "$3\r\nabc\r\n", "$5\r\n\r\n$1\r\r\n", "$12\r\nhello world!\r\n"] {
+        whole(reply, Bulk);
+    }
+    whole(&format!("$100\r\n{}\r\n", "x".repeat(100)), Bulk);
+    whole("$-1\r\n", NullBulk);
+    whole("*-1\r\n", NullArray);
+    whole("_\r\n", Null);
+    for reply in ["*0\r\n", "*1\r\n:1\r\n", "*2\r\n*2\r\n$1\r\na\r\n*0\r\n*-1\r\n", "*3\r\n$-1\r\n_\r\n-no\r\n"] {
+        whole(reply, Array);
+    }
+    whole("*11\r\n:1\r\n:2\r\n:3\r\n:4\r\n:5\r\n:6\r\n:7\r\n:8\r\n:9\r\n:0\r\n:1\r\n", Array);
+    whole("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*2\r\n:1\r\n:2\r\n", Array);
+    for reply in ["%0\r\n", "%2\r\n+a\r\n:1\r\n+b\r\n%1\r\n+c\r\n*0\r\n"] {
+        whole(reply, Map);
+    }
+    whole("~2\r\n+a\r\n#t\r\n", Set);
+    whole(">2\r\n+message\r\n*1\r\n:1\r\n", Push);
+    for text in ["0", "1", "-1.5", "+2", "10e3", "1.5E-7", "3e+100", "inf", "-inf", "nan", "-nan"] {
+        whole(&format!(",{text}\r\n"), Double);
+    }
+    whole("#t\r\n", Boolean);
+    whole("#f\r\n", Boolean);
+    whole("!5\r\nERR\r\n\r\n", BlobError);
+    whole("=7\r\ntxt:abc\r\n", Verbatim);
+    whole("=4\r\nmkd:\r\n", Verbatim);
+    whole("(-3492890328409238509324850943850943825024385\r\n", BigNumber);
+}
+
+#[test]
+fn attributes_belong_to_what_follows() {
+    whole("|1\r\n+ttl\r\n:3600\r\n$1\r\na\r\n", ReplyKind::Bulk);
+    whole("|0\r\n*0\r\n", ReplyKind::Array);
+    whole("*2\r\n|1\r\n+a\r\n*1\r\n:1\r\n:1\r\n:2\r\n", ReplyKind::Array);
+    whole("|1\r\n+a\r\n|1\r\n+b\r\n:1\r\n:2\r\n>1\r\n+x\r\n", ReplyKind::Push);
+    check(b"|1\r\n+a\r\n+b\r\n|1\r\n+a\r\n+b\r\n+c\r\n", &[], Err(ReplyError::ChainedAttribute));
+}

@@ -1,0 +1,13 @@
+//! Every bound of this crate, with its reason.
+
+/// Most nodes one topology may name. A request to all nodes costs one part for each, so this also bounds the fan-out;
+/// it is the number of primaries that the Redis Cluster specification recommends as the most.
+pub const NODES_MAX: usize = 1_000;
+
+/// Most nodes of the `rmux` placement: its table is made from a prime number that is not below the number of nodes, and
+/// the list of primes that fixes the layout ends with this one.
+pub const RMUX_NODES_MAX: usize = 101;
+
+/// Largest weight of a node. Weights are ratios; five digits express any sensible one, and the sum of [`NODES_MAX`] of
+/// them stays exact in 32 bits.
+pub const WEIGHT_MAX: u32 = 65_535;

@@ -1,0 +1,133 @@
+//! Hash tags: which part of a key decides where it lives.
+//!
+//! A tag lets a user put related keys on one node (`{user:7}:name`, `{user:7}:mail`). Four rules are in use in the
+//! field and they disagree, so a successor has to be told which one placed the data that is already there.
+
+use std::fmt;
+use std::str::FromStr;
+
+use memchr::{memchr, memrchr};
+
+/// Which part of a key is hashed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TagRule {
+    /// The whole key, always.
+    None,
+    /// Redis Cluster (and twemproxy's `hash_tag: "{}"`): what stands between the first `{` and the first `}` behind it,
+    /// unless that is empty.
+    Cluster,
+    /// redis-sharding in Standard ML and Haskell: a key that ends with `}` is placed by what follows its last `{`, even
+    /// if that is empty.
+    LastBrace,
+    /// redis-sharding in Perl: a key that ends with `}` is placed by what follows its first `{`, unless that is empty.
+    ///
+    /// The Perl program asks a regular expression (`{(.+)}$`), which has two corners that are kept here: a newline
+    /// behind the final `}` is overlooked, and a tag does not contain newlines, so an earlier `{` is passed over when a
+    /// newline follows it.
+    FirstBrace,
+}
+
+impl TagRule {
+    /// All rules, for help texts and for whoever completes names.
+    pub const ALL: [Self; 4] = [Self::None, Self::Cluster, Self::LastBrace, Self::FirstBrace];
+
+    /// The name in settings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Cluster => "cluster",
+            Self::LastBrace => "last-brace",
+            Self::FirstBrace => "first-brace",
+        }
+    }
+
+    /// The bytes of `key` that are hashed: its tag, or all of it.
+    #[inline]
+    pub fn hashed(self, key: &[u8]) -> &[u8] {
+        let tag = match self {
+            Self::None => None,
+            Self::Cluster => cluster_tag(key),
+            Self::LastBrace => last_brace_tag(key),
+            Self::FirstBrace => first_brace_tag(key),
+        };
+        tag.unwrap_or(key)
+    }
+}
+
+#[inline]
+fn cluster_tag(key: &[u8]) -> Option<&[u8]> {
+    let behind = key.get(memchr(b'{', key)? + 1..)?;
+    let tag = behind.get(..memchr(b'}', behind)?)?;
+    (!tag.is_empty()).then_some(tag)
+}
+
+fn last_brace_tag(key: &[u8]) -> Option<&[u8]> {
+    let body = key.strip_suffix(b"}")?;
+    body.get(memrchr(b'{', body)? + 1..)
+}
+
+fn first_brace_tag(key: &[u8]) -> Option<&[u8]> {
+    let body = key.strip_suffix(b"\n").unwrap_or(key).strip_suffix(b"}")?;
+    let line = memrchr(b'\n', body).map_or(0, |newline| newline + 1);
+    let body = body.get(line..)?;
+    let tag = body.get(memchr(b'{', body)? + 1..)?;
+    (!tag.is_empty()).then_some(tag)
+}
+
+impl fmt::Display for TagRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// No tag rule has this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownTagRule;
+
+impl FromStr for TagRule {
+    type Err = UnknownTagRule;
+
+    fn from_str(name: &str) -> Result<Self, UnknownTagRule> {
+        Self::ALL.into_iter().find(|rule| rule.name() == name).ok_or(UnknownTagRule)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_rule_reads_the_same_keys_its_own_way() {
+        // (key, cluster, last-brace, first-brace)
+        let cases: [(&str, &str, &str, &str); 15] = [
+            ("", "", "", ""),
+            ("plain", "plain", "plain", "plain"),
+            ("{x}b", "x", "{x}b", "{x}b"),
+            ("b{x}", "x", "x", "x"),
+            ("foo{a}{b}", "a", "b", "a}{b"),
+            ("a{}", "a{}", "", "a{}"),
+            ("{}", "{}", "", "{}"),
+            ("a{}{b}", "a{}{b}", "b", "}{b"),
+            ("foo{{bar}}zap", "{bar", "foo{{bar}}zap", "foo{{bar}}zap"),
+            ("foo{{bar}}", "{bar", "bar}", "{bar}"),
+            ("}", "}", "}", "}"),
+            ("a}", "a}", "a}", "a}"),
+            ("}{", "}{", "}{", "}{"),
+            ("k{t}\n", "t", "k{t}\n", "t"),
+            ("a{b\nc{d}", "b\nc{d", "d", "d"),
+        ];
+        for (key, cluster, last, first) in cases {
+            let read = TagRule::ALL.map(|rule| rule.hashed(key.as_bytes()).escape_ascii().to_string());
+            let expected = [key, cluster, last, first].map(|tag| tag.as_bytes().escape_ascii().to_string());
+            assert_eq!(read, expected, "{key:?}");
+        }
+    }
+
+    #[test]
+    fn names_round_trip() {
+        for rule in TagRule::ALL {
+            assert_eq!(rule.name().parse(), Ok(rule));
+        }
+        assert_eq!("".parse::<TagRule>(), Err(UnknownTagRule));
+    }
+}

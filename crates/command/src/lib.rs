@@ -1,1 +1,30 @@
-//! Part of Respool; see ARCHITECTURE.md.
+//! What commands *are*: one row each.
+//!
+//! A [`Row`] says everything that Respool knows about a command or subcommand before it runs: its arity, flags and ACL
+//! categories, which of its arguments are keys and how each is used, which lane it needs, how it is split over nodes and
+//! how the replies are joined. Dispatch, routing, ACL, `COMMAND` and the documentation are projections of the rows, so
+//! no second list of commands exists anywhere.
+//!
+//! Owns: the rows ([`table`](Row)), finding a row by name ([`lookup`], [`resolve`]), finding keys in a request ([`Keys`]),
+//! the texts of errors that clients match on ([`text`]). Never runs a command, opens a socket or asks for the time.
+#![forbid(unsafe_code)]
+
+mod bits;
+mod categories;
+mod execute;
+mod flags;
+mod keys;
+mod lookup;
+mod policy;
+mod row;
+mod table;
+pub mod text;
+
+pub use categories::Categories;
+pub use execute::{Execute, Millis, Outcome, SessionView};
+pub use flags::Flags;
+pub use keys::{Begin, Find, KeyAccess, KeyPosition, KeyPositions, KeySpec, Keys, KeysError};
+pub use lookup::{UnknownCommand, lookup, resolve};
+pub use policy::{Group, Lane, RequestPolicy, ResponsePolicy};
+pub use row::{Deprecation, Row};
+pub use table::*;

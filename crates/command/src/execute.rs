@@ -1,0 +1,50 @@
+//! What makes something a local node: one verb and a clock. Nothing else; a third method would mean that it is a command,
+//! or none of a node's business.
+
+use respool_wire::{Args, Encoder};
+
+use crate::Row;
+
+/// Something that executes requests in this process.
+pub trait Execute {
+    /// Runs one request and writes its reply, unless it is parked. The caller has resolved the row and checked the arity.
+    ///
+    /// The request is borrowed: whatever is kept of it is copied. A session that has parked a request sends no other one
+    /// before the parked one is answered.
+    fn execute(
+        &mut self,
+        row: &'static Row,
+        args: Args<'_>,
+        session: &mut SessionView,
+        reply: &mut Encoder<'_>,
+    ) -> Outcome;
+
+    /// Lets time pass: wakes who waits, expires what has expired. Returns when it wants to be called next, or `None` if
+    /// only a request can make it necessary.
+    fn tick(&mut self, now: Millis) -> Option<Millis>;
+}
+
+/// A point in time in milliseconds since the Unix epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Millis(pub u64);
+
+/// What a local node may know of the session that asks, and may change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SessionView {
+    /// The database that the session has selected.
+    pub database: u32,
+    /// The time of the request.
+    pub now: Millis,
+    /// The number under which the session is known to clients (`CLIENT ID`).
+    pub client_id: u64,
+}
+
+/// How a local node left a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Outcome {
+    /// The reply was written.
+    Done,
+    /// The request waits; its reply comes later.
+    Parked,
+}

@@ -1,0 +1,314 @@
+//! The row: what is known of one command or subcommand, and how the tables build it.
+
+use std::fmt;
+
+use respool_wire::Args;
+
+use crate::keys::Irregular;
+use crate::{Categories, Command, Flags, Group, KeySpec, Keys, Lane, RequestPolicy, ResponsePolicy};
+
+/// One command or subcommand. Rows are `'static`; compare them by [`Row::command`].
+pub struct Row {
+    /// Which command it is, for dispatch.
+    pub command: Command,
+    /// The name in capitals; a subcommand's begins with its container's: `GET`, `CLIENT ID`.
+    pub name: &'static str,
+    /// How many arguments there must be, names included; negative: at least that many.
+    pub arity: i16,
+    /// Flags, with Redis' names.
+    pub flags: Flags,
+    /// ACL categories, those that follow from the flags included.
+    pub categories: Categories,
+    /// Which arguments are keys.
+    pub keys: Keys,
+    /// The group under which it is documented.
+    pub group: Group,
+    /// The Redis version that first had it.
+    pub since: &'static str,
+    /// To which nodes it goes.
+    pub request_policy: RequestPolicy,
+    /// How replies of several nodes are joined.
+    pub response_policy: ResponsePolicy,
+    /// Whether a request that may already have been executed may be sent again: it changes nothing, or the second
+    /// execution changes nothing that the first did not.
+    pub is_retry_safe: bool,
+    /// Whether a replica may answer in place of its primary.
+    pub is_replica_readable: bool,
+    /// The command's tips as Redis gives them. The policies above follow them except where the row says otherwise.
+    pub tips: &'static [&'static str],
+    /// What it does, in one line.
+    pub doc: &'static str,
+    /// Since when it should not be used, and what takes its place.
+    pub deprecation: Option<Deprecation>,
+    /// Whether it is meant for servers and their tests rather than for users.
+    pub is_internal: bool,
+    /// Subcommands; a row that has some is a container and cannot be called itself, `COMMAND` apart.
+    pub subcommands: &'static [Row],
+    /// The lane, unless `lane_of` decides.
+    lane: Lane,
+    /// Decides the lane by the request's arguments.
+    lane_of: Option<fn(Args<'_>) -> Lane>,
+    /// The name as Redis writes it.
+    full_name: FullName,
+}
+
+/// Since when a command is deprecated, and in favour of what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deprecation {
+    /// The Redis version.
+    pub since: &'static str,
+    /// What to use instead.
+    pub replaced_by: &'static str,
+}
+
+impl Row {
+    /// Whether a request of `argc` arguments, names included, has the right number of them.
+    #[inline]
+    pub const fn accepts(&self, argc: usize) -> bool {
+        let needed = self.arity.unsigned_abs() as usize;
+        if self.arity < 0 { argc >= needed } else { argc == needed }
+    }
+
+    /// The name as Redis writes it in replies and errors: `get`, `client|id`.
+    pub fn full_name(&self) -> &str {
+        self.full_name.as_str()
+    }
+
+    /// The last word of the name in capitals: `GET`, `ID`.
+    pub fn word(&self) -> &'static str {
+        self.name.split_once(' ').map_or(self.name, |(_, word)| word)
+    }
+
+    /// The lane that a request of this row needs.
+    #[inline]
+    pub fn lane(&self, args: Args<'_>) -> Lane {
+        match self.lane_of {
+            None => self.lane,
+            Some(decide) => decide(args),
+        }
+    }
+
+    /// Whether it has subcommands.
+    pub const fn is_container(&self) -> bool {
+        !self.subcommands.is_empty()
+    }
+
+    /// The subcommand called `word`, in any case.
+    pub fn subcommand(&self, word: &[u8]) -> Option<&'static Row> {
+        self.subcommands.iter().find(|row| row.word().as_bytes().eq_ignore_ascii_case(word))
+    }
+}
+
+impl fmt::Debug for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Row({})", self.name)
+    }
+}
+
+/// Starts a row: its name in capitals, arity, and the Redis version that first had it.
+pub(crate) const fn row(name: &'static str, arity: i16, since: &'static str) -> Draft {
+    Draft {
+        name,
+        arity,
+        since,
+        flags: Flags::NONE,
+        categories: Categories::NONE,
+        keys: Keys::NONE,
+        lane: Lane::Shared,
+        lane_of: None,
+        request_policy: RequestPolicy::OneShard,
+        response_policy: ResponsePolicy::Single,
+        is_retry_safe: false,
+        is_replica_readable: true,
+        tips: &[],
+        deprecation: None,
+        is_internal: false,
+    }
+}
+
+/// A row that is being written. Each method is a word of the table files.
+pub(crate) struct Draft {
+    name: &'static str,
+    arity: i16,
+    since: &'static str,
+    flags: Flags,
+    categories: Categories,
+    keys: Keys,
+    lane: Lane,
+    lane_of: Option<fn(Args<'_>) -> Lane>,
+    request_policy: RequestPolicy,
+    response_policy: ResponsePolicy,
+    is_retry_safe: bool,
+    is_replica_readable: bool,
+    tips: &'static [&'static str],
+    deprecation: Option<Deprecation>,
+    is_internal: bool,
+}
+
+impl Draft {
+    /// Flags by name. `movablekeys` is derived from the keys and not written here.
+    pub(crate) const fn flags(mut self, words: &str) -> Self {
+        self.flags = Flags::of(words);
+        self
+    }
+
+    /// ACL categories beyond those that follow from the flags.
+    pub(crate) const fn acl(mut self, words: &str) -> Self {
+        self.categories = Categories::of(words);
+        self
+    }
+
+    /// One key at `index`.
+    pub(crate) const fn key(self, index: u8, access: &str) -> Self {
+        self.spec(KeySpec::range(index, 0, 1, access))
+    }
+
+    /// Keys from `first` to `last`, every `step` arguments; a negative `last` counts from the end, -1 being the last.
+    pub(crate) const fn key_range(self, first: u8, last: i8, step: u8, access: &str) -> Self {
+        self.spec(KeySpec::range(first, if last < 0 { last } else { last - first as i8 }, step, access))
+    }
+
+    /// Keys behind their count, which stands at `index`.
+    pub(crate) const fn counted_keys(self, index: u8, access: &str) -> Self {
+        self.spec(KeySpec::counted(index, access))
+    }
+
+    /// Adds a key specification.
+    pub(crate) const fn spec(mut self, spec: KeySpec) -> Self {
+        self.keys = self.keys.with(spec);
+        self
+    }
+
+    /// The specifications only describe; this function finds the keys.
+    pub(crate) const fn found_by(mut self, find: Irregular) -> Self {
+        self.keys = self.keys.found_by(find);
+        self
+    }
+
+    /// The specifications find the keys; this function tells how they are used.
+    pub(crate) const fn used_by(mut self, find: Irregular) -> Self {
+        self.keys = self.keys.used_by(find);
+        self
+    }
+
+    /// The lane, if it is not the shared one.
+    pub(crate) const fn lane(mut self, lane: Lane) -> Self {
+        self.lane = lane;
+        self
+    }
+
+    /// The lane depends on the arguments.
+    pub(crate) const fn lane_of(mut self, decide: fn(Args<'_>) -> Lane) -> Self {
+        self.lane_of = Some(decide);
+        self
+    }
+
+    /// Redis' tips, whose policies are taken over.
+    pub(crate) const fn tips(mut self, tips: &'static [&'static str]) -> Self {
+        self.tips = tips;
+        let mut at = 0;
+        while at < tips.len() {
+            if let Some(policy) = RequestPolicy::of_tip(tips[at].as_bytes()) {
+                self.request_policy = policy;
+            }
+            if let Some(policy) = ResponsePolicy::of_tip(tips[at].as_bytes()) {
+                self.response_policy = policy;
+            }
+            at += 1;
+        }
+        self
+    }
+
+    /// Our own policies, where Redis gives no tip or one that does not suit a proxy.
+    pub(crate) const fn policy(mut self, request: RequestPolicy, response: ResponsePolicy) -> Self {
+        self.request_policy = request;
+        self.response_policy = response;
+        self
+    }
+
+    /// Sending it twice does no harm although it is no read of keys.
+    pub(crate) const fn retry_safe(mut self) -> Self {
+        self.is_retry_safe = true;
+        self
+    }
+
+    /// A read that only the primary may answer.
+    pub(crate) const fn primary_only(mut self) -> Self {
+        self.is_replica_readable = false;
+        self
+    }
+
+    /// Since when it is deprecated, and what to use instead.
+    pub(crate) const fn deprecated(mut self, since: &'static str, replaced_by: &'static str) -> Self {
+        self.deprecation = Some(Deprecation { since, replaced_by });
+        self
+    }
+
+    /// For servers and their tests rather than for users.
+    pub(crate) const fn internal(mut self) -> Self {
+        self.is_internal = true;
+        self
+    }
+
+    /// Finishes the row with what the table's macro knows.
+    pub(crate) const fn finish(
+        self,
+        command: Command,
+        group: Group,
+        doc: &'static str,
+        subcommands: &'static [Row],
+    ) -> Row {
+        let is_read = self.flags.has(Flags::READONLY);
+        let flags = if self.keys.are_movable() { self.flags.with(Flags::MOVABLEKEYS) } else { self.flags };
+        Row {
+            command,
+            name: self.name,
+            arity: self.arity,
+            flags,
+            categories: self.categories.with_implied(flags),
+            keys: self.keys,
+            group,
+            since: self.since,
+            request_policy: self.request_policy,
+            response_policy: self.response_policy,
+            is_retry_safe: self.is_retry_safe || is_read,
+            is_replica_readable: self.is_replica_readable && is_read,
+            tips: self.tips,
+            doc: doc.trim_ascii(),
+            deprecation: self.deprecation,
+            is_internal: self.is_internal,
+            subcommands,
+            lane: self.lane,
+            lane_of: self.lane_of,
+            full_name: FullName::of(self.name),
+        }
+    }
+}
+
+/// A row's name in small letters, `|` between container and subcommand.
+#[derive(Clone, Copy)]
+struct FullName {
+    bytes: [u8; FullName::CAPACITY],
+    len: u8,
+}
+
+impl FullName {
+    /// The longest name, `cluster|count-failure-reports`, has 29 bytes.
+    const CAPACITY: usize = 32;
+
+    const fn of(name: &str) -> Self {
+        let name = name.as_bytes();
+        assert!(name.len() <= Self::CAPACITY, "a row's name is longer than the buffer made for it");
+        let mut bytes = [0; Self::CAPACITY];
+        let mut at = 0;
+        while at < name.len() {
+            bytes[at] = if name[at] == b' ' { b'|' } else { name[at].to_ascii_lowercase() };
+            at += 1;
+        }
+        Self { bytes, len: name.len() as u8 }
+    }
+
+    fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.len as usize]).expect("made of a str, byte by byte in ASCII")
+    }
+}

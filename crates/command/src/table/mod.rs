@@ -1,0 +1,115 @@
+//! The rows, a file per group.
+//!
+//! A group's file is one `rows!` list. The macro makes the group's enum and its rows from it, so a command exists in
+//! exactly one place, and a match over the enum is asked for an arm as soon as a row is added. The comment above a row
+//! is its documentation everywhere: in the enum, in `COMMAND DOCS` and in the generated page.
+
+use crate::{Group, Row};
+
+/// Makes a group's enum and its rows.
+macro_rules! rows {
+    (
+        $(#[$about:meta])*
+        $commands:ident, $group:ident;
+        $(
+            $(#[doc = $doc:literal])+
+            $command:ident = $row:expr
+            $( => { $( $(#[doc = $sub_doc:literal])+ $sub:ident = $sub_row:expr; )+ } )?;
+        )+
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $commands {
+            $(
+                $(#[doc = $doc])+
+                $command,
+                $( $( $(#[doc = $sub_doc])+ $sub, )+ )?
+            )+
+        }
+
+        /// The group's rows.
+        pub(super) static ROWS: &[crate::Row] = &[
+            $(
+                $row.finish(
+                    super::Command::$group($commands::$command),
+                    crate::Group::$group,
+                    concat!($($doc),+),
+                    const { &[
+                        $( $(
+                            $sub_row.finish(
+                                super::Command::$group($commands::$sub),
+                                crate::Group::$group,
+                                concat!($($sub_doc),+),
+                                &[],
+                            ),
+                        )+ )?
+                    ] },
+                ),
+            )+
+        ];
+    };
+}
+
+/// Makes the modules, the enum over all groups and the list of their rows.
+macro_rules! groups {
+    ($( $(#[$doc:meta])* $module:ident $group:ident $commands:ident; )+) => {
+        $( mod $module; pub use $module::$commands; )+
+
+        /// Which command, by group. A match over a group's enum is exhaustive.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Command {
+            $( $(#[$doc])* $group($commands), )+
+        }
+
+        /// The rows of every group; subcommands are within their containers.
+        pub(crate) const GROUPS: &[&[Row]] = &[ $( $module::ROWS ),+ ];
+
+        /// Every group, in the order of their names.
+        pub const GROUP_ORDER: &[Group] = &[ $( Group::$group ),+ ];
+    };
+}
+
+groups! {
+    /// Bit operations on strings.
+    bitmap Bitmap BitmapCommand;
+    /// Redis Cluster.
+    cluster Cluster ClusterCommand;
+    /// The connection and its state.
+    connection Connection ConnectionCommand;
+    /// Keys of any type.
+    generic Generic GenericCommand;
+    /// Geospatial indexes.
+    geo Geo GeoCommand;
+    /// Hashes.
+    hash Hash HashCommand;
+    /// HyperLogLogs.
+    hyperloglog Hyperloglog HyperloglogCommand;
+    /// Lists.
+    list List ListCommand;
+    /// Publish and subscribe.
+    pubsub Pubsub PubsubCommand;
+    /// Scripts and functions.
+    scripting Scripting ScriptingCommand;
+    /// The server itself.
+    server Server ServerCommand;
+    /// Sets.
+    set Set SetCommand;
+    /// Sorted sets.
+    sorted_set SortedSet SortedSetCommand;
+    /// Streams.
+    stream Stream StreamCommand;
+    /// Strings.
+    string String StringCommand;
+    /// Transactions.
+    transactions Transactions TransactionsCommand;
+}
+
+/// Every row, containers first and their subcommands behind them, group by group.
+pub fn all() -> impl Iterator<Item = &'static Row> {
+    top_level().flat_map(|row| std::iter::once(row).chain(row.subcommands))
+}
+
+/// Every row that is no subcommand, group by group.
+pub fn top_level() -> impl Iterator<Item = &'static Row> {
+    GROUPS.iter().flat_map(|rows| rows.iter())
+}

@@ -1,0 +1,59 @@
+//! Publish and subscribe.
+
+use crate::row::row;
+use crate::Lane;
+
+rows! {
+    /// Publish and subscribe.
+    PubsubCommand, Pubsub;
+
+    /// Receive the messages of channels that match patterns.
+    Psubscribe = row("PSUBSCRIBE", -2, "2.0.0").flags("pubsub noscript loading stale").lane(Lane::Push);
+
+    /// Send a message to a channel.
+    Publish = row("PUBLISH", 3, "2.0.0").flags("pubsub loading stale fast");
+
+    /// Look at channels and their subscribers.
+    Pubsub = row("PUBSUB", -2, "2.8.0").lane(Lane::Local) => {
+        /// List the channels that have subscribers.
+        PubsubChannels = row("PUBSUB CHANNELS", -2, "2.8.0").flags("pubsub loading stale").lane(Lane::Local);
+        /// List the subcommands.
+        PubsubHelp = row("PUBSUB HELP", 2, "6.2.0").flags("loading stale").lane(Lane::Local);
+        /// Count the patterns that are subscribed to.
+        PubsubNumpat = row("PUBSUB NUMPAT", 2, "2.8.0").flags("pubsub loading stale").lane(Lane::Local);
+        /// Count the subscribers of channels.
+        PubsubNumsub = row("PUBSUB NUMSUB", -2, "2.8.0").flags("pubsub loading stale").lane(Lane::Local);
+        /// List the sharded channels that have subscribers.
+        PubsubShardchannels = row("PUBSUB SHARDCHANNELS", -2, "7.0.0")
+            .flags("pubsub loading stale")
+            .lane(Lane::Local);
+        /// Count the subscribers of sharded channels.
+        PubsubShardnumsub = row("PUBSUB SHARDNUMSUB", -2, "7.0.0")
+            .flags("pubsub loading stale")
+            .lane(Lane::Local);
+    };
+
+    /// Give up patterns.
+    Punsubscribe = row("PUNSUBSCRIBE", -1, "2.0.0").flags("pubsub noscript loading stale").lane(Lane::Push);
+
+    /// Send a message to a sharded channel.
+    Spublish = row("SPUBLISH", 3, "7.0.0").flags("pubsub loading stale fast").key(1, "not_key");
+
+    /// Receive the messages of sharded channels.
+    Ssubscribe = row("SSUBSCRIBE", -2, "7.0.0")
+        .flags("pubsub noscript loading stale")
+        .key_range(1, -1, 1, "not_key")
+        .lane(Lane::Push);
+
+    /// Receive the messages of channels.
+    Subscribe = row("SUBSCRIBE", -2, "2.0.0").flags("pubsub noscript loading stale").lane(Lane::Push);
+
+    /// Give up sharded channels.
+    Sunsubscribe = row("SUNSUBSCRIBE", -1, "7.0.0")
+        .flags("pubsub noscript loading stale")
+        .key_range(1, -1, 1, "not_key")
+        .lane(Lane::Push);
+
+    /// Give up channels.
+    Unsubscribe = row("UNSUBSCRIBE", -1, "2.0.0").flags("pubsub noscript loading stale").lane(Lane::Push);
+}

@@ -1,0 +1,130 @@
+//! Scripts and functions.
+
+use crate::row::row;
+use crate::{Lane, RequestPolicy, ResponsePolicy};
+
+rows! {
+    /// Scripts and functions.
+    ScriptingCommand, Scripting;
+
+    /// Run a script.
+    Eval = row("EVAL", -3, "2.6.0")
+        .flags("noscript stale skip_monitor no_mandatory_keys")
+        .acl("scripting")
+        .counted_keys(2, "RW access update");
+
+    /// Run a script that changes nothing.
+    EvalRo = row("EVAL_RO", -3, "7.0.0")
+        .flags("readonly noscript stale skip_monitor no_mandatory_keys")
+        .acl("scripting")
+        .counted_keys(2, "RO access");
+
+    /// Run a script by the hash of its text.
+    Evalsha = row("EVALSHA", -3, "2.6.0")
+        .flags("noscript stale skip_monitor no_mandatory_keys")
+        .acl("scripting")
+        .counted_keys(2, "RW access update");
+
+    /// Run a script that changes nothing by the hash of its text.
+    EvalshaRo = row("EVALSHA_RO", -3, "7.0.0")
+        .flags("readonly noscript stale skip_monitor no_mandatory_keys")
+        .acl("scripting")
+        .counted_keys(2, "RO access");
+
+    /// Call a function.
+    Fcall = row("FCALL", -3, "7.0.0")
+        .flags("noscript stale skip_monitor no_mandatory_keys")
+        .acl("scripting")
+        .counted_keys(2, "RW access update");
+
+    /// Call a function that changes nothing.
+    FcallRo = row("FCALL_RO", -3, "7.0.0")
+        .flags("readonly noscript stale skip_monitor no_mandatory_keys")
+        .acl("scripting")
+        .counted_keys(2, "RO access");
+
+    /// Manage libraries of functions.
+    Function = row("FUNCTION", -2, "7.0.0") => {
+        /// Remove a library.
+        FunctionDelete = row("FUNCTION DELETE", 3, "7.0.0")
+            .flags("write noscript")
+            .acl("scripting")
+            .tips(&["request_policy:all_shards", "response_policy:all_succeeded"]);
+        /// Serialise all libraries.
+        FunctionDump = row("FUNCTION DUMP", 2, "7.0.0").flags("noscript").acl("scripting").retry_safe();
+        /// Remove all libraries.
+        FunctionFlush = row("FUNCTION FLUSH", -2, "7.0.0")
+            .flags("write noscript")
+            .acl("scripting")
+            .tips(&["request_policy:all_shards", "response_policy:all_succeeded"]);
+        /// List the subcommands.
+        FunctionHelp = row("FUNCTION HELP", 2, "7.0.0")
+            .flags("loading stale")
+            .acl("scripting")
+            .policy(RequestPolicy::AnyNode, ResponsePolicy::Single)
+            .retry_safe();
+        /// Stop the function that is running.
+        FunctionKill = row("FUNCTION KILL", 2, "7.0.0")
+            .flags("noscript allow_busy")
+            .acl("scripting")
+            .tips(&["request_policy:all_shards", "response_policy:one_succeeded"])
+            .lane(Lane::Dedicated);
+        /// Describe the libraries.
+        FunctionList = row("FUNCTION LIST", -2, "7.0.0")
+            .flags("noscript")
+            .acl("scripting")
+            .tips(&["nondeterministic_output_order"])
+            .retry_safe();
+        /// Load a library from its source.
+        FunctionLoad = row("FUNCTION LOAD", -3, "7.0.0")
+            .flags("write denyoom noscript")
+            .acl("scripting")
+            .tips(&["request_policy:all_shards", "response_policy:all_succeeded"]);
+        /// Bring back serialised libraries.
+        FunctionRestore = row("FUNCTION RESTORE", -3, "7.0.0")
+            .flags("write denyoom noscript")
+            .acl("scripting")
+            .tips(&["request_policy:all_shards", "response_policy:all_succeeded"]);
+        /// Describe the function that is running and the engines.
+        FunctionStats = row("FUNCTION STATS", 2, "7.0.0")
+            .flags("noscript allow_busy")
+            .acl("scripting")
+            .tips(&["nondeterministic_output", "request_policy:all_shards", "response_policy:special"])
+            .retry_safe();
+    };
+
+    /// Manage scripts.
+    Script = row("SCRIPT", -2, "2.6.0") => {
+        /// Choose how scripts of this connection are debugged.
+        ScriptDebug = row("SCRIPT DEBUG", 3, "3.2.0").flags("noscript").acl("scripting").lane(Lane::Dedicated);
+        /// Tell which scripts are in the cache.
+        ScriptExists = row("SCRIPT EXISTS", -3, "2.6.0")
+            .flags("noscript")
+            .acl("scripting")
+            .tips(&["request_policy:all_shards", "response_policy:agg_logical_and"])
+            .retry_safe();
+        /// Empty the cache of scripts.
+        ScriptFlush = row("SCRIPT FLUSH", -2, "2.6.0")
+            .flags("noscript")
+            .acl("scripting")
+            .tips(&["request_policy:all_nodes", "response_policy:all_succeeded"]);
+        /// List the subcommands.
+        ScriptHelp = row("SCRIPT HELP", 2, "5.0.0")
+            .flags("loading stale")
+            .acl("scripting")
+            .policy(RequestPolicy::AnyNode, ResponsePolicy::Single)
+            .retry_safe();
+        /// Stop the script that is running.
+        ScriptKill = row("SCRIPT KILL", 2, "2.6.0")
+            .flags("noscript allow_busy")
+            .acl("scripting")
+            .tips(&["request_policy:all_shards", "response_policy:one_succeeded"])
+            .lane(Lane::Dedicated);
+        /// Put a script into the cache.
+        ScriptLoad = row("SCRIPT LOAD", 3, "2.6.0")
+            .flags("noscript stale")
+            .acl("scripting")
+            .tips(&["request_policy:all_nodes", "response_policy:all_succeeded"])
+            .retry_safe();
+    };
+}

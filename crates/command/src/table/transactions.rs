@@ -1,0 +1,40 @@
+//! Transactions.
+
+use crate::row::row;
+use crate::Lane;
+
+rows! {
+    /// Transactions.
+    TransactionsCommand, Transactions;
+
+    /// Drop the commands of a transaction.
+    Discard = row("DISCARD", 1, "2.0.0")
+        .flags("noscript loading stale fast allow_busy")
+        .acl("transaction")
+        .lane(Lane::Pinned);
+
+    /// Run the commands of a transaction.
+    Exec = row("EXEC", 1, "1.2.0")
+        .flags("noscript loading stale skip_slowlog")
+        .acl("transaction")
+        .lane(Lane::Pinned);
+
+    /// Begin a transaction.
+    Multi = row("MULTI", 1, "1.2.0")
+        .flags("noscript loading stale fast allow_busy")
+        .acl("transaction")
+        .lane(Lane::Pinned);
+
+    /// Forget the watched keys.
+    Unwatch = row("UNWATCH", 1, "2.2.0")
+        .flags("noscript loading stale fast allow_busy")
+        .acl("transaction")
+        .lane(Lane::Pinned);
+
+    /// Let the next transaction fail if these keys change before it.
+    Watch = row("WATCH", -2, "2.2.0")
+        .flags("noscript loading stale fast allow_busy")
+        .acl("transaction")
+        .key_range(1, -1, 1, "RO")
+        .lane(Lane::Pinned);
+}

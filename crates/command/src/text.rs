@@ -1,0 +1,210 @@
+//! The texts of errors that clients match on, each exactly once and byte for byte as Redis 7.0 writes it.
+//!
+//! A text begins with its code (`ERR`, `WRONGTYPE`, ...) and has neither the leading `-` nor the line's end: the encoder adds
+//! those. Texts that repeat what a peer sent are functions that append to a buffer. They cut the peer's bytes as Redis
+//! does, at a length and at the first NUL; the encoder turns line breaks within an error into spaces.
+
+use respool_wire::Args;
+
+use crate::Row;
+
+/// The key holds another type than the command is for.
+pub const WRONGTYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
+/// Options that do not fit together, or none of the command's.
+pub const SYNTAX: &str = "ERR syntax error";
+/// An argument should be an integer.
+pub const NOT_AN_INTEGER: &str = "ERR value is not an integer or out of range";
+/// An argument should be a floating point number.
+pub const NOT_A_FLOAT: &str = "ERR value is not a valid float";
+/// An argument should be a positive integer.
+pub const NOT_POSITIVE: &str = "ERR value is out of range, must be positive";
+/// The key must exist and does not.
+pub const NO_SUCH_KEY: &str = "ERR no such key";
+/// An index lies outside the list.
+pub const INDEX_OUT_OF_RANGE: &str = "ERR index out of range";
+/// An offset lies outside what a string may have.
+pub const OFFSET_OUT_OF_RANGE: &str = "ERR offset is out of range";
+/// A string would grow past the limit.
+pub const STRING_TOO_LONG: &str = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
+/// A sum leaves the range of integers.
+pub const OVERFLOW: &str = "ERR increment or decrement would overflow";
+/// The argument of `DECRBY` has no negative.
+pub const DECREMENT_OVERFLOW: &str = "ERR decrement would overflow";
+/// A sum of floating point numbers is none.
+pub const INCREMENT_NOT_FINITE: &str = "ERR increment would produce NaN or Infinity";
+/// The field of a hash should hold an integer.
+pub const HASH_VALUE_NOT_AN_INTEGER: &str = "ERR hash value is not an integer";
+/// The field of a hash should hold a floating point number.
+pub const HASH_VALUE_NOT_A_FLOAT: &str = "ERR hash value is not a float";
+/// A score would become no number.
+pub const SCORE_NOT_A_NUMBER: &str = "ERR resulting score is not a number (NaN)";
+/// The ends of a range of scores.
+pub const MIN_OR_MAX_NOT_A_FLOAT: &str = "ERR min or max is not a float";
+/// The ends of a lexicographical range.
+pub const MIN_OR_MAX_NOT_A_RANGE_ITEM: &str = "ERR min or max not valid string range item";
+/// A cursor of `SCAN` and its kin.
+pub const INVALID_CURSOR: &str = "ERR invalid cursor";
+/// Both keys, or both databases, are the same.
+pub const SAME_OBJECT: &str = "ERR source and destination objects are the same";
+/// There is no database of this number.
+pub const DB_OUT_OF_RANGE: &str = "ERR DB index is out of range";
+/// A blocking command's timeout.
+pub const TIMEOUT_NOT_A_FLOAT: &str = "ERR timeout is not a float or out of range";
+/// A blocking command's timeout.
+pub const TIMEOUT_NEGATIVE: &str = "ERR timeout is negative";
+/// The offset of a bit.
+pub const BIT_OFFSET: &str = "ERR bit offset is not an integer or out of range";
+/// The value of a bit.
+pub const BIT_VALUE: &str = "ERR bit is not an integer or out of range";
+/// The names of connections are printable and have no space.
+pub const INVALID_CLIENT_NAME: &str = "ERR Client names cannot contain spaces, newlines or special characters.";
+/// `CLIENT KILL` found nobody.
+pub const NO_SUCH_CLIENT: &str = "ERR No such client";
+
+/// The connection is not authenticated.
+pub const NOAUTH: &str = "NOAUTH Authentication required.";
+/// `HELLO` that does not authenticate where that is needed.
+pub const NOAUTH_HELLO: &str = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO \
+     AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same \
+     time";
+/// The user or password is wrong.
+pub const WRONGPASS: &str = "WRONGPASS invalid username-password pair or user is disabled.";
+/// `AUTH` with a password where none is asked for.
+pub const NO_PASSWORD_CONFIGURED: &str = "ERR AUTH <password> called without any password configured for the default \
+     user. Are you sure your configuration is correct?";
+/// `HELLO` with a version that is neither 2 nor 3.
+pub const NOPROTO: &str = "NOPROTO unsupported protocol version";
+/// `HELLO` with a version that is no integer.
+pub const PROTOCOL_NOT_AN_INTEGER: &str = "ERR Protocol version is not an integer or out of range";
+
+/// `EXEC` outside a transaction.
+pub const EXEC_WITHOUT_MULTI: &str = "ERR EXEC without MULTI";
+/// `DISCARD` outside a transaction.
+pub const DISCARD_WITHOUT_MULTI: &str = "ERR DISCARD without MULTI";
+/// `MULTI` inside a transaction.
+pub const NESTED_MULTI: &str = "ERR MULTI calls can not be nested";
+/// `WATCH` inside a transaction.
+pub const WATCH_INSIDE_MULTI: &str = "ERR WATCH inside MULTI is not allowed";
+/// A command of the transaction was refused when it was queued.
+pub const EXECABORT: &str = "EXECABORT Transaction discarded because of previous errors.";
+
+/// Keys that must share a slot do not.
+pub const CROSSSLOT: &str = "CROSSSLOT Keys in request don't hash to the same slot";
+/// No node serves the slot.
+pub const CLUSTERDOWN: &str = "CLUSTERDOWN Hash slot not served";
+/// Some keys of a slot that is being moved are elsewhere.
+pub const TRYAGAIN: &str = "TRYAGAIN Multiple keys request during rehashing of slot";
+/// A write was sent to a replica.
+pub const READONLY: &str = "READONLY You can't write against a read only replica.";
+/// The data set is still being loaded.
+pub const LOADING: &str = "LOADING Redis is loading the dataset in memory";
+/// Memory is above its limit.
+pub const OOM: &str = "OOM command not allowed when used memory > 'maxmemory'.";
+/// There is no script of this hash.
+pub const NOSCRIPT: &str = "NOSCRIPT No matching script. Please use EVAL.";
+/// A serialised value that is damaged or from a newer server.
+pub const BAD_DUMP: &str = "ERR DUMP payload version or checksum are wrong";
+/// `RESTORE` onto a key that exists.
+pub const BUSYKEY: &str = "BUSYKEY Target key name already exists.";
+
+/// As many bytes of a peer's name, and of its arguments together, as an error repeats.
+const ECHOED_BYTES_MAX: usize = 128;
+
+/// `ERR unknown command 'x', with args beginning with: 'a' 'b' `: the request has no row.
+pub fn unknown_command(args: Args<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"ERR unknown command '");
+    out.extend_from_slice(echoed(args.name(), ECHOED_BYTES_MAX));
+    out.extend_from_slice(b"', with args beginning with: ");
+    let start = out.len();
+    for argument in args.from(1).iter() {
+        let written = out.len() - start;
+        if written >= ECHOED_BYTES_MAX {
+            break;
+        }
+        out.push(b'\'');
+        out.extend_from_slice(echoed(argument, ECHOED_BYTES_MAX - written));
+        out.extend_from_slice(b"' ");
+    }
+}
+
+/// `ERR unknown subcommand 'x'. Try CLIENT HELP.`: the container has no such subcommand.
+pub fn unknown_subcommand(container: &Row, args: Args<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"ERR unknown subcommand '");
+    out.extend_from_slice(echoed(args.get(1).unwrap_or_default(), ECHOED_BYTES_MAX));
+    out.extend_from_slice(b"'. Try ");
+    out.extend_from_slice(container.name.as_bytes());
+    out.extend_from_slice(b" HELP.");
+}
+
+/// `ERR wrong number of arguments for 'client|id' command`.
+pub fn wrong_arity(row: &Row, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"ERR wrong number of arguments for '");
+    out.extend_from_slice(row.full_name().as_bytes());
+    out.extend_from_slice(b"' command");
+}
+
+/// `ERR invalid expire time in 'set' command`.
+pub fn invalid_expire_time(row: &Row, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"ERR invalid expire time in '");
+    out.extend_from_slice(row.full_name().as_bytes());
+    out.extend_from_slice(b"' command");
+}
+
+/// `ERR at least 1 input key is needed for 'zunion' command`.
+pub fn no_input_key(row: &Row, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"ERR at least 1 input key is needed for '");
+    out.extend_from_slice(row.full_name().as_bytes());
+    out.extend_from_slice(b"' command");
+}
+
+/// The part of a peer's bytes that an error repeats.
+fn echoed(bytes: &[u8], len_max: usize) -> &[u8] {
+    let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    bytes.get(..len_max).unwrap_or(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use respool_wire::ArgsBuf;
+
+    use crate::{UnknownCommand, resolve, text};
+
+    fn refused(request: &[&[u8]]) -> String {
+        let args: ArgsBuf = request.iter().collect();
+        let mut out = Vec::new();
+        resolve(args.as_args()).expect_err("no row describes it").write_text(args.as_args(), &mut out);
+        String::from_utf8(out).expect("the test sends ASCII")
+    }
+
+    #[test]
+    fn unknown_commands_repeat_the_request_as_far_as_redis_does() {
+        assert_eq!(refused(&[b"foo"]), "ERR unknown command 'foo', with args beginning with: ");
+        assert_eq!(
+            refused(&[b"FoO", b"a", b"it's"]),
+            "ERR unknown command 'FoO', with args beginning with: 'a' 'it's' "
+        );
+        assert_eq!(refused(&[b"", b"a"]), "ERR unknown command '', with args beginning with: 'a' ");
+        assert_eq!(refused(&[b"fo\0o", b"a\0b", b"c"]), "ERR unknown command 'fo', with args beginning with: 'a' 'c' ");
+        let (x, y, z) = ("x".repeat(200), "y".repeat(100), "z".repeat(100));
+        assert_eq!(
+            refused(&[x.as_bytes(), y.as_bytes(), z.as_bytes(), b"w"]),
+            format!("ERR unknown command '{}', with args beginning with: '{y}' '{}' ", &x[..128], &z[..25])
+        );
+    }
+
+    #[test]
+    fn unknown_subcommands_point_to_help() {
+        assert_eq!(refused(&[b"cliEnt", b"foo", b"x"]), "ERR unknown subcommand 'foo'. Try CLIENT HELP.");
+        assert_eq!(refused(&[b"COMMAND", b"a\0b"]), "ERR unknown subcommand 'a'. Try COMMAND HELP.");
+    }
+
+    #[test]
+    fn arity_errors_name_the_subcommand() {
+        let args: ArgsBuf = ["client", "id", "x"].into_iter().collect();
+        let row = resolve(args.as_args()).map_err(|_: UnknownCommand| ()).expect("CLIENT ID has a row");
+        assert!(!row.accepts(3));
+        let mut out = Vec::new();
+        text::wrong_arity(row, &mut out);
+        assert_eq!(out, b"ERR wrong number of arguments for 'client|id' command");
+    }
+}

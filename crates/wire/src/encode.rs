@@ -29,12 +29,22 @@ impl<'a> Encoder<'a> {
 
     /// A simple string. Newlines become spaces.
     pub fn simple(&mut self, text: &str) {
-        self.line(b'+', text.as_bytes());
+        self.simple_bytes(text.as_bytes());
+    }
+
+    /// A simple string that may not be UTF-8. Newlines become spaces.
+    pub fn simple_bytes(&mut self, text: &[u8]) {
+        self.line(b'+', text);
     }
 
     /// An error, its code first (`ERR ...`). Newlines at the end are dropped, others become spaces, as in Redis.
     pub fn error(&mut self, text: &[u8]) {
         self.line(b'-', text.trim_ascii_end_newlines());
+    }
+
+    /// An error of any bytes, its code first. As [`Self::error`] in RESP2.
+    pub fn blob_error(&mut self, text: &[u8]) {
+        if self.is_resp2() { self.error(text) } else { self.string(b'!', text) }
     }
 
     /// An integer.
@@ -108,15 +118,21 @@ impl<'a> Encoder<'a> {
 
     /// A string with a format of three letters (`txt`, `mkd`), which is cut or filled with spaces. A bulk string in RESP2.
     pub fn verbatim(&mut self, format: &str, bytes: &[u8]) {
+        let mut letters = *b"   ";
+        for (place, letter) in letters.iter_mut().zip(format.bytes()) {
+            *place = letter;
+        }
+        self.verbatim_bytes(letters, bytes);
+    }
+
+    /// [`Self::verbatim`] with a format of exactly three bytes.
+    pub fn verbatim_bytes(&mut self, format: [u8; 3], bytes: &[u8]) {
         if self.is_resp2() {
             return self.bulk(bytes);
         }
-        let mut prefix = *b"   :";
-        for (place, letter) in prefix.iter_mut().take(3).zip(format.bytes()) {
-            *place = letter;
-        }
-        self.head(b'=', bytes.len() + prefix.len());
-        self.raw(&prefix);
+        self.head(b'=', bytes.len() + 4);
+        self.raw(&format);
+        self.raw(b":");
         self.raw(bytes);
         self.raw(b"\r\n");
     }
@@ -125,6 +141,43 @@ impl<'a> Encoder<'a> {
     #[inline]
     pub fn raw(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
+    }
+
+    /// How many bytes the buffer holds: a place for [`Self::array_at`] and [`Self::truncate`].
+    #[inline]
+    pub fn position(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Puts the head of an array before all that was written since `position`, for whoever counts while writing. Moves those
+    /// bytes; an aggregate whose size is known begins with its head.
+    pub fn array_at(&mut self, position: usize, elements: usize) {
+        self.before(position, |encoder| encoder.array(elements));
+    }
+
+    /// As [`Self::array_at`] for a map.
+    pub fn map_at(&mut self, position: usize, pairs: usize) {
+        self.before(position, |encoder| encoder.map(pairs));
+    }
+
+    /// As [`Self::array_at`] for a set.
+    pub fn set_at(&mut self, position: usize, elements: usize) {
+        self.before(position, |encoder| encoder.set(elements));
+    }
+
+    /// Takes back all that was written since `position`.
+    pub fn truncate(&mut self, position: usize) {
+        self.out.truncate(position);
+    }
+
+    /// Moves what `write` writes before all that was written since `position`.
+    fn before(&mut self, position: usize, write: impl FnOnce(&mut Self)) {
+        let end = self.out.len();
+        write(self);
+        let head = self.out.len().saturating_sub(end);
+        if let Some(moved) = self.out.get_mut(position..) {
+            moved.rotate_right(head.min(moved.len()));
+        }
     }
 
     #[inline]
@@ -218,5 +271,96 @@ impl TrimNewlines for [u8] {
             text = head;
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ReplyLimits, ReplyScanner, Scan};
+
+    /// What `write` writes in RESP2 and RESP3.
+    #[track_caller]
+    fn check(write: impl Fn(&mut Encoder<'_>), resp2: &str, resp3: &str) {
+        for (protocol, expected) in [(Protocol::Resp2, resp2), (Protocol::Resp3, resp3)] {
+            let mut out = Vec::new();
+            write(&mut Encoder::new(&mut out, protocol));
+            assert_eq!(String::from_utf8_lossy(&out), expected, "{protocol:?}");
+        }
+    }
+
+    #[test]
+    fn every_type_is_written_in_either_dialect() {
+        check(|e| e.simple("OK"), "+OK\r\n", "+OK\r\n");
+        check(|e| e.error(b"ERR no"), "-ERR no\r\n", "-ERR no\r\n");
+        check(|e| e.blob_error(b"ERR\nno"), "-ERR no\r\n", "!6\r\nERR\nno\r\n");
+        check(|e| e.integer(0), ":0\r\n", ":0\r\n");
+        check(|e| e.integer(i64::MIN), ":-9223372036854775808\r\n", ":-9223372036854775808\r\n");
+        check(|e| e.bulk(b""), "$0\r\n\r\n", "$0\r\n\r\n");
+        check(|e| e.bulk(b"0123456789"), "$10\r\n0123456789\r\n", "$10\r\n0123456789\r\n");
+        check(|e| e.null(), "$-1\r\n", "_\r\n");
+        check(|e| e.null_array(), "*-1\r\n", "_\r\n");
+        check(|e| e.array(100), "*100\r\n", "*100\r\n");
+        check(|e| e.map(5), "*10\r\n", "%5\r\n");
+        check(|e| e.set(5), "*5\r\n", "~5\r\n");
+        check(|e| e.push(3), "*3\r\n", ">3\r\n");
+        check(|e| e.double(1.5), "$3\r\n1.5\r\n", ",1.5\r\n");
+        check(|e| e.double(f64::INFINITY), "$3\r\ninf\r\n", ",inf\r\n");
+        check(|e| e.boolean(true), ":1\r\n", "#t\r\n");
+        check(|e| e.boolean(false), ":0\r\n", "#f\r\n");
+        check(|e| e.big_number("-12"), "$3\r\n-12\r\n", "(-12\r\n");
+        check(|e| e.verbatim("txt", b"a\r\n"), "$3\r\na\r\n\r\n", "=7\r\ntxt:a\r\n\r\n");
+        check(|e| e.verbatim("m", b""), "$0\r\n\r\n", "=4\r\nm  :\r\n");
+        check(|e| e.verbatim("markdown", b"x"), "$1\r\nx\r\n", "=5\r\nmar:x\r\n");
+        check(|e| e.raw(b":1\r\n"), ":1\r\n", ":1\r\n");
+    }
+
+    #[test]
+    fn newlines_never_get_out_of_a_line() {
+        for text in ["a\r\nb", "\r", "\n", "\r\n+OK\r\n", "a\n\n"] {
+            type Write = fn(&mut Encoder<'_>, &str);
+            let writes: [Write; 4] = [
+                |e, text| e.simple(text),
+                |e, text| e.error(text.as_bytes()),
+                |e, text| e.blob_error(text.as_bytes()),
+                |e, text| e.verbatim(text, text.as_bytes()),
+            ];
+            for (write, protocol) in writes.iter().flat_map(|w| [(w, Protocol::Resp2), (w, Protocol::Resp3)]) {
+                let mut out = Vec::new();
+                write(&mut Encoder::new(&mut out, protocol), text);
+                let scan = ReplyScanner::new().scan(&out, &ReplyLimits::default());
+                assert!(
+                    matches!(scan, Ok(Scan::Complete { consumed, .. }) if consumed == out.len()),
+                    "{text:?} {scan:?}"
+                );
+            }
+        }
+        check(|e| e.error(b"ERR a\r\nb\r\n"), "-ERR a  b\r\n", "-ERR a  b\r\n");
+        check(|e| e.simple("a\nb\n"), "+a b \r\n", "+a b \r\n");
+    }
+
+    #[test]
+    fn an_array_can_be_counted_while_it_is_written() {
+        let mut out = b"before".to_vec();
+        let mut encoder = Encoder::new(&mut out, Protocol::Resp2);
+        let start = encoder.position();
+        encoder.integer(1);
+        encoder.bulk(b"x");
+        encoder.array_at(start, 2);
+        let end = encoder.position();
+        encoder.array(99);
+        encoder.truncate(end);
+        encoder.set_at(end, 0);
+        encoder.map_at(start, 7);
+        assert_eq!(out, b"before*14\r\n*2\r\n:1\r\n$1\r\nx\r\n*0\r\n");
+    }
+
+    #[test]
+    fn requests_are_written_in_the_canonical_form() {
+        let mut out = Vec::new();
+        encode_request(&mut out, [&b"SET"[..], b"key", b""].into_iter());
+        request_head(&mut out, 12);
+        request_bulk(&mut out, b"0123456789\r");
+        assert_eq!(out, b"*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$0\r\n\r\n*12\r\n$11\r\n0123456789\r\r\n");
     }
 }

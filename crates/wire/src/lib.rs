@@ -6,7 +6,9 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod convert;
 mod double;
+mod elements;
 mod encode;
 mod error;
 mod inline;
@@ -17,12 +19,17 @@ pub mod replies;
 mod reply;
 mod request;
 mod spans;
+mod token;
+mod value;
 
 pub use args::{Args, ArgsBuf, Span};
+pub use convert::to_resp2;
 pub use double::DoubleText;
+pub use elements::{Elements, elements};
 pub use encode::{Encoder, encode_request, request_bulk, request_head};
 pub use error::{ReplyError, RequestError};
 pub use limits::{ReplyLimits, RequestLimits, Strictness};
 pub use protocol::Protocol;
 pub use reply::{ReplyKind, ReplyScanner, Scan};
 pub use request::{Request, RequestDecoder, Step};
+pub use value::Value;

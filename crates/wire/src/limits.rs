@@ -130,6 +130,14 @@ impl ReplyLimits {
         depth_max: REPLY_DEPTH_MAX,
         line_bytes_max: REPLY_LINE_BYTES_MAX,
     };
+
+    /// No limit but the depth: for replies that were already accepted under somebody's limits.
+    pub(crate) const ACCEPTED: Self = Self {
+        bulk_bytes_max: usize::MAX,
+        elements_max: usize::MAX,
+        depth_max: REPLY_DEPTH_MAX,
+        line_bytes_max: usize::MAX,
+    };
 }
 
 impl Default for ReplyLimits {

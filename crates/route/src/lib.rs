@@ -1,16 +1,28 @@
 //! Which node, and how answers join.
 //!
-//! Pure functions over immutable snapshots: no socket, no clock, no randomness. [`Placement`] says which node a key
-//! belongs to.
+//! Pure functions over immutable snapshots: no socket, no clock, no randomness. A [`Topology`] lists nodes and says by
+//! its [`Placement`] where a key lives; [`plan`] reads a request's row and keys and says where it goes: to one node, in
+//! [`Part`]s to those that have its keys, or to all.
+//!
+//! | to add | touch |
+//! |---|---|
+//! | a placement rule | `placement/<name>.rs`, a variant of [`Rule`], golden vectors in `tests/data` |
+//! | a way of splitting | the policy words of the command's row |
 #![forbid(unsafe_code)]
 
 pub mod limits;
 mod node;
+mod part;
 mod placement;
+mod plan;
 mod tag;
+mod topology;
 
 pub use node::{Node, NodeIndex};
+pub use part::{Part, Scratch};
 pub use placement::{
     KeyHash, Placement, PlacementError, Rule, SLOTS, Scheme, UnknownKeyHash, UnknownScheme, slot, slots_of,
 };
+pub use plan::{Plan, PlanError, plan};
 pub use tag::{TagRule, UnknownTagRule};
+pub use topology::Topology;

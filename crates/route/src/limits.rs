@@ -11,3 +11,10 @@ pub const RMUX_NODES_MAX: usize = 101;
 /// Largest weight of a node. Weights are ratios; five digits express any sensible one, and the sum of [`NODES_MAX`] of
 /// them stays exact in 32 bits.
 pub const WEIGHT_MAX: u32 = 65_535;
+
+/// Keys that a [`Scratch`](crate::Scratch) keeps room for between requests; a request with more gives the memory back
+/// afterwards. A worker has one scratch, so this is under 1 MiB a worker.
+pub const SCRATCH_KEYS_KEPT: usize = 65_536;
+
+/// Bytes of a key that an error text shows.
+pub const KEY_TEXT_BYTES_MAX: usize = 64;

@@ -1,0 +1,72 @@
+//! The nodes that a pool of sessions works with, and where each key lives: an immutable snapshot.
+//!
+//! A change of nodes makes a new snapshot; whoever is in the middle of a request keeps the one it started with.
+
+use crate::node::{Node, NodeIndex};
+use crate::placement::{Placement, PlacementError, Scheme};
+
+/// A list of nodes, the placement of keys on them, and the node for requests without keys.
+#[derive(Clone, Debug)]
+pub struct Topology {
+    nodes: Box<[Node]>,
+    placement: Placement,
+    default_node: NodeIndex,
+}
+
+impl Topology {
+    /// Places keys on `nodes` by `scheme`. Requests without keys go to the first node.
+    pub fn new(scheme: Scheme, nodes: Vec<Node>) -> Result<Self, PlacementError> {
+        let placement = Placement::new(scheme, &nodes)?;
+        Ok(Self { nodes: nodes.into(), placement, default_node: NodeIndex::FIRST })
+    }
+
+    /// The same snapshot with another node for requests without keys. Panics if there is no such node.
+    pub fn with_default_node(self, default_node: NodeIndex) -> Self {
+        assert!(default_node.get() < self.nodes.len(), "the default node is one of the list");
+        Self { default_node, ..self }
+    }
+
+    /// The nodes in the order listed. Never empty.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// How many nodes there are: at least one.
+    #[inline]
+    pub fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there is one node only, to which then everything goes.
+    #[inline]
+    pub fn is_single(&self) -> bool {
+        self.nodes.len() == 1
+    }
+
+    /// Every node's position.
+    pub fn indexes(&self) -> impl ExactSizeIterator<Item = NodeIndex> + use<> {
+        (0..self.nodes.len()).map(NodeIndex::new)
+    }
+
+    /// The node called `name`.
+    pub fn find(&self, name: &str) -> Option<NodeIndex> {
+        self.nodes.iter().position(|node| node.name == name).map(NodeIndex::new)
+    }
+
+    /// How keys are placed.
+    pub fn scheme(&self) -> Scheme {
+        self.placement.scheme()
+    }
+
+    /// The node for requests without keys.
+    #[inline]
+    pub fn default_node(&self) -> NodeIndex {
+        self.default_node
+    }
+
+    /// The node that `key` belongs to.
+    #[inline]
+    pub fn place(&self, key: &[u8]) -> NodeIndex {
+        if self.is_single() { NodeIndex::FIRST } else { self.placement.place(key) }
+    }
+}

@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attribution;
 mod bench;
 mod command;
 
@@ -27,6 +28,8 @@ struct Arguments {
 enum Verb {
     /// Compare Respool with a direct connection and with twemproxy, in one run
     Bench(bench::Options),
+    /// Check that not one reply goes to the wrong request while nodes and clients fail
+    Attribution(attribution::Options),
 }
 
 fn main() -> ExitCode {
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
     let started = Instant::now();
     let (name, outcome) = match &arguments.verb {
         Verb::Bench(options) => ("bench", bench::run(options)),
+        Verb::Attribution(options) => ("attribution", attribution::run(options)),
     };
     let seconds = started.elapsed().as_secs();
     match outcome {

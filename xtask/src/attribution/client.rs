@@ -1,0 +1,221 @@
+//! One client: sends batches of requests in its manner and checks what comes back.
+
+use std::io::{self, Read, Write};
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use respool_testkit::{Rng, Stream, reply_length};
+
+use super::World;
+use super::model::{Model, Step, Verdict};
+use super::tally::Tally;
+
+/// A reply that takes longer never comes.
+const SILENCE_LIMIT: Duration = Duration::from_secs(30);
+/// Time within which everything has to work again once the nodes are back.
+const RECOVERY_LIMIT: Duration = Duration::from_secs(15);
+const BATCH_MAX: usize = 64;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Behaviour {
+    /// Everything is well and so is the client.
+    WarmUp,
+    /// Odd pieces, slow reading, vanishing.
+    Hostile,
+    /// All nodes are back: every key must work soon.
+    Recovered,
+}
+
+struct Connection<'a> {
+    world: &'a World,
+    number: u64,
+    stream: Option<Stream>,
+    /// Bytes received that belong to no checked reply yet.
+    received: Vec<u8>,
+}
+
+/// How the replies of one batch are read.
+#[derive(Clone, Copy)]
+enum Reading {
+    Fast,
+    /// Few bytes at a time, with pauses.
+    Slow(usize),
+    /// So many bytes, then the connection is dropped.
+    Vanish(usize),
+}
+
+/// Sends `requests` requests in all, and adds what happened to the world's tally.
+pub(super) fn run(world: &World, number: u64, requests: u64, behaviour: Behaviour) {
+    // Keys and numbers of the phases must not meet.
+    let client = number + 1_000_000 * behaviour as u64;
+    let mut rng = Rng::part(world.seed, client);
+    let mut model = Model::new(client);
+    let mut tally = Tally::default();
+    let mut connection = Connection { world, number, stream: None, received: Vec::new() };
+    match behaviour {
+        Behaviour::WarmUp | Behaviour::Hostile => {
+            let mut left = requests;
+            while left > 0 && tally.silent == 0 {
+                let batch = batch_size(&mut rng).min(left as usize);
+                let steps: Vec<Step> = (0..batch).map(|_| model.step(&mut rng)).collect();
+                let reading = if behaviour == Behaviour::Hostile { reading(&mut rng) } else { Reading::Fast };
+                let failed = connection.batch(&mut model, &steps, reading, &mut rng, &mut tally);
+                if behaviour == Behaviour::WarmUp || world.is_calm {
+                    tally.needless += failed;
+                }
+                model.forget_uncertain();
+                left -= batch as u64;
+                world.requests_done.fetch_add(batch as u64, Ordering::Relaxed);
+            }
+            // What is left when the client gave up must not hold up the schedule.
+            world.requests_done.fetch_add(left, Ordering::Relaxed);
+        }
+        Behaviour::Recovered => recover(&mut connection, &mut model, &mut rng, &mut tally),
+    }
+    world.tally.lock().expect("no client panics").add(tally);
+}
+
+/// Surveys all keys until not one request fails, or the time is over.
+fn recover(connection: &mut Connection<'_>, model: &mut Model, rng: &mut Rng, tally: &mut Tally) {
+    let started = Instant::now();
+    loop {
+        let steps = model.survey();
+        let failed = connection.batch(model, &steps, Reading::Fast, rng, tally);
+        model.forget_uncertain();
+        if failed == 0 {
+            return;
+        }
+        if started.elapsed() > RECOVERY_LIMIT {
+            tally.needless += failed;
+            return;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+impl Connection<'_> {
+    /// Sends one batch and reads its replies; returns how many requests failed.
+    fn batch(&mut self, model: &mut Model, steps: &[Step], reading: Reading, rng: &mut Rng, tally: &mut Tally) -> u64 {
+        let kills_before = self.world.kills.load(Ordering::SeqCst);
+        let mut bytes = Vec::new();
+        steps.iter().for_each(|step| model.encode(step, &mut bytes));
+        let mut failed = 0;
+        let mut answered = 0;
+        let outcome = self.send(&bytes, rng).and_then(|()| {
+            let mut allowance = if let Reading::Vanish(allowance) = reading { allowance } else { usize::MAX };
+            for step in steps {
+                let Some(reply) = self.reply(reading, &mut allowance)? else { break };
+                let kills = (kills_before, self.world.kills.load(Ordering::SeqCst));
+                answered += 1;
+                tally.replies += 1;
+                match model.check(step, &reply, kills) {
+                    Verdict::Right => {}
+                    Verdict::Failed => {
+                        failed += 1;
+                        tally.error(&reply);
+                    }
+                    Verdict::Wrong(description) => tally.wrong(description),
+                }
+            }
+            Ok(())
+        });
+        let unanswered = &steps[answered..];
+        unanswered.iter().for_each(|step| model.abandon(step));
+        match outcome {
+            Ok(()) if matches!(reading, Reading::Vanish(_)) => {
+                tally.vanished += 1;
+                tally.abandoned += unanswered.len() as u64;
+                self.close();
+            }
+            Ok(()) if self.received.is_empty() => {}
+            Ok(()) => {
+                let shown = String::from_utf8_lossy(&self.received[..self.received.len().min(120)]).into_owned();
+                tally.wrong(format!("client {} got {shown:?} without having asked", self.number));
+                self.close();
+            }
+            Err(error) => {
+                failed += unanswered.len() as u64;
+                let is_silence = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
+                *(if is_silence { &mut tally.silent } else { &mut tally.cut_off }) += 1;
+                let first = unanswered.first();
+                tally.describe(format!("client {} waited for {first:?}: {error}", self.number));
+                self.close();
+            }
+        }
+        failed
+    }
+
+    fn close(&mut self) {
+        self.stream = None;
+        self.received.clear();
+    }
+
+    fn stream(&mut self) -> io::Result<&mut Stream> {
+        if self.stream.is_none() {
+            let stream = self.world.addresses[self.number as usize % 2].connect()?;
+            stream.set_read_timeout(Some(SILENCE_LIMIT))?;
+            stream.set_write_timeout(Some(SILENCE_LIMIT))?;
+            self.stream = Some(stream);
+        }
+        Ok(self.stream.as_mut().expect("it was just connected"))
+    }
+
+    /// Writes at once or in pieces of random sizes.
+    fn send(&mut self, mut bytes: &[u8], rng: &mut Rng) -> io::Result<()> {
+        let stream = self.stream()?;
+        if rng.once_in(2) {
+            return stream.write_all(bytes);
+        }
+        let piece_max = *rng.pick(&[3, 20, 500, 5_000]);
+        // Pieces of a few bytes for all of a long batch would only heat the kernel.
+        let mut pieces = 200;
+        while !bytes.is_empty() {
+            let piece = if pieces == 0 { bytes.len() } else { rng.between(1, piece_max).min(bytes.len()) };
+            stream.write_all(&bytes[..piece])?;
+            bytes = &bytes[piece..];
+            pieces = pieces.max(1) - 1;
+        }
+        Ok(())
+    }
+
+    /// The next reply, or `None` when as many bytes were received as the client waits for.
+    fn reply(&mut self, reading: Reading, allowance: &mut usize) -> io::Result<Option<Vec<u8>>> {
+        loop {
+            if let Some(length) = reply_length(&self.received)? {
+                let rest = self.received.split_off(length);
+                return Ok(Some(std::mem::replace(&mut self.received, rest)));
+            }
+            if *allowance == 0 {
+                return Ok(None);
+            }
+            let mut buffer = [0; 16 << 10];
+            let mut size = buffer.len().min(*allowance);
+            if let Reading::Slow(piece) = reading {
+                thread::sleep(Duration::from_micros(200));
+                size = piece;
+            }
+            let count = self.stream()?.read(&mut buffer[..size])?;
+            if count == 0 {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed"));
+            }
+            self.received.extend_from_slice(&buffer[..count]);
+            *allowance -= count;
+        }
+    }
+}
+
+/// Mostly a few, often one, sometimes many.
+fn batch_size(rng: &mut Rng) -> usize {
+    let most = *rng.pick(&[1, 1, 8, 20, BATCH_MAX]);
+    rng.between(1, most)
+}
+
+fn reading(rng: &mut Rng) -> Reading {
+    match rng.below(40) {
+        0 => Reading::Vanish(rng.below(200)),
+        1 => Reading::Slow(rng.between(1, 40)),
+        2 => Reading::Slow(rng.between(100, 2_000)),
+        _ => Reading::Fast,
+    }
+}

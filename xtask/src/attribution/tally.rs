@@ -1,0 +1,98 @@
+//! What was counted, and what of it must not be.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Wrong replies that are described in full.
+const DESCRIBED_MAX: usize = 10;
+/// Different error texts that are counted apart.
+const ERRORS_MAX: usize = 30;
+
+/// Counts of one client, or of all.
+#[derive(Default)]
+pub(super) struct Tally {
+    /// Replies that came and were checked.
+    pub(super) replies: u64,
+    /// Replies that cannot be the answer to their request.
+    pub(super) wrong: u64,
+    descriptions: Vec<String>,
+    /// Error replies, by text.
+    errors: BTreeMap<String, u64>,
+    /// Requests that a client did not wait for when it vanished.
+    pub(super) abandoned: u64,
+    pub(super) vanished: u64,
+    /// Connections that Respool closed although the client did nothing wrong.
+    pub(super) cut_off: u64,
+    /// Replies that never came.
+    pub(super) silent: u64,
+    /// Requests that failed although no node was in trouble.
+    pub(super) needless: u64,
+}
+
+impl Tally {
+    pub(super) fn wrong(&mut self, description: String) {
+        self.wrong += 1;
+        if self.descriptions.len() < DESCRIBED_MAX {
+            self.descriptions.push(description);
+        }
+    }
+
+    pub(super) fn describe(&mut self, description: String) {
+        if self.descriptions.len() < DESCRIBED_MAX {
+            self.descriptions.push(description);
+        }
+    }
+
+    pub(super) fn error(&mut self, text: &[u8]) {
+        // Numbers differ from one occurrence to the next: addresses, times.
+        let text: String = String::from_utf8_lossy(text)
+            .trim_end()
+            .chars()
+            .map(|character| if character.is_ascii_digit() { '0' } else { character })
+            .collect();
+        let text =
+            if self.errors.len() < ERRORS_MAX || self.errors.contains_key(&text) { text } else { "others".into() };
+        *self.errors.entry(text).or_default() += 1;
+    }
+
+    pub(super) fn add(&mut self, other: Tally) {
+        self.replies += other.replies;
+        self.wrong += other.wrong;
+        other.descriptions.into_iter().for_each(|description| self.describe(description));
+        for (text, count) in other.errors {
+            *self.errors.entry(text).or_default() += count;
+        }
+        self.abandoned += other.abandoned;
+        self.vanished += other.vanished;
+        self.cut_off += other.cut_off;
+        self.silent += other.silent;
+        self.needless += other.needless;
+    }
+
+    /// Why the run failed, if it did.
+    pub(super) fn complaints(&self) -> Vec<String> {
+        [
+            (self.wrong, "replies to the wrong request"),
+            (self.cut_off, "connections of well-behaved clients closed"),
+            (self.silent, "requests never answered"),
+            (self.needless, "requests failed while all nodes were well"),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect()
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let errors: u64 = self.errors.values().sum();
+        writeln!(f, "{} replies checked: {} wrong, {errors} errors", self.replies, self.wrong)?;
+        for (text, count) in &self.errors {
+            writeln!(f, "  {count:>8} {text}")?;
+        }
+        writeln!(f, "{} clients vanished with {} requests under way (outcome unknown)", self.vanished, self.abandoned)?;
+        write!(f, "{} cut off, {} never answered", self.cut_off, self.silent)?;
+        self.descriptions.iter().try_for_each(|description| write!(f, "\n  {description}"))
+    }
+}

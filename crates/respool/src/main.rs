@@ -1,3 +1,6 @@
-//! The `respool` program; see ARCHITECTURE.md.
+//! The `respool` program; see ARCHITECTURE.md and [`respool::cli`].
+#![forbid(unsafe_code)]
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    respool::cli::main()
+}

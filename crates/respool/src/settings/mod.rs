@@ -1,0 +1,49 @@
+//! Settings: what can be said, what was said, and what it means.
+//!
+//! ```text
+//!  flags ──┐
+//!  env   ──┤   said                meaning
+//!  TOML  ──┼──► texts with their ──► one small struct per component
+//!  rmux, ──┘   places, by setting
+//!  redis-sharding
+//! ```
+//!
+//! [`table`] holds one row per setting and is the only list of them. Collecting what was said ([`said`], [`file`]) never
+//! judges a value; [`meaning`] never asks where a value came from, except to say so when it is wrong ([`fault`]).
+
+pub mod address;
+pub mod fault;
+pub mod file;
+pub mod meaning;
+pub mod page;
+pub mod placement;
+pub mod row;
+pub mod said;
+pub mod table;
+pub mod unit;
+
+pub use address::{Address, NodeAddress};
+pub use fault::{Fault, Faults};
+pub use meaning::{
+    AdminSettings, EngineSettings, Instance, LogSettings, NetSettings, NodeSettings, Process, ProxySettings, resolve,
+};
+pub use row::Secret;
+pub use said::{Origin, Said};
+pub use table::{LogFormat, LogLevel, Setting};
+
+/// The environment variable that names the settings file.
+pub const CONFIG_ENV: &str = "RESPOOL_CONFIG";
+
+/// The candidate most like `text`, if any is like it at all.
+#[must_use]
+pub fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // A text of any length can come from a file; comparing costs its length times the candidate's.
+    const COMPARED_BYTES_MAX: usize = 64;
+    if text.len() > COMPARED_BYTES_MAX {
+        return None;
+    }
+    let text = text.to_ascii_lowercase();
+    let likeness = |name: &'a str| (strsim::jaro_winkler(&text, name), name);
+    let best = candidates.into_iter().map(likeness).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (best.0 > 0.8).then_some(best.1)
+}

@@ -1,0 +1,354 @@
+//! The settings: one row each. Flags, environment variables, TOML keys, `respool check`, the man page, the shell
+//! completions, `docs/settings.md` and CONFIG names are all read from here and nowhere else.
+//!
+//! To add a setting, add its row, and a field in the struct of [`meaning`](super::meaning) that needs it.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use super::placement;
+use super::row::{Choice, Group, Kind, Reload, Row, Scope};
+
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal: $text:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $name { $(#[doc = $text] $variant,)+ }
+
+        impl $name {
+            /// The words a user writes, in the order of the variants.
+            #[must_use]
+            pub fn choices() -> &'static [Choice] {
+                const { &[$(Choice { name: Cow::Borrowed($word), doc: $text },)+] }
+            }
+
+            /// The variants, in the order of [`choices`](Self::choices).
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The word a user writes.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ }
+            }
+        }
+    };
+}
+
+words! {
+    /// How much is logged.
+    LogLevel {
+        Off = "off": "nothing",
+        Error = "error": "what somebody must look at",
+        Warn = "warn": "and what may become an error",
+        Info = "info": "and what happens once: start, stop, nodes that come and go",
+        Debug = "debug": "and every connection",
+        Trace = "trace": "and every step",
+    }
+}
+
+words! {
+    /// How a line of the log looks.
+    LogFormat {
+        Text = "text": "for people",
+        Json = "json": "one JSON object per line",
+    }
+}
+
+macro_rules! rows {
+    ($($(#[doc = $doc:literal])+ $variant:ident { $($field:ident: $value:expr),+ $(,)? })+) => {
+        /// A setting; its number is its row's place in [`ROWS`].
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Setting { $($(#[doc = $doc])+ $variant,)+ }
+
+        impl Setting {
+            /// All of them, in the order of [`ROWS`].
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+        }
+
+        /// The table, in the order in which settings are documented.
+        pub static ROWS: &[Row] = &[$(Row { doc: first_line(&[$($doc),+]), $($field: $value,)+ ..BLANK },)+];
+    };
+}
+
+/// What most rows have in common.
+const BLANK: Row = Row {
+    name: "",
+    alias: None,
+    redis: None,
+    group: Group::Process,
+    scope: Scope::Pool,
+    reload: Reload::Restart,
+    kind: Kind::Text,
+    absent: None,
+    default: "",
+    doc: "",
+    more: "",
+};
+
+const fn first_line(lines: &[&'static str]) -> &'static str {
+    lines[0].trim_ascii()
+}
+
+const fn count(min: u64, max: u64) -> Kind {
+    Kind::Count { min, max }
+}
+
+const fn bytes(min: u64, max: u64) -> Kind {
+    Kind::Bytes { min, max }
+}
+
+const fn millis(min: u64, max: u64) -> Kind {
+    Kind::Duration { min: Duration::from_millis(min), max: Duration::from_millis(max) }
+}
+
+const KB: u64 = 1 << 10;
+const MB: u64 = 1 << 20;
+const GB: u64 = 1 << 30;
+const MINUTE: u64 = 60_000;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
+rows! {
+    /// Addresses to accept clients on.
+    Listen {
+        name: "listen", group: Group::Listening, kind: Kind::Listeners, default: "127.0.0.1:6379",
+        more: "May be given several times. `:6379` is every interface, IPv4 and IPv6; port 0 lets the system choose one, \
+               which the banner shows. A unix socket's stale file is removed, a living server's is not.",
+    }
+    /// Permissions of the unix sockets listened on.
+    UnixMode {
+        name: "unix_mode", redis: Some("unixsocketperm"), group: Group::Listening, kind: Kind::Mode, default: "0600",
+        more: "Set before the socket can be reached under its name, so that there is no moment with wider ones.",
+    }
+    /// Connections the kernel keeps waiting for an accept.
+    Backlog {
+        name: "backlog", redis: Some("tcp-backlog"), group: Group::Listening, kind: count(1, 65_535), default: "511",
+        more: "The kernel's own bound (net.core.somaxconn) holds as well.",
+    }
+    /// Most clients connected at a time.
+    MaxClients {
+        name: "max_clients", redis: Some("maxclients"), group: Group::Listening, scope: Scope::Process,
+        reload: Reload::Live, kind: count(1, 10_000_000), default: "10000",
+        more: "One more is answered with Redis' error and closed.",
+    }
+    /// TCP keepalive: the first probe after this long without traffic, for clients and nodes.
+    Keepalive {
+        name: "keepalive", redis: Some("tcp-keepalive"), group: Group::Listening,
+        kind: millis(1_000, DAY), absent: Some("off"), default: "1m",
+    }
+    /// How long sent bytes may stay unacknowledged before a TCP connection counts as dead.
+    TcpUserTimeout {
+        name: "tcp_user_timeout", group: Group::Listening, kind: millis(100, DAY), absent: Some("off"), default: "5s",
+        more: "Linux alone would retry for about 15 minutes.",
+    }
+    /// Nodes behind this pool; none makes it an embedded server.
+    Nodes {
+        name: "nodes", alias: Some("node"), group: Group::Nodes, kind: Kind::Nodes,
+        more: "A node is an address, or `embedded:` for an engine in this process, optionally followed by `name=NAME` and \
+               `weight=N`, separated by spaces. Order counts for placements that number their nodes. `--node A --node B` \
+               and `--nodes A,B` say the same.",
+    }
+    /// Rule that chooses a key's node.
+    Placement {
+        name: "placement", group: Group::Nodes, kind: Kind::Word(placement::rules), default: "slots",
+        more: "Changing it, the order of the nodes or their number moves keys: nothing copies them.",
+    }
+    /// Which part of a key decides its node.
+    HashTag {
+        name: "hash_tag", group: Group::Nodes, kind: Kind::Word(placement::tags), default: "auto",
+        more: "`auto` is cluster for slots, rendezvous and jump, last-brace for crc32, and none for the others.",
+    }
+    /// Node that answers commands without a key, by its name or address.
+    DefaultNode {
+        name: "default_node", group: Group::Nodes, kind: Kind::Text, absent: Some("first"), default: "first",
+    }
+    /// User to authenticate as at the nodes.
+    NodeUsername { name: "node_username", group: Group::Nodes, kind: Kind::Text }
+    /// Password to authenticate with at the nodes.
+    NodePassword {
+        name: "node_password", group: Group::Nodes, kind: Kind::Secret,
+        more: "Other users of the machine can read flags; prefer `node_password_file` or the environment.",
+    }
+    /// File whose first line is the password for the nodes.
+    NodePasswordFile { name: "node_password_file", group: Group::Nodes, kind: Kind::Path }
+    /// How long connecting to a node may take, authentication included.
+    ConnectTimeout {
+        name: "connect_timeout", group: Group::Timeouts, reload: Reload::Live, kind: millis(1, 5 * MINUTE), default: "1s",
+    }
+    /// How long a node may take to answer a request, from the moment it was sent.
+    RequestTimeout {
+        name: "request_timeout", group: Group::Timeouts, reload: Reload::Live, kind: millis(1, HOUR), absent: Some("off"),
+        default: "5s",
+        more: "A late request is answered with an error and only that request: its reply is swallowed when it comes.",
+    }
+    /// How long a node that owes replies may say nothing before its connection is replaced.
+    NodeSilenceTimeout {
+        name: "node_silence_timeout", group: Group::Timeouts, reload: Reload::Live, kind: millis(10, HOUR),
+        absent: Some("off"), default: "10s",
+    }
+    /// How long a client may say nothing before it is disconnected.
+    ClientIdleTimeout {
+        name: "client_idle_timeout", redis: Some("timeout"), group: Group::Timeouts, reload: Reload::Live,
+        kind: millis(1_000, 365 * DAY), absent: Some("off"), default: "off",
+    }
+    /// Pause before the first attempt to reconnect to a node.
+    ReconnectMin {
+        name: "reconnect_min", group: Group::Timeouts, reload: Reload::Live, kind: millis(1, HOUR), default: "50ms",
+        more: "It doubles with every failure up to `reconnect_max`; each pause is jittered.",
+    }
+    /// Longest pause between two attempts to reconnect to a node.
+    ReconnectMax {
+        name: "reconnect_max", group: Group::Timeouts, reload: Reload::Live, kind: millis(1, HOUR), default: "2s",
+    }
+    /// Most attempts per second to connect to nodes, in the whole process.
+    ReconnectRate {
+        name: "reconnect_rate", group: Group::Timeouts, scope: Scope::Process, reload: Reload::Live,
+        kind: count(1, 1_000_000), default: "100",
+    }
+    /// How long replies still owed may take after SIGTERM before clients are cut off.
+    DrainTimeout {
+        name: "drain_timeout", redis: Some("shutdown-timeout"), group: Group::Timeouts, scope: Scope::Process,
+        reload: Reload::Live, kind: millis(0, HOUR), default: "10s",
+    }
+    /// Requests read from one client and not yet passed on; over it that client is not read.
+    ClientInputBytes {
+        name: "client_input_bytes", group: Group::Budgets, reload: Reload::Live, kind: bytes(4 * KB, GB), default: "1mb",
+        more: "A single larger request is still taken, up to the limits of a request.",
+    }
+    /// Replies one client has not taken yet; over it that client is not read.
+    ClientOutputSoftBytes {
+        name: "client_output_soft_bytes", group: Group::Budgets, reload: Reload::Live, kind: bytes(4 * KB, 64 * GB),
+        default: "1mb",
+    }
+    /// Replies one client has not taken yet; over it that client is disconnected.
+    ClientOutputHardBytes {
+        name: "client_output_hard_bytes", group: Group::Budgets, reload: Reload::Live, kind: bytes(4 * KB, 64 * GB),
+        default: "256mb",
+    }
+    /// Requests waiting for one node, per worker; over it their clients are not read.
+    NodeQueueBytes {
+        name: "node_queue_bytes", group: Group::Budgets, reload: Reload::Live, kind: bytes(64 * KB, 64 * GB),
+        default: "32mb",
+    }
+    /// All buffers of the process together; over it new clients are refused and the largest are not read.
+    ProcessBytes {
+        name: "process_bytes", group: Group::Budgets, scope: Scope::Process, reload: Reload::Live,
+        kind: bytes(MB, 1024 * GB), default: "1gb",
+        more: "The data of embedded nodes does not count.",
+    }
+    /// Most elements of a request.
+    RequestElementsMax {
+        name: "request_elements_max", group: Group::Requests, kind: count(16, 16 * MB), default: "1048576",
+        more: "Before authentication it is 10, as in Redis, and a bulk string has at most 16 KB.",
+    }
+    /// Largest request, from its first byte to its last.
+    RequestBytesMax {
+        name: "request_bytes_max", redis: Some("client-query-buffer-limit"), group: Group::Requests,
+        kind: bytes(MB, 4 * GB - 1), default: "1gb",
+    }
+    /// Largest bulk string of a request or reply.
+    BulkBytesMax {
+        name: "bulk_bytes_max", redis: Some("proto-max-bulk-len"), group: Group::Requests, kind: bytes(MB, 2 * GB),
+        default: "512mb",
+    }
+    /// Longest inline request.
+    InlineBytesMax {
+        name: "inline_bytes_max", group: Group::Requests, kind: bytes(KB, 16 * MB), default: "64kb",
+    }
+    /// Number of databases of an embedded server.
+    Databases {
+        name: "databases", redis: Some("databases"), group: Group::Embedded, kind: count(1, 65_536), default: "16",
+    }
+    /// Worker threads, each with its own loop.
+    Workers {
+        name: "workers", scope: Scope::Process, kind: count(1, 1024), absent: Some("auto"), default: "auto",
+        more: "`auto` is one per processor this process may use.",
+    }
+    /// What is logged.
+    Log {
+        name: "log", redis: Some("loglevel"), scope: Scope::Process, reload: Reload::Live,
+        kind: Kind::Word(LogLevel::choices), default: "info",
+        more: "Logs go to standard error.",
+    }
+    /// How the log looks.
+    LogFormat { name: "log_format", scope: Scope::Process, kind: Kind::Word(LogFormat::choices), default: "text" }
+    /// Address of the HTTP server with /metrics, /healthz and /readyz.
+    Metrics { name: "metrics", scope: Scope::Process, kind: Kind::Tcp, absent: Some("off"), default: "off" }
+}
+
+impl Setting {
+    /// The setting's row.
+    #[must_use]
+    pub fn row(self) -> &'static Row {
+        &ROWS[self as usize]
+    }
+
+    /// The setting of that name, which is its TOML key.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|setting| setting.row().name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::settings::row::Value;
+
+    #[test]
+    fn every_default_is_a_value_of_its_row_and_written_as_it_is_shown() {
+        for row in ROWS.iter().filter(|row| !row.default.is_empty()) {
+            let value = row.parse(&[row.default]).unwrap_or_else(|why| panic!("{}: {}", row.name, why.reason));
+            assert_eq!(value.show(row), row.default, "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn every_way_to_name_a_setting_is_unique() {
+        let mut seen = BTreeSet::new();
+        for row in ROWS {
+            let flags = std::iter::once(row.flag()).chain(row.alias.map(str::to_owned));
+            for flag in flags {
+                assert!(seen.insert(format!("--{flag}")), "--{flag} twice");
+            }
+            assert!(seen.insert(row.env()), "{} twice", row.env());
+            assert!(seen.insert(format!("CONFIG {}", row.config())), "CONFIG {} twice", row.config());
+            assert!(row.name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn rows_stand_under_their_headings_and_are_documented() {
+        assert!(ROWS.is_sorted_by_key(|row| row.group), "the rows of a heading stand together");
+        for row in ROWS {
+            assert!(row.doc.ends_with('.') && row.doc.len() <= 100, "{}: {}", row.name, row.doc);
+            assert!(row.more.is_empty() || row.more.ends_with('.'), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn bounds_hold_at_both_ends() {
+        for (name, inside, outside) in [
+            ("backlog", ["1", "65535"], ["0", "65536"]),
+            ("connect_timeout", ["1ms", "5m"], ["0ms", "301s"]),
+            ("bulk_bytes_max", ["1mb", "2gb"], ["1048575", "2049mb"]),
+        ] {
+            let row = Setting::named(name).unwrap().row();
+            for text in inside {
+                assert!(row.parse(&[text]).is_ok(), "{name} {text}");
+            }
+            for text in outside {
+                let why = row.parse(&[text]).unwrap_err().reason;
+                assert_eq!(why, format!("allowed are {}", row.bounds()), "{name} {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_word_for_no_value_is_understood_only_where_there_is_one() {
+        assert_eq!(Setting::Workers.row().parse(&["auto"]), Ok(Value::Absent));
+        assert!(Setting::Backlog.row().parse(&["auto"]).is_err());
+    }
+}

@@ -6,7 +6,12 @@
 
 mod attribution;
 mod bench;
+mod codegen;
 mod command;
+mod fuzz;
+mod setup;
+mod test;
+mod tidy;
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -26,18 +31,33 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Compare Respool with a direct connection and with twemproxy, in one run
+    /// Install what tests and benches need, where it is missing
+    Setup(setup::Options),
+    /// Run all checks and tests; installs what they need if it is missing
+    Test(test::Options),
+    /// Compare Respool with a direct connection and with twemproxy
     Bench(bench::Options),
     /// Check that not one reply goes to the wrong request while nodes and clients fail
     Attribution(attribution::Options),
+    /// Build all fuzz targets, and with --minutes run them
+    Fuzz(fuzz::Options),
+    /// Check what no compiler checks: edges between crates, purity, lengths, leftovers, stale files
+    Tidy(tidy::Options),
+    /// Write the generated files anew
+    Codegen(codegen::Options),
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let started = Instant::now();
     let (name, outcome) = match &arguments.verb {
+        Verb::Setup(options) => ("setup", setup::run(options)),
+        Verb::Test(options) => ("test", test::run(options)),
         Verb::Bench(options) => ("bench", bench::run(options)),
         Verb::Attribution(options) => ("attribution", attribution::run(options)),
+        Verb::Fuzz(options) => ("fuzz", fuzz::run(options)),
+        Verb::Tidy(options) => ("tidy", tidy::run(options)),
+        Verb::Codegen(options) => ("codegen", codegen::run(options)),
     };
     let seconds = started.elapsed().as_secs();
     match outcome {

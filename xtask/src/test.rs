@@ -1,0 +1,68 @@
+//! `cargo xtask test`: everything that has to hold before a change is taken, cheapest first.
+
+use std::time::Instant;
+
+use clap::Args;
+
+use crate::{Outcome, attribution, command, fuzz, setup, tidy};
+
+/// Crates that must build where there are no sockets.
+const PURE_PACKAGES: [&str; 6] =
+    ["respool-wire", "respool-command", "respool-connection", "respool-route", "respool-engine", "respool-proxy"];
+
+/// Run all checks and tests; installs what they need if it is missing
+#[derive(Args)]
+pub(crate) struct Options {
+    /// How the attribution run at the end is done.
+    #[command(flatten)]
+    attribution: attribution::Options,
+}
+
+pub(crate) fn run(options: &Options) -> Outcome {
+    step("setup", || setup::run(&setup::Options { minimal: true }))?;
+    step("format", || cargo(&["fmt", "--all", "--check"]))?;
+    step("lint", || cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?;
+    step("build without sockets", build_without_sockets)?;
+    step("dependencies", check_dependencies)?;
+    // The binary is built before the tests that run it.
+    step("build", || cargo(&["build", "--locked", "--package", "respool"]))?;
+    step("tests", || cargo(&["test", "--locked", "--workspace", "--no-fail-fast"]))?;
+    step("tidy", || tidy::run(&tidy::Options {}))?;
+    step("fuzz targets build", fuzz::build)?;
+    step("attribution", || attribution::run(&options.attribution))?;
+    Ok("all checks and tests passed".into())
+}
+
+/// Runs one step under a heading and says how it went.
+fn step(name: &str, work: impl FnOnce() -> Outcome) -> Outcome {
+    println!("\n== {name}");
+    let started = Instant::now();
+    let summary = work().map_err(|error| format!("{name}: {error}"))?;
+    println!("== {name}: {summary} ({:.0} s)", started.elapsed().as_secs_f64());
+    Ok(summary)
+}
+
+fn cargo(arguments: &[&str]) -> Outcome {
+    command::run(command::cargo().args(arguments))?;
+    Ok("ok".into())
+}
+
+fn build_without_sockets() -> Outcome {
+    if !setup::has_bare_target() {
+        return Ok("skipped, the target is not installed".into());
+    }
+    let mut arguments = vec!["check", "--locked", "--target", setup::BARE_TARGET];
+    arguments.extend(PURE_PACKAGES.iter().flat_map(|package| ["--package", package]));
+    cargo(&arguments)
+}
+
+fn check_dependencies() -> Outcome {
+    if !setup::has_cargo_deny() {
+        return Ok("skipped, cargo-deny is not installed".into());
+    }
+    if !command::root().join("deny.toml").is_file() {
+        return Err("deny.toml is missing".into());
+    }
+    // Advisories would need the network each time.
+    cargo(&["deny", "--offline", "--log-level", "error", "check", "bans", "licenses", "sources"])
+}

@@ -2,14 +2,16 @@
 //!
 //! Pure functions over immutable snapshots: no socket, no clock, no randomness. A [`Topology`] lists nodes and says by
 //! its [`Placement`] where a key lives; [`plan`] reads a request's row and keys and says where it goes: to one node, in
-//! [`Part`]s to those that have its keys, or to all.
+//! [`Part`]s to those that have its keys, or to all. A [`Gather`] joins the replies of several nodes.
 //!
 //! | to add | touch |
 //! |---|---|
 //! | a placement rule | `placement/<name>.rs`, a variant of [`Rule`], golden vectors in `tests/data` |
-//! | a way of splitting | the policy words of the command's row |
+//! | a way of splitting or joining a command | the policy words of its row |
+//! | a policy | an arm in `plan.rs` or `gather.rs`, and in the tests that know all of them |
 #![forbid(unsafe_code)]
 
+mod gather;
 pub mod limits;
 mod node;
 mod part;
@@ -18,6 +20,7 @@ mod plan;
 mod tag;
 mod topology;
 
+pub use gather::Gather;
 pub use node::{Node, NodeIndex};
 pub use part::{Part, Scratch};
 pub use placement::{

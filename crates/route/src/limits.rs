@@ -18,3 +18,12 @@ pub const SCRATCH_KEYS_KEPT: usize = 65_536;
 
 /// Bytes of a key that an error text shows.
 pub const KEY_TEXT_BYTES_MAX: usize = 64;
+
+/// Bytes of a node's error message that a joint reply repeats. Messages of scripts carry user data of any length.
+pub const FAILURE_TEXT_BYTES_MAX: usize = 4_096;
+
+/// Bytes of replies that an idle [`Gather`](crate::Gather) keeps room for.
+pub const GATHER_BYTES_KEPT: usize = 16_384;
+
+/// Keys, elements and numbers that an idle [`Gather`](crate::Gather) keeps room for.
+pub const GATHER_ITEMS_KEPT: usize = 1_024;

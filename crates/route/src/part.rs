@@ -72,6 +72,11 @@ impl Scratch {
         })
     }
 
+    /// For each key of the latest split, in order, the number of its part.
+    pub(crate) fn owners(&self) -> &[u16] {
+        &self.owners
+    }
+
     /// Finds the keys of a request; says whether there are any.
     pub(crate) fn find_keys(&mut self, keys: &Keys, args: Args<'_>) -> bool {
         if self.grouped.capacity().max(self.keys.as_slice().len()) > SCRATCH_KEYS_KEPT {

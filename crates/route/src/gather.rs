@@ -1,0 +1,415 @@
+//! Joining the replies of several nodes to the one reply that the client waits for.
+//!
+//! A gather is begun for a request that was split or sent to all, hears each part's complete reply once, in whatever order
+//! the nodes answer, and writes the joint reply. The order of arrival never shows: what is compared is compared by part.
+//!
+//! | response policy | joint reply | kept meanwhile |
+//! |---|---|---|
+//! | key order | array of the elements, each at its key's place | the elements |
+//! | concat | aggregate of all elements, part by part | the elements |
+//! | sum, min, max | integer | one number |
+//! | and, or | integer, or array of integers | one number an element |
+//! | all succeeded | the first part's | one reply |
+//! | one succeeded | the first part's that is no error | one reply |
+//!
+//! What does not fit is an error, never a wrong reply. A part that fails (its reply is an error, of a type that cannot be
+//! joined, or an array of the wrong length) fails the whole, with the message of the first part that failed; only under
+//! "one succeeded" every part has to fail. The others may have been executed, so a number behind the message says how many
+//! failed. From the first failure on nothing but messages is kept.
+
+use respool_command::{ResponsePolicy, Row};
+use respool_wire::{Elements, Encoder, Protocol, ReplyKind, Value, elements};
+
+use crate::limits::{FAILURE_TEXT_BYTES_MAX, GATHER_BYTES_KEPT, GATHER_ITEMS_KEPT};
+use crate::part::Scratch;
+
+/// Joins replies. Made to be reused: it keeps its memory, within limits.
+#[derive(Debug, Default)]
+pub struct Gather {
+    join: Join,
+    /// The command's name, for messages.
+    command: &'static str,
+    parts: Vec<Heard>,
+    pending: usize,
+    failed: usize,
+    /// The first part that failed, and what it said.
+    failure: Option<(usize, Vec<u8>)>,
+    /// The first part that is fit to be the reply, where one is chosen.
+    chosen: Option<usize>,
+    /// What the first answer was like, and whether another was not.
+    form: Option<Form>,
+    is_mixed: bool,
+    /// For each key, its part. Key order only.
+    owners: Vec<u16>,
+    /// Where in `bytes` each element ends, part by part. Key order only.
+    ends: Vec<usize>,
+    /// The chosen reply, or the elements of aggregates.
+    bytes: Vec<u8>,
+    /// The numbers so far: one for integers, one an element for arrays.
+    numbers: Vec<i128>,
+}
+
+/// What is known of one part.
+#[derive(Clone, Copy, Debug, Default)]
+struct Heard {
+    is_in: bool,
+    /// Keys that it was sent.
+    keys: usize,
+    /// Elements of its reply; a pair of a map counts twice.
+    elements: u64,
+    /// Where in `bytes` its elements are. `start` moves on when they are taken.
+    start: usize,
+    end: usize,
+    /// Where in `ends` the end of its next element is.
+    next: usize,
+}
+
+/// What replies are joined to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Join {
+    #[default]
+    AllSucceeded,
+    OneSucceeded,
+    KeyOrder,
+    Concat,
+    Number(Fold),
+}
+
+/// How two numbers become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fold {
+    Sum,
+    Min,
+    Max,
+    And,
+    Or,
+}
+
+/// What replies must agree in, in order to be joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Aggregate(ReplyKind),
+    Integer,
+    /// An array of this many integers.
+    Integers(u64),
+}
+
+impl Gather {
+    /// A gather that waits for nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Begins to wait for the parts of a request of `row` that was just planned as [`Plan::Split`](crate::Plan::Split).
+    pub fn begin_split(&mut self, row: &'static Row, scratch: &Scratch) {
+        self.begin(row, scratch.parts().map(|part| part.keys.len()));
+        if self.join == Join::KeyOrder {
+            self.owners.extend_from_slice(scratch.owners());
+        }
+    }
+
+    /// Begins to wait for all nodes, of which there are `nodes`, for a request planned as [`Plan::All`](crate::Plan::All).
+    pub fn begin_all(&mut self, row: &'static Row, nodes: usize) {
+        self.begin(row, std::iter::repeat_n(0, nodes));
+    }
+
+    fn begin(&mut self, row: &'static Row, keys: impl Iterator<Item = usize>) {
+        self.clear();
+        self.command = row.full_name();
+        self.join = Join::of(row.response_policy);
+        self.parts.extend(keys.map(|keys| Heard { keys, ..Heard::default() }));
+        self.pending = self.parts.len();
+    }
+
+    /// Whether every part has answered, so that [`finish`](Self::finish) may be called.
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        self.pending == 0
+    }
+
+    /// Bytes that are held for the parts that answered so far. Grows with what nodes send; whoever has a budget looks here.
+    pub fn held_bytes(&self) -> usize {
+        self.bytes.len() + size_of_val(&self.ends[..]) + size_of_val(&self.numbers[..])
+    }
+
+    /// Hears the complete reply of part `part`, in the client's dialect, with the kind that the scanner found. An error
+    /// made here because a node did not answer is as good as the node's own. A part is heard once: what comes after that,
+    /// or for a part that does not exist, is ignored.
+    pub fn accept(&mut self, part: usize, kind: ReplyKind, reply: &[u8]) {
+        let Some(heard) = self.parts.get_mut(part).filter(|heard| !heard.is_in) else { return };
+        heard.is_in = true;
+        self.pending -= 1;
+        if kind.is_error() {
+            return self.fail(part, error_text(reply));
+        }
+        let fits = match self.join {
+            Join::AllSucceeded | Join::OneSucceeded => self.choose(part, reply),
+            Join::KeyOrder => self.keep_apart(part, reply),
+            Join::Concat => self.keep(part, reply),
+            Join::Number(fold) => self.count(fold, reply),
+        };
+        if !fits {
+            let text = format!("ERR a node gave '{}' a reply that cannot be joined with others", self.command);
+            self.fail(part, text.into_bytes());
+        }
+    }
+
+    /// Appends the joint reply and forgets everything. To be called once [`is_complete`](Self::is_complete).
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        debug_assert!(self.is_complete(), "a part has not answered yet");
+        // The elements are in the client's dialect; in RESP3 the encoder writes just the head that it is told.
+        let mut reply = Encoder::new(out, Protocol::Resp3);
+        let is_chosen = self.join == Join::OneSucceeded && self.chosen.is_some();
+        match &mut self.failure {
+            Some((_, text)) if !is_chosen => {
+                if self.failed < self.parts.len() {
+                    text.extend_from_slice(
+                        format!(" ({} of {} nodes failed)", self.failed, self.parts.len()).as_bytes(),
+                    );
+                }
+                reply.error(text);
+            }
+            _ if self.is_mixed => {
+                reply.error(format!("ERR the nodes' replies to '{}' are not alike", self.command).as_bytes());
+            }
+            _ => self.write(&mut reply),
+        }
+        self.clear();
+    }
+
+    /// Writes what the parts come to, none of which failed.
+    fn write(&mut self, reply: &mut Encoder<'_>) {
+        match self.join {
+            Join::AllSucceeded | Join::OneSucceeded => reply.raw(&self.bytes),
+            Join::KeyOrder => self.write_in_key_order(reply),
+            Join::Concat => self.write_part_by_part(reply),
+            Join::Number(_) => self.write_numbers(reply),
+        }
+    }
+
+    fn write_in_key_order(&mut self, reply: &mut Encoder<'_>) {
+        reply.array(self.owners.len());
+        for owner in &self.owners {
+            let heard = &mut self.parts[usize::from(*owner)];
+            let end = self.ends[heard.next];
+            reply.raw(&self.bytes[heard.start..end]);
+            heard.start = end;
+            heard.next += 1;
+        }
+    }
+
+    fn write_part_by_part(&self, reply: &mut Encoder<'_>) {
+        let elements = self.parts.iter().map(|heard| heard.elements).sum::<u64>() as usize;
+        match self.form {
+            Some(Form::Aggregate(ReplyKind::Map)) => reply.map(elements / 2),
+            Some(Form::Aggregate(ReplyKind::Set)) => reply.set(elements),
+            _ => reply.array(elements),
+        }
+        self.parts.iter().for_each(|heard| reply.raw(&self.bytes[heard.start..heard.end]));
+    }
+
+    fn write_numbers(&self, reply: &mut Encoder<'_>) {
+        if self.numbers.iter().any(|number| i64::try_from(*number).is_err()) {
+            return reply
+                .error(format!("ERR the sum of the nodes' replies to '{}' overflows", self.command).as_bytes());
+        }
+        if let Some(Form::Integers(length)) = self.form {
+            reply.array(length as usize);
+        }
+        self.numbers.iter().for_each(|number| reply.integer(*number as i64));
+    }
+
+    /// Keeps the reply if its part comes before those that answered so far.
+    fn choose(&mut self, part: usize, reply: &[u8]) -> bool {
+        let is_wanted = self.failed == 0 || self.join == Join::OneSucceeded;
+        if is_wanted && self.chosen.is_none_or(|chosen| part < chosen) {
+            self.chosen = Some(part);
+            self.bytes.clear();
+            self.bytes.extend_from_slice(reply);
+        }
+        true
+    }
+
+    /// Keeps the elements of an array, and where each ends; says whether it is one with an element for each key.
+    fn keep_apart(&mut self, part: usize, reply: &[u8]) -> bool {
+        let Some(walk) = elements(reply) else { return false };
+        let heard = &mut self.parts[part];
+        if walk.kind() != ReplyKind::Array || walk.declared() != heard.keys as u64 {
+            return false;
+        }
+        heard.start = self.bytes.len();
+        heard.next = self.ends.len();
+        let mut end = heard.start;
+        self.ends.extend(walk.clone().map(|element| {
+            end += element.len();
+            end
+        }));
+        heard.end = end;
+        let is_whole = self.ends.len() - heard.next == heard.keys;
+        if self.failed == 0 {
+            self.bytes.extend_from_slice(&walk.rest()[..end - heard.start]);
+        } else {
+            self.ends.clear();
+        }
+        is_whole
+    }
+
+    /// Keeps the elements of an aggregate; says whether it is one.
+    fn keep(&mut self, part: usize, reply: &[u8]) -> bool {
+        let Some(walk) = elements(reply).filter(|walk| walk.kind() != ReplyKind::Push) else { return false };
+        if self.agrees(Form::Aggregate(walk.kind())) {
+            let start = self.bytes.len();
+            self.bytes.extend_from_slice(walk.rest());
+            let heard = &mut self.parts[part];
+            *heard = Heard { elements: walk.declared(), start, end: self.bytes.len(), ..*heard };
+        }
+        true
+    }
+
+    /// Folds an integer or an array of integers into the numbers so far; says whether it is one.
+    fn count(&mut self, fold: Fold, reply: &[u8]) -> bool {
+        match elements(reply) {
+            Some(walk) => self.count_each(fold, walk),
+            None => {
+                let Some(number) = integer(reply) else { return false };
+                if self.agrees(Form::Integer) {
+                    self.fold(fold, 0, number);
+                }
+                true
+            }
+        }
+    }
+
+    fn count_each(&mut self, fold: Fold, walk: Elements<'_>) -> bool {
+        if walk.kind() != ReplyKind::Array || !walk.clone().all(|element| integer(element).is_some()) {
+            return false;
+        }
+        if self.agrees(Form::Integers(walk.declared())) {
+            walk.filter_map(integer).enumerate().for_each(|(at, number)| self.fold(fold, at, number));
+        }
+        true
+    }
+
+    /// Folds `number` into the one at place `at`, or puts it there if it is the first.
+    fn fold(&mut self, fold: Fold, at: usize, number: i64) {
+        let number = fold.entry(i128::from(number));
+        match self.numbers.get_mut(at) {
+            Some(so_far) => *so_far = fold.joined(*so_far, number),
+            None => self.numbers.push(number),
+        }
+    }
+
+    /// Notes what a reply is like; says whether it is worth keeping.
+    fn agrees(&mut self, form: Form) -> bool {
+        if *self.form.get_or_insert(form) != form {
+            self.is_mixed = true;
+            self.forget_replies();
+        }
+        !self.is_mixed && self.failed == 0
+    }
+
+    fn fail(&mut self, part: usize, text: Vec<u8>) {
+        self.failed += 1;
+        if self.failure.as_ref().is_none_or(|(earlier, _)| part < *earlier) {
+            self.failure = Some((part, text));
+        }
+        if self.join != Join::OneSucceeded {
+            self.forget_replies();
+        }
+    }
+
+    /// Gives up what was kept of replies, and the memory too if it was much.
+    fn forget_replies(&mut self) {
+        reset(&mut self.bytes, GATHER_BYTES_KEPT);
+        reset(&mut self.ends, GATHER_ITEMS_KEPT);
+        reset(&mut self.numbers, GATHER_ITEMS_KEPT);
+    }
+
+    fn clear(&mut self) {
+        self.forget_replies();
+        reset(&mut self.owners, GATHER_ITEMS_KEPT);
+        self.parts.clear();
+        (self.pending, self.failed, self.is_mixed) = (0, 0, false);
+        (self.failure, self.chosen, self.form) = (None, None, None);
+    }
+}
+
+fn reset<T>(items: &mut Vec<T>, kept: usize) {
+    items.clear();
+    items.shrink_to(kept);
+}
+
+/// The message of an error reply.
+fn error_text(reply: &[u8]) -> Vec<u8> {
+    match Value::parse(reply) {
+        Ok(Value::Error(mut text) | Value::BlobError(mut text)) => {
+            text.truncate(FAILURE_TEXT_BYTES_MAX);
+            text
+        }
+        _ => b"ERR a node failed".to_vec(),
+    }
+}
+
+fn integer(reply: &[u8]) -> Option<i64> {
+    match Value::parse(reply) {
+        Ok(Value::Integer(number)) => Some(number),
+        _ => None,
+    }
+}
+
+impl Join {
+    /// A policy for a single reply, and one of a command's own, have no place here: no request of such a row is planned
+    /// for several nodes. If it is, the first part's reply is the one.
+    const fn of(policy: ResponsePolicy) -> Self {
+        match policy {
+            ResponsePolicy::AllSucceeded | ResponsePolicy::Single | ResponsePolicy::Special => Self::AllSucceeded,
+            ResponsePolicy::OneSucceeded => Self::OneSucceeded,
+            ResponsePolicy::KeyOrder => Self::KeyOrder,
+            ResponsePolicy::Concat => Self::Concat,
+            ResponsePolicy::Sum => Self::Number(Fold::Sum),
+            ResponsePolicy::Min => Self::Number(Fold::Min),
+            ResponsePolicy::Max => Self::Number(Fold::Max),
+            ResponsePolicy::And => Self::Number(Fold::And),
+            ResponsePolicy::Or => Self::Number(Fold::Or),
+        }
+    }
+}
+
+impl Fold {
+    /// A number as it is before any other joins it.
+    fn entry(self, number: i128) -> i128 {
+        match self {
+            Self::Sum | Self::Min | Self::Max => number,
+            Self::And | Self::Or => i128::from(number != 0),
+        }
+    }
+
+    /// Two numbers joined. A sum of [`NODES_MAX`](crate::limits::NODES_MAX) 64-bit numbers is far from 128 bits.
+    fn joined(self, a: i128, b: i128) -> i128 {
+        match self {
+            Self::Sum => a + b,
+            Self::Min | Self::And => a.min(b),
+            Self::Max | Self::Or => a.max(b),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fold_joins_numbers() {
+        let folded = |fold: Fold, numbers: &[i128]| {
+            numbers.iter().map(|number| fold.entry(*number)).reduce(|a, b| fold.joined(a, b))
+        };
+        assert_eq!(folded(Fold::Sum, &[1, -2, 30]), Some(29));
+        assert_eq!(folded(Fold::Min, &[1, -2, 30]), Some(-2));
+        assert_eq!(folded(Fold::Max, &[1, -2, 30]), Some(30));
+        assert_eq!(folded(Fold::And, &[1, 1]), Some(1));
+        assert_eq!(folded(Fold::And, &[1, 0]), Some(0));
+        assert_eq!(folded(Fold::And, &[2]), Some(1));
+        assert_eq!(folded(Fold::Or, &[0, 5]), Some(1));
+        assert_eq!(folded(Fold::Or, &[0, 0]), Some(0));
+    }
+}

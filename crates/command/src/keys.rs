@@ -90,7 +90,7 @@ impl KeyPositions {
 pub enum KeysError {
     /// The count in front of the keys is no integer, is not positive, or exceeds the arguments.
     Count,
-    /// The word behind which the keys stand is missing, or their number does not come out even.
+    /// The word behind which the keys stand is missing, or nothing stands behind it.
     Syntax,
 }
 
@@ -351,6 +351,29 @@ impl Keys {
             Some(find) => find(args, found),
             None => self.specs().iter().try_for_each(|spec| spec.search(args, found)),
         }
+    }
+
+    /// Where the keys are as far as three numbers can say: the first index, the last (negative: counted from the end), and
+    /// the distance of a key from the next. Zeros if there are no keys, or none at a fixed place. This is how commands
+    /// were described before there were specifications; specifications that are no plain range, or do not go on where the
+    /// one before ended, are left out.
+    pub fn first_last_step(&self) -> (i64, i64, i64) {
+        if let [KeySpec { begin: Begin::Index(first), find: Find::Range { last, step, .. }, .. }] = *self.specs() {
+            let last = if last < 0 { i64::from(last) } else { i64::from(first) + i64::from(last) };
+            return (first.into(), last, step.into());
+        }
+        let mut whole: Option<(i64, i64)> = None;
+        for spec in self.specs() {
+            let (Begin::Index(first), Find::Range { last, step: 1, .. }) = (spec.begin, spec.find) else { continue };
+            let first = i64::from(first);
+            let last = if last < 0 { i64::from(last) } else { first + i64::from(last) };
+            whole = match whole {
+                None => Some((first, last)),
+                Some((start, end)) if end == first - 1 => Some((start, last)),
+                unchanged => unchanged,
+            };
+        }
+        whole.map_or((0, 0, 0), |(first, last)| (first, last, 1))
     }
 
     /// The specifications, as `COMMAND INFO` tells them.

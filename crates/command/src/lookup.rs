@@ -36,6 +36,16 @@ pub fn resolve(args: Args<'_>) -> Result<&'static Row, UnknownCommand> {
     }
 }
 
+/// The row called `name` as Redis writes names, in any case: `get`, `client|id`.
+pub fn lookup_full(name: &[u8]) -> Option<&'static Row> {
+    let mut words = name.splitn(2, |byte| *byte == b'|');
+    let row = lookup(words.next()?)?;
+    match words.next() {
+        None => Some(row),
+        Some(word) => row.subcommand(word),
+    }
+}
+
 /// A request that no row describes.
 #[derive(Clone, Copy, Debug)]
 pub enum UnknownCommand {

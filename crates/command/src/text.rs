@@ -6,7 +6,7 @@
 
 use respool_wire::Args;
 
-use crate::Row;
+use crate::{Command, Row, TransactionsCommand};
 
 /// The key holds another type than the command is for.
 pub const WRONGTYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
@@ -107,6 +107,17 @@ pub const BAD_DUMP: &str = "ERR DUMP payload version or checksum are wrong";
 /// `RESTORE` onto a key that exists.
 pub const BUSYKEY: &str = "BUSYKEY Target key name already exists.";
 
+/// `COMMAND GETKEYS` of a command that does not exist.
+pub const INVALID_COMMAND: &str = "ERR Invalid command specified";
+/// `COMMAND GETKEYS` of a command without keys.
+pub const NO_KEY_ARGUMENTS: &str = "ERR The command has no key arguments";
+/// `COMMAND GETKEYS` of a request with too few or too many arguments.
+pub const INVALID_ARGUMENT_COUNT: &str = "ERR Invalid number of arguments specified for command";
+/// `COMMAND GETKEYS` of a request that does not say where its keys are.
+pub const INVALID_ARGUMENTS: &str = "ERR Invalid arguments specified for command";
+/// `COMMAND INFO` or `COMMAND DOCS` with more names than Respool answers at once. Not a text of Redis.
+pub const TOO_MANY_NAMES: &str = "ERR too many command names in one request";
+
 /// As many bytes of a peer's name, and of its arguments together, as an error repeats.
 const ECHOED_BYTES_MAX: usize = 128;
 
@@ -136,9 +147,12 @@ pub fn unknown_subcommand(container: &Row, args: Args<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b" HELP.");
 }
 
-/// `ERR wrong number of arguments for 'client|id' command`.
+/// `ERR wrong number of arguments for 'client|id' command`. An `EXEC` that is refused ends its transaction and says so,
+/// even where there is none.
 pub fn wrong_arity(row: &Row, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"ERR wrong number of arguments for '");
+    let is_exec = row.command == Command::Transactions(TransactionsCommand::Exec);
+    out.extend_from_slice(if is_exec { b"EXECABORT Transaction discarded because of: " } else { b"ERR " });
+    out.extend_from_slice(b"wrong number of arguments for '");
     out.extend_from_slice(row.full_name().as_bytes());
     out.extend_from_slice(b"' command");
 }

@@ -170,14 +170,15 @@ pub(crate) fn migrate(args: Args<'_>, found: &mut dyn FnMut(Found)) -> Result<()
     Ok(())
 }
 
-/// `XREAD` and `XREADGROUP`: keys are the first half of what stands behind `STREAMS`.
+/// `XREAD` and `XREADGROUP`: keys are the first half of what stands behind `STREAMS`. If that does not come out even, the
+/// request will be refused, and the argument in the middle is no key.
 pub(crate) fn streams(args: Args<'_>, found: &mut dyn FnMut(Found)) -> Result<(), KeysError> {
     let first = stream_options(args).first_key.ok_or(KeysError::Syntax)?;
-    let behind = args.len() - first;
-    if behind == 0 || !behind.is_multiple_of(2) {
+    let count = args.len().saturating_sub(first) / 2;
+    if count == 0 {
         return Err(KeysError::Syntax);
     }
-    (first..first + behind / 2).for_each(|index| found(Found::Key(index, READ)));
+    (first..first + count).for_each(|index| found(Found::Key(index, READ)));
     Ok(())
 }
 
@@ -188,7 +189,7 @@ pub(crate) fn streams_lane(args: Args<'_>) -> Lane {
 
 struct StreamOptions {
     may_block: bool,
-    /// The index behind `STREAMS`; not more than there are arguments.
+    /// The index behind `STREAMS`.
     first_key: Option<usize>,
 }
 

@@ -10,9 +10,10 @@ pub const READY: &str = "Ready to accept connections";
 /// Most nodes that are shown by name.
 const NODES_SHOWN_MAX: usize = 8;
 
-/// The banner, without [`READY`]. `bound` holds the addresses really listened on, per instance.
+/// The banner, without [`READY`]. `bound` holds the addresses really listened on, per instance; `metrics` that of the
+/// HTTP server.
 #[must_use]
-pub fn render(process: &Process, workers: usize, bound: &[Vec<Address>]) -> String {
+pub fn render(process: &Process, workers: usize, bound: &[Vec<Address>], metrics: Option<&Address>) -> String {
     let mut out = String::new();
     let pid = std::process::id();
     let _ = writeln!(out, "respool {}, {}, pid {pid}", env!("CARGO_PKG_VERSION"), counted(workers, "worker"));
@@ -22,7 +23,7 @@ pub fn render(process: &Process, workers: usize, bound: &[Vec<Address>]) -> Stri
             let _ = writeln!(out, "    listening on {address}, connect with: {}", redis_cli(address));
         }
     }
-    if let Some(address) = &process.admin.listen {
+    if let Some(address) = metrics {
         let _ = writeln!(out, "  metrics at http://{}/metrics", reachable(address));
     }
     out
@@ -95,7 +96,7 @@ mod tests {
             ("/run/r.sock", "redis-cli -s /run/r.sock"),
         ] {
             let process = process(&[(Setting::Listen, listen)]);
-            let shown = render(&process, 2, &[process.instances[0].net.listen.clone()]);
+            let shown = render(&process, 2, &[process.instances[0].net.listen.clone()], None);
             assert!(shown.contains(&format!("connect with: {command}\n")), "{shown}");
         }
     }
@@ -116,6 +117,6 @@ mod tests {
     fn it_says_no_secret() {
         let process = process(&[(Setting::Nodes, "a:1"), (Setting::NodePasswordFile, "/p")]);
         assert!(process.instances[0].proxy.nodes[0].credentials.is_some());
-        assert!(!render(&process, 1, &[vec![]]).contains("canary"));
+        assert!(!render(&process, 1, &[vec![]], None).contains("canary"));
     }
 }

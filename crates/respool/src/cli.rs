@@ -3,19 +3,22 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use clap_complete::Shell;
 
-use crate::banner;
+use crate::admin::{self, Metrics};
+use crate::control::{Control, Phase};
 use crate::failure::Failure;
-use crate::output;
-use crate::serve;
+use crate::logging::Logging;
+use crate::serve::Job;
 use crate::settings::meaning::Understood;
 use crate::settings::row::{Kind, Row, Scope};
 use crate::settings::said::Statement;
-use crate::settings::{CONFIG_ENV, Fault, Faults, Origin, Said, Setting, file, page, resolve};
+use crate::settings::{Address, CONFIG_ENV, Fault, Faults, Origin, Said, Setting, file, page, resolve};
+use crate::{banner, output, serve, signals};
 
 /// Runs the program with the process' own arguments and environment.
 #[must_use]
@@ -52,7 +55,7 @@ impl<E: Into<Failure>> From<E> for Ending {
 fn run(args: Vec<OsString>, env: Vec<(String, String)>) -> Result<(), Ending> {
     let matches = grammar().try_get_matches_from(args).map_err(Ending::Clap)?;
     match matches.subcommand() {
-        Some(("serve", matches)) => Ok(serve(&Sources::of(matches, env))?),
+        Some(("serve", matches)) => Ok(serve(Sources::of(matches, env))?),
         Some(("check", matches)) => Ok(check(matches)?),
         Some(("settings", matches)) => Ok(settings(matches)?),
         Some(("completions", matches)) => Ok(completions(matches)?),
@@ -253,14 +256,31 @@ fn understand(said: &Said, faults: &mut Vec<Fault>) -> Result<Understood, Faults
     Err(Faults { file: said.file.clone(), faults: all })
 }
 
-fn serve(sources: &Sources) -> Result<(), Failure> {
+fn serve(sources: Sources) -> Result<(), Failure> {
     let understood = sources.load()?;
-    let process = &understood.process;
-    let workers = process.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    serve::run(process, |bound| {
-        let banner = banner::render(process, workers, bound);
+    let process = understood.process.clone();
+    let logging = Logging::start(&process.log).map_err(|error| Failure::running(error.to_string()))?;
+    understood.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    let job = Job {
+        workers: process.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
+        control: Control::new(understood),
+        metrics: Metrics::default(),
+    };
+    job.metrics.observe(admin::process::snapshot);
+    serve::run(&job, |bound| {
+        signals::watch(Arc::clone(&job.control), logging, Box::new(move || sources.load()))?;
+        let admin = process.admin.listen.as_ref().map(|address| start_admin(address, &job)).transpose()?;
+        let banner = banner::render(&process, job.workers, bound, admin.as_ref());
+        job.control.enter(Phase::Serving);
+        // Whoever closed standard output does not want to know.
         let _ = output::print(&format!("{banner}{}\n", banner::READY));
+        Ok(())
     })
+}
+
+fn start_admin(address: &Address, job: &Job) -> Result<Address, Failure> {
+    let started = admin::http::start(address, Arc::clone(&job.control), job.metrics.clone());
+    started.map_err(|error| Failure::running(format!("metrics cannot be served on {address}: {error}")))
 }
 
 fn check(matches: &ArgMatches) -> Result<(), Failure> {

@@ -2,9 +2,13 @@
 //! that stand in for other programs, logs, metrics and signals. `main.rs` only calls [`cli::main`].
 #![forbid(unsafe_code)]
 
+pub mod admin;
 pub mod banner;
 pub mod cli;
+pub mod control;
 pub mod failure;
+pub mod logging;
 pub mod output;
 pub mod serve;
 pub mod settings;
+pub mod signals;

@@ -38,6 +38,26 @@ pub struct Process {
     pub instances: Vec<Instance>,
 }
 
+impl Process {
+    /// These settings, with everything taken from `new` that a reload can change. Pools are told apart by name.
+    #[must_use]
+    pub fn with_live_part_of(&self, new: &Self) -> Self {
+        let instances = self.instances.iter().map(|old| match new.instances.iter().find(|new| new.name == old.name) {
+            Some(new) => old.with_live_part_of(new),
+            None => old.clone(),
+        });
+        Self {
+            clients_max: new.clients_max,
+            buffer_bytes_max: new.buffer_bytes_max,
+            connects_per_second_max: new.connects_per_second_max,
+            drain_timeout: new.drain_timeout,
+            log: LogSettings { level: new.log.level, ..self.log.clone() },
+            instances: instances.collect(),
+            ..self.clone()
+        }
+    }
+}
+
 /// One pool: its doors, and what stands behind them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Instance {
@@ -52,6 +72,11 @@ pub struct Instance {
 }
 
 impl Instance {
+    fn with_live_part_of(&self, new: &Self) -> Self {
+        let (timeouts, budgets) = (new.proxy.timeouts.clone(), new.proxy.budgets.clone());
+        Self { proxy: ProxySettings { timeouts, budgets, ..self.proxy.clone() }, ..self.clone() }
+    }
+
     /// Whether it is an embedded server, that is, has no node.
     #[must_use]
     pub fn is_embedded(&self) -> bool {
@@ -597,6 +622,8 @@ mod tests {
 
     use super::*;
     use crate::settings::file;
+    use crate::settings::row::{Kind, Reload};
+    use crate::settings::unit;
 
     fn no_files(_: &Path) -> io::Result<String> {
         Err(io::Error::new(io::ErrorKind::NotFound, "no such file"))
@@ -681,6 +708,39 @@ mod tests {
         assert_eq!((credentials.username.as_deref(), credentials.password.reveal()), (Some("u"), "canary"));
         assert_eq!(nodes[1].credentials, None, "an engine in this process asks nobody's password");
         assert!(!format!("{process:?}").contains("canary"));
+    }
+
+    #[test]
+    fn a_reload_changes_exactly_what_the_table_calls_live() {
+        // A value that is not the default, for every row that has bounds or words to take one from.
+        let other = |row: &Row| match row.kind {
+            Kind::Count { max, .. } => max.to_string(),
+            Kind::Bytes { min, .. } if row.name == "client_output_soft_bytes" => min.to_string(),
+            Kind::Bytes { max, .. } => max.to_string(),
+            Kind::Duration { min, .. } if row.name == "reconnect_min" => unit::duration(min),
+            Kind::Duration { max, .. } => unit::duration(max),
+            Kind::Mode => "0666".to_owned(),
+            Kind::Word(choices) => {
+                choices().iter().rfind(|choice| choice.name != row.default).unwrap().name.to_string()
+            }
+            Kind::Tcp | Kind::Listeners => "h:7".to_owned(),
+            Kind::Nodes => "h:7".to_owned(),
+            Kind::Text | Kind::Secret | Kind::Path => "first".to_owned(),
+        };
+        let old = understood("").unwrap();
+        for setting in Setting::ALL {
+            let row = setting.row();
+            // Their meaning depends on another setting; all three are parts of the nodes, which is not live.
+            if matches!(row.kind, Kind::Text | Kind::Secret | Kind::Path) {
+                assert_eq!(row.reload, Reload::Restart, "{}", row.name);
+                continue;
+            }
+            let new = understood(&format!("{} = {:?}", row.name, other(row))).unwrap();
+            assert_eq!(old.changes_to(&new), [(*setting, 0)], "{}", row.name);
+            assert_ne!(old.process, new.process, "{} means something", row.name);
+            let is_taken = old.process.with_live_part_of(&new.process) == new.process;
+            assert_eq!(is_taken, row.reload == Reload::Live, "{}", row.name);
+        }
     }
 
     #[test]

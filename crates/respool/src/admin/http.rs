@@ -1,0 +1,214 @@
+//! The HTTP server of the admin side: `/metrics`, `/healthz`, `/readyz`. One thread, few connections, short lives.
+
+use std::future::Future;
+use std::io;
+use std::net::{TcpListener, ToSocketAddrs};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::thread;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use axum::routing::get;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Sleep;
+use tracing::error;
+
+use super::metrics::{Metrics, OPENMETRICS};
+use crate::control::{Control, Phase};
+use crate::settings::Address;
+
+/// Most connections at a time; further ones wait in the backlog. Scrapers and probes are few.
+const CONNECTIONS_MAX: usize = 64;
+
+/// Longest life of a connection: it serves one request, and a scrape takes milliseconds.
+const CONNECTION_LIFE: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Clone)]
+struct Admin {
+    control: Arc<Control>,
+    metrics: Metrics,
+}
+
+/// Opens the listener and serves on a thread of its own, for as long as the process lives. Returns the address really
+/// listened on.
+///
+/// # Errors
+/// What the system says when it refuses the listener or the thread.
+pub fn start(address: &Address, control: Arc<Control>, metrics: Metrics) -> io::Result<Address> {
+    let listener = bind(address)?;
+    let local = listener.local_addr()?;
+    let bound = match address {
+        Address::Any { .. } => Address::Any { port: local.port() },
+        _ => Address::Tcp { host: local.ip().to_string(), port: local.port() },
+    };
+    listener.set_nonblocking(true)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    let serve = move || {
+        let served = runtime.block_on(async {
+            let listener = Limited { listener: tokio::net::TcpListener::from_std(listener)?, places: places() };
+            axum::serve(listener, router(Admin { control, metrics })).await
+        });
+        if let Err(error) = served {
+            error!("the metrics server has ended: {error}");
+        }
+    };
+    thread::Builder::new().name("admin".to_owned()).spawn(serve)?;
+    Ok(bound)
+}
+
+fn bind(address: &Address) -> io::Result<TcpListener> {
+    match address {
+        // Where IPv6 is there, its unspecified address takes IPv4 as well.
+        Address::Any { port } => TcpListener::bind(("::", *port)).or_else(|_| TcpListener::bind(("0.0.0.0", *port))),
+        Address::Tcp { host, port } => {
+            let addresses: Vec<_> = (host.as_str(), *port).to_socket_addrs()?.collect();
+            TcpListener::bind(&addresses[..])
+        }
+        Address::Unix { .. } => Err(io::Error::new(io::ErrorKind::InvalidInput, "HTTP is served over TCP only")),
+    }
+}
+
+fn router(admin: Admin) -> Router {
+    Router::new()
+        .route("/metrics", get(metrics))
+        .route("/healthz", get(async || "ok\n"))
+        .route("/readyz", get(readyz))
+        .layer(axum::middleware::map_response(close))
+        .with_state(admin)
+}
+
+async fn metrics(State(admin): State<Admin>) -> axum::response::Response {
+    match admin.metrics.openmetrics() {
+        Ok(text) => ([(header::CONTENT_TYPE, OPENMETRICS)], text).into_response(),
+        Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, "a metric cannot be written\n").into_response(),
+    }
+}
+
+async fn readyz(State(admin): State<Admin>) -> impl IntoResponse {
+    match admin.control.phase() {
+        Phase::Starting => (StatusCode::SERVICE_UNAVAILABLE, "starting\n"),
+        Phase::Serving => (StatusCode::OK, "ready\n"),
+        Phase::Draining | Phase::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
+    }
+}
+
+/// One request per connection, so that none needs to be kept.
+async fn close(mut response: axum::response::Response) -> axum::response::Response {
+    response.headers_mut().insert(header::CONNECTION, header::HeaderValue::from_static("close"));
+    response
+}
+
+fn places() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(CONNECTIONS_MAX))
+}
+
+/// A listener that accepts when there is a place free.
+struct Limited {
+    listener: tokio::net::TcpListener,
+    places: Arc<Semaphore>,
+}
+
+/// A connection that holds its place and ends in time.
+struct Connection {
+    stream: TcpStream,
+    end: Pin<Box<Sleep>>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl axum::serve::Listener for Limited {
+    type Io = Connection;
+    type Addr = std::net::SocketAddr;
+
+    async fn accept(&mut self) -> (Connection, Self::Addr) {
+        let place = Arc::clone(&self.places).acquire_owned().await.expect("the semaphore is never closed");
+        let (stream, peer) = axum::serve::Listener::accept(&mut self.listener).await;
+        (Connection { stream, end: Box::pin(tokio::time::sleep(CONNECTION_LIFE)), _place: place }, peer)
+    }
+
+    fn local_addr(&self) -> io::Result<Self::Addr> {
+        self.listener.local_addr()
+    }
+}
+
+impl Connection {
+    /// The stream, while its time has not come.
+    fn alive(self: Pin<&mut Self>, cx: &mut Context<'_>) -> io::Result<Pin<&mut TcpStream>> {
+        let this = self.get_mut();
+        match this.end.as_mut().poll(cx) {
+            Poll::Ready(()) => Err(io::ErrorKind::TimedOut.into()),
+            Poll::Pending => Ok(Pin::new(&mut this.stream)),
+        }
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.alive(cx)?.poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.alive(cx)?.poll_write(cx, buf)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.alive(cx)?.poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.alive(cx)?.poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+    use crate::admin::{Family, Reading, Sample};
+    use crate::settings::{Said, resolve};
+
+    fn get(address: &Address, path: &str) -> String {
+        let Address::Tcp { host, port } = address else { panic!("an address with a host") };
+        let mut stream = std::net::TcpStream::connect((host.as_str(), *port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
+        let mut response = String::new();
+        // To the end of the stream: the server must close by itself.
+        stream.read_to_string(&mut response).unwrap();
+        response
+    }
+
+    #[test]
+    fn it_answers_with_metrics_health_and_readiness() {
+        static LIVES: Family = Family { name: "lives", help: "Lives of a cat" };
+        let understood = resolve(&Said::default(), &|_| unreachable!("no secret is asked for")).unwrap();
+        let control = Control::new(understood);
+        let metrics = Metrics::default();
+        let loopback = Address::Tcp { host: "127.0.0.1".to_owned(), port: 0 };
+        let address = start(&loopback, Arc::clone(&control), metrics.clone()).unwrap();
+
+        let response = get(&address, "/readyz");
+        assert!(response.starts_with("HTTP/1.1 503") && response.ends_with("starting\n"), "{response}");
+        control.enter(Phase::Serving);
+        assert!(get(&address, "/readyz").ends_with("ready\n"));
+        control.enter(Phase::Draining);
+        assert!(get(&address, "/readyz").ends_with("draining\n"));
+
+        metrics.observe(|| vec![Sample { family: &LIVES, labels: vec![], reading: Reading::Counter(9) }]);
+        let response = get(&address, "/metrics");
+        assert!(response.contains("content-type: application/openmetrics-text"), "{response}");
+        assert!(response.contains("respool_lives_total 9\n") && response.ends_with("# EOF\n"), "{response}");
+
+        assert!(get(&address, "/healthz").starts_with("HTTP/1.1 200"));
+        assert!(get(&address, "/").starts_with("HTTP/1.1 404"));
+    }
+}

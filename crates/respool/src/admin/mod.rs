@@ -1,0 +1,8 @@
+//! The side of the process that operators look at: metrics over HTTP, health and readiness. On a thread of its own, and
+//! never on a request's path: it asks for counters when somebody asks for them.
+
+pub mod http;
+pub mod metrics;
+pub mod process;
+
+pub use metrics::{Family, Histogram, Metrics, Reading, Sample, Source};

@@ -1,0 +1,196 @@
+//! What the rest of the process may ask of whoever serves: to drain, to stop, to take other settings. And what they may
+//! ask back: whether it is ready.
+//!
+//! ```text
+//!  Starting ──ready──► Serving ──drain──► Draining ──stop──► Stopping
+//!      └──────────────────────── stop ───────────────────────────▲
+//! ```
+//!
+//! A worker's loop polls [`Control::phase`] and [`Control::reloads`] once a turn; both are one relaxed load. So that a
+//! loop asleep in the kernel learns of a change, it leaves a waker with [`Control::on_change`].
+
+use std::fmt;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::settings::Process;
+use crate::settings::meaning::Understood;
+use crate::settings::table::Setting;
+
+/// What the process is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Listeners are not all open yet.
+    Starting,
+    /// Clients are served.
+    Serving,
+    /// No new clients; replies still owed are sent, for at most the drain timeout.
+    Draining,
+    /// It ends now.
+    Stopping,
+}
+
+const PHASES: [Phase; 4] = [Phase::Starting, Phase::Serving, Phase::Draining, Phase::Stopping];
+
+/// Wakes one sleeping loop.
+pub type Waker = Box<dyn Fn() + Send>;
+
+/// The switchboard between signals, the HTTP side and the workers.
+pub struct Control {
+    phase: AtomicU8,
+    reloads: AtomicU64,
+    settings: Mutex<Settings>,
+    wakers: Mutex<Vec<Waker>>,
+}
+
+struct Settings {
+    said: Understood,
+    in_force: Arc<Process>,
+}
+
+/// What a reload did about one setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The setting.
+    pub setting: Setting,
+    /// The pool whose setting it is, if it is not the whole process'.
+    pub pool: Option<String>,
+    /// What it is now, as a user would write it.
+    pub value: String,
+    /// Whether it has taken effect; otherwise it needs a restart.
+    pub is_live: bool,
+}
+
+impl Control {
+    /// A control that is starting with these settings.
+    #[must_use]
+    pub fn new(understood: Understood) -> Arc<Self> {
+        let in_force = Arc::new(understood.process.clone());
+        Arc::new(Self {
+            phase: AtomicU8::new(Phase::Starting as u8),
+            reloads: AtomicU64::new(0),
+            settings: Mutex::new(Settings { said: understood, in_force }),
+            wakers: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// What the process is doing.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        PHASES[usize::from(self.phase.load(Ordering::Relaxed)).min(PHASES.len() - 1)]
+    }
+
+    /// Goes on to a later phase and wakes everybody; an earlier one is ignored. Returns whether the phase changed.
+    pub fn enter(&self, phase: Phase) -> bool {
+        let before = self.phase.fetch_max(phase as u8, Ordering::SeqCst);
+        if before < phase as u8 {
+            self.wake();
+        }
+        before < phase as u8
+    }
+
+    /// How often settings were changed since the start; a worker that sees it change asks for the settings again.
+    #[must_use]
+    pub fn reloads(&self) -> u64 {
+        self.reloads.load(Ordering::Acquire)
+    }
+
+    /// The settings in force.
+    #[must_use]
+    pub fn settings(&self) -> Arc<Process> {
+        let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&settings.in_force)
+    }
+
+    /// Takes what of `new` can be taken without a restart, wakes everybody, and says what changed.
+    pub fn adopt(&self, new: Understood) -> Vec<Change> {
+        let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        let changes = settings.said.changes_to(&new).into_iter().map(|change| describe(change, &new)).collect();
+        settings.in_force = Arc::new(settings.in_force.with_live_part_of(&new.process));
+        settings.said = new;
+        drop(settings);
+        self.reloads.fetch_add(1, Ordering::Release);
+        self.wake();
+        changes
+    }
+
+    /// Has `waker` called after every change.
+    pub fn on_change(&self, waker: Waker) {
+        self.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker);
+    }
+
+    fn wake(&self) {
+        self.wakers.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|waker| waker());
+    }
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Control")
+            .field("phase", &self.phase())
+            .field("reloads", &self.reloads())
+            .finish_non_exhaustive()
+    }
+}
+
+fn describe((setting, number): (Setting, usize), new: &Understood) -> Change {
+    use crate::settings::row::{Reload, Scope};
+
+    let row = setting.row();
+    let pool = || new.process.instances[number].name.clone();
+    Change {
+        setting,
+        pool: (row.scope == Scope::Pool).then(pool),
+        value: new.values[number][setting as usize].show(row),
+        is_live: row.reload == Reload::Live,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::{Said, resolve};
+
+    fn understood(flags: &[(Setting, &str)]) -> Understood {
+        let mut said = Said::default();
+        for (setting, value) in flags {
+            said.hear_flag(*setting, &[(*value).to_owned()]);
+        }
+        resolve(&said, &|_| unreachable!("no secret is asked for")).unwrap()
+    }
+
+    #[test]
+    fn phases_only_go_forward_and_wake_the_sleepers() {
+        let control = Control::new(understood(&[]));
+        let woken = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&woken);
+        control.on_change(Box::new(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+        }));
+        assert_eq!(control.phase(), Phase::Starting);
+        assert!(control.enter(Phase::Draining));
+        assert!(!control.enter(Phase::Serving), "a drain that came before the start was done is not forgotten");
+        assert!(!control.enter(Phase::Draining));
+        assert_eq!((control.phase(), woken.load(Ordering::Relaxed)), (Phase::Draining, 1));
+    }
+
+    #[test]
+    fn a_reload_takes_what_it_can_and_tells_the_rest() {
+        let control = Control::new(understood(&[]));
+        let new = understood(&[(Setting::RequestTimeout, "7s"), (Setting::Backlog, "7"), (Setting::MaxClients, "7")]);
+        let changes: Vec<_> = control.adopt(new).into_iter().map(|c| (c.setting, c.pool, c.value, c.is_live)).collect();
+        let main = || Some("main".to_owned());
+        assert_eq!(
+            changes,
+            [
+                (Setting::Backlog, main(), "7".to_owned(), false),
+                (Setting::MaxClients, None, "7".to_owned(), true),
+                (Setting::RequestTimeout, main(), "7s".to_owned(), true),
+            ]
+        );
+        let process = control.settings();
+        assert_eq!(process.instances[0].proxy.timeouts.request, Some(std::time::Duration::from_secs(7)));
+        assert_eq!((process.clients_max, process.instances[0].net.backlog), (7, 511));
+        assert_eq!(control.reloads(), 1);
+    }
+}

@@ -1,0 +1,67 @@
+//! Signals: SIGTERM and SIGINT drain, a second one stops at once, SIGHUP reads the settings again.
+//!
+//! A thread of its own waits for them, so that nothing here runs in a signal handler.
+
+use std::sync::Arc;
+use std::{io, thread};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use tracing::{error, info, warn};
+
+use crate::control::{Change, Control, Phase};
+use crate::logging::Logging;
+use crate::settings::Faults;
+use crate::settings::meaning::Understood;
+
+/// Reads the settings from where they came from.
+pub type Load = Box<dyn Fn() -> Result<Understood, Faults> + Send>;
+
+/// Starts to wait for signals.
+///
+/// # Errors
+/// What the system says when it refuses the thread or the handlers.
+pub fn watch(control: Arc<Control>, logging: Logging, load: Load) -> io::Result<()> {
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+    let wait = move || {
+        for signal in signals.forever() {
+            match signal {
+                SIGHUP => reload(&control, &logging, &load),
+                _ => end(&control),
+            }
+        }
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(wait).map(drop)
+}
+
+fn end(control: &Control) {
+    if control.enter(Phase::Draining) {
+        info!("draining: no new clients, replies still owed are sent; a second signal ends at once");
+    } else if control.enter(Phase::Stopping) {
+        warn!("stopping at once");
+    }
+}
+
+fn reload(control: &Control, logging: &Logging, load: &Load) {
+    match load() {
+        Ok(new) => {
+            new.warnings.iter().for_each(|warning| warn!("{warning}"));
+            let changes = control.adopt(new);
+            logging.set_level(control.settings().log.level);
+            if changes.is_empty() {
+                info!("the settings were read again; nothing changed");
+            }
+            changes.iter().for_each(tell);
+        }
+        Err(faults) => error!("the settings were not taken, everything stays as it was:\n{faults}"),
+    }
+}
+
+fn tell(change: &Change) {
+    let name = change.setting.row().name;
+    let whose = change.pool.as_ref().map_or_else(String::new, |pool| format!(" of pool {pool}"));
+    match change.is_live {
+        true => info!("{name}{whose} is now {}", change.value),
+        false => warn!("{name}{whose} was changed to {}, which needs a restart", change.value),
+    }
+}

@@ -245,10 +245,11 @@ const HEAD_BYTES_MAX: usize = 1 + crate::number::DIGITS_MAX + 2;
 
 #[inline]
 fn head(out: &mut Vec<u8>, of: u8, count: usize) {
-    if count < 10 {
-        return out.extend_from_slice(&[of, b'0' + count as u8, b'\r', b'\n']);
+    match count {
+        0..10 => out.extend_from_slice(&[of, b'0' + count as u8, b'\r', b'\n']),
+        10..100 => out.extend_from_slice(&[of, b'0' + (count / 10) as u8, b'0' + (count % 10) as u8, b'\r', b'\n']),
+        _ => head_of(out, of, &Digits::unsigned(count as u64)),
     }
-    head_of(out, of, &Digits::unsigned(count as u64));
 }
 
 #[inline]

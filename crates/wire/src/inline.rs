@@ -28,17 +28,13 @@ pub(crate) fn split(line: &[u8], text: &mut Vec<u8>, spans: &mut Spans) -> Resul
 
 /// Moves one word from the start of `line` to `text` and returns what follows it.
 fn word<'a>(line: &'a [u8], text: &mut Vec<u8>) -> Result<&'a [u8], Unbalanced> {
-    let mut rest = line;
-    loop {
-        match *rest {
-            [] | [b' ' | b'\n' | b'\r' | b'\t' | 0, ..] => return Ok(rest),
-            [b'"', ref quoted @ ..] => return double_quoted(quoted, text),
-            [b'\'', ref quoted @ ..] => return single_quoted(quoted, text),
-            [byte, ref tail @ ..] => {
-                text.push(byte);
-                rest = tail;
-            }
-        }
+    let end = line.iter().position(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t' | b'"' | b'\'' | 0));
+    let (plain, rest) = line.split_at(end.unwrap_or(line.len()));
+    text.extend_from_slice(plain);
+    match rest {
+        [b'"', quoted @ ..] => double_quoted(quoted, text),
+        [b'\'', quoted @ ..] => single_quoted(quoted, text),
+        _ => Ok(rest),
     }
 }
 

@@ -18,7 +18,7 @@
 
 use crate::ReplyError;
 use crate::limits::ReplyLimits;
-use crate::number::{NumberLine, append_digit, number_line, short_line, signed};
+use crate::number::{NumberLine, append_digit, number_line, short_head, signed};
 
 /// What a reply is, whatever attribute stands before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -269,6 +269,8 @@ impl Levels {
 #[derive(Clone, Debug, Default)]
 pub struct ReplyScanner {
     state: State,
+    /// Whether the reply in progress has begun.
+    is_midway: bool,
     /// Kind of the reply in progress, once its type byte was seen.
     kind: Option<ReplyKind>,
     /// Whether the last thing read was an attribute, which needs something to belong to.
@@ -284,7 +286,7 @@ impl ReplyScanner {
 
     /// Whether the scanner is between two replies.
     pub fn is_idle(&self) -> bool {
-        self.state == State::Type && self.kind.is_none() && self.levels.depth == 0 && !self.is_attributed
+        !self.is_midway
     }
 
     /// Looks for the end of the reply in progress in the next bytes of the connection, each of which is given once:
@@ -292,17 +294,19 @@ impl ReplyScanner {
     #[inline]
     pub fn scan(&mut self, input: &[u8], limits: &ReplyLimits) -> Result<Scan, ReplyError> {
         if self.is_idle()
-            && let Some(scan) = whole(input, limits)
+            && let Some((consumed, kind)) = whole(input, limits)
         {
-            return Ok(scan);
+            return Ok(Scan::Complete { consumed, kind });
         }
         self.resume(input, limits)
     }
 
     /// [`Self::scan`] from wherever the last call stopped.
     fn resume(&mut self, input: &[u8], limits: &ReplyLimits) -> Result<Scan, ReplyError> {
+        self.is_midway |= !input.is_empty();
         match self.run(input, limits) {
             Ok(Some(rest)) => {
+                self.is_midway = false;
                 let kind = self.kind.take().unwrap_or(ReplyKind::Null);
                 Ok(Scan::Complete { consumed: input.len() - rest, kind })
             }
@@ -319,11 +323,18 @@ impl ReplyScanner {
         let mut rest = input;
         loop {
             let is_element_done = match self.state {
-                State::Type => {
-                    let Some((&byte, tail)) = rest.split_first() else { return Ok(None) };
-                    rest = tail;
-                    self.begin(byte, &mut rest, limits)?
-                }
+                State::Type => match whole(rest, limits) {
+                    Some((consumed, kind)) => {
+                        rest = rest.get(consumed..).unwrap_or_default();
+                        self.is(kind);
+                        true
+                    }
+                    None => {
+                        let Some((&byte, tail)) = rest.split_first() else { return Ok(None) };
+                        rest = tail;
+                        self.begin(byte, &mut rest, limits)?
+                    }
+                },
                 State::Number(number) => self.number(number, &mut rest)?,
                 State::NumberEnd(number) => match rest.split_first() {
                     None => return Ok(None),
@@ -415,11 +426,7 @@ impl ReplyScanner {
         if byte == b'|' && self.is_attributed {
             return Err(ReplyError::ChainedAttribute);
         }
-        // Almost every head is whole and short.
-        if let Some((value, width)) = short_line(rest) {
-            *rest = rest.get(width..).unwrap_or_default();
-            return self.length_done(byte, value as i64, limits);
-        }
+        // Almost every head is whole.
         if let NumberLine::Whole { value, width } = number_line(rest) {
             *rest = rest.get(width..).unwrap_or_default();
             return self.length_done(byte, value, limits);
@@ -588,24 +595,17 @@ impl Number {
 
 /// Finds the end of a reply that is whole and one of those that are sent all day.
 #[inline(always)]
-fn whole(input: &[u8], limits: &ReplyLimits) -> Option<Scan> {
-    let (consumed, kind) = match *input {
-        [b'$', ref tail @ ..] => match *tail {
-            [b'-', b'1', b'\r', b'\n', ..] => (5, ReplyKind::NullBulk),
-            _ => {
-                let (body, width) = short_line(tail)?;
-                let end = 1 + width + body;
-                if body > limits.bulk_bytes_max || input.get(end..end + 2)? != b"\r\n" {
-                    return None;
-                }
-                (end + 2, ReplyKind::Bulk)
-            }
-        },
-        [b'+', b'O', b'K', b'\r', b'\n', ..] => (5, ReplyKind::Simple),
-        [b':', ref tail @ ..] => (1 + short_line(tail)?.1, ReplyKind::Integer),
-        [b'*', b'-', b'1', b'\r', b'\n', ..] => (5, ReplyKind::NullArray),
-        [b'_', b'\r', b'\n', ..] => (3, ReplyKind::Null),
-        _ => return None,
-    };
-    Some(Scan::Complete { consumed, kind })
+fn whole(input: &[u8], limits: &ReplyLimits) -> Option<(usize, ReplyKind)> {
+    if let Some((body, width)) = short_head(b'$', input) {
+        let end = width + body;
+        let is_whole = body <= limits.bulk_bytes_max && input.get(end..end + 2) == Some(b"\r\n");
+        return is_whole.then_some((end + 2, ReplyKind::Bulk));
+    }
+    match *input {
+        [b'+', b'O', b'K', b'\r', b'\n', ..] => Some((5, ReplyKind::Simple)),
+        [b':', b'0'..=b'9', b'\r', b'\n', ..] => Some((4, ReplyKind::Integer)),
+        [b':', b'1'..=b'9', b'0'..=b'9', b'\r', b'\n', ..] => Some((5, ReplyKind::Integer)),
+        [b'$', b'-', b'1', b'\r', b'\n', ..] => Some((5, ReplyKind::NullBulk)),
+        _ => None,
+    }
 }

@@ -14,7 +14,7 @@
 //! escapes, are copied.
 
 use crate::limits::{RequestLimits, Strictness};
-use crate::number::{NumberLine, number, number_line, short_line};
+use crate::number::{NumberLine, number, number_line, short_head};
 use crate::spans::Spans;
 use crate::{Args, RequestError, Span, inline};
 
@@ -109,19 +109,16 @@ impl RequestDecoder {
     /// memory that an unusual request has left behind.
     #[inline]
     pub fn decode<'a>(&'a mut self, input: &'a [u8], limits: &RequestLimits) -> Result<Step<'a>, RequestError> {
-        let found = match self.phase {
-            Phase::Idle | Phase::Line => match input.first() {
-                Some(b'*') => self.multibulk(input, limits)?,
-                Some(_) => self.inline(input, limits)?,
-                None => self.nothing(),
-            },
-            Phase::Head | Phase::Body => self.arguments(input, limits)?,
-        };
-        let (bytes, consumed, raw) = match found {
-            Found::Incomplete => return Ok(Step::Incomplete),
-            Found::Empty { consumed } => return Ok(Step::Empty { consumed }),
-            Found::Multibulk { consumed } => (input, consumed, if self.is_odd { None } else { input.get(..consumed) }),
-            Found::Inline { consumed } => (self.text.as_slice(), consumed, None),
+        let is_whole = self.phase == Phase::Idle && self.quick_start(input, limits);
+        let (bytes, consumed, raw) = if is_whole {
+            (input, self.at, input.get(..self.at))
+        } else {
+            match self.advance(input, limits)? {
+                Found::Incomplete => return Ok(Step::Incomplete),
+                Found::Empty { consumed } => return Ok(Step::Empty { consumed }),
+                Found::Multibulk { consumed } => (input, consumed, input.get(..consumed).filter(|_| !self.is_odd)),
+                Found::Inline { consumed } => (self.text.as_slice(), consumed, None),
+            }
         };
         let args = Args::new(bytes, self.spans.as_slice());
         if is_cross_protocol(args.name()) {
@@ -141,8 +138,60 @@ impl RequestDecoder {
         self.phase == Phase::Idle
     }
 
+    /// Starts on a request that has a short head and reads its first arguments; says whether those are all. Otherwise the state
+    /// is that of a request in progress, or still idle.
+    #[inline(always)]
+    fn quick_start(&mut self, input: &[u8], limits: &RequestLimits) -> bool {
+        let Some((elements @ 1.., width)) = short_head(b'*', input) else { return false };
+        if elements > limits.elements_max.min(limits.unauth_elements_max) {
+            return false;
+        }
+        self.begin(elements, width);
+        self.quick_arguments(input, limits)
+    }
+
+    /// Reads arguments that are there as a whole and have short heads, until one is not; says whether those are all.
+    #[inline(always)]
+    fn quick_arguments(&mut self, input: &[u8], limits: &RequestLimits) -> bool {
+        let body_max = limits.bulk_bytes_max.min(limits.unauth_bulk_bytes_max);
+        let end_max = limits.request_bytes_in_force();
+        let mut at = self.at;
+        let mut remaining = self.remaining;
+        while remaining > 0 {
+            let Some(rest) = input.get(at..) else { break };
+            let Some((body, width)) = short_head(b'$', rest) else { break };
+            let start = at + width;
+            let end = start + body;
+            let tail = rest.get(width + body..).and_then(<[u8]>::first_chunk);
+            if body > body_max || end + 2 > end_max || tail != Some(b"\r\n") {
+                break;
+            }
+            self.spans.push(Span { start: start as u32, end: end as u32 });
+            at = end + 2;
+            remaining -= 1;
+        }
+        self.at = at;
+        self.remaining = remaining;
+        if remaining == 0 {
+            self.phase = Phase::Idle;
+        }
+        remaining == 0
+    }
+
+    /// Goes on from wherever the last call stopped, as far as the input allows.
+    #[inline(never)]
+    fn advance(&mut self, input: &[u8], limits: &RequestLimits) -> Result<Found, RequestError> {
+        match self.phase {
+            Phase::Idle | Phase::Line => match input.first() {
+                Some(b'*') => self.multibulk(input, limits),
+                Some(_) => self.inline(input, limits),
+                None => Ok(self.nothing()),
+            },
+            Phase::Head | Phase::Body => self.arguments(input, limits),
+        }
+    }
+
     /// No input: nothing to do but to let go of memory.
-    #[cold]
     fn nothing(&mut self) -> Found {
         self.spans.trim();
         if self.text.capacity() > TEXT_KEPT {
@@ -152,104 +201,95 @@ impl RequestDecoder {
     }
 
     /// Reads the head of a multibulk request, then its arguments.
-    #[inline]
     fn multibulk(&mut self, input: &[u8], limits: &RequestLimits) -> Result<Found, RequestError> {
         self.is_odd = false;
-        let (value, width) = match short_line(input.get(1..).unwrap_or_default()) {
-            Some((value, width)) => (value as i64, width + 1),
-            None => match self.head(input, limits, RequestError::TooBigMultibulkCount)? {
-                Head::Whole { value, width } => (value, width),
-                Head::Invalid => return Err(RequestError::InvalidMultibulkLength),
-                Head::Incomplete => {
-                    self.phase = Phase::Line;
-                    return Ok(Found::Incomplete);
-                }
-            },
+        let (value, width) = match self.head(input, limits, RequestError::TooBigMultibulkCount)? {
+            Head::Whole { value, width } => (value, width),
+            Head::Invalid => return Err(RequestError::InvalidMultibulkLength),
+            Head::Incomplete => {
+                self.phase = Phase::Line;
+                return Ok(Found::Incomplete);
+            }
         };
         if value <= 0 {
             self.reset();
             return Ok(Found::Empty { consumed: width });
         }
-        self.remaining = usize::try_from(value).unwrap_or(usize::MAX);
-        if self.remaining > limits.elements_max.min(limits.unauth_elements_max) {
-            return Err(if self.remaining > limits.elements_max {
-                RequestError::InvalidMultibulkLength
-            } else {
-                RequestError::UnauthenticatedMultibulkLength
-            });
+        let elements = usize::try_from(value).unwrap_or(usize::MAX);
+        if elements > limits.elements_max {
+            return Err(RequestError::InvalidMultibulkLength);
         }
-        self.spans.clear();
-        self.searched = 0;
-        self.phase = Phase::Head;
-        self.at = width;
+        if elements > limits.unauth_elements_max {
+            return Err(RequestError::UnauthenticatedMultibulkLength);
+        }
+        let is_odd = self.is_odd;
+        self.begin(elements, width);
+        self.is_odd = is_odd;
         self.arguments(input, limits)
     }
 
+    /// Begins a request of so many arguments behind its head.
+    #[inline(always)]
+    fn begin(&mut self, elements: usize, width: usize) {
+        self.spans.clear();
+        self.remaining = elements;
+        self.at = width;
+        self.searched = 0;
+        self.is_odd = false;
+        self.phase = Phase::Head;
+    }
+
     /// Reads arguments from where the last call stopped.
-    #[inline]
     fn arguments(&mut self, input: &[u8], limits: &RequestLimits) -> Result<Found, RequestError> {
-        let mut at = self.at;
-        let mut remaining = self.remaining;
-        let mut is_in_body = self.phase == Phase::Body;
-        while remaining > 0 {
-            if !is_in_body {
-                match self.bulk_head(input, at, limits)? {
-                    Some((body, width)) => {
-                        self.body = body;
-                        self.searched = 0;
-                        at += width;
-                    }
-                    None => return Ok(self.stop(Phase::Head, at, remaining)),
+        loop {
+            if self.phase == Phase::Head {
+                let before = self.at;
+                let is_whole = self.quick_arguments(input, limits);
+                if self.at > before {
+                    self.searched = 0;
                 }
+                if is_whole {
+                    return Ok(Found::Multibulk { consumed: self.at });
+                }
+                let Some((body, width)) = self.bulk_head(input.get(self.at..).unwrap_or_default(), limits)? else {
+                    return Ok(Found::Incomplete);
+                };
+                self.at += width;
+                self.body = body;
+                self.searched = 0;
+                self.phase = Phase::Body;
             }
-            let end = at + self.body;
+            let end = self.at + self.body;
             match input.get(end..end + 2) {
                 Some(b"\r\n") => {}
                 Some(_) if limits.strictness == Strictness::Lenient => self.is_odd = true,
                 Some(_) => return Err(RequestError::UnterminatedBulk),
-                None => return Ok(self.stop(Phase::Body, at, remaining)),
+                None => return Ok(Found::Incomplete),
             }
-            self.spans.push(Span { start: at as u32, end: end as u32 });
-            at = end + 2;
-            remaining -= 1;
-            is_in_body = false;
+            self.spans.push(Span { start: self.at as u32, end: end as u32 });
+            self.at = end + 2;
+            self.remaining = self.remaining.saturating_sub(1);
+            self.phase = Phase::Head;
         }
-        self.phase = Phase::Idle;
-        Ok(Found::Multibulk { consumed: at })
     }
 
-    /// Reads the head of an argument at offset `at`: the body's length, within the limits, and the head's width.
-    #[inline(always)]
-    fn bulk_head(
-        &mut self,
-        input: &[u8],
-        at: usize,
-        limits: &RequestLimits,
-    ) -> Result<Option<(usize, usize)>, RequestError> {
-        let rest = input.get(at..).unwrap_or_default();
-        let (body, width) = match rest {
-            [b'$', tail @ ..] if let Some((body, width)) = short_line(tail) => (body, width + 1),
-            _ => match self.long_bulk_head(rest, limits)? {
-                Some(head) => head,
-                None => return Ok(None),
-            },
-        };
-        let is_too_long = body > limits.bulk_bytes_max.min(limits.unauth_bulk_bytes_max);
-        if is_too_long || at + width + 2 > limits.request_bytes_in_force().saturating_sub(body) {
-            return Err(if body > limits.bulk_bytes_max {
-                RequestError::InvalidBulkLength
-            } else if is_too_long {
-                RequestError::UnauthenticatedBulkLength
-            } else {
-                RequestError::TooBigRequest
-            });
+    /// Reads the head of an argument: the body's length, within the limits, and the head's width.
+    fn bulk_head(&mut self, rest: &[u8], limits: &RequestLimits) -> Result<Option<(usize, usize)>, RequestError> {
+        let Some((body, width)) = self.any_bulk_head(rest, limits)? else { return Ok(None) };
+        if body > limits.bulk_bytes_max {
+            return Err(RequestError::InvalidBulkLength);
+        }
+        if body > limits.unauth_bulk_bytes_max {
+            return Err(RequestError::UnauthenticatedBulkLength);
+        }
+        if self.at + width + 2 > limits.request_bytes_in_force().saturating_sub(body) {
+            return Err(RequestError::TooBigRequest);
         }
         Ok(Some((body, width)))
     }
 
-    /// [`Self::bulk_head`] for a head of three digits and more, an unfinished or a wrong one.
-    #[inline(never)]
-    fn long_bulk_head(&mut self, rest: &[u8], limits: &RequestLimits) -> Result<Option<(usize, usize)>, RequestError> {
+    /// [`Self::bulk_head`] before the limits.
+    fn any_bulk_head(&mut self, rest: &[u8], limits: &RequestLimits) -> Result<Option<(usize, usize)>, RequestError> {
         match *rest {
             [] => return Ok(None),
             [b'$', ..] => {}
@@ -270,7 +310,6 @@ impl RequestDecoder {
     }
 
     /// Reads a type byte, a number and the line's end.
-    #[inline(never)]
     fn head(&mut self, line: &[u8], limits: &RequestLimits, too_big: RequestError) -> Result<Head, RequestError> {
         match limits.strictness {
             Strictness::Strict => Ok(match number_line(line.get(1..).unwrap_or_default()) {
@@ -306,7 +345,6 @@ impl RequestDecoder {
     }
 
     /// Reads an inline request.
-    #[inline(never)]
     fn inline(&mut self, input: &[u8], limits: &RequestLimits) -> Result<Found, RequestError> {
         let found = self.search(input, b'\n');
         let stopper = input.get(found).copied();
@@ -341,17 +379,7 @@ impl RequestDecoder {
         }
     }
 
-    /// Remembers where arguments go on.
-    #[inline]
-    fn stop(&mut self, phase: Phase, at: usize, remaining: usize) -> Found {
-        self.phase = phase;
-        self.at = at;
-        self.remaining = remaining;
-        Found::Incomplete
-    }
-
     /// Back between two requests.
-    #[inline]
     fn reset(&mut self) {
         self.phase = Phase::Idle;
         self.searched = 0;

@@ -105,3 +105,130 @@ fn attributes_belong_to_what_follows() {
     whole("|1\r\n+a\r\n|1\r\n+b\r\n:1\r\n:2\r\n>1\r\n+x\r\n", ReplyKind::Push);
     check(b"|1\r\n+a\r\n+b\r\n|1\r\n+a\r\n+b\r\n+c\r\n", &[], Err(ReplyError::ChainedAttribute));
 }
+
+#[test]
+fn what_no_server_sends_is_refused() {
+    use ReplyError::*;
+    for (input, error) in [
+        ("x", UnknownType(b'x')),
+        ("\r\n", UnknownType(b'\r')),
+        ("HTTP/1.1 400 Bad Request\r\n", UnknownType(b'H')),
+        ("\u{16}\u{3}\u{1}", UnknownType(0x16)),
+        ("*1\r\n\r\n", UnknownType(b'\r')),
+        ("$?\r\n", Streamed(b'$')),
+        ("*?\r\n", Streamed(b'*')),
+        ("%?\r\n", Streamed(b'%')),
+        ("*1\r\n;4\r\n", Streamed(b';')),
+        (".\r\n", Streamed(b'.')),
+        ("$\r\n", InvalidLength),
+        ("$-2\r\n", InvalidLength),
+        ("$-1x", InvalidLength),
+        ("$-\r\n", InvalidLength),
+        ("$-0\r\n", InvalidLength),
+        ("$+3\r\n", InvalidLength),
+        ("$03\r\n", InvalidLength),
+        ("$3\n", InvalidLength),
+        ("$3\rx", InvalidLength),
+        ("$9223372036854775808\r\n", InvalidLength),
+        ("*01\r\n", InvalidLength),
+        ("*-2\r\n", InvalidLength),
+        ("%-1\r\n", InvalidLength),
+        ("~-1\r\n", InvalidLength),
+        (">-1\r\n", InvalidLength),
+        ("!-1\r\n", InvalidLength),
+        ("=-1\r\n", InvalidLength),
+        ("|-1\r\n", InvalidLength),
+        (":\r\n", InvalidScalar),
+        (":-\r\n", InvalidScalar),
+        (":1a", InvalidScalar),
+        (":+-1", InvalidScalar),
+        (":9223372036854775808\r\n", InvalidScalar),
+        (":1\n", InvalidScalar),
+        (":1\rx", InvalidScalar),
+        ("_x", InvalidScalar),
+        ("#\r\n", InvalidScalar),
+        ("#x", InvalidScalar),
+        ("#tt", InvalidScalar),
+        (",\r\n", InvalidScalar),
+        (",1.\r\n", InvalidScalar),
+        (",.5\r\n", InvalidScalar),
+        (",1e\r\n", InvalidScalar),
+        (",in\r\n", InvalidScalar),
+        (",1.5.2\r\n", InvalidScalar),
+        (",1e5.0\r\n", InvalidScalar),
+        ("(\r\n", InvalidScalar),
+        ("(-\r\n", InvalidScalar),
+        ("(1x", InvalidScalar),
+        ("+a\nb\r\n", BareNewline),
+        ("+a\rb\r\n", BareNewline),
+        ("-a\n", BareNewline),
+        ("_\n", BareNewline),
+        ("$3\r\nabcd\r\n", UnterminatedBulk),
+        ("$3\r\nabc\n", UnterminatedBulk),
+        ("$3\r\nabc\rx", UnterminatedBulk),
+        ("$0\r\nx", UnterminatedBulk),
+        ("!1\r\nabc", UnterminatedBulk),
+        ("=3\r\ntxt\r\n", InvalidVerbatim),
+        ("=5\r\ntext:\r\n", InvalidVerbatim),
+        ("*1\r\n>1\r\n", NestedPush),
+        ("|1\r\n>1\r\n", NestedPush),
+        ("|0\r\n|0\r\n", ChainedAttribute),
+        ("$536870913\r\n", BulkTooLong),
+        ("$9223372036854775807\r\n", BulkTooLong),
+        ("*4294967296\r\n", TooManyElements),
+        ("*9223372036854775807\r\n", TooManyElements),
+        ("|9223372036854775807\r\n", TooManyElements),
+    ] {
+        check(input.as_bytes(), &[], Err(error));
+        check(format!("+OK\r\n{input}").as_bytes(), &[(5, ReplyKind::Simple)], Err(error));
+    }
+}
+
+#[test]
+fn limits_can_be_set() {
+    let limits = ReplyLimits { bulk_bytes_max: 5, elements_max: 3, depth_max: 2, line_bytes_max: 4 };
+    for (input, expected) in [
+        ("$5\r\n12345\r\n", Ok(true)),
+        ("$6\r\n", Err(ReplyError::BulkTooLong)),
+        ("+1234\r\n", Ok(true)),
+        ("+12345", Err(ReplyError::LineTooLong)),
+        (",12345", Err(ReplyError::LineTooLong)),
+        ("%3\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n", Ok(true)),
+        ("%4\r\n", Err(ReplyError::TooManyElements)),
+        ("*1\r\n*1\r\n:1\r\n", Ok(true)),
+        ("*1\r\n*1\r\n*0\r\n", Err(ReplyError::TooDeep)),
+        ("*1\r\n*1\r\n|1\r\n", Err(ReplyError::TooDeep)),
+        ("*2\r\n*1\r\n:1\r\n*1\r\n*", Ok(false)),
+    ] {
+        for size in 1..=input.len() {
+            let cuts = (0..input.len()).step_by(size);
+            assert_eq!(feed(input.as_bytes(), cuts, &limits).1, expected, "{input:?} in pieces of {size}");
+        }
+    }
+}
+
+#[test]
+fn nesting_ends_at_its_limit() {
+    let deepest = format!("{}*0\r\n", "*1\r\n".repeat(1_023));
+    assert_eq!(feed(deepest.as_bytes(), [].into_iter(), &ReplyLimits::default()).1, Ok(true));
+    for unit in ["*1\r\n", "%1\r\n", "*2\r\n:1\r\n", "|1\r\n"] {
+        let bomb = unit.repeat(50_000);
+        assert_eq!(
+            feed(bomb.as_bytes(), [].into_iter(), &ReplyLimits::default()).1,
+            Err(ReplyError::TooDeep),
+            "{unit:?}"
+        );
+    }
+    let wide = format!("*1000\r\n{}", "*1\r\n*1\r\n*1\r\n*1\r\n*2\r\n:1\r\n%1\r\n+a\r\n+b\r\n".repeat(1_000));
+    let seen = feed(wide.as_bytes(), (0..wide.len()).step_by(7), &ReplyLimits::default());
+    assert_eq!(seen, (vec![(wide.len(), ReplyKind::Array)], Ok(true)));
+}
+
+#[test]
+fn a_long_string_may_come_in_any_pieces() {
+    let reply = format!("*2\r\n$5000000\r\n{}\r\n:1\r\n", "x".repeat(5_000_000));
+    for size in [2_048, 16_384, 5_000_000] {
+        let seen = feed(reply.as_bytes(), (0..reply.len()).step_by(size), &ReplyLimits::default());
+        assert_eq!(seen, (vec![(reply.len(), ReplyKind::Array)], Ok(true)), "pieces of {size}");
+    }
+}

@@ -146,7 +146,7 @@ impl Gather {
             Join::AllSucceeded | Join::OneSucceeded => self.choose(part, reply),
             Join::KeyOrder => self.keep_apart(part, reply),
             Join::Concat => self.keep(part, reply),
-            Join::Number(fold) => self.count(fold, reply),
+            Join::Number(fold) => self.count(fold, kind, reply),
         };
         if !fits {
             let text = format!("ERR a node gave '{}' a reply that cannot be joined with others", self.command);
@@ -154,27 +154,27 @@ impl Gather {
         }
     }
 
-    /// Appends the joint reply and forgets everything. To be called once [`is_complete`](Self::is_complete).
+    /// Appends the joint reply and forgets everything. Panics unless [`is_complete`](Self::is_complete).
     pub fn finish(&mut self, out: &mut Vec<u8>) {
-        debug_assert!(self.is_complete(), "a part has not answered yet");
+        assert!(self.is_complete(), "a joint reply needs every part's");
         // The elements are in the client's dialect; in RESP3 the encoder writes just the head that it is told.
         let mut reply = Encoder::new(out, Protocol::Resp3);
         let is_chosen = self.join == Join::OneSucceeded && self.chosen.is_some();
-        match &mut self.failure {
-            Some((_, text)) if !is_chosen => {
-                if self.failed < self.parts.len() {
-                    text.extend_from_slice(
-                        format!(" ({} of {} nodes failed)", self.failed, self.parts.len()).as_bytes(),
-                    );
-                }
-                reply.error(text);
-            }
+        match &self.failure {
+            Some((_, text)) if !is_chosen => reply.error(&self.counted(text)),
             _ if self.is_mixed => {
                 reply.error(format!("ERR the nodes' replies to '{}' are not alike", self.command).as_bytes());
             }
             _ => self.write(&mut reply),
         }
         self.clear();
+    }
+
+    /// A failed part's message, and how many failed unless all did.
+    fn counted(&self, text: &[u8]) -> Vec<u8> {
+        let (failed, parts) = (self.failed, self.parts.len());
+        let count = if failed < parts { format!(" ({failed} of {parts} nodes failed)") } else { String::new() };
+        [text.trim_ascii_end(), count.as_bytes()].concat()
     }
 
     /// Writes what the parts come to, none of which failed.
@@ -210,8 +210,7 @@ impl Gather {
 
     fn write_numbers(&self, reply: &mut Encoder<'_>) {
         if self.numbers.iter().any(|number| i64::try_from(*number).is_err()) {
-            return reply
-                .error(format!("ERR the sum of the nodes' replies to '{}' overflows", self.command).as_bytes());
+            return reply.error(format!("ERR the nodes' replies to '{}' overflow", self.command).as_bytes());
         }
         if let Some(Form::Integers(length)) = self.form {
             reply.array(length as usize);
@@ -267,17 +266,15 @@ impl Gather {
     }
 
     /// Folds an integer or an array of integers into the numbers so far; says whether it is one.
-    fn count(&mut self, fold: Fold, reply: &[u8]) -> bool {
-        match elements(reply) {
-            Some(walk) => self.count_each(fold, walk),
-            None => {
-                let Some(number) = integer(reply) else { return false };
-                if self.agrees(Form::Integer) {
-                    self.fold(fold, 0, number);
-                }
-                true
-            }
+    fn count(&mut self, fold: Fold, kind: ReplyKind, reply: &[u8]) -> bool {
+        if kind != ReplyKind::Integer {
+            return elements(reply).is_some_and(|walk| self.count_each(fold, walk));
         }
+        let number = integer(reply);
+        if let Some(number) = number.filter(|_| self.agrees(Form::Integer)) {
+            self.fold(fold, 0, number);
+        }
+        number.is_some()
     }
 
     fn count_each(&mut self, fold: Fold, walk: Elements<'_>) -> bool {
@@ -350,7 +347,12 @@ fn error_text(reply: &[u8]) -> Vec<u8> {
     }
 }
 
+/// The integer that a reply is. One without an attribute, which nearly all are, takes the short way.
 fn integer(reply: &[u8]) -> Option<i64> {
+    let digits = reply.strip_prefix(b":").and_then(|line| line.strip_suffix(b"\r\n"));
+    if let Some(digits) = digits.and_then(|digits| std::str::from_utf8(digits).ok()) {
+        return digits.parse().ok();
+    }
     match Value::parse(reply) {
         Ok(Value::Integer(number)) => Some(number),
         _ => None,

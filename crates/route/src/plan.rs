@@ -78,11 +78,10 @@ fn plan_by_policy(row: &Row, args: Args<'_>, topology: &Topology, scratch: &mut 
 
 /// All keys on one node, or an error that names the first two that are not.
 fn plan_together(keys: &Keys, args: Args<'_>, topology: &Topology, scratch: &mut Scratch) -> Result<Plan, PlanError> {
-    if !find_keys(keys, args, scratch)? {
-        return Ok(Plan::One(topology.default_node()));
-    }
-    let mut placed = scratch.key_indexes().map(|index| (index, topology.place(args.at(index as usize))));
-    let (first, node) = placed.next().expect("there is a key");
+    find_keys(keys, args, scratch)?;
+    let place = |index: u32| Some((index, topology.place(args.get(index as usize)?)));
+    let mut placed = scratch.key_indexes().filter_map(place);
+    let Some((first, node)) = placed.next() else { return Ok(Plan::One(topology.default_node())) };
     match placed.find(|(_, other)| *other != node) {
         None => Ok(Plan::One(node)),
         Some((second, _)) => Err(PlanError::CrossSlot { first, second }),

@@ -1,7 +1,7 @@
 //! Requests go where their rows say, whatever the number of nodes.
 
 use proptest::prelude::*;
-use respool_command::{Row, resolve};
+use respool_command::{Row, all, resolve};
 use respool_route::{Node, NodeIndex, Plan, PlanError, Rule, Scratch, Topology, plan};
 use respool_wire::{Args, ArgsBuf, Encoder, Protocol, RequestDecoder, RequestLimits, Step, Strictness};
 
@@ -184,6 +184,57 @@ fn a_scratch_serves_topologies_of_any_size_in_turn() {
         once.dedup();
         assert_eq!(once.len(), nodes.len(), "a node has one part");
         assert_eq!(scratch.parts().map(|part| part.keys.len()).sum::<usize>(), 50);
+    }
+}
+
+/// Words that commands read as counts, options, keys and nonsense.
+fn word() -> impl Strategy<Value = String> {
+    prop_oneof![
+        3 => "[a-c]{1,2}",
+        2 => "-?[0-9]{1,2}",
+        1 => Just(String::new()),
+        1 => Just("99999999999999999999".to_owned()),
+        3 => prop::sample::select(vec!["STREAMS", "KEYS", "STORE", "BY", "GET", "COUNT", "#", "nosort", "GROUP", "*"])
+            .prop_map(str::to_owned),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever a client sends under whatever name, there is a plan or a refusal, and a plan names nodes that exist.
+    #[test]
+    fn every_request_is_planned_or_refused(
+        rows in prop::collection::vec((any::<prop::sample::Index>(), prop::collection::vec(word(), 0..9)), 100),
+        nodes in 1..5usize,
+    ) {
+        let topology = topology(nodes);
+        let known: Vec<&Row> = all().collect();
+        let mut scratch = Scratch::new();
+        for (row, words) in rows {
+            let row = row.get(&known);
+            let request: ArgsBuf = row.name.split(' ').chain(words.iter().map(String::as_str)).collect();
+            let args = request.as_args();
+            match plan(row, args, &topology, &mut scratch) {
+                Ok(Plan::One(node)) => prop_assert!(node.get() < nodes),
+                Ok(Plan::All) => prop_assert!(nodes > 1),
+                Ok(Plan::Split) => {
+                    prop_assert!(scratch.parts().len() > 1);
+                    for part in scratch.parts() {
+                        prop_assert!(part.node.get() < nodes);
+                        let mut bytes = Vec::new();
+                        part.encode(args, &mut bytes);
+                        prop_assert!(row.accepts(decoded(&bytes).as_args().len()));
+                    }
+                }
+                Err(error) => {
+                    prop_assert!(nodes > 1);
+                    let mut reply = Vec::new();
+                    error.write(row, args, &mut Encoder::new(&mut reply, Protocol::Resp2));
+                    prop_assert!(reply.starts_with(b"-") && reply.ends_with(b"\r\n"));
+                }
+            }
+        }
     }
 }
 

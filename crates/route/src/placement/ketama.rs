@@ -4,7 +4,8 @@
 //! Point for point the ring of twemproxy (`distribution: ketama`), and with [`KeyHash::Md5`] that of libketama. A node
 //! of average weight has 160 points: for each `i` from 0 to 39 the four little-endian words of MD5 of `name-i`. A node's
 //! name is `host:port` unless another is given; twemproxy leaves `:port` out when the port is 11211.
-//! With equal weights a node that comes or goes moves only its own share.
+//! With equal weights a node that comes or goes moves only its own share, unless rounding then gives all nodes 156 points
+//! instead of 160 or the other way round, which begins with 25 nodes.
 //!
 //! twemproxy's `auto_eject_hosts` rebuilds the ring without a failed node. Respool does not: keys that wander silently
 //! to another node and back are lost writes.

@@ -1,1 +1,6 @@
-//! Part of Respool; see ARCHITECTURE.md.
+//! The embedded data store: what a Redis server does with keys and values, without a connection in sight.
+#![forbid(unsafe_code)]
+
+mod glob;
+mod number;
+mod store;

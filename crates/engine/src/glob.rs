@@ -1,0 +1,127 @@
+//! Patterns as `KEYS` and `MATCH` take them: `*`, `?`, `[a-c]`, `[^a]` and `\` before a byte that means itself.
+//!
+//! One star is remembered at a time, so time is bounded by pattern times text and no stack is used.
+
+/// Whether all of `text` matches all of `pattern`, byte by byte.
+pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
+    if text.is_empty() {
+        // As in Redis: an empty text matches the empty pattern alone, not even a star.
+        return pattern.is_empty();
+    }
+    let (mut at, mut read) = (0, 0);
+    let mut star = None;
+    loop {
+        if pattern.get(at) == Some(&b'*') {
+            while pattern.get(at) == Some(&b'*') {
+                at += 1;
+            }
+            if at == pattern.len() {
+                return true;
+            }
+            star = Some((at, read));
+            continue;
+        }
+        let Some(&byte) = text.get(read) else {
+            return at == pattern.len();
+        };
+        if let Some(next) = match_one(pattern, at, byte) {
+            at = next;
+            read += 1;
+            continue;
+        }
+        // Give the last star one byte more.
+        let Some((behind, from)) = star else { return false };
+        star = Some((behind, from + 1));
+        (at, read) = (behind, from + 1);
+        if read >= text.len() {
+            return false;
+        }
+    }
+}
+
+/// Where the pattern goes on if its piece at `at`, which is no star, matches `byte`.
+fn match_one(pattern: &[u8], at: usize, byte: u8) -> Option<usize> {
+    match *pattern.get(at)? {
+        b'?' => Some(at + 1),
+        b'[' => match_class(pattern, at + 1, byte),
+        b'\\' if at + 1 < pattern.len() => (pattern[at + 1] == byte).then_some(at + 2),
+        literal => (literal == byte).then_some(at + 1),
+    }
+}
+
+fn match_class(pattern: &[u8], mut at: usize, byte: u8) -> Option<usize> {
+    let is_negated = pattern.get(at) == Some(&b'^');
+    at += usize::from(is_negated);
+    let mut is_inside = false;
+    loop {
+        match pattern.get(at..).unwrap_or_default() {
+            [b'\\', escaped, ..] => {
+                is_inside |= *escaped == byte;
+                at += 2;
+            }
+            [b']', ..] => {
+                at += 1;
+                break;
+            }
+            // A class that nobody closes ends with the pattern.
+            [] => break,
+            [first, b'-', last, ..] => {
+                let (low, high) = (first.min(last), first.max(last));
+                is_inside |= (low..=high).contains(&&byte);
+                at += 3;
+            }
+            [single, ..] => {
+                is_inside |= *single == byte;
+                at += 1;
+            }
+        }
+    }
+    (is_inside != is_negated).then_some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_mean_what_redis_means() {
+        let cases: &[(&str, &str, bool)] = &[
+            ("*", "abc", true),
+            ("*", "", false),
+            ("", "", true),
+            ("", "a", false),
+            ("a*c", "abc", true),
+            ("a*c", "ac", true),
+            ("a**c", "abbc", true),
+            ("a*c", "abcd", false),
+            ("*b*d*", "abcde", true),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("h[ae]llo", "hallo", true),
+            ("h[ae]llo", "hillo", false),
+            ("h[^e]llo", "hello", false),
+            ("h[^e]llo", "hallo", true),
+            ("[a-c]", "b", true),
+            ("[c-a]", "b", true),
+            ("[a-]", "-", false),
+            ("[a-]", "_", true),
+            ("[abc", "b", true),
+            ("[", "[", false),
+            ("[\\]]", "]", true),
+            ("\\*", "*", true),
+            ("\\*", "a", false),
+            ("a\\", "a\\", true),
+            ("*aab", "aaaab", true),
+            ("abc*", "abc", true),
+        ];
+        for &(pattern, text, expected) in cases {
+            assert_eq!(matches(pattern.as_bytes(), text.as_bytes()), expected, "{pattern} on {text}");
+        }
+    }
+
+    #[test]
+    fn many_stars_are_no_attack() {
+        let pattern = [b"a*".repeat(64), b"b".to_vec()].concat();
+        assert!(!matches(&pattern, &vec![b'a'; 1 << 20]));
+    }
+}

@@ -1,0 +1,124 @@
+//! The compact encoding of a small set of integers: sorted, in the narrowest width that holds them all.
+
+/// Sorted integers of 16, 32 or 64 bits. Growing wider is for good, as in Redis.
+#[derive(Clone)]
+pub(crate) enum IntSet {
+    Narrow(Vec<i16>),
+    Middle(Vec<i32>),
+    Wide(Vec<i64>),
+}
+
+/// Runs one body for whichever width it is.
+macro_rules! each_width {
+    ($set:expr, $values:ident => $body:expr) => {
+        match $set {
+            IntSet::Narrow($values) => $body,
+            IntSet::Middle($values) => $body,
+            IntSet::Wide($values) => $body,
+        }
+    };
+}
+
+fn find<T: Copy + Into<i64>>(values: &[T], wanted: i64) -> Result<usize, usize> {
+    values.binary_search_by(|&value| value.into().cmp(&wanted))
+}
+
+impl IntSet {
+    /// No integers yet.
+    pub(crate) fn new() -> Self {
+        Self::Narrow(Vec::new())
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        each_width!(self, values => values.len())
+    }
+
+    /// Whether `wanted` is among them.
+    pub(crate) fn contains(&self, wanted: i64) -> bool {
+        each_width!(self, values => find(values, wanted).is_ok())
+    }
+
+    /// The integer at `index` in order.
+    pub(crate) fn get(&self, index: usize) -> Option<i64> {
+        each_width!(self, values => values.get(index).copied().map(Into::into))
+    }
+
+    /// All integers in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = i64> + '_ {
+        (0..self.len()).filter_map(|index| self.get(index))
+    }
+
+    /// Adds `value`; whether it was new.
+    pub(crate) fn insert(&mut self, value: i64) -> bool {
+        self.widen_for(value);
+        match self {
+            Self::Narrow(values) => insert_sorted(values, value),
+            Self::Middle(values) => insert_sorted(values, value),
+            Self::Wide(values) => insert_sorted(values, value),
+        }
+    }
+
+    fn widen_for(&mut self, value: i64) {
+        let fits_narrow = i16::try_from(value).is_ok();
+        let fits_middle = i32::try_from(value).is_ok();
+        match self {
+            Self::Narrow(values) if !fits_narrow && fits_middle => {
+                *self = Self::Middle(values.iter().map(|&v| v.into()).collect());
+            }
+            Self::Narrow(_) | Self::Middle(_) if !fits_middle => *self = Self::Wide(self.iter().collect()),
+            _ => {}
+        }
+    }
+
+    /// Takes `value` out; whether it was there.
+    pub(crate) fn remove(&mut self, value: i64) -> bool {
+        each_width!(self, values => match find(values, value) {
+            Ok(index) => {
+                values.remove(index);
+                true
+            }
+            Err(_) => false,
+        })
+    }
+
+    /// Bytes held from the allocator.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        each_width!(self, values => std::mem::size_of_val(values.as_slice()))
+    }
+}
+
+fn insert_sorted<T: Copy + Into<i64> + TryFrom<i64>>(values: &mut Vec<T>, value: i64) -> bool {
+    let (Err(index), Ok(narrow)) = (find(values, value), T::try_from(value)) else { return false };
+    if values.len() == values.capacity() {
+        values.reserve_exact((values.len() / 4).max(4));
+    }
+    values.insert(index, narrow);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::random::Random;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn it_does_what_a_set_does() {
+        let (mut set, mut model, mut random) = (IntSet::new(), BTreeSet::new(), Random::new(5));
+        for round in 0..6_000_u32 {
+            let value = (random.bits() as i64) >> (63 - (round / 100).min(63)) as i64;
+            if random.below(3) == 0 {
+                assert_eq!(set.remove(value), model.remove(&value));
+            } else {
+                assert_eq!(set.insert(value), model.insert(value));
+            }
+            assert_eq!(set.contains(value), model.contains(&value));
+        }
+        for value in [i64::MIN, i64::MAX, 0, -1] {
+            assert_eq!(set.insert(value), model.insert(value));
+        }
+        assert_eq!(set.iter().collect::<Vec<_>>(), model.iter().copied().collect::<Vec<_>>());
+        assert_eq!(set.len(), model.len());
+    }
+}

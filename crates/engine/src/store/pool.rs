@@ -1,0 +1,371 @@
+//! The pool: where records live.
+//!
+//! A record is a run of bytes (a key with its value, a field of a hash, a member of a set) that is named by a
+//! four-byte [`Handle`] instead of a pointer, so that an index entry costs four bytes and a record costs no allocator
+//! header. Small records lie in pages of equal slots, eight bytes apart; large ones own a vector each. The pool knows
+//! nothing about what a record means and never moves one behind its owner's back.
+
+use std::num::NonZeroU32;
+
+/// Bytes of one page of slots.
+const PAGE_BYTES: usize = 64 * 1024;
+/// Slots lie on multiples of this many bytes.
+const UNIT_BYTES: usize = 8;
+/// Units in one page.
+const PAGE_UNITS: u32 = (PAGE_BYTES / UNIT_BYTES) as u32;
+/// Records longer than this own a vector.
+pub(crate) const SMALL_BYTES_MAX: usize = 512;
+/// How many slot sizes there are; see [`class_of`].
+const CLASSES: usize = 32;
+/// The bit that tells a large record's handle.
+const LARGE: u32 = 1 << 31;
+/// Pages that small handles can name; past them every record is a large one.
+const PAGES_MAX: usize = (LARGE / PAGE_UNITS) as usize;
+/// The end of a list of free slots.
+const NO_UNIT: u16 = u16::MAX;
+/// Bookkeeping bytes that a large record costs beside its contents.
+const LARGE_OVERHEAD_BYTES: usize = 40;
+
+/// The name of one record, valid until the record is freed or resized.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
+pub(crate) struct Handle(NonZeroU32);
+
+impl Handle {
+    /// The handle as a plain number, never zero.
+    #[inline]
+    pub(crate) fn to_u32(self) -> u32 {
+        self.0.get()
+    }
+
+    /// The handle that [`Handle::to_u32`] gave; `None` for zero.
+    #[inline]
+    pub(crate) fn from_u32(number: u32) -> Option<Self> {
+        NonZeroU32::new(number).map(Self)
+    }
+
+    #[inline]
+    fn from_known(number: u32) -> Self {
+        Self(NonZeroU32::new(number).expect("page zero is never used and a large handle has its top bit set"))
+    }
+}
+
+/// One page of equal slots.
+struct Page {
+    bytes: Box<[u8]>,
+    /// Where this page stands in its class's list of pages with room, if it does.
+    roomy_at: u32,
+    slot_units: u16,
+    /// Slots in use.
+    used: u16,
+    /// First of the slots that were freed; each holds the unit of the next in its first two bytes.
+    free: u16,
+    /// First unit that was never used.
+    fresh: u16,
+}
+
+impl Page {
+    fn capacity(&self) -> u32 {
+        PAGE_UNITS / u32::from(self.slot_units)
+    }
+}
+
+/// All records of one engine.
+#[derive(Default)]
+pub(crate) struct Pool {
+    pages: Vec<Page>,
+    /// Numbers of pages that hold nothing and belong to no class.
+    spare_pages: Vec<u32>,
+    /// Per class, the pages that still have room.
+    roomy: [Vec<u32>; CLASSES],
+    large: Vec<Vec<u8>>,
+    spare_large: Vec<u32>,
+    large_bytes: usize,
+    live_pages: usize,
+}
+
+/// The class whose slots are the smallest that hold `len` bytes: steps of 8 bytes up to 128, 16 up to 256, 32 up to 512.
+#[inline]
+fn class_of(len: usize) -> usize {
+    let units = len.div_ceil(UNIT_BYTES).max(1);
+    match units {
+        ..=16 => units - 1,
+        ..=32 => 16 + (units - 17) / 2,
+        _ => 24 + (units - 33) / 4,
+    }
+}
+
+/// How many units a slot of `class` has.
+fn class_units(class: usize) -> usize {
+    match class {
+        ..=15 => class + 1,
+        ..=23 => 18 + (class - 16) * 2,
+        _ => 36 + (class - 24) * 4,
+    }
+}
+
+impl Pool {
+    /// Makes room for a record of `len` bytes. The contents are whatever was there before.
+    #[inline]
+    pub(crate) fn alloc(&mut self, len: usize) -> Handle {
+        if len > SMALL_BYTES_MAX {
+            return self.alloc_large(vec![0; len]);
+        }
+        let class = class_of(len);
+        let Some(&number) = self.roomy[class].last() else { return self.alloc_on_new_page(class, len) };
+        self.take_slot(class, number)
+    }
+
+    /// Keeps `bytes` as a large record whatever their length, so that they can grow in place.
+    pub(crate) fn alloc_large(&mut self, bytes: Vec<u8>) -> Handle {
+        self.large_bytes += bytes.capacity() + LARGE_OVERHEAD_BYTES;
+        if let Some(index) = self.spare_large.pop() {
+            self.large[index as usize] = bytes;
+            return Handle::from_known(LARGE | index);
+        }
+        let index = u32::try_from(self.large.len()).expect("memory ends before 2^31 large records");
+        assert!(index < LARGE, "memory ends before 2^31 large records");
+        self.large.push(bytes);
+        Handle::from_known(LARGE | index)
+    }
+
+    #[inline]
+    fn take_slot(&mut self, class: usize, number: u32) -> Handle {
+        let page = &mut self.pages[number as usize];
+        let unit = if page.free != NO_UNIT {
+            let unit = page.free;
+            let at = usize::from(unit) * UNIT_BYTES;
+            page.free = u16::from_le_bytes([page.bytes[at], page.bytes[at + 1]]);
+            unit
+        } else {
+            let unit = page.fresh;
+            page.fresh += page.slot_units;
+            unit
+        };
+        page.used += 1;
+        if u32::from(page.used) == page.capacity() {
+            // Only the last page of the list is ever filled.
+            self.roomy[class].pop();
+            page.roomy_at = u32::MAX;
+        }
+        Handle::from_known(number * PAGE_UNITS + u32::from(unit))
+    }
+
+    #[cold]
+    fn alloc_on_new_page(&mut self, class: usize, len: usize) -> Handle {
+        let slot_units = class_units(class) as u16;
+        let fresh = || Page {
+            bytes: vec![0; PAGE_BYTES].into_boxed_slice(),
+            roomy_at: 0,
+            slot_units,
+            used: 0,
+            free: NO_UNIT,
+            fresh: 0,
+        };
+        if self.pages.is_empty() {
+            // Page 0 is never used, so that zero is no handle; it costs no bytes.
+            self.pages.push(Page {
+                bytes: Box::default(),
+                roomy_at: 0,
+                slot_units: 1,
+                used: 0,
+                free: NO_UNIT,
+                fresh: 0,
+            });
+        }
+        let number = match self.spare_pages.pop() {
+            Some(number) => {
+                self.pages[number as usize] = fresh();
+                number
+            }
+            None if self.pages.len() < PAGES_MAX => {
+                self.pages.push(fresh());
+                (self.pages.len() - 1) as u32
+            }
+            None => return self.alloc_large(vec![0; len]),
+        };
+        self.live_pages += 1;
+        self.roomy[class].push(number);
+        self.take_slot(class, number)
+    }
+
+    /// The bytes of a record: at least as many as were asked for, the rest being slack of its slot.
+    #[inline]
+    pub(crate) fn get(&self, handle: Handle) -> &[u8] {
+        let number = handle.to_u32();
+        if number & LARGE != 0 {
+            return &self.large[(number & !LARGE) as usize];
+        }
+        let page = &self.pages[(number / PAGE_UNITS) as usize];
+        let at = (number % PAGE_UNITS) as usize * UNIT_BYTES;
+        &page.bytes[at..at + usize::from(page.slot_units) * UNIT_BYTES]
+    }
+
+    /// As [`Pool::get`], to be written to.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, handle: Handle) -> &mut [u8] {
+        let number = handle.to_u32();
+        if number & LARGE != 0 {
+            return &mut self.large[(number & !LARGE) as usize];
+        }
+        let page = &mut self.pages[(number / PAGE_UNITS) as usize];
+        let at = (number % PAGE_UNITS) as usize * UNIT_BYTES;
+        &mut page.bytes[at..at + usize::from(page.slot_units) * UNIT_BYTES]
+    }
+
+    /// Whether the record owns a vector.
+    #[inline]
+    pub(crate) fn is_large(handle: Handle) -> bool {
+        handle.to_u32() & LARGE != 0
+    }
+
+    /// Changes the vector of a large record; nothing happens to a small one.
+    pub(crate) fn edit_large(&mut self, handle: Handle, edit: impl FnOnce(&mut Vec<u8>)) {
+        if !Self::is_large(handle) {
+            return;
+        }
+        let bytes = &mut self.large[(handle.to_u32() & !LARGE) as usize];
+        self.large_bytes -= bytes.capacity();
+        edit(bytes);
+        self.large_bytes += bytes.capacity();
+    }
+
+    /// Whether a record of `len` bytes would lie in the very slot that `handle` has.
+    #[inline]
+    pub(crate) fn fits_exactly(&self, handle: Handle, len: usize) -> bool {
+        if Self::is_large(handle) || len > SMALL_BYTES_MAX {
+            return Self::is_large(handle) && self.get(handle).len() == len;
+        }
+        let page = &self.pages[(handle.to_u32() / PAGE_UNITS) as usize];
+        class_units(class_of(len)) == usize::from(page.slot_units)
+    }
+
+    /// Gives the record's room back. The handle is void from here on.
+    #[inline]
+    pub(crate) fn free(&mut self, handle: Handle) {
+        let number = handle.to_u32();
+        if number & LARGE != 0 {
+            return self.free_large(number & !LARGE);
+        }
+        let page_number = number / PAGE_UNITS;
+        let page = &mut self.pages[page_number as usize];
+        let unit = (number % PAGE_UNITS) as u16;
+        let at = usize::from(unit) * UNIT_BYTES;
+        page.bytes[at..at + 2].copy_from_slice(&page.free.to_le_bytes());
+        page.free = unit;
+        let was_full = u32::from(page.used) == page.capacity();
+        page.used -= 1;
+        if was_full || page.used == 0 {
+            self.free_rare(page_number);
+        }
+    }
+
+    /// A page that was full has room again, or a page has become empty.
+    #[cold]
+    fn free_rare(&mut self, number: u32) {
+        let page = &mut self.pages[number as usize];
+        let class = class_of(usize::from(page.slot_units) * UNIT_BYTES);
+        let roomy = &mut self.roomy[class];
+        if page.roomy_at == u32::MAX || roomy.get(page.roomy_at as usize) != Some(&number) {
+            page.roomy_at = roomy.len() as u32;
+            roomy.push(number);
+        }
+        // One empty page per class is kept, so that a record that comes and goes costs no page each time.
+        if page.used > 0 || roomy.len() < 2 {
+            return;
+        }
+        let at = page.roomy_at as usize;
+        page.bytes = Box::default();
+        page.roomy_at = u32::MAX;
+        roomy.swap_remove(at);
+        if let Some(&moved) = roomy.get(at) {
+            self.pages[moved as usize].roomy_at = at as u32;
+        }
+        self.live_pages -= 1;
+        self.spare_pages.push(number);
+    }
+
+    #[cold]
+    fn free_large(&mut self, index: u32) {
+        let bytes = std::mem::take(&mut self.large[index as usize]);
+        self.large_bytes -= bytes.capacity() + LARGE_OVERHEAD_BYTES;
+        self.spare_large.push(index);
+    }
+
+    /// Changes the length of a record to `len`, keeping its first bytes up to the shorter of both lengths. The record may
+    /// get another handle.
+    pub(crate) fn resize(&mut self, handle: Handle, len: usize) -> Handle {
+        if self.fits_exactly(handle, len) {
+            return handle;
+        }
+        if Self::is_large(handle) && len > SMALL_BYTES_MAX {
+            self.edit_large(handle, |bytes| bytes.resize(len, 0));
+            return handle;
+        }
+        let fresh = self.alloc(len);
+        let kept = self.get(handle).len().min(self.get(fresh).len()).min(SMALL_BYTES_MAX);
+        let mut carried = [0; SMALL_BYTES_MAX];
+        carried[..kept].copy_from_slice(&self.get(handle)[..kept]);
+        self.get_mut(fresh)[..kept].copy_from_slice(&carried[..kept]);
+        self.free(handle);
+        fresh
+    }
+
+    /// Bytes that the pool holds from the allocator, its own bookkeeping included.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.live_pages * PAGE_BYTES
+            + self.large_bytes
+            + self.pages.capacity() * size_of::<Page>()
+            + self.spare_large.capacity() * size_of::<u32>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_length_gets_a_slot_that_holds_it() {
+        for len in 0..=SMALL_BYTES_MAX {
+            let bytes = class_units(class_of(len)) * UNIT_BYTES;
+            assert!(bytes >= len && bytes < len + 40, "{len} bytes in a slot of {bytes}");
+        }
+        assert_eq!(class_of(SMALL_BYTES_MAX), CLASSES - 1);
+    }
+
+    #[test]
+    fn records_keep_their_bytes_until_freed() {
+        let mut pool = Pool::default();
+        let mut live: Vec<(Handle, Vec<u8>)> = Vec::new();
+        let mut state = 7_u64;
+        for round in 0..60_000_u64 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(round | 1);
+            let dice = (state >> 33) as usize;
+            if dice % 5 < 3 || live.is_empty() {
+                let len = dice / 8 % 700;
+                let handle = pool.alloc(len);
+                let fill = vec![round as u8; len];
+                pool.get_mut(handle)[..len].copy_from_slice(&fill);
+                live.push((handle, fill));
+            } else if dice % 5 == 3 {
+                let (handle, fill) = live.swap_remove(dice / 8 % live.len());
+                assert_eq!(&pool.get(handle)[..fill.len()], fill);
+                pool.free(handle);
+            } else {
+                let at = dice / 8 % live.len();
+                let (handle, fill) = &mut live[at];
+                let len = dice / 64 % 700;
+                *handle = pool.resize(*handle, len);
+                let kept = len.min(fill.len());
+                assert_eq!(&pool.get(*handle)[..kept], &fill[..kept]);
+                fill.resize(len, 9);
+                pool.get_mut(*handle)[..len].copy_from_slice(fill);
+            }
+        }
+        let full = pool.memory_bytes();
+        for (handle, fill) in live.drain(..) {
+            assert_eq!(&pool.get(handle)[..fill.len()], fill);
+            pool.free(handle);
+        }
+        assert!(pool.memory_bytes() < full / 4, "{} of {full} bytes kept", pool.memory_bytes());
+    }
+}

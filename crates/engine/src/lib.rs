@@ -4,3 +4,4 @@
 mod glob;
 mod number;
 mod store;
+mod values;

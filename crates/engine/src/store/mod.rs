@@ -1,9 +1,11 @@
-//! Where bytes lie: the pool of records, the hash table over them, and chance.
+//! Where bytes lie: the pool of records and the structures over it. Nothing here knows a command or a key's type.
 
+pub(crate) mod heap;
 pub(crate) mod int_set;
 pub(crate) mod listpack;
 pub(crate) mod pool;
 pub(crate) mod quick_list;
 pub(crate) mod random;
+pub(crate) mod record;
 pub(crate) mod sorted_index;
 pub(crate) mod table;

@@ -1,0 +1,88 @@
+//! Values of every type that is no string, each in its compact and its large encoding.
+
+pub(crate) mod hash;
+pub(crate) mod set;
+pub(crate) mod sorted_set;
+
+use crate::store::heap::Heap;
+use crate::store::pool::Handle;
+use crate::store::quick_list::QuickList;
+use crate::store::table::Table;
+
+pub(crate) use hash::Hash;
+pub(crate) use set::Set;
+pub(crate) use sorted_set::SortedSet;
+
+/// A value that is no string.
+pub(crate) enum Object {
+    List(Box<QuickList>),
+    Hash(Hash),
+    Set(Set),
+    SortedSet(SortedSet),
+}
+
+impl Object {
+    /// Redis's name for the encoding.
+    pub(crate) fn encoding(&self) -> &'static str {
+        match self {
+            Self::List(_) => "quicklist",
+            Self::Hash(hash) => hash.encoding(),
+            Self::Set(set) => set.encoding(),
+            Self::SortedSet(sorted) => sorted.encoding(),
+        }
+    }
+
+    /// How many elements there are.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::List(list) => list.len(),
+            Self::Hash(hash) => hash.len(),
+            Self::Set(set) => set.len(),
+            Self::SortedSet(sorted) => sorted.len(),
+        }
+    }
+
+    /// The same value once more.
+    pub(crate) fn duplicate(&self, heap: &mut Heap) -> Self {
+        match self {
+            Self::List(list) => Self::List(list.clone()),
+            Self::Hash(hash) => Self::Hash(hash.duplicate(heap)),
+            Self::Set(set) => Self::Set(set.duplicate(heap)),
+            Self::SortedSet(sorted) => Self::SortedSet(sorted.duplicate(heap)),
+        }
+    }
+
+    /// The records that have to be freed when the value goes, as the table that names them.
+    pub(crate) fn into_table(self) -> Option<Table> {
+        match self {
+            Self::Hash(Hash::Table(table)) | Self::Set(Set::Table(table)) => Some(*table),
+            Self::SortedSet(sorted) => sorted.into_table(),
+            _ => None,
+        }
+    }
+
+    /// Bytes that the value holds from the allocator beside its records.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        match self {
+            Self::List(list) => size_of::<QuickList>() + list.memory_bytes(),
+            Self::Hash(Hash::Packed(pack)) => pack.memory_bytes(),
+            Self::Hash(Hash::Table(table)) | Self::Set(Set::Table(table)) => size_of::<Table>() + table.memory_bytes(),
+            Self::Set(Set::Integers(integers)) => integers.memory_bytes(),
+            Self::SortedSet(sorted) => sorted.memory_bytes(),
+        }
+    }
+}
+
+/// Shows the records behind `cursor` until `count` were seen or the table ends; the next cursor.
+fn scan_table(table: &Table, mut cursor: u64, count: usize, mut see: impl FnMut(Handle)) -> u64 {
+    let mut seen = 0;
+    loop {
+        cursor = table.scan(cursor, |handle| {
+            seen += 1;
+            see(handle);
+        });
+        if cursor == 0 || seen >= count {
+            return cursor;
+        }
+    }
+}

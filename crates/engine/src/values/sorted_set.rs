@@ -1,0 +1,348 @@
+//! Sorted sets: a listpack of members and scores in order while small; a table of scored records and an ordered index
+//! over the same records after.
+//!
+//! Everything that is asked of the order is asked by rank; see [`SortedSet::rank_by`].
+
+use std::cmp::Ordering;
+
+use crate::store::heap::Heap;
+use crate::store::listpack::{Element, Listpack};
+use crate::store::pool::{Handle, Pool};
+use crate::store::record;
+use crate::store::sorted_index::{Entry, SortedIndex};
+use crate::store::table::Table;
+
+/// Integers up to this size are kept as integers in a listpack; other scores as the eight bytes of the double.
+const EXACT_INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// Members with scores, in the order of scores and then of bytes.
+pub(crate) enum SortedSet {
+    Packed(Listpack),
+    Indexed(Box<Indexed>),
+}
+
+/// The encoding of a large sorted set.
+#[derive(Default)]
+pub(crate) struct Indexed {
+    table: Table,
+    index: SortedIndex,
+}
+
+/// The order of two members with scores.
+pub(crate) fn order(a: (f64, &[u8]), b: (f64, &[u8])) -> Ordering {
+    a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal).then_with(|| a.1.cmp(b.1))
+}
+
+fn is_less(a: (f64, Element<'_>), b: (f64, &[u8])) -> bool {
+    match a.0.partial_cmp(&b.0) {
+        Some(Ordering::Less) => true,
+        Some(Ordering::Equal) => a.1.read(|member| member < b.1),
+        _ => false,
+    }
+}
+
+fn read_score(element: Element<'_>) -> f64 {
+    match element {
+        Element::Integer(value) => value as f64,
+        Element::Bytes(bytes) => <[u8; 8]>::try_from(bytes).map_or(0.0, f64::from_le_bytes),
+    }
+}
+
+fn push_score(pack: &mut Listpack, at: Option<usize>, score: f64) {
+    let is_integer =
+        score == score.trunc() && score.abs() < EXACT_INTEGER_MAX && score.to_bits() != (-0.0_f64).to_bits();
+    if is_integer {
+        pack.insert_integer(at, score as i64);
+    } else {
+        pack.insert_bytes(at, &score.to_le_bytes());
+    }
+}
+
+impl Indexed {
+    fn find(&self, heap: &Heap, member: &[u8]) -> Option<Handle> {
+        self.table.find(heap.hasher.hash(member), |handle| record::scored_text(&heap.pool, handle) == member)
+    }
+
+    fn is_entry_less(pool: &Pool, entry: Entry, bound: (f64, &[u8])) -> bool {
+        is_less((entry.score, Element::Bytes(record::scored_text(pool, entry.member))), bound)
+    }
+
+    fn insert(&mut self, heap: &mut Heap, score: f64, member: &[u8]) {
+        let Heap { pool, hasher, .. } = heap;
+        let handle = record::new_scored(pool, score, member);
+        self.table.insert(hasher.hash(member), handle, |moved| hasher.hash(record::scored_text(pool, moved)));
+        self.index.insert(Entry { score, member: handle }, |other| Self::is_entry_less(pool, other, (score, member)));
+    }
+
+    fn rank(&self, pool: &Pool, score: f64, member: &[u8]) -> usize {
+        self.index.rank_by(|other| Self::is_entry_less(pool, other, (score, member)))
+    }
+}
+
+impl SortedSet {
+    /// No members yet; compact if `largest`, the longest member that is to come first, allows it.
+    pub(crate) fn new_for(heap: &Heap, first_member_bytes: usize) -> Self {
+        let limits = &heap.encodings;
+        if limits.sorted_set_entries_max == 0 || first_member_bytes > limits.sorted_set_value_bytes_max {
+            return Self::Indexed(Box::default());
+        }
+        Self::Packed(Listpack::new())
+    }
+
+    /// How many members there are.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Packed(pack) => pack.len() / 2,
+            Self::Indexed(indexed) => indexed.index.len(),
+        }
+    }
+
+    /// Redis's name for the encoding.
+    pub(crate) fn encoding(&self) -> &'static str {
+        match self {
+            Self::Packed(_) => "listpack",
+            Self::Indexed(_) => "skiplist",
+        }
+    }
+
+    /// The score of `member`.
+    pub(crate) fn score(&self, heap: &Heap, member: &[u8]) -> Option<f64> {
+        match self {
+            Self::Packed(pack) => Some(read_score(pack.get(pack.next(pack.find(member, 2)?)?))),
+            Self::Indexed(indexed) => Some(record::score(&heap.pool, indexed.find(heap, member)?)),
+        }
+    }
+
+    /// Gives `member` the score; whether the member is new.
+    pub(crate) fn insert(&mut self, heap: &mut Heap, score: f64, member: &[u8]) -> bool {
+        if let Self::Packed(pack) = self {
+            let found = pack.find(member, 2);
+            if let Some(at) = found {
+                pack.remove(at, 2);
+            } else if pack.len() / 2 + 1 > heap.encodings.sorted_set_entries_max
+                || member.len() > heap.encodings.sorted_set_value_bytes_max
+            {
+                self.unpack(heap);
+            }
+            if let Self::Packed(pack) = self {
+                insert_packed(pack, score, member);
+                return found.is_none();
+            }
+        }
+        let Self::Indexed(indexed) = self else { return false };
+        let Some(handle) = indexed.find(heap, member) else {
+            indexed.insert(heap, score, member);
+            return true;
+        };
+        let old = record::score(&heap.pool, handle);
+        let rank = indexed.rank(&heap.pool, old, member);
+        indexed.index.remove(rank);
+        record::set_score(&mut heap.pool, handle, score);
+        let pool = &heap.pool;
+        let entry = Entry { score, member: handle };
+        indexed.index.insert(entry, |other| Indexed::is_entry_less(pool, other, (score, member)));
+        false
+    }
+
+    /// Takes `member` out; whether it was there.
+    pub(crate) fn remove(&mut self, heap: &mut Heap, member: &[u8]) -> bool {
+        match self {
+            Self::Packed(pack) => {
+                let found = pack.find(member, 2);
+                if let Some(at) = found {
+                    pack.remove(at, 2);
+                }
+                found.is_some()
+            }
+            Self::Indexed(indexed) => {
+                let Some(score) = indexed.find(heap, member).map(|handle| record::score(&heap.pool, handle)) else {
+                    return false;
+                };
+                let rank = indexed.rank(&heap.pool, score, member);
+                self.remove_rank(heap, rank);
+                true
+            }
+        }
+    }
+
+    /// Takes out `count` members from `rank` on.
+    pub(crate) fn remove_range(&mut self, heap: &mut Heap, rank: usize, count: usize) {
+        match self {
+            Self::Packed(pack) => {
+                if let Some(at) = pack.seek(rank * 2) {
+                    pack.remove(at, count * 2);
+                }
+            }
+            Self::Indexed(_) => {
+                for _ in 0..count.min(self.len().saturating_sub(rank)) {
+                    self.remove_rank(heap, rank);
+                }
+            }
+        }
+    }
+
+    fn remove_rank(&mut self, heap: &mut Heap, rank: usize) {
+        let Self::Indexed(indexed) = self else { return };
+        let Some(entry) = indexed.index.remove(rank) else { return };
+        let hash = heap.hasher.hash(record::scored_text(&heap.pool, entry.member));
+        if let Some(place) = indexed.table.place(hash, |handle| handle == entry.member) {
+            indexed.table.remove(place);
+        }
+        heap.pool.free(entry.member);
+    }
+
+    /// How many members `is_before` holds for; it must hold for a prefix of the order.
+    pub(crate) fn rank_by(&self, heap: &Heap, mut is_before: impl FnMut(f64, Element<'_>) -> bool) -> usize {
+        match self {
+            Self::Packed(pack) => {
+                pack.pairs().take_while(|(member, score)| is_before(read_score(*score), *member)).count()
+            }
+            Self::Indexed(indexed) => indexed
+                .index
+                .rank_by(|entry| is_before(entry.score, Element::Bytes(record::scored_text(&heap.pool, entry.member)))),
+        }
+    }
+
+    /// The rank of `member`.
+    pub(crate) fn rank(&self, heap: &Heap, member: &[u8]) -> Option<usize> {
+        match self {
+            Self::Packed(pack) => pack.pairs().position(|(other, _)| other.is(member)),
+            Self::Indexed(indexed) => {
+                let score = record::score(&heap.pool, indexed.find(heap, member)?);
+                Some(indexed.rank(&heap.pool, score, member))
+            }
+        }
+    }
+
+    /// Shows members with scores from `rank` on, upwards or downwards, until `see` says false.
+    pub(crate) fn each_from<'a>(
+        &'a self,
+        heap: &'a Heap,
+        rank: usize,
+        is_downwards: bool,
+        mut see: impl FnMut(Element<'a>, f64) -> bool,
+    ) {
+        match self {
+            Self::Packed(pack) => {
+                let mut next = pack.seek(rank * 2);
+                while let Some(at) = next {
+                    let Some(score_at) = pack.next(at) else { return };
+                    if !see(pack.get(at), read_score(pack.get(score_at))) {
+                        return;
+                    }
+                    next = if is_downwards {
+                        pack.previous(at).and_then(|score| pack.previous(score))
+                    } else {
+                        pack.next(score_at)
+                    };
+                }
+            }
+            Self::Indexed(indexed) => {
+                let mut see_entry =
+                    |entry: Entry| see(Element::Bytes(record::scored_text(&heap.pool, entry.member)), entry.score);
+                if is_downwards {
+                    _ = indexed.index.iter_back_from(rank).all(&mut see_entry);
+                } else {
+                    _ = indexed.index.iter_from(rank).all(&mut see_entry);
+                }
+            }
+        }
+    }
+
+    /// Shows what is behind `cursor`, until about `count` members were seen; the next cursor.
+    pub(crate) fn scan(&self, heap: &Heap, cursor: u64, count: usize, mut see: impl FnMut(Element<'_>, f64)) -> u64 {
+        match self {
+            Self::Packed(pack) => {
+                pack.pairs().for_each(|(member, score)| see(member, read_score(score)));
+                0
+            }
+            Self::Indexed(indexed) => super::scan_table(&indexed.table, cursor, count, |handle| {
+                see(Element::Bytes(record::scored_text(&heap.pool, handle)), record::score(&heap.pool, handle));
+            }),
+        }
+    }
+
+    fn unpack(&mut self, heap: &mut Heap) {
+        let Self::Packed(pack) = self else { return };
+        let mut indexed = Box::<Indexed>::default();
+        for (member, score) in pack.pairs() {
+            member.read(|member| indexed.insert(heap, read_score(score), member));
+        }
+        *self = Self::Indexed(indexed);
+    }
+
+    /// Goes back to the compact encoding if the members are few and short: what a freshly stored result does.
+    pub(crate) fn repack(&mut self, heap: &mut Heap) {
+        let Self::Indexed(indexed) = self else { return };
+        let limits = heap.encodings;
+        let text = |handle| record::scored_text(&heap.pool, handle);
+        let is_small = indexed.index.len() <= limits.sorted_set_entries_max
+            && indexed.table.iter().all(|handle| text(handle).len() <= limits.sorted_set_value_bytes_max);
+        if !is_small {
+            return;
+        }
+        let mut pack = Listpack::new();
+        for entry in indexed.index.iter_from(0) {
+            pack.push(record::scored_text(&heap.pool, entry.member));
+            push_score(&mut pack, None, entry.score);
+        }
+        let handles: Vec<_> = indexed.table.iter().collect();
+        handles.into_iter().for_each(|handle| heap.pool.free(handle));
+        *self = Self::Packed(pack);
+    }
+
+    /// The same members and scores once more.
+    pub(crate) fn duplicate(&self, heap: &mut Heap) -> Self {
+        match self {
+            Self::Packed(pack) => Self::Packed(pack.clone()),
+            Self::Indexed(indexed) => {
+                let mut copy = Box::<Indexed>::default();
+                for entry in indexed.index.iter_from(0) {
+                    let member = record::scored_text(&heap.pool, entry.member).to_vec();
+                    copy.insert(heap, entry.score, &member);
+                }
+                Self::Indexed(copy)
+            }
+        }
+    }
+
+    /// The table of records, once nothing else is wanted of the set.
+    pub(crate) fn into_table(self) -> Option<Table> {
+        match self {
+            Self::Packed(_) => None,
+            Self::Indexed(indexed) => Some(indexed.table),
+        }
+    }
+
+    /// Bytes that the set holds from the allocator beside its records.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Packed(pack) => pack.memory_bytes(),
+            Self::Indexed(indexed) => {
+                size_of::<Indexed>() + indexed.table.memory_bytes() + indexed.index.memory_bytes()
+            }
+        }
+    }
+}
+
+fn insert_packed(pack: &mut Listpack, score: f64, member: &[u8]) {
+    let mut next = pack.first();
+    while let Some(at) = next {
+        let Some(score_at) = pack.next(at) else { break };
+        if !is_less((read_score(pack.get(score_at)), pack.get(at)), (score, member)) {
+            break;
+        }
+        next = pack.next(score_at);
+    }
+    match next {
+        // Inserted in reverse, so that both land before the same entry.
+        Some(at) => {
+            push_score(pack, Some(at), score);
+            pack.insert(Some(at), member);
+        }
+        None => {
+            pack.push(member);
+            push_score(pack, None, score);
+        }
+    }
+}

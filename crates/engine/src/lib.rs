@@ -1,7 +1,25 @@
 //! The embedded data store: what a Redis server does with keys and values, without a connection in sight.
+//!
+//! Owns databases, keys with their deadlines, and values of every type, in Redis's encodings and with Redis's replies
+//! (7.0.15, byte for byte). It is reached through [`respool_command::Execute`] alone and copies what it keeps. It never
+//! asks for the time or for chance: both are arguments.
+//!
+//! Three floors: `store` (records in a pool, a hash table, an ordered index, compact runs), `values` and `keyspace` over
+//! it, and `commands` on top.
 #![forbid(unsafe_code)]
+#![allow(dead_code, reason = "the structures are there before the last commands that use them")]
 
+mod commands;
+mod engine;
 mod glob;
+mod keyspace;
+mod limits;
 mod number;
 mod store;
+#[cfg(test)]
+mod transcript;
 mod values;
+
+pub use engine::{Engine, EngineConfig, KeyspaceSize};
+pub use keyspace::Counters;
+pub use store::heap::EncodingLimits;

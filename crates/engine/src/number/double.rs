@@ -7,9 +7,7 @@ use rustc_apfloat::ieee::Double;
 /// double cannot hold (too large, or so small that it becomes zero).
 pub(crate) fn parse(text: &[u8]) -> Option<f64> {
     let value = parse_c(text)?;
-    let names_infinity = text.iter().any(|byte| byte.is_ascii_alphabetic() && matches!(byte, b'n' | b'N'));
-    let is_out_of_range = if value.is_infinite() { !names_infinity } else { value == 0.0 && has_nonzero_digit(text) };
-    (!is_out_of_range).then_some(value)
+    (!is_out_of_range(text, value)).then_some(value)
 }
 
 /// Reads a bound of a score range, without the `(` that excludes it. More is let through than in [`parse`], because Redis
@@ -21,6 +19,18 @@ pub(crate) fn parse_bound(text: &[u8]) -> Option<f64> {
     }
     let start = text.iter().position(|byte| !is_c_space(*byte))?;
     parse_c(&text[start..])
+}
+
+/// Reads what `SORT` sorts by: as [`parse_bound`], but nothing may be out of range.
+pub(crate) fn parse_weight(text: &[u8]) -> Option<f64> {
+    let value = parse_bound(text)?;
+    (!is_out_of_range(text, value)).then_some(value)
+}
+
+/// Whether `value` is what C makes of a text that says more than a double can hold.
+fn is_out_of_range(text: &[u8], value: f64) -> bool {
+    let names_infinity = || text.iter().any(|byte| matches!(byte, b'n' | b'N'));
+    if value.is_infinite() { !names_infinity() } else { value == 0.0 && has_nonzero_digit(text) }
 }
 
 fn is_c_space(byte: u8) -> bool {

@@ -386,6 +386,16 @@ impl Table {
         })
     }
 
+    /// Takes a whole bucket out of a table that is of no use any more; whether some are left. Nothing else may be asked of
+    /// the table afterwards.
+    pub(crate) fn drain_bucket(&mut self, mut see: impl FnMut(Handle)) -> bool {
+        if let Some(last) = self.buckets.len.checked_sub(1) {
+            self.chain(last).for_each(&mut see);
+            self.buckets.pop();
+        }
+        self.buckets.len > 0
+    }
+
     /// Reports the entries behind `cursor` to `visit` and tells the next cursor; zero starts and zero ends.
     pub(crate) fn scan(&self, cursor: u64, mut visit: impl FnMut(Handle)) -> u64 {
         if self.len == 0 {

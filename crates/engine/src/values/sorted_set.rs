@@ -262,7 +262,8 @@ impl SortedSet {
         }
     }
 
-    fn unpack(&mut self, heap: &mut Heap) {
+    /// Leaves the compact encoding.
+    pub(crate) fn unpack(&mut self, heap: &mut Heap) {
         let Self::Packed(pack) = self else { return };
         let mut indexed = Box::<Indexed>::default();
         for (member, score) in pack.pairs() {

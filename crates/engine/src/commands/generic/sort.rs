@@ -1,0 +1,220 @@
+//! `SORT` and `SORT_RO`: the elements of a list, set or sorted set in another order, or what they point to.
+
+use std::cmp::Ordering;
+
+use respool_command::text;
+
+use super::super::{Answer, Call, Fault};
+use crate::keyspace::{Expiry, Found, Kind};
+use crate::number::double;
+use crate::store::listpack::Element;
+use crate::store::quick_list::{End, QuickList};
+use crate::values::Object;
+
+const NOT_NUMBERS: &str = "ERR One or more scores can't be converted into double";
+
+/// What is asked for.
+struct Wanted<'c> {
+    by: Option<&'c [u8]>,
+    gets: Vec<&'c [u8]>,
+    limit: (i64, i64),
+    is_descending: bool,
+    is_alphabetical: bool,
+    store: Option<&'c [u8]>,
+}
+
+/// What an element is sorted by.
+enum Weight {
+    Number(f64),
+    Text(Option<Vec<u8>>),
+    Itself,
+}
+
+struct Item {
+    element: Vec<u8>,
+    weight: Weight,
+}
+
+fn wanted<'c>(call: &Call<'c, '_>, may_store: bool) -> Result<Wanted<'c>, Fault> {
+    let mut wanted = Wanted {
+        by: None,
+        gets: Vec::new(),
+        limit: (0, -1),
+        is_descending: false,
+        is_alphabetical: false,
+        store: None,
+    };
+    let mut index = 2;
+    while index < call.args.len() {
+        let left = call.args.len() - 1 - index;
+        if call.is_word(index, "ASC") {
+            wanted.is_descending = false;
+        } else if call.is_word(index, "DESC") {
+            wanted.is_descending = true;
+        } else if call.is_word(index, "ALPHA") {
+            wanted.is_alphabetical = true;
+        } else if call.is_word(index, "LIMIT") && left >= 2 {
+            wanted.limit = (call.integer(index + 1)?, call.integer(index + 2)?);
+            index += 2;
+        } else if call.is_word(index, "STORE") && left >= 1 && may_store {
+            wanted.store = Some(call.arg(index + 1));
+            index += 1;
+        } else if call.is_word(index, "BY") && left >= 1 {
+            wanted.by = Some(call.arg(index + 1));
+            index += 1;
+        } else if call.is_word(index, "GET") && left >= 1 {
+            wanted.gets.push(call.arg(index + 1));
+            index += 1;
+        } else {
+            return Err(text::SYNTAX.into());
+        }
+        index += 1;
+    }
+    Ok(wanted)
+}
+
+pub(super) fn sort(call: &mut Call<'_, '_>, may_store: bool) -> Answer {
+    let mut wanted = wanted(call, may_store)?;
+    let found = call.keyspace.read(call.at, call.arg(1));
+    let kind = found.map(|found| call.keyspace.kind(found));
+    if kind.is_some_and(|kind| !matches!(kind, Kind::List | Kind::Set | Kind::SortedSet)) {
+        return Err(text::WRONGTYPE.into());
+    }
+    let mut is_sorted = wanted.by.is_some_and(|pattern| !pattern.contains(&b'*'));
+    if is_sorted && kind == Some(Kind::Set) && wanted.store.is_some() {
+        // A set has no order to leave alone, and what is stored must not depend on chance.
+        is_sorted = false;
+        wanted.is_alphabetical = true;
+        wanted.by = None;
+    }
+    let mut elements = found.map_or_else(Vec::new, |found| elements(call, found));
+    if is_sorted && wanted.is_descending && kind != Some(Kind::Set) {
+        elements.reverse();
+    }
+    let (start, end) = bounds(wanted.limit, elements.len());
+    let mut items: Vec<Item> = elements.into_iter().map(|element| Item { element, weight: Weight::Itself }).collect();
+    if !is_sorted {
+        weigh(call, &wanted, &mut items)?;
+        items.sort_by(|a, b| {
+            let order = compare(a, b);
+            if wanted.is_descending { order.reverse() } else { order }
+        });
+    }
+    let shown = items.get(start..end).unwrap_or_default();
+    match wanted.store {
+        Some(key) => store(call, &wanted.gets, shown, key),
+        None => reply(call, &wanted.gets, shown),
+    }
+}
+
+/// The elements in the order in which the value keeps them.
+fn elements(call: &mut Call<'_, '_>, found: Found) -> Vec<Vec<u8>> {
+    if let Some((Object::SortedSet(sorted), heap)) = call.keyspace.object_mut(found) {
+        sorted.unpack(heap);
+    }
+    let heap = &call.keyspace.heap;
+    let mut elements = Vec::new();
+    match call.keyspace.object(found) {
+        Some(Object::List(list)) => elements.extend(list.iter(End::Head).map(Element::to_vec)),
+        Some(Object::Set(set)) => set.each(heap, |member| {
+            elements.push(member.to_vec());
+            true
+        }),
+        Some(Object::SortedSet(sorted)) => sorted.each_from(heap, 0, false, |member, _| {
+            elements.push(member.to_vec());
+            true
+        }),
+        _ => {}
+    }
+    elements
+}
+
+/// The half-open range that `LIMIT` leaves of `len` elements.
+fn bounds((offset, count): (i64, i64), len: usize) -> (usize, usize) {
+    let start = usize::try_from(offset.max(0)).unwrap_or(usize::MAX).min(len);
+    let end = usize::try_from(count).map_or(len, |count| start.saturating_add(count).min(len));
+    (start, end)
+}
+
+/// Finds out what every element is sorted by.
+fn weigh(call: &mut Call<'_, '_>, wanted: &Wanted<'_>, items: &mut [Item]) -> Answer {
+    for item in items {
+        let by = match wanted.by {
+            Some(pattern) => pointed_to(call, pattern, &item.element),
+            None => Some(item.element.clone()),
+        };
+        item.weight = match (wanted.is_alphabetical, by) {
+            (true, by) => Weight::Text(by),
+            (false, None) => Weight::Number(0.0),
+            (false, Some(by)) => Weight::Number(double::parse_weight(&by).ok_or(NOT_NUMBERS)?),
+        };
+    }
+    Ok(())
+}
+
+fn compare(a: &Item, b: &Item) -> Ordering {
+    match (&a.weight, &b.weight) {
+        (Weight::Number(x), Weight::Number(y)) => {
+            x.partial_cmp(y).unwrap_or(Ordering::Equal).then_with(|| a.element.cmp(&b.element))
+        }
+        (Weight::Text(x), Weight::Text(y)) => x.cmp(y),
+        _ => Ordering::Equal,
+    }
+}
+
+/// What `pattern` points to for `element`: the string, or the field of a hash, whose name has `element` for the first star.
+fn pointed_to(call: &mut Call<'_, '_>, pattern: &[u8], element: &[u8]) -> Option<Vec<u8>> {
+    if pattern == b"#" {
+        return Some(element.to_vec());
+    }
+    let star = pattern.iter().position(|&byte| byte == b'*')?;
+    let (before, after) = (&pattern[..star], &pattern[star + 1..]);
+    let arrow = after.windows(2).position(|pair| pair == b"->").filter(|arrow| arrow + 2 < after.len());
+    let (after, field) = match arrow {
+        Some(arrow) => (&after[..arrow], Some(&after[arrow + 2..])),
+        None => (after, None),
+    };
+    let key = [before, element, after].concat();
+    let found = call.keyspace.read(call.at, &key)?;
+    match (field, call.keyspace.object(found)) {
+        (Some(field), Some(Object::Hash(hash))) => hash.get(&call.keyspace.heap, field).map(Element::to_vec),
+        (None, None) => call.keyspace.text(found).map(Element::to_vec),
+        _ => None,
+    }
+}
+
+fn reply(call: &mut Call<'_, '_>, gets: &[&[u8]], items: &[Item]) -> Answer {
+    call.reply.array(items.len() * gets.len().max(1));
+    for item in items {
+        if gets.is_empty() {
+            call.reply.bulk(&item.element);
+        }
+        for pattern in gets {
+            match pointed_to(call, pattern, &item.element) {
+                Some(value) => call.reply.bulk(&value),
+                None => call.reply.null(),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn store(call: &mut Call<'_, '_>, gets: &[&[u8]], items: &[Item], key: &[u8]) -> Answer {
+    let mut list = QuickList::new();
+    for item in items {
+        if gets.is_empty() {
+            list.push(End::Tail, &item.element);
+        }
+        for pattern in gets {
+            let value = pointed_to(call, pattern, &item.element).unwrap_or_default();
+            list.push(End::Tail, &value);
+        }
+    }
+    let len = list.len();
+    if len > 0 {
+        call.keyspace.set_object(call.at, key, Object::List(Box::new(list)), Expiry::Never);
+    } else if let Some(found) = call.keyspace.peek(call.at, key) {
+        call.keyspace.remove(call.at.database, found);
+    }
+    call.reply_count(len)
+}

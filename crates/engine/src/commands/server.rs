@@ -1,0 +1,53 @@
+//! The commands of the server group that are about data. The others belong to whoever runs the engine.
+
+use respool_command::{ServerCommand, text};
+
+use super::{Answer, Call, Fault, unsupported};
+use crate::number::integer;
+
+const INVALID_FIRST_DB: &str = "ERR invalid first DB index";
+const INVALID_SECOND_DB: &str = "ERR invalid second DB index";
+
+/// Runs one command of the group.
+pub(super) fn run(command: ServerCommand, call: &mut Call<'_, '_>) -> Answer {
+    match command {
+        ServerCommand::Dbsize => {
+            let len = call.keyspace.databases[call.at.database].table.len();
+            call.reply_count(len)
+        }
+        ServerCommand::Flushall => {
+            check_flush_mode(call)?;
+            call.keyspace.flush_all();
+            call.reply_ok()
+        }
+        ServerCommand::Flushdb => {
+            check_flush_mode(call)?;
+            call.keyspace.flush(call.at.database);
+            call.reply_ok()
+        }
+        ServerCommand::Swapdb => swapdb(call),
+        _ => Err(unsupported(call.row)),
+    }
+}
+
+/// `SYNC` and `ASYNC` are taken and change nothing: no flush makes anybody wait.
+fn check_flush_mode(call: &Call<'_, '_>) -> Result<(), Fault> {
+    let is_mode = || call.is_word(1, "SYNC") || call.is_word(1, "ASYNC");
+    match call.args.len() {
+        1 => Ok(()),
+        2 if is_mode() => Ok(()),
+        _ => Err(text::SYNTAX.into()),
+    }
+}
+
+fn swapdb(call: &mut Call<'_, '_>) -> Answer {
+    let index = |index, fault: &'static str| {
+        let number = integer::parse(call.arg(index)).and_then(|number| i32::try_from(number).ok());
+        number.ok_or(Fault::Text(fault))
+    };
+    let (a, b) = (index(1, INVALID_FIRST_DB)?, index(2, INVALID_SECOND_DB)?);
+    let known = |number: i32| usize::try_from(number).ok().filter(|number| *number < call.keyspace.databases.len());
+    let (Some(a), Some(b)) = (known(a), known(b)) else { return Err(text::DB_OUT_OF_RANGE.into()) };
+    call.keyspace.swap(a, b);
+    call.reply_ok()
+}

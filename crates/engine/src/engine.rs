@@ -1,0 +1,121 @@
+//! The engine: what the rest of Respool sees of the data store.
+
+use respool_command::{Execute, Flags, Millis, Outcome, Row, SessionView, text};
+use respool_wire::{Args, Encoder};
+
+use crate::commands::{self, Call, Fault};
+use crate::keyspace::{At, Counters, Keyspace};
+use crate::limits;
+use crate::store::heap::{EncodingLimits, Heap};
+
+/// What an engine is told when it is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineConfig {
+    /// How many databases there are; at least one.
+    pub databases: usize,
+    /// Commands that need memory are refused above this many bytes; `None` never refuses.
+    pub memory_bytes_max: Option<u64>,
+    /// Up to which sizes values keep their compact encodings.
+    pub encodings: EncodingLimits,
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        Self { databases: limits::DATABASES, memory_bytes_max: None, encodings: EncodingLimits::default() }
+    }
+}
+
+/// How many keys a database has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeyspaceSize {
+    /// All keys, expired ones that nobody has removed yet included.
+    pub keys: usize,
+    /// Keys that have a deadline.
+    pub expires: usize,
+}
+
+/// The embedded data store.
+pub struct Engine {
+    keyspace: Keyspace,
+    memory_bytes_max: Option<u64>,
+}
+
+impl Engine {
+    /// An empty store. `seed` keys the hash function and feeds all choices by chance: it should be random, and the same
+    /// seed gives the same choices.
+    pub fn new(config: EngineConfig, seed: [u64; 2]) -> Self {
+        let heap = Heap::new(config.encodings, seed);
+        Self { keyspace: Keyspace::new(heap, config.databases.max(1)), memory_bytes_max: config.memory_bytes_max }
+    }
+
+    /// How many databases there are.
+    pub fn databases(&self) -> usize {
+        self.keyspace.databases.len()
+    }
+
+    /// The size of one database; zero for one that does not exist.
+    pub fn keyspace_size(&self, database: usize) -> KeyspaceSize {
+        let database = self.keyspace.databases.get(database);
+        database.map_or_else(KeyspaceSize::default, |database| KeyspaceSize {
+            keys: database.table.len(),
+            expires: database.expiring.len(),
+        })
+    }
+
+    /// What has happened to keys since the engine was made.
+    pub fn counters(&self) -> Counters {
+        self.keyspace.counters
+    }
+
+    /// Bytes that tables and records hold from the allocator. Cheap; leaves out the compact values and the lists, which
+    /// [`Engine::object_bytes`] walks over.
+    pub fn memory_bytes(&self) -> usize {
+        self.keyspace.memory_bytes()
+    }
+
+    /// Bytes that values which are no strings hold beside their records. Looks at every such value.
+    pub fn object_bytes(&self) -> usize {
+        self.keyspace.object_bytes()
+    }
+
+    fn is_full(&self) -> bool {
+        self.memory_bytes_max.is_some_and(|max| self.memory_bytes() as u64 > max)
+    }
+}
+
+impl Execute for Engine {
+    #[inline]
+    fn execute(
+        &mut self,
+        row: &'static Row,
+        args: Args<'_>,
+        session: &mut SessionView,
+        reply: &mut Encoder<'_>,
+    ) -> Outcome {
+        let database = session.database as usize;
+        let now = i64::try_from(session.now.0).unwrap_or(i64::MAX);
+        let answer = if database >= self.databases() {
+            Err(Fault::Text(text::DB_OUT_OF_RANGE))
+        } else if self.memory_bytes_max.is_some() && row.flags.has(Flags::DENYOOM) && self.is_full() {
+            Err(Fault::Text(text::OOM))
+        } else {
+            commands::run(&mut Call { keyspace: &mut self.keyspace, row, args, at: At { database, now }, reply })
+        };
+        match answer {
+            Ok(()) => {}
+            Err(Fault::Text(text)) => reply.error(text.as_bytes()),
+            Err(Fault::Written(text)) => reply.error(&text),
+        }
+        Outcome::Done
+    }
+
+    fn tick(&mut self, now: Millis) -> Option<Millis> {
+        let moment = i64::try_from(now.0).unwrap_or(i64::MAX);
+        let is_swept = !self.keyspace.sweep(moment);
+        let is_reaped = !self.keyspace.reap(limits::REAPED_PER_TICK);
+        if !is_swept || !is_reaped {
+            return Some(Millis(now.0.saturating_add(1)));
+        }
+        self.keyspace.has_deadlines().then(|| Millis(now.0.saturating_add(limits::SWEEP_PERIOD_MS)))
+    }
+}

@@ -1,0 +1,503 @@
+//! The keyspace: databases of keys, what each holds, and when it goes.
+//!
+//! All access to keys is here: a look-up that finds an expired key removes it and finds nothing; every insertion,
+//! removal and change of a deadline keeps the table, the record and the list of deadlines in step. Time is an argument.
+
+mod database;
+mod expiry;
+mod key;
+
+use crate::store::heap::Heap;
+use crate::store::listpack::Element;
+use crate::store::pool::Handle;
+use crate::store::table::{Place, Table};
+use crate::values::Object;
+
+pub(crate) use database::Database;
+use database::{Expiring, second_of};
+use key::{Deadline, INLINE_BYTES_MAX, KeyDraft, KeyRecord, text_of};
+pub(crate) use key::{EMBEDDED_BYTES_MAX, Kind, Value};
+
+/// What has happened to keys so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Look-ups that found a key.
+    pub keyspace_hits: u64,
+    /// Look-ups that found none.
+    pub keyspace_misses: u64,
+    /// Keys removed because their time had come.
+    pub expired_keys: u64,
+    /// Keys removed to make room.
+    pub evicted_keys: u64,
+}
+
+/// Which database, and what time it is: what every access to a key needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct At {
+    pub(crate) database: usize,
+    /// Milliseconds since the Unix epoch.
+    pub(crate) now: i64,
+}
+
+/// What becomes of a key's deadline when its value is replaced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Expiry {
+    Keep,
+    Never,
+    At(i64),
+}
+
+/// How a string is to be kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Form {
+    /// As an integer if it is one: what `SET` does.
+    Smallest,
+    /// As text, whatever it spells: what `INCRBYFLOAT` does.
+    Text,
+    /// As text that is being edited: what `APPEND` and `SETRANGE` do.
+    Edited,
+}
+
+/// A key that is there.
+#[derive(Clone, Copy)]
+pub(crate) struct Found {
+    place: Place,
+    record: Handle,
+}
+
+/// All databases and what they hold.
+pub(crate) struct Keyspace {
+    pub(crate) heap: Heap,
+    pub(crate) databases: Vec<Database>,
+    objects: Vec<Option<Object>>,
+    spare_objects: Vec<u32>,
+    /// Tables whose records are still to be freed; see [`Keyspace::reap`].
+    graves: Vec<Table>,
+    pub(crate) counters: Counters,
+}
+
+/// The access clock at a time: seconds modulo 2^24.
+#[inline]
+fn clock_of(now: i64) -> u32 {
+    (now / 1000) as u32 & 0xff_ffff
+}
+
+impl Keyspace {
+    /// So many empty databases.
+    pub(crate) fn new(heap: Heap, databases: usize) -> Self {
+        Self {
+            heap,
+            databases: (0..databases).map(|_| Database::default()).collect(),
+            objects: Vec::new(),
+            spare_objects: Vec::new(),
+            graves: Vec::new(),
+            counters: Counters::default(),
+        }
+    }
+
+    #[inline]
+    fn record(&self, found: Found) -> KeyRecord<'_> {
+        KeyRecord::new(self.heap.pool.get(found.record))
+    }
+
+    #[inline]
+    fn place_of(&self, database: usize, key: &[u8]) -> Option<Found> {
+        let hash = self.heap.hasher.hash(key);
+        let pool = &self.heap.pool;
+        let table = &self.databases[database].table;
+        let place = table.place(hash, |record| KeyRecord::new(pool.get(record)).key() == key)?;
+        Some(Found { place, record: table.at(place) })
+    }
+
+    /// Finds a key without noting that it was used. An expired key is removed and not found.
+    #[inline]
+    pub(crate) fn peek(&mut self, at: At, key: &[u8]) -> Option<Found> {
+        let found = self.place_of(at.database, key)?;
+        match self.record(found).deadline() {
+            Some(deadline) if at.now > deadline.at => {
+                self.expire(at.database, found);
+                None
+            }
+            _ => Some(found),
+        }
+    }
+
+    /// Finds a key and notes that it was used.
+    #[inline]
+    pub(crate) fn find(&mut self, at: At, key: &[u8]) -> Option<Found> {
+        let found = self.peek(at, key)?;
+        let clock = clock_of(at.now);
+        let record = self.heap.pool.get_mut(found.record);
+        if KeyRecord::new(record).clock() != clock {
+            key::set_clock(record, clock);
+        }
+        Some(found)
+    }
+
+    /// As [`Keyspace::find`], and counts the hit or the miss.
+    #[inline]
+    pub(crate) fn read(&mut self, at: At, key: &[u8]) -> Option<Found> {
+        let found = self.find(at, key);
+        match found {
+            Some(_) => self.counters.keyspace_hits += 1,
+            None => self.counters.keyspace_misses += 1,
+        }
+        found
+    }
+
+    /// What kind of value the key holds.
+    #[inline]
+    pub(crate) fn kind(&self, found: Found) -> Kind {
+        self.record(found).kind()
+    }
+
+    /// What the key holds.
+    #[inline]
+    pub(crate) fn value(&self, found: Found) -> Value<'_> {
+        self.record(found).value()
+    }
+
+    /// The text of a string; `None` if the key holds something else.
+    #[inline]
+    pub(crate) fn text(&self, found: Found) -> Option<Element<'_>> {
+        text_of(&self.heap.pool, self.record(found).value())
+    }
+
+    /// The object that the key holds; `None` if it is a string.
+    #[inline]
+    pub(crate) fn object(&self, found: Found) -> Option<&Object> {
+        match self.value(found) {
+            Value::Object(_, number) => self.objects.get(number as usize)?.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The object that the key holds, to be changed with the help of the heap.
+    #[inline]
+    pub(crate) fn object_mut(&mut self, found: Found) -> Option<(&mut Object, &mut Heap)> {
+        match self.value(found) {
+            Value::Object(_, number) => Some((self.objects.get_mut(number as usize)?.as_mut()?, &mut self.heap)),
+            _ => None,
+        }
+    }
+
+    /// When the key goes, in milliseconds since the Unix epoch.
+    pub(crate) fn deadline(&self, found: Found) -> Option<i64> {
+        self.record(found).deadline().map(|deadline| deadline.at)
+    }
+
+    /// Seconds since the key was last used.
+    pub(crate) fn idle_seconds(&self, found: Found, now: i64) -> u32 {
+        clock_of(now).wrapping_sub(self.record(found).clock()) & 0xff_ffff
+    }
+
+    /// Gives a key a string. What it held before is forgotten.
+    #[inline]
+    pub(crate) fn set_text(&mut self, at: At, key: &[u8], text: &[u8], expiry: Expiry, form: Form) {
+        let long;
+        let value = match form {
+            Form::Smallest if text.len() <= 20 => match crate::number::integer::parse(text) {
+                Some(value) => Value::Integer(value),
+                None => Value::Short(text),
+            },
+            Form::Smallest | Form::Text if text.len() <= EMBEDDED_BYTES_MAX => Value::Short(text),
+            _ if text.len() <= INLINE_BYTES_MAX => Value::Raw(text),
+            _ => {
+                long = self.heap.pool.alloc_large(text.to_vec());
+                Value::Long(long)
+            }
+        };
+        self.put(at, key, value, expiry);
+    }
+
+    /// Gives a key an integer.
+    pub(crate) fn set_integer(&mut self, at: At, key: &[u8], value: i64, expiry: Expiry) {
+        self.put(at, key, Value::Integer(value), expiry);
+    }
+
+    /// Changes the integer of a key that holds one.
+    pub(crate) fn edit_integer(&mut self, found: Found, value: i64) {
+        key::set_integer(self.heap.pool.get_mut(found.record), value);
+    }
+
+    /// Changes the string of a key that holds one. The deadline stays.
+    pub(crate) fn edit_text(&mut self, at: At, key: &[u8], found: Found, edit: impl FnOnce(&mut Vec<u8>)) {
+        if let Value::Long(handle) = self.value(found) {
+            return self.heap.pool.edit_large(handle, edit);
+        }
+        let mut text = self.text(found).map(Element::to_vec).unwrap_or_default();
+        edit(&mut text);
+        if text.len() > INLINE_BYTES_MAX {
+            let long = self.heap.pool.alloc_large(text);
+            self.put(at, key, Value::Long(long), Expiry::Keep);
+        } else {
+            self.put(at, key, Value::Raw(&text), Expiry::Keep);
+        }
+    }
+
+    /// Gives a key an object. What it held before is forgotten.
+    pub(crate) fn set_object(&mut self, at: At, key: &[u8], object: Object, expiry: Expiry) {
+        let kind = match object {
+            Object::List(_) => Kind::List,
+            Object::Hash(_) => Kind::Hash,
+            Object::Set(_) => Kind::Set,
+            Object::SortedSet(_) => Kind::SortedSet,
+        };
+        let number = match self.spare_objects.pop() {
+            Some(number) => {
+                self.objects[number as usize] = Some(object);
+                number
+            }
+            None => {
+                self.objects.push(Some(object));
+                (self.objects.len() - 1) as u32
+            }
+        };
+        self.put(at, key, Value::Object(kind, number), expiry);
+    }
+
+    /// Gives a key a value, whatever it held.
+    #[inline]
+    fn put(&mut self, at: At, key: &[u8], value: Value<'_>, expiry: Expiry) {
+        let clock = clock_of(at.now);
+        match self.place_of(at.database, key) {
+            Some(found) => self.overwrite(at, key, value, expiry, found),
+            None => {
+                let draft = KeyDraft { key, value, deadline: None, clock };
+                let record = self.heap.pool.alloc(draft.bytes());
+                draft.write(self.heap.pool.get_mut(record));
+                let Heap { pool, hasher, .. } = &mut self.heap;
+                let table = &mut self.databases[at.database].table;
+                table.insert(hasher.hash(key), record, |moved| hasher.hash(KeyRecord::new(pool.get(moved)).key()));
+                if let Expiry::At(deadline) = expiry {
+                    self.set_deadline(at, key, deadline);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn overwrite(&mut self, at: At, key: &[u8], value: Value<'_>, expiry: Expiry, found: Found) {
+        self.forget_value(found);
+        let old = self.record(found).deadline();
+        // A key that is gone already takes its deadline with it.
+        let is_expired = old.is_some_and(|old| at.now > old.at);
+        let deadline = match (expiry, old) {
+            (Expiry::Keep, Some(_)) if is_expired => {
+                self.counters.expired_keys += 1;
+                None
+            }
+            (Expiry::Keep, old) => old,
+            (Expiry::Never, _) | (Expiry::At(_), None) => None,
+            (Expiry::At(moment), Some(old)) => Some(Deadline { at: moment, ..old }),
+        };
+        if let Some(old) = old
+            && deadline.is_none()
+        {
+            self.unlist(at.database, old.listed);
+        }
+        let draft = KeyDraft { key, value, deadline, clock: clock_of(at.now) };
+        let record = self.rewrite(at.database, found, draft);
+        if let Some(deadline) = deadline {
+            let expiring = &mut self.databases[at.database].expiring[deadline.listed as usize];
+            *expiring = Expiring { record, second: second_of(deadline.at) };
+        } else if let Expiry::At(moment) = expiry {
+            self.set_deadline(at, key, moment);
+        }
+    }
+
+    /// Writes a record anew, in its old slot if that is the right one.
+    #[inline]
+    fn rewrite(&mut self, database: usize, found: Found, draft: KeyDraft<'_>) -> Handle {
+        let bytes = draft.bytes();
+        if self.heap.pool.fits_exactly(found.record, bytes) {
+            draft.write(self.heap.pool.get_mut(found.record));
+            return found.record;
+        }
+        let fresh = self.heap.pool.alloc(bytes);
+        draft.write(self.heap.pool.get_mut(fresh));
+        self.heap.pool.free(found.record);
+        self.databases[database].table.replace(found.place, fresh);
+        fresh
+    }
+
+    /// Frees what the record names, so that another value can take its place.
+    #[inline]
+    fn forget_value(&mut self, found: Found) {
+        match self.value(found) {
+            Value::Integer(_) | Value::Short(_) | Value::Raw(_) => {}
+            Value::Long(handle) => self.heap.pool.free(handle),
+            Value::Object(_, number) => self.bury(number),
+        }
+    }
+
+    fn take_object(&mut self, number: u32) -> Option<Object> {
+        let object = self.objects.get_mut(number as usize)?.take();
+        self.spare_objects.push(number);
+        object
+    }
+
+    /// Forgets an object. A large one is freed little by little, so that no request pays for all of it.
+    fn bury(&mut self, number: u32) {
+        if let Some(table) = self.take_object(number).and_then(Object::into_table) {
+            self.graves.push(table);
+            self.reap(crate::limits::REAPED_AT_ONCE);
+        }
+    }
+
+    /// Frees about `budget` records of forgotten tables; whether some are left.
+    pub(crate) fn reap(&mut self, budget: usize) -> bool {
+        let mut freed = 0;
+        while let Some(table) = self.graves.last_mut() {
+            if freed >= budget {
+                return true;
+            }
+            let pool = &mut self.heap.pool;
+            let is_left = table.drain_bucket(|record| {
+                freed += 1;
+                pool.free(record);
+            });
+            if !is_left {
+                self.graves.pop();
+            }
+        }
+        false
+    }
+
+    /// Removes a key and what it holds.
+    #[inline]
+    pub(crate) fn remove(&mut self, database: usize, found: Found) {
+        self.forget_value(found);
+        self.forget_key(database, found);
+    }
+
+    /// Removes a key but not the object or long string that it names.
+    fn forget_key(&mut self, database: usize, found: Found) {
+        if let Some(deadline) = self.record(found).deadline() {
+            self.unlist(database, deadline.listed);
+        }
+        self.databases[database].table.remove(found.place);
+        self.heap.pool.free(found.record);
+    }
+
+    /// Removes the key if the object it holds has become empty.
+    pub(crate) fn remove_if_empty(&mut self, database: usize, found: Found) {
+        if self.object(found).is_some_and(|object| object.len() == 0) {
+            self.remove(database, found);
+        }
+    }
+
+    /// Moves a key, its value and its deadline to another name or database, where no key of that name may be.
+    pub(crate) fn rename(&mut self, at: At, found: Found, to: At, key: &[u8]) {
+        let deadline = self.deadline(found);
+        let old = self.heap.pool.get(found.record).to_vec();
+        self.forget_key(at.database, found);
+        let expiry = deadline.map_or(Expiry::Never, Expiry::At);
+        self.put(to, key, KeyRecord::new(&old).value(), expiry);
+    }
+
+    /// Copies a key, its value and its deadline, over whatever is there.
+    pub(crate) fn copy(&mut self, found: Found, to: At, key: &[u8]) {
+        let expiry = self.deadline(found).map_or(Expiry::Never, Expiry::At);
+        let old = self.heap.pool.get(found.record).to_vec();
+        match KeyRecord::new(&old).value() {
+            Value::Long(handle) => {
+                let text = self.heap.pool.get(handle).to_vec();
+                let long = self.heap.pool.alloc_large(text);
+                self.put(to, key, Value::Long(long), expiry);
+            }
+            Value::Object(_, number) => {
+                let object = self.objects.get(number as usize).and_then(Option::as_ref);
+                if let Some(copy) = object.map(|object| object.duplicate(&mut self.heap)) {
+                    self.set_object(to, key, copy, expiry);
+                }
+            }
+            value => self.put(to, key, value, expiry),
+        }
+    }
+
+    /// Forgets all keys of one database.
+    pub(crate) fn flush(&mut self, database: usize) {
+        let emptied = std::mem::take(&mut self.databases[database]);
+        for record in emptied.table.iter() {
+            match KeyRecord::new(self.heap.pool.get(record)).value() {
+                Value::Long(handle) => self.heap.pool.free(handle),
+                Value::Object(_, number) => {
+                    if let Some(table) = self.take_object(number).and_then(Object::into_table) {
+                        self.graves.push(table);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.graves.push(emptied.table);
+        self.reap(crate::limits::REAPED_AT_ONCE);
+    }
+
+    /// Forgets everything at once: no record is looked at.
+    pub(crate) fn flush_all(&mut self) {
+        self.databases.iter_mut().for_each(|database| *database = Database::default());
+        self.objects = Vec::new();
+        self.spare_objects = Vec::new();
+        self.graves = Vec::new();
+        self.heap.pool = crate::store::pool::Pool::default();
+    }
+
+    /// Shows the keys of one database that have not expired.
+    pub(crate) fn each_key(&self, at: At, mut see: impl FnMut(&[u8])) {
+        for record in self.databases[at.database].table.iter() {
+            let record = KeyRecord::new(self.heap.pool.get(record));
+            if record.deadline().is_none_or(|deadline| at.now <= deadline.at) {
+                see(record.key());
+            }
+        }
+    }
+
+    /// Shows the keys behind `cursor` that have not expired, until about `count` were looked at; the next cursor.
+    pub(crate) fn scan(&self, at: At, mut cursor: u64, count: usize, mut see: impl FnMut(&[u8], Kind)) -> u64 {
+        let mut seen = 0;
+        loop {
+            cursor = self.databases[at.database].table.scan(cursor, |record| {
+                seen += 1;
+                let record = KeyRecord::new(self.heap.pool.get(record));
+                if record.deadline().is_none_or(|deadline| at.now <= deadline.at) {
+                    see(record.key(), record.kind());
+                }
+            });
+            if cursor == 0 || seen >= count {
+                return cursor;
+            }
+        }
+    }
+
+    /// Some key of the database.
+    pub(crate) fn random_key(&mut self, at: At) -> Option<Vec<u8>> {
+        for _ in 0..crate::limits::RANDOM_KEY_TRIES {
+            let table = &self.databases[at.database].table;
+            let record = table.random(&mut self.heap.random)?;
+            let key = KeyRecord::new(self.heap.pool.get(record)).key().to_vec();
+            if self.peek(at, &key).is_some() {
+                return Some(key);
+            }
+        }
+        None
+    }
+
+    /// Exchanges two databases.
+    pub(crate) fn swap(&mut self, a: usize, b: usize) {
+        self.databases.swap(a, b);
+    }
+
+    /// Bytes held from the allocator, as far as the engine can count them.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let databases: usize = self.databases.iter().map(Database::memory_bytes).sum();
+        let graves: usize = self.graves.iter().map(Table::memory_bytes).sum();
+        let slots = self.objects.capacity() * size_of::<Option<Object>>() + self.spare_objects.capacity() * 4;
+        self.heap.pool.memory_bytes() + databases + graves + slots
+    }
+
+    /// Bytes of all objects beside their records. Walks every object.
+    pub(crate) fn object_bytes(&self) -> usize {
+        self.objects.iter().flatten().map(Object::memory_bytes).sum()
+    }
+}

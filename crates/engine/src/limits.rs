@@ -1,0 +1,31 @@
+//! The engine's bounds, each with its reason.
+
+/// Databases, unless configured otherwise: what Redis has.
+pub(crate) const DATABASES: usize = 16;
+
+/// Bytes that a string may grow to: Redis's `proto-max-bulk-len`, 512 MB.
+pub(crate) const STRING_BYTES_MAX: usize = 512 * 1024 * 1024;
+
+/// Records of forgotten values that one request frees; the rest waits for ticks. Small values are freed at once.
+pub(crate) const REAPED_AT_ONCE: usize = 1024;
+
+/// Records of forgotten values that one tick frees: about a millisecond.
+pub(crate) const REAPED_PER_TICK: usize = 16 * 1024;
+
+/// Deadlines of one database that one tick looks at. They lie side by side, so this is some tens of microseconds.
+pub(crate) const SWEPT_AT_ONCE: usize = 32 * 1024;
+
+/// Keys of one database that one tick expires: about a millisecond.
+pub(crate) const EXPIRED_AT_ONCE: usize = 4 * 1024;
+
+/// The list of deadlines gives memory back only above this many entries.
+pub(crate) const EXPIRING_SLACK: usize = 1024;
+
+/// Milliseconds between two turns of the active cycle when nothing is due at once; Redis's `hz 10`.
+pub(crate) const SWEEP_PERIOD_MS: u64 = 100;
+
+/// How often `RANDOMKEY` draws before it believes that every key has expired; Redis's number.
+pub(crate) const RANDOM_KEY_TRIES: usize = 100;
+
+/// Integers below this are shared objects in Redis, which `OBJECT REFCOUNT` shows.
+pub(crate) const SHARED_INTEGERS: i64 = 10_000;

@@ -8,6 +8,9 @@
 
 mod address;
 mod client;
+mod compare;
+mod fake;
+mod generate;
 mod nutcracker;
 mod process;
 mod redis;
@@ -19,10 +22,13 @@ pub mod usage;
 
 pub use address::{Address, Stream, Transport, free_port};
 pub use client::Client;
+pub use compare::{Comparison, compare};
+pub use fake::{Act, FakeBackend, Gate, Received, usual_reply};
+pub use generate::{Request, Script, Subset};
 pub use nutcracker::Nutcracker;
 pub use process::{Process, wait_until};
 pub use redis::RedisServer;
-pub use reply::{reply_length, request};
+pub use reply::{elements, reply_length, request};
 pub use respool::Respool;
 pub use rng::Rng;
 pub use temp::TempDir;

@@ -51,6 +51,22 @@ pub fn reply_length(bytes: &[u8]) -> io::Result<Option<usize>> {
     Ok(Some(at))
 }
 
+/// The elements of a whole array, set, map or push, each as the bytes it came in; of any other reply, the reply itself.
+pub fn elements(reply: &[u8]) -> Vec<&[u8]> {
+    if !matches!(reply.first(), Some(b'*' | b'~' | b'%' | b'>')) {
+        return vec![reply];
+    }
+    let head = reply.iter().position(|&byte| byte == b'\n').map_or(reply.len(), |at| at + 1);
+    let mut rest = &reply[head..];
+    let mut elements = Vec::new();
+    while let Ok(Some(length)) = reply_length(rest) {
+        let (element, after) = rest.split_at(length);
+        elements.push(element);
+        rest = after;
+    }
+    elements
+}
+
 /// A request as an array of bulk strings.
 pub fn request<A: AsRef<[u8]>>(arguments: &[A]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", arguments.len()).into_bytes();
@@ -113,6 +129,14 @@ mod tests {
             let followed = [bytes, b"+next\r\n"].concat();
             assert_eq!(reply_length(&followed).unwrap(), Some(bytes.len()), "{reply:?}");
         }
+    }
+
+    #[test]
+    fn elements_are_taken_apart_one_level_deep() {
+        let reply = b"*3\r\n$1\r\na\r\n*1\r\n:1\r\n$-1\r\n";
+        assert_eq!(elements(reply), [&b"$1\r\na\r\n"[..], b"*1\r\n:1\r\n", b"$-1\r\n"]);
+        assert_eq!(elements(b"*0\r\n"), Vec::<&[u8]>::new());
+        assert_eq!(elements(b"+OK\r\n"), [b"+OK\r\n"]);
     }
 
     #[test]

@@ -12,8 +12,8 @@ pub const RMUX_NODES_MAX: usize = 101;
 /// them stays exact in 32 bits.
 pub const WEIGHT_MAX: u32 = 65_535;
 
-/// Keys that a [`Scratch`](crate::Scratch) keeps room for between requests; a request with more gives the memory back
-/// afterwards. A worker has one scratch, so this is under 1 MiB a worker.
+/// Keys that a [`Scratch`](crate::Scratch) keeps room for; once a request had more, the next one that has several keys
+/// gives the memory back. A worker has one scratch, so this is under 1 MiB a worker.
 pub const SCRATCH_KEYS_KEPT: usize = 65_536;
 
 /// Bytes of a key that an error text shows.

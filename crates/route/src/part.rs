@@ -125,6 +125,7 @@ impl Scratch {
             self.owners.push(*part);
         }
         if let [only] = self.parts[..] {
+            self.clear();
             return Some(only.node);
         }
         self.file();

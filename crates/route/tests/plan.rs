@@ -184,6 +184,10 @@ fn a_scratch_serves_topologies_of_any_size_in_turn() {
         once.dedup();
         assert_eq!(once.len(), nodes.len(), "a node has one part");
         assert_eq!(scratch.parts().map(|part| part.keys.len()).sum::<usize>(), 50);
+        let together: ArgsBuf = ["MGET", "{t}a", "{t}b"].into_iter().collect();
+        let args = together.as_args();
+        assert!(matches!(plan(row(args), args, &topology, &mut scratch), Ok(Plan::One(_))));
+        assert_eq!(scratch.parts().len(), 0);
     }
 }
 

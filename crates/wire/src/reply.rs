@@ -521,15 +521,16 @@ impl ReplyScanner {
     fn line(&mut self, mut line: Line, bytes: usize, rest: &mut &[u8], limits: &ReplyLimits) -> Result<(), ReplyError> {
         let end = rest.iter().position(|&byte| matches!(byte, b'\r' | b'\n'));
         let (text, tail) = rest.split_at(end.unwrap_or(rest.len()));
-        let bytes = bytes + text.len();
-        if bytes > limits.line_bytes_max {
-            return Err(ReplyError::LineTooLong);
-        }
+        let allowed = limits.line_bytes_max.saturating_sub(bytes);
         if line != Line::Text {
-            for &byte in text {
+            for &byte in text.iter().take(allowed) {
                 line = line.after(byte).ok_or(ReplyError::InvalidScalar)?;
             }
         }
+        if text.len() > allowed {
+            return Err(ReplyError::LineTooLong);
+        }
+        let bytes = bytes + text.len();
         self.state = match tail {
             [] => State::Line { line, bytes },
             [b'\r', ..] if line.is_whole() => State::LineEnd,

@@ -193,6 +193,7 @@ fn limits_can_be_set() {
         ("+1234\r\n", Ok(true)),
         ("+12345", Err(ReplyError::LineTooLong)),
         (",12345", Err(ReplyError::LineTooLong)),
+        (",1e\0\0\0", Err(ReplyError::InvalidScalar)),
         ("%3\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n", Ok(true)),
         ("%4\r\n", Err(ReplyError::TooManyElements)),
         ("*1\r\n*1\r\n:1\r\n", Ok(true)),

@@ -1,1 +1,28 @@
-//! Part of Respool; see ARCHITECTURE.md.
+//! Both ends of a RESP connection as state machines.
+//!
+//! [`Downstream`] is the end that faces a client: it hands out places for replies and lets them leave in request order.
+//! [`Upstream`] is the end that faces a node: it shakes hands, keeps a ticket for every request that is owed a reply and
+//! gives each reply to its ticket. Neither knows a socket, a clock or a thread: bytes and the time are arguments, and what
+//! they want done is left in their outboxes or returned. [`Machine`] is how a loop drives whatever is built of them.
+#![forbid(unsafe_code)]
+
+mod buffer;
+mod downstream;
+mod endpoint;
+mod handshake;
+mod input;
+pub mod limits;
+mod machine;
+mod ring;
+mod tickets;
+mod upstream;
+
+pub use buffer::{BufferPool, Output};
+pub use downstream::Downstream;
+pub use endpoint::{Endpoint, EndpointError};
+pub use handshake::{Credentials, Handshake, Identity};
+pub use input::Input;
+pub use machine::{Action, ConnId, DialFailure, Machine, Now, Peer};
+pub use ring::{Ring, Seq};
+pub use tickets::{Owner, Ticket, Tickets};
+pub use upstream::{Delivery, Fault, Phase, Shake, Upstream, WritePolicy};

@@ -1,1 +1,19 @@
-//! Part of Respool; see ARCHITECTURE.md.
+//! The only room that touches the kernel.
+//!
+//! One [`Worker`] is one readiness loop on one thread. It owns listeners and sockets and drives a pure
+//! [`respool_connection::Machine`]: it reads into the buffers that the machine offers, tells it the time once per turn, and
+//! at the end of the turn writes each outbox with one call. It knows nothing of RESP.
+#![forbid(unsafe_code)]
+
+mod clock;
+pub mod limits;
+mod listener;
+mod mailbox;
+mod resolver;
+mod socket;
+mod worker;
+
+pub use listener::{ListenError, Listener, bind};
+pub use mailbox::{Postbox, mailbox};
+pub use socket::TransportOptions;
+pub use worker::{Setup, Worker};

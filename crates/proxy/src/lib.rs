@@ -1,1 +1,43 @@
-//! Part of Respool; see ARCHITECTURE.md.
+//! Sessions, routes and nodes: the proxy as one pure machine per worker.
+//!
+//! ```text
+//!   client bytes                                                            node bytes
+//!       |                                                                       |
+//!   [Input / RequestDecoder]   what is one request?             [ReplyScanner]  what is one reply?
+//!       |                                                                       |
+//!   [session]   does it change the session? answer here         [Tickets]   whose is it?
+//!       |                                                                       |
+//!   [route::plan]   which node has its keys?                    [Gather]   a part? wait for the others
+//!       |                                                                       |
+//!   [lane]   outbox + ticket  ----- one write per turn ---->    [Ring]   in request order
+//!                                                                               |
+//!                                                               client's outbox, one write per turn
+//! ```
+//!
+//! Read `worker` for the seam to the loop, `dispatch` for the way down, `replies` for the way up, `cron` for time.
+//! A worker knows no socket, file, clock, thread or randomness; a loop of `respool-net` drives it, and so can a test.
+#![forbid(unsafe_code)]
+
+mod client_command;
+mod clients;
+pub mod config;
+mod cron;
+mod dispatch;
+mod info;
+mod lanes;
+pub mod limits;
+mod local;
+mod mail;
+pub mod observe;
+mod replies;
+mod scatter;
+mod session;
+mod shared;
+mod slab;
+mod text;
+mod worker;
+
+pub use config::{Budgets, Config, NodeConfig, Reconnects, Timeouts};
+pub use mail::{Answer, Inquiry, Mail};
+pub use shared::{About, Shared};
+pub use worker::{Worker, WorkerSetup};

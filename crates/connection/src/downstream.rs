@@ -1,0 +1,88 @@
+//! The end of a connection that faces a client: places for replies, and the outbox they leave by.
+
+use crate::{BufferPool, Output, Ring, Seq};
+
+/// Replies of one client on their way out.
+#[derive(Debug, Default)]
+pub struct Downstream {
+    ring: Ring,
+    output: Output,
+}
+
+impl Downstream {
+    /// Nothing outstanding, nothing to write.
+    pub const fn new() -> Self {
+        Self { ring: Ring::new(), output: Output::new() }
+    }
+
+    /// Takes the next place for a reply that comes from elsewhere.
+    #[inline]
+    pub fn expect(&mut self) -> Seq {
+        self.ring.expect()
+    }
+
+    /// Answers at once, in request order: `write` appends the whole reply to the buffer that it is given.
+    #[inline]
+    pub fn answer(&mut self, pool: &mut BufferPool, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.ring.is_empty() {
+            write(self.output.appender(pool));
+        } else {
+            let mut reply = Vec::new();
+            write(&mut reply);
+            self.ring.append_ready(reply);
+        }
+    }
+
+    /// Bytes of the reply in place `seq`; `is_last` ends it.
+    #[inline]
+    pub fn feed(&mut self, seq: Seq, bytes: &[u8], is_last: bool, pool: &mut BufferPool) {
+        self.ring.feed(seq, bytes, is_last, self.output.appender(pool));
+    }
+
+    /// Answers the request in place `seq` with `error` instead. `false`: too late, the connection has to be closed.
+    #[must_use]
+    pub fn fail(&mut self, seq: Seq, error: &[u8], pool: &mut BufferPool) -> bool {
+        self.ring.fail(seq, error, self.output.appender(pool))
+    }
+
+    /// Replies that are outstanding, or that wait behind one that is.
+    #[inline]
+    pub fn outstanding(&self) -> usize {
+        self.ring.len()
+    }
+
+    /// Whether no reply is outstanding.
+    #[inline]
+    pub fn is_settled(&self) -> bool {
+        self.ring.is_empty()
+    }
+
+    /// Whether every reply has been handed out and written.
+    pub fn is_drained(&self) -> bool {
+        self.ring.is_empty() && self.output.is_empty()
+    }
+
+    /// Bytes that wait in the outbox or behind an outstanding reply.
+    #[inline]
+    pub fn waiting_bytes(&self) -> usize {
+        self.output.len() + self.ring.waiting_bytes()
+    }
+
+    /// What may be written now.
+    #[inline]
+    pub fn output(&self) -> &Output {
+        &self.output
+    }
+
+    /// The first `bytes` bytes of the outbox were written.
+    #[inline]
+    pub fn advance(&mut self, bytes: usize, pool: &mut BufferPool) {
+        self.output.advance(bytes, pool);
+    }
+
+    /// Forgets all replies and gives the memory back.
+    pub fn clear(&mut self, pool: &mut BufferPool) {
+        self.ring = Ring::new();
+        self.output.clear(pool);
+    }
+}

@@ -1,0 +1,166 @@
+//! What is said to a node before a connection is used.
+//!
+//! One step at a time, each waiting for its answer: a node that loses the reply to a failing AUTH behind other commands
+//! (seen in released servers) can then not shift every later reply by one. The last step is always a PING, which meets
+//! whatever the node says unasked on connecting, be it "max number of clients" or "loading", before a client's request could be taken for it.
+//!
+//! ```text
+//!   connected -> [AUTH] -> [HELLO 3] -> [SELECT n] -> PING -> ready
+//!                   any error reply -> refused with the node's own words
+//! ```
+
+use respool_wire::{Protocol, encode_request};
+use std::fmt;
+use std::sync::Arc;
+
+/// What a node is told to let us in. Never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// The user's name; `None` for the password of the default user.
+    pub username: Option<String>,
+    /// The password.
+    pub password: String,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials").field("username", &self.username).finish_non_exhaustive()
+    }
+}
+
+/// The session state of a connection to a node. Two requests may share a connection only if they need the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// The selected database.
+    pub database: u32,
+    /// The dialect.
+    pub protocol: Protocol,
+    /// Who we are to the node.
+    pub credentials: Option<Arc<Credentials>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Auth,
+    Hello,
+    Select,
+    Ping,
+}
+
+/// A handshake in progress.
+#[derive(Debug)]
+pub struct Handshake {
+    awaited: Step,
+}
+
+/// How a handshake goes on after an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// The next step was written.
+    Continues,
+    /// The connection may be used.
+    Done,
+    /// The node refused; its error text without the leading `-` and the line's end.
+    Refused(String),
+}
+
+impl Handshake {
+    /// Writes the first step.
+    pub(crate) fn begin(identity: &Identity, out: &mut Vec<u8>) -> Self {
+        let first = if identity.credentials.is_some() { Step::Auth } else { Self::after_auth(identity) };
+        Self::say(first, identity, out);
+        Self { awaited: first }
+    }
+
+    /// Takes the answer to the step that was written last and writes the next one.
+    pub(crate) fn answer(&mut self, identity: &Identity, reply: &[u8], out: &mut Vec<u8>) -> Progress {
+        if let Some(b'-' | b'!') = reply.first() {
+            let text = String::from_utf8_lossy(reply.get(1..).unwrap_or_default());
+            return Progress::Refused(text.trim_end().to_owned());
+        }
+        let next = match self.awaited {
+            Step::Auth => Self::after_auth(identity),
+            Step::Hello => Self::after_hello(identity),
+            Step::Select => Step::Ping,
+            Step::Ping if reply == b"+PONG\r\n" => return Progress::Done,
+            Step::Ping => return Progress::Refused("ERR PING was not answered by PONG".to_owned()),
+        };
+        self.awaited = next;
+        Self::say(next, identity, out);
+        Progress::Continues
+    }
+
+    fn after_auth(identity: &Identity) -> Step {
+        if identity.protocol == Protocol::Resp3 { Step::Hello } else { Self::after_hello(identity) }
+    }
+
+    fn after_hello(identity: &Identity) -> Step {
+        if identity.database != 0 { Step::Select } else { Step::Ping }
+    }
+
+    fn say(step: Step, identity: &Identity, out: &mut Vec<u8>) {
+        match step {
+            Step::Auth => {
+                if let Some(credentials) = &identity.credentials {
+                    let username = credentials.username.as_deref();
+                    let words = [Some("AUTH"), username, Some(&credentials.password)];
+                    say(out, &words.into_iter().flatten().collect::<Vec<_>>());
+                }
+            }
+            Step::Hello => say(out, &["HELLO", "3"]),
+            Step::Select => say(out, &["SELECT", &identity.database.to_string()]),
+            Step::Ping => say(out, &["PING"]),
+        }
+    }
+}
+
+fn say(out: &mut Vec<u8>, words: &[&str]) {
+    encode_request(out, words.iter().map(|w| w.as_bytes()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn talk(identity: &Identity, answers: &[&[u8]]) -> (String, Progress) {
+        let mut said = Vec::new();
+        let mut handshake = Handshake::begin(identity, &mut said);
+        let mut progress = Progress::Continues;
+        for answer in answers {
+            assert_eq!(progress, Progress::Continues);
+            progress = handshake.answer(identity, answer, &mut said);
+        }
+        (String::from_utf8(said).unwrap(), progress)
+    }
+
+    #[test]
+    fn a_plain_connection_is_only_pinged() {
+        let (said, progress) = talk(&Identity::default(), &[b"+PONG\r\n"]);
+        assert_eq!(said, "*1\r\n$4\r\nPING\r\n");
+        assert_eq!(progress, Progress::Done);
+    }
+
+    #[test]
+    fn every_step_waits_for_the_one_before() {
+        let credentials = Credentials { username: Some("ann".to_owned()), password: "pw".to_owned() };
+        let identity = Identity { database: 9, protocol: Protocol::Resp3, credentials: Some(Arc::new(credentials)) };
+        let (said, progress) = talk(&identity, &[b"+OK\r\n", b"%0\r\n", b"+OK\r\n", b"+PONG\r\n"]);
+        assert_eq!(progress, Progress::Done);
+        assert_eq!(
+            said,
+            "*3\r\n$4\r\nAUTH\r\n$3\r\nann\r\n$2\r\npw\r\n*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n9\r\n*1\r\n$4\r\nPING\r\n"
+        );
+    }
+
+    #[test]
+    fn a_refusal_carries_the_nodes_words() {
+        let (_, progress) = talk(&Identity::default(), &[b"-LOADING Redis is loading\r\n"]);
+        assert_eq!(progress, Progress::Refused("LOADING Redis is loading".to_owned()));
+    }
+
+    #[test]
+    fn credentials_never_print_their_password() {
+        let credentials = Credentials { username: None, password: "hunter2".to_owned() };
+        assert!(!format!("{credentials:?}").contains("hunter2"));
+    }
+}

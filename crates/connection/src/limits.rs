@@ -1,0 +1,33 @@
+//! Every bound of this crate, with its reason.
+
+/// Buffers that a [`crate::BufferPool`] keeps for reuse. Enough for every connection that is busy in one turn of a loop on
+/// a small machine; more would only keep memory that a quiet moment should give back.
+pub const POOLED_BUFFERS_MAX: usize = 256;
+
+/// The largest buffer that is kept for reuse, in bytes. A larger one served a rare large value and is given back to the
+/// allocator, so that one such value does not stay in the process for ever.
+pub const POOLED_BUFFER_BYTES_MAX: usize = 64 * 1024;
+
+/// The capacity of a fresh buffer, in bytes: one small reply or a short pipeline.
+pub const FRESH_BUFFER_BYTES: usize = 1024;
+
+/// A reply larger than this is passed on to the client as it arrives instead of being collected first, in bytes. Small
+/// replies are collected because a node that dies in the middle of one then costs the client an error, not the connection.
+pub const CUT_THROUGH_BYTES: usize = 64 * 1024;
+
+/// Abandoned requests whose replies a shared connection may still owe. A connection that owes more is answering too slowly
+/// to be of use and is replaced.
+pub const TOMBSTONES_MAX: usize = 100_000;
+
+/// Bytes that may wait behind outstanding replies before they are written anyway: a few segments of loopback or Ethernet.
+pub const HELD_BYTES_MAX: usize = 16 * 1024;
+
+/// The round trip above which nothing is held back, in microseconds. Holding costs at most one round trip, so it is only
+/// done where that is shorter than a scheduler's time slice.
+pub const HELD_ROUND_TRIP_US_MAX: u64 = 300;
+
+/// How long bytes may be held back, in microseconds. Reached only when the node stops answering while it is owed for.
+pub const HELD_AGE_US_MAX: u64 = 1_000;
+
+/// The longest host name of an endpoint, in bytes (RFC 1035).
+pub const HOST_BYTES_MAX: usize = 253;

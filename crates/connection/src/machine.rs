@@ -1,0 +1,189 @@
+//! The seam between a pure machine and the loop that drives it.
+//!
+//! The loop owns sockets and clocks, the machine owns meaning. A turn of the loop is: [`Machine::begin_turn`] with the time,
+//! one read for each ready connection, mail and timers, [`Machine::end_turn`], then all actions and all outboxes. Bytes
+//! that became ready during a turn therefore leave in one write per connection, which is the only batching there is.
+
+use crate::Endpoint;
+use std::sync::Arc;
+
+/// The time at the beginning of a turn, read once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Now {
+    /// Microseconds of a monotonic clock with an arbitrary zero. Deadlines are made of it.
+    pub mono_us: u64,
+    /// Microseconds since the Unix epoch. Expiry times and `TIME` are made of it.
+    pub unix_us: u64,
+}
+
+/// A connection of one worker. The machine chooses the numbers and the loop uses them as tokens; both ends of the proxy
+/// have a number space of their own so that each can be a dense table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ConnId(u32);
+
+impl ConnId {
+    const UPSTREAM: u32 = 1 << 31;
+
+    /// The connection to the client in place `index` of the machine's table.
+    pub const fn client(index: u32) -> Self {
+        assert!(index < Self::UPSTREAM);
+        Self(index)
+    }
+
+    /// The connection to a node in place `index` of the machine's table.
+    pub const fn upstream(index: u32) -> Self {
+        assert!(index < Self::UPSTREAM);
+        Self(index | Self::UPSTREAM)
+    }
+
+    /// Whether the connection leads to a node rather than to a client.
+    pub const fn is_upstream(self) -> bool {
+        self.0 & Self::UPSTREAM != 0
+    }
+
+    /// The place in the table of its kind.
+    pub const fn index(self) -> usize {
+        (self.0 & !Self::UPSTREAM) as usize
+    }
+
+    /// The number as a whole, for the loop's tokens.
+    pub const fn to_bits(self) -> u32 {
+        self.0
+    }
+
+    /// The inverse of [`Self::to_bits`].
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+}
+
+/// Who is at the other end of an accepted connection, as text for `CLIENT LIST` and logs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Peer {
+    /// `ip:port`, `[ip]:port`, or the socket's path and `:0` as Redis shows unix sockets.
+    pub address: String,
+    /// The same for our end.
+    pub local_address: String,
+    /// Whether the connection came over a unix socket.
+    pub is_unix: bool,
+    /// The file descriptor's number, which `CLIENT LIST` shows.
+    pub fd: i32,
+}
+
+/// Why a dial came to nothing. Each is told to the clients that waited for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DialFailure {
+    /// The host name could not be resolved.
+    Unresolvable(String),
+    /// The kernel or the peer refused, with its words.
+    Refused(String),
+    /// Nothing happened within the time given.
+    TimedOut,
+}
+
+/// What a machine asks of its loop. Bytes to write are not among them: they are taken from the outboxes.
+#[derive(Debug)]
+pub enum Action<Mail> {
+    /// Connect `conn` to `endpoint`, then call [`Machine::handle_connected`] or [`Machine::handle_dial_failed`].
+    Dial {
+        /// The number the connection will have.
+        conn: ConnId,
+        /// Where to.
+        endpoint: Arc<Endpoint>,
+    },
+    /// Close `conn` at once. Unwritten bytes are lost; the machine calls nothing of it again.
+    Close {
+        /// Which connection.
+        conn: ConnId,
+    },
+    /// Read `conn` again: it refused to be read earlier and no longer does.
+    Resume {
+        /// Which connection.
+        conn: ConnId,
+    },
+    /// Give `mail` to the machine of another worker.
+    Post {
+        /// The worker's number, from 0.
+        worker: usize,
+        /// What it gets.
+        mail: Mail,
+    },
+    /// Stop accepting; the sockets that listen are closed.
+    StopAccepting,
+    /// Leave the loop after this turn's writes.
+    Exit,
+}
+
+/// A component that a loop drives. See the module's text for the order of calls in a turn.
+pub trait Machine {
+    /// What machines of the same process send each other.
+    type Mail: Send + 'static;
+
+    /// A turn begins; `now` holds for all of it.
+    fn begin_turn(&mut self, now: Now);
+
+    /// Somebody connected. `Err` refuses: the loop writes what it holds and closes.
+    fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]>;
+
+    /// Where the next bytes of `conn` are to be read into, or `None` if it must not be read now. The loop then remembers
+    /// that it may be readable and tries again after [`Action::Resume`].
+    fn read_buffer(&mut self, conn: ConnId) -> Option<&mut [u8]>;
+
+    /// `bytes` bytes were read into the buffer that [`Self::read_buffer`] just gave. Never 0.
+    fn handle_read(&mut self, conn: ConnId, bytes: usize);
+
+    /// The peer will send nothing more. The connection is still there, for replies that are on their way, until the machine
+    /// has it closed; nothing more is read of it.
+    fn handle_ended(&mut self, conn: ConnId);
+
+    /// The connection broke, in the kernel's words; its number is free again.
+    fn handle_broken(&mut self, conn: ConnId, error: &str);
+
+    /// A dial succeeded.
+    fn handle_connected(&mut self, conn: ConnId);
+
+    /// A dial failed; the number is free again.
+    fn handle_dial_failed(&mut self, conn: ConnId, failure: DialFailure);
+
+    /// Another worker's mail.
+    fn handle_mail(&mut self, mail: Self::Mail);
+
+    /// Everything that was ready has been read. Timers run here.
+    fn end_turn(&mut self);
+
+    /// The next thing to do, until there is none.
+    fn poll_action(&mut self) -> Option<Action<Self::Mail>>;
+
+    /// The next connection with bytes to write, until there is none. A connection comes at most once per turn.
+    fn poll_output(&mut self) -> Option<ConnId>;
+
+    /// The bytes that `conn` wants written, in order.
+    fn output(&self, conn: ConnId) -> &[u8];
+
+    /// The first `bytes` bytes of [`Self::output`] were written. If that was not all, the loop calls
+    /// [`Self::handle_writable`] when there is room again.
+    fn handle_written(&mut self, conn: ConnId, bytes: usize);
+
+    /// `conn` can take bytes again after a short write. The machine lists it in [`Self::poll_output`] if it still wants.
+    fn handle_writable(&mut self, conn: ConnId);
+
+    /// When [`Self::end_turn`] wants to run next even if nothing happens, on the monotonic clock of [`Now`].
+    fn next_wakeup_us(&self) -> Option<u64>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ConnId;
+
+    #[test]
+    fn both_number_spaces_survive_the_token() {
+        for index in [0, 1, 77, (1 << 31) - 1] {
+            let client = ConnId::from_bits(ConnId::client(index).to_bits());
+            assert!(!client.is_upstream());
+            assert_eq!(client.index(), index as usize);
+            let upstream = ConnId::from_bits(ConnId::upstream(index).to_bits());
+            assert!(upstream.is_upstream());
+            assert_eq!(upstream.index(), index as usize);
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Reply slots of one client, in request order.
+//!
+//! Every request takes a place when it is read; its reply, wherever it comes from and whenever it arrives, leaves in that
+//! place. The reply at the head goes straight into the outbox; one behind a gap waits in its slot.
+//!
+//! ```text
+//!   expect() ->  [ head: waiting ][ ready "+OK" ][ waiting ][ ready ":1" ]
+//!                      ^ feed(): bytes go to the outbox, then every ready slot behind it until the next gap
+//! ```
+
+use std::collections::VecDeque;
+
+/// The place of one reply among those of its client. Wraps around; only places within the ring are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seq(pub u32);
+
+#[derive(Debug)]
+enum Slot {
+    /// Nothing of the reply is here. At the head, the beginning of it may have left already.
+    Waiting,
+    /// The beginning of a reply that is still arriving, behind a gap.
+    Growing(Vec<u8>),
+    /// A whole reply behind a gap.
+    Ready(Vec<u8>),
+}
+
+/// The slots of one client's outstanding replies.
+#[derive(Debug, Default)]
+pub struct Ring {
+    slots: VecDeque<Slot>,
+    head: u32,
+    /// The beginning of the head's reply has been handed to the outbox: it can no longer be replaced by an error.
+    is_head_open: bool,
+    /// Bytes that wait in slots.
+    waiting_bytes: usize,
+}
+
+/// More capacity than this is given back when the ring runs empty, in slots: a client that once sent a long pipeline and
+/// then idles should not keep its ring.
+const IDLE_SLOTS_MAX: usize = 64;
+
+impl Ring {
+    /// A ring without slots.
+    pub const fn new() -> Self {
+        Self { slots: VecDeque::new(), head: 0, is_head_open: false, waiting_bytes: 0 }
+    }
+
+    /// How many replies are outstanding or wait behind one that is.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether no reply is outstanding.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Bytes of replies that wait behind a gap.
+    pub fn waiting_bytes(&self) -> usize {
+        self.waiting_bytes
+    }
+
+    /// Takes the next place.
+    #[inline]
+    pub fn expect(&mut self) -> Seq {
+        let seq = Seq(self.head.wrapping_add(self.slots.len() as u32));
+        self.slots.push_back(Slot::Waiting);
+        seq
+    }
+
+    /// Puts a whole reply that is known already behind all others. The ring must not be empty: with nothing outstanding
+    /// such a reply goes straight to the outbox.
+    pub fn append_ready(&mut self, reply: Vec<u8>) {
+        debug_assert!(!self.is_empty());
+        self.waiting_bytes += reply.len();
+        self.slots.push_back(Slot::Ready(reply));
+    }
+
+    /// The next bytes of the reply in place `seq`; `is_last` ends it. Bytes that may leave are appended to `out`. Returns
+    /// whether anything was; a place that is not outstanding is ignored.
+    #[inline]
+    pub fn feed(&mut self, seq: Seq, bytes: &[u8], is_last: bool, out: &mut Vec<u8>) -> bool {
+        let index = seq.0.wrapping_sub(self.head) as usize;
+        if index == 0 && !self.slots.is_empty() {
+            out.extend_from_slice(bytes);
+            self.is_head_open = !is_last;
+            if is_last {
+                self.advance(out);
+            }
+            return true;
+        }
+        self.feed_behind(index, bytes, is_last);
+        false
+    }
+
+    fn feed_behind(&mut self, index: usize, bytes: &[u8], is_last: bool) {
+        let Some(slot) = self.slots.get_mut(index) else { return };
+        let mut reply = match std::mem::replace(slot, Slot::Waiting) {
+            Slot::Waiting => Vec::with_capacity(bytes.len()),
+            Slot::Growing(begun) => begun,
+            Slot::Ready(done) => {
+                *slot = Slot::Ready(done);
+                debug_assert!(false, "a reply is fed once");
+                return;
+            }
+        };
+        self.waiting_bytes += bytes.len();
+        reply.extend_from_slice(bytes);
+        *slot = if is_last { Slot::Ready(reply) } else { Slot::Growing(reply) };
+    }
+
+    /// Replaces the reply in place `seq` by `error`, whatever of it has arrived. Returns `false` if its beginning has left
+    /// already: then only closing the connection tells the client the truth.
+    pub fn fail(&mut self, seq: Seq, error: &[u8], out: &mut Vec<u8>) -> bool {
+        let index = seq.0.wrapping_sub(self.head) as usize;
+        if index == 0 && self.is_head_open {
+            return false;
+        }
+        if let Some(slot @ Slot::Growing(_)) = self.slots.get_mut(index)
+            && let Slot::Growing(begun) = std::mem::replace(slot, Slot::Waiting)
+        {
+            self.waiting_bytes -= begun.len();
+        }
+        self.feed(seq, error, true, out);
+        true
+    }
+
+    /// The head is complete: lets it and all that waited behind it leave, up to the next gap.
+    #[inline]
+    fn advance(&mut self, out: &mut Vec<u8>) {
+        self.pop();
+        while let Some(slot) = self.slots.front_mut() {
+            match slot {
+                Slot::Waiting => return,
+                Slot::Growing(begun) => {
+                    self.waiting_bytes -= begun.len();
+                    out.extend_from_slice(begun);
+                    self.is_head_open = true;
+                    *slot = Slot::Waiting;
+                    return;
+                }
+                Slot::Ready(reply) => {
+                    self.waiting_bytes -= reply.len();
+                    out.extend_from_slice(reply);
+                    self.pop();
+                }
+            }
+        }
+        if self.slots.capacity() > IDLE_SLOTS_MAX {
+            self.slots = VecDeque::new();
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self) {
+        self.slots.pop_front();
+        self.head = self.head.wrapping_add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_leave_in_request_order_whatever_the_order_of_arrival() {
+        for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+            let mut ring = Ring { head: u32::MAX - 1, ..Ring::new() };
+            let seqs = [ring.expect(), ring.expect(), ring.expect()];
+            let mut out = Vec::new();
+            for place in order {
+                ring.feed(seqs[place], &[b'a' + place as u8], true, &mut out);
+            }
+            assert_eq!(out, b"abc", "{order:?}");
+            assert!(ring.is_empty());
+            assert_eq!(ring.waiting_bytes(), 0);
+        }
+    }
+
+    #[test]
+    fn a_local_reply_stands_behind_what_is_outstanding() {
+        let mut ring = Ring::new();
+        let mut out = Vec::new();
+        let first = ring.expect();
+        ring.append_ready(b"-ERR local\r\n".to_vec());
+        let third = ring.expect();
+        assert!(!ring.feed(third, b":3\r\n", true, &mut out));
+        assert!(out.is_empty());
+        assert!(ring.feed(first, b":1\r\n", true, &mut out));
+        assert_eq!(out, b":1\r\n-ERR local\r\n:3\r\n");
+    }
+
+    #[test]
+    fn a_reply_in_pieces_streams_at_the_head_and_waits_elsewhere() {
+        let mut ring = Ring::new();
+        let mut out = Vec::new();
+        let (first, second) = (ring.expect(), ring.expect());
+        ring.feed(second, b"se", false, &mut out);
+        assert!(out.is_empty());
+        ring.feed(first, b"fir", false, &mut out);
+        assert_eq!(out, b"fir");
+        ring.feed(first, b"st", true, &mut out);
+        assert_eq!(out, b"firstse", "what waited of the second may leave with the first's end");
+        ring.feed(second, b"cond", true, &mut out);
+        assert_eq!(out, b"firstsecond");
+    }
+
+    #[test]
+    fn a_failure_replaces_a_reply_unless_its_beginning_has_left() {
+        let mut ring = Ring::new();
+        let mut out = Vec::new();
+        let (first, second) = (ring.expect(), ring.expect());
+        ring.feed(second, b"half", false, &mut out);
+        assert!(ring.fail(second, b"-E\r\n", &mut out));
+        ring.feed(first, b"ha", false, &mut out);
+        assert!(!ring.fail(first, b"-E\r\n", &mut out));
+        ring.feed(first, b"lf", true, &mut out);
+        assert_eq!(out, b"half-E\r\n");
+        assert_eq!(ring.waiting_bytes(), 0);
+    }
+
+    #[test]
+    fn a_place_that_is_not_outstanding_is_ignored() {
+        let mut ring = Ring::new();
+        let mut out = Vec::new();
+        let first = ring.expect();
+        ring.feed(first, b"1", true, &mut out);
+        assert!(!ring.feed(first, b"again", true, &mut out));
+        assert!(!ring.feed(Seq(99), b"x", true, &mut out));
+        assert_eq!(out, b"1");
+    }
+}

@@ -1,0 +1,412 @@
+//! The end of a connection that faces a node: a lane that many clients share.
+//!
+//! Requests are appended to the outbox together with a ticket for their reply; bytes that come back are cut into replies
+//! and each is delivered with the ticket it belongs to. Whatever casts doubt on that order ends the connection.
+//!
+//! ```text
+//!            begin_dial            connected            PONG
+//!   [Idle] ------------> [Dialing] --------> [Shaking] ------> [Ready]
+//!      ^                     |                   |                |
+//!      '---- reset() --------'-------------------'----------------'   (refused, lost, silent, out of step)
+//! ```
+
+use crate::handshake::Progress;
+use crate::limits::{
+    CUT_THROUGH_BYTES, HELD_AGE_US_MAX, HELD_BYTES_MAX, HELD_ROUND_TRIP_US_MAX, POOLED_BUFFER_BYTES_MAX,
+};
+use crate::{BufferPool, Handshake, Identity, Output, Owner, Ticket, Tickets};
+use respool_wire::{Protocol, ReplyError, ReplyKind, ReplyLimits, ReplyScanner, Scan};
+use std::fmt;
+
+/// Where a connection to a node is in its life.
+#[derive(Debug, Default)]
+pub enum Phase {
+    /// There is no connection, and none is wanted.
+    #[default]
+    Idle,
+    /// A dial is under way; requests wait in the outbox.
+    Dialing,
+    /// The node is being told who we are and what we want; requests wait in the outbox.
+    Shaking(Handshake),
+    /// Requests flow.
+    Ready,
+}
+
+/// When bytes for a node are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WritePolicy {
+    /// At the end of every turn.
+    EachTurn,
+    /// While replies are outstanding on a fast link, with the next replies: what comes meanwhile shares one write. With
+    /// nothing outstanding, at once. Bounded by bytes, age and round trip (see `limits`).
+    #[default]
+    ReplyClock,
+}
+
+/// Why a connection to a node has to end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Its bytes are not RESP, or exceed a limit.
+    Malformed(ReplyError),
+    /// It sent a reply that nobody is owed.
+    Unsolicited,
+    /// It refused the handshake; its words.
+    Refused(String),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(error) => write!(f, "sent a malformed reply ({error})"),
+            Self::Unsolicited => f.write_str("sent a reply that no request was waiting for"),
+            Self::Refused(words) => write!(f, "refused the connection ({words})"),
+        }
+    }
+}
+
+/// Bytes of one reply and whose they are.
+#[derive(Debug)]
+pub struct Delivery<'a> {
+    /// Who is owed the reply.
+    pub owner: Owner,
+    /// The reply, or a piece of it.
+    pub bytes: &'a [u8],
+    /// The reply's kind if `bytes` ends it; `None` if more of it is to come.
+    pub end: Option<ReplyKind>,
+}
+
+/// What became of the bytes received while the connection was not yet ready.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Shake {
+    /// More answers are awaited.
+    Continues,
+    /// The connection is ready now; requests may be written.
+    Ready,
+}
+
+/// One connection to a node, shared by many clients.
+#[derive(Debug)]
+pub struct Upstream {
+    identity: Identity,
+    phase: Phase,
+    policy: WritePolicy,
+    tickets: Tickets,
+    output: Output,
+    /// What the handshake wants written. Requests wait in `output` until it is through.
+    greeting: Output,
+    scanner: ReplyScanner,
+    /// The beginning of a reply that has not fully arrived.
+    partial: Vec<u8>,
+    /// The bytes in `partial` have been delivered and are to be forgotten.
+    is_partial_spent: bool,
+    /// The beginning of the reply in progress has been delivered already.
+    is_streaming: bool,
+    /// Replies came since the last write.
+    has_reply_come: bool,
+    /// When the outbox last went from empty to not empty.
+    held_since_us: u64,
+    /// Smoothed round trip, in microseconds.
+    round_trip_us: u64,
+    /// The shortest round trip of late, in microseconds: what the link takes, without the node's own queue.
+    link_us: u64,
+    last_heard_us: u64,
+}
+
+impl Upstream {
+    /// A connection that does not exist yet.
+    pub fn new(identity: Identity, policy: WritePolicy) -> Self {
+        Self {
+            identity,
+            phase: Phase::Idle,
+            policy,
+            tickets: Tickets::new(),
+            output: Output::new(),
+            greeting: Output::new(),
+            scanner: ReplyScanner::default(),
+            partial: Vec::new(),
+            is_partial_spent: false,
+            is_streaming: false,
+            has_reply_come: false,
+            held_since_us: 0,
+            round_trip_us: 0,
+            link_us: 0,
+            last_heard_us: 0,
+        }
+    }
+
+    /// The session state that everybody on this connection shares.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Where the connection is in its life.
+    pub fn phase(&self) -> &Phase {
+        &self.phase
+    }
+
+    /// Whether requests flow.
+    #[inline]
+    pub fn is_ready(&self) -> bool {
+        matches!(self.phase, Phase::Ready)
+    }
+
+    /// Who is owed what.
+    #[inline]
+    pub fn tickets(&self) -> &Tickets {
+        &self.tickets
+    }
+
+    /// Bytes of requests that wait to be written.
+    #[inline]
+    pub fn queued_bytes(&self) -> usize {
+        self.output.len()
+    }
+
+    /// Bytes held of a reply that has not fully arrived.
+    pub fn partial_bytes(&self) -> usize {
+        self.partial.len()
+    }
+
+    /// Smoothed round trip of requests, in microseconds; 0 before the first sample.
+    pub fn round_trip_us(&self) -> u64 {
+        self.round_trip_us
+    }
+
+    /// When the node was last heard of, on the monotonic clock.
+    pub fn last_heard_us(&self) -> u64 {
+        self.last_heard_us
+    }
+
+    /// Queues one request: `write` appends exactly its bytes, whose one reply `owner` is owed.
+    #[inline]
+    pub fn send(&mut self, owner: Owner, now_us: u64, pool: &mut BufferPool, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.output.is_empty() {
+            self.held_since_us = now_us;
+        }
+        write(self.output.appender(pool));
+        self.tickets.push(owner);
+    }
+
+    /// A dial was begun.
+    pub fn begin_dial(&mut self) {
+        self.phase = Phase::Dialing;
+    }
+
+    /// The dial succeeded: the handshake's first step is ready to be written.
+    pub fn handle_connected(&mut self, now_us: u64, pool: &mut BufferPool) {
+        self.last_heard_us = now_us;
+        self.phase = Phase::Shaking(Handshake::begin(&self.identity, self.greeting.appender(pool)));
+    }
+
+    /// Takes bytes received during the handshake. What is left of `input` behind it would be unsolicited.
+    pub fn shake(
+        &mut self,
+        input: &[u8],
+        limits: &ReplyLimits,
+        now_us: u64,
+        pool: &mut BufferPool,
+    ) -> Result<Shake, Fault> {
+        self.last_heard_us = now_us;
+        let mut input = input;
+        while !input.is_empty() {
+            let Phase::Shaking(handshake) = &mut self.phase else { return Err(Fault::Unsolicited) };
+            match self.scanner.scan(input, limits).map_err(Fault::Malformed)? {
+                Scan::Partial => {
+                    self.partial.extend_from_slice(input);
+                    break;
+                }
+                Scan::Complete { consumed, .. } => {
+                    let (end, rest) = input.split_at(consumed);
+                    input = rest;
+                    self.partial.extend_from_slice(end);
+                    let progress = handshake.answer(&self.identity, &self.partial, self.greeting.appender(pool));
+                    self.partial.clear();
+                    match progress {
+                        Progress::Continues => {}
+                        Progress::Refused(words) => return Err(Fault::Refused(words)),
+                        Progress::Done => self.phase = Phase::Ready,
+                    }
+                }
+            }
+        }
+        if self.is_ready() {
+            self.greeting.clear(pool);
+            self.held_since_us = now_us;
+            return Ok(Shake::Ready);
+        }
+        Ok(Shake::Continues)
+    }
+
+    /// Cuts the next reply off `input`. `Ok(None)` when `input` is used up; call again until then. A large reply comes in
+    /// several deliveries, all to the same owner.
+    #[inline]
+    pub fn next_reply<'a, 'i: 'a>(
+        &'a mut self,
+        input: &mut &'i [u8],
+        limits: &ReplyLimits,
+        now_us: u64,
+    ) -> Result<Option<Delivery<'a>>, Fault> {
+        if self.is_partial_spent {
+            self.forget_partial();
+        }
+        loop {
+            if input.is_empty() {
+                return Ok(None);
+            }
+            match self.scanner.scan(input, limits).map_err(Fault::Malformed)? {
+                Scan::Complete { consumed, kind } => {
+                    let (bytes, rest) = input.split_at(consumed);
+                    *input = rest;
+                    if kind == ReplyKind::Push {
+                        self.take_push()?;
+                        continue;
+                    }
+                    let (ticket, sample) = self.tickets.pop().ok_or(Fault::Unsolicited)?;
+                    if let Some(written_us) = sample {
+                        self.note_round_trip(now_us.saturating_sub(written_us));
+                    }
+                    self.has_reply_come = true;
+                    return Ok(Some(self.finish(ticket, bytes, kind)));
+                }
+                Scan::Partial => {
+                    let bytes = std::mem::take(input);
+                    return self.keep_partial(bytes);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn finish<'a>(&'a mut self, ticket: Ticket, bytes: &'a [u8], kind: ReplyKind) -> Delivery<'a> {
+        self.is_streaming = false;
+        if self.partial.is_empty() {
+            return Delivery { owner: ticket.owner, bytes, end: Some(kind) };
+        }
+        self.partial.extend_from_slice(bytes);
+        self.is_partial_spent = true;
+        Delivery { owner: ticket.owner, bytes: &self.partial, end: Some(kind) }
+    }
+
+    /// `bytes` belong to a reply that has not ended. They are kept, or passed on if the reply is large and of a client.
+    fn keep_partial<'a>(&'a mut self, bytes: &'a [u8]) -> Result<Option<Delivery<'a>>, Fault> {
+        let first = self.partial.first().or(bytes.first());
+        let is_push = !self.is_streaming && matches!(first, Some(b'>' | b'|'));
+        let ticket = if is_push { None } else { Some(self.tickets.front().ok_or(Fault::Unsolicited)?) };
+        let owner = match ticket.map(|t| t.owner) {
+            Some(owner @ (Owner::Client { .. } | Owner::Nobody)) => owner,
+            _ => {
+                self.partial.extend_from_slice(bytes);
+                return Ok(None);
+            }
+        };
+        if self.is_streaming {
+            return Ok(Some(Delivery { owner, bytes, end: None }));
+        }
+        self.partial.extend_from_slice(bytes);
+        if self.partial.len() <= CUT_THROUGH_BYTES {
+            return Ok(None);
+        }
+        self.is_streaming = true;
+        self.is_partial_spent = true;
+        Ok(Some(Delivery { owner, bytes: &self.partial, end: None }))
+    }
+
+    /// A whole push came. Nobody on a shared lane has asked for any, but a node that speaks RESP3 may send one.
+    fn take_push(&mut self) -> Result<(), Fault> {
+        self.forget_partial();
+        if self.identity.protocol == Protocol::Resp3 { Ok(()) } else { Err(Fault::Unsolicited) }
+    }
+
+    fn forget_partial(&mut self) {
+        self.is_partial_spent = false;
+        self.partial.clear();
+        if self.partial.capacity() > POOLED_BUFFER_BYTES_MAX {
+            self.partial = Vec::new();
+        }
+    }
+
+    /// Exponential smoothing with a weight of one eighth, as TCP does.
+    fn note_round_trip(&mut self, sample_us: u64) {
+        self.round_trip_us = match self.round_trip_us {
+            0 => sample_us,
+            smoothed => (smoothed * 7 + sample_us) / 8,
+        };
+        // Falls at once and rises slowly, so that a busy node does not look like a long link.
+        self.link_us = match self.link_us {
+            0 => sample_us.max(1),
+            shortest => sample_us.clamp(1, shortest + shortest / 64 + 1),
+        };
+    }
+
+    /// Bytes were received.
+    #[inline]
+    pub fn note_heard(&mut self, now_us: u64) {
+        self.last_heard_us = now_us;
+    }
+
+    /// Whether bytes are to be written at the end of this turn.
+    #[inline]
+    pub fn wants_write(&self, now_us: u64) -> bool {
+        match self.phase {
+            Phase::Idle | Phase::Dialing => false,
+            Phase::Shaking(_) => !self.greeting.is_empty(),
+            Phase::Ready => !self.output.is_empty() && !self.is_held(now_us),
+        }
+    }
+
+    /// Whether waiting bytes are better written with the next replies.
+    fn is_held(&self, now_us: u64) -> bool {
+        self.policy == WritePolicy::ReplyClock
+            && self.tickets.outstanding() > self.tickets.expired()
+            && !self.has_reply_come
+            && self.output.len() < HELD_BYTES_MAX
+            && self.link_us < HELD_ROUND_TRIP_US_MAX
+            && now_us.saturating_sub(self.held_since_us) < HELD_AGE_US_MAX
+    }
+
+    /// When held bytes have to be looked at again, if nothing happens before.
+    pub fn held_until_us(&self) -> u64 {
+        self.held_since_us + HELD_AGE_US_MAX
+    }
+
+    /// The bytes to write.
+    #[inline]
+    pub fn output(&self) -> &[u8] {
+        if self.is_ready() { self.output.as_slice() } else { self.greeting.as_slice() }
+    }
+
+    /// The first `bytes` bytes of [`Self::output`] were written.
+    #[inline]
+    pub fn handle_written(&mut self, bytes: usize, now_us: u64, pool: &mut BufferPool) {
+        if !self.is_ready() {
+            self.greeting.advance(bytes, pool);
+            return;
+        }
+        if bytes > 0 {
+            self.has_reply_come = false;
+            self.held_since_us = now_us;
+            self.tickets.mark_sent(now_us);
+        }
+        self.output.advance(bytes, pool);
+    }
+
+    /// Turns every request written at or before `written_us` into a tombstone and gives their owners to `each`.
+    pub fn expire(&mut self, written_us: u64, each: impl FnMut(Owner)) {
+        self.tickets.expire(written_us, each);
+    }
+
+    /// The connection is gone or must go. Everything that was owed comes out, each with whether it may have been sent;
+    /// afterwards the lane is idle and as good as new.
+    pub fn reset(&mut self, pool: &mut BufferPool) -> impl Iterator<Item = (Owner, bool)> + use<> {
+        self.phase = Phase::Idle;
+        self.output.clear(pool);
+        self.greeting.clear(pool);
+        self.scanner = ReplyScanner::default();
+        self.forget_partial();
+        self.is_streaming = false;
+        self.has_reply_come = false;
+        self.round_trip_us = 0;
+        self.link_us = 0;
+        self.tickets.drain()
+    }
+}

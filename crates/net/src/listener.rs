@@ -1,0 +1,258 @@
+//! Sockets that listen.
+//!
+//! TCP: every worker has a listener of its own on the same address (SO_REUSEPORT), so the kernel spreads connections.
+//! Unix: the kernel cannot share a path that way, so one worker accepts and hands the connections round. A socket file that
+//! a dead process left is removed; one that somebody still answers on is not touched. The file never has a wider mode than
+//! the one asked for, not even for an instant: it is created under a umask.
+
+use crate::TransportOptions;
+use crate::socket::Socket;
+use mio::net::{TcpListener, UnixListener};
+use respool_connection::{Endpoint, Peer};
+use socket2::{Domain, Protocol, SockAddr, SockRef, Socket as RawSocket, Type};
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream as StdUnixStream;
+
+/// A listening socket of one worker.
+#[derive(Debug)]
+pub struct Listener {
+    pub(crate) socket: ListenerSocket,
+    address: String,
+    /// The address has a wildcard, so a connection's own end has to be asked for.
+    is_wildcard: bool,
+    /// Connections are handed round among the workers.
+    pub(crate) is_shared: bool,
+    path: Option<String>,
+}
+
+#[derive(Debug)]
+pub(crate) enum ListenerSocket {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+/// Why an address cannot be listened on.
+#[derive(Debug)]
+pub struct ListenError {
+    endpoint: String,
+    cause: io::Error,
+}
+
+impl fmt::Display for ListenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot listen on {}: {}", self.endpoint, self.cause)
+    }
+}
+
+impl std::error::Error for ListenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.cause)
+    }
+}
+
+/// Opens `endpoint` for `workers` workers: result `i` is worker `i`'s share. A host name that has several addresses is
+/// listened on at all of them. `mode` is the permission bits of a unix socket.
+///
+/// Call it before any other thread runs: the umask that guards a unix socket's mode belongs to the whole process.
+pub fn bind(
+    endpoint: &Endpoint,
+    workers: usize,
+    backlog: i32,
+    mode: u32,
+    options: &TransportOptions,
+) -> Result<Vec<Vec<Listener>>, ListenError> {
+    let fail = |cause| ListenError { endpoint: endpoint.to_string(), cause };
+    let mut shares: Vec<Vec<Listener>> = (0..workers.max(1)).map(|_| Vec::new()).collect();
+    match endpoint {
+        Endpoint::Tcp { host, port } => {
+            let mut port = *port;
+            let addresses = (host.as_str(), port).to_socket_addrs().map_err(fail)?;
+            for address in addresses {
+                // Port 0 asks for any free one; all addresses of the name get the same.
+                let address = SocketAddr::new(address.ip(), port);
+                let bound = bind_tcp(address, &mut shares, backlog, options);
+                match bound {
+                    Ok(found) => port = found,
+                    // A name may have an address of a family that this machine does not use.
+                    Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable && !shares[0].is_empty() => {}
+                    Err(error) => return Err(fail(error)),
+                }
+            }
+            if shares[0].is_empty() {
+                return Err(fail(io::Error::other("the host has no address")));
+            }
+        }
+        Endpoint::Unix { path } => {
+            let mut listener = bind_unix(path, backlog, mode).map_err(fail)?;
+            listener.is_shared = workers > 1;
+            shares[0].push(listener);
+        }
+        Endpoint::Embedded { .. } => {
+            return Err(fail(io::Error::other("an embedded engine is dialled, not listened on")));
+        }
+    }
+    Ok(shares)
+}
+
+/// One listener for each worker on the same address. Returns the port.
+fn bind_tcp(
+    mut address: SocketAddr,
+    shares: &mut [Vec<Listener>],
+    backlog: i32,
+    options: &TransportOptions,
+) -> io::Result<u16> {
+    let is_shared_port = shares.len() > 1;
+    for share in shares {
+        let socket = RawSocket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_nonblocking(true)?;
+        socket.set_cloexec(true)?;
+        socket.set_reuse_address(true)?;
+        if address.is_ipv6() {
+            socket.set_only_v6(true)?;
+        }
+        if is_shared_port {
+            socket.set_reuse_port(true)?;
+        }
+        options.apply(SockRef::from(&socket))?;
+        socket.bind(&SockAddr::from(address))?;
+        socket.listen(backlog)?;
+        address = socket.local_addr()?.as_socket().unwrap_or(address);
+        share.push(Listener {
+            socket: ListenerSocket::Tcp(TcpListener::from_std(socket.into())),
+            address: address.to_string(),
+            is_wildcard: address.ip().is_unspecified(),
+            is_shared: false,
+            path: None,
+        });
+    }
+    Ok(address.port())
+}
+
+fn bind_unix(path: &str, backlog: i32, mode: u32) -> io::Result<Listener> {
+    remove_stale(path)?;
+    let socket = RawSocket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    socket.set_cloexec(true)?;
+    let mask = rustix::process::umask(rustix::fs::Mode::from_raw_mode(!mode & 0o777));
+    let bound = socket.bind(&SockAddr::unix(path)?);
+    rustix::process::umask(mask);
+    bound?;
+    socket.listen(backlog)?;
+    Ok(Listener {
+        socket: ListenerSocket::Unix(UnixListener::from_std(socket.into())),
+        address: format!("{path}:0"),
+        is_wildcard: false,
+        is_shared: false,
+        path: Some(path.to_owned()),
+    })
+}
+
+/// Removes a socket file on which nobody answers. Anything else at `path` is left for `bind` to complain about.
+fn remove_stale(path: &str) -> io::Result<()> {
+    let Ok(found) = std::fs::symlink_metadata(path) else { return Ok(()) };
+    if !found.file_type().is_socket() {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "a file that is no socket is in the way"));
+    }
+    match StdUnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => std::fs::remove_file(path),
+        Err(error) => Err(error),
+        Ok(_) => Err(io::Error::new(io::ErrorKind::AddrInUse, "another process answers on that socket")),
+    }
+}
+
+impl Listener {
+    /// The address as it came to be: with the port that was found if any free one was asked for.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    pub(crate) fn accept(&self) -> io::Result<(Socket, Peer)> {
+        match &self.socket {
+            ListenerSocket::Tcp(listener) => {
+                let (stream, address) = listener.accept()?;
+                let local_address = match self.is_wildcard {
+                    true => stream.local_addr().map_or_else(|_| self.address.clone(), |a| a.to_string()),
+                    false => self.address.clone(),
+                };
+                let fd = stream.as_raw_fd();
+                let peer = Peer { address: address.to_string(), local_address, is_unix: false, fd };
+                Ok((Socket::Tcp(stream), peer))
+            }
+            ListenerSocket::Unix(listener) => {
+                let (stream, _) = listener.accept()?;
+                let fd = stream.as_raw_fd();
+                let (address, local_address) = (self.address.clone(), self.address.clone());
+                Ok((Socket::Unix(stream), Peer { address, local_address, is_unix: true, fd }))
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            // Whoever stops listening tidies up; a file that is gone already is as good.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn open(path: &str, mode: u32) -> Result<Vec<Vec<Listener>>, ListenError> {
+        bind(&Endpoint::Unix { path: path.to_owned() }, 2, 16, mode, &TransportOptions::default())
+    }
+
+    #[test]
+    fn a_unix_socket_has_its_mode_is_shared_and_leaves_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s").to_str().unwrap().to_owned();
+        let listeners = open(&path, 0o640).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert!(listeners[0].iter().all(|l| l.is_shared));
+        assert_eq!((listeners[0].len(), listeners[1].len()), (1, 0));
+        drop(listeners);
+        assert!(!std::fs::exists(&path).unwrap());
+    }
+
+    #[test]
+    fn a_stale_socket_is_replaced_and_a_living_one_or_a_file_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s").to_str().unwrap().to_owned();
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        let living = open(&path, 0o600).unwrap();
+        assert!(open(&path, 0o600).unwrap_err().to_string().contains("another process answers"));
+        drop(living);
+        std::fs::write(&path, "precious").unwrap();
+        assert!(open(&path, 0o600).unwrap_err().to_string().contains("no socket"));
+        assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+    }
+
+    #[test]
+    fn workers_share_a_found_port_and_what_they_accept_inherits_the_options() {
+        let endpoint = "127.0.0.1:0".parse().unwrap();
+        let listeners = bind(&endpoint, 2, 16, 0, &TransportOptions::default()).unwrap();
+        let addresses: Vec<_> = listeners.iter().flatten().map(Listener::address).collect();
+        assert_eq!(addresses.len(), 2);
+        assert_eq!(addresses[0], addresses[1]);
+        let _client = std::net::TcpStream::connect(addresses[0]).unwrap();
+        let accepted = loop {
+            match listeners.iter().flatten().find_map(|l| l.accept().ok()) {
+                Some((Socket::Tcp(stream), _)) => break stream,
+                Some(_) => panic!("a TCP listener accepts TCP"),
+                None => std::thread::yield_now(),
+            }
+        };
+        let options = SockRef::from(&accepted);
+        assert!(options.tcp_nodelay().unwrap());
+        assert!(options.keepalive().unwrap());
+        assert_eq!(options.tcp_user_timeout().unwrap(), TransportOptions::default().user_timeout);
+    }
+}

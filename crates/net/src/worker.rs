@@ -1,0 +1,527 @@
+//! One readiness loop: sockets and timers on one side, a machine on the other.
+//!
+//! ```text
+//!   wait -> begin_turn(now) -> one read per ready node, then per ready client -> mail -> end_turn
+//!        -> actions (dial, close, resume) and outboxes (one write each), until there are none -> wait
+//! ```
+//!
+//! Readiness is edge-triggered: a connection is registered once, for both directions, and the loop remembers what each
+//! edge promised. A socket that may hold more than one read took is read again in the next turn, after everybody else.
+
+use crate::clock::Clock;
+use crate::limits::{ACCEPT_PAUSE_US, ACCEPTS_PER_TURN_MAX, EVENTS_MAX, RESOLUTIONS_MAX, SETTLE_ROUNDS_MAX};
+use crate::listener::ListenerSocket;
+use crate::mailbox::{Inbox, Letter, Postbox};
+use crate::resolver::Resolver;
+use crate::socket::Socket;
+use crate::{Listener, TransportOptions};
+use mio::event::Event;
+use mio::net::{TcpStream, UnixStream};
+use mio::{Events, Interest, Poll, Token, Waker};
+use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
+use socket2::SockRef;
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+const BELL: Token = Token(1 << 40);
+const FIRST_LISTENER: usize = 1 << 36;
+
+/// What a worker is made of.
+pub struct Setup<M: Machine> {
+    /// The machine to drive.
+    pub machine: M,
+    /// The worker's own mailbox.
+    pub inbox: Inbox<M::Mail>,
+    /// The slots of all workers of the same machine, this one's at place `number`.
+    pub workers: Vec<Postbox<M::Mail>>,
+    /// Which worker this is.
+    pub number: usize,
+    /// Sockets to accept from.
+    pub listeners: Vec<Listener>,
+    /// Where `Endpoint::Embedded` connections are handed to: a function that takes over the engine's end.
+    pub engines: Vec<EngineDoor>,
+    /// Options of the TCP connections that are dialled.
+    pub transport: TransportOptions,
+}
+
+/// A way to hand one end of a connection in process to the worker of an embedded engine.
+pub struct EngineDoor(Box<dyn Fn(Socket, Peer) -> bool + Send>);
+
+impl EngineDoor {
+    /// The door of the engine whose worker has the mailbox slot `postbox`.
+    pub fn new<Mail: Send + 'static>(postbox: Postbox<Mail>) -> Self {
+        Self(Box::new(move |socket, peer| postbox.put(Letter::Socket(socket, peer))))
+    }
+}
+
+struct Connection {
+    socket: Socket,
+    /// The dial has not been answered yet.
+    is_dialing: bool,
+    /// The socket may have bytes: an edge came, or the last read did not empty it.
+    is_readable: bool,
+    /// The last write was not cut short, or there has been an edge since.
+    is_writable: bool,
+    /// It is in the list of those to read in the next turn.
+    is_listed: bool,
+    /// The peer has closed its side, and the machine knows.
+    has_ended: bool,
+    /// Addresses to try if this one does not answer.
+    alternatives: Vec<SocketAddr>,
+}
+
+/// One loop and all it owns.
+pub struct Worker<M: Machine> {
+    machine: M,
+    poll: Poll,
+    clock: Clock,
+    clients: Vec<Option<Connection>>,
+    upstreams: Vec<Option<Connection>>,
+    listeners: Vec<Listener>,
+    inbox: Inbox<M::Mail>,
+    workers: Vec<Postbox<M::Mail>>,
+    engines: Vec<EngineDoor>,
+    number: usize,
+    transport: TransportOptions,
+    /// Connections to read in this turn although no new edge came.
+    again: Vec<ConnId>,
+    resolver: Option<Resolver>,
+    resolving: HashMap<u64, ConnId>,
+    next_resolution: u64,
+    /// Who gets the next connection of a shared listener.
+    next_worker: usize,
+    /// A listener has been left alone until then.
+    accept_again_us: Option<u64>,
+    is_exiting: bool,
+}
+
+impl<M: Machine> Worker<M> {
+    /// Builds the loop; nothing runs yet.
+    pub fn new(setup: Setup<M>) -> io::Result<Self> {
+        let poll = Poll::new()?;
+        let waker = Waker::new(poll.registry(), BELL)?;
+        if let Some(own) = setup.workers.get(setup.number) {
+            own.hang_bell(waker);
+        }
+        let mut worker = Self {
+            machine: setup.machine,
+            poll,
+            clock: Clock::new(),
+            clients: Vec::new(),
+            upstreams: Vec::new(),
+            listeners: setup.listeners,
+            inbox: setup.inbox,
+            workers: setup.workers,
+            engines: setup.engines,
+            number: setup.number,
+            transport: setup.transport,
+            again: Vec::new(),
+            resolver: None,
+            resolving: HashMap::new(),
+            next_resolution: 0,
+            next_worker: 0,
+            accept_again_us: None,
+            is_exiting: false,
+        };
+        for (place, listener) in worker.listeners.iter_mut().enumerate() {
+            let token = Token(FIRST_LISTENER + place);
+            match &mut listener.socket {
+                ListenerSocket::Tcp(socket) => worker.poll.registry().register(socket, token, Interest::READABLE)?,
+                ListenerSocket::Unix(socket) => worker.poll.registry().register(socket, token, Interest::READABLE)?,
+            }
+        }
+        Ok(worker)
+    }
+
+    /// Runs until the machine asks to exit.
+    pub fn run(mut self) -> io::Result<()> {
+        let mut events = Events::with_capacity(EVENTS_MAX);
+        // Letters may have been put in before the bell hung.
+        let mut has_mail = true;
+        let mut now = self.clock.now();
+        while !self.is_exiting {
+            let timeout = if has_mail || !self.again.is_empty() { Some(Duration::ZERO) } else { self.timeout(now) };
+            match self.poll.poll(&mut events, timeout) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                outcome => outcome?,
+            }
+            now = self.clock.now();
+            self.machine.begin_turn(now);
+            has_mail |= self.take_events(&events, now);
+            if std::mem::take(&mut has_mail) {
+                self.take_mail();
+            }
+            if self.accept_again_us.is_some_and(|at| at <= now.mono_us) {
+                self.accept_again_us = None;
+                (0..self.listeners.len()).for_each(|place| self.accept(place, now));
+            }
+            self.machine.end_turn();
+            self.settle();
+        }
+        Ok(())
+    }
+
+    fn timeout(&self, now: Now) -> Option<Duration> {
+        let due = [self.machine.next_wakeup_us(), self.accept_again_us].into_iter().flatten().min()?;
+        Some(Duration::from_micros(due.saturating_sub(now.mono_us)))
+    }
+
+    /// Reads what is ready: nodes first, so that their replies leave with this turn's writes whoever is read later.
+    /// Returns whether the bell rang.
+    fn take_events(&mut self, events: &Events, now: Now) -> bool {
+        let mut has_rung = false;
+        let left_over = std::mem::take(&mut self.again);
+        for event in events {
+            if event.token().0 < FIRST_LISTENER && conn_of(event).is_upstream() {
+                self.take_edge(event);
+            }
+        }
+        for event in events {
+            match event.token() {
+                BELL => has_rung = true,
+                Token(place) if place >= FIRST_LISTENER => self.accept(place - FIRST_LISTENER, now),
+                _ if !conn_of(event).is_upstream() => self.take_edge(event),
+                _ => {}
+            }
+        }
+        for conn in left_over {
+            if let Some(connection) = self.connection(conn) {
+                connection.is_listed = false;
+                self.read(conn);
+            }
+        }
+        has_rung
+    }
+
+    fn take_edge(&mut self, event: &Event) {
+        let conn = conn_of(event);
+        let Some(connection) = self.connection(conn) else { return };
+        if connection.is_dialing {
+            self.answer_dial(conn);
+            return;
+        }
+        if event.is_writable() && !connection.is_writable {
+            connection.is_writable = true;
+            self.machine.handle_writable(conn);
+        }
+        if event.is_readable() || event.is_read_closed() || event.is_error() {
+            if let Some(connection) = self.connection(conn) {
+                connection.is_readable = true;
+                // Only the end of the stream may hide behind the bytes of this edge without an edge of its own.
+                let has_end = event.is_read_closed() || event.is_error();
+                self.read(conn);
+                if has_end {
+                    self.list_again(conn);
+                }
+            }
+        }
+    }
+
+    /// One read, if the machine wants it.
+    fn read(&mut self, conn: ConnId) {
+        let table = if conn.is_upstream() { &mut self.upstreams } else { &mut self.clients };
+        let Some(Some(connection)) = table.get_mut(conn.index()) else { return };
+        if !connection.is_readable {
+            return;
+        }
+        let Some(buffer) = self.machine.read_buffer(conn) else { return };
+        let room = buffer.len();
+        match connection.socket.read(buffer) {
+            Ok(0) => {
+                connection.is_readable = false;
+                if !connection.has_ended {
+                    connection.has_ended = true;
+                    self.machine.handle_ended(conn);
+                }
+            }
+            Ok(bytes) => {
+                connection.is_readable = bytes == room;
+                let is_again = connection.is_readable;
+                self.machine.handle_read(conn, bytes);
+                if is_again {
+                    self.list_again(conn);
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => connection.is_readable = false,
+            Err(error) => self.lose(conn, &error),
+        }
+    }
+
+    /// Reads `conn` again in the next turn.
+    fn list_again(&mut self, conn: ConnId) {
+        if let Some(connection) = self.connection(conn) {
+            connection.is_readable = true;
+            if !connection.is_listed {
+                connection.is_listed = true;
+                self.again.push(conn);
+            }
+        }
+    }
+
+    fn take_mail(&mut self) {
+        while let Some(letter) = self.inbox.take() {
+            match letter {
+                Letter::Mail(mail) => self.machine.handle_mail(mail),
+                Letter::Socket(socket, peer) => self.adopt(socket, peer),
+                Letter::Resolved(dial, answer) => {
+                    let Some(conn) = self.resolving.remove(&dial) else { continue };
+                    match answer {
+                        Ok(addresses) => self.dial_tcp(conn, addresses),
+                        Err(failure) => self.machine.handle_dial_failed(conn, failure),
+                    }
+                }
+            }
+        }
+    }
+
+    fn accept(&mut self, place: usize, now: Now) {
+        for _ in 0..ACCEPTS_PER_TURN_MAX {
+            let Some(listener) = self.listeners.get(place) else { return };
+            match listener.accept() {
+                Ok((socket, peer)) if listener.is_shared => self.hand_round(socket, peer),
+                Ok((socket, peer)) => self.adopt(socket, peer),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // The peer was gone before we came: nothing is wrong with the listener.
+                Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {}
+                Err(error) => {
+                    tracing::warn!(listener = listener.address(), %error, "cannot accept; trying again soon");
+                    self.accept_again_us = Some(now.mono_us + ACCEPT_PAUSE_US);
+                    return;
+                }
+            }
+        }
+        // More may wait, and no edge will say so.
+        self.accept_again_us = Some(now.mono_us);
+    }
+
+    fn hand_round(&mut self, socket: Socket, peer: Peer) {
+        let worker = self.next_worker;
+        self.next_worker = (worker + 1) % self.workers.len().max(1);
+        match self.workers.get(worker) {
+            Some(postbox) if worker != self.number => {
+                // A worker that has ended drops the connection, which is what a client sees of a process that ends.
+                postbox.put(Letter::Socket(socket, peer));
+            }
+            _ => self.adopt(socket, peer),
+        }
+    }
+
+    fn adopt(&mut self, mut socket: Socket, peer: Peer) {
+        match self.machine.handle_accept(peer) {
+            Ok(conn) => match socket.register(self.poll.registry(), token_of(conn)) {
+                Ok(()) => self.keep(conn, Connection::open(socket)),
+                Err(error) => self.machine.handle_broken(conn, &error.to_string()),
+            },
+            Err(refusal) => {
+                // A fresh socket takes a line; if it does not, the peer sees the close alone.
+                let _ = socket.write(refusal);
+            }
+        }
+    }
+
+    fn keep(&mut self, conn: ConnId, connection: Connection) {
+        let table = if conn.is_upstream() { &mut self.upstreams } else { &mut self.clients };
+        if table.len() <= conn.index() {
+            table.resize_with(conn.index() + 1, || None);
+        }
+        table[conn.index()] = Some(connection);
+    }
+
+    fn connection(&mut self, conn: ConnId) -> Option<&mut Connection> {
+        let table = if conn.is_upstream() { &mut self.upstreams } else { &mut self.clients };
+        table.get_mut(conn.index())?.as_mut()
+    }
+
+    /// Forgets a connection. Dropping the socket closes it, which also takes it out of the poll.
+    fn forget(&mut self, conn: ConnId) -> Option<Connection> {
+        let table = if conn.is_upstream() { &mut self.upstreams } else { &mut self.clients };
+        table.get_mut(conn.index())?.take()
+    }
+
+    fn lose(&mut self, conn: ConnId, error: &io::Error) {
+        if self.forget(conn).is_some() {
+            self.machine.handle_broken(conn, &error.to_string());
+        }
+    }
+
+    /// Does what the machine wants until it wants no more.
+    fn settle(&mut self) {
+        for _ in 0..SETTLE_ROUNDS_MAX {
+            let mut is_settled = true;
+            while let Some(action) = self.machine.poll_action() {
+                is_settled = false;
+                self.act(action);
+            }
+            while let Some(conn) = self.machine.poll_output() {
+                is_settled = false;
+                self.write(conn);
+            }
+            if is_settled {
+                return;
+            }
+        }
+    }
+
+    fn act(&mut self, action: Action<M::Mail>) {
+        match action {
+            Action::Dial { conn, endpoint } => self.dial(conn, &endpoint),
+            Action::Close { conn } => {
+                if self.forget(conn).is_none() {
+                    self.resolving.retain(|_, waiting| *waiting != conn);
+                }
+            }
+            Action::Resume { conn } => {
+                if self.connection(conn).is_some_and(|c| c.is_readable) {
+                    self.list_again(conn);
+                }
+            }
+            Action::Post { worker, mail } => {
+                if let Some(postbox) = self.workers.get(worker) {
+                    // A worker that has ended answers nobody; who asked has its own deadline.
+                    postbox.post(mail);
+                }
+            }
+            Action::StopAccepting => self.listeners.clear(),
+            Action::Exit => self.is_exiting = true,
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, conn: ConnId) {
+        let table = if conn.is_upstream() { &mut self.upstreams } else { &mut self.clients };
+        let Some(Some(connection)) = table.get_mut(conn.index()) else { return };
+        if !connection.is_writable {
+            return;
+        }
+        let bytes = self.machine.output(conn);
+        let wanted = bytes.len();
+        match connection.socket.write(bytes) {
+            Ok(written) => {
+                connection.is_writable = written == wanted;
+                self.machine.handle_written(conn, written);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                connection.is_writable = false;
+                self.machine.handle_written(conn, 0);
+            }
+            Err(error) => self.lose(conn, &error),
+        }
+    }
+
+    fn dial(&mut self, conn: ConnId, endpoint: &Endpoint) {
+        match endpoint {
+            Endpoint::Tcp { host, port } => match host.parse::<IpAddr>() {
+                Ok(ip) => self.dial_tcp(conn, vec![SocketAddr::new(ip, *port)]),
+                Err(_) => self.resolve(conn, host, *port),
+            },
+            Endpoint::Unix { path } => {
+                let dialled = UnixStream::connect(path).map(Socket::Unix);
+                self.begin_dial(conn, dialled, Vec::new());
+            }
+            Endpoint::Embedded { index } => self.dial_engine(conn, *index),
+        }
+    }
+
+    fn resolve(&mut self, conn: ConnId, host: &str, port: u16) {
+        if self.resolver.is_none() {
+            self.resolver = self.workers.get(self.number).cloned().and_then(|own| Resolver::spawn(own).ok());
+        }
+        let dial = self.next_resolution;
+        self.next_resolution += 1;
+        let has_room = self.resolving.len() < RESOLUTIONS_MAX;
+        if has_room && self.resolver.as_ref().is_some_and(|r| r.ask(dial, host, port)) {
+            self.resolving.insert(dial, conn);
+        } else {
+            let failure = DialFailure::Unresolvable(format!("'{host}': too many names wait to be resolved"));
+            self.machine.handle_dial_failed(conn, failure);
+        }
+    }
+
+    fn dial_tcp(&mut self, conn: ConnId, mut addresses: Vec<SocketAddr>) {
+        if addresses.is_empty() {
+            self.machine.handle_dial_failed(conn, DialFailure::Refused("no address is left to try".to_owned()));
+            return;
+        }
+        let address = addresses.remove(0);
+        let dialled = TcpStream::connect(address).and_then(|stream| {
+            self.transport.apply(SockRef::from(&stream))?;
+            Ok(Socket::Tcp(stream))
+        });
+        self.begin_dial(conn, dialled, addresses);
+    }
+
+    fn dial_engine(&mut self, conn: ConnId, index: usize) {
+        let pair = UnixStream::pair().and_then(|(ours, theirs)| {
+            let address = "embedded:0".to_owned();
+            let peer = Peer { address: address.clone(), local_address: address, is_unix: true, fd: 0 };
+            match self.engines.get(index) {
+                Some(door) if (door.0)(Socket::Unix(theirs), peer) => Ok(Socket::Unix(ours)),
+                _ => Err(io::Error::new(io::ErrorKind::ConnectionRefused, "there is no such embedded engine")),
+            }
+        });
+        self.begin_dial(conn, pair, Vec::new());
+    }
+
+    fn begin_dial(&mut self, conn: ConnId, dialled: io::Result<Socket>, alternatives: Vec<SocketAddr>) {
+        let registered = dialled.and_then(|mut socket| {
+            socket.register(self.poll.registry(), token_of(conn))?;
+            Ok(socket)
+        });
+        match registered {
+            Ok(socket) => {
+                let open = Connection::open(socket);
+                self.keep(conn, Connection { is_dialing: true, is_writable: false, alternatives, ..open });
+            }
+            Err(_) if !alternatives.is_empty() => self.dial_tcp(conn, alternatives),
+            Err(error) => self.machine.handle_dial_failed(conn, DialFailure::Refused(error.to_string())),
+        }
+    }
+
+    /// The kernel has something to say about a dial.
+    fn answer_dial(&mut self, conn: ConnId) {
+        let Some(connection) = self.connection(conn) else { return };
+        match connection.socket.is_connected() {
+            Ok(false) => {}
+            Ok(true) => {
+                connection.is_dialing = false;
+                connection.is_writable = true;
+                connection.alternatives = Vec::new();
+                self.machine.handle_connected(conn);
+                // Bytes may have come with the edge that told of the connection.
+                self.list_again(conn);
+            }
+            Err(error) => {
+                let Some(failed) = self.forget(conn) else { return };
+                if failed.alternatives.is_empty() {
+                    self.machine.handle_dial_failed(conn, DialFailure::Refused(error.to_string()));
+                } else {
+                    self.dial_tcp(conn, failed.alternatives);
+                }
+            }
+        }
+    }
+}
+
+impl Connection {
+    fn open(socket: Socket) -> Self {
+        Self {
+            socket,
+            is_dialing: false,
+            is_readable: false,
+            is_writable: true,
+            is_listed: false,
+            has_ended: false,
+            alternatives: Vec::new(),
+        }
+    }
+}
+
+fn token_of(conn: ConnId) -> Token {
+    Token(conn.to_bits() as usize)
+}
+
+fn conn_of(event: &Event) -> ConnId {
+    ConnId::from_bits(event.token().0 as u32)
+}

@@ -1,0 +1,290 @@
+//! CLIENT: what a session may know and change of itself, and of others.
+//!
+//! Clients are spread over workers, so a question about all of them is put to every worker; the asker's reply keeps its
+//! place and is filled in when the last of them has answered.
+
+use crate::limits::CLIENT_NAME_BYTES_MAX;
+use crate::local::{DEFAULT_USER, integer};
+use crate::mail::{ClientFilter, Question};
+use crate::session::{Flow, ReplyMode};
+use crate::slab::Handle;
+use crate::worker::Worker;
+use respool_command::{ConnectionCommand, Execute, Row, text as texts};
+use respool_wire::{Args, Encoder};
+
+/// A name that clients may have, or the error text.
+pub(crate) fn checked_name(name: &[u8]) -> Result<&str, &'static str> {
+    if name.len() > CLIENT_NAME_BYTES_MAX || !name.iter().all(|b| (b'!'..=b'~').contains(b)) {
+        return Err(texts::INVALID_CLIENT_NAME);
+    }
+    std::str::from_utf8(name).map_err(|_| texts::INVALID_CLIENT_NAME)
+}
+
+impl<E: Execute> Worker<E> {
+    pub(crate) fn client_command(
+        &mut self,
+        index: u32,
+        command: ConnectionCommand,
+        row: &'static Row,
+        args: Args<'_>,
+    ) -> Flow {
+        use ConnectionCommand as C;
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        match command {
+            C::ClientId => {
+                let id = session.id as i64;
+                self.answer(index, |reply| reply.integer(id));
+            }
+            C::ClientGetname => {
+                let name = session.cold.name.clone();
+                self.answer(index, |reply| if name.is_empty() { reply.null() } else { reply.bulk(name.as_bytes()) });
+            }
+            C::ClientSetname => match checked_name(args.at(2)) {
+                Ok(name) => {
+                    session.cold.name = name.into();
+                    self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+                }
+                Err(words) => return self.refuse(index, words.as_bytes()),
+            },
+            C::ClientSetinfo => return self.client_setinfo(index, args),
+            C::ClientInfo => {
+                let mut line = self.describe_client(index);
+                line.push('\n');
+                self.answer(index, |reply| reply.verbatim("txt", line.as_bytes()));
+            }
+            C::ClientList => return self.client_list(index, args),
+            C::ClientKill => return self.client_kill(index, args),
+            C::ClientNoEvict => match on_or_off(args.at(2)) {
+                Some(is_on) => {
+                    session.cold.is_no_evict = is_on;
+                    self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+                }
+                None => return self.refuse(index, texts::SYNTAX.as_bytes()),
+            },
+            C::ClientReply => return self.client_reply(index, args),
+            C::ClientGetredir => self.answer(index, |reply| reply.integer(-1)),
+            C::ClientTrackinginfo => self.answer(index, tracking_is_off),
+            C::ClientUnblock => return self.client_unblock(index, args),
+            C::Client | C::ClientHelp => self.answer(index, |reply| help(row, reply)),
+            _ => return self.refuse_unsupported(index, row, "pausing all clients comes with the admin console"),
+        }
+        Flow::Next
+    }
+
+    fn client_setinfo(&mut self, index: u32, args: Args<'_>) -> Flow {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let (attribute, value) = (args.at(2), args.at(3));
+        let is_name = attribute.eq_ignore_ascii_case(b"LIB-NAME");
+        if !is_name && !attribute.eq_ignore_ascii_case(b"LIB-VER") {
+            let words = [b"ERR Unrecognized option '", attribute, b"'"].concat();
+            return self.refuse(index, &words);
+        }
+        let Ok(value) = checked_name(value) else {
+            let word = if is_name { "lib-name" } else { "lib-ver" };
+            let words = format!("ERR {word} cannot contain spaces, newlines or special characters.");
+            return self.refuse(index, words.as_bytes());
+        };
+        if is_name {
+            session.cold.library_name = value.into();
+        } else {
+            session.cold.library_version = value.into();
+        }
+        self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+        Flow::Next
+    }
+
+    fn client_reply(&mut self, index: u32, args: Args<'_>) -> Flow {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let word = args.at(2);
+        if word.eq_ignore_ascii_case(b"ON") {
+            session.reply_mode = ReplyMode::On;
+            self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+        } else if word.eq_ignore_ascii_case(b"OFF") {
+            session.reply_mode = ReplyMode::Off;
+        } else if word.eq_ignore_ascii_case(b"SKIP") {
+            if session.reply_mode == ReplyMode::On {
+                session.reply_mode = ReplyMode::SkipNext;
+            }
+        } else {
+            return self.refuse(index, texts::SYNTAX.as_bytes());
+        }
+        Flow::Next
+    }
+
+    /// Nobody is ever blocked on a shared connection, so nobody can be unblocked.
+    fn client_unblock(&mut self, index: u32, args: Args<'_>) -> Flow {
+        if let Some(reason) = args.get(3)
+            && !reason.eq_ignore_ascii_case(b"TIMEOUT")
+            && !reason.eq_ignore_ascii_case(b"ERROR")
+        {
+            return self.refuse(index, b"ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
+        }
+        if integer(args.at(2)).is_none() {
+            return self.refuse(index, texts::NOT_AN_INTEGER.as_bytes());
+        }
+        self.answer(index, |reply| reply.integer(0));
+        Flow::Next
+    }
+
+    fn client_list(&mut self, index: u32, args: Args<'_>) -> Flow {
+        let mut filter = ClientFilter::default();
+        let options = args.from(2);
+        match options.get(0) {
+            None => {}
+            Some(word) if word.eq_ignore_ascii_case(b"TYPE") && options.len() == 2 => {
+                match client_type(options.at(1)) {
+                    Ok(is_normal) => filter.matches_nobody = !is_normal,
+                    Err(words) => return self.refuse(index, &words),
+                }
+            }
+            Some(word) if word.eq_ignore_ascii_case(b"ID") && options.len() >= 2 => {
+                let ids: Option<Vec<u64>> =
+                    options.from(1).iter().map(|id| integer(id).and_then(|id| u64::try_from(id).ok())).collect();
+                match ids {
+                    Some(ids) => filter.ids = Some(ids),
+                    None => return self.refuse(index, b"ERR Invalid client ID"),
+                }
+            }
+            Some(_) => return self.refuse(index, texts::SYNTAX.as_bytes()),
+        }
+        self.ask_all(index, Question::List, filter)
+    }
+
+    fn client_kill(&mut self, index: u32, args: Args<'_>) -> Flow {
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
+        let own_id = session.id;
+        let mut filter = ClientFilter::default();
+        if args.len() == 3 {
+            filter.address = Some(String::from_utf8_lossy(args.at(2)).into_owned());
+            return self.ask_all(index, Question::KillOne, filter);
+        }
+        if !args.len().is_multiple_of(2) {
+            return self.refuse(index, texts::SYNTAX.as_bytes());
+        }
+        let mut is_sparing_me = true;
+        for at in (2..args.len()).step_by(2) {
+            let (option, value) = (args.at(at), args.at(at + 1));
+            let text = || Some(String::from_utf8_lossy(value).into_owned());
+            match option.to_ascii_uppercase().as_slice() {
+                b"ID" => match integer(value) {
+                    Some(id) if id > 0 => filter.ids = Some(vec![id as u64]),
+                    _ => return self.refuse(index, b"ERR client-id should be greater than 0"),
+                },
+                b"ADDR" => filter.address = text(),
+                b"LADDR" => filter.local_address = text(),
+                b"TYPE" => match client_type(value) {
+                    Ok(is_normal) => filter.matches_nobody |= !is_normal,
+                    Err(words) => return self.refuse(index, &words),
+                },
+                b"USER" if value == DEFAULT_USER.as_bytes() => {}
+                b"USER" => {
+                    let words = [b"ERR No such user '", value, b"'"].concat();
+                    return self.refuse(index, &words);
+                }
+                b"SKIPME" => match value.to_ascii_uppercase().as_slice() {
+                    b"YES" => is_sparing_me = true,
+                    b"NO" => is_sparing_me = false,
+                    _ => return self.refuse(index, texts::SYNTAX.as_bytes()),
+                },
+                _ => return self.refuse(index, texts::SYNTAX.as_bytes()),
+            }
+        }
+        filter.spared = is_sparing_me.then_some(own_id);
+        self.ask_all(index, Question::KillSome, filter)
+    }
+
+    /// Closes the clients of this worker that `filter` matches; the one that asked, if it is among them, only once its
+    /// reply is written.
+    pub(crate) fn kill_clients(&mut self, filter: &ClientFilter, asker: Option<Handle>) -> usize {
+        let matched: Vec<u32> =
+            self.clients.sessions.iter().filter(|(_, s)| filter.matches(s)).map(|(index, _)| index).collect();
+        for index in &matched {
+            if asker.is_some_and(|a| a.index == *index) {
+                self.stop_client(*index);
+            } else {
+                self.close_client(*index);
+            }
+        }
+        matched.len()
+    }
+
+    /// One line of CLIENT LIST.
+    pub(crate) fn describe_client(&self, index: u32) -> String {
+        let Some(session) = self.clients.sessions.at(index) else { return String::new() };
+        let cold = &session.cold;
+        let seconds_since = |then: u64| self.now.mono_us.saturating_sub(then) / 1_000_000;
+        let mut flags = String::new();
+        for (flag, is_set) in [('U', cold.peer.is_unix), ('e', cold.is_no_evict)] {
+            if is_set {
+                flags.push(flag);
+            }
+        }
+        if flags.is_empty() {
+            flags.push('N');
+        }
+        let input = session.input.as_ref().map_or((0, 0), |i| (i.len(), i.capacity() - i.len()));
+        format!(
+            "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={flags} db={} sub=0 psub=0 ssub=0 multi=-1 \
+             qbuf={} qbuf-free={} argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl={} oll={} omem={} tot-mem={} events=rw cmd={} \
+             user={DEFAULT_USER} redir=-1 resp={} lib-name={} lib-ver={}",
+            session.id,
+            cold.peer.address,
+            cold.peer.local_address,
+            cold.peer.fd,
+            cold.name,
+            seconds_since(cold.connected_us),
+            seconds_since(session.last_active_us),
+            session.database,
+            input.0,
+            input.1,
+            session.down.output().len(),
+            session.down.outstanding(),
+            session.down.waiting_bytes(),
+            session.held_bytes() + std::mem::size_of_val(session),
+            session.last_row.map_or("NULL", |row| row.full_name()),
+            session.protocol.version(),
+            cold.library_name,
+            cold.library_version,
+        )
+    }
+}
+
+fn on_or_off(word: &[u8]) -> Option<bool> {
+    match word.to_ascii_uppercase().as_slice() {
+        b"ON" => Some(true),
+        b"OFF" => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether a kind of client is the one that all of ours are.
+fn client_type(word: &[u8]) -> Result<bool, Vec<u8>> {
+    match word.to_ascii_lowercase().as_slice() {
+        b"normal" => Ok(true),
+        b"master" | b"replica" | b"slave" | b"pubsub" => Ok(false),
+        _ => Err([b"ERR Unknown client type '", word, b"'"].concat()),
+    }
+}
+
+fn tracking_is_off(reply: &mut Encoder<'_>) {
+    reply.map(3);
+    reply.bulk(b"flags");
+    reply.set(1);
+    reply.bulk(b"off");
+    reply.bulk(b"redirect");
+    reply.integer(-1);
+    reply.bulk(b"prefixes");
+    reply.array(0);
+}
+
+/// The subcommands of a container with what they do, as lines.
+fn help(row: &'static Row, reply: &mut Encoder<'_>) {
+    let container = row.name.split(' ').next().and_then(|name| respool_command::lookup(name.as_bytes())).unwrap_or(row);
+    let mut lines = vec![format!("{} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", container.name)];
+    for subcommand in container.subcommands {
+        lines.push(subcommand.word().to_owned());
+        lines.push(format!("    {}", subcommand.doc.trim()));
+    }
+    reply.array(lines.len());
+    lines.iter().for_each(|line| reply.simple(line));
+}

@@ -1,0 +1,103 @@
+//! All clients of one worker, and everything that is done to their replies.
+//!
+//! Kept apart from the lanes so that a reply can go from one to the other while both are borrowed.
+
+use crate::observe::Counters;
+use crate::session::{Pause, Session};
+use crate::slab::{Handle, Slab};
+use respool_connection::{BufferPool, Seq};
+use std::sync::Arc;
+
+/// The clients of one worker.
+#[derive(Debug)]
+pub(crate) struct Clients {
+    pub(crate) sessions: Slab<Session>,
+    pub(crate) pool: BufferPool,
+    /// Clients with something to write or to look at, each once.
+    pub(crate) listed: Vec<u32>,
+    /// Clients that may be read again, each once.
+    pub(crate) resuming: Vec<u32>,
+    /// Clients that must be closed: their reply broke off in the middle.
+    pub(crate) doomed: Vec<Handle>,
+    pub(crate) counters: Arc<Counters>,
+}
+
+impl Clients {
+    pub(crate) fn new(counters: Arc<Counters>) -> Self {
+        Self {
+            sessions: Slab::default(),
+            pool: BufferPool::new(),
+            listed: Vec::new(),
+            resuming: Vec::new(),
+            doomed: Vec::new(),
+            counters,
+        }
+    }
+
+    /// Bytes of the reply in place `seq` of a client; `is_last` ends it. Nothing happens if the client has gone.
+    #[inline]
+    pub(crate) fn feed(&mut self, to: Handle, seq: Seq, bytes: &[u8], is_last: bool) {
+        let Some(session) = self.sessions.get_mut(to) else {
+            self.counters.replies_swallowed.add(u64::from(is_last));
+            return;
+        };
+        session.down.feed(seq, bytes, is_last, &mut self.pool);
+        if !session.is_listed {
+            session.is_listed = true;
+            self.listed.push(to.index);
+        }
+    }
+
+    /// The whole reply in place `seq` of a client, as `write` appends it to an empty buffer.
+    pub(crate) fn finish(&mut self, to: Handle, seq: Seq, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut reply = self.pool.take();
+        write(&mut reply);
+        self.feed(to, seq, &reply, true);
+        self.pool.put(reply);
+    }
+
+    /// Answers the request in place `seq` with an error instead. A client that has seen the beginning of the reply already
+    /// is disconnected: that is the only truth left to tell it.
+    pub(crate) fn fail(&mut self, to: Handle, seq: Seq, error: &[u8]) {
+        let Some(session) = self.sessions.get_mut(to) else { return };
+        if !session.down.fail(seq, error, &mut self.pool) {
+            self.doomed.push(to);
+        }
+        self.list(to.index);
+    }
+
+    /// Answers the request that is being read, in its place.
+    #[inline]
+    pub(crate) fn answer(&mut self, index: u32, write: impl FnOnce(&mut Vec<u8>)) {
+        let Some(session) = self.sessions.at_mut(index) else { return };
+        session.down.answer(&mut self.pool, write);
+        if !session.is_listed {
+            session.is_listed = true;
+            self.listed.push(index);
+        }
+    }
+
+    /// Has a client looked at when this turn's outboxes are written.
+    #[inline]
+    pub(crate) fn list(&mut self, index: u32) {
+        if let Some(session) = self.sessions.at_mut(index)
+            && !session.is_listed
+        {
+            session.is_listed = true;
+            self.listed.push(index);
+        }
+    }
+
+    /// A reason not to read a client has gone. If it was the last, the client is read on.
+    pub(crate) fn unpause(&mut self, index: u32, reason: Pause) {
+        let Some(session) = self.sessions.at_mut(index) else { return };
+        if !session.pause.has(reason) {
+            return;
+        }
+        session.pause.remove(reason);
+        if session.pause.is_none() && !session.is_resuming {
+            session.is_resuming = true;
+            self.resuming.push(index);
+        }
+    }
+}

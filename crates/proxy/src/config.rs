@@ -1,0 +1,81 @@
+//! What the proxy is told to be. Made by the settings, shared by all workers, replaced as a whole on reload.
+
+use respool_connection::{Credentials, Endpoint, WritePolicy};
+use respool_route::Topology;
+use respool_wire::{ReplyLimits, RequestLimits};
+use std::sync::Arc;
+
+/// One node behind the proxy.
+#[derive(Clone, Debug)]
+pub struct NodeConfig {
+    /// The name in messages and metrics: what the settings call it, or its address.
+    pub name: String,
+    /// Where it is.
+    pub endpoint: Arc<Endpoint>,
+    /// What it is told to let us in.
+    pub credentials: Option<Arc<Credentials>>,
+}
+
+/// Times, in microseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// From the beginning of a dial to the end of the handshake.
+    pub connect_us: u64,
+    /// From the writing of a request to its reply.
+    pub response_us: u64,
+    /// A connection that owes replies and has been silent that long is replaced.
+    pub silence_us: u64,
+    /// A client that sends nothing for that long is disconnected; 0 means never.
+    pub client_idle_us: u64,
+    /// How long a drain waits for what is outstanding.
+    pub drain_us: u64,
+}
+
+/// How often nodes are dialled.
+#[derive(Clone, Copy, Debug)]
+pub struct Reconnects {
+    /// The first pause after a failure, in microseconds. It doubles with each further one.
+    pub backoff_min_us: u64,
+    /// The longest pause, in microseconds.
+    pub backoff_max_us: u64,
+    /// Dials per second of the whole process.
+    pub dials_per_second: u64,
+}
+
+/// Bytes that may be held, each with what happens beyond it.
+#[derive(Clone, Copy, Debug)]
+pub struct Budgets {
+    /// Of one client's unwritten replies: beyond it the client is not read.
+    pub client_output_soft: usize,
+    /// Of one client's unwritten replies: beyond it the client is disconnected.
+    pub client_output_hard: usize,
+    /// Of requests that wait for one node in one worker: beyond it they are refused.
+    pub upstream_queue: usize,
+    /// Of the whole process: beyond it no client is accepted or read.
+    pub process: usize,
+}
+
+/// Everything the proxy is told.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The nodes, in the order that placement counts them in. None: the engine in this process answers.
+    pub nodes: Vec<NodeConfig>,
+    /// Which node has which key.
+    pub topology: Arc<Topology>,
+    /// Limits on what clients send.
+    pub request_limits: RequestLimits,
+    /// Limits on what nodes send.
+    pub reply_limits: ReplyLimits,
+    /// Times.
+    pub timeouts: Timeouts,
+    /// How often nodes are dialled.
+    pub reconnects: Reconnects,
+    /// Bytes that may be held.
+    pub budgets: Budgets,
+    /// Clients of the whole process.
+    pub clients_max: usize,
+    /// Databases of the embedded engine. Behind the proxy the nodes decide.
+    pub databases: u32,
+    /// When bytes for a node are written.
+    pub write_policy: WritePolicy,
+}

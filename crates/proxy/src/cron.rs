@@ -1,0 +1,163 @@
+//! Time: deadlines, idle clients, silent nodes, the engine's own clock, and the end of a drain.
+//!
+//! Nothing here is on the way of a request. Timers are looked at every few milliseconds while anything is outstanding and
+//! once a second otherwise.
+
+use crate::lanes::Ending;
+use crate::limits::{CRON_BUSY_US_MAX, CRON_IDLE_US, CRON_SHARE, CRON_US_MIN};
+use crate::session::Pause;
+use crate::worker::Worker;
+use respool_command::{Execute, Millis};
+use respool_connection::{Action, ConnId, DialFailure, Phase};
+
+impl<E: Execute> Worker<E> {
+    /// Called at the end of every turn; does something only when its time has come.
+    #[inline]
+    pub(crate) fn run_timers(&mut self) {
+        if self.engine_at_us > 0 && self.now.mono_us >= self.engine_at_us || self.cron_at_us == 0 {
+            self.tick_engine();
+        }
+        let is_due = self.now.mono_us >= self.cron_at_us;
+        if is_due || (self.is_busy && self.cron_at_us > self.now.mono_us + self.busy_interval_us()) {
+            self.run_cron(is_due);
+        }
+    }
+
+    fn busy_interval_us(&self) -> u64 {
+        (self.config.timeouts.response_us / CRON_SHARE).clamp(CRON_US_MIN, CRON_BUSY_US_MAX)
+    }
+
+    #[cold]
+    fn run_cron(&mut self, is_due: bool) {
+        if is_due {
+            self.is_busy = self.check_lanes();
+            self.is_busy |= self.expire_questions();
+            self.is_busy |= self.check_clients();
+            self.check_drain();
+            self.counters.held_bytes.set(self.shared.held_bytes() as u64);
+        }
+        let interval = if self.is_busy { self.busy_interval_us() } else { CRON_IDLE_US };
+        if !self.is_busy {
+            self.clients.pool.shrink();
+        }
+        self.cron_at_us = self.now.mono_us + interval;
+    }
+
+    /// Returns whether anything is outstanding.
+    fn check_lanes(&mut self) -> bool {
+        let mut is_busy = false;
+        for lane in 0..self.lanes.all.len() {
+            let timeouts = self.config.timeouts;
+            let this = &self.lanes.all[lane];
+            let now_us = self.now.mono_us;
+            match this.up.phase() {
+                Phase::Idle if this.wants_dial => {
+                    is_busy = true;
+                    if now_us.saturating_sub(this.dial_began_us) > timeouts.connect_us {
+                        self.end_lane(lane, Ending::Dial(DialFailure::TimedOut));
+                    }
+                }
+                Phase::Idle => is_busy |= self.revive(lane),
+                Phase::Dialing | Phase::Shaking(_) => {
+                    is_busy = true;
+                    if now_us.saturating_sub(this.dial_began_us) > timeouts.connect_us {
+                        self.actions.push_back(Action::Close { conn: ConnId::upstream(lane as u32) });
+                        self.end_lane(lane, Ending::Dial(DialFailure::TimedOut));
+                    }
+                }
+                Phase::Ready => {
+                    let owes = this.up.tickets().oldest_us();
+                    is_busy |= owes.is_some() || this.up.queued_bytes() > 0;
+                    let silent_since = owes.map(|since| since.max(this.up.last_heard_us()));
+                    if silent_since.is_some_and(|since| now_us.saturating_sub(since) > timeouts.silence_us)
+                        || this.up.tickets().expired() > respool_connection::limits::TOMBSTONES_MAX
+                    {
+                        self.actions.push_back(Action::Close { conn: ConnId::upstream(lane as u32) });
+                        self.end_lane(lane, Ending::Silent);
+                    } else {
+                        self.expire_requests(lane);
+                    }
+                }
+            }
+        }
+        is_busy
+    }
+
+    /// A node that failed is dialled again once its pause is over, so that it is back before anybody asks for it.
+    fn revive(&mut self, lane: usize) -> bool {
+        let node = &self.lanes.nodes[self.lanes.all[lane].node];
+        if node.failures == 0 || self.drain_until_us.is_some() {
+            return false;
+        }
+        if self.now.mono_us >= node.retry_at_us {
+            // Cannot be refused: the pause is over and nothing is queued.
+            let _ = self.lanes.prepare(lane, &self.config, self.now);
+        }
+        true
+    }
+
+    /// Disconnects idle clients, and reads those again that had to wait for memory. Returns whether any still has to.
+    fn check_clients(&mut self) -> bool {
+        let idle_us = self.config.timeouts.client_idle_us;
+        let now_us = self.now.mono_us;
+        let has_room = self.shared.held_bytes() <= self.config.budgets.process;
+        let (mut idle, mut relieved) = (Vec::new(), Vec::new());
+        let mut is_pressed = false;
+        for (index, session) in self.clients.sessions.iter() {
+            let is_idle = session.down.is_settled() && now_us.saturating_sub(session.last_active_us) > idle_us;
+            if idle_us > 0 && is_idle {
+                idle.push(index);
+            }
+            if session.pause.has(Pause::PRESSURE) {
+                is_pressed = true;
+                relieved.push(index);
+            }
+        }
+        idle.into_iter().for_each(|index| self.close_client(index));
+        if has_room {
+            relieved.into_iter().for_each(|index| self.clients.unpause(index, Pause::PRESSURE));
+            return false;
+        }
+        is_pressed
+    }
+
+    #[cold]
+    fn tick_engine(&mut self) {
+        let Some(engine) = &mut self.engine else {
+            self.engine_at_us = 0;
+            return;
+        };
+        let now = Millis(self.now.unix_us / 1000);
+        self.engine_at_us = match engine.tick(now) {
+            Some(Millis(next)) => self.now.mono_us + next.saturating_sub(now.0).max(1) * 1000,
+            None => 0,
+        };
+    }
+
+    /// From now on nobody is accepted, what has been asked is still answered, and then the worker ends.
+    pub(crate) fn begin_drain(&mut self) {
+        if self.drain_until_us.is_none() {
+            self.drain_until_us = Some(self.now.mono_us + self.config.timeouts.drain_us);
+            self.actions.push_back(Action::StopAccepting);
+            self.is_busy = true;
+            self.check_drain();
+        }
+    }
+
+    fn check_drain(&mut self) {
+        let Some(until_us) = self.drain_until_us else { return };
+        self.is_busy = true;
+        let is_over = self.now.mono_us >= until_us;
+        let done: Vec<u32> = self
+            .clients
+            .sessions
+            .iter()
+            .filter(|(_, s)| is_over || (s.down.is_drained() && s.input.is_none()))
+            .map(|(index, _)| index)
+            .collect();
+        done.into_iter().for_each(|index| self.close_client(index));
+        if self.clients.sessions.is_empty() {
+            self.actions.push_back(Action::Exit);
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! The life of a request: from a client's bytes to a node, to the engine, or to an answer made here.
+//!
+//! Session state comes before anything else, so no kind of node bypasses it.
+
+use crate::lanes::Class;
+use crate::limits::{CLIENT_OUTSTANDING_MAX, LANE_QUEUE_SOFT_DIVISOR};
+use crate::session::{Asker, Flow, Pause, ReplyMode};
+use crate::slab::Handle;
+use crate::text;
+use crate::worker::Worker;
+use respool_command::{Execute, Lane, Millis, Outcome, Row, SessionView, resolve, text as texts};
+use respool_connection::{Input, Owner};
+use respool_route::{Plan, plan};
+use respool_wire::{Encoder, Protocol, Request, RequestDecoder, RequestError, Step};
+
+/// How a run of requests ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Halt {
+    /// All bytes were used, up to an unfinished request.
+    Drained,
+    /// The client must not be read for now; what is left is for later.
+    Paused,
+    /// What is left is ignored.
+    Stopped,
+}
+
+impl<E: Execute> Worker<E> {
+    /// Reads the requests in bytes that stand alone; what is left of them is kept for later.
+    pub(crate) fn read_fresh(&mut self, index: u32, decoder: &mut RequestDecoder, bytes: &[u8]) {
+        let (used, halt) = self.read_requests(index, decoder, bytes);
+        let rest = bytes.get(used..).unwrap_or_default();
+        let Some(session) = self.clients.sessions.at_mut(index) else {
+            *decoder = RequestDecoder::new();
+            return;
+        };
+        match halt {
+            Halt::Stopped => *decoder = RequestDecoder::new(),
+            Halt::Drained | Halt::Paused if rest.is_empty() => {}
+            Halt::Drained | Halt::Paused => {
+                session.input = Some(Box::new(Input::begin(std::mem::take(decoder), rest)));
+                self.clients.list(index);
+            }
+        }
+    }
+
+    /// Reads the requests in a client's own input buffer.
+    pub(crate) fn read_input(&mut self, index: u32) {
+        let Some(mut input) = self.clients.sessions.at_mut(index).and_then(|s| s.input.take()) else { return };
+        let (decoder, bytes) = input.split();
+        let (used, halt) = self.read_requests(index, decoder, bytes);
+        input.consume(used);
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        if halt != Halt::Stopped && !input.is_empty() {
+            session.input = Some(input);
+            self.clients.list(index);
+        }
+    }
+
+    fn read_requests(&mut self, index: u32, decoder: &mut RequestDecoder, bytes: &[u8]) -> (usize, Halt) {
+        let mut used = 0;
+        while let Some(rest) = bytes.get(used..).filter(|r| !r.is_empty()) {
+            match decoder.decode(rest, &self.config.request_limits) {
+                Ok(Step::Request(request)) => {
+                    let consumed = request.consumed;
+                    match self.handle_request(index, &request) {
+                        Flow::Next => used += consumed,
+                        Flow::Pause => return (used + consumed, Halt::Paused),
+                        Flow::Again => return (used, Halt::Paused),
+                        Flow::Stop => return (used + consumed, Halt::Stopped),
+                    }
+                }
+                Ok(Step::Empty { consumed }) => used += consumed,
+                Ok(Step::Incomplete) => return (used, Halt::Drained),
+                Err(error) => {
+                    self.refuse_protocol(index, &error);
+                    return (bytes.len(), Halt::Stopped);
+                }
+            }
+        }
+        (used, Halt::Drained)
+    }
+
+    /// The client's bytes are no requests: it is told, once what it asked before is answered, and disconnected.
+    fn refuse_protocol(&mut self, index: u32, error: &RequestError) {
+        self.counters.protocol_errors.add(1);
+        if matches!(error, RequestError::CrossProtocol) {
+            // A browser was made to talk to us. Nothing of what came with it is answered.
+            self.close_client(index);
+            return;
+        }
+        let words = format!("ERR Protocol error: {error}");
+        self.answer(index, |reply| reply.error(words.as_bytes()));
+        self.stop_client(index);
+    }
+
+    /// Nothing more is read of a client; it is closed once its replies are written.
+    pub(crate) fn stop_client(&mut self, index: u32) {
+        if let Some(session) = self.clients.sessions.at_mut(index) {
+            session.pause.add(Pause::CLOSING);
+            self.clients.list(index);
+        }
+    }
+
+    fn handle_request(&mut self, index: u32, request: &Request<'_>) -> Flow {
+        self.counters.requests.add(1);
+        let args = request.args;
+        let row = match resolve(args) {
+            Ok(row) => row,
+            Err(unknown) => {
+                let mut words = Vec::new();
+                unknown.write_text(args, &mut words);
+                return self.refuse(index, &words);
+            }
+        };
+        if !row.accepts(args.len()) {
+            let mut words = Vec::new();
+            texts::wrong_arity(row, &mut words);
+            return self.refuse(index, &words);
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        session.last_row = Some(row);
+        match row.lane(args) {
+            Lane::Shared if self.engine.is_some() => self.execute(index, row, request),
+            Lane::Shared => self.forward(index, row, request),
+            Lane::Local => self.answer_locally(index, row, args),
+            lane => self.refuse_lane(index, row, lane),
+        }
+    }
+
+    /// The engine in this process answers at once.
+    #[inline]
+    fn execute(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.is_own_info(row) {
+            return self.answer_locally(index, row, request.args);
+        }
+        let now = Millis(self.now.unix_us / 1000);
+        let Some(engine) = &mut self.engine else { return Flow::Stop };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let mut view = SessionView { database: session.database, now, client_id: session.id };
+        let protocol = session.protocol;
+        if session.reply_mode != ReplyMode::On {
+            let mut unwanted = Vec::new();
+            let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(&mut unwanted, protocol));
+            session.reply_mode.pass();
+            return Flow::Next;
+        }
+        self.clients.answer(index, |out| {
+            // Blocking commands do not come here, so nothing is ever parked.
+            let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(out, protocol));
+        });
+        Flow::Next
+    }
+
+    /// The nodes that have the keys answer.
+    #[inline]
+    fn forward(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+        match plan(row, request.args, &self.config.topology, &mut self.scratch) {
+            Ok(Plan::One(node)) => self.forward_to(index, node.get(), row, request),
+            Ok(Plan::Split) => self.scatter(index, row, request, true),
+            Ok(Plan::All) => self.scatter(index, row, request, false),
+            Err(_) if self.is_own_info(row) => self.answer_locally(index, row, request.args),
+            Err(error) => {
+                self.answer(index, |reply| error.write(row, request.args, reply));
+                Flow::Next
+            }
+        }
+    }
+
+    #[inline]
+    fn forward_to(&mut self, index: u32, node: usize, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.is_own_info(row) && self.asks_for_proxy(request.args) {
+            return self.answer_locally(index, row, request.args);
+        }
+        let Self { clients, lanes, config, now, .. } = self;
+        let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
+        let owner = if session.reply_mode == ReplyMode::On {
+            Owner::Client { index, generation: handle.generation, seq: session.down.expect() }
+        } else {
+            session.reply_mode.pass();
+            Owner::Nobody
+        };
+        let outstanding = session.down.outstanding();
+        let lane = lanes.lane(config, node, session.class);
+        let sent = lanes.send(lane, owner, config, *now, &mut clients.pool, |out| match request.raw {
+            Some(raw) => out.extend_from_slice(raw),
+            None => respool_wire::encode_request(out, request.args.iter()),
+        });
+        self.is_busy = true;
+        if let Err(error) = sent {
+            self.counters.node_errors.add(1);
+            if let Owner::Client { seq, .. } = owner {
+                self.clients.fail(handle, seq, &error);
+            }
+            return Flow::Next;
+        }
+        let queue_soft = self.config.budgets.upstream_queue / LANE_QUEUE_SOFT_DIVISOR;
+        if outstanding > CLIENT_OUTSTANDING_MAX || self.lanes.all[lane].up.queued_bytes() > queue_soft {
+            return self.throttle(index, lane, outstanding);
+        }
+        Flow::Next
+    }
+
+    /// The client has asked for more than is being answered: it is not read for a while.
+    #[cold]
+    fn throttle(&mut self, index: u32, lane: usize, outstanding: usize) -> Flow {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        self.counters.pauses.add(1);
+        if outstanding > CLIENT_OUTSTANDING_MAX {
+            session.pause.add(Pause::OUTSTANDING);
+        } else {
+            session.pause.add(Pause::LANE);
+            self.lanes.all[lane].throttled.push(index);
+        }
+        Flow::Pause
+    }
+
+    /// Several nodes answer, each its part.
+    fn scatter(&mut self, index: u32, row: &'static Row, request: &Request<'_>, is_split: bool) -> Flow {
+        self.counters.requests_split.add(1);
+        let Self { clients, lanes, scatters, scratch, config, now, .. } = self;
+        let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
+        let class = session.class;
+        let gather = if session.reply_mode == ReplyMode::On {
+            let asker = Asker { session: handle, seq: session.down.expect() };
+            Some(scatters.begin(asker, |gather| match is_split {
+                true => gather.begin_split(row, scratch),
+                false => gather.begin_all(row, config.topology.node_count()),
+            }))
+        } else {
+            session.reply_mode.pass();
+            None
+        };
+        let owner = |part: usize| match gather {
+            Some(Handle { index: gather, generation }) => Owner::Part { gather, generation, part: part as u16 },
+            None => Owner::Nobody,
+        };
+        let mut refused = Vec::new();
+        if is_split {
+            for (number, part) in scratch.parts().enumerate() {
+                let lane = lanes.lane(config, part.node.get(), class);
+                let write = |out: &mut Vec<u8>| part.encode(request.args, out);
+                if let Err(error) = lanes.send(lane, owner(number), config, *now, &mut clients.pool, write) {
+                    refused.push((number, error));
+                }
+            }
+        } else {
+            for number in 0..config.topology.node_count() {
+                let lane = lanes.lane(config, number, class);
+                let write = |out: &mut Vec<u8>| respool_wire::encode_request(out, request.args.iter());
+                if let Err(error) = lanes.send(lane, owner(number), config, *now, &mut clients.pool, write) {
+                    refused.push((number, error));
+                }
+            }
+        }
+        self.is_busy = true;
+        for (number, error) in refused {
+            self.counters.node_errors.add(1);
+            if let Some(gather) = gather {
+                self.scatters.fail(gather, number as u16, &error, &mut self.clients);
+            }
+        }
+        Flow::Next
+    }
+
+    /// Answers the request that is being read, in its place, unless the client wants no reply.
+    #[inline]
+    pub(crate) fn answer(&mut self, index: u32, write: impl FnOnce(&mut Encoder<'_>)) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        self.counters.requests_local.add(1);
+        let protocol = session.protocol;
+        if session.reply_mode == ReplyMode::On {
+            self.clients.answer(index, |out| write(&mut Encoder::new(out, protocol)));
+        } else {
+            session.reply_mode.pass();
+        }
+    }
+
+    /// Answers with an error.
+    pub(crate) fn refuse(&mut self, index: u32, words: &[u8]) -> Flow {
+        self.answer(index, |reply| reply.error(words));
+        Flow::Next
+    }
+
+    /// The command needs a connection of its own, which the pool does not lend yet.
+    #[cold]
+    fn refuse_lane(&mut self, index: u32, row: &'static Row, lane: Lane) -> Flow {
+        let because = match lane {
+            Lane::Pinned => "transactions need a connection of their own",
+            Lane::Blocking => "it may wait, and everybody on the shared connection would wait with it",
+            Lane::Push => "it changes what its connection receives",
+            Lane::Dedicated | Lane::Shared | Lane::Local => "it changes what its connection is",
+        };
+        let error = text::unsupported(row.name, because);
+        let words = error.strip_prefix(b"-").and_then(|e| e.strip_suffix(b"\r\n")).unwrap_or_default();
+        self.refuse(index, words)
+    }
+
+    /// Changes what the client's connection is, at once if nothing is outstanding and else once that is so.
+    /// `None`: not yet; the request is to be read again then.
+    pub(crate) fn settle_before(&mut self, index: u32) -> Option<()> {
+        let session = self.clients.sessions.at_mut(index)?;
+        if session.down.is_settled() {
+            return Some(());
+        }
+        session.pause.add(Pause::BARRIER);
+        self.clients.list(index);
+        None
+    }
+
+    /// Gives a client another database or dialect. `false`: there is no room for another kind of connection.
+    pub(crate) fn reclass(&mut self, index: u32, database: u32, protocol: Protocol) -> bool {
+        let Some(class) = self.lanes.class(Class { database, protocol }) else { return false };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
+        session.class = class;
+        session.database = database;
+        session.protocol = protocol;
+        true
+    }
+
+    /// A lane that a SELECT waited for is ready: the client is in that database now.
+    pub(crate) fn finish_select(&mut self, waiter: Asker, lane: usize) {
+        let database = self.lanes.class_database(lane);
+        let Some(session) = self.clients.sessions.get_mut(waiter.session) else { return };
+        let protocol = session.protocol;
+        if self.reclass(waiter.session.index, database, protocol) {
+            self.clients.feed(waiter.session, waiter.seq, respool_wire::replies::OK, true);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! INFO: what the proxy knows of itself, in sections.
+
+use crate::local::COMPATIBLE_VERSION;
+use crate::observe::Kind;
+use crate::session::Flow;
+use crate::worker::Worker;
+use respool_command::{Command, Execute, Millis, Outcome, Row, ServerCommand, SessionView};
+use respool_wire::{Args, Encoder, Protocol, Value};
+use std::fmt::Write;
+
+/// A section: its name, and what writes its lines.
+type Section<E> = (&'static str, fn(&Worker<E>, &mut String));
+
+impl<E: Execute> Worker<E> {
+    /// Whether a request is INFO, which has sections of our own.
+    #[inline]
+    pub(crate) fn is_own_info(&self, row: &Row) -> bool {
+        matches!(row.command, Command::Server(ServerCommand::Info))
+    }
+
+    /// Whether INFO asks for the section that only the proxy has.
+    pub(crate) fn asks_for_proxy(&self, args: Args<'_>) -> bool {
+        args.len() == 2 && args.at(1).eq_ignore_ascii_case(b"proxy")
+    }
+
+    const fn sections() -> [Section<E>; 6] {
+        [
+            ("Server", Self::info_server),
+            ("Clients", Self::info_clients),
+            ("Memory", Self::info_memory),
+            ("Stats", Self::info_stats),
+            ("Proxy", Self::info_proxy),
+            ("Nodes", Self::info_nodes),
+        ]
+    }
+
+    /// Answers with the sections asked for; all of them if none is named. What only an engine knows comes from it.
+    pub(crate) fn info(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Flow {
+        let is_asked = |name: &str| {
+            let mut asked = args.from(1).iter().peekable();
+            asked.peek().is_none()
+                || asked.any(|word| {
+                    word.eq_ignore_ascii_case(name.as_bytes())
+                        || [&b"all"[..], b"everything", b"default"].iter().any(|all| word.eq_ignore_ascii_case(all))
+                })
+        };
+        let mut text = String::new();
+        for (name, write) in Self::sections() {
+            if is_asked(name) {
+                if !text.is_empty() {
+                    text.push_str("\r\n");
+                }
+                let _ = write!(text, "# {name}\r\n");
+                write(self, &mut text);
+            }
+        }
+        self.info_engine(row, args, &mut text);
+        self.answer(index, |reply| reply.verbatim("txt", text.as_bytes()));
+        Flow::Next
+    }
+
+    /// The sections that the engine has, in its own words.
+    fn info_engine(&mut self, row: &'static Row, args: Args<'_>, text: &mut String) {
+        let now = Millis(self.now.unix_us / 1000);
+        let Some(engine) = &mut self.engine else { return };
+        let mut reply = Vec::new();
+        let mut view = SessionView { database: 0, now, client_id: 0 };
+        let _: Outcome = engine.execute(row, args, &mut view, &mut Encoder::new(&mut reply, Protocol::Resp2));
+        if let Ok(Value::Bulk(of_engine)) = Value::parse(&reply) {
+            if !text.is_empty() && !of_engine.is_empty() {
+                text.push_str("\r\n");
+            }
+            text.push_str(&String::from_utf8_lossy(&of_engine));
+        }
+    }
+
+    fn info_server(&self, out: &mut String) {
+        let about = &self.shared.about;
+        let up_s = self.now.unix_us.saturating_sub(self.shared.started_unix_us) / 1_000_000;
+        let _ = write!(
+            out,
+            "redis_version:{COMPATIBLE_VERSION}\r\nredis_mode:standalone\r\nrespool_version:{}\r\nos:{}\r\n\
+             arch_bits:{}\r\nprocess_id:{}\r\nrun_id:{}\r\ntcp_port:{}\r\nserver_time_usec:{}\r\n\
+             uptime_in_seconds:{up_s}\r\nuptime_in_days:{}\r\nconfig_file:{}\r\n",
+            about.version,
+            about.os,
+            usize::BITS,
+            about.process_id,
+            about.run_id,
+            about.tcp_port,
+            self.now.unix_us,
+            up_s / 86_400,
+            about.config_file,
+        );
+    }
+
+    fn info_clients(&self, out: &mut String) {
+        let _ = write!(
+            out,
+            "connected_clients:{}\r\nmaxclients:{}\r\nblocked_clients:0\r\n",
+            self.shared.clients(),
+            self.config.clients_max
+        );
+    }
+
+    fn info_memory(&self, out: &mut String) {
+        let _ = write!(out, "held_bytes:{}\r\n", self.shared.held_bytes());
+    }
+
+    fn info_stats(&self, out: &mut String) {
+        let shared = &self.shared;
+        let _ = write!(
+            out,
+            "total_connections_received:{}\r\ntotal_commands_processed:{}\r\ntotal_net_input_bytes:{}\r\n\
+             total_net_output_bytes:{}\r\nrejected_connections:{}\r\ntotal_reads_processed:{}\r\n\
+             total_writes_processed:{}\r\n",
+            shared.sum(|c| c.clients_accepted.value()),
+            shared.sum(|c| c.requests.value()),
+            shared.sum(|c| c.client_bytes_in.value()),
+            shared.sum(|c| c.client_bytes_out.value()),
+            shared.sum(|c| c.clients_refused.value()),
+            shared.sum(|c| c.client_reads.value()),
+            shared.sum(|c| c.client_writes.value()),
+        );
+    }
+
+    /// Every counter, summed over the workers.
+    fn info_proxy(&self, out: &mut String) {
+        let _ = write!(out, "workers:{}\r\nnodes:{}\r\n", self.shared.counters.len(), self.config.nodes.len());
+        for (place, (name, _, kind, value)) in self.counters.each().enumerate() {
+            let others = self.shared.counters.iter().enumerate().filter(|(worker, _)| *worker != self.number);
+            let sum = others.filter_map(|(_, c)| c.each().nth(place)).fold(value, |sum, (_, _, _, v)| sum + v);
+            // Held bytes are one figure that every worker knows.
+            let shown = if kind == Kind::Gauge && name == "held_bytes" { self.shared.held_bytes() as u64 } else { sum };
+            let _ = write!(out, "{name}:{shown}\r\n");
+        }
+    }
+
+    fn info_nodes(&self, out: &mut String) {
+        for (number, node) in self.config.nodes.iter().enumerate() {
+            let lanes: Vec<_> = self.lanes.all.iter().filter(|lane| lane.node == number).collect();
+            let state = match (lanes.iter().any(|l| l.up.is_ready()), self.lanes.nodes[number].failures) {
+                (true, _) => "up",
+                (false, 0) => "idle",
+                (false, _) => "down",
+            };
+            let _ = write!(
+                out,
+                "node{number}:name={},address={},state={state},connections={},outstanding={},queued_bytes={},\
+                 round_trip_us={}\r\n",
+                node.name,
+                node.endpoint,
+                lanes.iter().filter(|l| l.up.is_ready()).count(),
+                lanes.iter().map(|l| l.up.tickets().outstanding()).sum::<usize>(),
+                lanes.iter().map(|l| l.up.queued_bytes()).sum::<usize>(),
+                lanes.iter().map(|l| l.up.round_trip_us()).max().unwrap_or(0),
+            );
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! All connections of one worker to nodes: which request shares which, when they are dialled, and when they end.
+//!
+//! A lane is named by its node and its class: the database and the dialect that everybody on it shares.
+
+use crate::config::Config;
+use crate::limits::CLASSES_MAX;
+use crate::shared::Shared;
+use crate::session::Asker;
+use crate::text;
+use respool_connection::{BufferPool, DialFailure, Fault, Identity, Now, Owner, Phase, Upstream};
+use respool_wire::Protocol;
+
+/// What a worker knows of one node.
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// The name in messages.
+    pub(crate) name: String,
+    /// Failures since the last success.
+    pub(crate) failures: u32,
+    /// Not to be dialled before then.
+    pub(crate) retry_at_us: u64,
+    /// What went wrong last, for those who are refused meanwhile.
+    pub(crate) last_failure: String,
+}
+
+/// One shared connection.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(crate) up: Upstream,
+    pub(crate) node: usize,
+    pub(crate) class: u16,
+    /// It is in the list of those to be written.
+    pub(crate) is_listed: bool,
+    /// The last write was cut short; the loop says when there is room.
+    pub(crate) is_blocked: bool,
+    /// Requests wait for a dial that the governor has not allowed yet.
+    pub(crate) wants_dial: bool,
+    /// When the dial in progress, or the wait for it, began.
+    pub(crate) dial_began_us: u64,
+    /// Clients that wait to hear whether the lane comes to be (`SELECT`).
+    pub(crate) waiters: Vec<Asker>,
+    /// Clients that are not read until less waits for the node.
+    pub(crate) throttled: Vec<u32>,
+    pub(crate) accounted: usize,
+}
+
+/// The session state that a lane's users share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Class {
+    pub(crate) database: u32,
+    pub(crate) protocol: Protocol,
+}
+
+/// All lanes of one worker.
+#[derive(Debug, Default)]
+pub(crate) struct Lanes {
+    pub(crate) all: Vec<Lane>,
+    pub(crate) nodes: Vec<Node>,
+    classes: Vec<Class>,
+    /// The lane of a class and node, at `class * nodes + node`; `NONE` if there is none yet.
+    table: Vec<u32>,
+    /// Lanes with something to write, each once.
+    pub(crate) listed: Vec<u32>,
+    /// Lanes whose bytes are held back until their next replies.
+    pub(crate) held: Vec<u32>,
+    /// Lanes to dial.
+    pub(crate) to_dial: Vec<u32>,
+    entropy: u64,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Lanes {
+    /// Lanes for the nodes of `config`. `entropy` seeds the jitter of reconnects.
+    pub(crate) fn new(config: &Config, entropy: u64) -> Self {
+        let node = |n: &crate::config::NodeConfig| Node {
+            name: n.name.clone(),
+            failures: 0,
+            retry_at_us: 0,
+            last_failure: String::new(),
+        };
+        let plain = Class { database: 0, protocol: Protocol::Resp2 };
+        Self {
+            nodes: config.nodes.iter().map(node).collect(),
+            classes: vec![plain],
+            table: vec![NONE; config.nodes.len()],
+            entropy: entropy | 1,
+            ..Self::default()
+        }
+    }
+
+    /// The number of the class with this state. `None`: the worker has as many as it may.
+    pub(crate) fn class(&mut self, class: Class) -> Option<u16> {
+        if let Some(known) = self.classes.iter().position(|c| *c == class) {
+            return Some(known as u16);
+        }
+        if self.classes.len() >= CLASSES_MAX {
+            return None;
+        }
+        self.classes.push(class);
+        self.table.resize(self.classes.len() * self.nodes.len(), NONE);
+        Some((self.classes.len() - 1) as u16)
+    }
+
+    /// The database that a lane has selected.
+    pub(crate) fn class_database(&self, lane: usize) -> u32 {
+        self.classes[self.all[lane].class as usize].database
+    }
+
+    /// The lane of a node and class; made if there is none.
+    #[inline]
+    pub(crate) fn lane(&mut self, config: &Config, node: usize, class: u16) -> usize {
+        let place = class as usize * self.nodes.len() + node;
+        match self.table[place] {
+            NONE => self.make(config, node, class),
+            lane => lane as usize,
+        }
+    }
+
+    #[cold]
+    fn make(&mut self, config: &Config, node: usize, class: u16) -> usize {
+        let Class { database, protocol } = self.classes[class as usize];
+        let credentials = config.nodes[node].credentials.clone();
+        let lane = self.all.len();
+        self.all.push(Lane {
+            up: Upstream::new(Identity { database, protocol, credentials }, config.write_policy),
+            node,
+            class,
+            is_listed: false,
+            is_blocked: false,
+            wants_dial: false,
+            dial_began_us: 0,
+            waiters: Vec::new(),
+            throttled: Vec::new(),
+            accounted: 0,
+        });
+        self.table[class as usize * self.nodes.len() + node] = lane as u32;
+        lane
+    }
+
+    /// Queues one request for a lane. `Err` is what its client is told instead.
+    #[inline]
+    pub(crate) fn send(
+        &mut self,
+        lane: usize,
+        owner: Owner,
+        config: &Config,
+        now: Now,
+        pool: &mut BufferPool,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<(), Vec<u8>> {
+        let this = &mut self.all[lane];
+        if !this.up.is_ready() || this.up.queued_bytes() > config.budgets.upstream_queue {
+            self.prepare(lane, config, now)?;
+        }
+        let this = &mut self.all[lane];
+        this.up.send(owner, now.mono_us, pool, write);
+        if !this.is_listed {
+            this.is_listed = true;
+            self.listed.push(lane as u32);
+        }
+        Ok(())
+    }
+
+    /// Sees to it that a lane that is not ready becomes so. `Err`: there is no hope for now.
+    #[cold]
+    pub(crate) fn prepare(&mut self, lane: usize, config: &Config, now: Now) -> Result<(), Vec<u8>> {
+        let this = &mut self.all[lane];
+        let node = &self.nodes[this.node];
+        if this.up.queued_bytes() > config.budgets.upstream_queue {
+            return Err(text::queue_full(&node.name));
+        }
+        if matches!(this.up.phase(), Phase::Idle) && !this.wants_dial {
+            if now.mono_us < node.retry_at_us {
+                return Err(text::not_sent(&node.name, &node.last_failure));
+            }
+            this.wants_dial = true;
+            this.dial_began_us = now.mono_us;
+            self.to_dial.push(lane as u32);
+        }
+        Ok(())
+    }
+
+    /// The next lane whose dial may begin now.
+    pub(crate) fn next_dial(&mut self, config: &Config, shared: &Shared, now: Now) -> Option<usize> {
+        while let Some(&lane) = self.to_dial.last() {
+            if !self.all[lane as usize].wants_dial {
+                self.to_dial.pop();
+                continue;
+            }
+            if !shared.may_dial(now.unix_us, config.reconnects.dials_per_second) {
+                return None;
+            }
+            self.to_dial.pop();
+            let this = &mut self.all[lane as usize];
+            this.wants_dial = false;
+            this.dial_began_us = now.mono_us;
+            this.up.begin_dial();
+            return Some(lane as usize);
+        }
+        None
+    }
+
+    /// A node could not be reached or used: nobody dials it for a while.
+    pub(crate) fn note_failure(&mut self, node: usize, why: String, config: &Config, now: Now) {
+        let reconnects = config.reconnects;
+        let this = &mut self.nodes[node];
+        let doubled = reconnects.backoff_min_us.saturating_mul(1 << this.failures.min(20));
+        let pause = doubled.clamp(reconnects.backoff_min_us, reconnects.backoff_max_us.max(reconnects.backoff_min_us));
+        this.failures = this.failures.saturating_add(1);
+        this.last_failure = why;
+        // Between half the pause and all of it, so that workers and processes do not come back in step.
+        self.entropy ^= self.entropy << 13;
+        self.entropy ^= self.entropy >> 7;
+        self.entropy ^= self.entropy << 17;
+        this.retry_at_us = now.mono_us + pause / 2 + self.entropy % (pause / 2 + 1);
+    }
+
+    /// A node answered.
+    pub(crate) fn note_success(&mut self, node: usize) {
+        let this = &mut self.nodes[node];
+        this.failures = 0;
+        this.retry_at_us = 0;
+        this.last_failure.clear();
+    }
+
+    /// Has a lane looked at when this turn's outboxes are written.
+    #[inline]
+    pub(crate) fn list(&mut self, lane: usize) {
+        let this = &mut self.all[lane];
+        if !this.is_listed {
+            this.is_listed = true;
+            self.listed.push(lane as u32);
+        }
+    }
+}
+
+/// Why a lane ended, as its clients are told.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    /// The dial failed.
+    Dial(DialFailure),
+    /// The node refused the handshake, or sent what it must not.
+    Fault(Fault),
+    /// The connection broke, with the kernel's words if there were any.
+    Lost(Option<String>),
+    /// It owed replies and said nothing for too long.
+    Silent,
+}
+
+impl std::fmt::Display for Ending {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Dial(DialFailure::Unresolvable(why)) => write!(f, "could not be resolved ({why})"),
+            Self::Dial(DialFailure::Refused(why)) => write!(f, "could not be reached ({why})"),
+            Self::Dial(DialFailure::TimedOut) => f.write_str("could not be reached in time"),
+            Self::Fault(fault) => write!(f, "{fault}"),
+            Self::Lost(Some(why)) => write!(f, "broke the connection ({why})"),
+            Self::Lost(None) => f.write_str("closed the connection"),
+            Self::Silent => f.write_str("has been silent for too long"),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Every bound of this crate that is no setting, with its reason.
+
+/// Bytes read from one connection in one turn. A turn's reads are the batch that is written on, so this also bounds how
+/// long one busy client keeps the others waiting.
+pub const READ_BYTES: usize = 64 * 1024;
+
+/// Replies that one client may be owed before it is not read any more. Far above any sane pipeline.
+pub const CLIENT_OUTSTANDING_MAX: usize = 100_000;
+
+/// Bytes that wait for one node before the clients that send to it are not read any more. Half of it lets them go on.
+pub const LANE_QUEUE_SOFT_DIVISOR: usize = 4;
+
+/// Lane classes (database, protocol) that one worker keeps: 16 databases in both protocols, twice over.
+pub const CLASSES_MAX: usize = 64;
+
+/// How often timers are looked at while something is outstanding, as a share of the response timeout: deadlines are kept
+/// to within a tenth and a half.
+pub const CRON_SHARE: u64 = 20;
+/// The shortest interval between two looks at the timers, in microseconds.
+pub const CRON_US_MIN: u64 = 1_000;
+/// The longest while something is outstanding, in microseconds.
+pub const CRON_BUSY_US_MAX: u64 = 100_000;
+/// The interval when nothing is, in microseconds.
+pub const CRON_IDLE_US: u64 = 1_000_000;
+
+/// The longest client name and library name, in bytes. Redis knows no bound; a listing of 10,000 clients wants one.
+pub const CLIENT_NAME_BYTES_MAX: usize = 1024;
+
+/// Other workers' answers to a question about clients are awaited that long, in microseconds.
+pub const QUESTION_US_MAX: u64 = 1_000_000;
+
+/// Dials that may begin at once before the governor spaces them out.
+pub const DIAL_BURST: u64 = 64;

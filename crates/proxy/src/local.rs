@@ -1,0 +1,280 @@
+//! Requests about the session itself: answered here, whatever nodes there are.
+
+use crate::session::{Asker, Flow};
+use crate::text;
+use crate::worker::Worker;
+use respool_command::{ClusterCommand, Command, ConnectionCommand, Execute, Row, ServerCommand, text as texts};
+use respool_wire::{Args, Encoder, Protocol};
+
+/// The version that clients are told, because they choose features by it: the one whose commands and texts we answer with.
+pub(crate) const COMPATIBLE_VERSION: &str = "7.0.15";
+
+/// The name of the only user there is.
+pub(crate) const DEFAULT_USER: &str = "default";
+
+impl<E: Execute> Worker<E> {
+    /// Answers a request of the local lane. The arity has been checked.
+    pub(crate) fn answer_locally(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Flow {
+        match row.command {
+            Command::Connection(command) => self.answer_connection(index, command, row, args),
+            Command::Cluster(ClusterCommand::Asking | ClusterCommand::Readonly | ClusterCommand::Readwrite) => {
+                self.refuse(index, b"ERR This instance has cluster support disabled")
+            }
+            Command::Server(ServerCommand::Time) => {
+                let unix_us = self.now.unix_us;
+                self.answer(index, |reply| {
+                    reply.array(2);
+                    reply.bulk((unix_us / 1_000_000).to_string().as_bytes());
+                    reply.bulk((unix_us % 1_000_000).to_string().as_bytes());
+                });
+                Flow::Next
+            }
+            Command::Server(ServerCommand::AclWhoami) => {
+                self.answer(index, |reply| reply.bulk(DEFAULT_USER.as_bytes()));
+                Flow::Next
+            }
+            Command::Server(ServerCommand::Info) => self.info(index, row, args),
+            Command::Server(
+                ServerCommand::Command
+                | ServerCommand::CommandCount
+                | ServerCommand::CommandDocs
+                | ServerCommand::CommandGetkeys
+                | ServerCommand::CommandGetkeysandflags
+                | ServerCommand::CommandHelp
+                | ServerCommand::CommandInfo
+                | ServerCommand::CommandList,
+            ) => {
+                self.refuse(index, b"ERR soon");
+                Flow::Next
+            }
+            _ => self.refuse_unsupported(index, row, "it comes with users and subscriptions, which are not built in yet"),
+        }
+    }
+
+    pub(crate) fn refuse_unsupported(&mut self, index: u32, row: &Row, because: &str) -> Flow {
+        let error = text::unsupported(row.name, because);
+        let words = error.strip_prefix(b"-").and_then(|e| e.strip_suffix(b"\r\n")).unwrap_or_default();
+        self.refuse(index, words)
+    }
+
+    fn answer_connection(
+        &mut self,
+        index: u32,
+        command: ConnectionCommand,
+        row: &'static Row,
+        args: Args<'_>,
+    ) -> Flow {
+        use ConnectionCommand as C;
+        match command {
+            C::Ping => self.ping(index, row, args),
+            C::Echo => {
+                self.answer(index, |reply| reply.bulk(args.at(1)));
+                Flow::Next
+            }
+            C::Quit => {
+                self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+                self.stop_client(index);
+                Flow::Stop
+            }
+            C::Auth => self.auth(index, args),
+            C::Hello => self.hello(index, args),
+            C::Reset => self.reset(index),
+            C::Select => self.select(index, args),
+            _ => self.client_command(index, command, row, args),
+        }
+    }
+
+    fn ping(&mut self, index: u32, row: &Row, args: Args<'_>) -> Flow {
+        if args.len() > 2 {
+            let mut words = Vec::new();
+            texts::wrong_arity(row, &mut words);
+            return self.refuse(index, &words);
+        }
+        self.answer(index, |reply| match args.get(1) {
+            Some(text) => reply.bulk(text),
+            None => reply.raw(respool_wire::replies::PONG),
+        });
+        Flow::Next
+    }
+
+    /// There is one user, and it needs no password.
+    fn auth(&mut self, index: u32, args: Args<'_>) -> Flow {
+        match args.len() {
+            2 => self.refuse(index, texts::NO_PASSWORD_CONFIGURED.as_bytes()),
+            3 if &args[1] == DEFAULT_USER.as_bytes() => {
+                self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+                Flow::Next
+            }
+            3 => self.refuse(index, texts::WRONGPASS.as_bytes()),
+            _ => self.refuse(index, texts::SYNTAX.as_bytes()),
+        }
+    }
+
+    fn hello(&mut self, index: u32, args: Args<'_>) -> Flow {
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
+        let (id, database, before) = (session.id, session.database, session.protocol);
+        let mut protocol = before;
+        if let Some(said) = args.get(1) {
+            let Some(version) = integer(said) else {
+                return self.refuse(index, texts::PROTOCOL_NOT_AN_INTEGER.as_bytes());
+            };
+            let Some(asked) = Protocol::from_version(version) else {
+                return self.refuse(index, texts::NOPROTO.as_bytes());
+            };
+            protocol = asked;
+        }
+        let mut name = None;
+        let mut options = args.from(2);
+        while let Some(option) = options.get(0) {
+            if option.eq_ignore_ascii_case(b"AUTH") && options.len() >= 3 {
+                if options.at(1) != DEFAULT_USER.as_bytes() {
+                    return self.refuse(index, texts::WRONGPASS.as_bytes());
+                }
+                options = options.from(3);
+            } else if option.eq_ignore_ascii_case(b"SETNAME") && options.len() >= 2 {
+                name = options.get(1);
+                options = options.from(2);
+            } else {
+                let words = [b"ERR Syntax error in HELLO option '", option, b"'"].concat();
+                return self.refuse(index, &words);
+            }
+        }
+        if let Some(Err(words)) = name.map(crate::client_command::checked_name) {
+            return self.refuse(index, words.as_bytes());
+        }
+        if protocol != before {
+            if self.settle_before(index).is_none() {
+                return Flow::Again;
+            }
+            if !self.reclass(index, database, protocol) {
+                return self.refuse(index, TOO_MANY_CLASSES);
+            }
+        }
+        if let Some(Ok(name)) = name.map(crate::client_command::checked_name)
+            && let Some(session) = self.clients.sessions.at_mut(index)
+        {
+            session.cold.name = name.into();
+        }
+        self.answer(index, |reply| greet(reply, id, protocol));
+        Flow::Next
+    }
+
+    fn reset(&mut self, index: u32) -> Flow {
+        if self.settle_before(index).is_none() {
+            return Flow::Again;
+        }
+        // The plain class is there from the beginning, so this cannot fail.
+        self.reclass(index, 0, Protocol::Resp2);
+        if let Some(session) = self.clients.sessions.at_mut(index) {
+            session.reply_mode = Default::default();
+            session.cold.name = Box::default();
+            session.cold.is_no_evict = false;
+        }
+        self.answer(index, |reply| reply.raw(respool_wire::replies::RESET));
+        Flow::Next
+    }
+
+    /// The database is the session's; that the nodes have it is found out once per database and dialect.
+    fn select(&mut self, index: u32, args: Args<'_>) -> Flow {
+        let Some(number) = integer(args.at(1)) else {
+            return self.refuse(index, texts::NOT_AN_INTEGER.as_bytes());
+        };
+        if i32::try_from(number).is_err() {
+            return self.refuse(index, INT_OUT_OF_RANGE);
+        }
+        let Ok(database) = u32::try_from(number) else {
+            return self.refuse(index, texts::DB_OUT_OF_RANGE.as_bytes());
+        };
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
+        let protocol = session.protocol;
+        if session.database == database {
+            self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+            return Flow::Next;
+        }
+        if self.engine.is_some() && database >= self.config.databases {
+            return self.refuse(index, texts::DB_OUT_OF_RANGE.as_bytes());
+        }
+        if self.settle_before(index).is_none() {
+            return Flow::Again;
+        }
+        let Some(class) = self.lanes.class(crate::lanes::Class { database, protocol }) else {
+            return self.refuse(index, TOO_MANY_CLASSES);
+        };
+        if self.engine.is_none() && database != 0 {
+            let node = self.config.topology.default_node().get();
+            let lane = self.lanes.lane(&self.config, node, class);
+            if !self.lanes.all[lane].up.is_ready() {
+                return self.select_later(index, lane);
+            }
+        }
+        self.reclass(index, database, protocol);
+        self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+        Flow::Next
+    }
+
+    /// The node is asked whether it has the database; nothing more is read of the client until it has answered.
+    fn select_later(&mut self, index: u32, lane: usize) -> Flow {
+        if let Err(error) = self.lanes.prepare(lane, &self.config, self.now) {
+            self.clients.answer(index, |out| out.extend_from_slice(&error));
+            return Flow::Next;
+        }
+        self.is_busy = true;
+        let Some(session) = self.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let seq = this.down.expect();
+        this.pause.add(crate::session::Pause::BARRIER);
+        self.lanes.all[lane].waiters.push(Asker { session, seq });
+        Flow::Pause
+    }
+}
+
+/// Beyond any sane number of databases in use at once.
+const TOO_MANY_CLASSES: &[u8] = b"ERR too many databases and protocols are in use at once; try again later";
+
+/// What Redis says of a database number that is no C `int`.
+const INT_OUT_OF_RANGE: &[u8] = b"ERR value is out of range, value must between -2147483648 and 2147483647";
+
+/// The reply to HELLO.
+fn greet(reply: &mut Encoder<'_>, id: u64, protocol: Protocol) {
+    reply.map(7);
+    for (name, value) in [("server", "redis"), ("version", COMPATIBLE_VERSION)] {
+        reply.bulk(name.as_bytes());
+        reply.bulk(value.as_bytes());
+    }
+    reply.bulk(b"proto");
+    reply.integer(i64::from(protocol.version()));
+    reply.bulk(b"id");
+    reply.integer(id as i64);
+    for (name, value) in [("mode", "standalone"), ("role", "master")] {
+        reply.bulk(name.as_bytes());
+        reply.bulk(value.as_bytes());
+    }
+    reply.bulk(b"modules");
+    reply.array(0);
+}
+
+/// An integer as Redis reads one: no blanks, no plus sign, no leading zeros.
+pub(crate) fn integer(text: &[u8]) -> Option<i64> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let is_canonical = match digits {
+        [b'0'] => text.len() == 1,
+        [b'1'..=b'9', rest @ ..] => rest.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    if is_canonical { std::str::from_utf8(text).ok()?.parse().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::integer;
+
+    #[test]
+    fn integers_are_read_as_redis_reads_them() {
+        for (text, value) in [("0", 0), ("7", 7), ("-7", -7), ("9223372036854775807", i64::MAX)] {
+            assert_eq!(integer(text.as_bytes()), Some(value));
+        }
+        for text in ["", "-", "+1", "01", "-0", " 1", "1 ", "9223372036854775808", "x"] {
+            assert_eq!(integer(text.as_bytes()), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! What workers tell each other: questions about clients, and orders from outside.
+
+use crate::limits::QUESTION_US_MAX;
+use crate::session::{Asker, Flow, ReplyMode, Session};
+use crate::slab::{Handle, Slab};
+use crate::worker::Worker;
+use respool_command::{Execute, text as texts};
+use respool_connection::Action;
+use respool_wire::Encoder;
+
+/// What may be sent to a worker.
+#[derive(Clone, Debug)]
+pub enum Mail {
+    /// Another worker wants to know.
+    Ask(Box<Inquiry>),
+    /// Another worker has answered.
+    Tell(Box<Answer>),
+    /// Stop accepting, answer what has been asked, then end.
+    Drain,
+}
+
+/// A question from one worker to another.
+#[derive(Clone, Debug)]
+pub struct Inquiry {
+    from: usize,
+    handle: Handle,
+    question: Question,
+    filter: ClientFilter,
+}
+
+/// The answer to it.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    handle: Handle,
+    lines: Vec<(u64, String)>,
+    killed: usize,
+}
+
+/// What is asked about clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// Describe them.
+    List,
+    /// Close the one with this address; it is an error if there is none.
+    KillOne,
+    /// Close them and say how many there were.
+    KillSome,
+}
+
+/// Which clients are meant: those that fit everything that is said.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ClientFilter {
+    pub(crate) ids: Option<Vec<u64>>,
+    pub(crate) address: Option<String>,
+    pub(crate) local_address: Option<String>,
+    /// A client that is not meant whatever else fits.
+    pub(crate) spared: Option<u64>,
+    /// Some condition that no client of a proxy ever fits.
+    pub(crate) matches_nobody: bool,
+}
+
+impl ClientFilter {
+    pub(crate) fn matches(&self, session: &Session) -> bool {
+        let peer = &session.cold.peer;
+        !self.matches_nobody
+            && self.spared != Some(session.id)
+            && self.ids.as_ref().is_none_or(|ids| ids.contains(&session.id))
+            && self.address.as_ref().is_none_or(|a| *a == peer.address)
+            && self.local_address.as_ref().is_none_or(|a| *a == peer.local_address)
+    }
+}
+
+/// A question that waits for workers to answer.
+#[derive(Debug)]
+struct Pending {
+    /// `None` if no reply is wanted.
+    asker: Option<Asker>,
+    question: Question,
+    awaited: usize,
+    asked_us: u64,
+    lines: Vec<(u64, String)>,
+    killed: usize,
+}
+
+/// The questions that clients of this worker have asked.
+#[derive(Debug, Default)]
+pub(crate) struct Questions {
+    waiting: Slab<Pending>,
+}
+
+impl<E: Execute> Worker<E> {
+    /// Puts a question about clients to every worker, this one included.
+    pub(crate) fn ask_all(&mut self, index: u32, question: Question, filter: ClientFilter) -> Flow {
+        let Some(session) = self.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let asker = if this.reply_mode == ReplyMode::On {
+            Some(Asker { session, seq: this.down.expect() })
+        } else {
+            this.reply_mode.pass();
+            None
+        };
+        let workers = self.shared.counters.len();
+        let pending = Pending {
+            asker,
+            question,
+            awaited: workers,
+            asked_us: self.now.mono_us,
+            lines: Vec::new(),
+            killed: 0,
+        };
+        let handle = self.questions.waiting.insert(pending);
+        let inquiry = Inquiry { from: self.number, handle, question, filter };
+        for worker in (0..workers).filter(|w| *w != self.number) {
+            self.actions.push_back(Action::Post { worker, mail: Mail::Ask(Box::new(inquiry.clone())) });
+        }
+        self.is_busy = true;
+        let answer = self.answer_inquiry(&inquiry, Some(session));
+        self.take_answer(answer);
+        // A client that has just closed itself is not read on.
+        if self.clients.sessions.at(index).is_some_and(|s| s.pause.has(crate::session::Pause::CLOSING)) {
+            return Flow::Stop;
+        }
+        Flow::Next
+    }
+
+    pub(crate) fn take_mail(&mut self, mail: Mail) {
+        match mail {
+            Mail::Ask(inquiry) => {
+                let answer = self.answer_inquiry(&inquiry, None);
+                let mail = Mail::Tell(Box::new(answer));
+                self.actions.push_back(Action::Post { worker: inquiry.from, mail });
+            }
+            Mail::Tell(answer) => self.take_answer(*answer),
+            Mail::Drain => self.begin_drain(),
+        }
+    }
+
+    fn answer_inquiry(&mut self, inquiry: &Inquiry, asker: Option<Handle>) -> Answer {
+        let Inquiry { handle, question, filter, .. } = inquiry;
+        let mut answer = Answer { handle: *handle, lines: Vec::new(), killed: 0 };
+        if *question == Question::List {
+            let matched = self.clients.sessions.iter().filter(|(_, s)| filter.matches(s));
+            answer.lines = matched.map(|(index, s)| (s.id, self.describe_client(index))).collect();
+        } else {
+            answer.killed = self.kill_clients(filter, asker);
+        }
+        answer
+    }
+
+    fn take_answer(&mut self, answer: Answer) {
+        let Some(pending) = self.questions.waiting.get_mut(answer.handle) else { return };
+        pending.awaited -= 1;
+        pending.killed += answer.killed;
+        pending.lines.extend(answer.lines);
+        if pending.awaited == 0 {
+            self.finish_question(answer.handle);
+        }
+    }
+
+    fn finish_question(&mut self, handle: Handle) {
+        let Some(mut pending) = self.questions.waiting.remove(handle.index) else { return };
+        let Some(asker) = pending.asker else { return };
+        let Some(session) = self.clients.sessions.get_mut(asker.session) else { return };
+        let mut out = Vec::new();
+        let mut reply = Encoder::new(&mut out, session.protocol);
+        match pending.question {
+            Question::List => {
+                pending.lines.sort_unstable();
+                let mut text = String::new();
+                for (_, line) in &pending.lines {
+                    text.push_str(line);
+                    text.push('\n');
+                }
+                reply.verbatim("txt", text.as_bytes());
+            }
+            Question::KillOne if pending.killed == 0 => reply.error(texts::NO_SUCH_CLIENT.as_bytes()),
+            Question::KillOne => reply.raw(respool_wire::replies::OK),
+            Question::KillSome => reply.integer(pending.killed as i64),
+        }
+        self.clients.feed(asker.session, asker.seq, &out, true);
+    }
+
+    /// Questions that a worker has not answered in time are answered with what is known.
+    pub(crate) fn expire_questions(&mut self) -> bool {
+        let now_us = self.now.mono_us;
+        let waiting = self.questions.waiting.iter();
+        let due: Vec<u32> =
+            waiting.filter(|(_, p)| now_us.saturating_sub(p.asked_us) > QUESTION_US_MAX).map(|(i, _)| i).collect();
+        for index in due {
+            if let Some(handle) = self.questions.waiting.handle(index) {
+                self.finish_question(handle);
+            }
+        }
+        !self.questions.waiting.is_empty()
+    }
+}

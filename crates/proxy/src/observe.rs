@@ -1,0 +1,109 @@
+//! What the proxy counts. Every worker has counters of its own, written by it alone and summed by whoever reads.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+macro_rules! counters {
+    ($($(#[doc = $doc:literal])+ $name:ident: $kind:ident,)*) => {
+        /// The counters of one worker.
+        #[derive(Debug, Default)]
+        pub struct Counters {
+            $($(#[doc = $doc])+ pub $name: Counter,)*
+        }
+
+        impl Counters {
+            /// Every counter: name, help text, whether it only ever grows, value.
+            pub fn each(&self) -> impl Iterator<Item = (&'static str, &'static str, Kind, u64)> {
+                [$((stringify!($name), concat!($($doc),+).trim_ascii(), Kind::$kind, self.$name.value()),)*].into_iter()
+            }
+        }
+    };
+}
+
+/// How a figure behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It only grows.
+    Total,
+    /// It goes up and down.
+    Gauge,
+}
+
+/// A number with one writer. Reading it from elsewhere is safe; writing costs what a plain integer costs.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds `by`. Only the owning worker may.
+    #[inline]
+    pub fn add(&self, by: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
+    }
+
+    /// Sets the value. Only the owning worker may.
+    #[inline]
+    pub fn set(&self, to: u64) {
+        self.0.store(to, Ordering::Relaxed);
+    }
+
+    /// The value now.
+    pub fn value(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+counters! {
+    /// Clients connected now.
+    clients: Gauge,
+    /// Clients that were accepted.
+    clients_accepted: Total,
+    /// Clients that were refused because of a limit.
+    clients_refused: Total,
+    /// Clients that were cut off because they did not read their replies.
+    clients_cut_off: Total,
+    /// Requests read from clients.
+    requests: Total,
+    /// Requests answered without a node.
+    requests_local: Total,
+    /// Requests that were split over several nodes.
+    requests_split: Total,
+    /// Clients that broke the protocol.
+    protocol_errors: Total,
+    /// Bytes read from clients.
+    client_bytes_in: Total,
+    /// Bytes written to clients.
+    client_bytes_out: Total,
+    /// Reads that brought bytes from clients.
+    client_reads: Total,
+    /// Writes that took bytes to clients.
+    client_writes: Total,
+    /// Connections to nodes that are ready now.
+    upstreams: Gauge,
+    /// Dials of nodes.
+    dials: Total,
+    /// Dials that failed.
+    dial_failures: Total,
+    /// Ready connections to nodes that were lost.
+    upstream_losses: Total,
+    /// Replies that nobody was waiting for. Each ended its connection.
+    unsolicited_replies: Total,
+    /// Replies read from nodes.
+    replies: Total,
+    /// Replies that came after their deadline or after their client had left, and were swallowed.
+    replies_swallowed: Total,
+    /// Requests whose deadline passed.
+    timeouts: Total,
+    /// Requests answered with an error because their node could not be reached or broke off.
+    node_errors: Total,
+    /// Bytes read from nodes.
+    upstream_bytes_in: Total,
+    /// Bytes written to nodes.
+    upstream_bytes_out: Total,
+    /// Reads that brought bytes from nodes.
+    upstream_reads: Total,
+    /// Writes that took bytes to nodes.
+    upstream_writes: Total,
+    /// Times that a client was not read for a while because a budget was used up.
+    pauses: Total,
+    /// Bytes held for clients and nodes now.
+    held_bytes: Gauge,
+}

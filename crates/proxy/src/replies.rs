@@ -1,0 +1,153 @@
+//! The life of a reply: from a node's bytes to its place among a client's replies. And what happens instead when a node fails.
+
+use crate::clients::Clients;
+use crate::lanes::Ending;
+use crate::limits::LANE_QUEUE_SOFT_DIVISOR;
+use crate::scatter::Scatters;
+use crate::session::Pause;
+use crate::slab::Handle;
+use crate::text;
+use crate::worker::Worker;
+use respool_command::Execute;
+use respool_connection::{Action, ConnId, Fault, Owner, Shake};
+
+/// Gives an error to whoever is owed a reply.
+fn refuse(owner: Owner, error: &[u8], clients: &mut Clients, scatters: &mut Scatters) {
+    match owner {
+        Owner::Client { index, generation, seq } => clients.fail(Handle { index, generation }, seq, error),
+        Owner::Part { gather, generation, part } => {
+            scatters.fail(Handle { index: gather, generation }, part, error, clients);
+        }
+        Owner::Nobody => {}
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// Bytes have come from a node.
+    pub(crate) fn take_replies(&mut self, lane: usize, bytes: &[u8]) {
+        let Self { lanes, clients, scatters, config, counters, now, .. } = self;
+        let Some(this) = lanes.all.get_mut(lane) else { return };
+        if !this.up.is_ready() {
+            self.shake(lane, bytes);
+            return;
+        }
+        this.up.note_heard(now.mono_us);
+        let mut rest = bytes;
+        let fault = loop {
+            match this.up.next_reply(&mut rest, &config.reply_limits, now.mono_us) {
+                Ok(None) => break None,
+                Err(fault) => break Some(fault),
+                Ok(Some(delivery)) => match delivery.owner {
+                    Owner::Client { index, generation, seq } => {
+                        clients.feed(Handle { index, generation }, seq, delivery.bytes, delivery.end.is_some());
+                    }
+                    Owner::Part { gather, generation, part } => {
+                        // Parts come whole: only what goes straight to a client is passed on in pieces.
+                        if let Some(kind) = delivery.end {
+                            scatters.feed(Handle { index: gather, generation }, part, kind, delivery.bytes, clients);
+                        }
+                    }
+                    Owner::Nobody => counters.replies_swallowed.add(u64::from(delivery.end.is_some())),
+                },
+            }
+        };
+        let held = this.up.partial_bytes();
+        if held != this.accounted {
+            self.shared.account(this.accounted, held);
+            this.accounted = held;
+        }
+        if let Some(fault) = fault {
+            self.counters.unsolicited_replies.add(u64::from(fault == Fault::Unsolicited));
+            self.actions.push_back(Action::Close { conn: ConnId::upstream(lane as u32) });
+            self.end_lane(lane, Ending::Fault(fault));
+        }
+    }
+
+    fn shake(&mut self, lane: usize, bytes: &[u8]) {
+        let this = &mut self.lanes.all[lane];
+        let shaken = this.up.shake(bytes, &self.config.reply_limits, self.now.mono_us, &mut self.clients.pool);
+        match shaken {
+            Ok(Shake::Continues) => self.lanes.list(lane),
+            Ok(Shake::Ready) => {
+                let node = this.node;
+                let waiters = std::mem::take(&mut this.waiters);
+                self.lanes.note_success(node);
+                self.lanes.list(lane);
+                self.counters.upstreams.add(1);
+                for waiter in waiters {
+                    self.finish_select(waiter, lane);
+                }
+            }
+            Err(fault) => {
+                self.actions.push_back(Action::Close { conn: ConnId::upstream(lane as u32) });
+                self.end_lane(lane, Ending::Fault(fault));
+            }
+        }
+    }
+
+    /// A lane's connection is gone. Everybody who was owed a reply hears of it, and the lane may be dialled anew.
+    pub(crate) fn end_lane(&mut self, lane: usize, ending: Ending) {
+        let Some(this) = self.lanes.all.get_mut(lane) else { return };
+        let node = this.node;
+        let was_ready = this.up.is_ready();
+        let orphans = this.up.reset(&mut self.clients.pool);
+        let waiters = std::mem::take(&mut this.waiters);
+        this.wants_dial = false;
+        this.is_blocked = false;
+        self.shared.account(std::mem::take(&mut this.accounted), 0);
+        let refusal = match &ending {
+            Ending::Fault(Fault::Refused(words)) => Some(words.clone()),
+            _ => None,
+        };
+        let cause = ending.to_string();
+        if was_ready {
+            self.counters.upstream_losses.add(1);
+            self.counters.upstreams.set(self.counters.upstreams.value().saturating_sub(1));
+        } else {
+            self.counters.dial_failures.add(1);
+        }
+        // A refused SELECT says nothing about the node: it must not keep other databases from being dialled.
+        let is_about_database = refusal.is_some() && self.lanes.class_database(lane) != 0;
+        if !is_about_database {
+            self.lanes.note_failure(node, cause.clone(), &self.config, self.now);
+        }
+        let name = &self.lanes.nodes[node].name;
+        let (sent, unsent) = (text::broken_off(name, &cause), text::not_sent(name, &cause));
+        for (owner, was_sent) in orphans {
+            self.counters.node_errors.add(u64::from(owner != Owner::Nobody));
+            refuse(owner, if was_sent { &sent } else { &unsent }, &mut self.clients, &mut self.scatters);
+        }
+        for waiter in waiters {
+            let error = refusal.as_ref().map_or_else(|| unsent.clone(), |words| text::verbatim(words));
+            self.clients.fail(waiter.session, waiter.seq, &error);
+        }
+        self.release_throttled(lane);
+        self.is_busy = true;
+    }
+
+    /// Requests whose deadline has passed are answered with an error; their replies will be swallowed.
+    pub(crate) fn expire_requests(&mut self, lane: usize) {
+        let Self { lanes, clients, scatters, config, counters, now, .. } = self;
+        let this = &mut lanes.all[lane];
+        let Some(due_us) = now.mono_us.checked_sub(config.timeouts.response_us) else { return };
+        if this.up.tickets().oldest_live_us().is_none_or(|oldest| oldest > due_us) {
+            return;
+        }
+        let error = text::timed_out(&lanes.nodes[this.node].name, config.timeouts.response_us);
+        this.up.expire(due_us, |owner| {
+            counters.timeouts.add(1);
+            refuse(owner, &error, clients, scatters);
+        });
+    }
+
+    /// Lets clients be read again that wait for a lane to have less to do.
+    pub(crate) fn release_throttled(&mut self, lane: usize) {
+        let limit = self.config.budgets.upstream_queue / (2 * LANE_QUEUE_SOFT_DIVISOR);
+        let this = &mut self.lanes.all[lane];
+        if this.up.queued_bytes() <= limit {
+            for index in std::mem::take(&mut this.throttled) {
+                self.clients.unpause(index, Pause::LANE);
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What the workers of one proxy have in common. Everything in it is safe to touch from any of them without a lock.
+
+use crate::limits::DIAL_BURST;
+use crate::observe::Counters;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// Shared by all workers of one proxy.
+#[derive(Debug)]
+pub struct Shared {
+    /// One set per worker.
+    pub counters: Vec<Arc<Counters>>,
+    /// When the process started, in microseconds since the Unix epoch.
+    pub started_unix_us: u64,
+    /// Text for `INFO`: what the process is and runs on.
+    pub about: About,
+    next_client: AtomicU64,
+    clients: AtomicUsize,
+    held_bytes: AtomicUsize,
+    /// When the next dial is due, in microseconds of the Unix clock, as a leaky bucket counts it.
+    next_dial_us: AtomicU64,
+}
+
+/// Facts for `INFO` that a pure crate cannot find out.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// The program's version.
+    pub version: String,
+    /// The process's number.
+    pub process_id: u32,
+    /// The operating system and machine.
+    pub os: String,
+    /// The first TCP port listened on, or 0.
+    pub tcp_port: u16,
+    /// The configuration file's path, or empty.
+    pub config_file: String,
+    /// 40 hexadecimal digits that name this run.
+    pub run_id: String,
+}
+
+impl Shared {
+    /// For `workers` workers.
+    pub fn new(workers: usize, started_unix_us: u64, about: About) -> Self {
+        Self {
+            counters: (0..workers).map(|_| Arc::new(Counters::default())).collect(),
+            started_unix_us,
+            about,
+            next_client: AtomicU64::new(1),
+            clients: AtomicUsize::new(0),
+            held_bytes: AtomicUsize::new(0),
+            next_dial_us: AtomicU64::new(0),
+        }
+    }
+
+    /// A number that no other client of this process has had.
+    pub(crate) fn next_client_id(&self) -> u64 {
+        self.next_client.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Counts a client in, unless there are `max` already.
+    pub(crate) fn admit(&self, max: usize) -> bool {
+        if self.clients.fetch_add(1, Ordering::Relaxed) < max {
+            return true;
+        }
+        self.clients.fetch_sub(1, Ordering::Relaxed);
+        false
+    }
+
+    /// Counts a client out.
+    pub(crate) fn leave(&self) {
+        self.clients.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Clients of the whole process.
+    pub fn clients(&self) -> usize {
+        self.clients.load(Ordering::Relaxed)
+    }
+
+    /// A worker holds so many bytes more or fewer.
+    pub(crate) fn account(&self, before: usize, after: usize) {
+        if after >= before {
+            self.held_bytes.fetch_add(after - before, Ordering::Relaxed);
+        } else {
+            self.held_bytes.fetch_sub(before - after, Ordering::Relaxed);
+        }
+    }
+
+    /// Bytes held by all workers.
+    pub fn held_bytes(&self) -> usize {
+        self.held_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether a dial may begin now. The bucket holds [`DIAL_BURST`] dials and refills with `per_second`.
+    pub(crate) fn may_dial(&self, unix_us: u64, per_second: u64) -> bool {
+        let interval = 1_000_000 / per_second.max(1);
+        let burst = interval * DIAL_BURST;
+        self.next_dial_us
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |due| {
+                let due = due.max(unix_us.saturating_sub(burst)) + interval;
+                (due <= unix_us).then_some(due)
+            })
+            .is_ok()
+    }
+
+    /// The sum of one counter over all workers.
+    pub fn sum(&self, pick: impl Fn(&Counters) -> u64) -> u64 {
+        self.counters.iter().map(|c| pick(c)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_governor_lets_a_burst_through_and_then_a_rate() {
+        let shared = Shared::new(1, 0, About::default());
+        let start = 1_000_000_000;
+        let granted = (0..10 * DIAL_BURST).filter(|_| shared.may_dial(start, 10)).count() as u64;
+        assert_eq!(granted, DIAL_BURST);
+        let later = (1..=50).filter(|i| shared.may_dial(start + i * 20_000, 10)).count();
+        assert_eq!(later, 10, "one second at ten a second");
+    }
+
+    #[test]
+    fn clients_are_counted_in_and_out() {
+        let shared = Shared::new(1, 0, About::default());
+        assert!(shared.admit(1));
+        assert!(!shared.admit(1));
+        shared.leave();
+        assert!(shared.admit(1));
+    }
+}

@@ -1,0 +1,62 @@
+//! What clients are told when a node fails them. Each says which node, what happened and whether the command may have run.
+
+use std::fmt::Display;
+
+/// An error about a node, as a whole RESP error. Control characters of names and causes cannot end the line.
+fn error(words: String) -> Vec<u8> {
+    verbatim(&format!("ERR {words}"))
+}
+
+/// The request never left.
+pub(crate) fn not_sent(node: &str, cause: &dyn Display) -> Vec<u8> {
+    error(format!("node {node} is not available: {cause}; the command was not sent"))
+}
+
+/// The request left, or a part of it, and no reply will come.
+pub(crate) fn broken_off(node: &str, cause: &dyn Display) -> Vec<u8> {
+    error(format!("node {node} {cause}; the command may or may not have been executed"))
+}
+
+/// The request left and no reply has come in time.
+pub(crate) fn timed_out(node: &str, response_us: u64) -> Vec<u8> {
+    let after = response_us / 1000;
+    error(format!("node {node} did not answer within {after} ms; the command may or may not have been executed"))
+}
+
+/// Too much waits for the node already.
+pub(crate) fn queue_full(node: &str) -> Vec<u8> {
+    error(format!("node {node} is overloaded: too many bytes wait for it; the command was not sent"))
+}
+
+/// The command needs something that a pooled connection does not have yet.
+pub(crate) fn unsupported(name: &str, because: &str) -> Vec<u8> {
+    error(format!("{name} is not supported here: {because}"))
+}
+
+/// A node's own error text, passed on as an error.
+pub(crate) fn verbatim(words: &str) -> Vec<u8> {
+    let mut line = Vec::with_capacity(words.len() + 3);
+    line.push(b'-');
+    line.extend(words.bytes().map(|b| if b.is_ascii_control() { b' ' } else { b }));
+    line.extend_from_slice(b"\r\n");
+    line
+}
+
+/// What a client gets that connects beyond a limit.
+pub(crate) const TOO_MANY_CLIENTS: &[u8] = b"-ERR max number of clients reached\r\n";
+/// What a client gets that connects while the process holds as many bytes as it may.
+pub(crate) const OUT_OF_MEMORY: &[u8] = b"-ERR the proxy holds as many bytes as it may; try again later\r\n";
+/// What a client gets that connects while the process drains.
+pub(crate) const DRAINING: &[u8] = b"-ERR the server is shutting down\r\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_cannot_break_the_line() {
+        let line = not_sent("n\r\n+OK", &"a\r\nb");
+        assert_eq!(line.iter().filter(|b| **b == b'\n').count(), 1);
+        assert!(line.starts_with(b"-ERR node n  +OK is not available: a  b;") && line.ends_with(b"\r\n"));
+    }
+}

@@ -1,0 +1,398 @@
+//! One worker: the machine that a loop drives.
+//!
+//! This file holds the state and the seam to the loop. What happens to a request is in `dispatch`, to a reply in
+//! `replies`, to time in `cron`.
+
+use crate::clients::Clients;
+use crate::config::Config;
+use crate::lanes::{Ending, Lanes};
+use crate::limits::READ_BYTES;
+use crate::mail::{Mail, Questions};
+use crate::observe::Counters;
+use crate::scatter::Scatters;
+use crate::session::{Pause, Session};
+use crate::shared::Shared;
+use crate::text;
+use respool_command::Execute;
+use respool_connection::{Action, ConnId, DialFailure, Machine, Now, Peer};
+use respool_route::Scratch;
+use respool_wire::RequestDecoder;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What a worker is made of.
+#[derive(Debug)]
+pub struct WorkerSetup<E> {
+    /// What the proxy is told to be.
+    pub config: Arc<Config>,
+    /// What all workers have in common.
+    pub shared: Arc<Shared>,
+    /// Which worker this is, from 0.
+    pub number: usize,
+    /// The engine that answers, if there are no nodes.
+    pub engine: Option<E>,
+    /// Seed of the jitter of reconnects.
+    pub entropy: u64,
+}
+
+/// The state of one worker.
+#[derive(Debug)]
+pub struct Worker<E> {
+    pub(crate) config: Arc<Config>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) number: usize,
+    pub(crate) engine: Option<E>,
+    pub(crate) now: Now,
+    pub(crate) clients: Clients,
+    pub(crate) lanes: Lanes,
+    pub(crate) scatters: Scatters,
+    pub(crate) questions: Questions,
+    pub(crate) scratch: Scratch,
+    pub(crate) actions: VecDeque<Action<Mail>>,
+    /// All reads of connections without an unfinished request or reply go here.
+    read_buffer: Vec<u8>,
+    /// Decodes requests that lie whole in the read buffer.
+    decoder: RequestDecoder,
+    /// Something may be outstanding, so timers are looked at often.
+    pub(crate) is_busy: bool,
+    pub(crate) cron_at_us: u64,
+    pub(crate) engine_at_us: u64,
+    /// A drain is under way and ends by then.
+    pub(crate) drain_until_us: Option<u64>,
+    /// Bytes that the process's account has of this worker's lanes.
+    pub(crate) held_bytes: usize,
+}
+
+impl<E: Execute> Worker<E> {
+    /// A worker with no connections.
+    pub fn new(setup: WorkerSetup<E>) -> Self {
+        let counters = Arc::clone(&setup.shared.counters[setup.number]);
+        Self {
+            lanes: Lanes::new(&setup.config, setup.entropy),
+            clients: Clients::new(Arc::clone(&counters)),
+            config: setup.config,
+            shared: setup.shared,
+            counters,
+            number: setup.number,
+            engine: setup.engine,
+            now: Now::default(),
+            scatters: Scatters::default(),
+            questions: Questions::default(),
+            scratch: Scratch::default(),
+            actions: VecDeque::new(),
+            read_buffer: vec![0; READ_BYTES],
+            decoder: RequestDecoder::new(),
+            is_busy: false,
+            cron_at_us: 0,
+            engine_at_us: 0,
+            drain_until_us: None,
+            held_bytes: 0,
+        }
+    }
+
+    /// Reads requests from what has just been received.
+    fn read_client(&mut self, index: u32, bytes: usize) {
+        self.counters.client_reads.add(1);
+        self.counters.client_bytes_in.add(bytes as u64);
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        session.last_active_us = self.now.mono_us;
+        if let Some(input) = &mut session.input {
+            input.fill(bytes);
+            self.read_input(index);
+            return;
+        }
+        // Both are borrowed from the worker for the time of the call, which may change anything else of it.
+        let buffer = std::mem::take(&mut self.read_buffer);
+        let mut decoder = std::mem::take(&mut self.decoder);
+        self.read_fresh(index, &mut decoder, buffer.get(..bytes).unwrap_or_default());
+        self.read_buffer = buffer;
+        self.decoder = decoder;
+    }
+
+    fn read_upstream(&mut self, lane: usize, bytes: usize) {
+        self.counters.upstream_reads.add(1);
+        self.counters.upstream_bytes_in.add(bytes as u64);
+        let buffer = std::mem::take(&mut self.read_buffer);
+        self.take_replies(lane, buffer.get(..bytes).unwrap_or_default());
+        self.read_buffer = buffer;
+    }
+
+    /// Forgets a client and has its connection closed.
+    pub(crate) fn close_client(&mut self, index: u32) {
+        if self.drop_client(index) {
+            self.actions.push_back(Action::Close { conn: ConnId::client(index) });
+        }
+    }
+
+    /// Forgets a client whose connection is gone already.
+    pub(crate) fn drop_client(&mut self, index: u32) -> bool {
+        let Some(mut session) = self.clients.sessions.remove(index) else { return false };
+        session.down.clear(&mut self.clients.pool);
+        self.shared.account(session.accounted, 0);
+        self.shared.leave();
+        self.counters.clients.set(self.clients.sessions.len() as u64);
+        true
+    }
+
+    /// Looks at a client that something happened to: whether it is to be written, cut off, closed or read on.
+    /// Returns whether it is to be written.
+    fn review_client(&mut self, index: u32) -> bool {
+        let budgets = self.config.budgets;
+        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
+        session.is_listed = false;
+        let waiting = session.down.waiting_bytes();
+        if waiting > budgets.client_output_hard {
+            self.counters.clients_cut_off.add(1);
+            self.close_client(index);
+            return false;
+        }
+        if waiting > budgets.client_output_soft && !session.pause.has(Pause::OUTPUT) {
+            session.pause.add(Pause::OUTPUT);
+            self.counters.pauses.add(1);
+        }
+        let held = session.held_bytes();
+        self.shared.account(session.accounted, held);
+        session.accounted = held;
+        if !session.pause.is_none() {
+            self.relieve_client(index);
+        }
+        let Some(session) = self.clients.sessions.at(index) else { return false };
+        !session.down.output().is_empty() && !session.is_blocked
+    }
+
+    /// Removes the reasons not to read a client that have gone, and closes it if that is all it waited for.
+    fn relieve_client(&mut self, index: u32) {
+        let budgets = self.config.budgets;
+        let Some(session) = self.clients.sessions.at(index) else { return };
+        if session.pause.has(Pause::CLOSING) && session.down.is_drained() {
+            self.close_client(index);
+            return;
+        }
+        let outstanding = session.down.outstanding();
+        let is_light = session.down.waiting_bytes() <= budgets.client_output_soft / 2;
+        if is_light {
+            self.clients.unpause(index, Pause::OUTPUT);
+        }
+        if outstanding <= crate::limits::CLIENT_OUTSTANDING_MAX / 2 {
+            self.clients.unpause(index, Pause::OUTSTANDING);
+        }
+        if outstanding == 0 {
+            self.clients.unpause(index, Pause::BARRIER);
+        }
+    }
+
+    /// Goes on with clients that had to wait, and begins dials: what has come up since the last turn's reads.
+    fn go_on(&mut self) {
+        while let Some(doomed) = self.clients.doomed.pop() {
+            if self.clients.sessions.get_mut(doomed).is_some() {
+                self.close_client(doomed.index);
+            }
+        }
+        while let Some(index) = self.clients.resuming.pop() {
+            let Some(session) = self.clients.sessions.at_mut(index) else { continue };
+            session.is_resuming = false;
+            if session.pause.is_none() {
+                self.resume_client(index);
+            }
+        }
+        while let Some(lane) = self.lanes.next_dial(&self.config, &self.shared, self.now) {
+            self.counters.dials.add(1);
+            let endpoint = Arc::clone(&self.config.nodes[self.lanes.all[lane].node].endpoint);
+            self.actions.push_back(Action::Dial { conn: ConnId::upstream(lane as u32), endpoint });
+        }
+    }
+
+    fn resume_client(&mut self, index: u32) {
+        if self.clients.sessions.at(index).is_some_and(|s| s.input.is_some()) {
+            self.read_input(index);
+        }
+        if self.clients.sessions.at(index).is_some_and(|s| s.pause.is_none()) {
+            self.actions.push_back(Action::Resume { conn: ConnId::client(index) });
+        }
+    }
+}
+
+impl<E: Execute> Machine for Worker<E> {
+    type Mail = Mail;
+
+    fn begin_turn(&mut self, now: Now) {
+        self.now = now;
+    }
+
+    fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]> {
+        let refusal = if self.drain_until_us.is_some() {
+            Some(text::DRAINING)
+        } else if self.shared.held_bytes() > self.config.budgets.process {
+            Some(text::OUT_OF_MEMORY)
+        } else if !self.shared.admit(self.config.clients_max) {
+            Some(text::TOO_MANY_CLIENTS)
+        } else {
+            None
+        };
+        if let Some(refusal) = refusal {
+            self.counters.clients_refused.add(1);
+            return Err(refusal);
+        }
+        let session = Session::new(self.shared.next_client_id(), peer, self.now.mono_us);
+        let handle = self.clients.sessions.insert(session);
+        self.counters.clients_accepted.add(1);
+        self.counters.clients.set(self.clients.sessions.len() as u64);
+        Ok(ConnId::client(handle.index))
+    }
+
+    #[inline]
+    fn read_buffer(&mut self, conn: ConnId) -> Option<&mut [u8]> {
+        if conn.is_upstream() {
+            return Some(&mut self.read_buffer);
+        }
+        let is_pressed = self.shared.held_bytes() > self.config.budgets.process;
+        let session = self.clients.sessions.at_mut(conn.index() as u32)?;
+        if is_pressed {
+            session.pause.add(Pause::PRESSURE);
+            self.is_busy = true;
+        }
+        if !session.pause.is_none() {
+            return None;
+        }
+        match &mut session.input {
+            Some(input) => Some(input.room()),
+            None => Some(&mut self.read_buffer),
+        }
+    }
+
+    #[inline]
+    fn handle_read(&mut self, conn: ConnId, bytes: usize) {
+        if conn.is_upstream() {
+            self.read_upstream(conn.index(), bytes);
+        } else {
+            self.read_client(conn.index() as u32, bytes);
+        }
+    }
+
+    fn handle_ended(&mut self, conn: ConnId) {
+        if conn.is_upstream() {
+            self.actions.push_back(Action::Close { conn });
+            self.end_lane(conn.index(), Ending::Lost(None));
+            return;
+        }
+        // What the client has asked before it closed its side is still answered.
+        let index = conn.index() as u32;
+        if let Some(session) = self.clients.sessions.at_mut(index) {
+            session.pause.add(Pause::CLOSING);
+            session.input = None;
+            self.clients.list(index);
+        }
+    }
+
+    fn handle_broken(&mut self, conn: ConnId, error: &str) {
+        if conn.is_upstream() {
+            self.end_lane(conn.index(), Ending::Lost(Some(error.to_owned())));
+        } else {
+            self.drop_client(conn.index() as u32);
+        }
+    }
+
+    fn handle_connected(&mut self, conn: ConnId) {
+        let lane = conn.index();
+        self.lanes.all[lane].up.handle_connected(self.now.mono_us, &mut self.clients.pool);
+        self.lanes.all[lane].is_blocked = false;
+        self.lanes.list(lane);
+    }
+
+    fn handle_dial_failed(&mut self, conn: ConnId, failure: DialFailure) {
+        self.end_lane(conn.index(), Ending::Dial(failure));
+    }
+
+    fn handle_mail(&mut self, mail: Mail) {
+        self.take_mail(mail);
+    }
+
+    fn end_turn(&mut self) {
+        // Held bytes are looked at again: their replies may have come in this turn, or their time.
+        while let Some(lane) = self.lanes.held.pop() {
+            self.lanes.list(lane as usize);
+        }
+        self.run_timers();
+    }
+
+    fn poll_action(&mut self) -> Option<Action<Mail>> {
+        self.go_on();
+        self.actions.pop_front()
+    }
+
+    #[inline]
+    fn poll_output(&mut self) -> Option<ConnId> {
+        while let Some(lane) = self.lanes.listed.pop() {
+            let this = &mut self.lanes.all[lane as usize];
+            this.is_listed = false;
+            if this.up.wants_write(self.now.mono_us) {
+                if !this.is_blocked {
+                    return Some(ConnId::upstream(lane));
+                }
+            } else if this.up.is_ready() && this.up.queued_bytes() > 0 {
+                self.lanes.held.push(lane);
+            }
+        }
+        while let Some(index) = self.clients.listed.pop() {
+            if self.review_client(index) {
+                return Some(ConnId::client(index));
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn output(&self, conn: ConnId) -> &[u8] {
+        if conn.is_upstream() {
+            self.lanes.all[conn.index()].up.output()
+        } else {
+            self.clients.sessions.at(conn.index() as u32).map_or(&[], |s| s.down.output().as_slice())
+        }
+    }
+
+    #[inline]
+    fn handle_written(&mut self, conn: ConnId, bytes: usize) {
+        if conn.is_upstream() {
+            self.counters.upstream_writes.add(1);
+            self.counters.upstream_bytes_out.add(bytes as u64);
+            let this = &mut self.lanes.all[conn.index()];
+            this.up.handle_written(bytes, self.now.mono_us, &mut self.clients.pool);
+            this.is_blocked = !this.up.output().is_empty();
+            if !this.throttled.is_empty() {
+                self.release_throttled(conn.index());
+            }
+            return;
+        }
+        self.counters.client_writes.add(1);
+        self.counters.client_bytes_out.add(bytes as u64);
+        let index = conn.index() as u32;
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        session.down.advance(bytes, &mut self.clients.pool);
+        session.is_blocked = !session.down.output().is_empty();
+        if session.accounted > 0 {
+            let held = session.held_bytes();
+            self.shared.account(session.accounted, held);
+            session.accounted = held;
+        }
+        if !session.pause.is_none() {
+            self.relieve_client(index);
+        }
+    }
+
+    fn handle_writable(&mut self, conn: ConnId) {
+        if conn.is_upstream() {
+            self.lanes.all[conn.index()].is_blocked = false;
+            self.lanes.list(conn.index());
+        } else if let Some(session) = self.clients.sessions.at_mut(conn.index() as u32) {
+            session.is_blocked = false;
+            self.clients.list(conn.index() as u32);
+        }
+    }
+
+    fn next_wakeup_us(&self) -> Option<u64> {
+        let engine = (self.engine_at_us > 0).then_some(self.engine_at_us);
+        let held = self.lanes.held.iter().map(|l| self.lanes.all[*l as usize].up.held_until_us()).min();
+        [Some(self.cron_at_us), engine, held].into_iter().flatten().min()
+    }
+}

@@ -206,15 +206,15 @@ impl<M: Machine> Worker<M> {
             connection.is_writable = true;
             self.machine.handle_writable(conn);
         }
-        if event.is_readable() || event.is_read_closed() || event.is_error() {
-            if let Some(connection) = self.connection(conn) {
-                connection.is_readable = true;
-                // Only the end of the stream may hide behind the bytes of this edge without an edge of its own.
-                let has_end = event.is_read_closed() || event.is_error();
-                self.read(conn);
-                if has_end {
-                    self.list_again(conn);
-                }
+        // The end of the stream may hide behind the bytes of this edge without an edge of its own.
+        let has_end = event.is_read_closed() || event.is_error();
+        if (event.is_readable() || has_end)
+            && let Some(connection) = self.connection(conn)
+        {
+            connection.is_readable = true;
+            self.read(conn);
+            if has_end {
+                self.list_again(conn);
             }
         }
     }
@@ -284,7 +284,8 @@ impl<M: Machine> Worker<M> {
                 Ok((socket, peer)) => self.adopt(socket, peer),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // The peer was gone before we came: nothing is wrong with the listener.
-                Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {}
+                Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
+                }
                 Err(error) => {
                     tracing::warn!(listener = listener.address(), %error, "cannot accept; trying again soon");
                     self.accept_again_us = Some(now.mono_us + ACCEPT_PAUSE_US);

@@ -4,8 +4,8 @@
 
 use crate::config::Config;
 use crate::limits::CLASSES_MAX;
-use crate::shared::Shared;
 use crate::session::Asker;
+use crate::shared::Shared;
 use crate::text;
 use respool_connection::{BufferPool, DialFailure, Fault, Identity, Now, Owner, Phase, Upstream};
 use respool_wire::Protocol;

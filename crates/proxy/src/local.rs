@@ -34,20 +34,15 @@ impl<E: Execute> Worker<E> {
                 Flow::Next
             }
             Command::Server(ServerCommand::Info) => self.info(index, row, args),
-            Command::Server(
-                ServerCommand::Command
-                | ServerCommand::CommandCount
-                | ServerCommand::CommandDocs
-                | ServerCommand::CommandGetkeys
-                | ServerCommand::CommandGetkeysandflags
-                | ServerCommand::CommandHelp
-                | ServerCommand::CommandInfo
-                | ServerCommand::CommandList,
-            ) => {
-                self.refuse(index, b"ERR soon");
+            Command::Server(_) if row.name.split(' ').next() == Some("COMMAND") => {
+                self.answer(index, |reply| {
+                    respool_command::introspect::answer(row, args, reply);
+                });
                 Flow::Next
             }
-            _ => self.refuse_unsupported(index, row, "it comes with users and subscriptions, which are not built in yet"),
+            _ => {
+                self.refuse_unsupported(index, row, "it comes with users and subscriptions, which are not built in yet")
+            }
         }
     }
 
@@ -57,13 +52,7 @@ impl<E: Execute> Worker<E> {
         self.refuse(index, words)
     }
 
-    fn answer_connection(
-        &mut self,
-        index: u32,
-        command: ConnectionCommand,
-        row: &'static Row,
-        args: Args<'_>,
-    ) -> Flow {
+    fn answer_connection(&mut self, index: u32, command: ConnectionCommand, row: &'static Row, args: Args<'_>) -> Flow {
         use ConnectionCommand as C;
         match command {
             C::Ping => self.ping(index, row, args),

@@ -100,14 +100,8 @@ impl<E: Execute> Worker<E> {
             None
         };
         let workers = self.shared.counters.len();
-        let pending = Pending {
-            asker,
-            question,
-            awaited: workers,
-            asked_us: self.now.mono_us,
-            lines: Vec::new(),
-            killed: 0,
-        };
+        let pending =
+            Pending { asker, question, awaited: workers, asked_us: self.now.mono_us, lines: Vec::new(), killed: 0 };
         let handle = self.questions.waiting.insert(pending);
         let inquiry = Inquiry { from: self.number, handle, question, filter };
         for worker in (0..workers).filter(|w| *w != self.number) {

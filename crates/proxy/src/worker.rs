@@ -60,8 +60,6 @@ pub struct Worker<E> {
     pub(crate) engine_at_us: u64,
     /// A drain is under way and ends by then.
     pub(crate) drain_until_us: Option<u64>,
-    /// Bytes that the process's account has of this worker's lanes.
-    pub(crate) held_bytes: usize,
 }
 
 impl<E: Execute> Worker<E> {
@@ -87,7 +85,6 @@ impl<E: Execute> Worker<E> {
             cron_at_us: 0,
             engine_at_us: 0,
             drain_until_us: None,
-            held_bytes: 0,
         }
     }
 

@@ -191,7 +191,7 @@ impl KeySpec {
     }
 
     /// Names the keys of this specification. Plain and counted ones only: rows with others have an [`Irregular`].
-    fn search(&self, args: Args<'_>, found: &mut dyn FnMut(Found)) -> Result<(), KeysError> {
+    fn search(&self, args: Args<'_>, may_be_none: bool, found: &mut dyn FnMut(Found)) -> Result<(), KeysError> {
         let Begin::Index(begin) = self.begin else { return Err(KeysError::Syntax) };
         let begin = usize::from(begin);
         let (first, last, step) = match self.find {
@@ -211,7 +211,7 @@ impl KeySpec {
                 let first = begin + usize::from(first);
                 let count = irregular::key_count(args, begin + usize::from(count_at), first)?;
                 if count == 0 {
-                    return Ok(());
+                    return if may_be_none { Ok(()) } else { Err(KeysError::Count) };
                 }
                 (first, first + count - 1, step)
             }
@@ -233,6 +233,8 @@ pub struct Keys {
     specs: [KeySpec; Keys::SPECS_MAX],
     len: u8,
     first: First,
+    /// Whether a request may say that it has no keys.
+    may_be_none: bool,
     irregular: Option<Irregular>,
 }
 
@@ -252,8 +254,13 @@ impl Keys {
     const SPECS_MAX: usize = 3;
 
     /// No keys.
-    pub(crate) const NONE: Self =
-        Self { specs: [KeySpec::NOTHING; Self::SPECS_MAX], len: 0, first: First::Nowhere, irregular: None };
+    pub(crate) const NONE: Self = Self {
+        specs: [KeySpec::NOTHING; Self::SPECS_MAX],
+        len: 0,
+        first: First::Nowhere,
+        may_be_none: false,
+        irregular: None,
+    };
 
     pub(crate) const fn with(mut self, spec: KeySpec) -> Self {
         if self.len == 0 {
@@ -264,6 +271,11 @@ impl Keys {
         }
         self.specs[self.len as usize] = spec;
         self.len += 1;
+        self
+    }
+
+    pub(crate) const fn may_be_none(mut self, may_be_none: bool) -> Self {
+        self.may_be_none = may_be_none;
         self
     }
 
@@ -348,8 +360,12 @@ impl Keys {
 
     fn search(&self, args: Args<'_>, found: &mut dyn FnMut(Found)) -> Result<(), KeysError> {
         match self.irregular {
-            Some(find) => find(args, found),
-            None => self.specs().iter().try_for_each(|spec| spec.search(args, found)),
+            // The functions name the places where keys have to be; too short a request may not have them.
+            Some(find) => find(args, &mut |at| match at {
+                Found::Key(index, _) if index >= args.len() => {}
+                there => found(there),
+            }),
+            None => self.specs().iter().try_for_each(|spec| spec.search(args, self.may_be_none, found)),
         }
     }
 
@@ -385,5 +401,162 @@ impl Keys {
 impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.specs()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use respool_wire::ArgsBuf;
+
+    use super::*;
+    use crate::{Lane, all, resolve};
+
+    /// The keys of a request, written as `key access`, or what is wrong with it.
+    fn keys(request: &str) -> Result<Vec<String>, KeysError> {
+        let args: ArgsBuf = request.split(' ').collect();
+        let mut positions = KeyPositions::new();
+        let row = resolve(args.as_args()).expect("the test names what exists");
+        row.keys.positions(args.as_args(), &mut positions)?;
+        let shown = |position: KeyPosition| {
+            let access: Vec<&str> = position.access.names().collect();
+            let key = String::from_utf8_lossy(&args.as_args()[position.index as usize]).into_owned();
+            format!("{key} {}", access.join(" "))
+        };
+        let found: Vec<String> = positions.iter().map(shown).collect();
+        assert_eq!(row.keys.first(args.as_args()), positions.iter().next().map(|first| first.index as usize));
+        Ok(found)
+    }
+
+    fn check(request: &str, expected: &[&str]) {
+        assert_eq!(keys(request).as_deref().unwrap_or_default(), expected, "{request}");
+    }
+
+    #[test]
+    fn regular_keys() {
+        check("GET k", &["k RO access"]);
+        check("MSET a 1 b 2", &["a OW update", "b OW update"]);
+        check("BITOP AND d a b", &["d OW update", "a RO access", "b RO access"]);
+        check("BLPOP a b 0", &["a RW access delete", "b RW access delete"]);
+        check("RENAME a b", &["a RW access delete", "b OW update"]);
+        check("OBJECT ENCODING k", &["k RO"]);
+        check("XGROUP CREATE s g $", &["s RW insert"]);
+        check("SPUBLISH c m", &["c not_key"]);
+        check("PING k", &[]);
+        check("PFMERGE d", &["d RW access insert"]);
+        check("SUNSUBSCRIBE", &[]);
+    }
+
+    #[test]
+    fn counted_keys() {
+        check("EVAL s 2 a b c", &["a RW access update", "b RW access update"]);
+        check("EVAL s 0 a", &[]);
+        check("ZUNIONSTORE d 2 a b WEIGHTS 1 2", &["d OW update", "a RO access", "b RO access"]);
+        check("BLMPOP 0 1 a LEFT", &["a RW access delete"]);
+        for refused in [
+            "EVAL s 4 a b c",
+            "EVAL s -1 a",
+            "EVAL s x a",
+            "EVAL s 01 a",
+            "EVAL s 18446744073709551617 a",
+            "ZUNION 0 a",
+            "ZUNION 2 a",
+            "LMPOP",
+        ] {
+            assert_eq!(keys(refused), Err(KeysError::Count), "{refused}");
+        }
+    }
+
+    #[test]
+    fn options_that_name_keys_are_read_as_execution_reads_them() {
+        check("SORT l", &["l RO access"]);
+        check("SORT l STORE a STORE b", &["l RO access", "b OW update"]);
+        check("SORT l STORE GET STORE b", &["l RO access", "b OW update"]);
+        check("SORT l GET STORE", &["l RO access"]);
+        check("SORT l LIMIT 0 STORE STORE d", &["l RO access", "d OW update"]);
+        check("SORT l STORE", &["l RO access"]);
+        check("SORT l sToRe\0x d", &["l RO access", "d OW update"]);
+        check("SORT_RO l STORE d", &["l RO access"]);
+        check("GEORADIUS g 0 0 1 km STORE STORE", &["g RO access", "STORE OW update"]);
+        check("GEORADIUS g 0 0 1 km STORE a STOREDIST b", &["g RO access", "b OW update"]);
+        check("GEORADIUS g 0 0 1 km COUNT STORE x", &["g RO access"]);
+        check("GEORADIUSBYMEMBER g m 1 km STORE STORE STORE d", &["g RO access", "d OW update"]);
+        check("MIGRATE h 1 k 0 10", &["k RW access delete"]);
+        check("MIGRATE h 1  0 10 AUTH KEYS KEYS a b", &["a RW access delete", "b RW access delete"]);
+        assert_eq!(keys("MIGRATE h 1 k 0 10 KEYS a"), Err(KeysError::Syntax));
+        check("XREAD COUNT STREAMS STREAMS a 0", &["a RO access"]);
+        check("XREADGROUP GROUP STREAMS STREAMS STREAMS a b > >", &["a RO access", "b RO access"]);
+        check("XREADGROUP COUNT 1 GROUP g STREAMS NOACK STREAMS a >", &["a RO access"]);
+        assert_eq!(keys("XREAD COUNT 1 a 0"), Err(KeysError::Syntax));
+        assert_eq!(keys("XREAD BLOCK 0 STREAMS"), Err(KeysError::Syntax));
+        check("SET k v GET", &["k RW access update"]);
+        check("SET k GET", &["k OW update"]);
+        check("BITFIELD k GET u8 0", &["k RO access"]);
+        check("BITFIELD k OVERFLOW WRAP GET u8 0 SET u8 0 1", &["k RW access update"]);
+    }
+
+    #[test]
+    fn patterns_reach_keys_that_nobody_names() {
+        let reaches = |request: &str| {
+            let args: ArgsBuf = request.split(' ').collect();
+            let mut positions = KeyPositions::new();
+            let row = resolve(args.as_args()).expect("SORT has a row");
+            row.keys.positions(args.as_args(), &mut positions).expect("the request is well made");
+            positions.has_unnamed()
+        };
+        assert!(reaches("SORT l BY w_*") && reaches("SORT_RO l GET # GET o_*->f"));
+        assert!(!reaches("SORT l BY nosort GET #") && !reaches("SORT l STORE w_*") && !reaches("SORT l* ASC"));
+    }
+
+    #[test]
+    fn any_number_of_arguments_is_survived() {
+        let mut positions = KeyPositions::new();
+        for row in all() {
+            for filler in ["1", "9", "STORE", "STREAMS", "KEYS", ""] {
+                let mut args: ArgsBuf = row.name.split(' ').collect();
+                for _ in 0..12 {
+                    let _ = row.keys.positions(args.as_args(), &mut positions);
+                    assert!(
+                        positions.iter().all(|position| (position.index as usize) < args.as_args().len()),
+                        "{row:?}"
+                    );
+                    assert!(row.keys.first(args.as_args()).is_none_or(|first| first < args.as_args().len()), "{row:?}");
+                    args.push(filler.as_bytes());
+                }
+                for len in 0..row.name.split(' ').count() {
+                    let cut: ArgsBuf = row.name.split(' ').take(len).collect();
+                    let _ = row.keys.positions(cut.as_args(), &mut positions);
+                    assert!(positions.is_empty(), "{row:?} with {len} arguments");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn streams_block_only_when_asked_to() {
+        let lane = |request: &str| {
+            let args: ArgsBuf = request.split(' ').collect();
+            resolve(args.as_args()).expect("it has a row").lane(args.as_args())
+        };
+        assert_eq!(lane("XREAD STREAMS BLOCK 0"), Lane::Shared);
+        assert_eq!(lane("XREAD COUNT BLOCK STREAMS a 0"), Lane::Shared);
+        assert_eq!(lane("XREAD block 0 STREAMS a $"), Lane::Blocking);
+        assert_eq!(lane("XREADGROUP GROUP g BLOCK STREAMS a >"), Lane::Shared);
+        assert_eq!(lane("XREADGROUP GROUP g c COUNT 1 BLOCK 5 STREAMS a >"), Lane::Blocking);
+        assert_eq!(lane("BLPOP a 0"), Lane::Blocking);
+        assert_eq!(lane("GET a"), Lane::Shared);
+    }
+
+    #[test]
+    fn a_single_key_is_where_every_request_has_it() {
+        let single = |name: &str| {
+            let args: ArgsBuf = name.split(' ').collect();
+            resolve(args.as_args()).expect("it has a row").keys.single()
+        };
+        assert_eq!(single("GET"), Some(1));
+        assert_eq!(single("SET"), Some(1));
+        assert_eq!(single("OBJECT ENCODING"), Some(2));
+        for none in ["MGET", "RENAME", "SORT", "XREAD", "EVAL", "MIGRATE", "PING", "GEORADIUS"] {
+            assert_eq!(single(none), None, "{none}");
+        }
     }
 }

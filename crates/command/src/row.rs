@@ -266,7 +266,7 @@ impl Draft {
             arity: self.arity,
             flags,
             categories: self.categories.with_implied(flags),
-            keys: self.keys,
+            keys: self.keys.may_be_none(self.flags.has(Flags::NO_MANDATORY_KEYS)),
             group,
             since: self.since,
             request_policy: self.request_policy,

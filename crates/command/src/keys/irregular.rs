@@ -20,7 +20,7 @@ pub(crate) enum Found {
     Unnamed,
 }
 
-/// Finds the keys of a request.
+/// Finds the keys of a request. It may name places behind the last argument, which are left out.
 pub(crate) type Irregular = fn(Args<'_>, &mut dyn FnMut(Found)) -> Result<(), KeysError>;
 
 const READ: KeyAccess = KeyAccess::of("RO access");
@@ -147,26 +147,26 @@ fn georadius_options(args: Args<'_>, options: usize, found: &mut dyn FnMut(Found
 }
 
 /// `MIGRATE host port key|"" database timeout [COPY] [REPLACE] [AUTH p] [AUTH2 u p] [KEYS key ...]`: `KEYS` takes all
-/// that follows, and only if the key in the usual place is empty.
+/// that follows, is refused unless the key in the usual place is empty, and means nothing as the last word.
 pub(crate) fn migrate(args: Args<'_>, found: &mut dyn FnMut(Found)) -> Result<(), KeysError> {
     let mut index = 6;
-    while index < args.len() && args.get(3) == Some(b"") {
+    while index + 1 < args.len() {
         if is_word(args, index, b"KEYS") {
+            if args.get(3) != Some(b"") {
+                return Err(KeysError::Syntax);
+            }
             (index + 1..args.len()).for_each(|index| found(Found::Key(index, MOVE_AWAY)));
             return Ok(());
         }
-        let taken = if is_word(args, index, b"AUTH") {
-            1
-        } else if is_word(args, index, b"AUTH2") {
+        index += if is_word(args, index, b"AUTH") {
             2
+        } else if is_word(args, index, b"AUTH2") {
+            3
         } else {
-            0
+            1
         };
-        index += 1 + taken;
     }
-    if args.len() > 3 {
-        found(Found::Key(3, MOVE_AWAY));
-    }
+    found(Found::Key(3, MOVE_AWAY));
     Ok(())
 }
 
@@ -207,10 +207,8 @@ fn stream_options(args: Args<'_>) -> StreamOptions {
             2
         } else if is_word(args, index, b"GROUP") {
             3
-        } else if is_word(args, index, b"NOACK") {
-            1
         } else {
-            return options;
+            1
         };
     }
     options

@@ -5,8 +5,11 @@
 
 mod differences;
 mod globs;
+mod keys;
+mod requests;
 mod rows;
 mod texts;
+mod touched;
 
 use respool_command::{Row, introspect, resolve};
 use respool_testkit::{Client, RedisServer};

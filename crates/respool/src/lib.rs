@@ -7,6 +7,7 @@ pub mod banner;
 pub mod cli;
 pub mod control;
 pub mod failure;
+pub mod frontend;
 pub mod logging;
 pub mod output;
 pub mod serve;

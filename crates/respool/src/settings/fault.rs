@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::said::{FileText, Origin};
+use super::table::{ROWS, Setting};
 
 /// One thing that is wrong.
 #[derive(Debug, PartialEq, Eq)]
@@ -93,7 +94,7 @@ impl Place {
         let skipped = before.saturating_sub(SHOWN_CHARS_MAX / 2);
         // One character in, one out, so that the caret stands under what it means.
         let plain = |c: char| if c.is_control() { ' ' } else { c };
-        let line = without_secret(&text[line_start..line_end]);
+        let line = without_secret(&text[line_start..line_end], &text[..line_start]);
         let shown: String = line.chars().skip(skipped).take(SHOWN_CHARS_MAX).map(plain).collect();
         Self {
             line: text[..line_start].matches('\n').count() + 1,
@@ -105,10 +106,21 @@ impl Place {
     }
 }
 
-/// The line, with everything hidden that a line about a password says behind its key, whether the key is right or not.
-fn without_secret(line: &str) -> String {
-    let secret = line.find('=').filter(|_| line.to_ascii_lowercase().contains("pass"));
-    secret.map_or_else(|| line.to_owned(), |equals| format!("{} (hidden)", &line[..=equals]))
+/// The line, with the value hidden if its key is a secret's or anything like it, also where the value began further up.
+fn without_secret(line: &str, before: &str) -> String {
+    match line.find('=') {
+        Some(equals) if is_secret(&line[..equals]) => format!("{} (hidden)", &line[..=equals]),
+        Some(_) => line.to_owned(),
+        None => {
+            let key = before.lines().rev().find_map(|line| line.split_once('=')).map(|(key, _)| key);
+            if key.is_some_and(is_secret) { "(hidden)".to_owned() } else { line.to_owned() }
+        }
+    }
+}
+
+fn is_secret(key: &str) -> bool {
+    let nearest = super::nearest(key.trim(), ROWS.iter().map(|row| row.name)).and_then(Setting::named);
+    key.to_ascii_lowercase().contains("pass") || nearest.is_some_and(|near| near.row().is_secret())
 }
 
 #[cfg(test)]
@@ -117,11 +129,18 @@ mod tests {
 
     #[test]
     fn a_line_about_a_password_does_not_show_it() {
-        let text = "node_pasword = \"x\"\nnode_password = \"canary\nNode_Passwort=canary\n";
-        for (at, _) in text.match_indices("_p") {
-            assert!(!printed(text, at..at + 9).contains("canary"));
+        for line in [
+            "node_pasword = \"canary\"",
+            "node_password = \"canary",
+            "Node_Passwort=canary",
+            "node_password = \"\"\"\ncanary",
+        ] {
+            let at = line.find("canary").unwrap();
+            assert!(!printed(line, at..at + 1).contains("canary"), "{line}");
+            assert!(!printed(line, 0..1).contains("canary"), "{line}");
         }
-        assert!(printed(text, 25..30).contains("node_password = (hidden)"));
+        assert!(printed("node_password = 1", 0..1).contains("node_password = (hidden)"));
+        assert!(printed("nodes = [\n  \"a:1\"", 12..13).contains("a:1"));
     }
 
     fn printed(text: &str, span: Range<usize>) -> String {

@@ -548,6 +548,10 @@ impl Judge<'_> {
         if timeouts.reconnect_min > timeouts.reconnect_max {
             self.blame(Setting::ReconnectMin, pool, "reconnect_min is longer than reconnect_max", "make it shorter");
         }
+        if timeouts.request.zip(timeouts.node_silence).is_some_and(|(request, silence)| silence < request) {
+            let message = "node_silence_timeout is shorter than request_timeout, which then could never be reached";
+            self.blame(Setting::RequestTimeout, pool, message, "make node_silence_timeout longer");
+        }
         timeouts
     }
 
@@ -674,6 +678,7 @@ mod tests {
         for (text, message, place) in [
             ("nodes = \"a:1 weight=2\"", "placement slots does not fit these nodes", "r.toml:1:1"),
             ("reconnect_min = \"3s\"", "reconnect_min is longer than reconnect_max", "r.toml:1:1"),
+            ("request_timeout = \"11s\"", "node_silence_timeout is shorter", "r.toml:1:1"),
             ("client_output_soft_bytes = \"1gb\"", "client_output_soft_bytes is more than", "r.toml:1:1"),
             ("hash_tag = \"{}\"", "hash_tag cannot be \"{}\"", "r.toml:1:12"),
             ("default_node = \"b\"\nnodes = \"a:1\"", "there is no node \"b\"", "r.toml:1:1"),
@@ -717,7 +722,9 @@ mod tests {
             Kind::Count { max, .. } => max.to_string(),
             Kind::Bytes { min, .. } if row.name == "client_output_soft_bytes" => min.to_string(),
             Kind::Bytes { max, .. } => max.to_string(),
-            Kind::Duration { min, .. } if row.name == "reconnect_min" => unit::duration(min),
+            Kind::Duration { min, .. } if ["reconnect_min", "request_timeout"].contains(&row.name) => {
+                unit::duration(min)
+            }
             Kind::Duration { max, .. } => unit::duration(max),
             Kind::Mode => "0666".to_owned(),
             Kind::Word(choices) => {

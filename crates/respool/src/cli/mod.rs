@@ -1,0 +1,173 @@
+//! The command line: its grammar, made from the table of settings, and what each subcommand does.
+
+mod grammar;
+mod sources;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{ArgMatches, Command};
+use clap_complete::Shell;
+
+use crate::admin::{self, Metrics};
+use crate::control::{Control, Phase};
+use crate::failure::Failure;
+use crate::frontend::{Program, Translation};
+use crate::logging::Logging;
+use crate::serve::Job;
+use crate::settings::meaning::Understood;
+use crate::settings::row::Scope;
+use crate::settings::said::Statement;
+use crate::settings::{Address, Said, Setting, page};
+use crate::{banner, output, serve, signals};
+
+pub use grammar::grammar;
+use sources::{Sources, Voice, hear_any_file, understand};
+
+/// Runs the program with the process' own arguments and environment.
+#[must_use]
+pub fn main() -> ExitCode {
+    // A variable that is not UTF-8 is not ours: all our names and values are.
+    let utf8 = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    match run(std::env::args_os().collect(), std::env::vars_os().filter_map(utf8).collect()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Ending::Clap(error)) => {
+            let _ = error.print();
+            ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+        }
+        Err(Ending::Failure(failure)) => {
+            output::complain(&failure.to_string());
+            failure.exit_code()
+        }
+    }
+}
+
+/// Why a run ended early.
+enum Ending {
+    /// The command line could not be parsed, or help was asked for.
+    Clap(clap::Error),
+    /// Something went wrong.
+    Failure(Failure),
+}
+
+impl<E: Into<Failure>> From<E> for Ending {
+    fn from(error: E) -> Self {
+        Self::Failure(error.into())
+    }
+}
+
+fn run(args: Vec<OsString>, env: Vec<(String, String)>) -> Result<(), Ending> {
+    if let Some((program, args)) = Program::recognise(&args) {
+        return Ok(serve(Sources { voice: Voice::Foreign { program, args }, env })?);
+    }
+    let matches = grammar().try_get_matches_from(args).map_err(Ending::Clap)?;
+    match matches.subcommand() {
+        Some(("serve", matches)) => Ok(serve(Sources::of(matches, env))?),
+        Some(("check", matches)) => Ok(check(matches)?),
+        Some(("settings", matches)) => Ok(settings(matches)?),
+        Some(("completions", matches)) => Ok(completions(matches)?),
+        Some(("man", matches)) => Ok(man(matches)?),
+        _ => Ok(output::print(&format!("respool {}\n", env!("CARGO_PKG_VERSION")))?),
+    }
+}
+
+fn serve(sources: Sources) -> Result<(), Failure> {
+    if let Voice::Foreign { program, args } = &sources.voice
+        && program.is_help_wanted(args)
+    {
+        return Ok(output::print(&program.help())?);
+    }
+    let understood = sources.load()?;
+    let process = understood.process.clone();
+    let logging = Logging::start(&process.log).map_err(|error| Failure::running(error.to_string()))?;
+    understood.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    let job = Job {
+        workers: process.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
+        control: Control::new(understood),
+        metrics: Metrics::default(),
+    };
+    job.metrics.observe(admin::process::snapshot);
+    serve::run(&job, |bound| {
+        signals::watch(Arc::clone(&job.control), logging, Box::new(move || sources.load()))?;
+        let admin = process.admin.listen.as_ref().map(|address| start_admin(address, &job)).transpose()?;
+        let banner = banner::render(&process, job.workers, bound, admin.as_ref());
+        job.control.enter(Phase::Serving);
+        // Whoever closed standard output does not want to know.
+        let _ = output::print(&format!("{banner}{}\n", banner::READY));
+        Ok(())
+    })
+}
+
+fn start_admin(address: &Address, job: &Job) -> Result<Address, Failure> {
+    let started = admin::http::start(address, Arc::clone(&job.control), job.metrics.clone());
+    started.map_err(|error| Failure::running(format!("metrics cannot be served on {address}: {error}")))
+}
+
+fn check(matches: &ArgMatches) -> Result<(), Failure> {
+    let path = matches.get_one::<PathBuf>("file").ok_or_else(|| Failure::settings("which file?"))?;
+    let Translation { said, notes, mut faults, .. } = hear_any_file(path);
+    let mut understood = understand(&said, &mut faults)?;
+    understood.warnings.extend(notes);
+    Ok(output::print(&summary(path, &said, &understood))?)
+}
+
+/// What a settings file means, for people.
+fn summary(path: &Path, said: &Said, understood: &Understood) -> String {
+    let mut lines = vec![format!("{} is fine", path.display())];
+    let said_about = |statements: &[Statement], scope: Option<Scope>, number: usize| {
+        let counts =
+            |s: &&Statement| s.setting != Setting::Listen && scope.is_none_or(|scope| s.setting.row().scope == scope);
+        let rows = statements.iter().filter(counts);
+        let line = |statement: &Statement| {
+            let row = statement.setting.row();
+            format!("    {} = {}", row.name, understood.values[number][statement.setting as usize].show(row))
+        };
+        rows.map(line).collect::<Vec<_>>()
+    };
+    let process = said_about(&said.top, Some(Scope::Process), 0);
+    if !process.is_empty() {
+        lines.push("  the whole process".to_owned());
+        lines.extend(process);
+    }
+    for (number, instance) in understood.process.instances.iter().enumerate() {
+        lines.push(format!("  pool {}: {}", instance.name, banner::describe(instance)));
+        lines.extend(instance.net.listen.iter().map(|address| format!("    listens on {address}")));
+        let own = said.pools.get(number).map_or(&[][..], |pool| &pool.statements[..]);
+        let inherited: Vec<Statement> =
+            said.top.iter().filter(|s| own.iter().all(|o| o.setting != s.setting)).cloned().collect();
+        lines.extend(said_about(own, None, number));
+        lines.extend(said_about(&inherited, Some(Scope::Pool), number));
+    }
+    lines.extend(understood.warnings.iter().map(|warning| format!("  note: {warning}")));
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn settings(matches: &ArgMatches) -> Result<(), Failure> {
+    let is_markdown = matches.get_one::<String>("format").is_some_and(|format| format == "markdown");
+    Ok(output::print(&if is_markdown { page::markdown() } else { page::toml() })?)
+}
+
+fn completions(matches: &ArgMatches) -> Result<(), Failure> {
+    let shell = matches.get_one::<Shell>("shell").copied().ok_or_else(|| Failure::settings("which shell?"))?;
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut grammar(), "respool", &mut script);
+    Ok(output::print(&String::from_utf8_lossy(&script))?)
+}
+
+fn man(matches: &ArgMatches) -> Result<(), Failure> {
+    let mut root = grammar();
+    root.build();
+    let page = match matches.get_one::<String>("subcommand") {
+        None => root,
+        Some(name) => root.find_subcommand(name).cloned().ok_or_else(|| {
+            let names = root.get_subcommands().map(Command::get_name).collect::<Vec<_>>().join(", ");
+            Failure::settings(format!("there is no subcommand {name}")).hint(format!("there are {names}"))
+        })?,
+    };
+    let mut text = Vec::new();
+    clap_mangen::Man::new(page).render(&mut text)?;
+    Ok(output::print(&String::from_utf8_lossy(&text))?)
+}

@@ -14,7 +14,7 @@ struct Generated {
     content: fn() -> String,
 }
 
-const FILES: &[Generated] = &[];
+const FILES: &[Generated] = &[Generated { name: "docs/commands.md", content: respool_command::docs_markdown }];
 
 /// Write the generated files anew
 #[derive(Args)]

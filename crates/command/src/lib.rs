@@ -11,6 +11,7 @@
 
 mod bits;
 mod categories;
+mod docs;
 mod execute;
 mod flags;
 pub mod glob;
@@ -24,6 +25,7 @@ mod table;
 pub mod text;
 
 pub use categories::Categories;
+pub use docs::docs_markdown;
 pub use execute::{Execute, Millis, Outcome, SessionView};
 pub use flags::Flags;
 pub use keys::{Begin, Find, KeyAccess, KeyPosition, KeyPositions, KeySpec, Keys, KeysError};

@@ -44,7 +44,7 @@ pub struct Row {
     pub is_internal: bool,
     /// Subcommands; a row that has some is a container and cannot be called itself, `COMMAND` apart.
     pub subcommands: &'static [Row],
-    /// The lane, unless `lane_of` decides.
+    /// The lane, or the most that `lane_of` may decide.
     lane: Lane,
     /// Decides the lane by the request's arguments.
     lane_of: Option<fn(Args<'_>) -> Lane>,
@@ -86,6 +86,11 @@ impl Row {
             None => self.lane,
             Some(decide) => decide(args),
         }
+    }
+
+    /// The lane that a request of this row may need, and whether its arguments decide that it does.
+    pub(crate) const fn widest_lane(&self) -> (Lane, bool) {
+        (self.lane, self.lane_of.is_some())
     }
 
     /// Whether it has subcommands.
@@ -197,8 +202,9 @@ impl Draft {
         self
     }
 
-    /// The lane depends on the arguments.
-    pub(crate) const fn lane_of(mut self, decide: fn(Args<'_>) -> Lane) -> Self {
+    /// The lane is the shared one or this one, as the arguments decide.
+    pub(crate) const fn lane_of(mut self, lane: Lane, decide: fn(Args<'_>) -> Lane) -> Self {
+        self.lane = lane;
         self.lane_of = Some(decide);
         self
     }

@@ -2,7 +2,7 @@
 
 use crate::keys::irregular;
 use crate::row::row;
-use crate::{KeySpec, RequestPolicy, ResponsePolicy};
+use crate::{KeySpec, Lane, RequestPolicy, ResponsePolicy};
 
 rows! {
     /// Streams.
@@ -103,7 +103,7 @@ rows! {
         .acl("stream")
         .spec(KeySpec::keyword("STREAMS", 1, -1, 2, "RO access"))
         .found_by(irregular::streams)
-        .lane_of(irregular::streams_lane);
+        .lane_of(Lane::Blocking, irregular::streams_lane);
 
     /// Read entries of streams as a consumer of a group, perhaps waiting for some.
     Xreadgroup = row("XREADGROUP", -7, "5.0.0")
@@ -111,7 +111,7 @@ rows! {
         .acl("stream")
         .spec(KeySpec::keyword("STREAMS", 4, -1, 2, "RO access"))
         .found_by(irregular::streams)
-        .lane_of(irregular::streams_lane);
+        .lane_of(Lane::Blocking, irregular::streams_lane);
 
     /// List entries between two ids, newest first.
     Xrevrange = row("XREVRANGE", -4, "5.0.0").flags("readonly").acl("stream").key(1, "RO access");

@@ -397,3 +397,35 @@ fn is_http_word(name: &[u8]) -> bool {
     let word = name.split(|&byte| byte == 0).next().unwrap_or_default();
     word.eq_ignore_ascii_case(b"post") || word.eq_ignore_ascii_case(b"host:")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: RequestLimits = RequestLimits::authenticated(Strictness::Lenient);
+
+    #[test]
+    fn what_is_declared_costs_nothing() {
+        for input in ["*2147483647\r\n", "*1048577\r\n$536870912\r\n", "*8\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"] {
+            let mut decoder = RequestDecoder::new();
+            assert!(matches!(decoder.decode(input.as_bytes(), &LIMITS), Ok(Step::Incomplete)));
+            assert_eq!((decoder.spans.heap_bytes(), decoder.text.capacity()), (0, 0), "{input:?}");
+        }
+    }
+
+    #[test]
+    fn an_idle_decoder_is_small() {
+        assert!(size_of::<RequestDecoder>() <= 192, "{}", size_of::<RequestDecoder>());
+        let mut decoder = RequestDecoder::new();
+        let words = vec![b"word".as_slice(); 10_000];
+        let mut multibulk = Vec::new();
+        crate::encode_request(&mut multibulk, words.iter().copied());
+        let line = [words.join(&b' '), b"\n".to_vec()].concat();
+        for input in [multibulk, line] {
+            assert!(matches!(decoder.decode(&input, &LIMITS), Ok(Step::Request(_))));
+            assert!(decoder.spans.heap_bytes() >= 80_000);
+            assert!(matches!(decoder.decode(b"", &LIMITS), Ok(Step::Incomplete)));
+            assert_eq!((decoder.spans.heap_bytes(), decoder.text.capacity()), (0, 0));
+        }
+    }
+}

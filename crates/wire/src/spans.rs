@@ -50,6 +50,12 @@ impl Spans {
         }
     }
 
+    /// Bytes that the list has on the heap.
+    #[cfg(test)]
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.many.capacity() * size_of::<Span>()
+    }
+
     #[inline]
     fn push_many(&mut self, span: Span) {
         if self.count == FEW {

@@ -228,6 +228,10 @@ fn nesting_ends_at_its_limit() {
 #[test]
 fn a_long_string_may_come_in_any_pieces() {
     let reply = format!("*2\r\n$5000000\r\n{}\r\n:1\r\n", "x".repeat(5_000_000));
+    // Each byte of a line is looked at once, or pieces of one byte would take minutes here.
+    let line = format!("+{}\r\n", "x".repeat(1 << 20));
+    let seen = feed(line.as_bytes(), 0..line.len(), &ReplyLimits::default());
+    assert_eq!(seen, (vec![(line.len(), ReplyKind::Simple)], Ok(true)));
     for size in [2_048, 16_384, 5_000_000] {
         let seen = feed(reply.as_bytes(), (0..reply.len()).step_by(size), &ReplyLimits::default());
         assert_eq!(seen, (vec![(reply.len(), ReplyKind::Array)], Ok(true)), "pieces of {size}");

@@ -2,9 +2,7 @@
 
 use std::fmt::Write as _;
 
-use respool_connection::Endpoint;
-
-use crate::settings::{Instance, Process};
+use crate::settings::{Address, Instance, NodeAddress, Process};
 
 /// The line that scripts wait for; it ends the banner.
 pub const READY: &str = "Ready to accept connections";
@@ -15,7 +13,7 @@ const NODES_SHOWN_MAX: usize = 8;
 /// The banner, without [`READY`]. `bound` holds the addresses really listened on, per instance; `metrics` that of the
 /// HTTP server.
 #[must_use]
-pub fn render(process: &Process, workers: usize, bound: &[Vec<Endpoint>], metrics: Option<&Endpoint>) -> String {
+pub fn render(process: &Process, workers: usize, bound: &[Vec<Address>], metrics: Option<&Address>) -> String {
     let mut out = String::new();
     let pid = std::process::id();
     let _ = writeln!(out, "respool {}, {}, pid {pid}", env!("CARGO_PKG_VERSION"), counted(workers, "worker"));
@@ -40,7 +38,7 @@ pub fn describe(instance: &Instance) -> String {
         [] => format!("embedded server with {}", counted(databases as usize, "database")),
         [node] => format!("proxy in front of {}", node.name),
         _ => {
-            let engines = nodes.iter().filter(|node| matches!(node.endpoint, Endpoint::Embedded { .. })).count();
+            let engines = nodes.iter().filter(|node| node.address == NodeAddress::Embedded).count();
             let mut names: Vec<&str> = nodes.iter().take(NODES_SHOWN_MAX).map(|node| node.name.as_str()).collect();
             if nodes.len() > NODES_SHOWN_MAX {
                 names.push("...");
@@ -54,21 +52,18 @@ pub fn describe(instance: &Instance) -> String {
 
 /// The command that connects to an address.
 #[must_use]
-pub fn redis_cli(endpoint: &Endpoint) -> String {
-    match endpoint {
-        Endpoint::Tcp { host, port } if ["127.0.0.1", "localhost", "0.0.0.0"].contains(&host.as_str()) => {
-            format!("redis-cli -p {port}")
-        }
-        Endpoint::Tcp { host, port } if host == "::" => format!("redis-cli -h ::1 -p {port}"),
-        Endpoint::Tcp { host, port } => format!("redis-cli -h {host} -p {port}"),
-        Endpoint::Unix { path } => format!("redis-cli -s {path}"),
-        Endpoint::Embedded { .. } => "nothing: it is inside this process".to_owned(),
+pub fn redis_cli(address: &Address) -> String {
+    match address {
+        Address::Any { port } => format!("redis-cli -p {port}"),
+        Address::Tcp { host, port } if host == "127.0.0.1" || host == "localhost" => format!("redis-cli -p {port}"),
+        Address::Tcp { host, port } => format!("redis-cli -h {host} -p {port}"),
+        Address::Unix { path } => format!("redis-cli -s {}", path.display()),
     }
 }
 
-fn reachable(endpoint: &Endpoint) -> String {
-    match endpoint {
-        Endpoint::Tcp { host, port } if host == "0.0.0.0" || host == "::" => format!("localhost:{port}"),
+fn reachable(address: &Address) -> String {
+    match address {
+        Address::Any { port } => format!("localhost:{port}"),
         other => other.to_string(),
     }
 }
@@ -95,8 +90,7 @@ mod tests {
     fn it_says_where_to_connect() {
         for (listen, command) in [
             ("127.0.0.1:7", "redis-cli -p 7"),
-            ("*:7", "redis-cli -p 7"),
-            ("[::]:7", "redis-cli -h ::1 -p 7"),
+            (":7", "redis-cli -p 7"),
             ("10.0.0.1:7", "redis-cli -h 10.0.0.1 -p 7"),
             ("[::1]:7", "redis-cli -h ::1 -p 7"),
             ("/run/r.sock", "redis-cli -s /run/r.sock"),

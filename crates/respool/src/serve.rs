@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use respool_connection::Endpoint;
-
 use crate::admin::Metrics;
 use crate::control::Control;
 use crate::failure::Failure;
+use crate::settings::Address;
 
 /// What there is to serve, and by whom it can be told to end.
 #[derive(Debug)]
@@ -26,7 +25,7 @@ pub struct Job {
 ///
 /// # Errors
 /// What kept it from starting or ended it early.
-pub fn run(job: &Job, ready: impl FnOnce(&[Vec<Endpoint>]) -> Result<(), Failure>) -> Result<(), Failure> {
+pub fn run(job: &Job, ready: impl FnOnce(&[Vec<Address>]) -> Result<(), Failure>) -> Result<(), Failure> {
     let _ = (job, ready);
     Err(Failure::running("this version cannot serve yet: the settings are understood, the event loop is not connected")
         .hint("`respool check CONFIG` shows what the settings mean"))

@@ -95,16 +95,16 @@ fn a_flag_overrules_the_environment_which_overrules_the_file() {
 
 #[test]
 fn check_says_what_a_file_means() {
-    let text = "workers = 2\n[[pool]]\nname = \"a\"\nlisten = \"*:7000\"\nnodes = [\"h:1\", \"h:2\"]\nconnect_timeout = \"9s\"\n";
+    let text = "workers = 2\n[[pool]]\nname = \"a\"\nlisten = \":7000\"\nnodes = [\"h:1\", \"h:2\"]\nconnect_timeout = \"9s\"\n";
     let run = check("good.toml", text);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     for line in [
         "good.toml is fine",
         "    workers = 2",
         "  pool a: proxy in front of 2 nodes by slots: h:1, h:2",
-        "    listens on 0.0.0.0:7000",
+        "    listens on :7000",
         "    connect_timeout = 9s",
-        "  note: pool a: everybody who reaches 0.0.0.0:7000 may send commands",
+        "  note: pool a: everybody who reaches :7000 may send commands",
     ] {
         assert!(run.stdout.lines().any(|shown| shown.ends_with(line)), "{line}\n{}", run.stdout);
     }

@@ -14,7 +14,6 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
-use respool_connection::Endpoint;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -23,6 +22,7 @@ use tracing::error;
 
 use super::metrics::{Metrics, OPENMETRICS};
 use crate::control::{Control, Phase};
+use crate::settings::Address;
 
 /// Most connections at a time; further ones wait in the backlog. Scrapers and probes are few.
 const CONNECTIONS_MAX: usize = 64;
@@ -41,10 +41,13 @@ struct Admin {
 ///
 /// # Errors
 /// What the system says when it refuses the listener or the thread.
-pub fn start(address: &Endpoint, control: Arc<Control>, metrics: Metrics) -> io::Result<Endpoint> {
+pub fn start(address: &Address, control: Arc<Control>, metrics: Metrics) -> io::Result<Address> {
     let listener = bind(address)?;
     let local = listener.local_addr()?;
-    let bound = Endpoint::Tcp { host: local.ip().to_string(), port: local.port() };
+    let bound = match address {
+        Address::Any { .. } => Address::Any { port: local.port() },
+        _ => Address::Tcp { host: local.ip().to_string(), port: local.port() },
+    };
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     let serve = move || {
@@ -60,15 +63,15 @@ pub fn start(address: &Endpoint, control: Arc<Control>, metrics: Metrics) -> io:
     Ok(bound)
 }
 
-fn bind(address: &Endpoint) -> io::Result<TcpListener> {
+fn bind(address: &Address) -> io::Result<TcpListener> {
     match address {
-        Endpoint::Tcp { host, port } => {
+        // Where IPv6 is there, its unspecified address takes IPv4 as well.
+        Address::Any { port } => TcpListener::bind(("::", *port)).or_else(|_| TcpListener::bind(("0.0.0.0", *port))),
+        Address::Tcp { host, port } => {
             let addresses: Vec<_> = (host.as_str(), *port).to_socket_addrs()?.collect();
             TcpListener::bind(&addresses[..])
         }
-        Endpoint::Unix { .. } | Endpoint::Embedded { .. } => {
-            Err(io::Error::new(io::ErrorKind::InvalidInput, "HTTP is served over TCP only"))
-        }
+        Address::Unix { .. } => Err(io::Error::new(io::ErrorKind::InvalidInput, "HTTP is served over TCP only")),
     }
 }
 
@@ -173,8 +176,8 @@ mod tests {
     use crate::admin::{Family, Reading, Sample};
     use crate::settings::{Said, resolve};
 
-    fn get(address: &Endpoint, path: &str) -> String {
-        let Endpoint::Tcp { host, port } = address else { panic!("an address with a host") };
+    fn get(address: &Address, path: &str) -> String {
+        let Address::Tcp { host, port } = address else { panic!("an address with a host") };
         let mut stream = std::net::TcpStream::connect((host.as_str(), *port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
@@ -190,7 +193,7 @@ mod tests {
         let understood = resolve(&Said::default(), &|_| unreachable!("no secret is asked for")).unwrap();
         let control = Control::new(understood);
         let metrics = Metrics::default();
-        let loopback = Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 0 };
+        let loopback = Address::Tcp { host: "127.0.0.1".to_owned(), port: 0 };
         let address = start(&loopback, Arc::clone(&control), metrics.clone()).unwrap();
 
         let response = get(&address, "/readyz");

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use clap::{ArgMatches, Command};
 use clap_complete::Shell;
-use respool_connection::Endpoint;
 
 use crate::admin::{self, Metrics};
 use crate::control::{Control, Phase};
@@ -21,7 +20,7 @@ use crate::serve::Job;
 use crate::settings::meaning::Understood;
 use crate::settings::row::Scope;
 use crate::settings::said::Statement;
-use crate::settings::{Said, Setting, page};
+use crate::settings::{Address, Said, Setting, page};
 use crate::{banner, output, serve, signals};
 
 pub use grammar::grammar;
@@ -101,7 +100,7 @@ fn serve(sources: Sources) -> Result<(), Failure> {
     })
 }
 
-fn start_admin(address: &Endpoint, job: &Job) -> Result<Endpoint, Failure> {
+fn start_admin(address: &Address, job: &Job) -> Result<Address, Failure> {
     let started = admin::http::start(address, Arc::clone(&job.control), job.metrics.clone());
     started.map_err(|error| Failure::running(format!("metrics cannot be served on {address}: {error}")))
 }

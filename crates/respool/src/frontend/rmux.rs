@@ -293,12 +293,7 @@ impl Pool {
         }
         let value = |flag: &Option<Given>| flag.as_ref().map_or("", |flag| flag.value.as_str()).to_owned();
         let (host, port) = (value(&self.host), value(&self.port));
-        // Without a host rmux listens on every interface.
-        let address = match host.as_str() {
-            "" => format!("*:{port}"),
-            host if host.contains(':') => format!("[{host}]:{port}"),
-            host => format!("{host}:{port}"),
-        };
+        let address = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
         let origin = self.port.as_ref().or(self.host.as_ref()).map_or(Origin::Default, Given::origin);
         one(Setting::Listen, address, origin)
     }
@@ -441,10 +436,7 @@ mod tests {
         let process = process(&out);
         let seen: Vec<_> = process.instances.iter().map(doors).collect();
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
-        assert_eq!(
-            seen,
-            [(texts(&["0.0.0.0:7000"]), texts(&["a:1", "a:1#2"])), (texts(&["unix:/s"]), texts(&["unix:/n"]))]
-        );
+        assert_eq!(seen, [(texts(&[":7000"]), texts(&["a:1", "a:1#2"])), (texts(&["unix:/s"]), texts(&["unix:/n"]))]);
         assert_eq!(process.workers, Some(2));
         assert_eq!(process.instances[0].proxy.timeouts.connect, Duration::from_millis(30));
         assert_eq!(out.notes.len(), 2, "{:?}", out.notes);

@@ -1,59 +1,115 @@
-//! Addresses and nodes as settings write them: [`Endpoint`]s, with the rules that are about settings. Nothing is resolved
-//! or opened here.
+//! Addresses as people write them, for listeners and for nodes. Nothing is resolved or opened here.
 
 use std::fmt;
+use std::path::PathBuf;
 
-use respool_connection::Endpoint;
 use respool_route::limits::WEIGHT_MAX;
 
-/// Longest path of a unix socket: the kernel's `sun_path` has 108 bytes, with a closing NUL.
-const SOCKET_PATH_BYTES_MAX: usize = 107;
-
-/// Reads an address to listen on. `*` for a host is every IPv4 interface.
-///
-/// # Errors
-/// Says what an address looks like.
-pub fn parse_listener(text: &str) -> Result<Endpoint, String> {
-    let endpoint = parse(&text.strip_prefix("*:").map_or_else(|| text.to_owned(), |port| format!("0.0.0.0:{port}")))?;
-    match endpoint {
-        Endpoint::Embedded { .. } => Err("an embedded engine is a node, not a place to listen".to_owned()),
-        _ => Ok(endpoint),
-    }
+/// Where to listen or what to connect to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// Every interface, IPv4 and IPv6 (`:6379`). Only to listen on.
+    Any {
+        /// The TCP port; 0 lets the system choose.
+        port: u16,
+    },
+    /// A host name or IP address and a port. An IPv6 address stands here without its brackets.
+    Tcp {
+        /// Name or IP address.
+        host: String,
+        /// The TCP port; 0, to listen only, lets the system choose.
+        port: u16,
+    },
+    /// A unix socket.
+    Unix {
+        /// Its path.
+        path: PathBuf,
+    },
 }
 
-/// Reads an address to listen on with TCP.
-///
-/// # Errors
-/// Says what an address looks like.
-pub fn parse_tcp(text: &str) -> Result<Endpoint, String> {
-    match parse_listener(text)? {
-        endpoint @ Endpoint::Tcp { .. } => Ok(endpoint),
-        _ => Err("it is served over TCP: write host:port".to_owned()),
-    }
-}
+const FORMS: &str = "host:port, :port, [v6]:port, unix:/path or /path";
 
-/// Whether only this machine can reach it: a unix socket, a loopback address or the name `localhost`.
-#[must_use]
-pub fn is_local(endpoint: &Endpoint) -> bool {
-    match endpoint {
-        Endpoint::Tcp { host, .. } => {
-            host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+impl Address {
+    /// Reads an address to listen on.
+    ///
+    /// # Errors
+    /// Says which forms there are.
+    pub fn parse_listener(text: &str) -> Result<Self, String> {
+        if let Some(path) = unix_path(text) {
+            return unix(path);
         }
-        Endpoint::Unix { .. } | Endpoint::Embedded { .. } => true,
+        Self::parse_tcp(text).map_err(|why| format!("{why}; an address is {FORMS}"))
+    }
+
+    /// Reads a TCP address to listen on.
+    ///
+    /// # Errors
+    /// Says what is missing.
+    pub fn parse_tcp(text: &str) -> Result<Self, String> {
+        let (host, port) = text.rsplit_once(':').ok_or("the port is missing (write host:port)")?;
+        let port = parse_port(port)?;
+        if host.is_empty() || host == "*" {
+            return Ok(Self::Any { port });
+        }
+        parse_host(host).map(|host| Self::Tcp { host, port })
+    }
+
+    /// The port, if it has one.
+    #[must_use]
+    pub fn port(&self) -> Option<u16> {
+        match self {
+            Self::Any { port } | Self::Tcp { port, .. } => Some(*port),
+            Self::Unix { .. } => None,
+        }
+    }
+
+    /// Whether only this machine can reach it: a unix socket, a loopback address or the name `localhost`.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        match self {
+            Self::Any { .. } => false,
+            Self::Tcp { host, .. } => {
+                host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+            }
+            Self::Unix { .. } => true,
+        }
     }
 }
 
-/// Whether it lets the system choose the port.
-#[must_use]
-pub fn has_any_port(endpoint: &Endpoint) -> bool {
-    matches!(endpoint, Endpoint::Tcp { port: 0, .. })
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any { port } => write!(f, ":{port}"),
+            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Self::Unix { path } => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// What a node is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NodeAddress {
+    /// A server to connect to.
+    Remote(Address),
+    /// An engine in this process.
+    Embedded,
+}
+
+impl fmt::Display for NodeAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Remote(address) => address.fmt(f),
+            Self::Embedded => f.write_str("embedded:"),
+        }
+    }
 }
 
 /// A node as it was written: `10.0.0.1:6379 name=a weight=2`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeText {
-    /// What it is; embedded engines are not numbered yet.
-    pub endpoint: Endpoint,
+    /// What it is.
+    pub address: NodeAddress,
     /// Its name, if it was given one.
     pub name: Option<String>,
     /// Its share of the keys relative to the others.
@@ -67,16 +123,13 @@ impl NodeText {
     /// Says what a node looks like.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut words = text.split_ascii_whitespace();
-        let endpoint = parse(words.next().ok_or("a node needs an address")?)?;
-        if has_any_port(&endpoint) {
-            return Err("a node's port is 1 to 65535".to_owned());
-        }
-        let mut node = Self { endpoint, name: None, weight: 1 };
+        let address = words.next().ok_or("a node needs an address")?;
+        let mut node = Self { address: parse_node_address(address)?, name: None, weight: 1 };
         for word in words {
             match word.split_once('=') {
                 Some(("name", name)) if !name.is_empty() => node.name = Some(name.to_owned()),
                 Some(("weight", weight)) => node.weight = parse_weight(weight)?,
-                _ => return Err(format!("behind a node's address stand name=NAME or weight=N, not {word:.200?}")),
+                _ => return Err(format!("behind a node's address stand name=NAME or weight=N, not {word:?}")),
             }
         }
         Ok(node)
@@ -85,10 +138,7 @@ impl NodeText {
 
 impl fmt::Display for NodeText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.endpoint {
-            Endpoint::Embedded { .. } => f.write_str("embedded:")?,
-            endpoint => endpoint.fmt(f)?,
-        }
+        self.address.fmt(f)?;
         if let Some(name) = &self.name {
             write!(f, " name={name}")?;
         }
@@ -99,21 +149,15 @@ impl fmt::Display for NodeText {
     }
 }
 
-fn parse(text: &str) -> Result<Endpoint, String> {
-    let endpoint: Endpoint = text.parse().map_err(|error: respool_connection::EndpointError| error.to_string())?;
-    let is_name = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
-    match &endpoint {
-        Endpoint::Tcp { host, .. } if host.contains(':') => match host.parse::<std::net::Ipv6Addr>() {
-            Ok(_) => Ok(endpoint),
-            Err(_) => Err("between brackets stands an IPv6 address".to_owned()),
-        },
-        Endpoint::Tcp { host, .. } if !host.bytes().all(is_name) => {
-            Err("a host name has letters, digits, dots and dashes".to_owned())
-        }
-        Endpoint::Unix { path } if path.len() > SOCKET_PATH_BYTES_MAX || path.contains(|c: char| c.is_control()) => {
-            Err(format!("a unix socket's path has at most {SOCKET_PATH_BYTES_MAX} bytes and no control characters"))
-        }
-        _ => Ok(endpoint),
+fn parse_node_address(text: &str) -> Result<NodeAddress, String> {
+    if text == "embedded:" || text == "embedded" {
+        return Ok(NodeAddress::Embedded);
+    }
+    match Address::parse_listener(text) {
+        Ok(Address::Any { .. }) => Err("a node needs a host in front of its port".to_owned()),
+        Ok(Address::Tcp { port: 0, .. }) => Err("a node's port is 1 to 65535".to_owned()),
+        Ok(address) => Ok(NodeAddress::Remote(address)),
+        Err(_) => Err("a node is host:port, [v6]:port, unix:/path, /path or embedded:".to_owned()),
     }
 }
 
@@ -122,30 +166,62 @@ fn parse_weight(text: &str) -> Result<u32, String> {
     weight.ok_or_else(|| format!("a weight is 1 to {WEIGHT_MAX}"))
 }
 
+fn unix_path(text: &str) -> Option<&str> {
+    text.strip_prefix("unix:").or_else(|| text.starts_with('/').then_some(text))
+}
+
+fn unix(path: &str) -> Result<Address, String> {
+    // The kernel's sun_path holds 108 bytes with the closing NUL.
+    if path.is_empty() || path.len() > 107 || path.contains(|c: char| c.is_control()) {
+        return Err("a unix socket's path has 1 to 107 bytes and no control characters".to_owned());
+    }
+    Ok(Address::Unix { path: PathBuf::from(path) })
+}
+
+fn parse_port(text: &str) -> Result<u16, String> {
+    let is_plain = text.bytes().all(|b| b.is_ascii_digit());
+    let port = text.parse().ok().filter(|_| is_plain);
+    port.ok_or_else(|| "a port is 0 to 65535".to_owned())
+}
+
+fn parse_host(text: &str) -> Result<String, String> {
+    if let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        let v6 = inner.parse::<std::net::Ipv6Addr>().map_err(|_| "between brackets stands an IPv6 address")?;
+        return Ok(v6.to_string());
+    }
+    if text.contains(':') {
+        return Err("an IPv6 address needs brackets".to_owned());
+    }
+    let is_name = text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+    if !is_name || text.len() > 253 {
+        return Err("a host name has letters, digits, dots and dashes".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_can_be_read_again() {
+    fn listeners_come_in_five_forms() {
         for (text, shown) in [
             ("127.0.0.1:6379", "127.0.0.1:6379"),
-            (":6379", "127.0.0.1:6379"),
-            ("*:0", "0.0.0.0:0"),
+            (":6379", ":6379"),
+            ("*:0", ":0"),
             ("cache-1.example:7000", "cache-1.example:7000"),
             ("[::1]:6379", "[::1]:6379"),
             ("unix:/run/respool.sock", "unix:/run/respool.sock"),
+            ("unix:relative.sock", "unix:relative.sock"),
             ("/run/respool.sock", "unix:/run/respool.sock"),
         ] {
-            let endpoint = parse_listener(text).unwrap();
-            assert_eq!(endpoint.to_string(), shown);
-            assert_eq!(parse_listener(shown), Ok(endpoint));
+            let address = Address::parse_listener(text).unwrap();
+            assert_eq!(address.to_string(), shown);
+            assert_eq!(Address::parse_listener(shown), Ok(address), "what is shown can be read again");
         }
-        let long = format!("/{}", "x".repeat(107));
-        for text in ["", "6379", "host", "host:65536", "::1:6379", "[::g]:1", "a/b:1", "embedded:", long.as_str()] {
-            assert!(parse_listener(text).is_err(), "{text}");
+        for text in ["", "6379", "host", "host:", "host:+1", "host:65536", "::1:6379", "[::g]:1", "a b:1", "unix:"] {
+            assert!(Address::parse_listener(text).is_err(), "{text}");
         }
-        assert!(parse_tcp("/run/respool.sock").is_err());
     }
 
     #[test]
@@ -153,25 +229,24 @@ mod tests {
         let node = NodeText::parse("10.0.0.1:6379  name=a weight=20").unwrap();
         assert_eq!(node.to_string(), "10.0.0.1:6379 name=a weight=20");
         assert_eq!(NodeText::parse("embedded").unwrap().to_string(), "embedded:");
-        for text in ["", " ", "*:6379", "h:0", "h:1 weight=0", "h:1 weight=65536", "h:1 nam=a", "h:1 name=", "h:1 b"] {
+        for text in ["", " ", ":6379", "h:0", "h:1 weight=0", "h:1 weight=65536", "h:1 nam=a", "h:1 name=", "h:1 b"] {
             assert!(NodeText::parse(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn local_is_what_only_this_machine_reaches() {
-        for (text, local) in [
+        for (text, is_local) in [
+            ("127.0.0.1:1", true),
             ("127.1.2.3:1", true),
             ("localhost:1", true),
             ("[::1]:1", true),
             ("/s", true),
-            (":1", true),
-            ("*:1", false),
+            (":1", false),
             ("0.0.0.0:1", false),
             ("10.0.0.1:1", false),
-            ("example:1", false),
         ] {
-            assert_eq!(is_local(&parse_listener(text).unwrap()), local, "{text}");
+            assert_eq!(Address::parse_listener(text).unwrap().is_local(), is_local, "{text}");
         }
     }
 }

@@ -8,10 +8,9 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use respool_connection::{Credentials, Endpoint};
 use respool_route::{Node, Placement, PlacementError, Scheme};
 
-use super::address::{self, NodeText};
+use super::address::{Address, NodeAddress, NodeText};
 use super::fault::{Fault, Faults};
 use super::placement;
 use super::row::{Row, Scope, Secret, Value};
@@ -89,7 +88,7 @@ impl Instance {
 #[derive(Debug, Clone, PartialEq)]
 pub struct NetSettings {
     /// Where to listen; at least one.
-    pub listen: Vec<Endpoint>,
+    pub listen: Vec<Address>,
     /// Permissions of unix sockets.
     pub unix_mode: u32,
     /// Backlog of every listener.
@@ -123,11 +122,20 @@ pub struct NodeSettings {
     /// Unique in its instance: as given, or its address.
     pub name: String,
     /// What it is.
-    pub endpoint: Endpoint,
+    pub address: NodeAddress,
     /// Its share of the keys relative to the others.
     pub weight: u32,
     /// How to authenticate; `None` does not.
     pub credentials: Option<Credentials>,
+}
+
+/// How to authenticate at a node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Credentials {
+    /// ACL user; `None` sends AUTH with a password alone.
+    pub username: Option<String>,
+    /// The password.
+    pub password: Secret,
 }
 
 /// Time allowed; `None` is without bound.
@@ -193,7 +201,7 @@ pub struct LogSettings {
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdminSettings {
     /// Where /metrics, /healthz and /readyz are served; `None` is nowhere.
-    pub listen: Option<Endpoint>,
+    pub listen: Option<Address>,
 }
 
 /// What was understood: the process, and every value for whoever wants to show it.
@@ -337,7 +345,7 @@ impl Values<'_> {
         }
     }
 
-    fn tcp(&self, setting: Setting) -> Option<Endpoint> {
+    fn tcp(&self, setting: Setting) -> Option<Address> {
         match self.of(setting) {
             Value::Tcp(address) => Some(address.clone()),
             Value::Absent => None,
@@ -345,7 +353,7 @@ impl Values<'_> {
         }
     }
 
-    fn listeners(&self, setting: Setting) -> &[Endpoint] {
+    fn listeners(&self, setting: Setting) -> &[Address] {
         match self.of(setting) {
             Value::Listeners(all) => all,
             other => mismatch(setting, other),
@@ -443,7 +451,7 @@ impl Judge<'_> {
             self.blame(Setting::Listen, pool, "nothing to listen on", "give at least one address");
         }
         let proxy = self.proxy(&of, pool);
-        let exposed = net.listen.iter().find(|endpoint| !address::is_local(endpoint));
+        let exposed = net.listen.iter().find(|address| !address.is_local());
         if let Some(address) = exposed {
             self.warnings.push(format!("pool {name}: everybody who reaches {address} may send commands"));
         }
@@ -492,7 +500,7 @@ impl Judge<'_> {
 
     fn default_node(&mut self, of: &Values<'_>, nodes: &[NodeSettings], pool: Option<&PoolSaid>) -> usize {
         let Some(wanted) = of.text(Setting::DefaultNode) else { return 0 };
-        let position = nodes.iter().position(|node| node.name == wanted || node.endpoint.to_string() == wanted);
+        let position = nodes.iter().position(|node| node.name == wanted || node.address.to_string() == wanted);
         position.unwrap_or_else(|| {
             let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
             let hint = format!("the nodes are {}", if names.is_empty() { "none".to_owned() } else { names.join(", ") });
@@ -515,7 +523,7 @@ impl Judge<'_> {
         if username.is_some() && password.is_none() && self.faults.is_empty() {
             self.blame(Setting::NodeUsername, pool, "a user without a password", "set node_password_file");
         }
-        password.map(|secret| Credentials { username, password: secret.reveal().to_owned() })
+        password.map(|password| Credentials { username, password })
     }
 
     fn secret_of(&mut self, setting: Setting, path: &str, pool: Option<&PoolSaid>) -> Option<Secret> {
@@ -562,9 +570,9 @@ impl Judge<'_> {
     }
 
     fn listeners_differ(&mut self, instances: &[Instance]) {
-        let mut seen: Vec<(&Endpoint, &str)> = Vec::new();
+        let mut seen: Vec<(&Address, &str)> = Vec::new();
         for (instance, address) in instances.iter().flat_map(|i| i.net.listen.iter().map(move |address| (i, address))) {
-            if address::has_any_port(address) {
+            if address.port() == Some(0) {
                 continue;
             }
             if let Some((_, other)) = seen.iter().find(|(taken, _)| *taken == address) {
@@ -594,16 +602,17 @@ fn named_nodes(nodes: &[NodeText], credentials: Option<&Credentials>) -> Vec<Nod
     let mut engines = 0;
     let mut named = Vec::with_capacity(nodes.len());
     for node in nodes {
-        let (endpoint, plain, credentials) = match &node.endpoint {
-            Endpoint::Embedded { .. } => {
+        let plain = match &node.address {
+            NodeAddress::Embedded => {
                 engines += 1;
-                (Endpoint::Embedded { index: engines - 1 }, format!("embedded-{engines}"), None)
+                format!("embedded-{engines}")
             }
-            endpoint => (endpoint.clone(), endpoint.to_string(), credentials.cloned()),
+            NodeAddress::Remote(address) => address.to_string(),
         };
+        let credentials = matches!(node.address, NodeAddress::Remote(_)).then(|| credentials.cloned()).flatten();
         named.push(NodeSettings {
             name: node.name.clone().unwrap_or(plain),
-            endpoint,
+            address: node.address.clone(),
             weight: node.weight,
             credentials,
         });
@@ -637,7 +646,7 @@ mod tests {
         let [instance] = &process.instances[..] else { panic!("one instance") };
         assert!(instance.is_embedded());
         assert_eq!(instance.name, "main");
-        assert_eq!(instance.net.listen, [Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 6379 }]);
+        assert_eq!(instance.net.listen, [Address::Tcp { host: "127.0.0.1".to_owned(), port: 6379 }]);
         assert_eq!((instance.net.unix_mode, instance.net.backlog), (0o600, 511));
         assert_eq!(instance.proxy.requests.bulk_bytes_max, 512 << 20);
         assert_eq!(instance.proxy.timeouts.client_idle, None);
@@ -701,7 +710,7 @@ mod tests {
         let process = resolve(&said, &|_| Ok("canary\nmore\n".to_owned())).unwrap().process;
         let nodes = &process.instances[0].proxy.nodes;
         let credentials = nodes[0].credentials.as_ref().unwrap();
-        assert_eq!((credentials.username.as_deref(), credentials.password.as_str()), (Some("u"), "canary"));
+        assert_eq!((credentials.username.as_deref(), credentials.password.reveal()), (Some("u"), "canary"));
         assert_eq!(nodes[1].credentials, None, "an engine in this process asks nobody's password");
         assert!(!format!("{process:?}").contains("canary"));
     }
@@ -752,6 +761,6 @@ mod tests {
     #[test]
     fn doors_open_to_everybody_are_warned_about() {
         assert_eq!(understood("listen = [\"127.0.0.1:1\", \"/s\"]").unwrap().warnings.len(), 0);
-        assert_eq!(understood("listen = \"*:1\"").unwrap().warnings.len(), 1);
+        assert_eq!(understood("listen = \":1\"").unwrap().warnings.len(), 1);
     }
 }

@@ -22,6 +22,7 @@ pub mod said;
 pub mod table;
 pub mod unit;
 
+pub use address::{Address, NodeAddress};
 pub use fault::{Fault, Faults};
 pub use meaning::{
     AdminSettings, EngineSettings, Instance, LogSettings, NetSettings, NodeSettings, Process, ProxySettings, resolve,

@@ -41,7 +41,7 @@ nodes = [\"10.0.0.1:6379\", \"10.0.0.2:6379\"]
 
 [[pool]]
 name = \"cache\"
-listen = \"*:6380\"
+listen = \":6380\"
 nodes = [\"10.0.1.1:6379 name=a weight=2\", \"10.0.1.2:6379 name=b\"]
 placement = \"ketama\"
 ```

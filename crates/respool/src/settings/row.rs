@@ -8,9 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use respool_connection::Endpoint;
-
-use super::address::{self, NodeText};
+use super::address::{Address, NodeText};
 use super::unit;
 
 /// One setting, all of it.
@@ -122,7 +120,7 @@ pub enum Kind {
     Secret,
     /// A file's path.
     Path,
-    /// A TCP address to listen on.
+    /// `host:port`, `:port` or `[v6]:port`.
     Tcp,
     /// One or more addresses to listen on.
     Listeners,
@@ -180,9 +178,9 @@ pub enum Value {
     /// A secret.
     Secret(Secret),
     /// One address.
-    Tcp(Endpoint),
+    Tcp(Address),
     /// Addresses to listen on.
-    Listeners(Vec<Endpoint>),
+    Listeners(Vec<Address>),
     /// Nodes.
     Nodes(Vec<NodeText>),
 }
@@ -239,10 +237,10 @@ impl Row {
             Kind::Text => "a text of one line".to_owned(),
             Kind::Secret => "a text of one line, never shown".to_owned(),
             Kind::Path => "a path".to_owned(),
-            Kind::Tcp => "host:port, :port, *:port, [v6]:port".to_owned(),
-            Kind::Listeners => "host:port, :port, *:port, [v6]:port, unix:/path, /path".to_owned(),
+            Kind::Tcp => "host:port, :port, [v6]:port".to_owned(),
+            Kind::Listeners => "host:port, :port, [v6]:port, unix:/path, /path".to_owned(),
             Kind::Nodes => {
-                "host:port, :port, [v6]:port, unix:/path, /path or embedded:, each with name=NAME and weight=N behind it"
+                "host:port, [v6]:port, unix:/path, /path or embedded:, each with name=NAME and weight=N behind it"
                     .to_owned()
             }
         };
@@ -258,18 +256,13 @@ impl Row {
     /// Names the text that is no value of this row, and what would be.
     pub fn parse(&self, texts: &[&str]) -> Result<Value, Refusal> {
         match self.kind {
-            Kind::Listeners => self.list(texts, address::parse_listener).map(Value::Listeners),
-            Kind::Nodes => self.list(texts, NodeText::parse).map(Value::Nodes),
+            Kind::Listeners => list(texts, Address::parse_listener).map(Value::Listeners),
+            Kind::Nodes => list(texts, NodeText::parse).map(Value::Nodes),
             _ => match texts {
                 [text] => self.parse_one(text).map_err(|reason| Refusal { text: 0, reason }),
                 _ => Err(Refusal { text: 1, reason: format!("it takes one value: {}", self.bounds()) }),
             },
         }
-    }
-
-    fn list<T>(&self, texts: &[&str], parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, Refusal> {
-        let refuse = |text, why| Refusal { text, reason: format!("{why}; allowed are {}", self.bounds()) };
-        texts.iter().enumerate().map(|(at, said)| parse(said).map_err(|why| refuse(at, why))).collect()
     }
 
     fn parse_one(&self, text: &str) -> Result<Value, String> {
@@ -295,7 +288,7 @@ impl Row {
             Kind::Text => one_line(text).map(|text| text.map_or(Value::Absent, Value::Text)),
             Kind::Path => one_line(text).map(|text| text.map_or(Value::Absent, Value::Text)),
             Kind::Secret => one_line(text).map(|text| text.map_or(Value::Absent, |t| Value::Secret(Secret::new(t)))),
-            Kind::Tcp => address::parse_tcp(text).map(Value::Tcp),
+            Kind::Tcp => Address::parse_tcp(text).map(Value::Tcp),
             Kind::Listeners | Kind::Nodes => unreachable!("parse() takes lists apart before it gets here"),
         }
     }
@@ -318,6 +311,11 @@ impl Row {
             }
         }
     }
+}
+
+fn list<T>(texts: &[&str], parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, Refusal> {
+    let parse_at = |(text, said): (usize, &&str)| parse(said).map_err(|reason| Refusal { text, reason });
+    texts.iter().enumerate().map(parse_at).collect()
 }
 
 fn one_line(text: &str) -> Result<Option<String>, String> {

@@ -112,9 +112,8 @@ rows! {
     /// Addresses to accept clients on.
     Listen {
         name: "listen", group: Group::Listening, kind: Kind::Listeners, default: "127.0.0.1:6379",
-        more: "May be given several times. `:6379` is this machine alone, `*:6379` every IPv4 interface, `[::]:6379` every \
-               IPv6 one; port 0 lets the system choose one, which the banner shows. A unix socket's stale file is \
-               removed, a living server's is not.",
+        more: "May be given several times. `:6379` is every interface, IPv4 and IPv6; port 0 lets the system choose one, \
+               which the banner shows. A unix socket's stale file is removed, a living server's is not.",
     }
     /// Permissions of the unix sockets listened on.
     UnixMode {

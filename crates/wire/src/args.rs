@@ -70,6 +70,12 @@ impl<'a> Args<'a> {
         Self { bytes: self.bytes, spans: self.spans.get(index..).unwrap_or_default() }
     }
 
+    /// The first `count` arguments; all of them if there are fewer.
+    #[inline]
+    pub fn first(self, count: usize) -> Self {
+        Self { bytes: self.bytes, spans: self.spans.get(..count).unwrap_or(self.spans) }
+    }
+
     /// All arguments in order.
     #[inline]
     pub fn iter(self) -> impl DoubleEndedIterator<Item = &'a [u8]> + ExactSizeIterator + Clone {
@@ -150,5 +156,7 @@ mod tests {
         assert_eq!(args.get(3), None);
         assert_eq!(args.from(1).iter().collect::<Vec<_>>(), [&b""[..], b"v\r\n"]);
         assert!(args.from(9).is_empty());
+        assert_eq!(args.first(2).iter().collect::<Vec<_>>(), [&b"SET"[..], b""]);
+        assert_eq!(args.first(9).len(), 3);
     }
 }

@@ -29,3 +29,6 @@ pub(crate) const RANDOM_KEY_TRIES: usize = 100;
 
 /// Integers below this are shared objects in Redis, which `OBJECT REFCOUNT` shows.
 pub(crate) const SHARED_INTEGERS: i64 = 10_000;
+
+/// Elements in the reply to a random choice with repetition: a request of a few bytes must not make a reply without end.
+pub(crate) const RANDOM_ELEMENTS_MAX: i64 = 16 * 1024 * 1024;

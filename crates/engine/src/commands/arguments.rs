@@ -2,11 +2,22 @@
 
 use respool_command::text;
 
+use respool_wire::Args;
+
 use super::{Call, Fault, named};
-use crate::number::integer;
+use crate::limits::RANDOM_ELEMENTS_MAX;
+use crate::number::{integer, long_double};
 
 /// An integer that must fit a C `int` does not.
 pub(super) const NOT_IN_INT_RANGE: &str = "ERR value is out of range, value must between -2147483648 and 2147483647";
+
+/// An integer has no opposite.
+const NOT_SYMMETRIC: &str =
+    "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807";
+/// A count is too large for what it counts.
+pub(super) const OUT_OF_RANGE: &str = "ERR value is out of range";
+/// A timeout is too long for the clock.
+const TIMEOUT_OUT_OF_RANGE: &str = "ERR timeout is out of range";
 
 /// The unit of a time that a command is given, and whether it counts from now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,6 +38,53 @@ impl<'c> Call<'c, '_> {
             Some(value) if value >= 0 => Ok(usize::try_from(value).unwrap_or(usize::MAX)),
             _ => Err(text::NOT_POSITIVE.into()),
         }
+    }
+
+    /// The integer at `index` between `min` and the largest one, with `fault` for all others.
+    pub(super) fn integer_from(&self, index: usize, min: i64, fault: &'static str) -> Result<usize, Fault> {
+        let value = integer::parse(self.arg(index)).filter(|value| *value >= min);
+        value.map(|value| usize::try_from(value).unwrap_or(usize::MAX)).ok_or_else(|| fault.into())
+    }
+
+    /// The integer at `index`, which may be negative but has to have an opposite.
+    pub(super) fn symmetric(&self, index: usize) -> Result<i64, Fault> {
+        match self.integer(index)? {
+            i64::MIN => Err(NOT_SYMMETRIC.into()),
+            value => Ok(value),
+        }
+    }
+
+    /// The count of `HRANDFIELD` and its kin at `index`, negative if elements may repeat; `is_paired` if each comes with
+    /// something. How many repeated elements one reply may hold is limited.
+    pub(super) fn random_count(&self, index: usize, is_paired: bool) -> Result<i64, Fault> {
+        let count = self.symmetric(index)?;
+        let max = if is_paired { i64::MAX / 2 } else { i64::MAX };
+        if count < -(max.min(RANDOM_ELEMENTS_MAX)) || count > max {
+            return Err(OUT_OF_RANGE.into());
+        }
+        Ok(count)
+    }
+
+    /// The seconds that a blocking command at `index` would wait. Nobody waits here, but the argument is checked.
+    pub(super) fn check_timeout(&self, index: usize) -> Result<(), Fault> {
+        let seconds = long_double::LongDouble::parse(self.arg(index)).ok_or(text::TIMEOUT_NOT_A_FLOAT)?.to_f64();
+        if seconds < 0.0 {
+            return Err(text::TIMEOUT_NEGATIVE.into());
+        }
+        if seconds * 1000.0 > i64::MAX as f64 {
+            return Err(TIMEOUT_OUT_OF_RANGE.into());
+        }
+        Ok(())
+    }
+
+    /// The keys behind their count at `index`, and the index behind them.
+    pub(super) fn counted_keys(&self, index: usize, fault: &'static str) -> Result<(Args<'c>, usize), Fault> {
+        let count = self.integer_from(index, 1, fault)?;
+        let end = index.saturating_add(1).saturating_add(count);
+        if end >= self.args.len() {
+            return Err(text::SYNTAX.into());
+        }
+        Ok((self.args.from(index + 1), end))
     }
 
     /// Whether the argument at `index` is this word, in any case.

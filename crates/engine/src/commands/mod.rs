@@ -5,15 +5,21 @@
 
 mod arguments;
 mod generic;
+mod hash;
+mod list;
 mod scan;
 mod server;
+mod set;
 mod string;
 
 use respool_command::{Command, Row, text};
 use respool_wire::{Args, Encoder};
 
-use crate::keyspace::{At, Found, Keyspace};
+use crate::keyspace::{At, Expiry, Found, Keyspace};
+use crate::store::heap::Heap;
 use crate::store::listpack::Element;
+use crate::store::random::Random;
+use crate::values::Held;
 
 /// One request on its way.
 pub(crate) struct Call<'c, 'o> {
@@ -46,6 +52,9 @@ pub(crate) fn run(call: &mut Call<'_, '_>) -> Answer {
     match call.row.command {
         Command::String(command) => string::run(command, call),
         Command::Generic(command) => generic::run(command, call),
+        Command::Hash(command) => hash::run(command, call),
+        Command::List(command) => list::run(command, call),
+        Command::Set(command) => set::run(command, call),
         Command::Server(command) => server::run(command, call),
         _ => Err(unsupported(call.row)),
     }
@@ -55,6 +64,12 @@ pub(crate) fn run(call: &mut Call<'_, '_>) -> Answer {
 #[cold]
 fn unsupported(row: &Row) -> Fault {
     Fault::Written(format!("ERR the embedded server does not have '{}' yet", row.full_name()).into_bytes())
+}
+
+/// The command would have to wait, which the engine cannot do.
+#[cold]
+fn would_wait(row: &Row) -> Fault {
+    Fault::Written(format!("ERR the embedded server cannot let '{}' wait yet", row.full_name()).into_bytes())
 }
 
 /// A text that names the command.
@@ -90,6 +105,75 @@ impl<'c> Call<'c, '_> {
         match found {
             Some(found) if !self.keyspace.kind(found).is_string() => Err(text::WRONGTYPE.into()),
             found => Ok(found),
+        }
+    }
+
+    /// The key, if it is there and holds a value of this type. Counts as a read.
+    fn read<T: Held>(&mut self, key: &[u8]) -> Result<Option<Found>, Fault> {
+        let found = self.keyspace.read(self.at, key);
+        self.expect::<T>(found)
+    }
+
+    /// The key to be changed, if it is there and holds a value of this type.
+    fn find<T: Held>(&mut self, key: &[u8]) -> Result<Option<Found>, Fault> {
+        let found = self.keyspace.find(self.at, key);
+        self.expect::<T>(found)
+    }
+
+    fn expect<T: Held>(&self, found: Option<Found>) -> Result<Option<Found>, Fault> {
+        match found {
+            Some(found) if self.keyspace.kind(found) != T::KIND => Err(text::WRONGTYPE.into()),
+            found => Ok(found),
+        }
+    }
+
+    /// Changes the value at `key`, which `make` makes if there is none. A value that ends up empty is removed.
+    fn upsert<T: Held, R>(
+        &mut self,
+        key: &[u8],
+        make: impl FnOnce(&Heap) -> T,
+        edit: impl FnOnce(&mut T, &mut Heap) -> R,
+    ) -> Result<R, Fault> {
+        let found = self.find::<T>(key)?;
+        if let Some((value, heap)) = found.and_then(|found| self.keyspace.edit::<T>(found)) {
+            let edited = edit(value, heap);
+            self.remove_if_empty(found);
+            return Ok(edited);
+        }
+        let mut fresh = make(&self.keyspace.heap);
+        let edited = edit(&mut fresh, &mut self.keyspace.heap);
+        let object = fresh.into_object();
+        if object.len() > 0 {
+            self.keyspace.set_object(self.at, key, object, Expiry::Never);
+        }
+        Ok(edited)
+    }
+
+    /// Changes the value at `key`, if there is one. A value that ends up empty is removed.
+    fn update<T: Held, R>(
+        &mut self,
+        key: &[u8],
+        edit: impl FnOnce(&mut T, &mut Heap) -> R,
+    ) -> Result<Option<R>, Fault> {
+        let found = self.find::<T>(key)?;
+        let edited = found.and_then(|found| self.keyspace.edit::<T>(found)).map(|(value, heap)| edit(value, heap));
+        self.remove_if_empty(found);
+        Ok(edited)
+    }
+
+    fn remove_if_empty(&mut self, found: Option<Found>) {
+        if let Some(found) = found {
+            self.keyspace.remove_if_empty(self.at.database, found);
+        }
+    }
+
+    /// Puts a finished value at `key`, or removes the key if the value is empty.
+    fn store<T: Held>(&mut self, key: &[u8], value: T) {
+        let object = value.into_object();
+        if object.len() > 0 {
+            self.keyspace.set_object(self.at, key, object, Expiry::Never);
+        } else if let Some(found) = self.keyspace.peek(self.at, key) {
+            self.keyspace.remove(self.at.database, found);
         }
     }
 
@@ -129,4 +213,20 @@ fn bulk(reply: &mut Encoder<'_>, element: Element<'_>) {
         Element::Bytes(bytes) => reply.bulk(bytes),
         Element::Integer(_) => element.read(|digits| reply.bulk(digits)),
     }
+}
+
+/// Which `count` of `len` elements to take, in order; `None` if it is all of them.
+fn pick(random: &mut Random, len: usize, count: usize) -> Option<Vec<usize>> {
+    if count >= len {
+        return None;
+    }
+    // Floyd's way: no more draws than elements wanted.
+    let mut picked = std::collections::BTreeSet::new();
+    for last in len - count..len {
+        let drawn = random.below(last as u64 + 1) as usize;
+        if !picked.insert(drawn) {
+            picked.insert(last);
+        }
+    }
+    Some(picked.into_iter().collect())
 }

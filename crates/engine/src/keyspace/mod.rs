@@ -11,7 +11,7 @@ use crate::store::heap::Heap;
 use crate::store::listpack::Element;
 use crate::store::pool::Handle;
 use crate::store::table::{Place, Table};
-use crate::values::Object;
+use crate::values::{Held, Object};
 
 pub(crate) use database::Database;
 use database::{Expiring, second_of};
@@ -122,6 +122,12 @@ impl Keyspace {
         }
     }
 
+    /// Finds a key and changes nothing at all: an expired key is not found and stays.
+    pub(crate) fn look(&self, at: At, key: &[u8]) -> Option<Found> {
+        let found = self.place_of(at.database, key)?;
+        self.record(found).deadline().is_none_or(|deadline| at.now <= deadline.at).then_some(found)
+    }
+
     /// Finds a key and notes that it was used.
     #[inline]
     pub(crate) fn find(&mut self, at: At, key: &[u8]) -> Option<Found> {
@@ -179,6 +185,17 @@ impl Keyspace {
             Value::Object(_, number) => Some((self.objects.get_mut(number as usize)?.as_mut()?, &mut self.heap)),
             _ => None,
         }
+    }
+
+    /// The value of a certain type that the key holds, and the heap it stands on.
+    pub(crate) fn view<T: Held>(&self, found: Found) -> Option<(&T, &Heap)> {
+        Some((T::of(self.object(found)?)?, &self.heap))
+    }
+
+    /// As [`Keyspace::view`], to be changed.
+    pub(crate) fn edit<T: Held>(&mut self, found: Found) -> Option<(&mut T, &mut Heap)> {
+        let (object, heap) = self.object_mut(found)?;
+        Some((T::of_mut(object)?, heap))
     }
 
     /// When the key goes, in milliseconds since the Unix epoch.

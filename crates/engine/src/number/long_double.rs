@@ -3,8 +3,8 @@
 //! Plain doubles give other digits for nine results in ten, so sums are made with software floats of the right width and
 //! printed exactly, with seventeen digits behind the point and trailing zeros cut off.
 
-use rustc_apfloat::Float;
-use rustc_apfloat::ieee::X87DoubleExtended;
+use rustc_apfloat::ieee::{Double, X87DoubleExtended};
+use rustc_apfloat::{Float, FloatConvert};
 
 use super::double::parse_hex;
 
@@ -48,6 +48,18 @@ impl LongDouble {
     pub(crate) fn checked_add(self, other: Self) -> Option<Self> {
         let sum = (self.0 + other.0).value;
         sum.is_finite().then_some(Self(sum))
+    }
+
+    /// The nearest double.
+    pub(crate) fn to_f64(self) -> f64 {
+        let mut is_inexact = false;
+        let double: Double = self.0.convert(&mut is_inexact).value;
+        u64::try_from(double.to_bits()).map_or(f64::NAN, f64::from_bits)
+    }
+
+    /// Whether it is a finite number.
+    pub(crate) fn is_finite(self) -> bool {
+        self.0.is_finite()
     }
 
     /// The text for people: no exponent, no trailing zeros, no minus before a lone zero.

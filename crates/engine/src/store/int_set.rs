@@ -23,6 +23,10 @@ fn find<T: Copy + Into<i64>>(values: &[T], wanted: i64) -> Result<usize, usize> 
     values.binary_search_by(|&value| value.into().cmp(&wanted))
 }
 
+fn widened<T: Into<i64>>(value: T) -> i64 {
+    value.into()
+}
+
 impl IntSet {
     /// No integers yet.
     pub(crate) fn new() -> Self {
@@ -41,7 +45,7 @@ impl IntSet {
 
     /// The integer at `index` in order.
     pub(crate) fn get(&self, index: usize) -> Option<i64> {
-        each_width!(self, values => values.get(index).copied().map(Into::into))
+        each_width!(self, values => values.get(index).map(|&value| widened(value)))
     }
 
     /// All integers in order.

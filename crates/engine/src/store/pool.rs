@@ -88,8 +88,8 @@ pub(crate) struct Pool {
 fn class_of(len: usize) -> usize {
     let units = len.div_ceil(UNIT_BYTES).max(1);
     match units {
-        ..=16 => units - 1,
-        ..=32 => 16 + (units - 17) / 2,
+        0..=16 => units - 1,
+        17..=32 => 16 + (units - 17) / 2,
         _ => 24 + (units - 33) / 4,
     }
 }
@@ -97,8 +97,8 @@ fn class_of(len: usize) -> usize {
 /// How many units a slot of `class` has.
 fn class_units(class: usize) -> usize {
     match class {
-        ..=15 => class + 1,
-        ..=23 => 18 + (class - 16) * 2,
+        0..=15 => class + 1,
+        16..=23 => 18 + (class - 16) * 2,
         _ => 36 + (class - 24) * 4,
     }
 }

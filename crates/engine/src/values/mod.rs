@@ -4,6 +4,7 @@ pub(crate) mod hash;
 pub(crate) mod set;
 pub(crate) mod sorted_set;
 
+use crate::keyspace::Kind;
 use crate::store::heap::Heap;
 use crate::store::pool::Handle;
 use crate::store::quick_list::QuickList;
@@ -72,6 +73,49 @@ impl Object {
         }
     }
 }
+
+/// A type of value that a key can hold.
+pub(crate) trait Held: Sized {
+    /// The kind under which a key names it.
+    const KIND: Kind;
+    /// The object as this type, if it is one.
+    fn of(object: &Object) -> Option<&Self>;
+    /// The object as this type, if it is one.
+    fn of_mut(object: &mut Object) -> Option<&mut Self>;
+    /// The object that holds this value.
+    fn into_object(self) -> Object;
+}
+
+macro_rules! held {
+    ($type:ty, $variant:ident, $wrap:expr) => {
+        impl Held for $type {
+            const KIND: Kind = Kind::$variant;
+
+            fn of(object: &Object) -> Option<&Self> {
+                match object {
+                    Object::$variant(value) => Some(value),
+                    _ => None,
+                }
+            }
+
+            fn of_mut(object: &mut Object) -> Option<&mut Self> {
+                match object {
+                    Object::$variant(value) => Some(value),
+                    _ => None,
+                }
+            }
+
+            fn into_object(self) -> Object {
+                Object::$variant($wrap(self))
+            }
+        }
+    };
+}
+
+held!(QuickList, List, Box::new);
+held!(Hash, Hash, std::convert::identity);
+held!(Set, Set, std::convert::identity);
+held!(SortedSet, SortedSet, std::convert::identity);
 
 /// Shows the records behind `cursor` until `count` were seen or the table ends; the next cursor.
 fn scan_table(table: &Table, mut cursor: u64, count: usize, mut see: impl FnMut(Handle)) -> u64 {

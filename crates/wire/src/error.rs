@@ -52,7 +52,8 @@ impl RequestError {
         match self {
             Self::ExpectedDollar(byte) => {
                 let byte = if matches!(byte, b'\r' | b'\n') { b' ' } else { byte };
-                out.extend_from_slice(&[b"expected '$', got '".as_slice(), &[byte], b"'"].concat());
+                out.extend_from_slice(b"expected '$', got '");
+                out.extend_from_slice(&[byte, b'\'']);
             }
             _ => out.extend_from_slice(self.text().as_bytes()),
         }

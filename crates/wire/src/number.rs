@@ -60,31 +60,39 @@ fn digits_and_crlf(word: u64) -> Option<(usize, usize)> {
 /// Reads a canonical integer (no `+`, no leading zero, no `-0`, within 64 bits) and its CR LF from the start of `bytes`.
 /// Looks at no more than 22 bytes, so calling it again for an unfinished head is not a rescan worth remembering.
 pub(crate) fn number_line(bytes: &[u8]) -> NumberLine {
-    let is_negative = bytes.first() == Some(&b'-');
-    let mut at = usize::from(is_negative);
-    let start = at;
+    let (is_negative, text) = match bytes {
+        [b'-', text @ ..] => (true, text),
+        text => (false, text),
+    };
     let mut magnitude: u64 = 0;
-    loop {
-        match bytes.get(at) {
-            None => return NumberLine::Incomplete,
-            Some(digit @ b'0'..=b'9') => {
-                let has_leading_zero = at > start && magnitude == 0;
-                match append_digit(magnitude, *digit, is_negative) {
-                    Some(grown) if !has_leading_zero => magnitude = grown,
-                    _ => return NumberLine::Invalid,
-                }
-            }
-            Some(b'\r') if at > start && !(is_negative && magnitude == 0) => break,
-            Some(_) => return NumberLine::Invalid,
+    let mut digits = 0;
+    for byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
         }
-        at += 1;
+        if digits == SAFE_DIGITS {
+            return NumberLine::Invalid;
+        }
+        magnitude = magnitude * 10 + u64::from(digit);
+        digits += 1;
     }
-    match bytes.get(at + 1) {
-        None => NumberLine::Incomplete,
-        Some(b'\n') => NumberLine::Whole { value: signed(magnitude, is_negative), width: at + 2 },
+    let has_odd_zero = text.first() == Some(&b'0') && (is_negative || digits > 1);
+    if has_odd_zero || magnitude > i64::MAX as u64 + u64::from(is_negative) {
+        return NumberLine::Invalid;
+    }
+    match text.get(digits..) {
+        None | Some([]) => NumberLine::Incomplete,
+        Some([b'\r']) if digits > 0 => NumberLine::Incomplete,
+        Some([b'\r', b'\n', ..]) if digits > 0 => {
+            NumberLine::Whole { value: signed(magnitude, is_negative), width: usize::from(is_negative) + digits + 2 }
+        }
         Some(_) => NumberLine::Invalid,
     }
 }
+
+/// Decimal digits of which every sequence fits 64 unsigned bits.
+const SAFE_DIGITS: usize = 19;
 
 /// The canonical integer that is all of `text`, if it is one: what Redis takes for a number.
 pub(crate) fn number(text: &[u8]) -> Option<i64> {

@@ -323,18 +323,20 @@ impl ReplyScanner {
         let mut rest = input;
         loop {
             let is_element_done = match self.state {
-                State::Type => match whole(rest, limits) {
-                    Some((consumed, kind)) => {
-                        rest = rest.get(consumed..).unwrap_or_default();
-                        self.is(kind);
-                        true
-                    }
-                    None => {
-                        let Some((&byte, tail)) = rest.split_first() else { return Ok(None) };
-                        rest = tail;
-                        self.begin(byte, &mut rest, limits)?
-                    }
-                },
+                // For the reply as a whole it was tried by `scan`.
+                State::Type
+                    if self.levels.depth > 0
+                        && let Some((consumed, _)) = whole(rest, limits) =>
+                {
+                    rest = rest.get(consumed..).unwrap_or_default();
+                    self.is_attributed = false;
+                    true
+                }
+                State::Type => {
+                    let Some((&byte, tail)) = rest.split_first() else { return Ok(None) };
+                    rest = tail;
+                    self.begin(byte, &mut rest, limits)?
+                }
                 State::Number(number) => self.number(number, &mut rest)?,
                 State::NumberEnd(number) => match rest.split_first() {
                     None => return Ok(None),
@@ -602,10 +604,12 @@ fn whole(input: &[u8], limits: &ReplyLimits) -> Option<(usize, ReplyKind)> {
         let is_whole = body <= limits.bulk_bytes_max && input.get(end..end + 2) == Some(b"\r\n");
         return is_whole.then_some((end + 2, ReplyKind::Bulk));
     }
+    if let Some((_, width)) = short_head(b':', input) {
+        return Some((width, ReplyKind::Integer));
+    }
     match *input {
         [b'+', b'O', b'K', b'\r', b'\n', ..] => Some((5, ReplyKind::Simple)),
         [b':', b'0'..=b'9', b'\r', b'\n', ..] => Some((4, ReplyKind::Integer)),
-        [b':', b'1'..=b'9', b'0'..=b'9', b'\r', b'\n', ..] => Some((5, ReplyKind::Integer)),
         [b'$', b'-', b'1', b'\r', b'\n', ..] => Some((5, ReplyKind::NullBulk)),
         _ => None,
     }

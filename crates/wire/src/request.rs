@@ -1,11 +1,14 @@
 //! The request decoder: what clients send, cut into arguments.
 //!
 //! ```text
-//!            '*'                     number CRLF                  '$' number CRLF
-//!   Start ---------> Start (head) ---------------> Arguments(at head) <--------> Arguments(in body)
-//!     |                    \  number <= 0: Empty            body CRLF: one argument less; none left: Request
-//!     | other byte
-//!     +-------------> Inline  -- LF --> Request, or Empty for a blank line
+//!           any byte          '*' number CRLF          '$' number CRLF
+//!   Idle ------------> Line ------------------> Head -------------------> Body
+//!    ^                   |                        ^                         |
+//!    |                   |                        +-- CRLF, more to come ---+
+//!    |                   | number <= 0: Empty                               |
+//!    |                   | LF: inline Request, or Empty for a blank line    |
+//!    +-------------------+<-------------------------- CRLF, the last: ------+
+//!                                                     Request
 //! ```
 //!
 //! The decoder is handed the bytes of the request in progress from their first on, and remembers how far it has come: the
@@ -146,6 +149,7 @@ impl RequestDecoder {
         if elements > limits.elements_max.min(limits.unauth_elements_max) {
             return false;
         }
+        self.is_odd = false;
         self.begin(elements, width);
         self.quick_arguments(input, limits)
     }
@@ -222,9 +226,7 @@ impl RequestDecoder {
         if elements > limits.unauth_elements_max {
             return Err(RequestError::UnauthenticatedMultibulkLength);
         }
-        let is_odd = self.is_odd;
         self.begin(elements, width);
-        self.is_odd = is_odd;
         self.arguments(input, limits)
     }
 
@@ -235,7 +237,6 @@ impl RequestDecoder {
         self.remaining = elements;
         self.at = width;
         self.searched = 0;
-        self.is_odd = false;
         self.phase = Phase::Head;
     }
 

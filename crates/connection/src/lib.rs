@@ -19,7 +19,7 @@ mod upstream;
 
 pub use buffer::{BufferPool, Output};
 pub use downstream::Downstream;
-pub use endpoint::{Endpoint, EndpointError};
+pub use endpoint::Endpoint;
 pub use handshake::{Credentials, Handshake, Identity};
 pub use input::Input;
 pub use machine::{Action, ConnId, DialFailure, Machine, Now, Peer};

@@ -28,6 +28,3 @@ pub const HELD_ROUND_TRIP_US_MAX: u64 = 300;
 
 /// How long bytes may be held back, in microseconds. Reached only when the node stops answering while it is owed for.
 pub const HELD_AGE_US_MAX: u64 = 1_000;
-
-/// The longest host name of an endpoint, in bytes (RFC 1035).
-pub const HOST_BYTES_MAX: usize = 253;

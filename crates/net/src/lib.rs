@@ -14,6 +14,6 @@ mod socket;
 mod worker;
 
 pub use listener::{ListenError, Listener, bind};
-pub use mailbox::{Postbox, mailbox};
+pub use mailbox::{Inbox, Postbox, mailbox};
 pub use socket::TransportOptions;
-pub use worker::{Setup, Worker};
+pub use worker::{EngineDoor, Setup, Worker};

@@ -9,10 +9,11 @@ use crate::TransportOptions;
 use crate::socket::Socket;
 use mio::net::{TcpListener, UnixListener};
 use respool_connection::{Endpoint, Peer};
+use rustix::io::Errno;
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket as RawSocket, Type};
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream as StdUnixStream;
@@ -70,15 +71,14 @@ pub fn bind(
     match endpoint {
         Endpoint::Tcp { host, port } => {
             let mut port = *port;
-            let addresses = (host.as_str(), port).to_socket_addrs().map_err(fail)?;
-            for address in addresses {
+            for address in addresses_of(host, port).map_err(fail)? {
                 // Port 0 asks for any free one; all addresses of the name get the same.
                 let address = SocketAddr::new(address.ip(), port);
                 let bound = bind_tcp(address, &mut shares, backlog, options);
                 match bound {
                     Ok(found) => port = found,
-                    // A name may have an address of a family that this machine does not use.
-                    Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable && !shares[0].is_empty() => {}
+                    // There may be an address of a family that this machine does not use.
+                    Err(error) if is_absent(&error) && !shares[0].is_empty() => {}
                     Err(error) => return Err(fail(error)),
                 }
             }
@@ -96,6 +96,18 @@ pub fn bind(
         }
     }
     Ok(shares)
+}
+
+fn addresses_of(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    if host.is_empty() {
+        let any: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
+        return Ok(any.map(|ip| SocketAddr::new(ip, port)).to_vec());
+    }
+    Ok((host, port).to_socket_addrs()?.collect())
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(Errno::AFNOSUPPORT.raw_os_error())
 }
 
 /// One listener for each worker on the same address. Returns the port.
@@ -170,6 +182,14 @@ impl Listener {
         &self.address
     }
 
+    /// The TCP port listened on, or `None` for a unix socket.
+    pub fn port(&self) -> Option<u16> {
+        match &self.socket {
+            ListenerSocket::Tcp(socket) => socket.local_addr().ok().map(|address| address.port()),
+            ListenerSocket::Unix(_) => None,
+        }
+    }
+
     pub(crate) fn accept(&self) -> io::Result<(Socket, Peer)> {
         match &self.socket {
             ListenerSocket::Tcp(listener) => {
@@ -237,7 +257,7 @@ mod tests {
 
     #[test]
     fn workers_share_a_found_port_and_what_they_accept_inherits_the_options() {
-        let endpoint = "127.0.0.1:0".parse().unwrap();
+        let endpoint = Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 0 };
         let listeners = bind(&endpoint, 2, 16, 0, &TransportOptions::default()).unwrap();
         let addresses: Vec<_> = listeners.iter().flatten().map(Listener::address).collect();
         assert_eq!(addresses.len(), 2);

@@ -34,7 +34,7 @@ impl<E: Execute> Worker<E> {
             self.is_busy |= self.expire_questions();
             self.is_busy |= self.check_clients();
             self.check_drain();
-            self.counters.held_bytes.set(self.shared.held_bytes() as u64);
+            self.counters.held_bytes.set(self.shared.ledger.held_bytes() as u64);
         }
         let interval = if self.is_busy { self.busy_interval_us() } else { CRON_IDLE_US };
         if !self.is_busy {
@@ -100,7 +100,7 @@ impl<E: Execute> Worker<E> {
     fn check_clients(&mut self) -> bool {
         let idle_us = self.config.timeouts.client_idle_us;
         let now_us = self.now.mono_us;
-        let has_room = self.shared.held_bytes() <= self.config.budgets.process;
+        let has_room = self.shared.ledger.held_bytes() <= self.config.budgets.process;
         let (mut idle, mut relieved) = (Vec::new(), Vec::new());
         let mut is_pressed = false;
         for (index, session) in self.clients.sessions.iter() {

@@ -98,13 +98,13 @@ impl<E: Execute> Worker<E> {
         let _ = write!(
             out,
             "connected_clients:{}\r\nmaxclients:{}\r\nblocked_clients:0\r\n",
-            self.shared.clients(),
+            self.shared.ledger.clients(),
             self.config.clients_max
         );
     }
 
     fn info_memory(&self, out: &mut String) {
-        let _ = write!(out, "held_bytes:{}\r\n", self.shared.held_bytes());
+        let _ = write!(out, "held_bytes:{}\r\n", self.shared.ledger.held_bytes());
     }
 
     fn info_stats(&self, out: &mut String) {
@@ -131,7 +131,8 @@ impl<E: Execute> Worker<E> {
             let others = self.shared.counters.iter().enumerate().filter(|(worker, _)| *worker != self.number);
             let sum = others.filter_map(|(_, c)| c.each().nth(place)).fold(value, |sum, (_, _, _, v)| sum + v);
             // Held bytes are one figure that every worker knows.
-            let shown = if kind == Kind::Gauge && name == "held_bytes" { self.shared.held_bytes() as u64 } else { sum };
+            let shown =
+                if kind == Kind::Gauge && name == "held_bytes" { self.shared.ledger.held_bytes() as u64 } else { sum };
             let _ = write!(out, "{name}:{shown}\r\n");
         }
     }

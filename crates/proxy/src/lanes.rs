@@ -5,7 +5,7 @@
 use crate::config::Config;
 use crate::limits::CLASSES_MAX;
 use crate::session::Asker;
-use crate::shared::Shared;
+use crate::shared::Ledger;
 use crate::text;
 use respool_connection::{BufferPool, DialFailure, Fault, Identity, Now, Owner, Phase, Upstream};
 use respool_wire::Protocol;
@@ -182,13 +182,13 @@ impl Lanes {
     }
 
     /// The next lane whose dial may begin now.
-    pub(crate) fn next_dial(&mut self, config: &Config, shared: &Shared, now: Now) -> Option<usize> {
+    pub(crate) fn next_dial(&mut self, config: &Config, ledger: &Ledger, now: Now) -> Option<usize> {
         while let Some(&lane) = self.to_dial.last() {
             if !self.all[lane as usize].wants_dial {
                 self.to_dial.pop();
                 continue;
             }
-            if !shared.may_dial(now.unix_us, config.reconnects.dials_per_second) {
+            if !ledger.may_dial(now.unix_us, config.reconnects.dials_per_second) {
                 return None;
             }
             self.to_dial.pop();

@@ -39,5 +39,5 @@ mod worker;
 
 pub use config::{Budgets, Config, NodeConfig, Reconnects, Timeouts};
 pub use mail::{Answer, Inquiry, Mail};
-pub use shared::{About, Shared};
+pub use shared::{About, Ledger, Shared};
 pub use worker::{Worker, WorkerSetup};

@@ -1,5 +1,6 @@
 //! What workers tell each other: questions about clients, and orders from outside.
 
+use crate::config::Config;
 use crate::limits::QUESTION_US_MAX;
 use crate::session::{Asker, Flow, ReplyMode, Session};
 use crate::slab::{Handle, Slab};
@@ -7,6 +8,7 @@ use crate::worker::Worker;
 use respool_command::{Execute, text as texts};
 use respool_connection::Action;
 use respool_wire::Encoder;
+use std::sync::Arc;
 
 /// What may be sent to a worker.
 #[derive(Clone, Debug)]
@@ -17,6 +19,10 @@ pub enum Mail {
     Tell(Box<Answer>),
     /// Stop accepting, answer what has been asked, then end.
     Drain,
+    /// End at once.
+    Stop,
+    /// Other settings hold from now on. The nodes and their order are the same.
+    Reload(Arc<Config>),
 }
 
 /// A question from one worker to another.
@@ -126,6 +132,8 @@ impl<E: Execute> Worker<E> {
             }
             Mail::Tell(answer) => self.take_answer(*answer),
             Mail::Drain => self.begin_drain(),
+            Mail::Stop => self.actions.push_back(Action::Exit),
+            Mail::Reload(config) => self.config = config,
         }
     }
 

@@ -53,7 +53,7 @@ impl<E: Execute> Worker<E> {
         };
         let held = this.up.partial_bytes();
         if held != this.accounted {
-            self.shared.account(this.accounted, held);
+            self.shared.ledger.account(this.accounted, held);
             this.accounted = held;
         }
         if let Some(fault) = fault {
@@ -94,7 +94,7 @@ impl<E: Execute> Worker<E> {
         let waiters = std::mem::take(&mut this.waiters);
         this.wants_dial = false;
         this.is_blocked = false;
-        self.shared.account(std::mem::take(&mut this.accounted), 0);
+        self.shared.ledger.account(std::mem::take(&mut this.accounted), 0);
         let refusal = match &ending {
             Ending::Fault(Fault::Refused(words)) => Some(words.clone()),
             _ => None,

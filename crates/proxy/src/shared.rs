@@ -14,11 +14,29 @@ pub struct Shared {
     pub started_unix_us: u64,
     /// Text for `INFO`: what the process is and runs on.
     pub about: About,
+    /// What counts for the whole process, however many proxies it has.
+    pub ledger: Arc<Ledger>,
+}
+
+/// What a process counts as one: clients, bytes, dials.
+#[derive(Debug)]
+pub struct Ledger {
     next_client: AtomicU64,
     clients: AtomicUsize,
     held_bytes: AtomicUsize,
     /// When the next dial is due, in microseconds of the Unix clock, as a leaky bucket counts it.
     next_dial_us: AtomicU64,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self {
+            next_client: AtomicU64::new(1),
+            clients: AtomicUsize::new(0),
+            held_bytes: AtomicUsize::new(0),
+            next_dial_us: AtomicU64::new(0),
+        }
+    }
 }
 
 /// Facts for `INFO` that a pure crate cannot find out.
@@ -40,18 +58,18 @@ pub struct About {
 
 impl Shared {
     /// For `workers` workers.
-    pub fn new(workers: usize, started_unix_us: u64, about: About) -> Self {
-        Self {
-            counters: (0..workers).map(|_| Arc::new(Counters::default())).collect(),
-            started_unix_us,
-            about,
-            next_client: AtomicU64::new(1),
-            clients: AtomicUsize::new(0),
-            held_bytes: AtomicUsize::new(0),
-            next_dial_us: AtomicU64::new(0),
-        }
+    pub fn new(workers: usize, started_unix_us: u64, about: About, ledger: Arc<Ledger>) -> Self {
+        let counters = (0..workers).map(|_| Arc::new(Counters::default())).collect();
+        Self { counters, started_unix_us, about, ledger }
     }
 
+    /// The sum of one counter over all workers.
+    pub fn sum(&self, pick: impl Fn(&Counters) -> u64) -> u64 {
+        self.counters.iter().map(|c| pick(c)).sum()
+    }
+}
+
+impl Ledger {
     /// A number that no other client of this process has had.
     pub(crate) fn next_client_id(&self) -> u64 {
         self.next_client.fetch_add(1, Ordering::Relaxed)
@@ -101,11 +119,6 @@ impl Shared {
             })
             .is_ok()
     }
-
-    /// The sum of one counter over all workers.
-    pub fn sum(&self, pick: impl Fn(&Counters) -> u64) -> u64 {
-        self.counters.iter().map(|c| pick(c)).sum()
-    }
 }
 
 #[cfg(test)]
@@ -114,20 +127,20 @@ mod tests {
 
     #[test]
     fn the_governor_lets_a_burst_through_and_then_a_rate() {
-        let shared = Shared::new(1, 0, About::default());
+        let ledger = Ledger::default();
         let start = 1_000_000_000;
-        let granted = (0..10 * DIAL_BURST).filter(|_| shared.may_dial(start, 10)).count() as u64;
+        let granted = (0..10 * DIAL_BURST).filter(|_| ledger.may_dial(start, 10)).count() as u64;
         assert_eq!(granted, DIAL_BURST);
-        let later = (1..=50).filter(|i| shared.may_dial(start + i * 20_000, 10)).count();
+        let later = (1..=50).filter(|i| ledger.may_dial(start + i * 20_000, 10)).count();
         assert_eq!(later, 10, "one second at ten a second");
     }
 
     #[test]
     fn clients_are_counted_in_and_out() {
-        let shared = Shared::new(1, 0, About::default());
-        assert!(shared.admit(1));
-        assert!(!shared.admit(1));
-        shared.leave();
-        assert!(shared.admit(1));
+        let ledger = Ledger::default();
+        assert!(ledger.admit(1));
+        assert!(!ledger.admit(1));
+        ledger.leave();
+        assert!(ledger.admit(1));
     }
 }

@@ -126,8 +126,8 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn drop_client(&mut self, index: u32) -> bool {
         let Some(mut session) = self.clients.sessions.remove(index) else { return false };
         session.down.clear(&mut self.clients.pool);
-        self.shared.account(session.accounted, 0);
-        self.shared.leave();
+        self.shared.ledger.account(session.accounted, 0);
+        self.shared.ledger.leave();
         self.counters.clients.set(self.clients.sessions.len() as u64);
         true
     }
@@ -149,7 +149,7 @@ impl<E: Execute> Worker<E> {
             self.counters.pauses.add(1);
         }
         let held = session.held_bytes();
-        self.shared.account(session.accounted, held);
+        self.shared.ledger.account(session.accounted, held);
         session.accounted = held;
         if !session.pause.is_none() {
             self.relieve_client(index);
@@ -193,7 +193,7 @@ impl<E: Execute> Worker<E> {
                 self.resume_client(index);
             }
         }
-        while let Some(lane) = self.lanes.next_dial(&self.config, &self.shared, self.now) {
+        while let Some(lane) = self.lanes.next_dial(&self.config, &self.shared.ledger, self.now) {
             self.counters.dials.add(1);
             let endpoint = Arc::clone(&self.config.nodes[self.lanes.all[lane].node].endpoint);
             self.actions.push_back(Action::Dial { conn: ConnId::upstream(lane as u32), endpoint });
@@ -220,9 +220,9 @@ impl<E: Execute> Machine for Worker<E> {
     fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]> {
         let refusal = if self.drain_until_us.is_some() {
             Some(text::DRAINING)
-        } else if self.shared.held_bytes() > self.config.budgets.process {
+        } else if self.shared.ledger.held_bytes() > self.config.budgets.process {
             Some(text::OUT_OF_MEMORY)
-        } else if !self.shared.admit(self.config.clients_max) {
+        } else if !self.shared.ledger.admit(self.config.clients_max) {
             Some(text::TOO_MANY_CLIENTS)
         } else {
             None
@@ -231,7 +231,7 @@ impl<E: Execute> Machine for Worker<E> {
             self.counters.clients_refused.add(1);
             return Err(refusal);
         }
-        let session = Session::new(self.shared.next_client_id(), peer, self.now.mono_us);
+        let session = Session::new(self.shared.ledger.next_client_id(), peer, self.now.mono_us);
         let handle = self.clients.sessions.insert(session);
         self.counters.clients_accepted.add(1);
         self.counters.clients.set(self.clients.sessions.len() as u64);
@@ -243,7 +243,7 @@ impl<E: Execute> Machine for Worker<E> {
         if conn.is_upstream() {
             return Some(&mut self.read_buffer);
         }
-        let is_pressed = self.shared.held_bytes() > self.config.budgets.process;
+        let is_pressed = self.shared.ledger.held_bytes() > self.config.budgets.process;
         let session = self.clients.sessions.at_mut(conn.index() as u32)?;
         if is_pressed {
             session.pause.add(Pause::PRESSURE);
@@ -369,7 +369,7 @@ impl<E: Execute> Machine for Worker<E> {
         session.is_blocked = !session.down.output().is_empty();
         if session.accounted > 0 {
             let held = session.held_bytes();
-            self.shared.account(session.accounted, held);
+            self.shared.ledger.account(session.accounted, held);
             session.accounted = held;
         }
         if !session.pause.is_none() {

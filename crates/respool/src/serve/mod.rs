@@ -1,0 +1,285 @@
+//! `respool serve`: turns the settings' meaning into a running process.
+//!
+//! ```text
+//!   instance --> Config, listeners --+--> worker thread 0: net::Worker driving proxy::Worker
+//!      |                             +--> worker thread n
+//!      +--> embedded nodes ---------> one thread each: net::Worker driving proxy::Worker over an engine, no listener;
+//!                                     the proxy's workers dial it through a door in this process
+//! ```
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use respool_engine::{Engine, EngineConfig};
+use respool_net::{EngineDoor, Inbox, Listener, Postbox, Setup, TransportOptions, bind, mailbox};
+use respool_proxy::{About, Ledger, Mail, Shared, WorkerSetup};
+
+use crate::admin::Metrics;
+use crate::control::{Control, Phase};
+use crate::failure::Failure;
+use crate::settings::{Address, EngineSettings, Instance, NodeAddress, Process};
+
+mod config;
+mod counters;
+
+/// What there is to serve, and by whom it can be told to end.
+#[derive(Debug)]
+pub struct Job {
+    /// Worker threads.
+    pub workers: usize,
+    /// The settings in force, and the requests to drain, stop and reload.
+    pub control: Arc<Control>,
+    /// Where counters are shown.
+    pub metrics: Metrics,
+}
+
+/// Runs until it is told to stop.
+///
+/// `ready` is called once, when every listener is open and before any thread runs, with the addresses really listened
+/// on, per instance.
+///
+/// # Errors
+/// What kept it from starting or ended it early.
+pub fn run(job: &Job, ready: impl FnOnce(&[Vec<Address>]) -> Result<(), Failure>) -> Result<(), Failure> {
+    let process = job.control.settings();
+    raise_file_limit();
+    let ledger = Arc::new(Ledger::default());
+    let about = about(&process);
+    let mut instances = Vec::new();
+    for (number, instance) in process.instances.iter().enumerate() {
+        instances.push(Running::build(job, &process, number, instance, &ledger, &about)?);
+    }
+    let bound: Vec<_> = instances.iter_mut().map(|instance| std::mem::take(&mut instance.bound)).collect();
+    ready(&bound)?;
+    let threads: Vec<_> = instances.into_iter().map(Running::start).collect::<Result<_, _>>()?;
+    threads.into_iter().try_for_each(Threads::join)
+}
+
+/// One instance, open and not yet running.
+struct Running {
+    name: String,
+    bound: Vec<Address>,
+    workers: Vec<Box<dyn FnOnce() -> std::io::Result<()> + Send>>,
+    nodes: Vec<Box<dyn FnOnce() -> std::io::Result<()> + Send>>,
+    /// Ends the embedded nodes, once nobody asks them any more.
+    stop_nodes: Box<dyn FnOnce() + Send>,
+}
+
+/// The threads of one instance.
+struct Threads {
+    workers: Vec<JoinHandle<std::io::Result<()>>>,
+    nodes: Vec<JoinHandle<std::io::Result<()>>>,
+    stop_nodes: Box<dyn FnOnce() + Send>,
+}
+
+impl Running {
+    fn build(
+        job: &Job,
+        process: &Process,
+        number: usize,
+        instance: &Instance,
+        ledger: &Arc<Ledger>,
+        about: &About,
+    ) -> Result<Self, Failure> {
+        // An engine belongs to one thread, so a server that is nothing but an engine has one worker.
+        let workers = if instance.is_embedded() { 1 } else { job.workers };
+        let transport = TransportOptions { keepalive: instance.net.keepalive, user_timeout: instance.net.user_timeout };
+        let (mut shares, bound) = listen(instance, workers, &transport)?;
+        let config = Arc::new(config::proxy(process, instance).map_err(|error| Failure::running(error.to_string()))?);
+        let shared = Arc::new(Shared::new(workers, unix_us(), about.clone(), Arc::clone(ledger)));
+        job.metrics.observe(counters::source(Arc::clone(&shared), &instance.name, process.instances.len() > 1));
+
+        let embedded = instance.proxy.nodes.iter().filter(|node| node.address == NodeAddress::Embedded);
+        let nodes: Vec<_> = embedded.map(|_| EmbeddedNode::new(process, &instance.engine, about, transport)).collect();
+        let (slots, insides): (Vec<Postbox<Mail>>, Vec<Inbox<Mail>>) = (0..workers).map(|_| mailbox()).unzip();
+        follow(&job.control, number, slots.clone());
+
+        let mut running = Self {
+            name: instance.name.clone(),
+            bound,
+            workers: Vec::new(),
+            nodes: Vec::new(),
+            stop_nodes: Box::new(|| {}),
+        };
+        for (worker, inbox) in insides.into_iter().enumerate() {
+            let setup = WorkerSetup {
+                config: Arc::clone(&config),
+                shared: Arc::clone(&shared),
+                number: worker,
+                engine: instance.is_embedded().then(|| engine(&instance.engine)),
+                entropy: chance(),
+            };
+            let listeners = std::mem::take(&mut shares[worker]);
+            let engines = nodes.iter().map(|node| EngineDoor::new(node.slot.clone())).collect();
+            let workers = slots.clone();
+            running.workers.push(Box::new(move || {
+                let machine = respool_proxy::Worker::<Engine>::new(setup);
+                let number = worker;
+                respool_net::Worker::new(Setup { machine, inbox, workers, number, listeners, engines, transport })?
+                    .run()
+            }));
+        }
+        let doors: Vec<_> = nodes.iter().map(|node| node.slot.clone()).collect();
+        running.stop_nodes = Box::new(move || {
+            doors.iter().for_each(|door| {
+                // A node that has ended already needs no order to.
+                door.post(Mail::Stop);
+            });
+        });
+        running.nodes = nodes.into_iter().map(EmbeddedNode::into_run).collect();
+        Ok(running)
+    }
+
+    fn start(self) -> Result<Threads, Failure> {
+        let spawn = |kind: &str, runs: Vec<Box<dyn FnOnce() -> std::io::Result<()> + Send>>| {
+            let numbered = runs.into_iter().enumerate();
+            let threads = numbered.map(|(number, run)| {
+                std::thread::Builder::new().name(format!("{kind}-{}-{number}", self.name)).spawn(run)
+            });
+            threads
+                .collect::<Result<Vec<_>, _>>()
+                .map_err(|error| Failure::running(format!("a thread cannot be started: {error}")))
+        };
+        let nodes = spawn("node", self.nodes)?;
+        let workers = spawn("worker", self.workers)?;
+        Ok(Threads { workers, nodes, stop_nodes: self.stop_nodes })
+    }
+}
+
+impl Threads {
+    /// Waits for the workers, then ends the embedded nodes.
+    fn join(self) -> Result<(), Failure> {
+        let ended = self.workers.into_iter().map(join).collect::<Result<Vec<_>, _>>();
+        (self.stop_nodes)();
+        self.nodes.into_iter().try_for_each(join)?;
+        ended.map(|_| ())
+    }
+}
+
+fn join(thread: JoinHandle<std::io::Result<()>>) -> Result<(), Failure> {
+    match thread.join() {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(Failure::running(format!("a worker's loop failed: {error}"))),
+        Err(_) => Err(Failure::running("a worker panicked; this is a fault of Respool, its log has the place")),
+    }
+}
+
+/// An engine with a loop of its own, behind a door instead of a listener.
+struct EmbeddedNode {
+    slot: Postbox<Mail>,
+    inbox: Inbox<Mail>,
+    setup: WorkerSetup<Engine>,
+    transport: TransportOptions,
+}
+
+impl EmbeddedNode {
+    fn new(process: &Process, settings: &EngineSettings, about: &About, transport: TransportOptions) -> Self {
+        let (slot, inbox) = mailbox();
+        // Its clients are this process's own lanes: they count against nobody's limit.
+        let shared = Shared::new(1, unix_us(), about.clone(), Arc::default());
+        let setup = WorkerSetup {
+            config: Arc::new(config::embedded_node(process, settings)),
+            shared: Arc::new(shared),
+            number: 0,
+            engine: Some(engine(settings)),
+            entropy: chance(),
+        };
+        Self { slot, inbox, setup, transport }
+    }
+
+    fn into_run(self) -> Box<dyn FnOnce() -> std::io::Result<()> + Send> {
+        let Self { slot, inbox, setup, transport } = self;
+        Box::new(move || {
+            let machine = respool_proxy::Worker::new(setup);
+            let (workers, listeners, engines) = (vec![slot], Vec::new(), Vec::new());
+            respool_net::Worker::new(Setup { machine, inbox, workers, number: 0, listeners, engines, transport })?.run()
+        })
+    }
+}
+
+fn engine(settings: &EngineSettings) -> Engine {
+    let config = EngineConfig { databases: settings.databases as usize, ..EngineConfig::default() };
+    Engine::new(config, [chance(), chance()])
+}
+
+/// Opens all listeners of an instance. Result: each worker's, and the addresses really listened on.
+fn listen(
+    instance: &Instance,
+    workers: usize,
+    transport: &TransportOptions,
+) -> Result<(Vec<Vec<Listener>>, Vec<Address>), Failure> {
+    let mut shares: Vec<Vec<Listener>> = (0..workers).map(|_| Vec::new()).collect();
+    let mut bound = Vec::new();
+    for address in &instance.net.listen {
+        let backlog = i32::try_from(instance.net.backlog).unwrap_or(i32::MAX);
+        let opened = bind(&config::endpoint(address), workers, backlog, instance.net.unix_mode, transport);
+        let opened = opened.map_err(|error| Failure::running(error.to_string()))?;
+        let port = opened.first().and_then(|share| share.first()).and_then(Listener::port);
+        bound.push(config::with_port(address, port));
+        shares.iter_mut().zip(opened).for_each(|(share, listeners)| share.extend(listeners));
+    }
+    Ok((shares, bound))
+}
+
+/// Passes on to an instance's workers what the process is told.
+fn follow(control: &Arc<Control>, number: usize, slots: Vec<Postbox<Mail>>) {
+    let told = std::sync::Mutex::new((Phase::Starting, 0));
+    let weak = Arc::downgrade(control);
+    control.on_change(Box::new(move || {
+        let Some(control) = weak.upgrade() else { return };
+        let mut told = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let (phase, reloads) = (control.phase(), control.reloads());
+        let mut mails = Vec::new();
+        if reloads != told.1 {
+            let process = control.settings();
+            let reloaded = process.instances.get(number).and_then(|instance| config::proxy(&process, instance).ok());
+            mails.extend(reloaded.map(|config| Mail::Reload(Arc::new(config))));
+        }
+        if phase != told.0 {
+            match phase {
+                Phase::Draining => mails.push(Mail::Drain),
+                Phase::Stopping => mails.push(Mail::Stop),
+                Phase::Starting | Phase::Serving => {}
+            }
+        }
+        *told = (phase, reloads);
+        for (slot, mail) in slots.iter().flat_map(|slot| mails.iter().map(move |mail| (slot, mail))) {
+            // A worker that has ended needs to be told nothing.
+            slot.post(mail.clone());
+        }
+    }));
+}
+
+/// Every client and node is a file. The limit that a shell sets is often far below what the system allows.
+fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "the limit on open files cannot be raised");
+    }
+}
+
+fn about(process: &Process) -> About {
+    let tcp_port = process.instances.iter().flat_map(|instance| &instance.net.listen).find_map(Address::port);
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    About {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        process_id: std::process::id(),
+        os: format!("{} {} {}", std::env::consts::OS, release.trim(), std::env::consts::ARCH),
+        tcp_port: tcp_port.unwrap_or(0),
+        run_id: format!("{:016x}{:016x}{:08x}", chance(), chance(), chance() as u32),
+        config_file: String::new(),
+    }
+}
+
+/// A random number from the system, by way of the hash maps' own seeds.
+fn chance() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+fn unix_us() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
+}

@@ -39,7 +39,7 @@ impl<'a> Encoder<'a> {
 
     /// An error, its code first (`ERR ...`). Newlines at the end are dropped, others become spaces, as in Redis.
     pub fn error(&mut self, text: &[u8]) {
-        self.line(b'-', text.trim_ascii_end_newlines());
+        self.line(b'-', text.without_end());
     }
 
     /// An error of any bytes, its code first. As [`Self::error`] in RESP2.
@@ -50,7 +50,10 @@ impl<'a> Encoder<'a> {
     /// An integer.
     #[inline]
     pub fn integer(&mut self, value: i64) {
-        self.head_of(b':', &Digits::signed(value));
+        match usize::try_from(value) {
+            Ok(value) => self.head(b':', value),
+            Err(_) => head_of(self.out, b':', &Digits::signed(value)),
+        }
     }
 
     /// A bulk string.
@@ -191,11 +194,6 @@ impl<'a> Encoder<'a> {
     }
 
     #[inline]
-    fn head_of(&mut self, of: u8, digits: &Digits) {
-        head_of(self.out, of, digits);
-    }
-
-    #[inline]
     fn string(&mut self, of: u8, bytes: &[u8]) {
         string(self.out, of, bytes);
     }
@@ -261,12 +259,12 @@ fn head_of(out: &mut Vec<u8>, of: u8, digits: &Digits) {
 }
 
 /// Newlines at the end, cut off.
-trait TrimNewlines {
-    fn trim_ascii_end_newlines(&self) -> &Self;
+trait WithoutEnd {
+    fn without_end(&self) -> &Self;
 }
 
-impl TrimNewlines for [u8] {
-    fn trim_ascii_end_newlines(&self) -> &Self {
+impl WithoutEnd for [u8] {
+    fn without_end(&self) -> &Self {
         let mut text = self;
         while let [head @ .., b'\r' | b'\n'] = text {
             text = head;

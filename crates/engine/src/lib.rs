@@ -7,7 +7,6 @@
 //! Three floors: `store` (records in a pool, a hash table, an ordered index, compact runs), `values` and `keyspace` over
 //! it, and `commands` on top.
 #![forbid(unsafe_code)]
-#![allow(dead_code, reason = "the structures are there before the last commands that use them")]
 
 mod commands;
 mod engine;

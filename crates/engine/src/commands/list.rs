@@ -258,7 +258,7 @@ impl Call<'_, '_> {
     }
 
     /// What a command says that found nothing and may not wait: null, or that it would have to.
-    fn nothing(&mut self, is_array: bool) -> Answer {
+    pub(super) fn nothing(&mut self, is_array: bool) -> Answer {
         if self.row.flags.has(respool_command::Flags::BLOCKING) {
             return Err(would_wait(self.row));
         }

@@ -4,12 +4,14 @@
 //! becomes the error reply. Nothing is written before a fault.
 
 mod arguments;
+mod bitmap;
 mod generic;
 mod hash;
 mod list;
 mod scan;
 mod server;
 mod set;
+mod sorted_set;
 mod string;
 
 use respool_command::{Command, Row, text};
@@ -55,8 +57,18 @@ pub(crate) fn run(call: &mut Call<'_, '_>) -> Answer {
         Command::Hash(command) => hash::run(command, call),
         Command::List(command) => list::run(command, call),
         Command::Set(command) => set::run(command, call),
+        Command::SortedSet(command) => sorted_set::run(command, call),
+        Command::Bitmap(command) => bitmap::run(command, call),
         Command::Server(command) => server::run(command, call),
-        _ => Err(unsupported(call.row)),
+        // Data types and duties that the engine does not have yet, and what is not its business.
+        Command::Cluster(_)
+        | Command::Connection(_)
+        | Command::Geo(_)
+        | Command::Hyperloglog(_)
+        | Command::Pubsub(_)
+        | Command::Scripting(_)
+        | Command::Stream(_)
+        | Command::Transactions(_) => Err(unsupported(call.row)),
     }
 }
 

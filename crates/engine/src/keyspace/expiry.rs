@@ -103,20 +103,4 @@ impl Keyspace {
     pub(crate) fn has_deadlines(&self) -> bool {
         self.databases.iter().any(|database| !database.expiring.is_empty())
     }
-
-    /// Whether the value is a string or an object that still exists; only tests ask.
-    #[cfg(test)]
-    pub(crate) fn is_sound(&self, at: At) -> bool {
-        let database = &self.databases[at.database];
-        let listed = database.expiring.iter().enumerate().all(|(index, expiring)| {
-            let deadline = KeyRecord::new(self.heap.pool.get(expiring.record)).deadline();
-            deadline
-                .is_some_and(|deadline| deadline.listed as usize == index && second_of(deadline.at) == expiring.second)
-        });
-        listed
-            && database.table.iter().all(|record| match KeyRecord::new(self.heap.pool.get(record)).value() {
-                super::Value::Object(_, number) => self.objects[number as usize].is_some(),
-                _ => true,
-            })
-    }
 }

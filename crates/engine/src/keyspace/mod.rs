@@ -354,11 +354,18 @@ impl Keyspace {
         object
     }
 
-    /// Forgets an object. A large one is freed little by little, so that no request pays for all of it.
-    fn bury(&mut self, number: u32) {
-        if let Some(table) = self.take_object(number).and_then(Object::into_table) {
+    /// Frees a value that no key holds.
+    pub(crate) fn discard(&mut self, object: Object) {
+        if let Some(table) = object.into_table() {
             self.graves.push(table);
             self.reap(crate::limits::REAPED_AT_ONCE);
+        }
+    }
+
+    /// Forgets an object. A large one is freed little by little, so that no request pays for all of it.
+    fn bury(&mut self, number: u32) {
+        if let Some(object) = self.take_object(number) {
+            self.discard(object);
         }
     }
 

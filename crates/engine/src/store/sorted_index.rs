@@ -137,7 +137,8 @@ impl SortedIndex {
     }
 
     /// The entry at `rank`.
-    pub(crate) fn get(&self, rank: usize) -> Option<Entry> {
+    #[cfg(test)]
+    fn get(&self, rank: usize) -> Option<Entry> {
         let (leaf, at) = self.locate(rank)?;
         self.leaves[leaf as usize].entry(at)
     }

@@ -28,11 +28,6 @@ pub(crate) struct Indexed {
     index: SortedIndex,
 }
 
-/// The order of two members with scores.
-pub(crate) fn order(a: (f64, &[u8]), b: (f64, &[u8])) -> Ordering {
-    a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal).then_with(|| a.1.cmp(b.1))
-}
-
 fn is_less(a: (f64, Element<'_>), b: (f64, &[u8])) -> bool {
     match a.0.partial_cmp(&b.0) {
         Some(Ordering::Less) => true,

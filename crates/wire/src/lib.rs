@@ -48,6 +48,7 @@ mod protocol;
 pub mod replies;
 mod reply;
 mod request;
+mod scalar;
 mod spans;
 mod token;
 mod value;

@@ -18,7 +18,8 @@
 
 use crate::ReplyError;
 use crate::limits::ReplyLimits;
-use crate::number::{NumberLine, append_digit, number_line, short_head, signed};
+use crate::number::{NumberLine, number_line, short_head};
+use crate::scalar::{Line, Number};
 
 /// What a reply is, whatever attribute stands before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -110,116 +111,6 @@ enum State {
     BodyCr,
     BodyLf,
     Failed(ReplyError),
-}
-
-/// A number in progress behind the type byte `of`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Number {
-    of: u8,
-    sign: u8,
-    digits: u8,
-    magnitude: u64,
-}
-
-/// What a line may hold, and how far into it we are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Line {
-    /// Anything.
-    Text,
-    /// Nothing, the null.
-    Nothing,
-    /// `t` or `f`: awaited, or seen.
-    Boolean { is_seen: bool },
-    /// `[+-]digits`: whether a sign may follow, and whether a digit was seen.
-    BigNumber { has_digit: bool, may_sign: bool },
-    /// A double.
-    Double(Double),
-}
-
-/// Places in the text of a double: `[+-]digits[.digits][e[+-]digits]`, `[+-]inf`, `[+-]nan`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Double {
-    Start,
-    Signed,
-    Whole,
-    Dot,
-    Fraction,
-    E,
-    ESigned,
-    Exponent,
-    I,
-    In,
-    Inf,
-    N,
-    Na,
-    Nan,
-}
-
-impl Double {
-    const fn after(self, byte: u8) -> Option<Self> {
-        Some(match (self, byte) {
-            (Self::Start, b'+' | b'-') => Self::Signed,
-            (Self::Start | Self::Signed | Self::Whole, b'0'..=b'9') => Self::Whole,
-            (Self::Start | Self::Signed, b'i') => Self::I,
-            (Self::Start | Self::Signed, b'n') => Self::N,
-            (Self::Whole, b'.') => Self::Dot,
-            (Self::Dot | Self::Fraction, b'0'..=b'9') => Self::Fraction,
-            (Self::Whole | Self::Fraction, b'e' | b'E') => Self::E,
-            (Self::E, b'+' | b'-') => Self::ESigned,
-            (Self::E | Self::ESigned | Self::Exponent, b'0'..=b'9') => Self::Exponent,
-            (Self::I, b'n') => Self::In,
-            (Self::In, b'f') => Self::Inf,
-            (Self::N, b'a') => Self::Na,
-            (Self::Na, b'n') => Self::Nan,
-            _ => return None,
-        })
-    }
-
-    const fn is_whole(self) -> bool {
-        matches!(self, Self::Whole | Self::Fraction | Self::Exponent | Self::Inf | Self::Nan)
-    }
-}
-
-impl Line {
-    /// The line behind a type byte, if that type has one.
-    const fn of(byte: u8) -> Option<(Self, ReplyKind)> {
-        Some(match byte {
-            b'+' => (Self::Text, ReplyKind::Simple),
-            b'-' => (Self::Text, ReplyKind::Error),
-            b'_' => (Self::Nothing, ReplyKind::Null),
-            b'#' => (Self::Boolean { is_seen: false }, ReplyKind::Boolean),
-            b',' => (Self::Double(Double::Start), ReplyKind::Double),
-            b'(' => (Self::BigNumber { has_digit: false, may_sign: true }, ReplyKind::BigNumber),
-            _ => return None,
-        })
-    }
-
-    /// The line with one more byte, if it may follow.
-    const fn after(self, byte: u8) -> Option<Self> {
-        match (self, byte) {
-            (Self::Text, _) => Some(self),
-            (Self::Boolean { is_seen: false }, b't' | b'f') => Some(Self::Boolean { is_seen: true }),
-            (Self::BigNumber { may_sign: true, .. }, b'+' | b'-') => {
-                Some(Self::BigNumber { has_digit: false, may_sign: false })
-            }
-            (Self::BigNumber { .. }, b'0'..=b'9') => Some(Self::BigNumber { has_digit: true, may_sign: false }),
-            (Self::Double(place), byte) => match place.after(byte) {
-                Some(next) => Some(Self::Double(next)),
-                None => None,
-            },
-            _ => None,
-        }
-    }
-
-    /// Whether the line may end here.
-    const fn is_whole(self) -> bool {
-        match self {
-            Self::Text | Self::Nothing => true,
-            Self::Boolean { is_seen } => is_seen,
-            Self::BigNumber { has_digit, .. } => has_digit,
-            Self::Double(place) => place.is_whole(),
-        }
-    }
 }
 
 /// The open aggregates, innermost apart. No heap until five lie in each other.
@@ -433,7 +324,7 @@ impl ReplyScanner {
             *rest = rest.get(width..).unwrap_or_default();
             return self.length_done(byte, value, limits);
         }
-        self.state = State::Number(Number { of: byte, sign: 0, digits: 0, magnitude: 0 });
+        self.state = State::Number(Number::new(byte));
         Ok(false)
     }
 
@@ -442,7 +333,7 @@ impl ReplyScanner {
         while let Some((&byte, tail)) = rest.split_first() {
             *rest = tail;
             if byte == b'\r' {
-                if number.digits == 0 {
+                if !number.is_whole() {
                     return Err(number.error());
                 }
                 self.state = State::NumberEnd(number);
@@ -456,7 +347,7 @@ impl ReplyScanner {
 
     /// A number and its CR LF were read byte by byte.
     fn number_done(&mut self, number: Number, limits: &ReplyLimits) -> Result<bool, ReplyError> {
-        self.length_done(number.of, signed(number.magnitude, number.sign == b'-'), limits)
+        self.length_done(number.of, number.value(), limits)
     }
 
     /// Acts on the number behind the type byte `of`; says whether the element is done.
@@ -568,31 +459,6 @@ impl ReplyScanner {
                 return false;
             }
         }
-    }
-}
-
-impl Number {
-    /// The number with one more byte. Lengths are canonical; integers may have a plus sign and leading zeros.
-    fn after(self, byte: u8) -> Result<Self, ReplyError> {
-        let is_integer = self.of == b':';
-        let is_first = self.digits == 0 && self.sign == 0;
-        match byte {
-            b'-' if is_first => Ok(Self { sign: byte, ..self }),
-            b'+' if is_first && is_integer => Ok(Self { sign: byte, ..self }),
-            b'?' if is_first && !is_integer => Err(ReplyError::Streamed(self.of)),
-            b'0'..=b'9' if self.digits < 20 && (is_integer || self.digits == 0 || self.magnitude > 0) => {
-                let magnitude = append_digit(self.magnitude, byte, self.sign == b'-').ok_or(self.error())?;
-                if self.sign == b'-' && magnitude == 0 && !is_integer {
-                    return Err(self.error());
-                }
-                Ok(Self { digits: self.digits + 1, magnitude, ..self })
-            }
-            _ => Err(self.error()),
-        }
-    }
-
-    const fn error(self) -> ReplyError {
-        if self.of == b':' { ReplyError::InvalidScalar } else { ReplyError::InvalidLength }
     }
 }
 

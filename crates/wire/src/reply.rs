@@ -185,7 +185,7 @@ impl ReplyScanner {
     #[inline]
     pub fn scan(&mut self, input: &[u8], limits: &ReplyLimits) -> Result<Scan, ReplyError> {
         if self.is_idle()
-            && let Some((consumed, kind)) = whole(input, limits)
+            && let Some((consumed, kind)) = short_reply(input, limits)
         {
             return Ok(Scan::Complete { consumed, kind });
         }
@@ -217,7 +217,7 @@ impl ReplyScanner {
                 // For the reply as a whole it was tried by `scan`.
                 State::Type
                     if self.levels.depth > 0
-                        && let Some((consumed, _)) = whole(rest, limits) =>
+                        && let Some((consumed, _)) = short_reply(rest, limits) =>
                 {
                     rest = rest.get(consumed..).unwrap_or_default();
                     self.is_attributed = false;
@@ -462,9 +462,9 @@ impl ReplyScanner {
     }
 }
 
-/// Finds the end of a reply that is whole and one of those that are sent all day.
+/// Finds the end of a reply that is whole and one of those that are sent all day: its length and kind. `None` says nothing.
 #[inline(always)]
-fn whole(input: &[u8], limits: &ReplyLimits) -> Option<(usize, ReplyKind)> {
+pub(crate) fn short_reply(input: &[u8], limits: &ReplyLimits) -> Option<(usize, ReplyKind)> {
     if let Some((body, width)) = short_head(b'$', input) {
         let end = width + body;
         let is_whole = body <= limits.bulk_bytes_max && input.get(end..end + 2) == Some(b"\r\n");

@@ -1,6 +1,7 @@
 //! Complete replies, token by token: the common ground of whoever looks into a reply instead of passing it on.
 
 use crate::number::{NumberLine, number_line};
+use crate::reply::short_reply;
 use crate::{ReplyError, ReplyKind, ReplyLimits, ReplyScanner, Scan};
 
 /// One step through a reply in the order of its bytes.
@@ -24,6 +25,9 @@ pub(crate) fn check_complete(reply: &[u8]) -> Result<ReplyKind, ReplyError> {
 
 /// The element at the start of `bytes` with whatever attribute it has, and what follows it.
 pub(crate) fn split_element(bytes: &[u8]) -> Result<(&[u8], &[u8]), ReplyError> {
+    if let Some((length, _)) = short_reply(bytes, &ReplyLimits::ACCEPTED) {
+        return bytes.split_at_checked(length).ok_or(ReplyError::Incomplete);
+    }
     match ReplyScanner::new().scan(bytes, &ReplyLimits::ACCEPTED)? {
         Scan::Complete { consumed, .. } => bytes.split_at_checked(consumed).ok_or(ReplyError::Incomplete),
         Scan::Partial => Err(ReplyError::Incomplete),

@@ -1,0 +1,211 @@
+//! `respool serve` as a process: its banner, its signals, its HTTP side, and other programs' command lines.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
+use std::time::Duration;
+
+use respool_testkit::{Address, Client, Process, TempDir, wait_until};
+use rustix::process::Signal;
+
+const READY: &str = "Ready to accept connections";
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// A running program that has said that it is ready.
+struct Running {
+    process: Process,
+}
+
+impl Running {
+    fn start(command: &mut Command) -> Self {
+        let process = Process::spawn("respool", command).expect("the program starts");
+        process.wait_for_line(READY, LIMIT).expect("it becomes ready");
+        Self { process }
+    }
+
+    /// The TCP addresses of its banner, in order.
+    fn addresses(&self) -> Vec<SocketAddr> {
+        let lines = self.process.output();
+        let texts = lines.iter().filter_map(|line| line.trim().strip_prefix("listening on ")?.split(',').next());
+        texts.filter_map(|text| text.parse().ok()).collect()
+    }
+
+    fn client(&self, listener: usize) -> Client {
+        Client::connect(&Address::Tcp(self.addresses()[listener])).expect("it accepts")
+    }
+
+    /// Waits for a line that holds `text`.
+    fn says(&self, text: &str) {
+        self.process.wait_for_line(text, LIMIT).expect("it says so");
+    }
+
+    /// Ends it as a service manager would; it must end well.
+    fn end(mut self) -> Vec<String> {
+        self.process.signal(Signal::TERM).expect("it is there");
+        let status = self.process.wait(LIMIT).expect("it ends");
+        assert!(status.success(), "{status}\n{}", self.process.output().join("\n"));
+        self.process.output()
+    }
+}
+
+fn respool(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_respool"));
+    command.env_clear().args(args);
+    command
+}
+
+fn serve(args: &[&str]) -> Running {
+    Running::start(respool(&["serve", "--listen", "127.0.0.1:0"]).args(args))
+}
+
+fn http(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("the HTTP side listens");
+    stream.set_read_timeout(Some(LIMIT)).expect("a timeout can be set");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: h\r\n\r\n").expect("the request goes out");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).expect("the whole response comes");
+    response
+}
+
+#[test]
+fn a_server_starts_serves_and_ends_leaving_nothing_behind() {
+    let directory = TempDir::new().expect("a directory");
+    let socket = directory.join("s");
+    let server = serve(&["--listen", socket.to_str().expect("UTF-8"), "--unix-mode", "0660"]);
+    assert_eq!(server.client(0).ask("SET k v").expect("a reply"), "+OK\r\n");
+    let mut by_socket = Client::connect(&Address::Unix(socket.clone())).expect("it accepts");
+    assert_eq!(by_socket.ask("GET k").expect("a reply"), "$1\r\nv\r\n");
+    drop(by_socket);
+    server.end();
+    assert!(!socket.exists(), "the socket's file is gone");
+}
+
+#[test]
+fn sigterm_lets_replies_out_that_are_owed() {
+    let server = serve(&["--nodes", "embedded:,embedded:"]);
+    let mut client = server.client(0);
+    let requests = "PING\r\n".repeat(1000);
+    client.send(requests.as_bytes()).expect("requests go out");
+    assert_eq!(client.reply().expect("a reply"), b"+PONG\r\n");
+    server.end();
+    // Whatever was read before the signal is answered, and then comes an end and no reset.
+    let rest = client.read_to_close().expect("a clean end");
+    assert!(rest.len() % 7 == 0 && rest.chunks(7).all(|reply| reply == b"+PONG\r\n"), "{} bytes", rest.len());
+}
+
+#[test]
+fn sighup_takes_what_it_can_and_keeps_the_rest() {
+    let directory = TempDir::new().expect("a directory");
+    let file = directory.join("r.toml");
+    let write = |text: &str| fs::write(&file, format!("listen = \"127.0.0.1:0\"\n{text}")).expect("a file");
+    write("max_clients = 50\n");
+    let server = Running::start(respool(&["serve", "--config"]).arg(&file));
+    let mut client = server.client(0);
+    let mut maxclients = || client.ask("INFO clients").expect("a reply").contains("maxclients:60\r\n");
+    assert!(!maxclients());
+
+    write("max_clients = 60\nbacklog = 7\n");
+    server.process.signal(Signal::HUP).expect("it is there");
+    server.says("max_clients is now 60");
+    server.says("backlog of pool main was changed to 7, which needs a restart");
+    wait_until("the worker has the new settings", LIMIT, || Ok(maxclients())).expect("it takes them");
+
+    write("max_clients = 0\n");
+    server.process.signal(Signal::HUP).expect("it is there");
+    server.says("the settings were not taken, everything stays as it was");
+    server.says("allowed are 1 to 10000000");
+    assert!(maxclients());
+    server.end();
+}
+
+#[test]
+fn metrics_count_what_clients_do() {
+    let server = serve(&["--nodes", "embedded:,embedded:", "--metrics", "127.0.0.1:0", "--workers", "2"]);
+    let line = server.process.wait_for_line("metrics at", LIMIT).expect("the banner says where");
+    let address = line.trim().trim_start_matches("metrics at http://").trim_end_matches("/metrics").to_owned();
+    let mut clients: Vec<Client> = (0..4).map(|_| server.client(0)).collect();
+    for client in &mut clients {
+        for key in ["a", "b", "c"] {
+            client.ask(&format!("SET {key} v")).expect("a reply");
+        }
+    }
+    assert!(http(&address, "/readyz").ends_with("ready\n"));
+    assert!(http(&address, "/healthz").ends_with("ok\n"));
+    let is_counted = |line: &str| http(&address, "/metrics").lines().any(|counted| counted == line);
+    for line in ["respool_requests_total 12", "respool_clients 4", "respool_clients_accepted_total 4"] {
+        wait_until(line, LIMIT, || Ok(is_counted(line))).expect("it is counted");
+    }
+    server.end();
+}
+
+#[test]
+fn an_address_in_use_is_an_error_that_names_it() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("it has an address").to_string();
+    for args in [["--listen", &address], ["--metrics", &address]] {
+        let output = respool(&["serve", "--listen", "127.0.0.1:0"]).args(args).output().expect("the program starts");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains(&address), "{stderr}");
+    }
+}
+
+#[test]
+fn it_serves_under_the_command_line_of_rmux() {
+    let nodes = [serve(&[]), serve(&[])];
+    let addresses: Vec<String> = nodes.iter().map(|node| node.addresses()[0].to_string()).collect();
+    let flags = ["-host=127.0.0.1", "-port", "0", "-poolSize=20", "-tcpConnections", &addresses.join(" ")];
+    let proxy = Running::start(&mut respool(&flags));
+    proxy.says("-poolSize=20: no effect");
+    let mut client = proxy.client(0);
+    for key in ["a", "b", "c", "d", "e", "f"] {
+        assert_eq!(client.ask(&format!("SET {key} {key}")).expect("a reply"), "+OK\r\n");
+    }
+    let sizes: Vec<String> = nodes.iter().map(|node| node.client(0).ask("DBSIZE").expect("a reply")).collect();
+    // 33 * 0 + 'a' and so on: single letters are spread by their parity.
+    assert_eq!(sizes, [":3\r\n", ":3\r\n"]);
+    proxy.end();
+}
+
+#[test]
+fn the_file_of_rmux_makes_several_pools_in_one_process() {
+    let nodes = [serve(&[]), serve(&[])];
+    let directory = TempDir::new().expect("a directory");
+    let file = directory.join("rmux.json");
+    let pool = |node: &Running| {
+        format!(r#"{{"host": "127.0.0.1", "port": 0, "tcpConnections": ["{}"]}}"#, node.addresses()[0])
+    };
+    fs::write(&file, format!("[{}, {}]", pool(&nodes[0]), pool(&nodes[1]))).expect("a file");
+    let proxy = Running::start(respool(&["rmux", "-config"]).arg(&file));
+    for (listener, node) in nodes.iter().enumerate() {
+        assert_eq!(proxy.client(listener).ask(&format!("SET mine {listener}")).expect("a reply"), "+OK\r\n");
+        assert_eq!(node.client(0).ask("GET mine").expect("a reply"), format!("$1\r\n{listener}\r\n"));
+    }
+    proxy.end();
+}
+
+#[test]
+fn it_serves_under_the_command_line_of_redis_sharding_and_hears_the_environment() {
+    let node = serve(&[]);
+    let nodes = format!("--nodes={}", node.addresses()[0]);
+    let mut command = respool(&["redis-sharding", &nodes, "--port=1", "--N=1"]);
+    let proxy = Running::start(command.env("RESPOOL_LISTEN", "127.0.0.1:0"));
+    assert_eq!(proxy.client(0).ask("SET k v").expect("a reply"), "+OK\r\n");
+    proxy.end();
+}
+
+#[test]
+fn a_password_for_the_nodes_is_sent_to_them_and_shown_to_nobody() {
+    const CANARY: &str = "c4n4ry";
+    // A server without passwords refuses it, which the proxy has reason to talk about.
+    let node = serve(&[]);
+    let address = node.addresses()[0].to_string();
+    let mut command = respool(&["serve", "--listen", "127.0.0.1:0", "--node", &address, "--log", "trace"]);
+    let proxy = Running::start(command.env("RESPOOL_NODE_PASSWORD", CANARY));
+    let mut client = proxy.client(0);
+    let replies = ["GET k", "INFO everything", "CLIENT LIST", "CONFIG GET *", "COMMAND COUNT"]
+        .map(|request| client.ask(request).expect("a reply"));
+    assert!(replies.iter().all(|reply| !reply.contains(CANARY)), "{replies:?}");
+    assert!(proxy.end().iter().all(|line| !line.contains(CANARY)));
+}

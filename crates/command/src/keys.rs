@@ -12,6 +12,8 @@ use std::fmt;
 
 use respool_wire::Args;
 
+use crate::limits::POSITIONS_KEPT_MAX;
+
 pub use access::KeyAccess;
 pub(crate) use irregular::{Found, Irregular};
 
@@ -66,9 +68,12 @@ impl KeyPositions {
         self.has_unnamed
     }
 
-    /// Forgets the keys and keeps the memory.
+    /// Forgets the keys and keeps the memory, unless a huge request made it huge.
     pub fn clear(&mut self) {
         self.found.clear();
+        if self.found.capacity() > POSITIONS_KEPT_MAX {
+            self.found = Vec::new();
+        }
         self.has_unnamed = false;
     }
 
@@ -263,12 +268,12 @@ impl Keys {
     };
 
     pub(crate) const fn with(mut self, spec: KeySpec) -> Self {
-        if self.len == 0 {
-            self.first = match (spec.begin, spec.find) {
-                (Begin::Index(index), Find::Range { .. }) => First::At(index),
-                _ => First::Depends,
-            };
-        }
+        // If an argument is there it is the first key, whatever follows it, unless keys stop short of the end or are counted.
+        self.first = match (self.first, spec.begin, spec.find) {
+            (First::Nowhere, Begin::Index(index), Find::Range { last: -1.., .. }) => First::At(index),
+            (First::At(index), Begin::Index(_), Find::Range { last: -1.., .. }) => First::At(index),
+            _ => First::Depends,
+        };
         self.specs[self.len as usize] = spec;
         self.len += 1;
         self
@@ -288,6 +293,20 @@ impl Keys {
     pub(crate) const fn used_by(mut self, find: Irregular) -> Self {
         self.irregular = Some(find);
         self
+    }
+
+    /// Whether the specifications suffice to find the keys, or else there is a function that does.
+    pub(crate) const fn can_be_found(&self) -> bool {
+        let mut at = 0;
+        while at < self.len as usize {
+            let is_searchable =
+                matches!(self.specs[at].begin, Begin::Index(_)) && !matches!(self.specs[at].find, Find::Unknown);
+            if !is_searchable && self.irregular.is_none() {
+                return false;
+            }
+            at += 1;
+        }
+        true
     }
 
     /// Whether the first/last/step triple cannot say where the keys are.

@@ -48,6 +48,8 @@ pub struct Row {
     lane: Lane,
     /// Decides the lane by the request's arguments.
     lane_of: Option<fn(Args<'_>) -> Lane>,
+    /// The last word of the name.
+    word: &'static str,
     /// The name as Redis writes it.
     full_name: FullName,
 }
@@ -75,8 +77,8 @@ impl Row {
     }
 
     /// The last word of the name in capitals: `GET`, `ID`.
-    pub fn word(&self) -> &'static str {
-        self.name.split_once(' ').map_or(self.name, |(_, word)| word)
+    pub const fn word(&self) -> &'static str {
+        self.word
     }
 
     /// The lane that a request of this row needs.
@@ -264,6 +266,7 @@ impl Draft {
         doc: &'static str,
         subcommands: &'static [Row],
     ) -> Row {
+        assert!(self.keys.can_be_found(), "a row whose key specification does not suffice needs a function");
         let is_read = self.flags.has(Flags::READONLY);
         let flags = if self.keys.are_movable() { self.flags.with(Flags::MOVABLEKEYS) } else { self.flags };
         Row {
@@ -286,9 +289,18 @@ impl Draft {
             subcommands,
             lane: self.lane,
             lane_of: self.lane_of,
+            word: last_word(self.name),
             full_name: FullName::of(self.name),
         }
     }
+}
+
+const fn last_word(name: &'static str) -> &'static str {
+    let mut at = name.len();
+    while at > 0 && name.as_bytes()[at - 1] != b' ' {
+        at -= 1;
+    }
+    name.split_at(at).1
 }
 
 /// A row's name in small letters, `|` between container and subcommand.

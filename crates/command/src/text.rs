@@ -92,8 +92,6 @@ pub const EXECABORT: &str = "EXECABORT Transaction discarded because of previous
 pub const CROSSSLOT: &str = "CROSSSLOT Keys in request don't hash to the same slot";
 /// No node serves the slot.
 pub const CLUSTERDOWN: &str = "CLUSTERDOWN Hash slot not served";
-/// Some keys of a slot that is being moved are elsewhere.
-pub const TRYAGAIN: &str = "TRYAGAIN Multiple keys request during rehashing of slot";
 /// A write was sent to a replica.
 pub const READONLY: &str = "READONLY You can't write against a read only replica.";
 /// The data set is still being loaded.

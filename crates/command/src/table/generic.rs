@@ -197,5 +197,7 @@ rows! {
         .flags("noscript")
         .acl("connection")
         .tips(&["request_policy:all_shards", "response_policy:agg_min"])
+        // The server counts from the last write of the connection that waits: on a connection that has written nothing it
+        // waits for nothing. Whoever serves this lane has to see to that.
         .lane(Lane::Blocking);
 }

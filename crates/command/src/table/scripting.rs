@@ -68,6 +68,7 @@ rows! {
             .flags("noscript allow_busy")
             .acl("scripting")
             .tips(&["request_policy:all_shards", "response_policy:one_succeeded"])
+            // On a shared connection it would wait behind the function that it is to stop.
             .lane(Lane::Dedicated);
         /// Describe the libraries.
         FunctionList = row("FUNCTION LIST", -2, "7.0.0")
@@ -119,6 +120,7 @@ rows! {
             .flags("noscript allow_busy")
             .acl("scripting")
             .tips(&["request_policy:all_shards", "response_policy:one_succeeded"])
+            // On a shared connection it would wait behind the script that it is to stop.
             .lane(Lane::Dedicated);
         /// Put a script into the cache.
         ScriptLoad = row("SCRIPT LOAD", 3, "2.6.0")

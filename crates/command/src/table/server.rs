@@ -280,6 +280,7 @@ rows! {
     /// Save if need be, and end the server.
     Shutdown = row("SHUTDOWN", -1, "1.0.0")
         .flags("admin noscript loading stale no_multi allow_busy")
+        // It has no reply but the end of the connection.
         .lane(Lane::Dedicated);
 
     /// Make the server a replica of another, or a primary.

@@ -72,6 +72,7 @@ rows! {
         .acl("string")
         .key_range(1, -1, 2, "OW insert")
         .tips(&["request_policy:multi_shard", "response_policy:agg_min"])
+        // Not split as the tip says: all keys or none, and a part that was set cannot be taken back.
         .policy(RequestPolicy::OneShard, ResponsePolicy::Single);
 
     /// Set a string that expires after milliseconds.

@@ -11,7 +11,8 @@ mod rows;
 mod texts;
 mod touched;
 
-use respool_command::{Row, introspect, resolve};
+use differences::Differences;
+use respool_command::{Row, all, introspect, resolve};
 use respool_testkit::{Client, RedisServer};
 use respool_wire::{ArgsBuf, Encoder, Protocol};
 
@@ -67,6 +68,17 @@ fn answer(request: &ArgsBuf, protocol: Protocol) -> Vec<u8> {
 
 fn request<A: AsRef<[u8]>>(arguments: impl IntoIterator<Item = A>) -> ArgsBuf {
     arguments.into_iter().collect()
+}
+
+/// The rows that the server has too.
+fn shared_rows() -> impl Iterator<Item = &'static Row> {
+    let differences = Differences::of("name");
+    all().filter(move |row| !differences.has(row.full_name()))
+}
+
+/// How many times as much as usual is generated: the environment variable `RESPOOL_TEST_SCALE`, 1 if it is not set.
+fn scale() -> usize {
+    std::env::var("RESPOOL_TEST_SCALE").map_or(1, |value| value.parse().expect("RESPOOL_TEST_SCALE is a number"))
 }
 
 /// The words that call a row: `CLIENT`, `ID`.

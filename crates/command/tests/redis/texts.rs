@@ -1,15 +1,15 @@
 //! Error texts that clients match on, each provoked on a real server.
 
-use respool_command::{Row, all, lookup, resolve, text};
+use respool_command::{Row, lookup, resolve, text};
 
-use crate::{redis, request, shown, words};
+use crate::{redis, redis_with, request, shared_rows, shown, words};
 
 #[test]
 fn a_wrong_number_of_arguments_is_refused_in_the_same_words() {
     let Some(server) = redis() else { return };
     let mut client = server.client().expect("the server accepts");
     let mut compared = 0;
-    for row in all().filter(|row| row.since < "7.1") {
+    for row in shared_rows() {
         let mut asked: Vec<Vec<u8>> = words(row).collect();
         let counts = [asked.len(), row.arity.unsigned_abs() as usize - 1, row.arity.unsigned_abs() as usize + 1];
         for count in counts {
@@ -150,7 +150,7 @@ fn the_texts_are_those_of_redis() {
 
 #[test]
 fn the_texts_of_a_cluster_are_those_of_redis() {
-    let Some(server) = crate::redis_with(&["--cluster-enabled", "yes"]) else { return };
+    let Some(server) = redis_with(&["--cluster-enabled", "yes"]) else { return };
     let mut client = server.client().expect("the server accepts");
     for (asked, expected) in [
         ("GET a", &*format!("-{}", text::CLUSTERDOWN)),
@@ -159,4 +159,27 @@ fn the_texts_of_a_cluster_are_those_of_redis() {
     ] {
         assert_eq!(client.ask(asked).expect("the server answers"), format!("{expected}\r\n"), "{asked}");
     }
+}
+
+#[test]
+fn the_text_of_a_server_that_loads_is_that_of_redis() {
+    let settings = [
+        "--enable-debug-command",
+        "yes",
+        "--key-load-delay",
+        "2000",
+        "--loading-process-events-interval-bytes",
+        "1024",
+    ];
+    let Some(server) = redis_with(&settings) else { return };
+    let mut busy = server.client().expect("the server accepts");
+    busy.ask("DEBUG POPULATE 500 key 100").expect("the server answers");
+    busy.send_command(&["DEBUG", "RELOAD"]).expect("the server reads");
+    let mut client = server.client().expect("the server accepts");
+    let expected = format!("-{}\r\n", text::LOADING);
+    // One connection waits for a second while the data is loaded; the other one asks until it is told so.
+    let told =
+        (0..100_000).map(|_| client.ask("GET key:1").expect("the server answers")).find(|reply| reply.starts_with('-'));
+    assert_eq!(told.as_deref(), Some(&*expected));
+    assert_eq!(busy.reply().expect("the server answers"), b"+OK\r\n");
 }

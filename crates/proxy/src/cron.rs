@@ -8,6 +8,7 @@ use crate::limits::{CRON_BUSY_US_MAX, CRON_IDLE_US, CRON_SHARE, CRON_US_MIN};
 use crate::session::Pause;
 use crate::worker::Worker;
 use respool_command::{Execute, Millis};
+use respool_connection::limits::TOMBSTONES_MAX;
 use respool_connection::{Action, ConnId, DialFailure, Phase};
 
 impl<E: Execute> Worker<E> {
@@ -68,13 +69,24 @@ impl<E: Execute> Worker<E> {
                 Phase::Ready => {
                     let owes = this.up.tickets().oldest_us();
                     is_busy |= owes.is_some() || this.up.queued_bytes() > 0;
+                    let tickets = this.up.tickets();
                     let silent_since = owes.map(|since| since.max(this.up.last_heard_us()));
-                    if silent_since.is_some_and(|since| now_us.saturating_sub(since) > timeouts.silence_us)
-                        || this.up.tickets().expired() > respool_connection::limits::TOMBSTONES_MAX
-                    {
-                        self.actions.push_back(Action::Close { conn: ConnId::upstream(lane as u32) });
-                        self.end_lane(lane, Ending::Silent);
+                    // A node that left a reply out answers on, each reply in the place of the one before: its
+                    // connection is never silent, but everything it says comes too late.
+                    let late_since = this.late_since_us.filter(|_| tickets.outstanding() > 0);
+                    let is_over = |since: u64| now_us.saturating_sub(since) > timeouts.silence_us;
+                    let ending = if silent_since.is_some_and(is_over) {
+                        Some(Ending::Silent)
+                    } else if late_since.is_some_and(is_over) || tickets.expired() > TOMBSTONES_MAX {
+                        Some(Ending::Late)
                     } else {
+                        None
+                    };
+                    if let Some(ending) = ending {
+                        self.actions.push_back(Action::Close { conn: ConnId::upstream(lane as u32) });
+                        self.end_lane(lane, ending);
+                    } else {
+                        self.lanes.all[lane].late_since_us = late_since;
                         self.expire_requests(lane);
                     }
                 }

@@ -37,6 +37,8 @@ pub(crate) struct Lane {
     pub(crate) wants_dial: bool,
     /// When the dial in progress, or the wait for it, began.
     pub(crate) dial_began_us: u64,
+    /// Since when all its replies have come too late, if they have.
+    pub(crate) late_since_us: Option<u64>,
     /// Clients that wait to hear whether the lane comes to be (`SELECT`).
     pub(crate) waiters: Vec<Asker>,
     /// Clients that are not read until less waits for the node.
@@ -130,6 +132,7 @@ impl Lanes {
             is_blocked: false,
             wants_dial: false,
             dial_began_us: 0,
+            late_since_us: None,
             waiters: Vec::new(),
             throttled: Vec::new(),
             accounted: 0,
@@ -246,6 +249,8 @@ pub(crate) enum Ending {
     Lost(Option<String>),
     /// It owed replies and said nothing for too long.
     Silent,
+    /// All its replies have come too late for too long: it may have left one out.
+    Late,
 }
 
 impl std::fmt::Display for Ending {
@@ -258,6 +263,7 @@ impl std::fmt::Display for Ending {
             Self::Lost(Some(why)) => write!(f, "broke the connection ({why})"),
             Self::Lost(None) => f.write_str("closed the connection"),
             Self::Silent => f.write_str("has been silent for too long"),
+            Self::Late => f.write_str("has been late with its replies for too long"),
         }
     }
 }

@@ -33,15 +33,18 @@ impl<E: Execute> Worker<E> {
         }
         this.up.note_heard(now.mono_us);
         let mut rest = bytes;
+        let mut was_awaited = false;
         let fault = loop {
             match this.up.next_reply(&mut rest, &config.reply_limits, now.mono_us) {
                 Ok(None) => break None,
                 Err(fault) => break Some(fault),
                 Ok(Some(delivery)) => match delivery.owner {
                     Owner::Client { index, generation, seq } => {
+                        was_awaited = true;
                         clients.feed(Handle { index, generation }, seq, delivery.bytes, delivery.end.is_some());
                     }
                     Owner::Part { gather, generation, part } => {
+                        was_awaited = true;
                         // Parts come whole: only what goes straight to a client is passed on in pieces.
                         if let Some(kind) = delivery.end {
                             scatters.feed(Handle { index: gather, generation }, part, kind, delivery.bytes, clients);
@@ -51,6 +54,9 @@ impl<E: Execute> Worker<E> {
                 },
             }
         };
+        if was_awaited {
+            this.late_since_us = None;
+        }
         let held = this.up.partial_bytes();
         if held != this.accounted {
             self.shared.ledger.account(this.accounted, held);
@@ -94,6 +100,7 @@ impl<E: Execute> Worker<E> {
         let waiters = std::mem::take(&mut this.waiters);
         this.wants_dial = false;
         this.is_blocked = false;
+        this.late_since_us = None;
         self.shared.ledger.account(std::mem::take(&mut this.accounted), 0);
         let refusal = match &ending {
             Ending::Fault(Fault::Refused(words)) => Some(words.clone()),
@@ -138,6 +145,7 @@ impl<E: Execute> Worker<E> {
             counters.timeouts.add(1);
             refuse(owner, &error, clients, scatters);
         });
+        this.late_since_us.get_or_insert(now.mono_us);
     }
 
     /// Lets clients be read again that wait for a lane to have less to do.

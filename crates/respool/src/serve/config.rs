@@ -27,8 +27,7 @@ pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, Pl
         elements_max: settings.requests.elements_max,
         bulk_bytes_max: settings.requests.bulk_bytes_max,
         inline_bytes_max: settings.requests.inline_bytes_max,
-        // What is received of a request is held until it is complete, so the client's budget bounds it too.
-        request_bytes_max: settings.requests.request_bytes_max.min(saturating(settings.budgets.client_input)),
+        request_bytes_max: settings.requests.request_bytes_max,
         ..RequestLimits::authenticated(strictness)
     };
     let timeouts = &settings.timeouts;

@@ -91,7 +91,7 @@ fn sigterm_lets_replies_out_that_are_owed() {
     server.end();
     // Whatever was read before the signal is answered, and then comes an end and no reset.
     let rest = client.read_to_close().expect("a clean end");
-    assert!(rest.len() % 7 == 0 && rest.chunks(7).all(|reply| reply == b"+PONG\r\n"), "{} bytes", rest.len());
+    assert!(rest.len().is_multiple_of(7) && rest.chunks(7).all(|reply| reply == b"+PONG\r\n"), "{} bytes", rest.len());
 }
 
 #[test]

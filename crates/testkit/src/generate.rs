@@ -41,9 +41,9 @@ pub struct Script {
 /// sorted set `z`, stre`a`m, `g`eo, h`y`perloglog, `b`itmap), `#x` a value: `v` any bytes, `V` many letters, `w` a
 /// word, `m` a member, `M` an integer member, `i` a small integer, `n` any integer, `f` a number, `r` an index, `o` a
 /// score bound, `x` a lexicographical bound, `d` a stream id, `p` a pattern, `u` a bit offset, `e` an absolute second
-/// far ahead or long ago.
+/// far ahead or long ago, `E` one far ahead (what is set already expired may or may not be counted).
 const TEMPLATES: &str = "
-    SET @s #v | SET @s #v | SET @s #n | SET @s #v NX | SET @s #v XX GET | SET @s #v GET | SET @s #v EXAT #e |
+    SET @s #v | SET @s #v | SET @s #n | SET @s #v NX | SET @s #v XX GET | SET @s #v GET | SET @s #v EXAT #E |
     SET @s #v KEEPTTL | SETNX @s #v | GET @s | GET @s | GETDEL @s | GETEX @s PERSIST | GETEX @s EXAT #e |
     GETSET @s #v | APPEND @s #v | STRLEN @s | GETRANGE @s #r #r | SUBSTR @s #r #r | SETRANGE @s #i #v |
     INCR @s | DECR @s | INCRBY @s #n | DECRBY @s #n | INCRBYFLOAT @s #f | MGET @s @s @s | MGET @s @h @s @s @s |
@@ -329,6 +329,7 @@ impl Script {
             b'p' => PATTERNS,
             b'u' => BITS,
             b'e' => SECONDS,
+            b'E' => &SECONDS[..2],
             other => unreachable!("no kind of value is called {:?}", other as char),
         };
         self.rng.pick(list).as_bytes().to_vec()

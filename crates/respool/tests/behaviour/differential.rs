@@ -1,0 +1,42 @@
+//! The same script to a redis-server directly and to one behind Respool: the same bytes come back.
+
+use std::{env, io};
+
+use respool_testkit::{Comparison, RedisServer, Subset, compare};
+
+use super::{addresses, proxy, redis_servers};
+
+/// `RESPOOL_DIFF_COMMANDS` and `RESPOOL_DIFF_SEED` make the comparison longer or other than usual.
+fn comparison(subset: Subset, protocol: u8) -> Comparison {
+    let number = |name| env::var(name).ok().map(|text| text.parse().expect("a number"));
+    let requests = number("RESPOOL_DIFF_COMMANDS").unwrap_or(4_000) as usize;
+    let seed = number("RESPOOL_DIFF_SEED").unwrap_or(u64::from(protocol));
+    Comparison { subset, protocol, requests, seed }
+}
+
+#[test]
+fn one_node_resp2() -> io::Result<()> {
+    let (direct, behind) = (RedisServer::start()?, RedisServer::start()?);
+    let proxy = proxy(&[behind.tcp()], &[])?;
+    compare(&direct.tcp(), &proxy.tcp(), &comparison(Subset::OneNode, 2)).map(drop)
+}
+
+#[test]
+fn one_node_resp3_over_unix_sockets() -> io::Result<()> {
+    let (direct, behind) = (RedisServer::start()?, RedisServer::start()?);
+    let proxy = proxy(&[behind.unix()], &[])?;
+    compare(&direct.tcp(), &proxy.unix(), &comparison(Subset::OneNode, 3)).map(drop)
+}
+
+#[test]
+fn four_nodes_where_the_meaning_is_the_same() -> io::Result<()> {
+    let direct = RedisServer::start()?;
+    let behind = redis_servers(4)?;
+    let proxy = proxy(&addresses(&behind), &[])?;
+    for protocol in [2, 3] {
+        compare(&direct.tcp(), &proxy.tcp(), &comparison(Subset::Spread, protocol))?;
+    }
+    let sizes = behind.iter().map(|server| server.client()?.ask("DBSIZE")).collect::<io::Result<Vec<_>>>()?;
+    assert!(sizes.iter().filter(|size| *size != ":0\r\n").count() > 1, "keys are on several nodes: {sizes:?}");
+    Ok(())
+}

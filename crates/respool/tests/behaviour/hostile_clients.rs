@@ -1,0 +1,146 @@
+//! Bytes that confuse lenient servers: the proxy takes them apart strictly, and nothing doubtful is passed on.
+
+use std::io;
+
+use respool_testkit::{Act, Client, FakeBackend, Respool, request, usage};
+
+use super::{proxy, wait_for_reply};
+
+struct Stage {
+    node: FakeBackend,
+    proxy: Respool,
+}
+
+impl Stage {
+    fn set() -> io::Result<Stage> {
+        let node = FakeBackend::start(|_| Act::Usual)?;
+        let proxy = proxy(&[node.address()], &[])?;
+        wait_for_reply(&mut proxy.client()?, &["GET", "first"], b"$14\r\nvalue-of-first\r\n")?;
+        Ok(Stage { node, proxy })
+    }
+
+    /// All that comes back for `bytes` until Respool closes the connection.
+    fn last_words(&self, bytes: &[u8]) -> io::Result<String> {
+        let mut client = self.proxy.client()?;
+        client.send(bytes)?;
+        client.read_to_close().map(|reply| String::from_utf8_lossy(&reply).into_owned())
+    }
+
+    /// The node saw the first GET and nothing else.
+    fn assert_nothing_passed(&self, what: &[u8]) {
+        assert_eq!(self.node.received().len(), 1, "{}: {:?}", what.escape_ascii(), self.node.received());
+    }
+}
+
+#[test]
+fn malformed_requests_end_the_connection_and_nothing_after_them_runs() -> io::Result<()> {
+    let stage = Stage::set()?;
+    let set = "*3\r\n$3\r\nSET\r\n$6\r\ncanary\r\n$1\r\n1\r\n";
+    for bad in [
+        "*1\r\n$4\r\nPINGxx",
+        "*2147483648\r\n",
+        "*1\r\n$536870913\r\n",
+        "*1\r\n$-1\r\n",
+        "*1\r\n$+4\r\nPING\r\n",
+        "*01\r\n$4\r\nPING\r\n",
+        "* 1\r\n$4\r\nPING\r\n",
+        "*1\r\n:1\r\n",
+        "*1\r\n*1\r\n",
+        "*1\r\n$04\r\nPING\r\n",
+        "SET a \"b\r\n",
+        "*1048577000000000000000000\r\n",
+    ] {
+        let bytes = [bad, set].concat();
+        let words = stage.last_words(bytes.as_bytes()).unwrap_or_else(|error| panic!("{bad:?}: {error}"));
+        assert!(words.starts_with("-ERR Protocol error: "), "{bad:?} got {words:?}");
+        assert_eq!(words.matches("\r\n").count(), 1, "{bad:?} got {words:?}");
+        stage.assert_nothing_passed(bad.as_bytes());
+    }
+    Ok(())
+}
+
+#[test]
+fn other_protocols_are_cut_off_without_a_word() -> io::Result<()> {
+    let stage = Stage::set()?;
+    let body = "SET canary 1\r\n";
+    for bad in [
+        format!("POST / HTTP/1.1\r\nHost: x\r\n\r\n{body}"),
+        format!("post / HTTP/1.1\r\n{body}"),
+        format!("GET / HTTP/1.1\r\nHost: x\r\n\r\n{body}"),
+        format!("host: x\r\n{body}"),
+        format!("*2\r\n$4\r\nPOST\r\n$1\r\n/\r\n{body}"),
+    ] {
+        let words = stage.last_words(bad.as_bytes())?;
+        assert!(!words.contains("OK") && !words.contains("value-of-canary"), "{bad:?} got {words:?}");
+        let commands: Vec<String> = stage.node.received().iter().map(|request| request.command()).collect();
+        assert!(!commands.contains(&"SET".to_owned()), "{bad:?} ran {commands:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_nul_byte_hangs_nobody_else() -> io::Result<()> {
+    let stage = Stage::set()?;
+    let mut odd = stage.proxy.client()?;
+    odd.send(b"\0PING\r\n")?;
+    let mut good = stage.proxy.client()?;
+    assert_eq!(good.ask("GET k")?, "$10\r\nvalue-of-k\r\n");
+    assert!(stage.node.received().iter().all(|request| request.command() == "GET"));
+    Ok(())
+}
+
+#[test]
+fn requests_without_a_reply_get_none() -> io::Result<()> {
+    let stage = Stage::set()?;
+    let mut client = stage.proxy.client()?;
+    client.send(b"*0\r\n*-1\r\n*-5\r\n\r\n   \r\nGET a\r\n*0\r\nPING\nPING\r\n")?;
+    assert_eq!(client.replies(3)?, [&b"$10\r\nvalue-of-a\r\n"[..], b"+PONG\r\n", b"+PONG\r\n"]);
+    Ok(())
+}
+
+/// Respool counts a request per reply only if it sends every request in one form.
+#[test]
+fn inline_requests_reach_the_node_as_arrays() -> io::Result<()> {
+    let stage = Stage::set()?;
+    let mut client = stage.proxy.client()?;
+    client.send(b"set  \"a b\" '\\'x' \r\nSET \"\\x41\\x4\" v\n")?;
+    client.replies(2)?;
+    let received = stage.node.received();
+    assert_eq!(received[1].arguments, [&b"set"[..], b"a b", b"'x"]);
+    assert_eq!(received[2].arguments, [&b"SET"[..], b"Ax4", b"v"]);
+    Ok(())
+}
+
+#[test]
+fn line_ends_in_names_and_arguments_stay_inside_one_reply() -> io::Result<()> {
+    let stage = Stage::set()?;
+    let mut client = stage.proxy.client()?;
+    for arguments in [&["NO\r\n+OK\r\nSUCH", "a\r\n$1\r\nb"][..], &["CLIENT", "SET\r\n+OK"], &["GET", "a\r\nb", "c"]] {
+        client.send(&[request(arguments), request(&["PING"])].concat())?;
+        let reply = client.reply()?;
+        assert!(reply.starts_with(b"-"), "{}", reply.escape_ascii());
+        assert_eq!(client.reply()?, b"+PONG\r\n", "{arguments:?}");
+    }
+    let key = "a\r\n*1\r\n$4\r\nPING";
+    client.command(&["GET", key])?;
+    assert_eq!(stage.node.received().last().map(|request| request.key().to_vec()), Some(key.as_bytes().to_vec()));
+    Ok(())
+}
+
+/// Memory follows the bytes that came, not the numbers that were declared.
+#[test]
+fn declared_lengths_cost_nothing() -> io::Result<()> {
+    let stage = Stage::set()?;
+    let before = usage::resident_bytes(stage.proxy.pid())?;
+    let mut clients: Vec<Client> = Vec::new();
+    for number in 0..100 {
+        let mut client = stage.proxy.client()?;
+        client.send(if number % 2 == 0 { b"*1048576\r\n" } else { b"*2\r\n$3\r\nGET\r\n$500000000\r\nab" })?;
+        clients.push(client);
+    }
+    let mut good = stage.proxy.client()?;
+    assert_eq!(good.ask("GET k")?, "$10\r\nvalue-of-k\r\n");
+    let grown = usage::resident_bytes(stage.proxy.pid())?.saturating_sub(before);
+    assert!(grown < 8 << 20, "{grown} bytes for a hundred idle promises");
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! Nodes that die and return, clients that do not read, and the end of the program.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use respool_testkit::{RedisServer, request, usage, wait_until};
+
+use super::{Four, assert_error, bulk, proxy, value_of, wait_for_reply};
+
+/// When a reply that is due after 400 ms must surely be there on a busy machine.
+const DEADLINE_MAX: Duration = Duration::from_secs(4);
+
+#[test]
+fn a_dead_node_costs_only_its_own_keys_and_returns_by_itself() -> io::Result<()> {
+    let mut four = Four::start(&[])?;
+    let mut client = four.proxy.client()?;
+    four.servers[2].kill()?;
+    for _ in 0..5 {
+        let pipeline: Vec<u8> = four.keys.iter().flat_map(|key| request(&["GET", key])).collect();
+        let started = Instant::now();
+        client.send(&pipeline)?;
+        for (node, key) in four.keys.iter().enumerate() {
+            let reply = client.reply()?;
+            match node {
+                2 => assert_error(&reply, "the dead node's key"),
+                _ => assert_eq!(reply, bulk(&value_of(key))),
+            }
+        }
+        assert!(started.elapsed() < DEADLINE_MAX, "{:?}", started.elapsed());
+    }
+    four.servers[2].restart()?;
+    wait_for_reply(&mut client, &["SET", &four.keys[2], "back"], b"+OK\r\n")?;
+    assert_eq!(client.command(&["GET", &four.keys[2]])?, bulk("back"));
+    Ok(())
+}
+
+#[test]
+fn a_stopped_node_is_given_up_at_the_deadline_and_its_late_replies_are_swallowed() -> io::Result<()> {
+    let four = Four::start(&["--request-timeout", "400ms"])?;
+    let mut client = four.proxy.client()?;
+    let mut bystander = four.proxy.client()?;
+    four.servers[1].pause()?;
+    client.send_command(&["GET", &four.keys[1]])?;
+    for key in [&four.keys[0], &four.keys[2], &four.keys[3]] {
+        assert_eq!(bystander.command(&["GET", key])?, bulk(&value_of(key)));
+    }
+    let started = Instant::now();
+    let reply = client.reply()?;
+    assert_error(&reply, "the stopped node's key");
+    assert!(started.elapsed() < DEADLINE_MAX, "{:?}", started.elapsed());
+    assert_eq!(client.command(&["GET", &four.keys[3]])?, bulk(&value_of(&four.keys[3])));
+    four.servers[1].resume()?;
+    for key in &four.keys {
+        wait_for_reply(&mut client, &["GET", key], &bulk(&value_of(key)))?;
+        wait_for_reply(&mut bystander, &["GET", key], &bulk(&value_of(key)))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_node_that_is_not_there_at_the_start_is_found_later() -> io::Result<()> {
+    let mut server = RedisServer::start()?;
+    server.kill()?;
+    let proxy = proxy(&[server.tcp()], &[])?;
+    let mut client = proxy.client()?;
+    assert_error(&client.command(&["GET", "k"])?, "no node");
+    assert_eq!(client.ask("PING")?, "+PONG\r\n");
+    server.restart()?;
+    wait_for_reply(&mut client, &["SET", "k", "v"], b"+OK\r\n")
+}
+
+/// Many large replies to somebody who does not read them: others are served, memory stays bounded.
+#[test]
+fn a_client_that_does_not_read_is_cut_off_alone() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let budgets = ["--client-output-soft-bytes", "1mb", "--client-output-hard-bytes", "8mb"];
+    let proxy = proxy(&[server.tcp()], &budgets)?;
+    let mut good = proxy.client()?;
+    let value = "x".repeat(1 << 20);
+    good.command(&["SET", "large", &value])?;
+    good.ask("SET small v")?;
+    let before = usage::resident_bytes(proxy.pid())?;
+    let mut greedy = Vec::new();
+    for _ in 0..5 {
+        let mut client = proxy.client()?;
+        // It may be cut off before all is sent.
+        let _ = client.send(&request(&["GET", "large"]).repeat(40));
+        greedy.push(client);
+    }
+    for _ in 0..200 {
+        assert_eq!(good.ask("GET small")?, "$1\r\nv\r\n");
+    }
+    assert_eq!(good.command(&["GET", "large"])?.len(), value.len() + 12);
+    let grown = usage::resident_bytes(proxy.pid())?.saturating_sub(before);
+    assert!(grown < 100 << 20, "{} MB for five clients of 8 MB", grown >> 20);
+    drop(greedy);
+    wait_until("memory is given back", Duration::from_secs(10), || {
+        assert_eq!(good.ask("GET small")?, "$1\r\nv\r\n");
+        Ok(usage::resident_bytes(proxy.pid())? < before + (32 << 20))
+    })
+}
+
+/// Somebody who reads slowly but steadily gets everything.
+#[test]
+fn a_slow_reader_gets_all_of_a_large_reply() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &[])?;
+    let mut client = proxy.client()?;
+    let value = "x".repeat(5 << 20);
+    client.command(&["SET", "large", &value])?;
+    client.send(&request(&["GET", "large"]).repeat(3))?;
+    let mut other = proxy.client()?;
+    for _ in 0..100 {
+        assert_eq!(other.ask("PING")?, "+PONG\r\n");
+        assert_eq!(other.ask("STRLEN large")?, ":5242880\r\n");
+    }
+    for reply in client.replies(3)? {
+        assert_eq!(reply.len(), value.len() + 12);
+    }
+    Ok(())
+}
+
+#[test]
+fn all_is_given_back_when_clients_are_gone() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &[])?;
+    let mut stays = proxy.client()?;
+    assert_eq!(stays.ask("SET k v")?, "+OK\r\n");
+    let before = usage::open_files(proxy.pid())?;
+    for _ in 0..5 {
+        let mut clients = Vec::new();
+        for _ in 0..50 {
+            let mut client = proxy.client()?;
+            client.send(b"GET k\r\nGET k\r\nGET")?;
+            clients.push(client);
+        }
+        drop(clients);
+    }
+    wait_until("descriptors are given back", Duration::from_secs(10), || Ok(usage::open_files(proxy.pid())? <= before))
+}
+
+#[test]
+fn sigterm_answers_what_is_under_way_and_ends() -> io::Result<()> {
+    let mut four = Four::start(&[])?;
+    let mut client = four.proxy.client()?;
+    let pipeline: Vec<u8> = four.keys.iter().cycle().take(400).flat_map(|key| request(&["GET", key])).collect();
+    client.send(&pipeline)?;
+    assert_eq!(client.reply()?, bulk(&value_of(&four.keys[0])));
+    let status = four.proxy.terminate(Duration::from_secs(20))?;
+    assert!(status.success(), "{status}");
+    let rest = client.read_to_close()?;
+    let expected: Vec<u8> = four.keys.iter().cycle().take(400).skip(1).flat_map(|key| bulk(&value_of(key))).collect();
+    assert!(rest == expected, "{} of {} bytes came", rest.len(), expected.len());
+    Ok(())
+}

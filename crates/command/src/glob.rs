@@ -9,7 +9,7 @@ pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
     search(pattern, text, Case::Kept)
 }
 
-/// As [`matches`], with small ASCII letters and capitals being the same.
+/// As [`matches()`], with small ASCII letters and capitals being the same.
 pub fn matches_in_any_case(pattern: &[u8], text: &[u8]) -> bool {
     search(pattern, text, Case::Ignored)
 }

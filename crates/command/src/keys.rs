@@ -7,88 +7,17 @@
 
 mod access;
 pub(crate) mod irregular;
+mod positions;
+mod spec;
 
 use std::fmt;
 
 use respool_wire::Args;
 
-use crate::limits::POSITIONS_KEPT_MAX;
-
 pub use access::KeyAccess;
 pub(crate) use irregular::{Found, Irregular};
-
-/// One argument that is a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyPosition {
-    /// Its index among the arguments, the command's name being 0.
-    pub index: u32,
-    /// What the command does with it.
-    pub access: KeyAccess,
-}
-
-/// The keys of one request. Made to be reused: it keeps its memory.
-#[derive(Clone, Debug, Default)]
-pub struct KeyPositions {
-    found: Vec<KeyPosition>,
-    has_unnamed: bool,
-}
-
-impl KeyPositions {
-    /// No keys yet.
-    pub const fn new() -> Self {
-        Self { found: Vec::new(), has_unnamed: false }
-    }
-
-    /// The keys in the order in which the specifications name them.
-    #[inline]
-    pub fn as_slice(&self) -> &[KeyPosition] {
-        &self.found
-    }
-
-    /// How many keys there are; a key that is named twice counts twice.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.found.len()
-    }
-
-    /// Whether there is no key.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.found.is_empty()
-    }
-
-    /// The keys one by one.
-    #[inline]
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = KeyPosition> + '_ {
-        self.found.iter().copied()
-    }
-
-    /// Whether the command will also read keys that no argument names: the patterns of `SORT ... BY` and `GET`.
-    pub fn has_unnamed(&self) -> bool {
-        self.has_unnamed
-    }
-
-    /// Forgets the keys and keeps the memory, unless a huge request made it huge.
-    pub fn clear(&mut self) {
-        self.found.clear();
-        if self.found.capacity() > POSITIONS_KEPT_MAX {
-            self.found = Vec::new();
-        }
-        self.has_unnamed = false;
-    }
-
-    fn add(&mut self, found: Found) {
-        match found {
-            Found::Key(index, access) => {
-                // An index that does not fit cannot be: a request has less than 4 Gi bytes.
-                if let Ok(index) = u32::try_from(index) {
-                    self.found.push(KeyPosition { index, access });
-                }
-            }
-            Found::Unnamed => self.has_unnamed = true,
-        }
-    }
-}
+pub use positions::{KeyPosition, KeyPositions};
+pub use spec::{Begin, Find, KeySpec};
 
 /// Why a request has no keys although its command has some. The executing server refuses such a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,128 +38,6 @@ impl fmt::Display for KeysError {
 }
 
 impl std::error::Error for KeysError {}
-
-/// Where the search for keys begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begin {
-    /// At an index.
-    Index(u8),
-    /// Behind a word (in any case), looked for from an index; from a negative one backwards, -1 being the last argument.
-    Keyword {
-        /// The word in capitals.
-        word: &'static str,
-        /// Where to start looking.
-        from: i8,
-    },
-    /// A specification cannot say.
-    Unknown,
-}
-
-/// Which arguments are keys from there on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Find {
-    /// Every `step`-th one up to `last`.
-    Range {
-        /// Relative to the first key; negative: counted from the end of the arguments, -1 being the last.
-        last: i8,
-        /// Distance of a key from the next.
-        step: u8,
-        /// With a `last` of -1: only the first 1/`limit` of the arguments are keys. 0 and 1: all of them.
-        limit: u8,
-    },
-    /// As many as an argument counts.
-    Count {
-        /// Where the count is, relative to the beginning.
-        count_at: u8,
-        /// Where the first key is, relative to the beginning.
-        first: u8,
-        /// Distance of a key from the next.
-        step: u8,
-    },
-    /// A specification cannot say.
-    Unknown,
-}
-
-/// Some keys of a command that are used alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeySpec {
-    /// How they are used.
-    pub access: KeyAccess,
-    /// Where they begin.
-    pub begin: Begin,
-    /// Which they are.
-    pub find: Find,
-}
-
-impl KeySpec {
-    const NOTHING: Self = Self { access: KeyAccess::NONE, begin: Begin::Unknown, find: Find::Unknown };
-
-    pub(crate) const fn range(first: u8, last: i8, step: u8, access: &str) -> Self {
-        Self { access: KeyAccess::of(access), begin: Begin::Index(first), find: Find::Range { last, step, limit: 0 } }
-    }
-
-    pub(crate) const fn counted(index: u8, access: &str) -> Self {
-        Self {
-            access: KeyAccess::of(access),
-            begin: Begin::Index(index),
-            find: Find::Count { count_at: 0, first: 1, step: 1 },
-        }
-    }
-
-    /// The keys behind `word`, up to the argument `last` of [`Find::Range`], in the first 1/`limit` of what follows.
-    pub(crate) const fn keyword(word: &'static str, from: i8, last: i8, limit: u8, access: &str) -> Self {
-        Self {
-            access: KeyAccess::of(access),
-            begin: Begin::Keyword { word, from },
-            find: Find::Range { last, step: 1, limit },
-        }
-    }
-
-    pub(crate) const fn unknown(access: &str) -> Self {
-        Self { access: KeyAccess::of(access), begin: Begin::Unknown, find: Find::Unknown }
-    }
-
-    /// Whether first, last and step say all of it.
-    const fn is_plain(&self) -> bool {
-        matches!((self.begin, self.find), (Begin::Index(_), Find::Range { .. }))
-    }
-
-    /// Names the keys of this specification. Plain and counted ones only: rows with others have an [`Irregular`].
-    fn search(&self, args: Args<'_>, may_be_none: bool, found: &mut dyn FnMut(Found)) -> Result<(), KeysError> {
-        let Begin::Index(begin) = self.begin else { return Err(KeysError::Syntax) };
-        let begin = usize::from(begin);
-        let (first, last, step) = match self.find {
-            Find::Range { last, step, .. } => {
-                let last = if last < 0 {
-                    let behind = usize::from(last.unsigned_abs());
-                    if behind > args.len() {
-                        return Ok(());
-                    }
-                    args.len() - behind
-                } else {
-                    begin + usize::from(last.unsigned_abs())
-                };
-                (begin, last, step)
-            }
-            Find::Count { count_at, first, step } => {
-                let first = begin + usize::from(first);
-                let count = irregular::key_count(args, begin + usize::from(count_at), first)?;
-                if count == 0 {
-                    return if may_be_none { Ok(()) } else { Err(KeysError::Count) };
-                }
-                (first, first + count - 1, step)
-            }
-            Find::Unknown => return Err(KeysError::Syntax),
-        };
-        let last = last.min(args.len().saturating_sub(1));
-        let mut index = first;
-        while index <= last {
-            found(Found::Key(index, self.access));
-            index += usize::from(step.max(1));
-        }
-        Ok(())
-    }
-}
 
 /// Which arguments of a command are keys.
 #[derive(Clone, Copy)]
@@ -299,9 +106,7 @@ impl Keys {
     pub(crate) const fn can_be_found(&self) -> bool {
         let mut at = 0;
         while at < self.len as usize {
-            let is_searchable =
-                matches!(self.specs[at].begin, Begin::Index(_)) && !matches!(self.specs[at].find, Find::Unknown);
-            if !is_searchable && self.irregular.is_none() {
+            if !self.specs[at].is_searchable() && self.irregular.is_none() {
                 return false;
             }
             at += 1;

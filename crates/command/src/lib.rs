@@ -5,8 +5,23 @@
 //! how the replies are joined. Dispatch, routing, ACL, `COMMAND` and the documentation are projections of the rows, so
 //! no second list of commands exists anywhere.
 //!
-//! Owns: the rows ([`table`](Row)), finding a row by name ([`lookup`], [`resolve`]), finding keys in a request ([`Keys`]),
-//! the texts of errors that clients match on ([`text`]). Never runs a command, opens a socket or asks for the time.
+//! ```
+//! use respool_command::{KeyPositions, Lane, RequestPolicy, resolve};
+//!
+//! let request: respool_wire::ArgsBuf = ["mset", "a", "1", "b", "2"].into_iter().collect();
+//! let args = request.as_args();
+//! let row = resolve(args).expect("MSET is a command");
+//! assert!(row.accepts(args.len()));
+//! assert_eq!((row.lane(args), row.request_policy), (Lane::Shared, RequestPolicy::SplitByKey));
+//!
+//! let mut keys = KeyPositions::new();
+//! row.keys.positions(args, &mut keys).expect("MSET says where its keys are");
+//! assert!(keys.iter().map(|key| &args[key.index as usize]).eq([b"a", b"b"]));
+//! ```
+//!
+//! Owns: the rows (`src/table/`, a file per group), finding a row by name ([`lookup()`], [`resolve`]), finding the keys of a
+//! request ([`Keys`]), the texts of errors that clients match on ([`text`]), what `COMMAND` answers ([`introspect`]), and what a
+//! local node is ([`Execute`]). Never runs a command, opens a socket or asks for the time.
 #![forbid(unsafe_code)]
 
 mod bits;

@@ -330,3 +330,48 @@ impl FullName {
         std::str::from_utf8(&self.bytes[..self.len as usize]).expect("made of a str, byte by byte in ASCII")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Find, Flags, GenericCommand, Lane, RequestPolicy, ResponsePolicy, all};
+
+    #[test]
+    fn policies_fit_each_other() {
+        // What never leaves Respool has no use for its policies; they still follow Redis' tips.
+        for row in all().filter(|row| row.widest_lane().0 != Lane::Local) {
+            let goes_to_one = matches!(row.request_policy, RequestPolicy::OneShard | RequestPolicy::AnyNode);
+            assert_eq!(goes_to_one, row.response_policy == ResponsePolicy::Single, "{row:?}");
+            if row.request_policy == RequestPolicy::SplitByKey {
+                let to_the_end = |spec: &crate::KeySpec| matches!(spec.find, Find::Range { last: -1, .. });
+                assert!(row.keys.specs().len() == 1 && to_the_end(&row.keys.specs()[0]), "{row:?}");
+            }
+            if row.response_policy == ResponsePolicy::KeyOrder {
+                assert_eq!(row.request_policy, RequestPolicy::SplitByKey, "{row:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_changes_data_is_neither_repeated_nor_asked_of_a_replica() {
+        for row in all().filter(|row| row.flags.has(Flags::WRITE)) {
+            assert!(!row.is_retry_safe && !row.is_replica_readable, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn what_may_block_never_shares_a_connection() {
+        let wait = crate::Command::Generic(GenericCommand::Wait);
+        for row in all() {
+            let may_block = row.flags.has(Flags::BLOCKING) || row.command == wait;
+            assert_eq!(may_block, row.widest_lane().0 == Lane::Blocking, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn arity_counts_the_name_too() {
+        let get = crate::lookup(b"get").expect("GET has a row");
+        assert!(!get.accepts(1) && get.accepts(2) && !get.accepts(3));
+        let del = crate::lookup(b"del").expect("DEL has a row");
+        assert!(!del.accepts(1) && del.accepts(2) && del.accepts(1_000_000));
+    }
+}

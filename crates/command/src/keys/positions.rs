@@ -1,0 +1,77 @@
+//! The keys that were found in a request.
+
+use super::{Found, KeyAccess};
+use crate::limits::POSITIONS_KEPT_MAX;
+
+/// One argument that is a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyPosition {
+    /// Its index among the arguments, the command's name being 0.
+    pub index: u32,
+    /// What the command does with it.
+    pub access: KeyAccess,
+}
+
+/// The keys of one request. Made to be reused: it keeps its memory.
+#[derive(Clone, Debug, Default)]
+pub struct KeyPositions {
+    found: Vec<KeyPosition>,
+    has_unnamed: bool,
+}
+
+impl KeyPositions {
+    /// No keys yet.
+    pub const fn new() -> Self {
+        Self { found: Vec::new(), has_unnamed: false }
+    }
+
+    /// The keys in the order in which the specifications name them.
+    #[inline]
+    pub fn as_slice(&self) -> &[KeyPosition] {
+        &self.found
+    }
+
+    /// How many keys there are; a key that is named twice counts twice.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    /// Whether there is no key.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// The keys one by one.
+    #[inline]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = KeyPosition> + '_ {
+        self.found.iter().copied()
+    }
+
+    /// Whether the command will also read keys that no argument names: the patterns of `SORT ... BY` and `GET`.
+    pub fn has_unnamed(&self) -> bool {
+        self.has_unnamed
+    }
+
+    /// Forgets the keys and keeps the memory, unless a huge request made it huge.
+    pub fn clear(&mut self) {
+        self.found.clear();
+        if self.found.capacity() > POSITIONS_KEPT_MAX {
+            self.found = Vec::new();
+        }
+        self.has_unnamed = false;
+    }
+
+    pub(super) fn add(&mut self, found: Found) {
+        match found {
+            Found::Key(index, access) => {
+                // An index that does not fit cannot be: a request has less than 4 Gi bytes.
+                if let Ok(index) = u32::try_from(index) {
+                    self.found.push(KeyPosition { index, access });
+                }
+            }
+            Found::Unnamed => self.has_unnamed = true,
+        }
+    }
+}

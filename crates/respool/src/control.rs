@@ -48,6 +48,15 @@ struct Settings {
     in_force: Arc<Process>,
 }
 
+/// What a reload did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Adopted {
+    /// The settings that changed.
+    pub changes: Vec<Change>,
+    /// Pools were added, removed, renamed or moved, which needs a restart.
+    pub has_other_pools: bool,
+}
+
 /// What a reload did about one setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
@@ -103,15 +112,16 @@ impl Control {
     }
 
     /// Takes what of `new` can be taken without a restart, wakes everybody, and says what changed.
-    pub fn adopt(&self, new: Understood) -> Vec<Change> {
+    pub fn adopt(&self, new: Understood) -> Adopted {
         let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
         let changes = settings.said.changes_to(&new).into_iter().map(|change| describe(change, &new)).collect();
+        let adopted = Adopted { changes, has_other_pools: !settings.said.has_pools_of(&new) };
         settings.in_force = Arc::new(settings.in_force.with_live_part_of(&new.process));
         settings.said = new;
         drop(settings);
         self.reloads.fetch_add(1, Ordering::Release);
         self.wake();
-        changes
+        adopted
     }
 
     /// Has `waker` called after every change.
@@ -178,13 +188,15 @@ mod tests {
     fn a_reload_takes_what_it_can_and_tells_the_rest() {
         let control = Control::new(understood(&[]));
         let new = understood(&[(Setting::RequestTimeout, "7s"), (Setting::Backlog, "7"), (Setting::MaxClients, "7")]);
-        let changes: Vec<_> = control.adopt(new).into_iter().map(|c| (c.setting, c.pool, c.value, c.is_live)).collect();
+        let adopted = control.adopt(new);
+        assert!(!adopted.has_other_pools);
+        let changes = adopted.changes.into_iter().map(|c| (c.setting, c.pool, c.value, c.is_live)).collect::<Vec<_>>();
         let main = || Some("main".to_owned());
         assert_eq!(
             changes,
             [
-                (Setting::Backlog, main(), "7".to_owned(), false),
                 (Setting::MaxClients, None, "7".to_owned(), true),
+                (Setting::Backlog, main(), "7".to_owned(), false),
                 (Setting::RequestTimeout, main(), "7s".to_owned(), true),
             ]
         );

@@ -9,7 +9,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tracing::{error, info, warn};
 
-use crate::control::{Change, Control, Phase};
+use crate::control::{Adopted, Change, Control, Phase};
 use crate::logging::Logging;
 use crate::settings::Faults;
 use crate::settings::meaning::Understood;
@@ -46,9 +46,11 @@ fn reload(control: &Control, logging: &Logging, load: &Load) {
     match load() {
         Ok(new) => {
             new.warnings.iter().for_each(|warning| warn!("{warning}"));
-            let changes = control.adopt(new);
+            let Adopted { changes, has_other_pools } = control.adopt(new);
             logging.set_level(control.settings().log.level);
-            if changes.is_empty() {
+            if has_other_pools {
+                warn!("pools were added, removed, renamed or moved, which needs a restart");
+            } else if changes.is_empty() {
                 info!("the settings were read again; nothing changed");
             }
             changes.iter().for_each(tell);

@@ -216,16 +216,28 @@ pub struct Understood {
 }
 
 impl Understood {
-    /// The settings that differ, with the name of the instance unless they hold for the process.
+    /// The settings that differ, each with the place of its instance in `new`; those of the whole process stand first,
+    /// with place 0. Pools are told apart by name; one that is not in both is no change of settings.
     #[must_use]
     pub fn changes_to(&self, new: &Self) -> Vec<(Setting, usize)> {
-        let instances = self.values.iter().zip(&new.values).enumerate();
-        let changed = instances.flat_map(|(number, (old, new))| {
-            let differs = move |setting: &Setting| old[*setting as usize] != new[*setting as usize];
-            let counts = move |setting: &Setting| number == 0 || setting.row().scope == Scope::Pool;
-            Setting::ALL.iter().copied().filter(differs).filter(counts).map(move |setting| (setting, number))
-        });
-        changed.collect()
+        let differing = |scope: Scope, old: &[Value], number: usize| {
+            let differs = |setting: &&Setting| {
+                setting.row().scope == scope && old[**setting as usize] != new.values[number][**setting as usize]
+            };
+            Setting::ALL.iter().filter(differs).map(|setting| (*setting, number)).collect::<Vec<_>>()
+        };
+        let mut changes = differing(Scope::Process, &self.values[0], 0);
+        for (old, values) in self.process.instances.iter().zip(&self.values) {
+            let number = new.process.instances.iter().position(|new| new.name == old.name);
+            changes.extend(number.into_iter().flat_map(|number| differing(Scope::Pool, values, number)));
+        }
+        changes
+    }
+
+    /// Whether the same pools are there, by name and in the same order.
+    #[must_use]
+    pub fn has_pools_of(&self, other: &Self) -> bool {
+        self.process.instances.iter().map(|pool| &pool.name).eq(other.process.instances.iter().map(|pool| &pool.name))
     }
 }
 
@@ -754,8 +766,19 @@ mod tests {
     fn a_reload_knows_what_changed() {
         let old = understood("backlog = 1\nlog = \"info\"").unwrap();
         let new = understood("backlog = 2\nlog = \"debug\"").unwrap();
-        assert_eq!(old.changes_to(&new), [(Setting::Backlog, 0), (Setting::Log, 0)]);
+        assert_eq!(old.changes_to(&new), [(Setting::Log, 0), (Setting::Backlog, 0)]);
         assert_eq!(old.changes_to(&old), []);
+
+        let pools = |log, backlog| {
+            format!(
+                "log = \"{log}\"\n[[pool]]\nname = \"a\"\n[[pool]]\nname = \"b\"\nlisten = \":1\"\nbacklog = {backlog}"
+            )
+        };
+        let old = understood(&pools("info", 1)).unwrap();
+        assert_eq!(old.changes_to(&understood(&pools("warn", 2)).unwrap()), [(Setting::Log, 0), (Setting::Backlog, 1)]);
+        let moved = understood("[[pool]]\nname = \"b\"\nlisten = \":1\"\nbacklog = 3").unwrap();
+        assert_eq!(old.changes_to(&moved), [(Setting::Backlog, 0)]);
+        assert!(!old.has_pools_of(&moved) && old.has_pools_of(&old));
     }
 
     #[test]

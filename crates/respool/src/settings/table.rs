@@ -230,7 +230,7 @@ rows! {
         name: "node_queue_bytes", group: Group::Budgets, reload: Reload::Live, kind: bytes(64 * KB, 64 * GB),
         default: "32mb",
     }
-    /// All buffers of the process together; over it new clients are refused and the largest are not read.
+    /// All buffers of the process together; over it no client is accepted or read.
     ProcessBytes {
         name: "process_bytes", group: Group::Budgets, scope: Scope::Process, reload: Reload::Live,
         kind: bytes(MB, 1024 * GB), default: "1gb",
@@ -239,7 +239,6 @@ rows! {
     /// Most elements of a request.
     RequestElementsMax {
         name: "request_elements_max", group: Group::Requests, kind: count(16, 16 * MB), default: "1048576",
-        more: "Before authentication it is 10, as in Redis, and a bulk string has at most 16 KB.",
     }
     /// Largest request, from its first byte to its last.
     RequestBytesMax {

@@ -9,6 +9,8 @@ use serde_json::Value;
 
 use super::flags::{self, Flag, Given, Takes};
 use super::{ReadFile, Translation};
+use crate::settings::fault;
+use crate::settings::file::POOLS_MAX;
 use crate::settings::said::{FileText, PoolSaid, Statement, Text};
 use crate::settings::{Fault, Origin, Setting, nearest, unit};
 
@@ -113,6 +115,9 @@ pub(super) fn translate(args: &[String], read_file: ReadFile<'_>) -> Translation
 pub fn hear_json(out: &mut Translation, name: &str, text: String) {
     match serde_json::from_str(&text) {
         Ok(Value::Array(pools)) if !pools.is_empty() => {
+            if pools.len() > POOLS_MAX {
+                return out.faults.push(Fault::new(whole(name), format!("there are more than {POOLS_MAX} pools")));
+            }
             for (number, pool) in pools.iter().enumerate() {
                 hear_json_pool(out, &format!("{name}, pool {}", number + 1), pool);
             }
@@ -144,19 +149,19 @@ fn byte_at(text: &str, line: usize, column: usize) -> usize {
 
 fn hear_json_pool(out: &mut Translation, place: &str, pool: &Value) {
     let Value::Object(members) = pool else {
-        return out.faults.push(Fault::new(whole(place), "a pool is an object".to_owned()));
+        return fault::add(&mut out.faults, || Fault::new(whole(place), "a pool is an object".to_owned()));
     };
     let mut heard = Pool::of_json();
     for (key, member) in members {
         match json_flag(key, member, place) {
             Ok(Some(flag)) => heard = heard.with_flag(flag, out),
             Ok(None) => {}
-            Err(fault) => out.faults.push(fault),
+            Err(fault) => fault::add(&mut out.faults, || fault),
         }
     }
     if heard.socket.is_none() && heard.port.is_none() {
         let fault = Fault::new(whole(place), "there is nothing to listen on".to_owned());
-        return out.faults.push(fault.hint("port or socket is needed"));
+        return fault::add(&mut out.faults, || fault.hint("port or socket is needed"));
     }
     heard.say(out);
 }
@@ -261,7 +266,7 @@ impl Pool {
         let nodes = self.nodes();
         if nodes.texts.is_empty() {
             let message = "there is no node: tcpConnections or unixConnections is needed".to_owned();
-            out.faults.push(Fault::new(nodes.origin.clone(), message));
+            fault::add(&mut out.faults, || Fault::new(nodes.origin.clone(), message));
         }
         pool.statements.push(nodes);
         pool.statements.push(Statement::line(Setting::Placement, "rmux", Origin::Default));

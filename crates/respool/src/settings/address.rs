@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use respool_route::limits::WEIGHT_MAX;
 
 /// Where to listen or what to connect to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Address {
     /// Every interface, IPv4 and IPv6 (`:6379`). Only to listen on.
     Any {
@@ -116,6 +116,9 @@ pub struct NodeText {
     pub weight: u32,
 }
 
+/// Longest name of a node; it stands in error messages, logs and labels of metrics.
+const NAME_BYTES_MAX: usize = 128;
+
 impl NodeText {
     /// Reads a node: an address and, behind it, `name=` and `weight=`, separated by spaces.
     ///
@@ -127,7 +130,7 @@ impl NodeText {
         let mut node = Self { address: parse_node_address(address)?, name: None, weight: 1 };
         for word in words {
             match word.split_once('=') {
-                Some(("name", name)) if !name.is_empty() => node.name = Some(name.to_owned()),
+                Some(("name", name)) => node.name = Some(parse_name(name)?),
                 Some(("weight", weight)) => node.weight = parse_weight(weight)?,
                 _ => return Err(format!("behind a node's address stand name=NAME or weight=N, not {word:?}")),
             }
@@ -159,6 +162,13 @@ fn parse_node_address(text: &str) -> Result<NodeAddress, String> {
         Ok(address) => Ok(NodeAddress::Remote(address)),
         Err(_) => Err("a node is host:port, [v6]:port, unix:/path, /path or embedded:".to_owned()),
     }
+}
+
+fn parse_name(text: &str) -> Result<String, String> {
+    let is_plain = (1..=NAME_BYTES_MAX).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
+    is_plain
+        .then(|| text.to_owned())
+        .ok_or_else(|| format!("a name has 1 to {NAME_BYTES_MAX} visible ASCII characters"))
 }
 
 fn parse_weight(text: &str) -> Result<u32, String> {
@@ -229,7 +239,18 @@ mod tests {
         let node = NodeText::parse("10.0.0.1:6379  name=a weight=20").unwrap();
         assert_eq!(node.to_string(), "10.0.0.1:6379 name=a weight=20");
         assert_eq!(NodeText::parse("embedded").unwrap().to_string(), "embedded:");
-        for text in ["", " ", ":6379", "h:0", "h:1 weight=0", "h:1 weight=65536", "h:1 nam=a", "h:1 name=", "h:1 b"] {
+        for text in [
+            "",
+            " ",
+            ":6379",
+            "h:0",
+            "h:1 weight=0",
+            "h:1 weight=65536",
+            "h:1 nam=a",
+            "h:1 name=",
+            "h:1 name=\u{7}",
+            "h:1 b",
+        ] {
             assert!(NodeText::parse(text).is_err(), "{text}");
         }
     }

@@ -17,6 +17,16 @@ pub struct Fault {
     pub hint: Option<String>,
 }
 
+/// Most faults that are collected; nobody reads more of them at once, and a file may hold very many.
+pub const FAULTS_MAX: usize = 50;
+
+/// Adds a fault to those collected, while there is room.
+pub fn add(faults: &mut Vec<Fault>, fault: impl FnOnce() -> Fault) {
+    if faults.len() < FAULTS_MAX {
+        faults.push(fault());
+    }
+}
+
 impl Fault {
     /// A fault without a hint.
     #[must_use]
@@ -57,6 +67,9 @@ impl fmt::Display for Faults {
             if let Some(hint) = &fault.hint {
                 writeln!(f, "   = {hint}")?;
             }
+        }
+        if self.faults.len() >= FAULTS_MAX {
+            writeln!(f, "\nThere may be more.")?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::fault::Fault;
+use super::fault::{self, Fault};
 use super::row::Scope;
 use super::said::{FileText, Origin, PoolSaid, Said, Statement, Text};
 use super::table::{ROWS, Setting};
@@ -47,7 +47,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn fault(&mut self, span: Range<usize>, message: String) {
-        self.faults.push(Fault::new(Origin::File { span }, message));
+        fault::add(&mut self.faults, || Fault::new(Origin::File { span }, message));
     }
 
     fn top(&mut self, table: &DeTable<'_>) {
@@ -56,7 +56,8 @@ impl Reader<'_> {
                 ("pool", DeValue::Array(pools)) => pools.iter().for_each(|pool| self.pool(pool)),
                 ("pool", _) => {
                     let fault = Fault::new(at(key), "a pool is written with two brackets: [[pool]]".to_owned());
-                    self.faults.push(fault.hint("[[pool]] may stand several times, once for each pool"));
+                    let hint = "[[pool]] may stand several times, once for each pool";
+                    fault::add(&mut self.faults, || fault.hint(hint));
                 }
                 _ => {
                     let statement = self.statement(key, value, &["pool"]);
@@ -82,7 +83,8 @@ impl Reader<'_> {
             if let Some(statement) = self.statement(key, value, &["name"]) {
                 if statement.setting.row().scope == Scope::Process {
                     let message = format!("{} holds for the whole process", key.get_ref());
-                    self.faults.push(Fault::new(at(key), message).hint("move it in front of the first [[pool]]"));
+                    let hint = "move it in front of the first [[pool]]";
+                    fault::add(&mut self.faults, || Fault::new(at(key), message).hint(hint));
                 }
                 pool.statements.push(statement);
             }
@@ -109,7 +111,7 @@ impl Reader<'_> {
         others: &[&str],
     ) -> Option<Statement> {
         let Some(setting) = Setting::named(key.get_ref()) else {
-            self.faults.push(unknown(key, others));
+            fault::add(&mut self.faults, || unknown(key, others));
             return None;
         };
         let row = setting.row();

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! [`table`] holds one row per setting and is the only list of them. Collecting what was said ([`said`], [`file`]) never
-//! judges a value; [`meaning`] never asks where a value came from, except to say so when it is wrong ([`fault`]).
+//! judges a value; [`resolve`](resolve()) never asks where a value came from, except to say so when it is wrong ([`fault`]);
+//! [`meaning`] has the structs that components get.
 
 pub mod address;
 pub mod fault;
@@ -17,16 +18,19 @@ pub mod file;
 pub mod meaning;
 pub mod page;
 pub mod placement;
+mod resolve;
 pub mod row;
 pub mod said;
 pub mod table;
 pub mod unit;
+mod values;
 
 pub use address::{Address, NodeAddress};
 pub use fault::{Fault, Faults};
 pub use meaning::{
-    AdminSettings, EngineSettings, Instance, LogSettings, NetSettings, NodeSettings, Process, ProxySettings, resolve,
+    AdminSettings, EngineSettings, Instance, LogSettings, NetSettings, NodeSettings, Process, ProxySettings,
 };
+pub use resolve::{ReadSecret, resolve};
 pub use row::Secret;
 pub use said::{Origin, Said};
 pub use table::{LogFormat, LogLevel, Setting};

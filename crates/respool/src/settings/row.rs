@@ -185,6 +185,9 @@ pub enum Value {
     Nodes(Vec<NodeText>),
 }
 
+/// Longest list: as many nodes as a topology may have.
+const LIST_MAX: usize = respool_route::limits::NODES_MAX;
+
 /// Why a text is no value of its row.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -256,13 +259,21 @@ impl Row {
     /// Names the text that is no value of this row, and what would be.
     pub fn parse(&self, texts: &[&str]) -> Result<Value, Refusal> {
         match self.kind {
-            Kind::Listeners => list(texts, Address::parse_listener).map(Value::Listeners),
-            Kind::Nodes => list(texts, NodeText::parse).map(Value::Nodes),
+            Kind::Listeners => self.list(texts, Address::parse_listener).map(Value::Listeners),
+            Kind::Nodes => self.list(texts, NodeText::parse).map(Value::Nodes),
             _ => match texts {
                 [text] => self.parse_one(text).map_err(|reason| Refusal { text: 0, reason }),
                 _ => Err(Refusal { text: 1, reason: format!("it takes one value: {}", self.bounds()) }),
             },
         }
+    }
+
+    /// Reads a list; the bound keeps one mistake in a file from costing minutes.
+    fn list<T>(&self, texts: &[&str], parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, Refusal> {
+        if texts.len() > LIST_MAX {
+            return Err(Refusal { text: LIST_MAX, reason: format!("there are at most {LIST_MAX}") });
+        }
+        texts.iter().enumerate().map(|(text, said)| parse(said).map_err(|reason| Refusal { text, reason })).collect()
     }
 
     fn parse_one(&self, text: &str) -> Result<Value, String> {
@@ -311,11 +322,6 @@ impl Row {
             }
         }
     }
-}
-
-fn list<T>(texts: &[&str], parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, Refusal> {
-    let parse_at = |(text, said): (usize, &&str)| parse(said).map_err(|reason| Refusal { text, reason });
-    texts.iter().enumerate().map(parse_at).collect()
 }
 
 fn one_line(text: &str) -> Result<Option<String>, String> {

@@ -1,0 +1,481 @@
+//! From what was said to what it means: every value is read by its row, then checked against the others.
+//!
+//! Knows no source: whatever said a value, it is judged in the same way, and blamed at its place. The only thing needed from
+//! outside is a secret's file, which the caller reads.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use respool_route::{Node, Placement, PlacementError, Scheme};
+
+use super::address::{Address, NodeAddress, NodeText};
+use super::fault::{self, Fault, Faults};
+use super::meaning::{
+    AdminSettings, Budgets, Credentials, EngineSettings, Instance, LogSettings, NetSettings, NodeSettings, Process,
+    ProxySettings, RequestSettings, Timeouts, Understood,
+};
+use super::placement;
+use super::row::{Row, Secret, Value};
+use super::said::{Origin, PoolSaid, Said};
+use super::table::{LogFormat, LogLevel, Setting};
+use super::values::{Values, saturating};
+
+/// Reads a file with a secret.
+pub type ReadSecret<'a> = &'a dyn Fn(&Path) -> io::Result<String>;
+
+/// Understands what was said.
+///
+/// # Errors
+/// Everything that is wrong, not only the first thing.
+pub fn resolve(said: &Said, read_secret: ReadSecret<'_>) -> Result<Understood, Faults> {
+    let mut judge = Judge { said, read_secret, faults: Vec::new(), warnings: Vec::new() };
+    let pools: Vec<Option<&PoolSaid>> = match said.pools.is_empty() {
+        true => vec![None],
+        false => said.pools.iter().map(Some).collect(),
+    };
+    let values: Vec<Vec<Value>> = pools.iter().map(|pool| judge.values(*pool)).collect();
+    if judge.faults.is_empty() {
+        let names = judge.pool_names(&pools);
+        let named = names.into_iter().zip(&values).zip(&pools);
+        let instances: Vec<Instance> =
+            named.map(|((name, values), pool)| judge.instance(name, values, *pool)).collect();
+        judge.listeners_differ(&instances);
+        if judge.faults.is_empty() {
+            let process = process(&values[0], instances);
+            let warnings = judge.warnings;
+            return Ok(Understood { process, values, warnings });
+        }
+    }
+    Err(Faults { file: said.file.clone(), faults: judge.faults })
+}
+
+fn process(values: &[Value], instances: Vec<Instance>) -> Process {
+    let of = Values(values);
+    Process {
+        workers: of.count(Setting::Workers).map(saturating),
+        clients_max: saturating(of.count(Setting::MaxClients).unwrap_or(u64::MAX)),
+        buffer_bytes_max: of.bytes(Setting::ProcessBytes),
+        connects_per_second_max: saturating(of.count(Setting::ReconnectRate).unwrap_or(u64::MAX)),
+        drain_timeout: of.duration(Setting::DrainTimeout).unwrap_or_default(),
+        log: LogSettings {
+            level: LogLevel::ALL[of.word(Setting::Log)],
+            format: LogFormat::ALL[of.word(Setting::LogFormat)],
+        },
+        admin: AdminSettings { listen: of.tcp(Setting::Metrics) },
+        instances,
+    }
+}
+
+struct Judge<'a> {
+    said: &'a Said,
+    read_secret: ReadSecret<'a>,
+    faults: Vec<Fault>,
+    warnings: Vec<String>,
+}
+
+impl Judge<'_> {
+    /// Reads every setting of one pool.
+    fn values(&mut self, pool: Option<&PoolSaid>) -> Vec<Value> {
+        Setting::ALL.iter().map(|setting| self.value(*setting, pool)).collect()
+    }
+
+    fn value(&mut self, setting: Setting, pool: Option<&PoolSaid>) -> Value {
+        let row = setting.row();
+        let Some(statement) = self.said.about(setting, pool) else {
+            return default_of(row);
+        };
+        let texts: Vec<&str> = statement.texts.iter().map(|text| text.text.as_str()).collect();
+        match row.parse(&texts) {
+            Ok(value) => value,
+            Err(refusal) => {
+                let text = statement.texts.get(refusal.text);
+                let origin = text.map_or(&statement.origin, |text| &text.origin).clone();
+                let said = match text {
+                    _ if row.is_secret() => "what was said".to_owned(),
+                    Some(text) => format!("{:.200?}", text.text),
+                    None => "nothing".to_owned(),
+                };
+                self.fault(Fault::new(origin, format!("{} cannot be {said}", row.name)).hint(refusal.reason));
+                default_of(row)
+            }
+        }
+    }
+
+    fn pool_names(&mut self, pools: &[Option<&PoolSaid>]) -> Vec<String> {
+        let unnamed = |number: usize| if pools.len() == 1 { "main".to_owned() } else { format!("pool-{}", number + 1) };
+        let name = |(number, pool): (usize, &Option<&PoolSaid>)| {
+            pool.and_then(|pool| pool.name.clone()).unwrap_or_else(|| unnamed(number))
+        };
+        let names: Vec<String> = pools.iter().enumerate().map(name).collect();
+        let mut seen = HashSet::new();
+        for name in names.iter().filter(|name| !seen.insert(*name)) {
+            self.fault(Fault::new(Origin::Default, format!("two pools have the name {name}")));
+        }
+        names
+    }
+
+    fn instance(&mut self, name: String, values: &[Value], pool: Option<&PoolSaid>) -> Instance {
+        let of = Values(values);
+        let net = NetSettings {
+            listen: of.listeners(Setting::Listen).to_vec(),
+            unix_mode: of.mode(Setting::UnixMode),
+            backlog: saturating(of.count(Setting::Backlog).unwrap_or(u64::MAX)),
+            keepalive: of.duration(Setting::Keepalive),
+            user_timeout: of.duration(Setting::TcpUserTimeout),
+        };
+        if net.listen.is_empty() {
+            self.blame(Setting::Listen, pool, "nothing to listen on", "give at least one address");
+        }
+        let proxy = self.proxy(&of, pool);
+        let exposed = net.listen.iter().find(|address| !address.is_local());
+        if let Some(address) = exposed {
+            self.warnings.push(format!("pool {name}: everybody who reaches {address} may send commands"));
+        }
+        let engine = EngineSettings { databases: saturating(of.count(Setting::Databases).unwrap_or(1)) };
+        Instance { name, net, proxy, engine }
+    }
+
+    fn proxy(&mut self, of: &Values<'_>, pool: Option<&PoolSaid>) -> ProxySettings {
+        let credentials = self.credentials(of, pool);
+        let nodes = named_nodes(of.nodes(Setting::Nodes), credentials.as_ref());
+        let placement = placement::scheme(of.word(Setting::Placement), of.word(Setting::HashTag));
+        self.nodes_fit(&nodes, placement, pool);
+        ProxySettings {
+            default_node: self.default_node(of, &nodes, pool),
+            nodes,
+            placement,
+            timeouts: self.timeouts(of, pool),
+            budgets: self.budgets(of, pool),
+            requests: RequestSettings {
+                elements_max: saturating(of.count(Setting::RequestElementsMax).unwrap_or(u64::MAX)),
+                request_bytes_max: saturating(of.bytes(Setting::RequestBytesMax)),
+                bulk_bytes_max: saturating(of.bytes(Setting::BulkBytesMax)),
+                inline_bytes_max: saturating(of.bytes(Setting::InlineBytesMax)),
+            },
+        }
+    }
+
+    /// Whether the placement can tell the nodes apart; without nodes there is nothing to place.
+    fn nodes_fit(&mut self, nodes: &[NodeSettings], scheme: Scheme, pool: Option<&PoolSaid>) {
+        let mut seen = HashSet::new();
+        for node in nodes.iter().filter(|node| !seen.insert(&node.name)) {
+            let hint = "give one of them another with name=NAME behind its address";
+            self.blame(Setting::Nodes, pool, &format!("two nodes have the name {}", node.name), hint);
+        }
+        let route: Vec<Node> = nodes.iter().map(|node| Node::new(&*node.name).with_weight(node.weight)).collect();
+        match Placement::new(scheme, &route) {
+            // Reported above, for every placement, because logs and metrics tell nodes apart by name as well.
+            Ok(_) | Err(PlacementError::NoNodes | PlacementError::SameName { .. }) => {}
+            Err(error) => {
+                let message = format!("placement {scheme} does not fit these nodes");
+                self.blame(Setting::Nodes, pool, &message, error);
+            }
+        }
+    }
+
+    fn default_node(&mut self, of: &Values<'_>, nodes: &[NodeSettings], pool: Option<&PoolSaid>) -> usize {
+        let Some(wanted) = of.text(Setting::DefaultNode) else { return 0 };
+        let position = nodes.iter().position(|node| node.name == wanted || node.address.to_string() == wanted);
+        position.unwrap_or_else(|| {
+            let hint = match super::nearest(wanted, nodes.iter().map(|node| node.name.as_str())) {
+                Some(near) => format!("the nearest is {near}"),
+                None => "a node is named by its address, or by name=NAME behind it".to_owned(),
+            };
+            self.blame(Setting::DefaultNode, pool, &format!("there is no node {wanted:.200?}"), hint);
+            0
+        })
+    }
+
+    fn credentials(&mut self, of: &Values<'_>, pool: Option<&PoolSaid>) -> Option<Credentials> {
+        let username = of.text(Setting::NodeUsername).map(str::to_owned);
+        let password = match (of.secret(Setting::NodePassword), of.text(Setting::NodePasswordFile)) {
+            (Some(_), Some(_)) => {
+                let hint = "say one of node_password and node_password_file";
+                self.blame(Setting::NodePasswordFile, pool, "the password for the nodes is said twice", hint);
+                None
+            }
+            (Some(password), None) => Some(password),
+            (None, Some(path)) => self.secret_of(Setting::NodePasswordFile, path, pool),
+            (None, None) if username.is_some() => {
+                self.blame(Setting::NodeUsername, pool, "a user without a password", "set node_password_file");
+                None
+            }
+            (None, None) => None,
+        };
+        password.map(|password| Credentials { username, password })
+    }
+
+    fn secret_of(&mut self, setting: Setting, path: &str, pool: Option<&PoolSaid>) -> Option<Secret> {
+        let first_line = |text: String| text.lines().next().filter(|line| !line.is_empty()).map(str::to_owned);
+        match (self.read_secret)(Path::new(path)).map(first_line) {
+            Ok(Some(line)) => return Some(Secret::new(line)),
+            Ok(None) => self.blame(setting, pool, &format!("{path} is empty"), "the first line is the password"),
+            Err(error) => self.blame(setting, pool, &format!("{path} cannot be read"), error),
+        }
+        None
+    }
+
+    fn timeouts(&mut self, of: &Values<'_>, pool: Option<&PoolSaid>) -> Timeouts {
+        let timeouts = Timeouts {
+            connect: of.duration(Setting::ConnectTimeout).unwrap_or(Duration::MAX),
+            request: of.duration(Setting::RequestTimeout),
+            node_silence: of.duration(Setting::NodeSilenceTimeout),
+            client_idle: of.duration(Setting::ClientIdleTimeout),
+            reconnect_min: of.duration(Setting::ReconnectMin).unwrap_or_default(),
+            reconnect_max: of.duration(Setting::ReconnectMax).unwrap_or_default(),
+        };
+        if timeouts.reconnect_min > timeouts.reconnect_max {
+            self.blame(Setting::ReconnectMin, pool, "reconnect_min is longer than reconnect_max", "make it shorter");
+        }
+        if timeouts.request.zip(timeouts.node_silence).is_some_and(|(request, silence)| silence < request) {
+            let message = "node_silence_timeout is shorter than request_timeout, which then could never be reached";
+            self.blame(Setting::RequestTimeout, pool, message, "make node_silence_timeout longer");
+        }
+        timeouts
+    }
+
+    fn budgets(&mut self, of: &Values<'_>, pool: Option<&PoolSaid>) -> Budgets {
+        let budgets = Budgets {
+            client_input: of.bytes(Setting::ClientInputBytes),
+            client_output_soft: of.bytes(Setting::ClientOutputSoftBytes),
+            client_output_hard: of.bytes(Setting::ClientOutputHardBytes),
+            node_queue: of.bytes(Setting::NodeQueueBytes),
+        };
+        if budgets.client_output_soft > budgets.client_output_hard {
+            let message = "client_output_soft_bytes is more than client_output_hard_bytes";
+            self.blame(Setting::ClientOutputSoftBytes, pool, message, "make it less");
+        }
+        budgets
+    }
+
+    fn listeners_differ(&mut self, instances: &[Instance]) {
+        let mut seen: HashMap<&Address, &str> = HashMap::new();
+        for instance in instances {
+            for address in instance.net.listen.iter().filter(|address| address.port() != Some(0)) {
+                if let Some(other) = seen.insert(address, &instance.name) {
+                    let message = format!("{address} is listened on twice, by pools {other} and {}", instance.name);
+                    let fault = Fault::new(Origin::Default, message);
+                    self.fault(fault.hint("give every pool its own listen addresses"));
+                }
+            }
+        }
+    }
+
+    /// Adds a fault at the place where a setting was said.
+    fn blame(&mut self, setting: Setting, pool: Option<&PoolSaid>, message: &str, hint: impl Display) {
+        let origin = self.said.about(setting, pool).map_or(Origin::Default, |statement| statement.origin.clone());
+        self.fault(Fault::new(origin, message.to_owned()).hint(hint.to_string()));
+    }
+
+    /// Adds a fault, unless it is there: one of a value that holds for all pools is found once per pool.
+    fn fault(&mut self, fault: Fault) {
+        if !self.faults.contains(&fault) {
+            fault::add(&mut self.faults, || fault);
+        }
+    }
+}
+
+fn default_of(row: &Row) -> Value {
+    if row.default.is_empty() {
+        return if row.is_list() { row.parse(&[]).unwrap_or(Value::Absent) } else { Value::Absent };
+    }
+    row.parse(&[row.default]).expect("a test reads every default in the table")
+}
+
+fn named_nodes(nodes: &[NodeText], credentials: Option<&Credentials>) -> Vec<NodeSettings> {
+    let mut engines = 0;
+    let mut named = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let plain = match &node.address {
+            NodeAddress::Embedded => {
+                engines += 1;
+                format!("embedded-{engines}")
+            }
+            NodeAddress::Remote(address) => address.to_string(),
+        };
+        let credentials = matches!(node.address, NodeAddress::Remote(_)).then(|| credentials.cloned()).flatten();
+        named.push(NodeSettings {
+            name: node.name.clone().unwrap_or(plain),
+            address: node.address.clone(),
+            weight: node.weight,
+            credentials,
+        });
+    }
+    named
+}
+
+#[cfg(test)]
+mod tests {
+    use respool_route::Rule;
+
+    use super::*;
+    use crate::settings::file;
+    use crate::settings::row::{Kind, Reload};
+    use crate::settings::unit;
+
+    fn no_files(_: &Path) -> io::Result<String> {
+        Err(io::Error::new(io::ErrorKind::NotFound, "no such file"))
+    }
+
+    fn understood(text: &str) -> Result<Understood, String> {
+        let mut said = Said::default();
+        let faults = file::hear(&mut said, "r.toml", text.to_owned());
+        assert_eq!(faults, [], "{text}");
+        resolve(&said, &no_files).map_err(|faults| faults.to_string())
+    }
+
+    #[test]
+    fn saying_nothing_is_an_embedded_server_with_the_documented_defaults() {
+        let process = understood("").unwrap().process;
+        let [instance] = &process.instances[..] else { panic!("one instance") };
+        assert!(instance.is_embedded());
+        assert_eq!(instance.name, "main");
+        assert_eq!(instance.net.listen, [Address::Tcp { host: "127.0.0.1".to_owned(), port: 6379 }]);
+        assert_eq!((instance.net.unix_mode, instance.net.backlog), (0o600, 511));
+        assert_eq!(instance.proxy.requests.bulk_bytes_max, 512 << 20);
+        assert_eq!(instance.proxy.timeouts.client_idle, None);
+        assert_eq!((process.workers, process.clients_max), (None, 10_000));
+        assert_eq!(process.log, LogSettings { level: LogLevel::Info, format: LogFormat::Text });
+    }
+
+    #[test]
+    fn nodes_get_unique_names() {
+        let text = "nodes = [\"a:1\", \"embedded:\", \"embedded:\", \"b:2 name=x\"]";
+        let process = understood(text).unwrap().process;
+        let names: Vec<&str> = process.instances[0].proxy.nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["a:1", "embedded-1", "embedded-2", "x"]);
+        let shown = understood("nodes = [\"a:1\", \"a:1\"]").unwrap_err();
+        assert!(shown.contains("two nodes have the name a:1") && shown.contains("r.toml:1:1"), "{shown}");
+    }
+
+    #[test]
+    fn pools_inherit_what_stands_above_them() {
+        let text = "placement = \"crc32\"\nbacklog = 9\n[[pool]]\nname = \"a\"\nlisten = \":1\"\nnodes = \"h:1\"\n\
+                    [[pool]]\nlisten = \":2\"\nplacement = \"jump\"\n";
+        let instances = understood(text).unwrap().process.instances;
+        let seen: Vec<_> = instances.iter().map(|i| (i.name.as_str(), i.proxy.placement, i.net.backlog)).collect();
+        assert_eq!(seen, [("a", Rule::Crc32.into(), 9), ("pool-2", Rule::Jump.into(), 9)]);
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_told_where_it_was_said() {
+        for (text, message, place) in [
+            ("nodes = \"a:1 weight=2\"", "placement slots does not fit these nodes", "r.toml:1:1"),
+            ("reconnect_min = \"3s\"", "reconnect_min is longer than reconnect_max", "r.toml:1:1"),
+            ("request_timeout = \"11s\"", "node_silence_timeout is shorter", "r.toml:1:1"),
+            ("client_output_soft_bytes = \"1gb\"", "client_output_soft_bytes is more than", "r.toml:1:1"),
+            ("hash_tag = \"{}\"", "hash_tag cannot be \"{}\"", "r.toml:1:12"),
+            ("default_node = \"b\"\nnodes = \"a:1\"", "there is no node \"b\"", "r.toml:1:1"),
+            ("listen = []", "nothing to listen on", "r.toml:1:1"),
+            ("node_username = \"u\"", "a user without a password", "r.toml:1:1"),
+            ("node_password_file = \"/x\"", "/x cannot be read", "r.toml:1:1"),
+            ("node_password_file = \"/x\"\nnode_password = \"p\"", "is said twice", "r.toml:1:1"),
+            ("backlog = 1\nconnect_timeout = \"5\"", "connect_timeout cannot be \"5\"", "r.toml:2:19"),
+            ("nodes = [\"a:1\", \"b\"]", "nodes cannot be \"b\"", "r.toml:1:17"),
+        ] {
+            let shown = understood(text).unwrap_err();
+            assert!(shown.contains(message) && shown.contains(place), "{text}\n{shown}");
+        }
+        let shown = understood("[[pool]]\n[[pool]]\n").unwrap_err();
+        assert!(shown.contains("127.0.0.1:6379 is listened on twice, by pools pool-1 and pool-2"), "{shown}");
+    }
+
+    #[test]
+    fn a_fault_that_holds_for_every_pool_is_told_once() {
+        let shown = understood("backlog = 0\n[[pool]]\nlisten=\":1\"\n[[pool]]\nlisten=\":2\"\n").unwrap_err();
+        assert_eq!(shown.matches("error:").count(), 1, "{shown}");
+    }
+
+    #[test]
+    fn one_file_full_of_mistakes_does_not_flood_the_reader() {
+        let keys: String = (0..1000).map(|number| format!("key_{number} = 1\n")).collect();
+        let mut said = Said::default();
+        let faults = file::hear(&mut said, "r.toml", keys);
+        assert_eq!(faults.len(), fault::FAULTS_MAX);
+        assert!(Faults { file: said.file, faults }.to_string().ends_with("There may be more.\n"));
+
+        let pools: String = (0..100).map(|number| format!("[[pool]]\nbacklog = {}\n", number * 1_000_000)).collect();
+        let shown = understood(&pools).unwrap_err();
+        assert_eq!(shown.matches("error:").count(), fault::FAULTS_MAX);
+
+        let nodes: Vec<String> = (0..1001).map(|number| format!("\"h{number}:1\"")).collect();
+        let shown = understood(&format!("nodes = [{}]", nodes.join(","))).unwrap_err();
+        assert!(shown.contains("nodes cannot be \"h1000:1\"") && shown.contains("there are at most 1000"), "{shown}");
+    }
+
+    #[test]
+    fn a_password_comes_from_a_file_and_is_not_shown() {
+        let mut said = Said::default();
+        let text = "nodes = [\"a:1\", \"embedded:\"]\nnode_username = \"u\"\nnode_password_file = \"/p\"\n";
+        file::hear(&mut said, "r.toml", text.to_owned());
+        let process = resolve(&said, &|_| Ok("canary\nmore\n".to_owned())).unwrap().process;
+        let nodes = &process.instances[0].proxy.nodes;
+        let credentials = nodes[0].credentials.as_ref().unwrap();
+        assert_eq!((credentials.username.as_deref(), credentials.password.reveal()), (Some("u"), "canary"));
+        assert_eq!(nodes[1].credentials, None, "an engine in this process asks nobody's password");
+        assert!(!format!("{process:?}").contains("canary"));
+    }
+
+    #[test]
+    fn a_reload_changes_exactly_what_the_table_calls_live() {
+        // A value that is not the default, for every row that has bounds or words to take one from.
+        let other = |row: &Row| match row.kind {
+            Kind::Count { max, .. } => max.to_string(),
+            Kind::Bytes { min, .. } if row.name == "client_output_soft_bytes" => min.to_string(),
+            Kind::Bytes { max, .. } => max.to_string(),
+            Kind::Duration { min, .. } if ["reconnect_min", "request_timeout"].contains(&row.name) => {
+                unit::duration(min)
+            }
+            Kind::Duration { max, .. } => unit::duration(max),
+            Kind::Mode => "0666".to_owned(),
+            Kind::Word(choices) => {
+                choices().iter().rfind(|choice| choice.name != row.default).unwrap().name.to_string()
+            }
+            Kind::Tcp | Kind::Listeners => "h:7".to_owned(),
+            Kind::Nodes => "h:7".to_owned(),
+            Kind::Text | Kind::Secret | Kind::Path => "first".to_owned(),
+        };
+        let old = understood("").unwrap();
+        for setting in Setting::ALL {
+            let row = setting.row();
+            // Their meaning depends on another setting; all three are parts of the nodes, which is not live.
+            if matches!(row.kind, Kind::Text | Kind::Secret | Kind::Path) {
+                assert_eq!(row.reload, Reload::Restart, "{}", row.name);
+                continue;
+            }
+            let new = understood(&format!("{} = {:?}", row.name, other(row))).unwrap();
+            assert_eq!(old.changes_to(&new), [(*setting, 0)], "{}", row.name);
+            assert_ne!(old.process, new.process, "{} means something", row.name);
+            let is_taken = old.process.with_live_part_of(&new.process) == new.process;
+            assert_eq!(is_taken, row.reload == Reload::Live, "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn a_reload_knows_what_changed() {
+        let old = understood("backlog = 1\nlog = \"info\"").unwrap();
+        let new = understood("backlog = 2\nlog = \"debug\"").unwrap();
+        assert_eq!(old.changes_to(&new), [(Setting::Log, 0), (Setting::Backlog, 0)]);
+        assert_eq!(old.changes_to(&old), []);
+
+        let pools = |log, backlog| {
+            format!(
+                "log = \"{log}\"\n[[pool]]\nname = \"a\"\n[[pool]]\nname = \"b\"\nlisten = \":1\"\nbacklog = {backlog}"
+            )
+        };
+        let old = understood(&pools("info", 1)).unwrap();
+        assert_eq!(old.changes_to(&understood(&pools("warn", 2)).unwrap()), [(Setting::Log, 0), (Setting::Backlog, 1)]);
+        let moved = understood("[[pool]]\nname = \"b\"\nlisten = \":1\"\nbacklog = 3").unwrap();
+        assert_eq!(old.changes_to(&moved), [(Setting::Backlog, 0)]);
+        assert!(!old.has_pools_of(&moved) && old.has_pools_of(&old));
+    }
+
+    #[test]
+    fn doors_open_to_everybody_are_warned_about() {
+        assert_eq!(understood("listen = [\"127.0.0.1:1\", \"/s\"]").unwrap().warnings.len(), 0);
+        assert_eq!(understood("listen = \":1\"").unwrap().warnings.len(), 1);
+    }
+}

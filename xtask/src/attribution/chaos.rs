@@ -43,7 +43,7 @@ pub(super) fn run(world: &World, nodes: &mut [RedisServer], requests: u64) -> io
             break;
         }
         let node = rng.below(nodes.len());
-        let length = Duration::from_millis(rng.between(0, 400) as u64);
+        let length = Duration::from_millis(rng.between(0, 600) as u64);
         if rng.once_in(2) {
             summary.kills += 1;
             nodes[node].kill()?;

@@ -61,7 +61,7 @@ pub(super) fn run(world: &World, number: u64, requests: u64, behaviour: Behaviou
                 let steps: Vec<Step> = (0..batch).map(|_| model.step(&mut rng)).collect();
                 let reading = if behaviour == Behaviour::Hostile { reading(&mut rng) } else { Reading::Fast };
                 let failed = connection.batch(&mut model, &steps, reading, &mut rng, &mut tally);
-                if behaviour == Behaviour::WarmUp || world.is_calm {
+                if world.is_calm {
                     tally.needless += failed;
                 }
                 model.forget_uncertain();

@@ -87,6 +87,10 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let mut nodes = (0..NODES).map(|_| RedisServer::start()).collect::<io::Result<Vec<_>>>()?;
     let node_addresses: Vec<Address> = nodes.iter().map(RedisServer::tcp).collect();
     let mut arguments = vec!["--workers", "2"];
+    if !options.calm {
+        // Shorter than many pauses, so that there are late replies to swallow.
+        arguments.extend(["--request-timeout", "250ms"]);
+    }
     arguments.extend(options.respool_argument.iter().map(String::as_str));
     let respool = Respool::start(&binary, &node_addresses, &arguments)?;
     let world = World {

@@ -56,7 +56,7 @@ const SERVE_EXAMPLES: &str = "\
 Examples:
   respool serve
       an in-memory server on port 6379
-  respool serve --listen :6380 --nodes 10.0.0.1:6379,10.0.0.2:6379
+  respool serve --listen 127.0.0.1:6380 --nodes 10.0.0.1:6379,10.0.0.2:6379
       a proxy in front of two servers
   respool serve --node embedded: --node embedded: --node embedded: --node embedded:
       a proxy in front of four engines of its own
@@ -78,7 +78,8 @@ fn flag(row: &'static Row) -> Arg {
         .long(row.flag())
         .value_name(value_name(row))
         .help_heading(row.group.title())
-        .allow_hyphen_values(true)
+        // A password may begin with a dash; anything else that does is the next flag.
+        .allow_hyphen_values(row.is_secret())
         .action(if row.is_list() { ArgAction::Append } else { ArgAction::Set })
         .help(format!("{help} [{default}]"))
         .long_help(format!("{help}.{words}{more}\n\n{facts}"));

@@ -3,6 +3,7 @@
 //! Keys stay where rmux put them: the same nodes in the same order, by rmux' own table. What was a defect is not imitated:
 //! a slow node is answered for with an error instead of a closed connection, and timeouts that rmux accepted apply.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use serde_json::Value;
@@ -151,7 +152,7 @@ fn hear_json_pool(out: &mut Translation, place: &str, pool: &Value) {
     let Value::Object(members) = pool else {
         return fault::add(&mut out.faults, || Fault::new(whole(place), "a pool is an object".to_owned()));
     };
-    let mut heard = Pool::of_json();
+    let mut heard = Pool::default();
     for (key, member) in members {
         match json_flag(key, member, place) {
             Ok(Some(flag)) => heard = heard.with_flag(flag, out),
@@ -231,10 +232,6 @@ impl Pool {
             tcp: default("tcpConnections", DEFAULT_NODES),
             ..Self::default()
         }
-    }
-
-    fn of_json() -> Self {
-        Self::default()
     }
 
     fn with_flag(mut self, flag: Given, out: &mut Translation) -> Self {
@@ -322,13 +319,12 @@ impl Pool {
 
 /// rmux may have the same server twice in its table; the second one needs a name of its own here.
 fn name_twins(nodes: &mut [Text]) {
-    for at in 1..nodes.len() {
-        let (before, rest) = nodes.split_at_mut(at);
-        let Some(node) = rest.first_mut() else { continue };
-        let is_twin = |other: &&Text| other.text.split(' ').next() == Some(node.text.as_str());
-        let twins = before.iter().filter(is_twin).count();
-        if twins > 0 {
-            node.text = format!("{} name={}#{}", node.text, node.text, twins + 1);
+    let mut times: HashMap<String, usize> = HashMap::new();
+    for node in nodes {
+        let times = times.entry(node.text.clone()).or_default();
+        *times += 1;
+        if *times > 1 {
+            node.text = format!("{} name={}#{times}", node.text, node.text);
         }
     }
 }

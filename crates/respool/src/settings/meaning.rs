@@ -149,8 +149,6 @@ pub struct Timeouts {
 /// Bytes allowed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Budgets {
-    /// Requests of one client not yet passed on: over it the client is not read.
-    pub client_input: u64,
     /// Replies one client has not taken: over it the client is not read.
     pub client_output_soft: u64,
     /// Replies one client has not taken: over it the client is disconnected.

@@ -239,7 +239,6 @@ impl Judge<'_> {
 
     fn budgets(&mut self, of: &Values<'_>, pool: Option<&PoolSaid>) -> Budgets {
         let budgets = Budgets {
-            client_input: of.bytes(Setting::ClientInputBytes),
             client_output_soft: of.bytes(Setting::ClientOutputSoftBytes),
             client_output_hard: of.bytes(Setting::ClientOutputHardBytes),
             node_queue: of.bytes(Setting::NodeQueueBytes),

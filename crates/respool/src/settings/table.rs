@@ -210,11 +210,6 @@ rows! {
         name: "drain_timeout", redis: Some("shutdown-timeout"), group: Group::Timeouts, scope: Scope::Process,
         reload: Reload::Live, kind: millis(0, HOUR), default: "10s",
     }
-    /// Requests read from one client and not yet passed on; over it that client is not read.
-    ClientInputBytes {
-        name: "client_input_bytes", group: Group::Budgets, reload: Reload::Live, kind: bytes(4 * KB, GB), default: "1mb",
-        more: "A single larger request is still taken, up to the limits of a request.",
-    }
     /// Replies one client has not taken yet; over it that client is not read.
     ClientOutputSoftBytes {
         name: "client_output_soft_bytes", group: Group::Budgets, reload: Reload::Live, kind: bytes(4 * KB, 64 * GB),
@@ -244,6 +239,8 @@ rows! {
     RequestBytesMax {
         name: "request_bytes_max", redis: Some("client-query-buffer-limit"), group: Group::Requests,
         kind: bytes(MB, 4 * GB - 1), default: "1gb",
+        more: "What has come of a request is held until the rest comes, and little behind it is read: this is the budget of \
+               a client's input.",
     }
     /// Largest bulk string of a request or reply.
     BulkBytesMax {

@@ -309,6 +309,7 @@ fn named_nodes(nodes: &[NodeText], credentials: Option<&Credentials>) -> Vec<Nod
 #[cfg(test)]
 mod tests {
     use respool_route::Rule;
+    use respool_wire::{RequestLimits, Strictness};
 
     use super::*;
     use crate::settings::file;
@@ -334,7 +335,12 @@ mod tests {
         assert_eq!(instance.name, "main");
         assert_eq!(instance.net.listen, [Address::Tcp { host: "127.0.0.1".to_owned(), port: 6379 }]);
         assert_eq!((instance.net.unix_mode, instance.net.backlog), (0o600, 511));
-        assert_eq!(instance.proxy.requests.bulk_bytes_max, 512 << 20);
+        let requests = &instance.proxy.requests;
+        let wire = RequestLimits::authenticated(Strictness::Strict);
+        assert_eq!(
+            (requests.elements_max, requests.request_bytes_max, requests.bulk_bytes_max, requests.inline_bytes_max),
+            (wire.elements_max, wire.request_bytes_max, wire.bulk_bytes_max, wire.inline_bytes_max),
+        );
         assert_eq!(instance.proxy.timeouts.client_idle, None);
         assert_eq!((process.workers, process.clients_max), (None, 10_000));
         assert_eq!(process.log, LogSettings { level: LogLevel::Info, format: LogFormat::Text });

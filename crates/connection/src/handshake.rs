@@ -9,7 +9,7 @@
 //!                   any error reply -> refused with the node's own words
 //! ```
 
-use respool_wire::{Protocol, encode_request};
+use respool_wire::{Protocol, encode_request, replies};
 use std::fmt;
 use std::sync::Arc;
 
@@ -79,11 +79,11 @@ impl Handshake {
             return Progress::Refused(text.trim_end().to_owned());
         }
         let next = match self.awaited {
-            Step::Auth => Self::after_auth(identity),
-            Step::Hello => Self::after_hello(identity),
-            Step::Select => Step::Ping,
-            Step::Ping if reply == b"+PONG\r\n" => return Progress::Done,
-            Step::Ping => return Progress::Refused("ERR PING was not answered by PONG".to_owned()),
+            Step::Auth if reply == replies::OK => Self::after_auth(identity),
+            Step::Hello if reply.first() == Some(&b'%') => Self::after_hello(identity),
+            Step::Select if reply == replies::OK => Step::Ping,
+            Step::Ping if reply == replies::PONG => return Progress::Done,
+            step => return Progress::Refused(format!("ERR {step:?} was not answered as it should be")),
         };
         self.awaited = next;
         Self::say(next, identity, out);
@@ -156,6 +156,15 @@ mod tests {
     fn a_refusal_carries_the_nodes_words() {
         let (_, progress) = talk(&Identity::default(), &[b"-LOADING Redis is loading\r\n"]);
         assert_eq!(progress, Progress::Refused("LOADING Redis is loading".to_owned()));
+    }
+
+    #[test]
+    fn an_answer_to_something_else_is_a_refusal() {
+        let identity = Identity { database: 9, ..Identity::default() };
+        let (_, progress) = talk(&identity, &[b"+PONG\r\n"]);
+        assert!(matches!(progress, Progress::Refused(_)));
+        let (_, progress) = talk(&identity, &[b"+OK\r\n", b"+OK\r\n"]);
+        assert!(matches!(progress, Progress::Refused(_)));
     }
 
     #[test]

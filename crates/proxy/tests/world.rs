@@ -1,0 +1,574 @@
+//! A seeded world around one worker: clients that pipeline in arbitrary chunks, stop reading or vanish; nodes that answer
+//! late and in pieces, die and come back, or send what nobody asked for. Whatever happens, every reply that a client gets
+//! must be the one to the request whose turn it is, or an error that says that a node failed. Nothing here knows a socket
+//! or a clock, so a seed that fails fails again: `RESPOOL_WORLD_SEED=n cargo test -p respool-proxy --test world`.
+
+use respool_command::{Execute, Millis, Outcome, Row, SessionView};
+use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, WritePolicy};
+use respool_proxy::{
+    About, Budgets, Config, Ledger, Mail, NodeConfig, Reconnects, Shared, Timeouts, Worker, WorkerSetup,
+};
+use respool_route::{Node, Scheme, Topology};
+use respool_wire::{
+    Args, Encoder, Protocol, ReplyLimits, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step, encode_request,
+};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+struct NoEngine;
+
+impl Execute for NoEngine {
+    fn execute(&mut self, _: &'static Row, _: Args<'_>, _: &mut SessionView, _: &mut Encoder<'_>) -> Outcome {
+        unreachable!("a proxy with nodes asks no engine")
+    }
+
+    fn tick(&mut self, _: Millis) -> Option<Millis> {
+        None
+    }
+}
+
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound.max(1) as u64) as usize
+    }
+
+    fn one_in(&mut self, bound: usize) -> bool {
+        self.below(bound) == 0
+    }
+}
+
+/// What a client waits for, in order.
+#[derive(Debug, PartialEq)]
+enum Expected {
+    /// Exactly this, or an error about a node.
+    Reply(Vec<u8>),
+    /// Exactly this: it is made by the proxy itself.
+    Own(Vec<u8>),
+}
+
+struct Client {
+    name: usize,
+    to_send: Vec<u8>,
+    received: Vec<u8>,
+    scanner: ReplyScanner,
+    scanned: usize,
+    expected: VecDeque<Expected>,
+    asked: usize,
+    is_reading: bool,
+    may_read: bool,
+}
+
+/// A node's end of one lane.
+#[derive(Default)]
+struct NodeEnd {
+    node: usize,
+    decoder: RequestDecoder,
+    received: Vec<u8>,
+    to_send: VecDeque<Vec<u8>>,
+    protocol: Protocol,
+    database: u32,
+    /// A reply has been sent in part.
+    is_mid_reply: bool,
+}
+
+struct World {
+    worker: Worker<NoEngine>,
+    shared: Arc<Shared>,
+    chance: Chance,
+    now_us: u64,
+    clients: BTreeMap<u32, Client>,
+    lanes: BTreeMap<u32, NodeEnd>,
+    dialing: Vec<(u32, usize)>,
+    is_node_up: Vec<bool>,
+    next_name: usize,
+    answered: usize,
+    failed: usize,
+    closed: usize,
+    has_rogues: bool,
+    rogues: usize,
+}
+
+const NODES: usize = 3;
+
+fn big(key: &[u8]) -> bool {
+    key.last().is_some_and(|b| *b == b'9')
+}
+
+/// What a node's GET gives: a value that names its key, and now and then a large one.
+fn value_of(key: &[u8]) -> Vec<u8> {
+    let mut value = [b"value of ", key].concat();
+    if big(key) {
+        value.resize(70_000, b'.');
+    }
+    value
+}
+
+impl World {
+    fn new(seed: u64, has_rogues: bool) -> Self {
+        let names: Vec<String> = (0..NODES).map(|n| format!("node-{n}")).collect();
+        let topology = Topology::new(Scheme::default(), names.iter().map(Node::new).collect()).unwrap();
+        let node = |(number, name): (usize, &String)| NodeConfig {
+            name: name.clone(),
+            endpoint: Arc::new(Endpoint::Embedded { index: number }),
+            credentials: None,
+        };
+        let config = Config {
+            nodes: names.iter().enumerate().map(node).collect(),
+            topology: Arc::new(topology),
+            request_limits: RequestLimits::default(),
+            reply_limits: ReplyLimits::default(),
+            timeouts: Timeouts {
+                connect_us: 300_000,
+                response_us: 500_000,
+                silence_us: 2_000_000,
+                client_idle_us: 0,
+                drain_us: 1_000_000,
+            },
+            reconnects: Reconnects { backoff_min_us: 1_000, backoff_max_us: 50_000, dials_per_second: 1_000 },
+            budgets: Budgets {
+                client_output_soft: 64 * 1024,
+                client_output_hard: 4 << 20,
+                upstream_queue: 1 << 20,
+                process: 256 << 20,
+            },
+            clients_max: 1_000,
+            databases: 16,
+            write_policy: if seed.is_multiple_of(2) { WritePolicy::ReplyClock } else { WritePolicy::EachTurn },
+        };
+        let shared = Arc::new(Shared::new(1, 0, About::default(), Arc::new(Ledger::default())));
+        let setup = WorkerSetup {
+            config: Arc::new(config),
+            shared: Arc::clone(&shared),
+            number: 0,
+            engine: None,
+            entropy: seed,
+        };
+        Self {
+            worker: Worker::new(setup),
+            shared,
+            chance: Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
+            now_us: 1_000_000,
+            clients: BTreeMap::new(),
+            lanes: BTreeMap::new(),
+            dialing: Vec::new(),
+            is_node_up: vec![true; NODES],
+            next_name: 0,
+            answered: 0,
+            failed: 0,
+            closed: 0,
+            has_rogues,
+            rogues: 0,
+        }
+    }
+
+    fn turn(&mut self, is_calm: bool) {
+        self.now_us += match self.chance.below(80) {
+            0 => self.chance.below(300_000) as u64,
+            _ => self.chance.below(300) as u64,
+        };
+        self.worker.begin_turn(Now { mono_us: self.now_us, unix_us: self.now_us + 1_700_000_000_000_000 });
+        self.answer_dials(is_calm);
+        self.move_nodes(is_calm);
+        self.move_clients(is_calm);
+        self.worker.end_turn();
+        self.settle();
+    }
+
+    fn answer_dials(&mut self, is_calm: bool) {
+        for (lane, node) in std::mem::take(&mut self.dialing) {
+            if !is_calm && self.chance.one_in(3) {
+                self.dialing.push((lane, node));
+            } else if self.is_node_up[node] {
+                self.lanes.insert(lane, NodeEnd { node, ..NodeEnd::default() });
+                self.worker.handle_connected(ConnId::upstream(lane));
+            } else {
+                let failure = DialFailure::Refused("connection refused".to_owned());
+                self.worker.handle_dial_failed(ConnId::upstream(lane), failure);
+            }
+        }
+    }
+
+    fn move_nodes(&mut self, is_calm: bool) {
+        let lanes: Vec<u32> = self.lanes.keys().copied().collect();
+        for lane in lanes {
+            if !is_calm && self.chance.one_in(800) {
+                self.break_lane(lane);
+                continue;
+            }
+            let Some(end) = self.lanes.get_mut(&lane) else { continue };
+            if self.has_rogues && !is_calm && !end.is_mid_reply && self.chance.one_in(200) {
+                // Bytes that are no RESP at any time; a reply too many where nobody is owed one.
+                let is_idle = end.received.is_empty() && end.to_send.is_empty();
+                let rogue: &[u8] = if is_idle { b"+ROGUE\r\n" } else { b"\x16\x03\x01HTTP" };
+                self.rogues += 1;
+                self.deliver_to_worker(ConnId::upstream(lane), rogue);
+                assert!(!self.keeps_lane(lane), "a connection in doubt is given up");
+                continue;
+            }
+            // A node that is slow for a while says nothing at all.
+            if !is_calm && self.chance.one_in(3) {
+                continue;
+            }
+            for _ in 0..self.chance.below(4) + usize::from(is_calm) * 100 {
+                let Some(end) = self.lanes.get_mut(&lane) else { break };
+                let Some(mut bytes) = end.to_send.pop_front() else { break };
+                end.is_mid_reply = !is_calm && bytes.len() > 1 && self.chance.one_in(3);
+                if end.is_mid_reply {
+                    let rest = bytes.split_off(self.chance.below(bytes.len() - 1) + 1);
+                    end.to_send.push_front(rest);
+                }
+                self.deliver_to_worker(ConnId::upstream(lane), &bytes);
+            }
+        }
+        for node in 0..NODES {
+            if is_calm {
+                self.is_node_up[node] = true;
+            } else if self.chance.one_in(if self.is_node_up[node] { 1_000 } else { 40 }) {
+                self.is_node_up[node] = !self.is_node_up[node];
+                let dead: Vec<u32> = self.lanes.iter().filter(|(_, end)| end.node == node).map(|(l, _)| *l).collect();
+                if !self.is_node_up[node] {
+                    dead.into_iter().for_each(|lane| self.break_lane(lane));
+                }
+            }
+        }
+    }
+
+    /// Does what the worker wants now; whether the lane is still there afterwards.
+    fn keeps_lane(&mut self, lane: u32) -> bool {
+        while let Some(action) = self.worker.poll_action() {
+            self.act(action);
+        }
+        self.lanes.contains_key(&lane)
+    }
+
+    fn break_lane(&mut self, lane: u32) {
+        self.lanes.remove(&lane);
+        if self.chance.one_in(2) {
+            self.worker.handle_broken(ConnId::upstream(lane), "connection reset by peer");
+        } else {
+            self.worker.handle_ended(ConnId::upstream(lane));
+        }
+    }
+
+    /// Reads as the loop would: into the buffer that the worker offers, as often as it takes.
+    fn deliver_to_worker(&mut self, conn: ConnId, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let Some(buffer) = self.worker.read_buffer(conn) else {
+                assert!(!conn.is_upstream(), "nodes are always read");
+                return;
+            };
+            let taken = bytes.len().min(buffer.len());
+            buffer[..taken].copy_from_slice(&bytes[..taken]);
+            bytes = &bytes[taken..];
+            self.worker.handle_read(conn, taken);
+            if conn.is_upstream() && !self.lanes.contains_key(&(conn.index() as u32)) {
+                return;
+            }
+        }
+    }
+
+    fn move_clients(&mut self, is_calm: bool) {
+        if !is_calm && self.clients.len() < 12 && self.chance.one_in(10) {
+            let conn = self.worker.handle_accept(Peer::default()).expect("there is room");
+            let client = Client {
+                name: self.next_name,
+                to_send: Vec::new(),
+                received: Vec::new(),
+                scanner: ReplyScanner::default(),
+                scanned: 0,
+                expected: VecDeque::new(),
+                asked: 0,
+                is_reading: true,
+                may_read: true,
+            };
+            self.next_name += 1;
+            assert!(self.clients.insert(conn.index() as u32, client).is_none(), "a place is given once");
+        }
+        let indexes: Vec<u32> = self.clients.keys().copied().collect();
+        for index in indexes {
+            if !is_calm && self.chance.one_in(300) {
+                self.clients.remove(&index);
+                self.worker.handle_broken(ConnId::client(index), "connection reset by peer");
+                continue;
+            }
+            let Some(client) = self.clients.get_mut(&index) else { continue };
+            client.is_reading = is_calm || !self.chance.one_in(4);
+            if client.is_reading {
+                self.worker.handle_writable(ConnId::client(index));
+            }
+            if !is_calm && client.expected.len() < 60 && self.chance.one_in(2) {
+                ask(client, &mut self.chance);
+            }
+            let share = if is_calm { usize::MAX } else { self.chance.below(200) };
+            let client = self.clients.get_mut(&index).expect("it was there");
+            let conn = ConnId::client(index);
+            while !client.to_send.is_empty() && client.may_read {
+                let Some(buffer) = self.worker.read_buffer(conn) else {
+                    client.may_read = false;
+                    break;
+                };
+                let taken = client.to_send.len().min(buffer.len()).min(share);
+                if taken == 0 {
+                    break;
+                }
+                buffer[..taken].copy_from_slice(&client.to_send[..taken]);
+                client.to_send.drain(..taken);
+                self.worker.handle_read(conn, taken);
+                if share != usize::MAX {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn settle(&mut self) {
+        loop {
+            let mut is_settled = true;
+            while let Some(action) = self.worker.poll_action() {
+                is_settled = false;
+                self.act(action);
+            }
+            while let Some(conn) = self.worker.poll_output() {
+                is_settled = false;
+                self.write(conn);
+            }
+            if is_settled {
+                return;
+            }
+        }
+    }
+
+    fn act(&mut self, action: Action<Mail>) {
+        match action {
+            Action::Dial { conn, endpoint } => {
+                let Endpoint::Embedded { index } = *endpoint else { panic!("nodes are embedded here") };
+                self.dialing.push((conn.index() as u32, index));
+            }
+            Action::Close { conn } if conn.is_upstream() => {
+                self.lanes.remove(&(conn.index() as u32));
+                self.dialing.retain(|(lane, _)| *lane != conn.index() as u32);
+            }
+            Action::Close { conn } => {
+                // Only a reply that broke off, or too many unread ones, may cost a client its connection.
+                let client = self.clients.remove(&(conn.index() as u32));
+                assert!(client.is_some(), "only what is open is closed");
+                self.closed += 1;
+            }
+            Action::Resume { conn } => {
+                if let Some(client) = self.clients.get_mut(&(conn.index() as u32)) {
+                    client.may_read = true;
+                }
+            }
+            Action::Post { .. } | Action::StopAccepting | Action::Exit => panic!("{action:?} was not to be expected"),
+        }
+    }
+
+    fn write(&mut self, conn: ConnId) {
+        let bytes = self.worker.output(conn).to_vec();
+        assert!(!bytes.is_empty(), "only what wants to be written is listed");
+        let index = conn.index() as u32;
+        let taken = if self.chance.one_in(4) { self.chance.below(bytes.len()) } else { bytes.len() };
+        if conn.is_upstream() {
+            let Some(end) = self.lanes.get_mut(&index) else { return };
+            end.received.extend_from_slice(&bytes[..taken]);
+            serve(end);
+            self.worker.handle_written(conn, taken);
+            if taken < bytes.len() {
+                self.worker.handle_writable(conn);
+            }
+            return;
+        }
+        let Some(client) = self.clients.get_mut(&index) else { return };
+        let taken = if client.is_reading { taken } else { 0 };
+        client.received.extend_from_slice(&bytes[..taken]);
+        self.worker.handle_written(conn, taken);
+        self.check(index);
+        if taken > 0 && taken < bytes.len() {
+            self.worker.handle_writable(conn);
+        }
+    }
+
+    /// Compares what a client has received with what it waits for.
+    fn check(&mut self, index: u32) {
+        let Some(client) = self.clients.get_mut(&index) else { return };
+        loop {
+            let rest = &client.received[client.scanned..];
+            if rest.is_empty() {
+                break;
+            }
+            match client.scanner.scan(rest, &ReplyLimits::default()).expect("clients get RESP") {
+                Scan::Partial => {
+                    client.scanned = client.received.len();
+                    break;
+                }
+                Scan::Complete { consumed, .. } => {
+                    let end = client.scanned + consumed;
+                    let reply: Vec<u8> = client.received.drain(..end).collect();
+                    client.scanned = 0;
+                    let expected = client.expected.pop_front();
+                    let shown = || String::from_utf8_lossy(&reply[..reply.len().min(200)]).into_owned();
+                    match expected {
+                        Some(Expected::Reply(right) | Expected::Own(right)) if right == reply => self.answered += 1,
+                        Some(Expected::Reply(_)) if reply.starts_with(b"-ERR node ") => self.failed += 1,
+                        Some(Expected::Reply(right) | Expected::Own(right)) => panic!(
+                            "client {} got {:?} where {:?} is right",
+                            client.name,
+                            shown(),
+                            String::from_utf8_lossy(&right[..right.len().min(200)])
+                        ),
+                        None => panic!("client {} got {:?}, which it did not ask for", client.name, shown()),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Has a client ask for something; what it must get is known from what it asks.
+fn ask(client: &mut Client, chance: &mut Chance) {
+    client.asked += 1;
+    let key = format!("{}:{}", client.name, client.asked);
+    let say = |out: &mut Vec<u8>, words: &[&str]| encode_request(out, words.iter().map(|w| w.as_bytes()));
+    let bulk = |bytes: &[u8]| [format!("${}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat();
+    let out = &mut client.to_send;
+    let expected = match chance.below(12) {
+        0..=5 => {
+            say(out, &["GET", &key]);
+            Expected::Reply(bulk(&value_of(key.as_bytes())))
+        }
+        6 => {
+            say(out, &["PING", &key]);
+            Expected::Own(bulk(key.as_bytes()))
+        }
+        7 => {
+            say(out, &["NOSUCH", &key]);
+            let text = format!("-ERR unknown command 'NOSUCH', with args beginning with: '{key}' \r\n");
+            Expected::Own(text.into_bytes())
+        }
+        8 | 9 => {
+            let keys: Vec<String> = (0..4).map(|n| format!("{key}.{n}")).collect();
+            let mut words = vec!["MGET"];
+            words.extend(keys.iter().map(String::as_str));
+            say(out, &words);
+            let values = keys.iter().map(|key| bulk(&value_of(key.as_bytes())));
+            Expected::Reply([b"*4\r\n".to_vec(), values.collect::<Vec<_>>().concat()].concat())
+        }
+        10 => {
+            say(out, &["DEL", &key, &format!("{key}.x"), &format!("{key}.y")]);
+            Expected::Reply(b":3\r\n".to_vec())
+        }
+        _ => {
+            say(out, &["SELECT", ["0", "1", "2"][chance.below(3)]]);
+            Expected::Reply(b"+OK\r\n".to_vec())
+        }
+    };
+    client.expected.push_back(expected);
+}
+
+/// A node reads requests and has its replies ready.
+fn serve(end: &mut NodeEnd) {
+    let mut used = 0;
+    let limits = RequestLimits::default();
+    loop {
+        let rest = &end.received[used..];
+        if rest.is_empty() {
+            break;
+        }
+        match end.decoder.decode(rest, &limits).expect("the proxy sends canonical requests") {
+            Step::Incomplete => break,
+            Step::Empty { .. } => panic!("the proxy never sends an empty request"),
+            Step::Request(request) => {
+                used += request.consumed;
+                let args = request.args;
+                let mut out = Vec::new();
+                let mut reply = Encoder::new(&mut out, end.protocol);
+                match args.name() {
+                    b"PING" => reply.simple("PONG"),
+                    b"GET" => reply.bulk(&value_of(args.at(1))),
+                    b"MGET" => {
+                        reply.array(args.len() - 1);
+                        args.from(1).iter().for_each(|key| reply.bulk(&value_of(key)));
+                    }
+                    b"DEL" => reply.integer(args.len() as i64 - 1),
+                    b"SELECT" => {
+                        end.database = String::from_utf8_lossy(args.at(1)).parse().unwrap();
+                        reply.simple("OK");
+                    }
+                    other => panic!("a shared lane got {}", String::from_utf8_lossy(other)),
+                }
+                end.to_send.push_back(out);
+            }
+        }
+    }
+    end.received.drain(..used);
+}
+
+fn live(seed: u64, has_rogues: bool) -> World {
+    let mut world = World::new(seed, has_rogues);
+    for _ in 0..2_000 {
+        world.turn(false);
+    }
+    for _ in 0..60 {
+        world.now_us += 20_000;
+        world.turn(true);
+    }
+    world
+}
+
+fn seeds() -> Vec<u64> {
+    match std::env::var("RESPOOL_WORLD_SEED").ok().and_then(|seed| seed.parse().ok()) {
+        Some(seed) => vec![seed],
+        None => (1..=8).collect(),
+    }
+}
+
+fn nobody_waits(world: &World, seed: u64) {
+    for client in world.clients.values() {
+        assert!(client.expected.is_empty(), "seed {seed}: client {} still waits: {:?}", client.name, client.expected);
+    }
+}
+
+#[test]
+fn every_reply_goes_to_its_request_whatever_happens() {
+    let (mut answered, mut failed) = (0, 0);
+    for seed in seeds() {
+        let world = live(seed, false);
+        nobody_waits(&world, seed);
+        answered += world.answered;
+        failed += world.failed;
+    }
+    assert!(answered > 3 * failed && failed > 0, "{answered} answered, {failed} failed: too kind or too cruel a world");
+}
+
+#[test]
+fn a_node_that_sends_what_it_must_not_loses_its_connection_and_shifts_no_reply() {
+    let mut rogues = 0;
+    for seed in seeds() {
+        let world = live(seed, true);
+        nobody_waits(&world, seed);
+        rogues += world.rogues;
+    }
+    assert!(rogues > 0);
+}
+
+#[test]
+fn nothing_is_held_once_everybody_has_left() {
+    for seed in seeds().into_iter().take(10) {
+        let mut world = live(seed, false);
+        for index in world.clients.keys().copied().collect::<Vec<_>>() {
+            world.worker.handle_broken(ConnId::client(index), "gone");
+        }
+        world.clients.clear();
+        for _ in 0..60 {
+            world.now_us += 20_000;
+            world.turn(true);
+        }
+        assert_eq!(world.shared.ledger.held_bytes(), 0, "seed {seed}");
+        assert_eq!(world.shared.ledger.clients(), 0, "seed {seed}");
+    }
+}

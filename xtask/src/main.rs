@@ -17,6 +17,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 /// What a verb ends with: a few words for its last line, or what went wrong.
 type Outcome = Result<String, Box<dyn std::error::Error>>;
@@ -49,6 +51,7 @@ enum Verb {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    end_children_when_told_to_end();
     let started = Instant::now();
     let (name, outcome) = match &arguments.verb {
         Verb::Setup(options) => ("setup", setup::run(options)),
@@ -70,4 +73,16 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Servers and proxies must not outlive a run that is broken off.
+fn end_children_when_told_to_end() {
+    let Ok(mut signals) = Signals::new([SIGHUP, SIGINT, SIGTERM]) else { return };
+    std::thread::spawn(move || {
+        if let Some(signal) = signals.forever().next() {
+            respool_testkit::kill_running();
+            println!("xtask: broken off by signal {signal}");
+            std::process::exit(128 + signal);
+        }
+    });
 }

@@ -12,6 +12,18 @@ use rustix::process::{Pid, Signal, kill_process};
 /// Lines of output that are kept, oldest dropped first.
 const LINES_MAX: usize = 1_000;
 
+/// Children that were started and not yet ended.
+static RUNNING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+/// Kills every child that was started through [`Process`] and still runs, for a program that is about to end without
+/// unwinding.
+pub fn kill_running() {
+    for pid in RUNNING.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        // One that has ended already needs nothing.
+        let _ = kill_process(pid, Signal::KILL);
+    }
+}
+
 /// A running child. Its output is read all the time (a full pipe would stop it) and the last lines are kept; dropping
 /// it kills it and waits for it.
 pub struct Process {
@@ -44,6 +56,7 @@ impl Process {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| io::Error::new(error.kind(), format!("cannot start {name}: {error}")))?;
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).push(Pid::from_child(&child));
         let output = Arc::new(Output::default());
         for stream in [
             child.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>),
@@ -115,7 +128,10 @@ impl Process {
         if self.child.try_wait()?.is_none() {
             self.child.kill()?;
         }
-        self.child.wait().map(drop)
+        self.child.wait()?;
+        let pid = Pid::from_child(&self.child);
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).retain(|&running| running != pid);
+        Ok(())
     }
 }
 

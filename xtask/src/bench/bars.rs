@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::extras::Extras;
 use super::report::Row;
-use super::scenario::{BASE, Cores, Keys, Scenario, Subject, Work};
+use super::scenario::{BASE, Cores, Keys, Scenario, Subject, Work, mset};
 
 /// One line of the table of bars.
 pub(crate) struct Bar {
@@ -122,7 +122,7 @@ fn four_nodes(rows: &[Row], cores: Cores) -> Vec<Bar> {
         }
     }
     for pipeline in [1, 10, 100, 1000] {
-        bars.push(throughput(Scenario { work: Work::Mset, pipeline, ..spread.clone() }, 1.3));
+        bars.push(throughput(mset(pipeline, cores), 1.3));
     }
     let scenario = Scenario { work: Work::Set, clients: 1, pipeline: 10, ..spread };
     let row = find(rows, &scenario, Subject::Respool);

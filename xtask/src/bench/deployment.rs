@@ -12,8 +12,8 @@ use super::scenario::{Cores, Subject};
 /// Nodes that a scenario has at most.
 const NODES_MAX: usize = 4;
 
-/// Everything that runs. A proxy is started when it is first needed and ends when another arrangement is asked for,
-/// so that rounds reuse it but no idle process of another row takes part in a measurement.
+/// Everything that runs. A proxy is started when it is first needed and ends with its scenario, so that rounds reuse it
+/// but no idle process of another row takes part in a measurement.
 pub(crate) struct Deployment {
     respool_binary: Option<PathBuf>,
     respool_arguments: Vec<String>,
@@ -91,9 +91,14 @@ impl Deployment {
         Ok(target)
     }
 
+    /// Ends all proxies; the redis-servers stay.
+    pub(crate) fn end_proxies(&mut self) {
+        self.proxies.clear();
+    }
+
     /// A fresh process of this subject in front of four nodes, or alone.
     pub(crate) fn fresh(&mut self, subject: Subject) -> io::Result<Target<'_>> {
-        self.proxies.clear();
+        self.end_proxies();
         self.target(Arrangement { nodes: NODES_MAX, transport: Transport::Tcp }, subject, Cores::One)
     }
 
@@ -117,12 +122,21 @@ impl Deployment {
         if subject == Subject::Twemproxy {
             return Nutcracker::start(arrangement.transport, &nodes).map(Proxy::Twemproxy);
         }
+        self.start_respool(if subject == Subject::Embedded { &[] } else { &nodes }).map(Proxy::Respool)
+    }
+
+    /// Starts a Respool as the user wants it measured.
+    pub(crate) fn start_respool(&self, nodes: &[Address]) -> io::Result<Respool> {
         let binary = self.respool_binary.as_ref().expect("a binary was built or given for this subject");
-        let nodes = if subject == Subject::Embedded { &[] } else { &nodes[..] };
         // Every scenario gives the subject one core at most.
         let mut arguments = vec!["--workers", "1"];
         arguments.extend(self.respool_arguments.iter().map(String::as_str));
-        Respool::start(binary, nodes, &arguments).map(Proxy::Respool)
+        Respool::start(binary, nodes, &arguments)
+    }
+
+    /// Where one of the redis-servers listens.
+    pub(crate) fn server(&self) -> Address {
+        self.nodes[0].server.tcp()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use respool_testkit::{Client, Transport, usage, wait_until};
+use respool_testkit::{Address, Client, Respool, SlowLink, Transport, usage, wait_until};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::{Value, json};
@@ -14,11 +14,14 @@ use super::report::median;
 use super::scenario::{BASE, Cores, Keys, Scenario, Subject, Work};
 
 /// What `--filter` is matched against.
-pub(crate) const NAMES: [&str; 3] = ["extra lone-client", "extra idle-clients", "extra sharding-table"];
+pub(crate) const NAMES: [&str; 4] =
+    ["extra lone-client", "extra idle-clients", "extra sharding-table", "extra slow-link"];
 
 const IDLE_CLIENTS: usize = 10_000;
 const LONE_ROUNDS: usize = 7;
 const LONE_REQUESTS: usize = 4_000;
+/// One way; a round trip takes twice that.
+const SLOW_LINK_DELAY: Duration = Duration::from_millis(5);
 
 /// Values per subject, in the order measured.
 #[derive(Default)]
@@ -29,6 +32,8 @@ pub(crate) struct Extras {
     pub(crate) idle_client_bytes: Vec<(Subject, f64)>,
     /// The most memory that was resident through the table of redis-sharding.
     pub(crate) sharding_peak_bytes: Vec<(Subject, u64)>,
+    /// Over a slow link to the server: a lone client's median time, and requests per second of fifty clients.
+    pub(crate) slow_link: Vec<(Subject, Duration, f64)>,
 }
 
 impl Extras {
@@ -38,11 +43,15 @@ impl Extras {
         });
         let idle = self.idle_client_bytes.iter();
         let peak = self.sharding_peak_bytes.iter();
+        let slow = self.slow_link.iter().map(|(subject, time, speed)| {
+            json!({ "subject": subject.to_string(), "p50_us": time.as_secs_f64() * 1e6, "requests_per_second": speed })
+        });
         json!({
             "lone_client": lone.collect::<Vec<_>>(),
             "idle_client_bytes": idle.map(|(subject, bytes)| json!([subject.to_string(), bytes])).collect::<Vec<_>>(),
             "sharding_table_peak_bytes":
                 peak.map(|(subject, bytes)| json!([subject.to_string(), bytes])).collect::<Vec<_>>(),
+            "slow_link": slow.collect::<Vec<_>>(),
         })
     }
 }
@@ -55,7 +64,7 @@ pub(crate) fn measure(
     let mut extras = Extras::default();
     let subjects = [Subject::Direct, Subject::Twemproxy, Subject::Respool, Subject::Embedded];
     let subjects: Vec<_> = subjects.into_iter().filter(|subject| !without.contains(subject)).collect();
-    let [lone_client, idle_clients, sharding_table] = NAMES;
+    let [lone_client, idle_clients, sharding_table, slow_link] = NAMES;
     if is_wanted(lone_client) {
         for cores in [Cores::One, Cores::Own] {
             extras.lone_client.extend(measure_lone_client(deployment, &subjects, cores)?);
@@ -78,6 +87,13 @@ pub(crate) fn measure(
             extras.sharding_peak_bytes.push((subject, bytes));
         }
     }
+    if is_wanted(slow_link) && subjects.contains(&Subject::Respool) {
+        for subject in [Subject::Direct, Subject::Respool] {
+            let (time, speed) = measure_slow_link(deployment, subject)?;
+            println!("{slow_link} {subject}: p50 {:.2} ms alone, {speed:.0} req/s of 50", time.as_secs_f64() * 1e3);
+            extras.slow_link.push((subject, time, speed));
+        }
+    }
     Ok(extras)
 }
 
@@ -96,20 +112,35 @@ fn measure_lone_client(
         for (&subject, medians) in subjects.iter().zip(&mut medians) {
             let arrangement = Arrangement { nodes: 1, transport: Transport::Tcp };
             let target = deployment.target(arrangement, subject, cores)?;
-            let mut client = Client::connect(&target.address)?;
-            client.command(&["SET", "key", "xxx"])?;
-            let mut times = Vec::with_capacity(LONE_REQUESTS);
-            for _ in 0..LONE_REQUESTS {
-                let started = Instant::now();
-                client.command(&["GET", "key"])?;
-                times.push(started.elapsed().as_secs_f64());
-            }
-            medians.extend(median(times));
+            medians.push(lone_median(&target.address, LONE_REQUESTS)?.as_secs_f64());
         }
     }
     sched_setaffinity(None, &everywhere)?;
     let medians = medians.into_iter().map(|medians| Duration::from_secs_f64(median(medians).unwrap_or(0.0)));
     Ok(subjects.iter().zip(medians).map(|(&subject, time)| (cores, subject, time)).collect())
+}
+
+/// The median time of one GET.
+fn lone_median(address: &Address, requests: usize) -> io::Result<Duration> {
+    let mut client = Client::connect(address)?;
+    client.command(&["SET", "key", "xxx"])?;
+    let mut times = Vec::with_capacity(requests);
+    for _ in 0..requests {
+        let started = Instant::now();
+        client.command(&["GET", "key"])?;
+        times.push(started.elapsed().as_secs_f64());
+    }
+    Ok(Duration::from_secs_f64(median(times).unwrap_or(0.0)))
+}
+
+/// What is held back to be written together must not wait for a reply that is a long way off.
+fn measure_slow_link(deployment: &mut Deployment, subject: Subject) -> io::Result<(Duration, f64)> {
+    deployment.end_proxies();
+    let link = SlowLink::open(deployment.server(), SLOW_LINK_DELAY)?;
+    let respool = if subject == Subject::Respool { Some(deployment.start_respool(&[link.address()])?) } else { None };
+    let address = respool.as_ref().map_or(link.address(), Respool::tcp);
+    let (speed, ..) = load::benchmark(&address, &BASE, 10_000)?;
+    Ok((lone_median(&address, 200)?, speed))
 }
 
 fn measure_idle_clients(deployment: &mut Deployment, subject: Subject) -> io::Result<f64> {

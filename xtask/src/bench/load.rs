@@ -94,7 +94,7 @@ pub(crate) fn count_syscalls(
 }
 
 /// Requests per second, p50 and p99 in milliseconds, as redis-benchmark reports them.
-fn benchmark(address: &Address, scenario: &Scenario, requests: usize) -> io::Result<(f64, f64, f64)> {
+pub(crate) fn benchmark(address: &Address, scenario: &Scenario, requests: usize) -> io::Result<(f64, f64, f64)> {
     let words = redis_benchmark(address, scenario, requests);
     let csv = command::capture(Command::new(&words[0]).args(&words[1..]))?;
     // "test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"

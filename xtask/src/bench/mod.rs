@@ -143,6 +143,8 @@ fn measure(
     deployment: &mut Deployment,
     scenario: &Scenario,
 ) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
+    // Every scenario meets fresh processes: twemproxy, for one, never gives memory back.
+    deployment.end_proxies();
     let subjects: Vec<_> = scenario.subjects().iter().filter(|subject| !options.without.contains(subject)).collect();
     let mut rows = Vec::new();
     for &&subject in &subjects {

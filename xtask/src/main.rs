@@ -86,3 +86,18 @@ fn end_children_when_told_to_end() {
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn every_verb_can_be_parsed() {
+        Arguments::command().debug_assert();
+        for verb in ["setup", "test", "bench", "attribution", "fuzz", "tidy", "codegen"] {
+            assert!(Arguments::try_parse_from(["cargo xtask", verb]).is_ok(), "{verb}");
+        }
+    }
+}

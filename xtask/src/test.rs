@@ -60,9 +60,6 @@ fn check_dependencies() -> Outcome {
     if !setup::has_cargo_deny() {
         return Ok("skipped, cargo-deny is not installed".into());
     }
-    if !command::root().join("deny.toml").is_file() {
-        return Err("deny.toml is missing".into());
-    }
     // Advisories would need the network each time.
     cargo(&["deny", "--offline", "--log-level", "error", "check", "bans", "licenses", "sources"])
 }

@@ -1,6 +1,7 @@
 //! twemproxy (Debian's `nutcracker`) as a child, for comparisons.
 
 use std::io;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -24,7 +25,9 @@ impl Nutcracker {
         };
         let configuration = directory.join("nutcracker.yml");
         std::fs::write(&configuration, pool(&address, nodes))?;
-        let mut command = Command::new("nutcracker");
+        // Debian keeps it where not every user looks.
+        let system = Path::new("/usr/sbin/nutcracker");
+        let mut command = Command::new(if system.is_file() { system } else { Path::new("nutcracker") });
         command
             .arg("--conf-file")
             .arg(&configuration)

@@ -35,6 +35,8 @@ const SETTLE_LIMIT: Duration = Duration::from_secs(20);
 
 /// Check that not one reply goes to the wrong request while nodes and clients fail
 #[derive(Args)]
+// Part of `test`'s options, too, which are a group of the same name.
+#[group(skip)]
 pub(crate) struct Options {
     /// Requests that all clients together send
     #[arg(long, default_value_t = 100_000)]

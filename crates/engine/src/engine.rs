@@ -67,15 +67,10 @@ impl Engine {
         self.keyspace.counters
     }
 
-    /// Bytes that tables and records hold from the allocator. Cheap; leaves out the compact values and the lists, which
-    /// [`Engine::object_bytes`] walks over.
+    /// About the bytes that the store holds from the allocator: tables and records exactly, other values from samples.
+    /// Costs the same however many keys there are.
     pub fn memory_bytes(&self) -> usize {
         self.keyspace.memory_bytes()
-    }
-
-    /// Bytes that values which are no strings hold beside their records. Looks at every such value.
-    pub fn object_bytes(&self) -> usize {
-        self.keyspace.object_bytes()
     }
 
     fn is_full(&self) -> bool {

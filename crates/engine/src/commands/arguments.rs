@@ -5,6 +5,7 @@ use respool_command::text;
 use respool_wire::Args;
 
 use super::{Call, Fault, named};
+use crate::keyspace::Found;
 use crate::limits::RANDOM_ELEMENTS_MAX;
 use crate::number::{integer, long_double};
 
@@ -15,15 +16,17 @@ pub(super) const NOT_IN_INT_RANGE: &str = "ERR value is out of range, value must
 const NOT_SYMMETRIC: &str =
     "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807";
 /// A count is too large for what it counts.
-pub(super) const OUT_OF_RANGE: &str = "ERR value is out of range";
-/// A timeout is too long for the clock.
-const TIMEOUT_OUT_OF_RANGE: &str = "ERR timeout is out of range";
-
+const OUT_OF_RANGE: &str = "ERR value is out of range";
 /// The unit of a time that a command is given, and whether it counts from now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Moment {
     pub(crate) is_seconds: bool,
     pub(crate) is_relative: bool,
+}
+
+/// Refuses a choice with more repetition than one reply may hold.
+pub(super) fn limit_repetition(found: Option<Found>, count: i64) -> Result<(), Fault> {
+    if found.is_some() && count < -RANDOM_ELEMENTS_MAX { Err(OUT_OF_RANGE.into()) } else { Ok(()) }
 }
 
 impl<'c> Call<'c, '_> {
@@ -55,24 +58,19 @@ impl<'c> Call<'c, '_> {
     }
 
     /// The count of `HRANDFIELD` and its kin at `index`, negative if elements may repeat; `is_paired` if each comes with
-    /// something. How many repeated elements one reply may hold is limited.
+    /// something.
     pub(super) fn random_count(&self, index: usize, is_paired: bool) -> Result<i64, Fault> {
         let count = self.symmetric(index)?;
         let max = if is_paired { i64::MAX / 2 } else { i64::MAX };
-        if count < -(max.min(RANDOM_ELEMENTS_MAX)) || count > max {
-            return Err(OUT_OF_RANGE.into());
-        }
-        Ok(count)
+        if (-max..=max).contains(&count) { Ok(count) } else { Err(OUT_OF_RANGE.into()) }
     }
 
     /// The seconds that a blocking command at `index` would wait. Nobody waits here, but the argument is checked.
     pub(super) fn check_timeout(&self, index: usize) -> Result<(), Fault> {
         let seconds = long_double::LongDouble::parse(self.arg(index)).ok_or(text::TIMEOUT_NOT_A_FLOAT)?.to_f64();
-        if seconds < 0.0 {
+        // More milliseconds than 64 bits count turn negative.
+        if seconds < 0.0 || seconds * 1000.0 > i64::MAX as f64 {
             return Err(text::TIMEOUT_NEGATIVE.into());
-        }
-        if seconds * 1000.0 > i64::MAX as f64 {
-            return Err(TIMEOUT_OUT_OF_RANGE.into());
         }
         Ok(())
     }

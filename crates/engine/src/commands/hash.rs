@@ -216,6 +216,7 @@ fn hrandfield(call: &mut Call<'_, '_>) -> Answer {
     }
     let count = call.random_count(2, with_values)?;
     let found = call.read::<Hash>(key)?.filter(|_| count != 0);
+    super::limit_repetition(found, count)?;
     let Some((hash, heap)) = found.and_then(|found| call.keyspace.edit::<Hash>(found)) else {
         call.reply.array(0);
         return Ok(());
@@ -302,16 +303,16 @@ mod tests {
     #[test]
     fn hashes_leave_the_compact_encoding() {
         let mut script = Script::new();
-        for number in 0..=128 {
+        for number in 0..=512 {
             assert_eq!(script.say("OBJECT ENCODING h"), if number == 0 { "$-1" } else { "$8 listpack" });
             script.say(&format!("HSET h f{number} v{number}"));
         }
         assert_eq!(script.say("OBJECT ENCODING h"), "$9 hashtable");
-        for number in 0..=128 {
+        for number in 0..=512 {
             assert!(script.say(&format!("HGET h f{number}")).ends_with(&format!("v{number}")));
         }
         script.say(&format!("HSET g f {}", "x".repeat(65)));
         assert_eq!(script.say("OBJECT ENCODING g"), "$9 hashtable");
-        assert!(script.say("HSCAN h 0 COUNT 1000 MATCH f1*").starts_with("*2 $1 0 *80 "));
+        assert!(script.say("HSCAN h 0 COUNT 1000 MATCH f50?").starts_with("*2 $1 0 *20 "));
     }
 }

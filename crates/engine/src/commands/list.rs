@@ -207,7 +207,7 @@ fn lpos(call: &mut Call<'_, '_>) -> Answer {
     while index < call.args.len() {
         let has_value = index + 1 < call.args.len();
         if call.is_word(index, "RANK") && has_value {
-            rank = call.symmetric(index + 1)?;
+            rank = call.integer(index + 1)?;
             if rank == 0 {
                 return Err(RANK_ZERO.into());
             }

@@ -17,6 +17,8 @@ mod string;
 use respool_command::{Command, Row, text};
 use respool_wire::{Args, Encoder};
 
+use arguments::limit_repetition;
+
 use crate::keyspace::{At, Expiry, Found, Keyspace};
 use crate::store::heap::Heap;
 use crate::store::listpack::Element;

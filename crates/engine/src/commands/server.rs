@@ -51,3 +51,31 @@ fn swapdb(call: &mut Call<'_, '_>) -> Answer {
     call.keyspace.swap(a, b);
     call.reply_ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use respool_command::{Execute, Millis};
+
+    use crate::transcript::Script;
+
+    #[test]
+    fn a_flushed_database_is_freed_little_by_little() {
+        let mut script = Script::new();
+        for number in 0..2_000 {
+            script.say(&format!("SET key:{number} {}", "x".repeat(number % 600)));
+            script.say(&format!("SADD set m{number}"));
+            script.say(&format!("HSET hash{} f{number} {}", number % 20, "x".repeat(80)));
+            script.say(&format!("ZADD sorted{} {number} m{number}", number % 3));
+        }
+        let full = script.engine.memory_bytes();
+        assert_eq!(script.say("FLUSHDB"), "+OK");
+        assert_eq!(script.say("DBSIZE"), ":0");
+        let mut turns = 0;
+        while script.engine.tick(Millis(1)).is_some() {
+            turns += 1;
+            assert!(turns < 10, "the engine comes to rest");
+        }
+        let left = script.engine.memory_bytes();
+        assert!(left < full / 3, "{left} of {full} bytes are still held");
+    }
+}

@@ -252,8 +252,7 @@ fn zscan(call: &mut Call<'_, '_>) -> Answer {
     let next = call.keyspace.view::<SortedSet>(found).map_or(0, |(sorted, heap)| {
         sorted.scan(heap, cursor, wanted.count, |member, score| {
             if wanted.lets(member) {
-                seen.push(member.to_vec());
-                seen.push(respool_wire::DoubleText::new(score).as_bytes().to_vec());
+                seen.extend([member.to_vec(), score.to_vec()]);
             }
         })
     });
@@ -367,6 +366,7 @@ fn zrandmember(call: &mut Call<'_, '_>) -> Answer {
         _ => return Err(text::SYNTAX.into()),
     };
     let found = call.read::<SortedSet>(key)?.filter(|_| count != Some(0));
+    super::limit_repetition(found, count.unwrap_or(0))?;
     let Some((sorted, heap)) = found.and_then(|found| call.keyspace.edit::<SortedSet>(found)) else {
         if count.is_some() {
             call.reply.array(0)

@@ -6,8 +6,8 @@ use respool_command::{StringCommand, text};
 use respool_wire::Args;
 
 use super::arguments::Moment;
-use super::{Answer, Call, Fault, named};
-use crate::keyspace::{Expiry, Form, Value};
+use super::{Answer, Call, Fault, bulk, named};
+use crate::keyspace::{Expiry, Form, NotAString, Value};
 use crate::limits::STRING_BYTES_MAX;
 use crate::number::integer;
 use crate::number::long_double::LongDouble;
@@ -43,8 +43,11 @@ pub(super) fn run(command: StringCommand, call: &mut Call<'_, '_>) -> Answer {
 
 #[inline]
 fn get(call: &mut Call<'_, '_>) -> Answer {
-    let found = call.read_string(call.arg(1))?;
-    call.reply_text(found);
+    match call.keyspace.read_text(call.at, call.arg(1)) {
+        Ok(Some(text)) => bulk(call.reply, text),
+        Ok(None) => call.reply.null(),
+        Err(NotAString) => return Err(text::WRONGTYPE.into()),
+    }
     Ok(())
 }
 
@@ -321,8 +324,10 @@ fn incrbyfloat(call: &mut Call<'_, '_>) -> Answer {
 fn mget(call: &mut Call<'_, '_>) -> Answer {
     call.reply.array(call.args.len() - 1);
     for key in call.args.from(1).iter() {
-        let found = call.keyspace.read(call.at, key);
-        call.reply_text(found);
+        match call.keyspace.read_text(call.at, key) {
+            Ok(Some(text)) => bulk(call.reply, text),
+            Ok(None) | Err(NotAString) => call.reply.null(),
+        }
     }
     Ok(())
 }

@@ -120,7 +120,9 @@ pub(crate) struct KeyRecord<'a> {
 
 #[inline]
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(word)
 }
 
 #[inline]
@@ -143,20 +145,27 @@ impl<'a> KeyRecord<'a> {
     }
 
     /// Where the header ends and the deadline, or the key, begins; and the key's length.
-    #[inline]
+    #[inline(always)]
     fn header(self) -> (usize, usize) {
         match self.bytes[KEY_LENGTH_AT] {
-            KEY_LENGTH_LONG => (KEY_LENGTH_AT + 5, u32_at(self.bytes, KEY_LENGTH_AT + 1) as usize),
+            KEY_LENGTH_LONG => self.long_header(),
             len => (KEY_LENGTH_AT + 1, usize::from(len)),
         }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn long_header(self) -> (usize, usize) {
+        (KEY_LENGTH_AT + 5, u32_at(self.bytes, KEY_LENGTH_AT + 1) as usize)
+    }
+
+    /// Whether the key goes some day.
     #[inline]
-    fn has_deadline(self) -> bool {
+    pub(crate) fn has_deadline(self) -> bool {
         self.bytes[0] & HAS_DEADLINE != 0
     }
 
-    #[inline]
+    #[inline(always)]
     fn key_extent(self) -> (usize, usize) {
         let (at, len) = self.header();
         let at = if self.has_deadline() { at + DEADLINE_BYTES } else { at };
@@ -200,6 +209,7 @@ impl<'a> KeyRecord<'a> {
     }
 
     /// When the key was last used, in seconds modulo 2^24.
+    #[inline]
     pub(crate) fn clock(self) -> u32 {
         u32_at(self.bytes, 0) >> 8
     }
@@ -272,6 +282,60 @@ impl KeyDraft<'_> {
 pub(crate) fn set_clock(record: &mut [u8], clock: u32) {
     let word = u32_at(record, 0) & 0xff | clock << 8;
     record[..4].copy_from_slice(&word.to_le_bytes());
+}
+
+/// Where the string of a record lies: what a read needs, found in one look at the record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Located {
+    Integer(i64),
+    /// Offsets in the record.
+    Inline(usize, usize),
+    Long(Handle),
+    /// The value is no string.
+    Object,
+}
+
+impl KeyRecord<'_> {
+    /// Where the string lies.
+    #[inline]
+    pub(crate) fn locate(self) -> Located {
+        let at = self.key_extent().1;
+        match self.kind() {
+            Kind::Short | Kind::Raw => Located::Inline(at + 1, at + 1 + usize::from(self.bytes[at])),
+            Kind::Integer => Located::Integer(i64_at(self.bytes, at)),
+            Kind::Long => Handle::from_u32(u32_at(self.bytes, at)).map_or(Located::Object, Located::Long),
+            _ => Located::Object,
+        }
+    }
+
+    /// Whether the record is that of `key`.
+    #[inline]
+    pub(crate) fn is_of(self, key: &[u8]) -> bool {
+        let (at, end) = self.key_extent();
+        self.bytes.get(at..end) == Some(key)
+    }
+}
+
+/// Writes another inline value over the one in `record`, which keeps its slot; whether that could be done. It cannot if the
+/// record has a deadline, names something outside, or needs a slot of another size.
+#[inline]
+pub(crate) fn overwrite(record: &mut [u8], value: Value<'_>, clock: u32) -> bool {
+    let old = KeyRecord::new(record);
+    let at = old.key_extent().1;
+    let is_plain = !old.has_deadline() && matches!(old.kind(), Kind::Integer | Kind::Short | Kind::Raw);
+    if !is_plain || Pool::slot_bytes(at + value.bytes()) != record.len() {
+        return false;
+    }
+    match value {
+        Value::Integer(value) => record[at..at + 8].copy_from_slice(&value.to_le_bytes()),
+        Value::Short(bytes) | Value::Raw(bytes) => {
+            record[at] = bytes.len() as u8;
+            record[at + 1..at + 1 + bytes.len()].copy_from_slice(bytes);
+        }
+        Value::Long(_) | Value::Object(..) => return false,
+    }
+    record[..4].copy_from_slice(&(clock << 8 | u32::from(value.kind() as u8)).to_le_bytes());
+    true
 }
 
 /// Changes the deadline of a record that has one.

@@ -7,15 +7,18 @@ mod database;
 mod expiry;
 mod key;
 
+use crate::limits;
+use crate::store::estimate;
 use crate::store::heap::Heap;
 use crate::store::listpack::Element;
 use crate::store::pool::Handle;
+use crate::store::slab::Slab;
 use crate::store::table::{Place, Table};
 use crate::values::{Held, Object};
 
 pub(crate) use database::Database;
 use database::{Expiring, second_of};
-use key::{Deadline, INLINE_BYTES_MAX, KeyDraft, KeyRecord, text_of};
+use key::{Deadline, INLINE_BYTES_MAX, KeyDraft, KeyRecord, Located, text_of};
 pub(crate) use key::{EMBEDDED_BYTES_MAX, Kind, Value};
 
 /// What has happened to keys so far.
@@ -58,6 +61,9 @@ pub(crate) enum Form {
     Edited,
 }
 
+/// A key holds something else than a string.
+pub(crate) struct NotAString;
+
 /// A key that is there.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
@@ -65,14 +71,21 @@ pub(crate) struct Found {
     record: Handle,
 }
 
+/// A table that nobody asks any more, whose records are still to be freed.
+enum Grave {
+    /// Of a hash, set or sorted set.
+    Members(Table),
+    /// Of a database: its records name values that have to go as well.
+    Keys(Table),
+}
+
 /// All databases and what they hold.
 pub(crate) struct Keyspace {
     pub(crate) heap: Heap,
     pub(crate) databases: Vec<Database>,
-    objects: Vec<Option<Object>>,
-    spare_objects: Vec<u32>,
-    /// Tables whose records are still to be freed; see [`Keyspace::reap`].
-    graves: Vec<Table>,
+    objects: Slab<Object>,
+    /// What is forgotten and still to be freed; see [`Keyspace::reap`].
+    graves: Vec<Grave>,
     pub(crate) counters: Counters,
 }
 
@@ -88,8 +101,7 @@ impl Keyspace {
         Self {
             heap,
             databases: (0..databases).map(|_| Database::default()).collect(),
-            objects: Vec::new(),
-            spare_objects: Vec::new(),
+            objects: Slab::default(),
             graves: Vec::new(),
             counters: Counters::default(),
         }
@@ -105,7 +117,7 @@ impl Keyspace {
         let hash = self.heap.hasher.hash(key);
         let pool = &self.heap.pool;
         let table = &self.databases[database].table;
-        let place = table.place(hash, |record| KeyRecord::new(pool.get(record)).key() == key)?;
+        let place = table.place(hash, |record| KeyRecord::new(pool.get(record)).is_of(key))?;
         Some(Found { place, record: table.at(place) })
     }
 
@@ -151,6 +163,33 @@ impl Keyspace {
         found
     }
 
+    /// The text of the string at `key`, counted as a read; the hot path of `GET`.
+    #[inline]
+    pub(crate) fn read_text(&mut self, at: At, key: &[u8]) -> Result<Option<Element<'_>>, NotAString> {
+        let Some(found) = self.place_of(at.database, key) else {
+            self.counters.keyspace_misses += 1;
+            return Ok(None);
+        };
+        let bytes = self.heap.pool.get_mut(found.record);
+        let record = KeyRecord::new(bytes);
+        if record.has_deadline() && record.deadline().is_some_and(|deadline| at.now > deadline.at) {
+            self.expire(at.database, found);
+            self.counters.keyspace_misses += 1;
+            return Ok(None);
+        }
+        let (located, old_clock, clock) = (record.locate(), record.clock(), clock_of(at.now));
+        if old_clock != clock {
+            key::set_clock(bytes, clock);
+        }
+        self.counters.keyspace_hits += 1;
+        Ok(Some(match located {
+            Located::Inline(start, end) => Element::Bytes(&self.heap.pool.get(found.record)[start..end]),
+            Located::Integer(value) => Element::Integer(value),
+            Located::Long(handle) => Element::Bytes(self.heap.pool.get(handle)),
+            Located::Object => return Err(NotAString),
+        }))
+    }
+
     /// What kind of value the key holds.
     #[inline]
     pub(crate) fn kind(&self, found: Found) -> Kind {
@@ -173,7 +212,7 @@ impl Keyspace {
     #[inline]
     pub(crate) fn object(&self, found: Found) -> Option<&Object> {
         match self.value(found) {
-            Value::Object(_, number) => self.objects.get(number as usize)?.as_ref(),
+            Value::Object(_, number) => self.objects.get(number),
             _ => None,
         }
     }
@@ -182,7 +221,7 @@ impl Keyspace {
     #[inline]
     pub(crate) fn object_mut(&mut self, found: Found) -> Option<(&mut Object, &mut Heap)> {
         match self.value(found) {
-            Value::Object(_, number) => Some((self.objects.get_mut(number as usize)?.as_mut()?, &mut self.heap)),
+            Value::Object(_, number) => Some((self.objects.get_mut(number)?, &mut self.heap)),
             _ => None,
         }
     }
@@ -260,16 +299,7 @@ impl Keyspace {
             Object::Set(_) => Kind::Set,
             Object::SortedSet(_) => Kind::SortedSet,
         };
-        let number = match self.spare_objects.pop() {
-            Some(number) => {
-                self.objects[number as usize] = Some(object);
-                number
-            }
-            None => {
-                self.objects.push(Some(object));
-                (self.objects.len() - 1) as u32
-            }
-        };
+        let number = self.objects.insert(object).expect("memory ends before 2^31 objects");
         self.put(at, key, Value::Object(kind, number), expiry);
     }
 
@@ -278,7 +308,13 @@ impl Keyspace {
     fn put(&mut self, at: At, key: &[u8], value: Value<'_>, expiry: Expiry) {
         let clock = clock_of(at.now);
         match self.place_of(at.database, key) {
-            Some(found) => self.overwrite(at, key, value, expiry, found),
+            Some(found) => {
+                let is_done =
+                    expiry == Expiry::Never && key::overwrite(self.heap.pool.get_mut(found.record), value, clock);
+                if !is_done {
+                    self.overwrite(at, key, value, expiry, found);
+                }
+            }
             None => {
                 let draft = KeyDraft { key, value, deadline: None, clock };
                 let record = self.heap.pool.alloc(draft.bytes());
@@ -293,7 +329,6 @@ impl Keyspace {
         }
     }
 
-    #[inline]
     fn overwrite(&mut self, at: At, key: &[u8], value: Value<'_>, expiry: Expiry, found: Found) {
         self.forget_value(found);
         let old = self.record(found).deadline();
@@ -341,51 +376,53 @@ impl Keyspace {
     /// Frees what the record names, so that another value can take its place.
     #[inline]
     fn forget_value(&mut self, found: Found) {
-        match self.value(found) {
-            Value::Integer(_) | Value::Short(_) | Value::Raw(_) => {}
-            Value::Long(handle) => self.heap.pool.free(handle),
-            Value::Object(_, number) => self.bury(number),
+        self.bury_value(found.record);
+        if !self.graves.is_empty() {
+            self.reap(limits::REAPED_AT_ONCE);
         }
     }
 
-    fn take_object(&mut self, number: u32) -> Option<Object> {
-        let object = self.objects.get_mut(number as usize)?.take();
-        self.spare_objects.push(number);
-        object
-    }
-
-    /// Frees a value that no key holds.
+    /// Frees a value that no key holds. A large one is freed little by little, so that no request pays for all of it.
     pub(crate) fn discard(&mut self, object: Object) {
         if let Some(table) = object.into_table() {
-            self.graves.push(table);
-            self.reap(crate::limits::REAPED_AT_ONCE);
+            self.graves.push(Grave::Members(table));
+            self.reap(limits::REAPED_AT_ONCE);
         }
     }
 
-    /// Forgets an object. A large one is freed little by little, so that no request pays for all of it.
-    fn bury(&mut self, number: u32) {
-        if let Some(object) = self.take_object(number) {
-            self.discard(object);
-        }
-    }
-
-    /// Frees about `budget` records of forgotten tables; whether some are left.
+    /// Frees about `budget` records of what was forgotten; whether some are left.
     pub(crate) fn reap(&mut self, budget: usize) -> bool {
         let mut freed = 0;
-        while let Some(table) = self.graves.last_mut() {
-            if freed >= budget {
-                return true;
-            }
-            let pool = &mut self.heap.pool;
-            let is_left = table.drain_bucket(|record| {
-                freed += 1;
-                pool.free(record);
-            });
+        while freed < budget {
+            let Some(grave) = self.graves.last_mut() else { return false };
+            let (Grave::Members(table) | Grave::Keys(table)) = grave;
+            let mut records = Vec::new();
+            let is_left = table.drain_bucket(|record| records.push(record));
+            let holds_keys = matches!(grave, Grave::Keys(_));
             if !is_left {
                 self.graves.pop();
             }
+            freed += records.len().max(1);
+            for record in records {
+                if holds_keys {
+                    self.bury_value(record);
+                }
+                self.heap.pool.free(record);
+            }
         }
-        false
+        !self.graves.is_empty()
+    }
+
+    /// Forgets what a key's record names.
+    fn bury_value(&mut self, record: Handle) {
+        match KeyRecord::new(self.heap.pool.get(record)).value() {
+            Value::Integer(_) | Value::Short(_) | Value::Raw(_) => {}
+            Value::Long(handle) => self.heap.pool.free(handle),
+            Value::Object(_, number) => {
+                let table = self.objects.take(number).and_then(Object::into_table);
+                self.graves.extend(table.map(Grave::Members));
+            }
+        }
     }
 
     /// Removes a key and what it holds.
@@ -431,7 +468,7 @@ impl Keyspace {
                 self.put(to, key, Value::Long(long), expiry);
             }
             Value::Object(_, number) => {
-                let object = self.objects.get(number as usize).and_then(Option::as_ref);
+                let object = self.objects.get(number);
                 if let Some(copy) = object.map(|object| object.duplicate(&mut self.heap)) {
                     self.set_object(to, key, copy, expiry);
                 }
@@ -443,26 +480,14 @@ impl Keyspace {
     /// Forgets all keys of one database.
     pub(crate) fn flush(&mut self, database: usize) {
         let emptied = std::mem::take(&mut self.databases[database]);
-        for record in emptied.table.iter() {
-            match KeyRecord::new(self.heap.pool.get(record)).value() {
-                Value::Long(handle) => self.heap.pool.free(handle),
-                Value::Object(_, number) => {
-                    if let Some(table) = self.take_object(number).and_then(Object::into_table) {
-                        self.graves.push(table);
-                    }
-                }
-                _ => {}
-            }
-        }
-        self.graves.push(emptied.table);
-        self.reap(crate::limits::REAPED_AT_ONCE);
+        self.graves.push(Grave::Keys(emptied.table));
+        self.reap(limits::REAPED_AT_ONCE);
     }
 
     /// Forgets everything at once: no record is looked at.
     pub(crate) fn flush_all(&mut self) {
         self.databases.iter_mut().for_each(|database| *database = Database::default());
-        self.objects = Vec::new();
-        self.spare_objects = Vec::new();
+        self.objects = Slab::default();
         self.graves = Vec::new();
         self.heap.pool = crate::store::pool::Pool::default();
     }
@@ -477,26 +502,31 @@ impl Keyspace {
         }
     }
 
-    /// Shows the keys behind `cursor` that have not expired, until about `count` were looked at; the next cursor.
-    pub(crate) fn scan(&self, at: At, mut cursor: u64, count: usize, mut see: impl FnMut(&[u8], Kind)) -> u64 {
-        let mut seen = 0;
+    /// Shows the keys behind `cursor`, until about `count` were looked at; the next cursor. Expired ones are removed.
+    pub(crate) fn scan(&mut self, at: At, mut cursor: u64, count: usize, mut see: impl FnMut(&[u8], Kind)) -> u64 {
+        let (mut seen, mut expired) = (0, Vec::new());
         loop {
             cursor = self.databases[at.database].table.scan(cursor, |record| {
                 seen += 1;
                 let record = KeyRecord::new(self.heap.pool.get(record));
-                if record.deadline().is_none_or(|deadline| at.now <= deadline.at) {
-                    see(record.key(), record.kind());
+                match record.deadline() {
+                    Some(deadline) if at.now > deadline.at => expired.push(record.key().to_vec()),
+                    _ => see(record.key(), record.kind()),
                 }
             });
             if cursor == 0 || seen >= count {
-                return cursor;
+                break;
             }
         }
+        for key in expired {
+            self.peek(at, &key);
+        }
+        cursor
     }
 
     /// Some key of the database.
     pub(crate) fn random_key(&mut self, at: At) -> Option<Vec<u8>> {
-        for _ in 0..crate::limits::RANDOM_KEY_TRIES {
+        for _ in 0..limits::RANDOM_KEY_TRIES {
             let table = &self.databases[at.database].table;
             let record = table.random(&mut self.heap.random)?;
             let key = KeyRecord::new(self.heap.pool.get(record)).key().to_vec();
@@ -512,16 +542,13 @@ impl Keyspace {
         self.databases.swap(a, b);
     }
 
-    /// Bytes held from the allocator, as far as the engine can count them.
+    /// About the bytes held from the allocator: tables and records exactly, other values from samples.
     pub(crate) fn memory_bytes(&self) -> usize {
         let databases: usize = self.databases.iter().map(Database::memory_bytes).sum();
-        let graves: usize = self.graves.iter().map(Table::memory_bytes).sum();
-        let slots = self.objects.capacity() * size_of::<Option<Object>>() + self.spare_objects.capacity() * 4;
-        self.heap.pool.memory_bytes() + databases + graves + slots
-    }
-
-    /// Bytes of all objects beside their records. Walks every object.
-    pub(crate) fn object_bytes(&self) -> usize {
-        self.objects.iter().flatten().map(Object::memory_bytes).sum()
+        let graves = estimate::sum(self.graves.len(), |index| match &self.graves[index] {
+            Grave::Members(table) | Grave::Keys(table) => table.memory_bytes(),
+        });
+        let objects = self.objects.memory_bytes() + self.objects.estimate(Object::memory_bytes);
+        self.heap.pool.memory_bytes() + databases + graves + objects
     }
 }

@@ -21,10 +21,11 @@ pub(crate) fn parse_bound(text: &[u8]) -> Option<f64> {
     parse_c(&text[start..])
 }
 
-/// Reads what `SORT` sorts by: as [`parse_bound`], but nothing may be out of range.
+/// Reads what `SORT` sorts by: as [`parse_bound`], but nothing may be out of range, nor so small that digits are lost.
 pub(crate) fn parse_weight(text: &[u8]) -> Option<f64> {
+    let text = text.split(|&byte| byte == 0).next().unwrap_or_default();
     let value = parse_bound(text)?;
-    (!is_out_of_range(text, value)).then_some(value)
+    (!is_out_of_range(text, value) && !value.is_subnormal()).then_some(value)
 }
 
 /// Whether `value` is what C makes of a text that says more than a double can hold.

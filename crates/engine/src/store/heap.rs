@@ -26,7 +26,7 @@ pub struct EncodingLimits {
 impl Default for EncodingLimits {
     fn default() -> Self {
         Self {
-            hash_entries_max: 128,
+            hash_entries_max: 512,
             hash_value_bytes_max: 64,
             set_integers_max: 512,
             sorted_set_entries_max: 128,

@@ -14,6 +14,9 @@ const COUNT_UNKNOWN: u16 = u16::MAX;
 /// Bytes of an empty listpack.
 const EMPTY_BYTES: usize = HEADER_BYTES + 1;
 
+/// Up to this size a listpack has no slack.
+const EXACT_BYTES_MAX: usize = 512;
+
 /// One entry, seen from outside: text, or an integer whose text is only written when somebody wants it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Element<'a> {
@@ -110,7 +113,7 @@ pub(crate) struct Listpack {
 impl Listpack {
     /// No elements yet.
     pub(crate) fn new() -> Self {
-        let mut bytes = Vec::with_capacity(32);
+        let mut bytes = Vec::with_capacity(EMPTY_BYTES);
         bytes.extend_from_slice(&[EMPTY_BYTES as u8, 0, 0, 0, 0, 0, END]);
         Self { bytes }
     }
@@ -363,8 +366,8 @@ impl Listpack {
         if new > old {
             let more = new - old;
             if self.bytes.capacity() - len < more {
-                // An eighth of slack: a growing listpack is copied now and then, a finished one wastes little.
-                self.bytes.reserve_exact(more.max(len / 8));
+                // A small one fits exactly, as there may be many; a large one grows by an eighth and is copied seldom.
+                self.bytes.reserve_exact(if len < EXACT_BYTES_MAX { more } else { more.max(len / 8) });
             }
             self.bytes.resize(len + more, 0);
             self.bytes.copy_within(end..len, at + new);

@@ -1,5 +1,6 @@
 //! Where bytes lie: the pool of records and the structures over it. Nothing here knows a command or a key's type.
 
+pub(crate) mod estimate;
 pub(crate) mod heap;
 pub(crate) mod int_set;
 pub(crate) mod listpack;
@@ -7,5 +8,6 @@ pub(crate) mod pool;
 pub(crate) mod quick_list;
 pub(crate) mod random;
 pub(crate) mod record;
+pub(crate) mod slab;
 pub(crate) mod sorted_index;
 pub(crate) mod table;

@@ -7,6 +7,8 @@
 
 use std::num::NonZeroU32;
 
+use super::slab::Slab;
+
 /// Bytes of one page of slots.
 const PAGE_BYTES: usize = 64 * 1024;
 /// Slots lie on multiples of this many bytes.
@@ -23,8 +25,8 @@ const LARGE: u32 = 1 << 31;
 const PAGES_MAX: usize = (LARGE / PAGE_UNITS) as usize;
 /// The end of a list of free slots.
 const NO_UNIT: u16 = u16::MAX;
-/// Bookkeeping bytes that a large record costs beside its contents.
-const LARGE_OVERHEAD_BYTES: usize = 40;
+/// What an allocator keeps beside the contents of a large record.
+const LARGE_OVERHEAD_BYTES: usize = 16;
 
 /// The name of one record, valid until the record is freed or resized.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
@@ -75,10 +77,11 @@ pub(crate) struct Pool {
     pages: Vec<Page>,
     /// Numbers of pages that hold nothing and belong to no class.
     spare_pages: Vec<u32>,
+    /// The bytes of the last page that became empty: a record that comes and goes must not cost a page each time.
+    spare_bytes: Box<[u8]>,
     /// Per class, the pages that still have room.
     roomy: [Vec<u32>; CLASSES],
-    large: Vec<Vec<u8>>,
-    spare_large: Vec<u32>,
+    large: Slab<Vec<u8>>,
     large_bytes: usize,
     live_pages: usize,
 }
@@ -95,6 +98,7 @@ fn class_of(len: usize) -> usize {
 }
 
 /// How many units a slot of `class` has.
+#[inline]
 fn class_units(class: usize) -> usize {
     match class {
         0..=15 => class + 1,
@@ -118,13 +122,7 @@ impl Pool {
     /// Keeps `bytes` as a large record whatever their length, so that they can grow in place.
     pub(crate) fn alloc_large(&mut self, bytes: Vec<u8>) -> Handle {
         self.large_bytes += bytes.capacity() + LARGE_OVERHEAD_BYTES;
-        if let Some(index) = self.spare_large.pop() {
-            self.large[index as usize] = bytes;
-            return Handle::from_known(LARGE | index);
-        }
-        let index = u32::try_from(self.large.len()).expect("memory ends before 2^31 large records");
-        assert!(index < LARGE, "memory ends before 2^31 large records");
-        self.large.push(bytes);
+        let index = self.large.insert(bytes).expect("memory ends before 2^31 large records");
         Handle::from_known(LARGE | index)
     }
 
@@ -152,36 +150,28 @@ impl Pool {
 
     #[cold]
     fn alloc_on_new_page(&mut self, class: usize, len: usize) -> Handle {
-        let slot_units = class_units(class) as u16;
-        let fresh = || Page {
-            bytes: vec![0; PAGE_BYTES].into_boxed_slice(),
-            roomy_at: 0,
-            slot_units,
-            used: 0,
-            free: NO_UNIT,
-            fresh: 0,
-        };
+        let page = |bytes, slot_units| Page { bytes, roomy_at: 0, slot_units, used: 0, free: NO_UNIT, fresh: 0 };
         if self.pages.is_empty() {
             // Page 0 is never used, so that zero is no handle; it costs no bytes.
-            self.pages.push(Page {
-                bytes: Box::default(),
-                roomy_at: 0,
-                slot_units: 1,
-                used: 0,
-                free: NO_UNIT,
-                fresh: 0,
-            });
+            self.pages.push(page(Box::default(), 1));
         }
+        if self.spare_pages.is_empty() && self.pages.len() >= PAGES_MAX {
+            return self.alloc_large(vec![0; len]);
+        }
+        let mut bytes = std::mem::take(&mut self.spare_bytes);
+        if bytes.is_empty() {
+            bytes = vec![0; PAGE_BYTES].into_boxed_slice();
+        }
+        let fresh = page(bytes, class_units(class) as u16);
         let number = match self.spare_pages.pop() {
             Some(number) => {
-                self.pages[number as usize] = fresh();
+                self.pages[number as usize] = fresh;
                 number
             }
-            None if self.pages.len() < PAGES_MAX => {
-                self.pages.push(fresh());
+            None => {
+                self.pages.push(fresh);
                 (self.pages.len() - 1) as u32
             }
-            None => return self.alloc_large(vec![0; len]),
         };
         self.live_pages += 1;
         self.roomy[class].push(number);
@@ -193,7 +183,7 @@ impl Pool {
     pub(crate) fn get(&self, handle: Handle) -> &[u8] {
         let number = handle.to_u32();
         if number & LARGE != 0 {
-            return &self.large[(number & !LARGE) as usize];
+            return self.large.get(number & !LARGE).map_or(&[], Vec::as_slice);
         }
         let page = &self.pages[(number / PAGE_UNITS) as usize];
         let at = (number % PAGE_UNITS) as usize * UNIT_BYTES;
@@ -205,11 +195,17 @@ impl Pool {
     pub(crate) fn get_mut(&mut self, handle: Handle) -> &mut [u8] {
         let number = handle.to_u32();
         if number & LARGE != 0 {
-            return &mut self.large[(number & !LARGE) as usize];
+            return self.large.get_mut(number & !LARGE).map_or(&mut [], Vec::as_mut_slice);
         }
         let page = &mut self.pages[(number / PAGE_UNITS) as usize];
         let at = (number % PAGE_UNITS) as usize * UNIT_BYTES;
         &mut page.bytes[at..at + usize::from(page.slot_units) * UNIT_BYTES]
+    }
+
+    /// How many bytes the slot of a record of `len` bytes has.
+    #[inline]
+    pub(crate) fn slot_bytes(len: usize) -> usize {
+        if len > SMALL_BYTES_MAX { len } else { class_units(class_of(len)) * UNIT_BYTES }
     }
 
     /// Whether the record owns a vector.
@@ -223,7 +219,7 @@ impl Pool {
         if !Self::is_large(handle) {
             return;
         }
-        let bytes = &mut self.large[(handle.to_u32() & !LARGE) as usize];
+        let Some(bytes) = self.large.get_mut(handle.to_u32() & !LARGE) else { return };
         self.large_bytes -= bytes.capacity();
         edit(bytes);
         self.large_bytes += bytes.capacity();
@@ -265,16 +261,15 @@ impl Pool {
         let page = &mut self.pages[number as usize];
         let class = class_of(usize::from(page.slot_units) * UNIT_BYTES);
         let roomy = &mut self.roomy[class];
-        if page.roomy_at == u32::MAX || roomy.get(page.roomy_at as usize) != Some(&number) {
+        if page.roomy_at == u32::MAX {
             page.roomy_at = roomy.len() as u32;
             roomy.push(number);
         }
-        // One empty page per class is kept, so that a record that comes and goes costs no page each time.
-        if page.used > 0 || roomy.len() < 2 {
+        if page.used > 0 {
             return;
         }
         let at = page.roomy_at as usize;
-        page.bytes = Box::default();
+        self.spare_bytes = std::mem::take(&mut page.bytes);
         page.roomy_at = u32::MAX;
         roomy.swap_remove(at);
         if let Some(&moved) = roomy.get(at) {
@@ -286,9 +281,8 @@ impl Pool {
 
     #[cold]
     fn free_large(&mut self, index: u32) {
-        let bytes = std::mem::take(&mut self.large[index as usize]);
-        self.large_bytes -= bytes.capacity() + LARGE_OVERHEAD_BYTES;
-        self.spare_large.push(index);
+        let freed = self.large.take(index).map_or(0, |bytes| bytes.capacity() + LARGE_OVERHEAD_BYTES);
+        self.large_bytes -= freed;
     }
 
     /// Changes the length of a record to `len`, keeping its first bytes up to the shorter of both lengths. The record may
@@ -313,9 +307,10 @@ impl Pool {
     /// Bytes that the pool holds from the allocator, its own bookkeeping included.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.live_pages * PAGE_BYTES
+            + self.spare_bytes.len()
             + self.large_bytes
             + self.pages.capacity() * size_of::<Page>()
-            + self.spare_large.capacity() * size_of::<u32>()
+            + self.large.memory_bytes()
     }
 }
 

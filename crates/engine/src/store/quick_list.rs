@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 
+use super::estimate;
 use super::listpack::{Element, Listpack};
 
 /// A chunk takes no further element past this many bytes; a longer element has a chunk of its own.
@@ -280,9 +281,9 @@ impl QuickList {
         }
     }
 
-    /// Bytes held from the allocator.
+    /// About the bytes held from the allocator.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let chunks: usize = self.chunks.iter().map(Listpack::memory_bytes).sum();
+        let chunks = estimate::sum(self.chunks.len(), |index| self.chunks.get(index).map_or(0, Listpack::memory_bytes));
         chunks + self.chunks.capacity() * size_of::<Listpack>()
     }
 }

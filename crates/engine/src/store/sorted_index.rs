@@ -4,6 +4,7 @@
 //! which takes a predicate that holds for a prefix of the order; ranges, counts, removals and iteration then work on
 //! ranks alone. The tree compares nothing itself, so it needs neither the members nor their order.
 
+use super::estimate;
 use super::pool::Handle;
 
 /// Entries in a leaf.
@@ -352,11 +353,11 @@ impl SortedIndex {
         self.spare_leaves.push(node);
     }
 
-    /// Bytes held from the allocator.
+    /// About the bytes held from the allocator.
     pub(crate) fn memory_bytes(&self) -> usize {
         let entry = size_of::<f64>() + size_of::<Handle>();
-        let leaves: usize = self.leaves.iter().map(|leaf| leaf.scores.capacity() * entry).sum();
-        let inners: usize = self.inners.iter().map(|inner| inner.capacity() * size_of::<Child>()).sum();
+        let leaves = estimate::sum(self.leaves.len(), |index| self.leaves[index].scores.capacity() * entry);
+        let inners = estimate::sum(self.inners.len(), |index| self.inners[index].capacity() * size_of::<Child>());
         leaves + inners + self.leaves.capacity() * size_of::<Leaf>() + self.inners.capacity() * size_of::<Vec<Child>>()
     }
 }

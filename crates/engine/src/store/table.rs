@@ -37,14 +37,30 @@ struct Bucket {
 const EMPTY: Bucket = Bucket { tags: [0; SLOTS], next: NO_BUCKET, items: [0; SLOTS] };
 
 impl Bucket {
-    /// One set high bit per slot whose tag may equal `tag`: always where it does, now and then where it does not.
+    /// The slot with this tag whose handle `is_it` holds for.
     #[inline]
-    fn candidates(&self, tag: u8) -> (u64, u64) {
-        let pattern = LOW_BITS.wrapping_mul(u64::from(tag));
+    fn find(&self, tag: u8, mut is_it: impl FnMut(Handle) -> bool) -> Option<u8> {
+        // Eight tags are compared at a time: a byte of `differing` is zero where a tag is equal, and the arithmetic sets
+        // the high bit of every such byte (and now and then of one above it, which costs a comparison in vain).
         let t = &self.tags;
-        let low = u64::from_le_bytes([t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7]]) ^ pattern;
-        let high = u64::from(u32::from_le_bytes([t[8], t[9], t[10], t[11]])) ^ pattern;
-        (low.wrapping_sub(LOW_BITS) & !low & HIGH_BITS, high.wrapping_sub(LOW_BITS) & !high & HIGH_BITS & 0xffff_ffff)
+        let words = [
+            u64::from_le_bytes([t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7]]),
+            u64::from(u32::from_le_bytes([t[8], t[9], t[10], t[11]])),
+        ];
+        let pattern = LOW_BITS.wrapping_mul(u64::from(tag));
+        for (word, first) in words.into_iter().zip([0, 8]) {
+            let differing = word ^ pattern;
+            let mut equal = differing.wrapping_sub(LOW_BITS) & !differing & HIGH_BITS;
+            while equal != 0 {
+                let slot = first + equal.trailing_zeros() as usize / 8;
+                let item = self.items.get(slot).and_then(|&item| Handle::from_u32(item));
+                if item.is_some_and(&mut is_it) {
+                    return Some(slot as u8);
+                }
+                equal &= equal - 1;
+            }
+        }
+        None
     }
 
     #[inline]
@@ -174,31 +190,33 @@ impl Table {
         }
         let tag = tag_of(hash);
         let home = self.home(hash) as u32;
-        let mut index = home;
-        let mut is_overflow = false;
-        loop {
-            let bucket = self.bucket(index, is_overflow);
-            let (mut low, mut high) = bucket.candidates(tag);
-            while low != 0 {
-                let slot = (low.trailing_zeros() / 8) as usize;
-                if Handle::from_u32(bucket.items[slot]).is_some_and(&mut is_it) {
-                    return Some(Place { home, bucket: index, is_overflow, slot: slot as u8 });
-                }
-                low &= low - 1;
-            }
-            while high != 0 {
-                let slot = (high.trailing_zeros() / 8) as usize + 8;
-                if bucket.items.get(slot).and_then(|&item| Handle::from_u32(item)).is_some_and(&mut is_it) {
-                    return Some(Place { home, bucket: index, is_overflow, slot: slot as u8 });
-                }
-                high &= high - 1;
-            }
-            if bucket.next == NO_BUCKET {
-                return None;
+        let bucket = self.buckets.get(home as usize);
+        if let Some(slot) = bucket.find(tag, &mut is_it) {
+            return Some(Place { home, bucket: home, is_overflow: false, slot });
+        }
+        if bucket.next == NO_BUCKET {
+            return None;
+        }
+        self.place_in_overflow(home, bucket.next, tag, is_it)
+    }
+
+    #[inline(never)]
+    fn place_in_overflow(
+        &self,
+        home: u32,
+        first: u32,
+        tag: u8,
+        mut is_it: impl FnMut(Handle) -> bool,
+    ) -> Option<Place> {
+        let mut index = first;
+        while index != NO_BUCKET {
+            let bucket = self.overflow.get(index as usize);
+            if let Some(slot) = bucket.find(tag, &mut is_it) {
+                return Some(Place { home, bucket: index, is_overflow: true, slot });
             }
             index = bucket.next;
-            is_overflow = true;
         }
+        None
     }
 
     /// The entry at `place`.

@@ -130,3 +130,13 @@ fn scan_table(table: &Table, mut cursor: u64, count: usize, mut see: impl FnMut(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_small() {
+        assert!(size_of::<Option<Object>>() <= 32, "{} bytes", size_of::<Option<Object>>());
+    }
+}

@@ -5,6 +5,8 @@
 
 use std::cmp::Ordering;
 
+use respool_wire::DoubleText;
+
 use crate::store::heap::Heap;
 use crate::store::listpack::{Element, Listpack};
 use crate::store::pool::{Handle, Pool};
@@ -12,8 +14,8 @@ use crate::store::record;
 use crate::store::sorted_index::{Entry, SortedIndex};
 use crate::store::table::Table;
 
-/// Integers up to this size are kept as integers in a listpack; other scores as the eight bytes of the double.
-const EXACT_INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
+/// Whole scores up to this size are kept as integers in a listpack; all others as the eight bytes of the double.
+const WHOLE_SCORE_MAX: f64 = (i64::MAX / 2) as f64;
 
 /// Members with scores, in the order of scores and then of bytes.
 pub(crate) enum SortedSet {
@@ -44,8 +46,8 @@ fn read_score(element: Element<'_>) -> f64 {
 }
 
 fn push_score(pack: &mut Listpack, at: Option<usize>, score: f64) {
-    let is_integer =
-        score == score.trunc() && score.abs() < EXACT_INTEGER_MAX && score.to_bits() != (-0.0_f64).to_bits();
+    // As in Redis, minus zero loses its sign here.
+    let is_integer = score == score.trunc() && score.abs() <= WHOLE_SCORE_MAX;
     if is_integer {
         pack.insert_integer(at, score as i64);
     } else {
@@ -82,6 +84,11 @@ impl SortedSet {
             return Self::Indexed(Box::default());
         }
         Self::Packed(Listpack::new())
+    }
+
+    /// No members yet, and not compact: what results are gathered in.
+    pub(crate) fn new_indexed() -> Self {
+        Self::Indexed(Box::default())
     }
 
     /// How many members there are.
@@ -244,15 +251,28 @@ impl SortedSet {
         }
     }
 
-    /// Shows what is behind `cursor`, until about `count` members were seen; the next cursor.
-    pub(crate) fn scan(&self, heap: &Heap, cursor: u64, count: usize, mut see: impl FnMut(Element<'_>, f64)) -> u64 {
+    /// Shows what is behind `cursor` with scores as text, until about `count` members were seen; the next cursor.
+    pub(crate) fn scan(
+        &self,
+        heap: &Heap,
+        cursor: u64,
+        count: usize,
+        mut see: impl FnMut(Element<'_>, Element<'_>),
+    ) -> u64 {
         match self {
             Self::Packed(pack) => {
-                pack.pairs().for_each(|(member, score)| see(member, read_score(score)));
+                for (member, score) in pack.pairs() {
+                    match score {
+                        // Kept as an integer, it is shown as one: without an exponent, however large.
+                        Element::Integer(_) => see(member, score),
+                        Element::Bytes(_) => see(member, Element::Bytes(DoubleText::new(read_score(score)).as_bytes())),
+                    }
+                }
                 0
             }
             Self::Indexed(indexed) => super::scan_table(&indexed.table, cursor, count, |handle| {
-                see(Element::Bytes(record::scored_text(&heap.pool, handle)), record::score(&heap.pool, handle));
+                let score = DoubleText::new(record::score(&heap.pool, handle));
+                see(Element::Bytes(record::scored_text(&heap.pool, handle)), Element::Bytes(score.as_bytes()));
             }),
         }
     }

@@ -16,6 +16,8 @@ const NOT_NUMBERS: &str = "ERR One or more scores can't be converted into double
 /// What is asked for.
 struct Wanted<'c> {
     by: Option<&'c [u8]>,
+    /// The elements stay in the order in which the value keeps them.
+    leaves_order: bool,
     gets: Vec<&'c [u8]>,
     limit: (i64, i64),
     is_descending: bool,
@@ -38,6 +40,7 @@ struct Item {
 fn wanted<'c>(call: &Call<'c, '_>, may_store: bool) -> Result<Wanted<'c>, Fault> {
     let mut wanted = Wanted {
         by: None,
+        leaves_order: false,
         gets: Vec::new(),
         limit: (0, -1),
         is_descending: false,
@@ -60,6 +63,8 @@ fn wanted<'c>(call: &Call<'c, '_>, may_store: bool) -> Result<Wanted<'c>, Fault>
             wanted.store = Some(call.arg(index + 1));
             index += 1;
         } else if call.is_word(index, "BY") && left >= 1 {
+            // One pattern without a star is enough, wherever it stands.
+            wanted.leaves_order |= !call.arg(index + 1).contains(&b'*');
             wanted.by = Some(call.arg(index + 1));
             index += 1;
         } else if call.is_word(index, "GET") && left >= 1 {
@@ -80,7 +85,7 @@ pub(super) fn sort(call: &mut Call<'_, '_>, may_store: bool) -> Answer {
     if kind.is_some_and(|kind| !matches!(kind, Kind::List | Kind::Set | Kind::SortedSet)) {
         return Err(text::WRONGTYPE.into());
     }
-    let mut is_sorted = wanted.by.is_some_and(|pattern| !pattern.contains(&b'*'));
+    let mut is_sorted = wanted.leaves_order;
     if is_sorted && kind == Some(Kind::Set) && wanted.store.is_some() {
         // A set has no order to leave alone, and what is stored must not depend on chance.
         is_sorted = false;

@@ -194,7 +194,7 @@ fn combined(call: &mut Call<'_, '_>, wanted: &Wanted<'_>, operation: Operation) 
         }
     }
     let heap = &mut call.keyspace.heap;
-    let mut result = SortedSet::new_for(heap, 0);
+    let mut result = SortedSet::new_indexed();
     for (score, member) in &members {
         result.insert(heap, *score, member);
     }

@@ -1,0 +1,179 @@
+//! What a request costs inside the engine, without a connection: time and instructions per request, bytes per key.
+//!
+//! ```text
+//! cargo run --release -p respool-engine --example hot_path -- time
+//! cargo run --release -p respool-engine --example hot_path -- memory
+//! valgrind --tool=callgrind target/release/examples/hot_path run get 100000
+//! ```
+//!
+//! `run` does one kind of request so many times over a store of a thousand keys and prints nothing: run it under callgrind
+//! with two counts and divide the difference of the instructions by the difference of the counts.
+
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a bench measures time and memory")]
+
+use std::time::Instant;
+
+use respool_command::{Execute, Millis, Row, SessionView, lookup};
+use respool_engine::{Engine, EngineConfig};
+use respool_wire::{ArgsBuf, Encoder, Protocol};
+
+/// Keys that the timed requests go to.
+const KEYS: usize = 1_000;
+/// Timed requests of each kind, and how often; the best round counts.
+const REQUESTS: usize = 400_000;
+const ROUNDS: usize = 7;
+
+/// One kind of request: its name, and what the request for a number is.
+type Kind = (&'static str, fn(usize) -> ArgsBuf);
+
+const KINDS: &[Kind] = &[
+    ("get", |number| words(&["GET", &key(number)])),
+    ("get-ttl", |number| words(&["GET", &format!("t{number}")])),
+    ("get-missing", |number| words(&["GET", &format!("missing:{number}")])),
+    ("set", |number| words(&["SET", &key(number), "xxx"])),
+    ("set-64", |number| words(&["SET", &key(number), &"x".repeat(64)])),
+    ("incr", |number| words(&["INCR", &format!("counter:{}", number % 10)])),
+    ("mget-10", |number| {
+        let keys: Vec<String> = (0..10).map(|offset| key((number + offset) % KEYS)).collect();
+        std::iter::once("MGET").chain(keys.iter().map(String::as_str)).collect()
+    }),
+    ("hget", |number| words(&["HGET", "hash", &format!("field:{number}")])),
+    ("hset", |number| words(&["HSET", "hash", &format!("field:{number}"), "value"])),
+    ("sadd", |number| words(&["SADD", "set", &format!("member:{number}")])),
+    ("zadd", |number| words(&["ZADD", "sorted", &(number * 7 % KEYS).to_string(), &format!("member:{number}")])),
+    ("zrank", |number| words(&["ZRANK", "sorted", &format!("member:{number}")])),
+    (
+        "rpush-lpop",
+        |number| if number % 2 == 0 { words(&["RPUSH", "list", "element"]) } else { words(&["LPOP", "list"]) },
+    ),
+];
+
+fn words(words: &[&str]) -> ArgsBuf {
+    words.iter().collect()
+}
+
+fn key(number: usize) -> String {
+    format!("key:{number:012}")
+}
+
+struct Bench {
+    engine: Engine,
+    session: SessionView,
+    out: Vec<u8>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let engine = Engine::new(EngineConfig::default(), [0x5eed, 0xfeed]);
+        let session = SessionView { now: Millis(1_700_000_000_000), ..SessionView::default() };
+        Self { engine, session, out: Vec::with_capacity(1 << 16) }
+    }
+
+    fn filled() -> Self {
+        let mut bench = Self::new();
+        for number in 0..KEYS {
+            bench.say(&words(&["SET", &key(number), "xxx"]));
+            bench.say(&words(&["SET", &format!("t{number}"), "xxx", "EX", "1000"]));
+            bench.say(&words(&["HSET", "hash", &format!("field:{number}"), "value"]));
+            bench.say(&words(&["SADD", "set", &format!("member:{number}")]));
+            bench.say(&words(&["ZADD", "sorted", &number.to_string(), &format!("member:{number}")]));
+        }
+        bench
+    }
+
+    fn say(&mut self, request: &ArgsBuf) {
+        let row = lookup(request.as_args().name()).expect("the bench uses commands that exist");
+        self.execute(row, request);
+    }
+
+    #[inline]
+    fn execute(&mut self, row: &'static Row, request: &ArgsBuf) {
+        self.out.clear();
+        let mut reply = Encoder::new(&mut self.out, Protocol::Resp2);
+        _ = self.engine.execute(row, request.as_args(), &mut self.session, &mut reply);
+    }
+}
+
+/// Requests ready to be executed, so that making them is not measured.
+fn prepared(kind: &Kind) -> Vec<(&'static Row, ArgsBuf)> {
+    let requests = (0..KEYS).map(kind.1);
+    requests.map(|request| (lookup(request.as_args().name()).expect("it exists"), request)).collect()
+}
+
+fn run(kind: &Kind, count: usize) {
+    let mut bench = Bench::filled();
+    let requests = prepared(kind);
+    for (row, request) in requests.iter().cycle().take(count) {
+        bench.execute(row, request);
+    }
+}
+
+fn time(kind: &Kind) {
+    let mut bench = Bench::filled();
+    let requests = prepared(kind);
+    let mut best = f64::INFINITY;
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        for (row, request) in requests.iter().cycle().take(REQUESTS) {
+            bench.execute(row, request);
+        }
+        best = best.min(start.elapsed().as_nanos() as f64 / REQUESTS as f64);
+    }
+    println!("{:<12} {best:>8.1} ns", kind.0);
+}
+
+fn resident_bytes() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    statm.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
+}
+
+/// Fills an engine and tells what one item costs, by the engine's own count and by what the process has grown.
+fn memory(name: &str, count: usize, request: fn(usize) -> ArgsBuf) {
+    let before = resident_bytes();
+    let mut bench = Bench::new();
+    for number in 0..count {
+        bench.say(&request(number));
+    }
+    let own = bench.engine.memory_bytes() as f64 / count as f64;
+    let resident = resident_bytes().saturating_sub(before) as f64 / count as f64;
+    println!("{name:<44} {own:>6.1} B counted, {resident:>6.1} B resident");
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["time"] => KINDS.iter().for_each(time),
+        ["run", name, count] => {
+            let kind = KINDS.iter().find(|kind| kind.0 == name).expect("a kind of request");
+            run(kind, count.parse().expect("a count"));
+        }
+        ["memory"] => {
+            memory("1 M strings, key:N, 16 B value", 1_000_000, |n| {
+                words(&["SET", &format!("key:{n}"), "0123456789abcdef"])
+            });
+            memory("1 M strings, key:N, 64 B value", 1_000_000, |n| {
+                words(&["SET", &format!("key:{n}"), &"x".repeat(64)])
+            });
+            memory("200 k short strings", 200_000, |n| words(&["SET", &format!("k:{n}"), "value"]));
+            memory("200 k short strings with TTL", 200_000, |n| {
+                words(&["SET", &format!("k:{n}"), "value", "EX", "1000"])
+            });
+            memory("200 k integer values", 200_000, |n| words(&["SET", &format!("k:{n}"), &n.to_string()]));
+            memory("one hash, 200 k fields", 200_000, |n| words(&["HSET", "h", &format!("f:{n}"), "value"]));
+            memory("one sorted set, 200 k members", 200_000, |n| {
+                words(&["ZADD", "z", &(n * 7919 % 200_000).to_string(), &format!("m:{n}")])
+            });
+            memory("one set, 200 k members", 200_000, |n| words(&["SADD", "s", &format!("m:{n}")]));
+            memory("one list, 200 k elements", 200_000, |n| words(&["RPUSH", "l", &format!("element{n}")]));
+            memory("10-field small hash, 100 k of them", 100_000, |n| {
+                let mut request = words(&["HSET", &format!("h:{n}")]);
+                for field in 0..10 {
+                    request.push(format!("f{field}").as_bytes()).push(b"value");
+                }
+                request
+            });
+        }
+        _ => eprintln!("hot_path time | hot_path memory | hot_path run KIND COUNT"),
+    }
+}

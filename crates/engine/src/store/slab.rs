@@ -1,0 +1,95 @@
+//! Values by number, in chunks: adding one never moves the others, so there is no pause however many there are.
+
+use super::estimate;
+
+/// Values in one chunk. The first chunk grows as it needs to.
+const CHUNK: usize = 1024;
+
+/// Numbered places for values, used again when they are taken out.
+pub(crate) struct Slab<T> {
+    chunks: Vec<Vec<Option<T>>>,
+    len: usize,
+    /// Numbers of empty places.
+    spare: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Self { chunks: Vec::new(), len: 0, spare: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    /// Puts a value in; its number. `None`, and the value is lost, if there are 2^31 already.
+    pub(crate) fn insert(&mut self, value: T) -> Option<u32> {
+        if let Some(number) = self.spare.pop() {
+            self.chunks[number as usize / CHUNK][number as usize % CHUNK] = Some(value);
+            return Some(number);
+        }
+        let number = u32::try_from(self.len).ok().filter(|number| number >> 31 == 0)?;
+        if self.len.is_multiple_of(CHUNK) {
+            self.chunks.push(if self.len == 0 { Vec::new() } else { Vec::with_capacity(CHUNK) });
+        }
+        self.chunks.last_mut()?.push(Some(value));
+        self.len += 1;
+        Some(number)
+    }
+
+    /// The value of a number.
+    #[inline]
+    pub(crate) fn get(&self, number: u32) -> Option<&T> {
+        self.chunks.get(number as usize / CHUNK)?.get(number as usize % CHUNK)?.as_ref()
+    }
+
+    /// The value of a number, to be changed.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
+        self.chunks.get_mut(number as usize / CHUNK)?.get_mut(number as usize % CHUNK)?.as_mut()
+    }
+
+    /// Takes a value out. Its number will be given to another.
+    pub(crate) fn take(&mut self, number: u32) -> Option<T> {
+        let taken = self.chunks.get_mut(number as usize / CHUNK)?.get_mut(number as usize % CHUNK)?.take()?;
+        self.spare.push(number);
+        if self.spare.len() == self.len {
+            *self = Self::default();
+        }
+        Some(taken)
+    }
+
+    /// About the sum of `bytes_of` over all values.
+    pub(crate) fn estimate(&self, bytes_of: impl Fn(&T) -> usize) -> usize {
+        estimate::sum(self.len, |number| self.get(number as u32).map_or(0, &bytes_of))
+    }
+
+    /// Bytes held from the allocator, without what the values own.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let first = self.chunks.first().map_or(0, Vec::capacity);
+        let places = first + self.chunks.len().saturating_sub(1) * CHUNK;
+        places * size_of::<Option<T>>() + self.spare.capacity() * size_of::<u32>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_used_again() {
+        let mut slab = Slab::default();
+        let numbers: Vec<u32> = (0..5_000).map(|value| slab.insert(value).expect("there is room")).collect();
+        assert_eq!(slab.take(numbers[77]), Some(77));
+        assert_eq!(slab.get(numbers[77]), None);
+        assert_eq!(slab.take(numbers[77]), None);
+        assert_eq!(slab.insert(9), Some(numbers[77]));
+        if let Some(value) = slab.get_mut(numbers[78]) {
+            *value += 1;
+        }
+        assert_eq!((slab.get(numbers[77]), slab.get(numbers[78])), (Some(&9), Some(&79)));
+        assert_eq!(slab.estimate(|_| 2), 10_000);
+        for number in numbers {
+            slab.take(number);
+        }
+        assert_eq!((slab.memory_bytes(), slab.get(3)), (0, None));
+    }
+}

@@ -145,8 +145,8 @@ impl Addition {
 
 fn zadd(call: &mut Call<'_, '_>, addition: Addition) -> Answer {
     let key = call.arg(1);
-    // ZINCRBY has no options; its score comes where those of ZADD begin.
-    let (addition, first) = if addition.increments { (addition, 2) } else { addition.read(call, 2) };
+    // ZINCRBY has no room for options, but what looks like one is taken for one all the same.
+    let (addition, first) = addition.read(call, 2);
     let pairs = call.args.from(first);
     if pairs.is_empty() || !pairs.len().is_multiple_of(2) {
         return Err(text::SYNTAX.into());
@@ -427,6 +427,7 @@ mod tests {
              ZMSCORE z a b c d -> *4 $3 inf $4 -inf $18 3.2999999999999998 $-1
              ZINCRBY z -inf a -> -ERR resulting score is not a number (NaN)
              ZINCRBY z 1 new -> $1 1
+             ZINCRBY z NX new -> -ERR syntax error
              ZCARD z -> :4
              ZRANK z c -> :2
              ZREVRANK z c -> :1

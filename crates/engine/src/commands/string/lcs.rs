@@ -9,7 +9,7 @@ use crate::store::listpack::Element;
 
 const NOT_STRINGS: &str = "ERR The specified keys must contain string values";
 const LENGTH_AND_INDEX: &str = "ERR If you want both the length and indexes, please just use IDX.";
-const TOO_MUCH_MEMORY: &str = "ERR Insufficient memory, failed allocating transient memory for LCS";
+const TOO_MUCH_MEMORY: &str = "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len";
 
 /// Options of `LCS`.
 #[derive(Default)]

@@ -40,3 +40,15 @@ fn four_nodes_where_the_meaning_is_the_same() -> io::Result<()> {
     assert!(sizes.iter().filter(|size| *size != ":0\r\n").count() > 1, "keys are on several nodes: {sizes:?}");
     Ok(())
 }
+
+/// No node behind it: the engine in the same process answers.
+#[test]
+fn the_embedded_server_answers_as_redis() -> io::Result<()> {
+    let direct = RedisServer::start()?;
+    for protocol in [2, 3] {
+        let embedded = proxy(&[], &[])?;
+        direct.client()?.ask("FLUSHALL")?;
+        compare(&direct.tcp(), &embedded.tcp(), &comparison(Subset::Embedded, protocol))?;
+    }
+    Ok(())
+}

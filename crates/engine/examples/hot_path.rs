@@ -127,16 +127,49 @@ fn resident_bytes() -> usize {
     statm.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
 }
 
+/// What an engine is filled with: a name, how many items, and the request for each.
+type Filling = (&'static str, usize, fn(usize) -> ArgsBuf);
+
+const FILLINGS: &[Filling] = &[
+    ("1 M strings, key:N, 16 B value", 1_000_000, |n| words(&["SET", &format!("key:{n}"), "0123456789abcdef"])),
+    ("1 M strings, key:N, 64 B value", 1_000_000, |n| words(&["SET", &format!("key:{n}"), &"x".repeat(64)])),
+    ("200 k short strings", 200_000, |n| words(&["SET", &format!("k:{n}"), "value"])),
+    ("200 k short strings with TTL", 200_000, |n| words(&["SET", &format!("k:{n}"), "value", "EX", "1000"])),
+    ("200 k integer values", 200_000, |n| words(&["SET", &format!("k:{n}"), &n.to_string()])),
+    ("one hash, 200 k fields", 200_000, |n| words(&["HSET", "h", &format!("f:{n}"), "value"])),
+    ("one sorted set, 200 k members", 200_000, |n| {
+        words(&["ZADD", "z", &(n * 7919 % 200_000).to_string(), &format!("m:{n}")])
+    }),
+    ("one set, 200 k members", 200_000, |n| words(&["SADD", "s", &format!("m:{n}")])),
+    ("one list, 200 k elements", 200_000, |n| words(&["RPUSH", "l", &format!("element{n}")])),
+    ("10-field small hash, 100 k of them", 100_000, |n| {
+        let mut request = words(&["HSET", &format!("h:{n}")]);
+        for field in 0..10 {
+            request.push(format!("f{field}").as_bytes()).push(b"value");
+        }
+        request
+    }),
+];
+
 /// Fills an engine and tells what one item costs, by the engine's own count and by what the process has grown.
-fn memory(name: &str, count: usize, request: fn(usize) -> ArgsBuf) {
+fn memory((name, count, request): &Filling) {
     let before = resident_bytes();
     let mut bench = Bench::new();
-    for number in 0..count {
+    for number in 0..*count {
         bench.say(&request(number));
     }
-    let own = bench.engine.memory_bytes() as f64 / count as f64;
-    let resident = resident_bytes().saturating_sub(before) as f64 / count as f64;
-    println!("{name:<44} {own:>6.1} B counted, {resident:>6.1} B resident");
+    let own = bench.engine.memory_bytes() as f64 / *count as f64;
+    let resident = resident_bytes().saturating_sub(before) as f64 / *count as f64;
+    println!("{name:<40} {own:>6.1} B counted, {resident:>6.1} B resident");
+}
+
+/// Every filling in a process of its own, so that none finds memory that another has left.
+fn memory_of_all() {
+    let program = std::env::current_exe().expect("a program knows where it is");
+    for (index, filling) in FILLINGS.iter().enumerate() {
+        let status = std::process::Command::new(&program).args(["memory", &index.to_string()]).status();
+        assert!(status.is_ok_and(|status| status.success()), "{} failed", filling.0);
+    }
 }
 
 fn main() {
@@ -148,32 +181,8 @@ fn main() {
             let kind = KINDS.iter().find(|kind| kind.0 == name).expect("a kind of request");
             run(kind, count.parse().expect("a count"));
         }
-        ["memory"] => {
-            memory("1 M strings, key:N, 16 B value", 1_000_000, |n| {
-                words(&["SET", &format!("key:{n}"), "0123456789abcdef"])
-            });
-            memory("1 M strings, key:N, 64 B value", 1_000_000, |n| {
-                words(&["SET", &format!("key:{n}"), &"x".repeat(64)])
-            });
-            memory("200 k short strings", 200_000, |n| words(&["SET", &format!("k:{n}"), "value"]));
-            memory("200 k short strings with TTL", 200_000, |n| {
-                words(&["SET", &format!("k:{n}"), "value", "EX", "1000"])
-            });
-            memory("200 k integer values", 200_000, |n| words(&["SET", &format!("k:{n}"), &n.to_string()]));
-            memory("one hash, 200 k fields", 200_000, |n| words(&["HSET", "h", &format!("f:{n}"), "value"]));
-            memory("one sorted set, 200 k members", 200_000, |n| {
-                words(&["ZADD", "z", &(n * 7919 % 200_000).to_string(), &format!("m:{n}")])
-            });
-            memory("one set, 200 k members", 200_000, |n| words(&["SADD", "s", &format!("m:{n}")]));
-            memory("one list, 200 k elements", 200_000, |n| words(&["RPUSH", "l", &format!("element{n}")]));
-            memory("10-field small hash, 100 k of them", 100_000, |n| {
-                let mut request = words(&["HSET", &format!("h:{n}")]);
-                for field in 0..10 {
-                    request.push(format!("f{field}").as_bytes()).push(b"value");
-                }
-                request
-            });
-        }
+        ["memory"] => memory_of_all(),
+        ["memory", index] => memory(&FILLINGS[index.parse::<usize>().expect("a number")]),
         _ => eprintln!("hot_path time | hot_path memory | hot_path run KIND COUNT"),
     }
 }

@@ -78,6 +78,16 @@ impl Engine {
     }
 }
 
+/// Replies an error in the place of whatever was written since `start`.
+#[cold]
+fn refuse(fault: Fault, start: usize, reply: &mut Encoder<'_>) {
+    reply.truncate(start);
+    match fault {
+        Fault::Text(text) => reply.error(text.as_bytes()),
+        Fault::Written(text) => reply.error(&text),
+    }
+}
+
 impl Execute for Engine {
     #[inline]
     fn execute(
@@ -87,6 +97,7 @@ impl Execute for Engine {
         session: &mut SessionView,
         reply: &mut Encoder<'_>,
     ) -> Outcome {
+        let start = reply.position();
         let database = session.database as usize;
         let now = i64::try_from(session.now.0).unwrap_or(i64::MAX);
         let answer = if database >= self.databases() {
@@ -94,23 +105,17 @@ impl Execute for Engine {
         } else if self.memory_bytes_max.is_some() && row.flags.has(Flags::DENYOOM) && self.is_full() {
             Err(Fault::Text(text::OOM))
         } else {
-            commands::run(&mut Call { keyspace: &mut self.keyspace, row, args, at: At { database, now }, reply })
+            commands::run(&mut Call { keyspace: &mut self.keyspace, row, args, at: At { database, now }, start, reply })
         };
-        match answer {
-            Ok(()) => {}
-            Err(Fault::Text(text)) => reply.error(text.as_bytes()),
-            Err(Fault::Written(text)) => reply.error(&text),
+        if let Err(fault) = answer {
+            refuse(fault, start, reply);
         }
         Outcome::Done
     }
 
     fn tick(&mut self, now: Millis) -> Option<Millis> {
-        let moment = i64::try_from(now.0).unwrap_or(i64::MAX);
-        let is_swept = !self.keyspace.sweep(moment);
+        let wait = self.keyspace.sweep(i64::try_from(now.0).unwrap_or(i64::MAX));
         let is_reaped = !self.keyspace.reap(limits::REAPED_PER_TICK);
-        if !is_swept || !is_reaped {
-            return Some(Millis(now.0.saturating_add(1)));
-        }
-        self.keyspace.has_deadlines().then(|| Millis(now.0.saturating_add(limits::SWEEP_PERIOD_MS)))
+        Some(Millis(now.0.saturating_add(if is_reaped { wait } else { 1 })))
     }
 }

@@ -21,8 +21,11 @@ pub(crate) const EXPIRED_AT_ONCE: usize = 4 * 1024;
 /// The list of deadlines gives memory back only above this many entries.
 pub(crate) const EXPIRING_SLACK: usize = 1024;
 
-/// Milliseconds between two turns of the active cycle when nothing is due at once; Redis's `hz 10`.
-pub(crate) const SWEEP_PERIOD_MS: u64 = 100;
+/// Milliseconds between two turns of the active cycle while a deadline is near; Redis's `hz 10`.
+pub(crate) const TICK_BUSY_MS: u64 = 100;
+
+/// Milliseconds between two turns while none is: a request may set one at any time, and a turn costs next to nothing.
+pub(crate) const TICK_IDLE_MS: u64 = 1000;
 
 /// How often `RANDOMKEY` draws before it believes that every key has expired; Redis's number.
 pub(crate) const RANDOM_KEY_TRIES: usize = 100;
@@ -32,3 +35,7 @@ pub(crate) const SHARED_INTEGERS: i64 = 10_000;
 
 /// Elements in the reply to a random choice with repetition: a request of a few bytes must not make a reply without end.
 pub(crate) const RANDOM_ELEMENTS_MAX: i64 = 16 * 1024 * 1024;
+
+/// Bytes that one reply may have. Arguments that repeat a key repeat its value, so a request of a megabyte could otherwise
+/// ask for a reply of any size.
+pub(crate) const REPLY_BYTES_MAX: usize = 1 << 30;

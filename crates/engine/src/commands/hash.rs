@@ -1,7 +1,7 @@
 //! Hashes.
 
 use respool_command::{HashCommand, text};
-use respool_wire::Protocol;
+use respool_wire::{Encoder, Protocol};
 
 use super::{Answer, Call, bulk, named};
 use crate::number::integer;
@@ -81,6 +81,7 @@ fn hmget(call: &mut Call<'_, '_>) -> Answer {
             Some(value) => bulk(call.reply, value),
             None => call.reply.null(),
         }
+        super::check_reply(call.reply, call.start)?;
     }
     Ok(())
 }
@@ -225,7 +226,7 @@ fn hrandfield(call: &mut Call<'_, '_>) -> Answer {
     let shown = if count < 0 { count.unsigned_abs() as usize } else { hash.len().min(count as usize) };
     call.reply.array(if with_values && !is_nested { shown * 2 } else { shown });
     let reply = &mut *call.reply;
-    let mut show = |field: Element<'_>, value: Element<'_>| {
+    let show = |reply: &mut Encoder<'_>, field: Element<'_>, value: Element<'_>| {
         if is_nested {
             reply.array(2);
         }
@@ -235,13 +236,16 @@ fn hrandfield(call: &mut Call<'_, '_>) -> Answer {
         }
     };
     if count < 0 {
-        (0..shown).for_each(|_| hash.random(heap, &mut show));
+        for _ in 0..shown {
+            hash.random(heap, |field, value| show(reply, field, value));
+            super::check_reply(reply, call.start)?;
+        }
     } else {
         let picked = super::pick(&mut heap.random, hash.len(), shown);
         let (mut index, mut next) = (0, 0);
         hash.each(heap, |field, value| {
             if picked.as_ref().is_none_or(|picked| picked.get(next) == Some(&index)) {
-                show(field, value);
+                show(reply, field, value);
                 next += 1;
             }
             index += 1;

@@ -1,7 +1,7 @@
 //! What commands do: a file per group, a function per command, one exhaustive match per group.
 //!
-//! A command reads all its arguments before it changes anything, and writes its reply last or reports a [`Fault`], which
-//! becomes the error reply. Nothing is written before a fault.
+//! A command reads all its arguments before it changes anything, and writes its reply or reports a [`Fault`], which becomes
+//! the error reply in the place of whatever was written before.
 
 mod arguments;
 mod bitmap;
@@ -20,10 +20,13 @@ use respool_wire::{Args, Encoder};
 use arguments::limit_repetition;
 
 use crate::keyspace::{At, Expiry, Found, Keyspace};
+use crate::limits::REPLY_BYTES_MAX;
 use crate::store::heap::Heap;
 use crate::store::listpack::Element;
 use crate::store::random::Random;
 use crate::values::Held;
+
+const REPLY_TOO_LARGE: &str = "ERR the reply exceeds what one reply may have";
 
 /// One request on its way.
 pub(crate) struct Call<'c, 'o> {
@@ -31,6 +34,8 @@ pub(crate) struct Call<'c, 'o> {
     pub(crate) row: &'static Row,
     pub(crate) args: Args<'c>,
     pub(crate) at: At,
+    /// Where this reply begins in the encoder's buffer.
+    pub(crate) start: usize,
     pub(crate) reply: &'c mut Encoder<'o>,
 }
 
@@ -191,6 +196,12 @@ impl<'c> Call<'c, '_> {
         }
     }
 
+    /// Refuses to go on with a reply that has become too large.
+    #[inline]
+    fn check_reply(&self) -> Result<(), Fault> {
+        check_reply(self.reply, self.start)
+    }
+
     /// Replies `+OK`.
     #[inline]
     fn reply_ok(&mut self) -> Answer {
@@ -218,6 +229,12 @@ impl<'c> Call<'c, '_> {
             None => self.reply.null(),
         }
     }
+}
+
+/// Refuses to go on with a reply that began at `start` and has become too large.
+#[inline]
+fn check_reply(reply: &Encoder<'_>, start: usize) -> Result<(), Fault> {
+    if reply.position() - start > REPLY_BYTES_MAX { Err(REPLY_TOO_LARGE.into()) } else { Ok(()) }
 }
 
 /// Writes an element as a bulk string.

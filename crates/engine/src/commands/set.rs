@@ -4,7 +4,7 @@ use respool_command::{SetCommand, text};
 use respool_wire::Args;
 
 use super::list::NUMKEYS;
-use super::{Answer, Call, Fault, bulk, pick};
+use super::{Answer, Call, Fault, bulk, check_reply, pick};
 use crate::store::heap::Heap;
 use crate::values::Set;
 
@@ -163,7 +163,10 @@ fn srandmember(call: &mut Call<'_, '_>) -> Answer {
         None => show_random(call.reply, set, heap),
         Some(count @ ..0) => {
             call.reply.array(count.unsigned_abs() as usize);
-            (count..0).for_each(|_| show_random(call.reply, set, heap));
+            for _ in count..0 {
+                show_random(call.reply, set, heap);
+                check_reply(call.reply, call.start)?;
+            }
         }
         Some(count) => {
             let shown = set.len().min(usize::try_from(count).unwrap_or(usize::MAX));

@@ -7,7 +7,7 @@ use respool_command::{SortedSetCommand, text};
 use respool_wire::Protocol;
 
 use super::list::NUMKEYS;
-use super::{Answer, Call, Fault, bulk, pick};
+use super::{Answer, Call, Fault, bulk, check_reply, pick};
 use crate::keyspace::Found;
 use crate::number::double;
 use crate::store::listpack::Element;
@@ -399,6 +399,7 @@ fn zrandmember(call: &mut Call<'_, '_>) -> Answer {
             }
             false
         });
+        check_reply(call.reply, call.start)?;
     }
     Ok(())
 }

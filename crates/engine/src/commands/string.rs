@@ -7,7 +7,7 @@ use respool_wire::Args;
 
 use super::arguments::Moment;
 use super::{Answer, Call, Fault, bulk, named};
-use crate::keyspace::{Expiry, Form, NotAString, Value};
+use crate::keyspace::{Expiry, Form, NotAString};
 use crate::limits::STRING_BYTES_MAX;
 use crate::number::integer;
 use crate::number::long_double::LongDouble;
@@ -290,12 +290,10 @@ fn add(call: &mut Call<'_, '_>, amount: i64) -> Answer {
         call.keyspace.set_integer(call.at, key, amount, Expiry::Never);
         return call.reply_integer(amount);
     };
-    let value = call.keyspace.value(found);
-    let is_integer = matches!(value, Value::Integer(_));
-    let old = match call.keyspace.text(found) {
-        Some(Element::Integer(old)) => Some(old),
-        Some(Element::Bytes(bytes)) => integer::parse(bytes),
-        None => None,
+    let (old, is_integer) = match call.keyspace.text(found) {
+        Some(Element::Integer(old)) => (Some(old), true),
+        Some(Element::Bytes(bytes)) => (integer::parse(bytes), false),
+        None => (None, false),
     };
     let sum = old.ok_or(text::NOT_AN_INTEGER)?.checked_add(amount).ok_or(text::OVERFLOW)?;
     if is_integer {
@@ -328,6 +326,7 @@ fn mget(call: &mut Call<'_, '_>) -> Answer {
             Ok(Some(text)) => bulk(call.reply, text),
             Ok(None) | Err(NotAString) => call.reply.null(),
         }
+        call.check_reply()?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Deadlines: setting, dropping, and the active cycle that removes keys nobody asks for.
 
-use super::{At, Database, Deadline, Expiring, Found, KeyDraft, KeyRecord, Keyspace, key, second_of};
+use super::{At, Database, Deadline, Expiring, Found, Handle, KeyDraft, KeyRecord, Keyspace, key, second_of};
 use crate::limits;
 
 impl Keyspace {
@@ -26,7 +26,7 @@ impl Keyspace {
         true
     }
 
-    fn rewrite_with(&mut self, database: usize, found: Found, deadline: Option<Deadline>) -> super::Handle {
+    fn rewrite_with(&mut self, database: usize, found: Found, deadline: Option<Deadline>) -> Handle {
         let old = self.heap.pool.get(found.record).to_vec();
         let old = KeyRecord::new(&old);
         let draft = KeyDraft { key: old.key(), value: old.value(), deadline, clock: old.clock() };
@@ -54,53 +54,63 @@ impl Keyspace {
         self.remove(database, found);
     }
 
-    /// One turn of the active cycle. Looks at a bounded number of deadlines per database and goes on where it left off;
-    /// as long as many of them are due, it looks at more. Whether it wants to go on at once.
-    pub(crate) fn sweep(&mut self, now: i64) -> bool {
-        let mut wants_more = false;
-        for database in 0..self.databases.len() {
-            wants_more |= self.sweep_database(database, now);
-        }
-        wants_more
+    /// One turn of the active cycle. Looks at a bounded number of deadlines per database and goes on where it left off.
+    /// Tells in how many milliseconds it wants to go on: at once while many are due, seldom while none is near.
+    pub(crate) fn sweep(&mut self, now: i64) -> u64 {
+        let waits = (0..self.databases.len()).map(|database| self.sweep_database(database, now));
+        // Every database has its turn, whatever the first says.
+        waits.fold(limits::TICK_IDLE_MS, u64::min)
     }
 
-    fn sweep_database(&mut self, database: usize, now: i64) -> bool {
+    fn sweep_database(&mut self, database: usize, now: i64) -> u64 {
         let this_second = second_of(now);
-        let (mut looked, mut expired) = (0, 0);
         let round = self.databases[database].expiring.len();
-        while looked < round.min(limits::SWEPT_AT_ONCE) {
+        let looks = round.min(limits::SWEPT_AT_ONCE);
+        let (mut expired, mut nearest) = (0, u32::MAX);
+        for _ in 0..looks {
             let Database { expiring, swept, .. } = &mut self.databases[database];
-            looked += 1;
             if *swept >= expiring.len() {
                 *swept = 0;
             }
-            let Some(&Expiring { record, second }) = expiring.get(*swept) else { return false };
+            let Some(&Expiring { record, second }) = expiring.get(*swept) else { break };
             if second > this_second {
+                nearest = nearest.min(second);
                 *swept += 1;
                 continue;
             }
-            let (key, deadline) = {
-                let record = KeyRecord::new(self.heap.pool.get(record));
-                (record.key().to_vec(), record.deadline())
-            };
-            let is_due = deadline.is_some_and(|deadline| now > deadline.at);
-            match self.place_of(database, &key).filter(|_| is_due) {
+            if self.expire_if_due(database, record, now) {
                 // The last entry has moved here and is looked at next.
-                Some(found) => {
-                    self.expire(database, found);
-                    expired += 1;
-                    if expired >= limits::EXPIRED_AT_ONCE {
-                        return true;
-                    }
+                expired += 1;
+                if expired >= limits::EXPIRED_AT_ONCE {
+                    return 1;
                 }
-                None => self.databases[database].swept += 1,
+            } else {
+                nearest = this_second;
+                self.databases[database].swept += 1;
             }
         }
-        round > limits::SWEPT_AT_ONCE && expired * 10 > looked
+        let is_whole_round = looks == round;
+        match () {
+            () if !is_whole_round && expired * 10 > looks => 1,
+            () if !is_whole_round => limits::TICK_BUSY_MS,
+            () => {
+                let wait = u64::from(nearest.saturating_sub(this_second)) * 1000;
+                wait.clamp(limits::TICK_BUSY_MS, limits::TICK_IDLE_MS)
+            }
+        }
     }
 
-    /// Whether some key has a deadline.
-    pub(crate) fn has_deadlines(&self) -> bool {
-        self.databases.iter().any(|database| !database.expiring.is_empty())
+    /// Removes a listed key if its time has come; whether it had.
+    fn expire_if_due(&mut self, database: usize, record: Handle, now: i64) -> bool {
+        let record = KeyRecord::new(self.heap.pool.get(record));
+        if record.deadline().is_none_or(|deadline| now <= deadline.at) {
+            return false;
+        }
+        let key = record.key().to_vec();
+        let found = self.place_of(database, &key);
+        if let Some(found) = found {
+            self.expire(database, found);
+        }
+        found.is_some()
     }
 }

@@ -284,24 +284,23 @@ pub(crate) fn set_clock(record: &mut [u8], clock: u32) {
     record[..4].copy_from_slice(&word.to_le_bytes());
 }
 
-/// Where the string of a record lies: what a read needs, found in one look at the record.
+/// The string of a record, or where it lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Located {
+pub(crate) enum Located<'a> {
     Integer(i64),
-    /// Offsets in the record.
-    Inline(usize, usize),
+    Inline(&'a [u8]),
     Long(Handle),
     /// The value is no string.
     Object,
 }
 
-impl KeyRecord<'_> {
-    /// Where the string lies.
+impl<'a> KeyRecord<'a> {
+    /// The string, or where it lies.
     #[inline]
-    pub(crate) fn locate(self) -> Located {
+    pub(crate) fn locate(self) -> Located<'a> {
         let at = self.key_extent().1;
         match self.kind() {
-            Kind::Short | Kind::Raw => Located::Inline(at + 1, at + 1 + usize::from(self.bytes[at])),
+            Kind::Short | Kind::Raw => Located::Inline(&self.bytes[at + 1..at + 1 + usize::from(self.bytes[at])]),
             Kind::Integer => Located::Integer(i64_at(self.bytes, at)),
             Kind::Long => Handle::from_u32(u32_at(self.bytes, at)).map_or(Located::Object, Located::Long),
             _ => Located::Object,

@@ -143,11 +143,16 @@ impl Keyspace {
     /// Finds a key and notes that it was used.
     #[inline]
     pub(crate) fn find(&mut self, at: At, key: &[u8]) -> Option<Found> {
-        let found = self.peek(at, key)?;
+        let found = self.place_of(at.database, key)?;
+        let bytes = self.heap.pool.get_mut(found.record);
+        let record = KeyRecord::new(bytes);
+        if record.has_deadline() && record.deadline().is_some_and(|deadline| at.now > deadline.at) {
+            self.expire(at.database, found);
+            return None;
+        }
         let clock = clock_of(at.now);
-        let record = self.heap.pool.get_mut(found.record);
-        if KeyRecord::new(record).clock() != clock {
-            key::set_clock(record, clock);
+        if record.clock() != clock {
+            key::set_clock(bytes, clock);
         }
         Some(found)
     }
@@ -166,24 +171,9 @@ impl Keyspace {
     /// The text of the string at `key`, counted as a read; the hot path of `GET`.
     #[inline]
     pub(crate) fn read_text(&mut self, at: At, key: &[u8]) -> Result<Option<Element<'_>>, NotAString> {
-        let Some(found) = self.place_of(at.database, key) else {
-            self.counters.keyspace_misses += 1;
-            return Ok(None);
-        };
-        let bytes = self.heap.pool.get_mut(found.record);
-        let record = KeyRecord::new(bytes);
-        if record.has_deadline() && record.deadline().is_some_and(|deadline| at.now > deadline.at) {
-            self.expire(at.database, found);
-            self.counters.keyspace_misses += 1;
-            return Ok(None);
-        }
-        let (located, old_clock, clock) = (record.locate(), record.clock(), clock_of(at.now));
-        if old_clock != clock {
-            key::set_clock(bytes, clock);
-        }
-        self.counters.keyspace_hits += 1;
-        Ok(Some(match located {
-            Located::Inline(start, end) => Element::Bytes(&self.heap.pool.get(found.record)[start..end]),
+        let Some(found) = self.read(at, key) else { return Ok(None) };
+        Ok(Some(match self.record(found).locate() {
+            Located::Inline(bytes) => Element::Bytes(bytes),
             Located::Integer(value) => Element::Integer(value),
             Located::Long(handle) => Element::Bytes(self.heap.pool.get(handle)),
             Located::Object => return Err(NotAString),

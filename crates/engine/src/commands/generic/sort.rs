@@ -199,6 +199,7 @@ fn reply(call: &mut Call<'_, '_>, gets: &[&[u8]], items: &[Item]) -> Answer {
                 Some(value) => call.reply.bulk(&value),
                 None => call.reply.null(),
             }
+            call.check_reply()?;
         }
     }
     Ok(())

@@ -167,6 +167,10 @@ pub trait Machine {
     /// `conn` can take bytes again after a short write. The machine lists it in [`Self::poll_output`] if it still wants.
     fn handle_writable(&mut self, conn: ConnId);
 
+    /// Until when clients need not be looked at, unless a node's bytes come first. While replies of nodes that answer
+    /// promptly are outstanding, what clients send would only be held back for them, so waking up for it is wasted.
+    fn patient_until_us(&self) -> Option<u64>;
+
     /// When [`Self::end_turn`] wants to run next even if nothing happens, on the monotonic clock of [`Now`].
     fn next_wakeup_us(&self) -> Option<u64>;
 }

@@ -12,7 +12,8 @@
 
 use crate::handshake::Progress;
 use crate::limits::{
-    CUT_THROUGH_BYTES, HELD_AGE_US_MAX, HELD_BYTES_MAX, HELD_ROUND_TRIP_US_MAX, POOLED_BUFFER_BYTES_MAX,
+    CUT_THROUGH_BYTES, HELD_AGE_US_MAX, HELD_BYTES_MAX, HELD_ROUND_TRIP_US_MAX, PATIENT_OUTSTANDING_MAX,
+    POOLED_BUFFER_BYTES_MAX,
 };
 use crate::{BufferPool, Handshake, Identity, Output, Owner, Ticket, Tickets};
 use respool_wire::{Protocol, ReplyError, ReplyKind, ReplyLimits, ReplyScanner, Scan};
@@ -362,6 +363,20 @@ impl Upstream {
             && self.output.len() < HELD_BYTES_MAX
             && self.link_us < HELD_ROUND_TRIP_US_MAX
             && now_us.saturating_sub(self.held_since_us) < HELD_AGE_US_MAX
+    }
+
+    /// Whether replies are outstanding that may be expected shortly, and until when to expect them. `Err`: replies are
+    /// outstanding and nothing is known of when they come.
+    pub fn patience(&self, now_us: u64) -> Result<Option<u64>, ()> {
+        let Phase::Ready = self.phase else { return if let Phase::Idle = self.phase { Ok(None) } else { Err(()) } };
+        let Some(since_us) = self.tickets.oldest_us() else { return Ok(None) };
+        let until_us = since_us + HELD_AGE_US_MAX;
+        let is_prompt = self.policy == WritePolicy::ReplyClock
+            && self.link_us > 0
+            && self.link_us < HELD_ROUND_TRIP_US_MAX
+            && self.tickets.outstanding() <= PATIENT_OUTSTANDING_MAX
+            && now_us < until_us;
+        if is_prompt { Ok(Some(until_us)) } else { Err(()) }
     }
 
     /// When held bytes have to be looked at again, if nothing happens before.

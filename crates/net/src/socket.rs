@@ -5,6 +5,7 @@ use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token};
 use socket2::{SockRef, TcpKeepalive};
 use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
 /// Options of TCP connections, the same on both sides of the proxy.
@@ -71,6 +72,13 @@ impl Socket {
             Self::Tcp(stream) => stream.write(bytes),
             Self::Unix(stream) => stream.write(bytes),
         })
+    }
+
+    pub(crate) fn fd(&self) -> RawFd {
+        match self {
+            Self::Tcp(stream) => stream.as_raw_fd(),
+            Self::Unix(stream) => stream.as_raw_fd(),
+        }
     }
 
     /// Whether a connect that was begun has succeeded: `Ok(false)` means not yet.

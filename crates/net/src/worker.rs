@@ -17,6 +17,7 @@ use crate::socket::Socket;
 use crate::{Listener, TransportOptions};
 use mio::event::Event;
 use mio::net::{TcpStream, UnixStream};
+use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
 use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
 use socket2::SockRef;
@@ -76,6 +77,8 @@ struct Connection {
 pub struct Worker<M: Machine> {
     machine: M,
     poll: Poll,
+    /// The connections to nodes once more, alone: to wait for them and nobody else.
+    nodes_poll: Poll,
     clock: Clock,
     clients: Vec<Option<Connection>>,
     upstreams: Vec<Option<Connection>>,
@@ -108,6 +111,7 @@ impl<M: Machine> Worker<M> {
         let mut worker = Self {
             machine: setup.machine,
             poll,
+            nodes_poll: Poll::new()?,
             clock: Clock::new(),
             clients: Vec::new(),
             upstreams: Vec::new(),
@@ -140,9 +144,15 @@ impl<M: Machine> Worker<M> {
         let mut events = Events::with_capacity(EVENTS_MAX);
         // Letters may have been put in before the bell hung.
         let mut has_mail = true;
+        let mut is_settled = true;
         let mut now = self.clock.now();
+        let mut nodes_events = Events::with_capacity(EVENTS_MAX);
         while !self.is_exiting {
-            let timeout = if has_mail || !self.again.is_empty() { Some(Duration::ZERO) } else { self.timeout(now) };
+            let has_work = has_mail || !is_settled || !self.again.is_empty();
+            let timeout = match has_work || self.wait_for_nodes(&mut nodes_events, now)? {
+                true => Some(Duration::ZERO),
+                false => self.timeout(now),
+            };
             match self.poll.poll(&mut events, timeout) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 outcome => outcome?,
@@ -158,9 +168,21 @@ impl<M: Machine> Worker<M> {
                 (0..self.listeners.len()).for_each(|place| self.accept(place, now));
             }
             self.machine.end_turn();
-            self.settle();
+            is_settled = self.settle();
         }
         Ok(())
+    }
+
+    /// Waits for nodes alone if the machine has the patience. Whatever ends the wait, what else is ready is then taken
+    /// without another one.
+    fn wait_for_nodes(&mut self, events: &mut Events, now: Now) -> io::Result<bool> {
+        let Some(until_us) = self.machine.patient_until_us() else { return Ok(false) };
+        let timeout = Duration::from_micros(until_us.saturating_sub(now.mono_us));
+        match self.nodes_poll.poll(events, Some(timeout)) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            outcome => outcome?,
+        }
+        Ok(true)
     }
 
     fn timeout(&self, now: Now) -> Option<Duration> {
@@ -347,22 +369,26 @@ impl<M: Machine> Worker<M> {
         }
     }
 
-    /// Does what the machine wants until it wants no more.
-    fn settle(&mut self) {
+    /// Does what the machine wants until it wants no more. `false`: it still does, and the next turn must not wait.
+    fn settle(&mut self) -> bool {
         for _ in 0..SETTLE_ROUNDS_MAX {
-            let mut is_settled = true;
             while let Some(action) = self.machine.poll_action() {
-                is_settled = false;
                 self.act(action);
             }
+            let Some(conn) = self.machine.poll_output() else {
+                // Looking for output may have brought up something to do.
+                match self.machine.poll_action() {
+                    Some(action) => self.act(action),
+                    None => return true,
+                }
+                continue;
+            };
+            self.write(conn);
             while let Some(conn) = self.machine.poll_output() {
-                is_settled = false;
                 self.write(conn);
             }
-            if is_settled {
-                return;
-            }
         }
+        false
     }
 
     fn act(&mut self, action: Action<M::Mail>) {
@@ -468,6 +494,9 @@ impl<M: Machine> Worker<M> {
     fn begin_dial(&mut self, conn: ConnId, dialled: io::Result<Socket>, alternatives: Vec<SocketAddr>) {
         let registered = dialled.and_then(|mut socket| {
             socket.register(self.poll.registry(), token_of(conn))?;
+            // Only ever asked whether something is readable; what it is, the other poll says.
+            let fd = socket.fd();
+            self.nodes_poll.registry().register(&mut SourceFd(&fd), token_of(conn), Interest::READABLE)?;
             Ok(socket)
         });
         match registered {

@@ -31,3 +31,6 @@ pub const QUESTION_US_MAX: u64 = 1_000_000;
 
 /// Dials that may begin at once before the governor spaces them out.
 pub const DIAL_BURST: u64 = 64;
+
+/// Lanes up to which a worker looks at all of them in every turn to decide whether to wait for nodes alone.
+pub const PATIENT_LANES_MAX: usize = 64;

@@ -52,6 +52,8 @@ impl Counter {
 }
 
 counters! {
+    /// Turns of the loop. Requests per turn is the batch that everything else follows from.
+    turns: Total,
     /// Clients connected now.
     clients: Gauge,
     /// Clients that were accepted.

@@ -23,11 +23,13 @@ struct Place<T> {
 pub(crate) struct Slab<T> {
     places: Vec<Place<T>>,
     free: Vec<u32>,
+    /// Places that are empty and not free.
+    retired: usize,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Self { places: Vec::new(), free: Vec::new() }
+        Self { places: Vec::new(), free: Vec::new(), retired: 0 }
     }
 }
 
@@ -45,13 +47,27 @@ impl<T> Slab<T> {
         Handle { index, generation: 0 }
     }
 
-    /// Takes a value out; its handles are void from now on.
+    /// Takes a value out; its handles are void from now on, and its place is free.
     pub(crate) fn remove(&mut self, index: u32) -> Option<T> {
+        let value = self.retire(index)?;
+        self.release(index);
+        Some(value)
+    }
+
+    /// Takes a value out; its handles are void from now on, but its place is not given away before [`Self::release`].
+    pub(crate) fn retire(&mut self, index: u32) -> Option<T> {
         let place = self.places.get_mut(index as usize)?;
         let value = place.value.take()?;
         place.generation = place.generation.wrapping_add(1);
-        self.free.push(index);
+        self.retired += 1;
         Some(value)
+    }
+
+    /// Gives the place of a retired value free. To be called once for each.
+    pub(crate) fn release(&mut self, index: u32) {
+        debug_assert!(self.at(index).is_none() && !self.free.contains(&index), "only what was retired is released");
+        self.retired -= 1;
+        self.free.push(index);
     }
 
     /// The value at a place, whichever generation.
@@ -82,7 +98,7 @@ impl<T> Slab<T> {
 
     /// How many values are kept.
     pub(crate) fn len(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.places.len() - self.free.len() - self.retired
     }
 
     /// Whether nothing is kept.

@@ -6,7 +6,7 @@
 use crate::clients::Clients;
 use crate::config::Config;
 use crate::lanes::{Ending, Lanes};
-use crate::limits::READ_BYTES;
+use crate::limits::{PATIENT_LANES_MAX, READ_BYTES};
 use crate::mail::{Mail, Questions};
 use crate::observe::Counters;
 use crate::scatter::Scatters;
@@ -115,21 +115,27 @@ impl<E: Execute> Worker<E> {
         self.read_buffer = buffer;
     }
 
-    /// Forgets a client and has its connection closed.
+    /// Forgets a client and has its connection closed. Its place stays taken until the loop has been told: otherwise the
+    /// order to close could meet the next client in the place.
     pub(crate) fn close_client(&mut self, index: u32) {
-        if self.drop_client(index) {
+        if let Some(session) = self.clients.sessions.retire(index) {
+            self.forget(session);
             self.actions.push_back(Action::Close { conn: ConnId::client(index) });
         }
     }
 
     /// Forgets a client whose connection is gone already.
-    pub(crate) fn drop_client(&mut self, index: u32) -> bool {
-        let Some(mut session) = self.clients.sessions.remove(index) else { return false };
+    fn drop_client(&mut self, index: u32) {
+        if let Some(session) = self.clients.sessions.remove(index) {
+            self.forget(session);
+        }
+    }
+
+    fn forget(&mut self, mut session: Session) {
         session.down.clear(&mut self.clients.pool);
         self.shared.ledger.account(session.accounted, 0);
         self.shared.ledger.leave();
         self.counters.clients.set(self.clients.sessions.len() as u64);
-        true
     }
 
     /// Looks at a client that something happened to: whether it is to be written, cut off, closed or read on.
@@ -215,6 +221,7 @@ impl<E: Execute> Machine for Worker<E> {
 
     fn begin_turn(&mut self, now: Now) {
         self.now = now;
+        self.counters.turns.add(1);
     }
 
     fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]> {
@@ -315,7 +322,13 @@ impl<E: Execute> Machine for Worker<E> {
 
     fn poll_action(&mut self) -> Option<Action<Mail>> {
         self.go_on();
-        self.actions.pop_front()
+        let action = self.actions.pop_front()?;
+        if let Action::Close { conn } = &action
+            && !conn.is_upstream()
+        {
+            self.clients.sessions.release(conn.index() as u32);
+        }
+        Some(action)
     }
 
     #[inline]
@@ -385,6 +398,21 @@ impl<E: Execute> Machine for Worker<E> {
             session.is_blocked = false;
             self.clients.list(conn.index() as u32);
         }
+    }
+
+    fn patient_until_us(&self) -> Option<u64> {
+        let lanes = &self.lanes.all;
+        if !self.is_busy || lanes.len() > PATIENT_LANES_MAX || self.drain_until_us.is_some() {
+            return None;
+        }
+        let mut until_us: Option<u64> = None;
+        for lane in lanes {
+            // One node that may take its time is reason enough to look at clients: theirs may be other nodes.
+            if let Some(lane_us) = lane.up.patience(self.now.mono_us).ok()? {
+                until_us = Some(until_us.map_or(lane_us, |other| other.min(lane_us)));
+            }
+        }
+        until_us
     }
 
     fn next_wakeup_us(&self) -> Option<u64> {

@@ -61,6 +61,7 @@ struct Client {
     asked: usize,
     is_reading: bool,
     may_read: bool,
+    has_ended: bool,
 }
 
 /// A node's end of one lane.
@@ -285,6 +286,7 @@ impl World {
                 asked: 0,
                 is_reading: true,
                 may_read: true,
+                has_ended: false,
             };
             self.next_name += 1;
             assert!(self.clients.insert(conn.index() as u32, client).is_none(), "a place is given once");
@@ -296,12 +298,19 @@ impl World {
                 self.worker.handle_broken(ConnId::client(index), "connection reset by peer");
                 continue;
             }
+            if !is_calm && self.chance.one_in(300) {
+                // It closes its side: what it has asked is still answered.
+                let client = self.clients.get_mut(&index).expect("it was there");
+                client.to_send.clear();
+                client.has_ended = true;
+                self.worker.handle_ended(ConnId::client(index));
+            }
             let Some(client) = self.clients.get_mut(&index) else { continue };
             client.is_reading = is_calm || !self.chance.one_in(4);
             if client.is_reading {
                 self.worker.handle_writable(ConnId::client(index));
             }
-            if !is_calm && client.expected.len() < 60 && self.chance.one_in(2) {
+            if !is_calm && !client.has_ended && client.expected.len() < 60 && self.chance.one_in(2) {
                 ask(client, &mut self.chance);
             }
             let share = if is_calm { usize::MAX } else { self.chance.below(200) };
@@ -571,4 +580,20 @@ fn nothing_is_held_once_everybody_has_left() {
         assert_eq!(world.shared.ledger.held_bytes(), 0, "seed {seed}");
         assert_eq!(world.shared.ledger.clients(), 0, "seed {seed}");
     }
+}
+
+#[test]
+fn a_place_is_not_given_away_before_the_loop_has_closed_its_connection() {
+    let mut world = World::new(1, false);
+    world.worker.begin_turn(Now { mono_us: 1, unix_us: 1 });
+    let leaving = world.worker.handle_accept(Peer::default()).unwrap();
+    world.worker.handle_ended(leaving);
+    world.worker.end_turn();
+    assert!(world.worker.poll_action().is_none());
+    assert!(world.worker.poll_output().is_none(), "looking for output closes it");
+    let coming = world.worker.handle_accept(Peer::default()).unwrap();
+    assert_ne!(coming, leaving, "the order to close the one would close the other");
+    assert!(matches!(world.worker.poll_action(), Some(Action::Close { conn }) if conn == leaving));
+    let next = world.worker.handle_accept(Peer::default()).unwrap();
+    assert_eq!(next, leaving, "now the place is free");
 }

@@ -25,4 +25,4 @@ pub use input::Input;
 pub use machine::{Action, ConnId, DialFailure, Machine, Now, Peer};
 pub use ring::{Ring, Seq};
 pub use tickets::{Owner, Ticket, Tickets};
-pub use upstream::{Delivery, Fault, Phase, Shake, Upstream, WritePolicy};
+pub use upstream::{Delivery, Fault, Patience, Phase, Shake, Upstream, WritePolicy};

@@ -76,6 +76,17 @@ pub struct Delivery<'a> {
     pub end: Option<ReplyKind>,
 }
 
+/// Whether the replies of a connection are waited for before clients are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// No reply is outstanding.
+    NothingOwed,
+    /// Replies are due before then, on the monotonic clock.
+    Until(u64),
+    /// Replies are outstanding and may take their time.
+    None,
+}
+
 /// What became of the bytes received while the connection was not yet ready.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Shake {
@@ -365,18 +376,21 @@ impl Upstream {
             && now_us.saturating_sub(self.held_since_us) < HELD_AGE_US_MAX
     }
 
-    /// Whether replies are outstanding that may be expected shortly, and until when to expect them. `Err`: replies are
-    /// outstanding and nothing is known of when they come.
-    pub fn patience(&self, now_us: u64) -> Result<Option<u64>, ()> {
-        let Phase::Ready = self.phase else { return if let Phase::Idle = self.phase { Ok(None) } else { Err(()) } };
-        let Some(since_us) = self.tickets.oldest_us() else { return Ok(None) };
+    /// Whether waiting for this connection's next bytes alone is worth it.
+    pub fn patience(&self, now_us: u64) -> Patience {
+        match self.phase {
+            Phase::Ready => {}
+            Phase::Idle => return Patience::NothingOwed,
+            Phase::Dialing | Phase::Shaking(_) => return Patience::None,
+        }
+        let Some(since_us) = self.tickets.oldest_us() else { return Patience::NothingOwed };
         let until_us = since_us + HELD_AGE_US_MAX;
         let is_prompt = self.policy == WritePolicy::ReplyClock
             && self.link_us > 0
             && self.link_us < HELD_ROUND_TRIP_US_MAX
             && self.tickets.outstanding() <= PATIENT_OUTSTANDING_MAX
             && now_us < until_us;
-        if is_prompt { Ok(Some(until_us)) } else { Err(()) }
+        if is_prompt { Patience::Until(until_us) } else { Patience::None }
     }
 
     /// When held bytes have to be looked at again, if nothing happens before.

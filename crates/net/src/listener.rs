@@ -3,7 +3,7 @@
 //! TCP: every worker has a listener of its own on the same address (SO_REUSEPORT), so the kernel spreads connections.
 //! Unix: the kernel cannot share a path that way, so one worker accepts and hands the connections round. A socket file that
 //! a dead process left is removed; one that somebody still answers on is not touched. The file never has a wider mode than
-//! the one asked for, not even for an instant: it is created under a umask.
+//! the one asked for, not even for an instant.
 
 use crate::TransportOptions;
 use crate::socket::Socket;
@@ -15,7 +15,7 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream as StdUnixStream;
 
 /// A listening socket of one worker.
@@ -56,9 +56,8 @@ impl std::error::Error for ListenError {
 }
 
 /// Opens `endpoint` for `workers` workers: result `i` is worker `i`'s share. A host name that has several addresses is
-/// listened on at all of them. `mode` is the permission bits of a unix socket.
-///
-/// Call it before any other thread runs: the umask that guards a unix socket's mode belongs to the whole process.
+/// listened on at all of them. `mode` is the permission bits of a unix socket. Call it before other threads make files:
+/// away from Linux, the mode is guarded by the umask, which belongs to the whole process.
 pub fn bind(
     endpoint: &Endpoint,
     workers: usize,
@@ -149,10 +148,7 @@ fn bind_unix(path: &str, backlog: i32, mode: u32) -> io::Result<Listener> {
     let socket = RawSocket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.set_nonblocking(true)?;
     socket.set_cloexec(true)?;
-    let mask = rustix::process::umask(rustix::fs::Mode::from_raw_mode(!mode & 0o777));
-    let bound = socket.bind(&SockAddr::unix(path)?);
-    rustix::process::umask(mask);
-    bound?;
+    bind_with_mode(&socket, path, mode)?;
     socket.listen(backlog)?;
     Ok(Listener {
         socket: ListenerSocket::Unix(UnixListener::from_std(socket.into())),
@@ -161,6 +157,24 @@ fn bind_unix(path: &str, backlog: i32, mode: u32) -> io::Result<Listener> {
         is_shared: false,
         path: Some(path.to_owned()),
     })
+}
+
+/// On Linux a socket's own mode bounds that of its file from the start; the umask may have taken more away, which is put
+/// back afterwards.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn bind_with_mode(socket: &RawSocket, path: &str, mode: u32) -> io::Result<()> {
+    rustix::fs::fchmod(socket, rustix::fs::Mode::from_raw_mode(mode))?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
+}
+
+/// Elsewhere only the umask bounds the mode. It belongs to the whole process: nothing else may make files meanwhile.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn bind_with_mode(socket: &RawSocket, path: &str, mode: u32) -> io::Result<()> {
+    let mask = rustix::process::umask(rustix::fs::Mode::from_raw_mode((!mode & 0o777) as _));
+    let bound = socket.bind(&SockAddr::unix(path)?);
+    rustix::process::umask(mask);
+    bound
 }
 
 /// Removes a socket file on which nobody answers. Anything else at `path` is left for `bind` to complain about.
@@ -224,7 +238,6 @@ impl Drop for Listener {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     fn open(path: &str, mode: u32) -> Result<Vec<Vec<Listener>>, ListenError> {
         bind(&Endpoint::Unix { path: path.to_owned() }, 2, 16, mode, &TransportOptions::default())

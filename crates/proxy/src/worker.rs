@@ -14,7 +14,7 @@ use crate::session::{Pause, Session};
 use crate::shared::Shared;
 use crate::text;
 use respool_command::Execute;
-use respool_connection::{Action, ConnId, DialFailure, Machine, Now, Peer};
+use respool_connection::{Action, ConnId, DialFailure, Machine, Now, Patience, Peer};
 use respool_route::Scratch;
 use respool_wire::RequestDecoder;
 use std::collections::VecDeque;
@@ -407,9 +407,11 @@ impl<E: Execute> Machine for Worker<E> {
         }
         let mut until_us: Option<u64> = None;
         for lane in lanes {
-            // One node that may take its time is reason enough to look at clients: theirs may be other nodes.
-            if let Some(lane_us) = lane.up.patience(self.now.mono_us).ok()? {
-                until_us = Some(until_us.map_or(lane_us, |other| other.min(lane_us)));
+            match lane.up.patience(self.now.mono_us) {
+                Patience::NothingOwed => {}
+                Patience::Until(lane_us) => until_us = Some(until_us.map_or(lane_us, |other| other.min(lane_us))),
+                // One node that may take its time is reason enough to look at clients: theirs may be other nodes.
+                Patience::None => return None,
             }
         }
         until_us

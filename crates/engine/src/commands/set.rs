@@ -1,5 +1,7 @@
 //! Sets.
 
+use std::collections::BTreeSet;
+
 use respool_command::{SetCommand, text};
 use respool_wire::Args;
 
@@ -244,35 +246,55 @@ fn each_common(call: &Call<'_, '_>, keys: Args<'_>, mut see: impl FnMut(&[u8]) -
 fn combined(call: &Call<'_, '_>, keys: Args<'_>, operation: Operation) -> Vec<Vec<u8>> {
     let heap = &call.keyspace.heap;
     let mut members = Vec::new();
-    let sets = || keys.iter().filter_map(|key| call.set_at(key));
     match operation {
         Operation::Intersection => each_common(call, keys, |member| {
             members.push(member.to_vec());
             true
         }),
         Operation::Union => {
-            for (index, set) in sets().enumerate() {
+            let mut union = BTreeSet::new();
+            for set in keys.iter().filter_map(|key| call.set_at(key)) {
                 set.each(heap, |member| {
-                    let is_seen = |member: &[u8]| sets().take(index).any(|before| before.contains(heap, member));
-                    if !member.read(is_seen) {
-                        members.push(member.to_vec());
-                    }
+                    union.insert(member.to_vec());
                     true
                 });
             }
+            members.extend(union);
         }
         Operation::Difference => {
             let Some(first) = call.set_at(&keys[0]) else { return members };
             let others: Vec<&Set> = keys.iter().skip(1).filter_map(|key| call.set_at(key)).collect();
-            first.each(heap, |member| {
-                if !member.read(|member| others.iter().any(|other| other.contains(heap, member))) {
-                    members.push(member.to_vec());
-                }
-                true
-            });
+            difference(heap, first, &others, &mut members);
         }
     }
     members
+}
+
+/// The members of `first` that no other set has. Asks the others for every member, or takes the others' members away,
+/// whichever is less to do.
+fn difference(heap: &Heap, first: &Set, others: &[&Set], members: &mut Vec<Vec<u8>>) {
+    let all: usize = others.iter().map(|set| set.len()).sum();
+    if first.len().saturating_mul(others.len()) / 2 > first.len() + all {
+        let mut left = BTreeSet::new();
+        first.each(heap, |member| {
+            left.insert(member.to_vec());
+            true
+        });
+        for other in others {
+            other.each(heap, |member| {
+                member.read(|member| left.remove(member));
+                true
+            });
+        }
+        members.extend(left);
+        return;
+    }
+    first.each(heap, |member| {
+        if !member.read(|member| others.iter().any(|other| other.contains(heap, member))) {
+            members.push(member.to_vec());
+        }
+        true
+    });
 }
 
 fn combine(call: &mut Call<'_, '_>, operation: Operation) -> Answer {
@@ -359,6 +381,8 @@ mod tests {
              SINTER a b -> *2 $1 3 $1 4
              SINTER a none -> *0
              SDIFF a b -> *2 $1 1 $1 2
+             SADD few 2 9 -> :2
+             SDIFF a few few few few few few -> *3 $1 1 $1 3 $1 4
              SUNION a b none -> *5 $1 1 $1 2 $1 3 $1 4 $1 5
              SINTERCARD 2 a b LIMIT 1 -> :1
              SINTERCARD 0 a -> -ERR numkeys should be greater than 0

@@ -502,6 +502,7 @@ mod tests {
              ZUNION 2 a b WITHSCORES -> *6 $1 x $1 1 $1 y $2 12 $1 z $2 20
              ZINTER 2 a b WEIGHTS 2 0.5 AGGREGATE MAX WITHSCORES -> *2 $1 y $1 5
              ZDIFF 2 a b -> *1 $1 x
+             ZDIFF 9 a b b b b b b b b WITHSCORES -> *2 $1 x $1 1
              ZUNION 2 a s WITHSCORES -> *6 $1 q $1 1 $1 x $1 2 $1 y $1 2
              ZINTERCARD 2 a b LIMIT 1 -> :1
              ZUNIONSTORE a 2 a b -> :3

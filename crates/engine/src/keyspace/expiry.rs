@@ -103,7 +103,7 @@ impl Keyspace {
     /// Removes a listed key if its time has come; whether it had.
     fn expire_if_due(&mut self, database: usize, record: Handle, now: i64) -> bool {
         let record = KeyRecord::new(self.heap.pool.get(record));
-        if record.deadline().is_none_or(|deadline| now <= deadline.at) {
+        if !record.is_due(now) {
             return false;
         }
         let key = record.key().to_vec();

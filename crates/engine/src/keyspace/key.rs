@@ -161,7 +161,7 @@ impl<'a> KeyRecord<'a> {
 
     /// Whether the key goes some day.
     #[inline]
-    pub(crate) fn has_deadline(self) -> bool {
+    fn has_deadline(self) -> bool {
         self.bytes[0] & HAS_DEADLINE != 0
     }
 
@@ -187,6 +187,12 @@ impl<'a> KeyRecord<'a> {
         }
         let at = self.header().0;
         Some(Deadline { at: i64_at(self.bytes, at), listed: u32_at(self.bytes, at + 8) })
+    }
+
+    /// Whether the key's time has come.
+    #[inline]
+    pub(crate) fn is_due(self, now: i64) -> bool {
+        self.has_deadline() && self.deadline().is_some_and(|deadline| now > deadline.at)
     }
 
     /// What the key holds.

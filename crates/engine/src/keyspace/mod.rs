@@ -125,19 +125,17 @@ impl Keyspace {
     #[inline]
     pub(crate) fn peek(&mut self, at: At, key: &[u8]) -> Option<Found> {
         let found = self.place_of(at.database, key)?;
-        match self.record(found).deadline() {
-            Some(deadline) if at.now > deadline.at => {
-                self.expire(at.database, found);
-                None
-            }
-            _ => Some(found),
+        if self.record(found).is_due(at.now) {
+            self.expire(at.database, found);
+            return None;
         }
+        Some(found)
     }
 
     /// Finds a key and changes nothing at all: an expired key is not found and stays.
     pub(crate) fn look(&self, at: At, key: &[u8]) -> Option<Found> {
         let found = self.place_of(at.database, key)?;
-        self.record(found).deadline().is_none_or(|deadline| at.now <= deadline.at).then_some(found)
+        (!self.record(found).is_due(at.now)).then_some(found)
     }
 
     /// Finds a key and notes that it was used.
@@ -146,7 +144,7 @@ impl Keyspace {
         let found = self.place_of(at.database, key)?;
         let bytes = self.heap.pool.get_mut(found.record);
         let record = KeyRecord::new(bytes);
-        if record.has_deadline() && record.deadline().is_some_and(|deadline| at.now > deadline.at) {
+        if record.is_due(at.now) {
             self.expire(at.database, found);
             return None;
         }
@@ -322,13 +320,11 @@ impl Keyspace {
     fn overwrite(&mut self, at: At, key: &[u8], value: Value<'_>, expiry: Expiry, found: Found) {
         self.forget_value(found);
         let old = self.record(found).deadline();
-        // A key that is gone already takes its deadline with it.
-        let is_expired = old.is_some_and(|old| at.now > old.at);
+        let is_due = self.record(found).is_due(at.now);
+        self.counters.expired_keys += u64::from(is_due);
         let deadline = match (expiry, old) {
-            (Expiry::Keep, Some(_)) if is_expired => {
-                self.counters.expired_keys += 1;
-                None
-            }
+            // A key that is gone already takes its deadline with it.
+            (Expiry::Keep, _) if is_due => None,
             (Expiry::Keep, old) => old,
             (Expiry::Never, _) | (Expiry::At(_), None) => None,
             (Expiry::At(moment), Some(old)) => Some(Deadline { at: moment, ..old }),
@@ -486,7 +482,7 @@ impl Keyspace {
     pub(crate) fn each_key(&self, at: At, mut see: impl FnMut(&[u8])) {
         for record in self.databases[at.database].table.iter() {
             let record = KeyRecord::new(self.heap.pool.get(record));
-            if record.deadline().is_none_or(|deadline| at.now <= deadline.at) {
+            if !record.is_due(at.now) {
                 see(record.key());
             }
         }
@@ -499,9 +495,10 @@ impl Keyspace {
             cursor = self.databases[at.database].table.scan(cursor, |record| {
                 seen += 1;
                 let record = KeyRecord::new(self.heap.pool.get(record));
-                match record.deadline() {
-                    Some(deadline) if at.now > deadline.at => expired.push(record.key().to_vec()),
-                    _ => see(record.key(), record.kind()),
+                if record.is_due(at.now) {
+                    expired.push(record.key().to_vec());
+                } else {
+                    see(record.key(), record.kind());
                 }
             });
             if cursor == 0 || seen >= count {

@@ -266,11 +266,26 @@ impl Listpack {
     /// Position of the first of every `step` elements that is the text `bytes`.
     pub(crate) fn find(&self, bytes: &[u8], step: usize) -> Option<usize> {
         let number = integer::parse(bytes);
-        let is_it = |at: usize| match self.get(at) {
-            Element::Bytes(own) => own == bytes,
-            Element::Integer(value) => number == Some(value),
-        };
-        self.positions().step_by(step).find(|&at| is_it(at))
+        let (mut at, mut left) = (HEADER_BYTES, 0);
+        while self.bytes[at] != END {
+            let (text, end) = self.extent(at);
+            if left > 0 {
+                left -= 1;
+            } else {
+                let is_text = matches!(self.bytes[at], 0x80..=0xbf | 0xe0..=0xf0);
+                let is_it = if is_text {
+                    self.bytes[text..end] == *bytes
+                } else {
+                    number.is_some_and(|number| self.get(at) == Element::Integer(number))
+                };
+                if is_it {
+                    return Some(at);
+                }
+                left = step - 1;
+            }
+            at = end + back_bytes(end - at);
+        }
+        None
     }
 
     /// Adds text before the entry at `at`, or at the end for `None`; text that is an integer is kept as one.

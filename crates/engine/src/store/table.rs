@@ -320,10 +320,10 @@ impl Table {
             self.give_overflow(last);
         }
         self.len -= 1;
-        if self.len < self.buckets.len * SHRINK_BELOW && self.buckets.len > 1 {
-            self.fold_one();
-        } else if self.len == 0 {
+        if self.len == 0 {
             *self = Self::default();
+        } else if self.len < self.buckets.len * SHRINK_BELOW && self.buckets.len > 1 {
+            self.fold_one();
         }
         removed
     }

@@ -77,7 +77,7 @@ impl Indexed {
 }
 
 impl SortedSet {
-    /// No members yet; compact if `largest`, the longest member that is to come first, allows it.
+    /// No members yet; compact unless the first member that is to come is too long for that.
     pub(crate) fn new_for(heap: &Heap, first_member_bytes: usize) -> Self {
         let limits = &heap.encodings;
         if limits.sorted_set_entries_max == 0 || first_member_bytes > limits.sorted_set_value_bytes_max {

@@ -1,5 +1,7 @@
 //! Unions, intersections and differences of sorted sets and sets.
 
+use std::collections::BTreeMap;
+
 use respool_command::text;
 use respool_wire::{Args, Protocol};
 
@@ -164,33 +166,25 @@ fn combined(call: &mut Call<'_, '_>, wanted: &Wanted<'_>, operation: Operation) 
     {
         let inputs = inputs(call, wanted, operation);
         let heap = &call.keyspace.heap;
-        let mut keep = |member: Element<'_>, score| members.push((score, member.to_vec()));
         match (operation, inputs.split_first()) {
             (_, None) => {}
             (Operation::Union, _) => {
-                for (index, input) in inputs.iter().enumerate() {
+                let mut union = BTreeMap::<Vec<u8>, f64>::new();
+                for input in &inputs {
                     input.each(heap, |member, score| {
-                        if let Some(score) = member.read(|text| union_score(&inputs, index, heap, text, score, wanted))
-                        {
-                            keep(member, score);
-                        }
+                        let joined = union.entry(member.to_vec());
+                        joined.and_modify(|sum| *sum = wanted.aggregate.join(*sum, score)).or_insert(score);
                         true
                     });
                 }
+                members.extend(union.into_iter().map(|(member, score)| (score, member)));
             }
             (Operation::Intersection, Some((first, others))) => first.each(heap, |member, score| {
                 let joined = member.read(|text| common_score(first, others, heap, text, score, wanted.aggregate));
-                if let Some(score) = joined {
-                    keep(member, score);
-                }
+                members.extend(joined.map(|score| (score, member.to_vec())));
                 true
             }),
-            (Operation::Difference, Some((first, others))) => first.each(heap, |member, score| {
-                if !member.read(|text| others.iter().any(|other| other.score(heap, text).is_some())) {
-                    keep(member, score);
-                }
-                true
-            }),
+            (Operation::Difference, Some((first, others))) => difference(heap, first, others, &mut members),
         }
     }
     let heap = &mut call.keyspace.heap;
@@ -201,20 +195,31 @@ fn combined(call: &mut Call<'_, '_>, wanted: &Wanted<'_>, operation: Operation) 
     result
 }
 
-/// The score in a union of a member that input `index` has, unless an input before it has it too.
-fn union_score(
-    inputs: &[Input<'_>],
-    index: usize,
-    heap: &Heap,
-    member: &[u8],
-    score: f64,
-    wanted: &Wanted<'_>,
-) -> Option<f64> {
-    if inputs[..index].iter().any(|input| input.score(heap, member).is_some()) {
-        return None;
+/// The members of `first` that no other input has. Asks the others for every member, or takes the others' members away,
+/// whichever is less to do.
+fn difference(heap: &Heap, first: &Input<'_>, others: &[Input<'_>], members: &mut Vec<(f64, Vec<u8>)>) {
+    let all: usize = others.iter().map(Input::len).sum();
+    if first.len().saturating_mul(others.len()) / 2 > first.len() + all {
+        let mut left = BTreeMap::new();
+        first.each(heap, |member, score| {
+            left.insert(member.to_vec(), score);
+            true
+        });
+        for other in others {
+            other.each(heap, |member, _| {
+                member.read(|member| left.remove(member));
+                true
+            });
+        }
+        members.extend(left.into_iter().map(|(member, score)| (score, member)));
+        return;
     }
-    let others = inputs[index + 1..].iter().filter_map(|input| input.score(heap, member));
-    Some(others.fold(score, |sum, score| wanted.aggregate.join(sum, score)))
+    first.each(heap, |member, score| {
+        if !member.read(|member| others.iter().any(|other| other.score(heap, member).is_some())) {
+            members.push((score, member.to_vec()));
+        }
+        true
+    });
 }
 
 /// The score in an intersection of a member that the first input has.

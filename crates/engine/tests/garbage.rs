@@ -1,0 +1,171 @@
+//! Whatever the arguments are, a request gets exactly one whole reply and nothing panics.
+
+use respool_command::{Execute, Lane, Millis, SessionView, all};
+use respool_engine::{Engine, EngineConfig};
+use respool_testkit::{Rng, reply_length};
+use respool_wire::{ArgsBuf, Encoder, Protocol};
+
+/// Requests per command and dialect.
+const REQUESTS: usize = 400;
+/// Arguments behind those that the arity asks for.
+const MORE_MAX: usize = 6;
+
+/// Words that mean something to some command, numbers at every edge, and bytes that are neither.
+const WORDS: &[&[u8]] = &[
+    b"",
+    b"a",
+    b"b",
+    b"s",
+    b"h",
+    b"l",
+    b"t",
+    b"z",
+    b"*",
+    b"**",
+    b"[",
+    b"[^",
+    b"\\",
+    b"(",
+    b"(1",
+    b"[a",
+    b"+",
+    b"-",
+    b"#",
+    b"#1",
+    b"s*->a",
+    b"0",
+    b"1",
+    b"-1",
+    b"2",
+    b"3",
+    b"-3",
+    b"7",
+    b"100",
+    b"127",
+    b"-128",
+    b"65536",
+    b"-2147483648",
+    b"4294967296",
+    b"9223372036854775807",
+    b"-9223372036854775808",
+    b"-9223372036854775807",
+    b"18446744073709551615",
+    b"1.5",
+    b"-0",
+    b"inf",
+    b"-inf",
+    b"nan",
+    b"1e308",
+    b"1e-320",
+    b"0x1p-1074",
+    b"\xff\xfe",
+    b"\0",
+    b"a\r\nb",
+    b"u8",
+    b"i64",
+    b"u63",
+    b"i1",
+    b"NX",
+    b"XX",
+    b"GT",
+    b"LT",
+    b"CH",
+    b"INCR",
+    b"GET",
+    b"SET",
+    b"INCRBY",
+    b"OVERFLOW",
+    b"SAT",
+    b"FAIL",
+    b"EX",
+    b"PX",
+    b"EXAT",
+    b"PXAT",
+    b"KEEPTTL",
+    b"PERSIST",
+    b"LIMIT",
+    b"COUNT",
+    b"MATCH",
+    b"TYPE",
+    b"WITHSCORES",
+    b"WITHVALUES",
+    b"WEIGHTS",
+    b"AGGREGATE",
+    b"MIN",
+    b"MAX",
+    b"SUM",
+    b"BYSCORE",
+    b"BYLEX",
+    b"REV",
+    b"LEFT",
+    b"RIGHT",
+    b"BEFORE",
+    b"AFTER",
+    b"RANK",
+    b"MAXLEN",
+    b"BY",
+    b"STORE",
+    b"ALPHA",
+    b"DESC",
+    b"IDX",
+    b"LEN",
+    b"MINMATCHLEN",
+    b"WITHMATCHLEN",
+    b"AND",
+    b"NOT",
+    b"BIT",
+    b"BYTE",
+    b"REPLACE",
+    b"DB",
+    b"ASYNC",
+    b"GET #",
+];
+
+fn play(protocol: Protocol) {
+    let mut rng = Rng::new(protocol.version().into());
+    let mut engine = Engine::new(EngineConfig::default(), [3, 4]);
+    let mut session = SessionView { now: Millis(1_700_000_000_000), ..SessionView::default() };
+    let mut reply = Vec::new();
+    for row in all().filter(|row| !row.is_container()) {
+        for number in 0..REQUESTS {
+            let words = row.name.split(' ').map(str::as_bytes).map(<[u8]>::to_vec);
+            let mut request: Vec<Vec<u8>> = words.collect();
+            let needed = usize::from(row.arity.unsigned_abs());
+            let wanted = if row.arity < 0 { needed + rng.below(MORE_MAX) } else { needed };
+            while request.len() < wanted {
+                request.push(rng.pick(WORDS).to_vec());
+            }
+            // Keys of every type come back after commands that empty the store.
+            if number % 20 == 0 {
+                for line in ["SET s 12", "HSET h a 1 b 2", "RPUSH l a b 3 4", "SADD t a 1 2", "ZADD z 1 a 2 b 2 c"] {
+                    let filling: ArgsBuf = line.split(' ').collect();
+                    let row = respool_command::resolve(filling.as_args()).expect("it exists");
+                    _ = engine.execute(
+                        row,
+                        filling.as_args(),
+                        &mut session,
+                        &mut Encoder::new(&mut Vec::new(), protocol),
+                    );
+                }
+            }
+            session.now.0 += rng.below(3) as u64;
+            let args: ArgsBuf = request.iter().collect();
+            reply.clear();
+            _ = engine.execute(row, args.as_args(), &mut session, &mut Encoder::new(&mut reply, protocol));
+            let told = || format!("{:?} answers {}", args.as_args(), reply.escape_ascii());
+            assert_eq!(reply_length(&reply).ok().flatten(), Some(reply.len()), "{}", told());
+            assert!(row.lane(args.as_args()) != Lane::Dedicated || reply.starts_with(b"-"), "{}", told());
+        }
+        _ = engine.tick(session.now);
+    }
+}
+
+#[test]
+fn every_request_gets_one_reply_in_resp2() {
+    play(Protocol::Resp2);
+}
+
+#[test]
+fn every_request_gets_one_reply_in_resp3() {
+    play(Protocol::Resp3);
+}

@@ -375,7 +375,7 @@ impl Generator {
         let template = *self.rng.pick(&self.templates);
         let mut request = Vec::new();
         self.expand(template, &mut request);
-        if self.rng.once_in(12) && !is_delicate(&request[0]) {
+        if self.rng.once_in(12) && !is_delicate(&request) {
             self.bend(&mut request);
         }
         request
@@ -510,11 +510,13 @@ impl Generator {
 }
 
 /// Commands whose bent forms would wait for ever, expire a key in a moment, ask for an endless reply, or mean nothing that can be compared.
-fn is_delicate(name: &[u8]) -> bool {
+fn is_delicate(request: &Request) -> bool {
+    let name = request[0].as_slice();
+    let has_lex = request.iter().any(|word| word.ends_with(b"LEX"));
     let waits = name.starts_with(b"B") && !name.starts_with(b"BIT");
     let expires =
         [&b"SET"[..], b"GETEX", b"SETEX", b"PSETEX"].contains(&name) || name.windows(6).any(|six| six == b"EXPIRE");
-    waits || expires || name.ends_with(b"LEX") || name.ends_with(b"RANDMEMBER") || name == b"HRANDFIELD"
+    waits || expires || has_lex || name.ends_with(b"RANDMEMBER") || name == b"HRANDFIELD"
 }
 
 /// The first piece of a template and what follows it. Groups hang together, whatever is inside.

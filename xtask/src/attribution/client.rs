@@ -19,9 +19,9 @@ const BATCH_MAX: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Behaviour {
-    /// Everything is well and so is the client.
+    /// Odd pieces, slow reading, vanishing, while all nodes are well.
     WarmUp,
-    /// Odd pieces, slow reading, vanishing.
+    /// The same while nodes are in trouble.
     Hostile,
     /// All nodes are back: every key must work soon.
     Recovered,
@@ -59,7 +59,7 @@ pub(super) fn run(world: &World, number: u64, requests: u64, behaviour: Behaviou
             while left > 0 && tally.silent == 0 {
                 let batch = batch_size(&mut rng).min(left as usize);
                 let steps: Vec<Step> = (0..batch).map(|_| model.step(&mut rng)).collect();
-                let reading = if behaviour == Behaviour::Hostile { reading(&mut rng) } else { Reading::Fast };
+                let reading = reading(&mut rng);
                 let failed = connection.batch(&mut model, &steps, reading, &mut rng, &mut tally);
                 if world.is_calm {
                     tally.needless += failed;

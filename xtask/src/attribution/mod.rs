@@ -26,8 +26,9 @@ use crate::{Outcome, command};
 const NODES: usize = 4;
 /// Above this many requests the default is an optimised build.
 const DEV_REQUESTS_MAX: u64 = 1_000_000;
-/// Requests of each client before memory and descriptors are noted as the base.
-const WARM_UP_REQUESTS: u64 = 100;
+/// The share of the requests that comes before memory and descriptors are noted as the base. Clients behave as badly as
+/// later, since the allocator keeps the most that was ever needed: what grows beyond that is lost.
+const WARM_UP_DIVISOR: u64 = 5;
 /// Memory that may stay with the allocator beyond the base: a share of the base and a constant.
 const RESIDENT_SHARE_MAX: f64 = 1.25;
 const RESIDENT_EXTRA_MAX: u64 = 8 << 20;
@@ -79,22 +80,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64 % 1_000_000_000)
     });
     println!("seed {seed}, {} requests of {} clients, {NODES} nodes", options.requests, options.clients);
-    let binary = match &options.respool {
-        Some(path) => path.canonicalize()?,
-        None => {
-            let usual = if options.requests > DEV_REQUESTS_MAX { "release" } else { "dev" };
-            command::build_respool(options.profile.as_deref().unwrap_or(usual))?
-        }
-    };
     let mut nodes = (0..NODES).map(|_| RedisServer::start()).collect::<io::Result<Vec<_>>>()?;
-    let node_addresses: Vec<Address> = nodes.iter().map(RedisServer::tcp).collect();
-    let mut arguments = vec!["--workers", "2"];
-    if !options.calm {
-        // Shorter than many pauses, so that there are late replies to swallow.
-        arguments.extend(["--request-timeout", "250ms"]);
-    }
-    arguments.extend(options.respool_argument.iter().map(String::as_str));
-    let respool = Respool::start(&binary, &node_addresses, &arguments)?;
+    let respool = start_respool(options, &nodes)?;
     let world = World {
         seed,
         is_calm: options.calm,
@@ -104,15 +91,15 @@ pub(crate) fn run(options: &Options) -> Outcome {
         tally: Mutex::new(Tally::default()),
     };
 
-    all_clients(options, &world, WARM_UP_REQUESTS, Behaviour::WarmUp);
-    let base = settle(&respool, None)?;
     let per_client = options.requests.div_ceil(options.clients);
+    all_clients(options, &world, per_client.div_ceil(WARM_UP_DIVISOR), Behaviour::WarmUp);
+    let base = settle(&respool, None)?;
     thread::scope(|scope| {
         let chaos = scope.spawn(|| match options.calm {
             true => Ok(chaos::Summary::default()),
-            false => chaos::run(&world, &mut nodes, options.requests),
+            false => chaos::run(&world, &mut nodes, options.requests - options.requests / WARM_UP_DIVISOR),
         });
-        all_clients(options, &world, per_client, Behaviour::Hostile);
+        all_clients(options, &world, per_client - per_client.div_ceil(WARM_UP_DIVISOR), Behaviour::Hostile);
         chaos.join().expect("the chaos thread does not panic")
     })
     .map(|summary| println!("{summary}"))?;
@@ -120,7 +107,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
 
     let tally = world.tally.into_inner().expect("no client panics");
     println!("{tally}");
-    let after = settle(&respool, Some(&base))?;
+    let hint = format!("repeat with --seed {seed} --requests {}", options.requests);
+    let after = settle(&respool, Some(&base)).map_err(|error| format!("{error}; {hint}"))?;
     println!(
         "descriptors {} before, {} after; resident {:.1} MB before, {:.1} MB after",
         base.open_files,
@@ -130,10 +118,28 @@ pub(crate) fn run(options: &Options) -> Outcome {
     );
     let complaints = tally.complaints();
     if !complaints.is_empty() {
-        let hint = format!("repeat with --seed {seed} --requests {}", options.requests);
+        respool.output().iter().for_each(|line| println!("respool: {line}"));
         return Err(format!("{}; {hint}", complaints.join("; ")).into());
     }
     Ok(format!("{} replies, 0 to the wrong request, seed {seed}", tally.replies))
+}
+
+fn start_respool(options: &Options, nodes: &[RedisServer]) -> io::Result<Respool> {
+    let binary = match &options.respool {
+        Some(path) => path.canonicalize()?,
+        None => {
+            let usual = if options.requests > DEV_REQUESTS_MAX { "release" } else { "dev" };
+            command::build_respool(options.profile.as_deref().unwrap_or(usual))?
+        }
+    };
+    let nodes: Vec<Address> = nodes.iter().map(RedisServer::tcp).collect();
+    let mut arguments = vec!["--workers", "2"];
+    if !options.calm {
+        // Shorter than many pauses, so that there are late replies to swallow.
+        arguments.extend(["--request-timeout", "250ms"]);
+    }
+    arguments.extend(options.respool_argument.iter().map(String::as_str));
+    Respool::start(&binary, &nodes, &arguments)
 }
 
 /// Runs every client in a thread of its own until each has sent its requests.

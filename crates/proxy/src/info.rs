@@ -4,7 +4,7 @@ use crate::local::COMPATIBLE_VERSION;
 use crate::observe::Kind;
 use crate::session::Flow;
 use crate::worker::Worker;
-use respool_command::{Command, Execute, Millis, Outcome, Row, ServerCommand, SessionView};
+use respool_command::{Command, Execute, Millis, Outcome, Row, ServerCommand, SessionView, asks_for_section};
 use respool_wire::{Args, Encoder, Protocol, Value};
 use std::fmt::Write;
 
@@ -36,17 +36,9 @@ impl<E: Execute> Worker<E> {
 
     /// Answers with the sections asked for; all of them if none is named. What only an engine knows comes from it.
     pub(crate) fn info(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Flow {
-        let is_asked = |name: &str| {
-            let mut asked = args.from(1).iter().peekable();
-            asked.peek().is_none()
-                || asked.any(|word| {
-                    word.eq_ignore_ascii_case(name.as_bytes())
-                        || [&b"all"[..], b"everything", b"default"].iter().any(|all| word.eq_ignore_ascii_case(all))
-                })
-        };
         let mut text = String::new();
         for (name, write) in Self::sections() {
-            if is_asked(name) {
+            if asks_for_section(args, name) {
                 if !text.is_empty() {
                     text.push_str("\r\n");
                 }

@@ -1,8 +1,9 @@
 //! The commands of the server group that are about data. The others belong to whoever runs the engine.
 
-use respool_command::{ServerCommand, text};
+use respool_command::{ServerCommand, asks_for_section, text};
 
 use super::{Answer, Call, Fault, unsupported};
+use crate::keyspace::Database;
 use crate::number::integer;
 
 const INVALID_FIRST_DB: &str = "ERR invalid first DB index";
@@ -25,9 +26,41 @@ pub(super) fn run(command: ServerCommand, call: &mut Call<'_, '_>) -> Answer {
             call.keyspace.flush(call.at.database);
             call.reply_ok()
         }
+        ServerCommand::Info => info(call),
         ServerCommand::Swapdb => swapdb(call),
         _ => Err(unsupported(call.row)),
     }
+}
+
+/// The sections that only the store can write; whoever runs the engine puts its own around them.
+fn info(call: &mut Call<'_, '_>) -> Answer {
+    let keyspace = &*call.keyspace;
+    let mut text = String::new();
+    let mut section = |name: &str, lines: String| {
+        if asks_for_section(call.args, name) {
+            let gap = if text.is_empty() { "" } else { "\r\n" };
+            text.push_str(&format!("{gap}# {name}\r\n{lines}"));
+        }
+    };
+    let counters = keyspace.counters;
+    section(
+        "Store",
+        format!(
+            "used_memory_dataset:{}\r\nexpired_keys:{}\r\nkeyspace_hits:{}\r\nkeyspace_misses:{}\r\n",
+            keyspace.memory_bytes(),
+            counters.expired_keys,
+            counters.keyspace_hits,
+            counters.keyspace_misses
+        ),
+    );
+    let databases = keyspace.databases.iter().enumerate().filter(|(_, database)| database.table.len() > 0);
+    let line = |(number, database): (usize, &Database)| {
+        let (keys, expires) = (database.table.len(), database.expiring.len());
+        format!("db{number}:keys={keys},expires={expires},avg_ttl=0\r\n")
+    };
+    section("Keyspace", databases.map(line).collect());
+    call.reply.verbatim("txt", text.as_bytes());
+    Ok(())
 }
 
 /// `SYNC` and `ASYNC` are taken and change nothing: no flush makes anybody wait.
@@ -57,6 +90,16 @@ mod tests {
     use respool_command::{Execute, Millis};
 
     use crate::transcript::Script;
+
+    #[test]
+    fn info_tells_the_databases_that_have_keys() {
+        let mut script = Script::new();
+        script.say("SET a 1");
+        script.say("SET b 1 EX 100");
+        let told = script.say("INFO keyspace");
+        assert!(told.contains("db0:keys=2,expires=1,avg_ttl=0"), "{told}");
+        assert!(!told.contains("db1:") && !told.contains("Store"), "{told}");
+    }
 
     #[test]
     fn a_flushed_database_is_freed_little_by_little() {

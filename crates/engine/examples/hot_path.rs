@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! cargo run --release -p respool-engine --example hot_path -- time
+//! cargo run --release -p respool-engine --example hot_path -- growth
 //! cargo run --release -p respool-engine --example hot_path -- memory
 //! valgrind --tool=callgrind target/release/examples/hot_path run get 100000
 //! ```
@@ -163,6 +164,25 @@ fn memory((name, count, request): &Filling) {
     println!("{name:<40} {own:>6.1} B counted, {resident:>6.1} B resident");
 }
 
+/// How long single requests take while a store grows to four million keys: growth must not make anybody wait.
+fn growth() {
+    const KEYS: usize = 4_000_000;
+    let mut bench = Bench::new();
+    let row = lookup(b"SET").expect("it exists");
+    let mut taken: Vec<u32> = Vec::with_capacity(KEYS);
+    for number in 0..KEYS {
+        let request = words(&["SET", &key(number), "xxx"]);
+        let start = Instant::now();
+        bench.execute(row, &request);
+        taken.push(start.elapsed().as_nanos() as u32);
+    }
+    taken.sort_unstable();
+    for (name, share) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("p99.999", 0.99999), ("max", 1.0)] {
+        let index = ((KEYS - 1) as f64 * share) as usize;
+        println!("{name:<8} {:>9.1} us", f64::from(taken[index]) / 1_000.0);
+    }
+}
+
 /// Every filling in a process of its own, so that none finds memory that another has left.
 fn memory_of_all() {
     let program = std::env::current_exe().expect("a program knows where it is");
@@ -181,8 +201,9 @@ fn main() {
             let kind = KINDS.iter().find(|kind| kind.0 == name).expect("a kind of request");
             run(kind, count.parse().expect("a count"));
         }
+        ["growth"] => growth(),
         ["memory"] => memory_of_all(),
         ["memory", index] => memory(&FILLINGS[index.parse::<usize>().expect("a number")]),
-        _ => eprintln!("hot_path time | hot_path memory | hot_path run KIND COUNT"),
+        _ => eprintln!("hot_path time | growth | memory | run KIND COUNT"),
     }
 }

@@ -10,7 +10,6 @@
 
 mod commands;
 mod engine;
-mod glob;
 mod keyspace;
 mod limits;
 mod number;

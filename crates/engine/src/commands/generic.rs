@@ -4,10 +4,9 @@ mod expire;
 mod object;
 mod sort;
 
-use respool_command::{GenericCommand, text};
+use respool_command::{GenericCommand, glob, text};
 
 use super::{Answer, Call, Fault, unsupported};
-use crate::glob;
 use crate::keyspace::At;
 use crate::number::integer;
 use crate::store::listpack::Element;

@@ -3,9 +3,9 @@
 use respool_command::text;
 
 use super::{Answer, Call, Fault, bulk};
-use crate::glob;
 use crate::number::integer;
 use crate::store::listpack::Element;
+use respool_command::glob;
 
 /// Entries to look at in one call, unless `COUNT` says otherwise.
 const COUNT: usize = 10;

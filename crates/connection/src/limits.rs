@@ -28,7 +28,7 @@ pub const HELD_ROUND_TRIP_US_MAX: u64 = 300;
 
 /// Outstanding requests up to which a connection's replies are waited for before clients are read again. With more, node
 /// and proxy have work enough to do at the same time.
-pub const PATIENT_OUTSTANDING_MAX: usize = 64;
+pub const PATIENT_OUTSTANDING_MAX: usize = 1024;
 
 /// How long bytes may be held back, in microseconds. Reached only when the node stops answering while it is owed for.
 pub const HELD_AGE_US_MAX: u64 = 1_000;

@@ -15,6 +15,8 @@ pub(crate) struct Clients {
     pub(crate) pool: BufferPool,
     /// Clients with something to write or to look at, each once.
     pub(crate) listed: Vec<u32>,
+    /// Clients whose replies may be waiting for the rest of their pipeline.
+    pub(crate) held: Vec<u32>,
     /// Clients that may be read again, each once.
     pub(crate) resuming: Vec<u32>,
     /// Clients that must be closed: their reply broke off in the middle.
@@ -28,6 +30,7 @@ impl Clients {
             sessions: Slab::default(),
             pool: BufferPool::new(),
             listed: Vec::new(),
+            held: Vec::new(),
             resuming: Vec::new(),
             doomed: Vec::new(),
             counters,
@@ -85,6 +88,17 @@ impl Clients {
         {
             session.is_listed = true;
             self.listed.push(index);
+        }
+    }
+
+    /// Has all replies written that waited for the rest of their client's pipeline.
+    pub(crate) fn release_held(&mut self) {
+        while let Some(index) = self.held.pop() {
+            let Some(session) = self.sessions.at_mut(index) else { continue };
+            session.is_in_held = false;
+            if session.held_since_us > 0 {
+                self.list(index);
+            }
         }
     }
 

@@ -94,6 +94,10 @@ pub(crate) struct Session {
     pub(crate) is_resuming: bool,
     /// The last write was cut short; the loop says when there is room.
     pub(crate) is_blocked: bool,
+    /// Since when replies have waited for the rest of the client's pipeline; 0 if none do.
+    pub(crate) held_since_us: u64,
+    /// It is in the list of those whose replies may be waiting so.
+    pub(crate) is_in_held: bool,
     pub(crate) last_active_us: u64,
     pub(crate) last_row: Option<&'static Row>,
     /// Bytes that the worker's account has of it.
@@ -116,6 +120,8 @@ impl Session {
             is_listed: false,
             is_resuming: false,
             is_blocked: false,
+            held_since_us: 0,
+            is_in_held: false,
             last_active_us: now_us,
             last_row: None,
             accounted: 0,

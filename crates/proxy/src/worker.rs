@@ -14,6 +14,7 @@ use crate::session::{Pause, Session};
 use crate::shared::Shared;
 use crate::text;
 use respool_command::Execute;
+use respool_connection::limits::{HELD_AGE_US_MAX, HELD_BYTES_MAX};
 use respool_connection::{Action, ConnId, DialFailure, Machine, Now, Patience, Peer};
 use respool_route::Scratch;
 use respool_wire::RequestDecoder;
@@ -54,6 +55,8 @@ pub struct Worker<E> {
     read_buffer: Vec<u8>,
     /// Decodes requests that lie whole in the read buffer.
     decoder: RequestDecoder,
+    /// Whether replies that are outstanding may be waited for; `None` if that has not been looked at in this turn.
+    is_patient: Option<bool>,
     /// Something may be outstanding, so timers are looked at often.
     pub(crate) is_busy: bool,
     pub(crate) cron_at_us: u64,
@@ -81,6 +84,7 @@ impl<E: Execute> Worker<E> {
             actions: VecDeque::new(),
             read_buffer: vec![0; READ_BYTES],
             decoder: RequestDecoder::new(),
+            is_patient: None,
             is_busy: false,
             cron_at_us: 0,
             engine_at_us: 0,
@@ -160,8 +164,40 @@ impl<E: Execute> Worker<E> {
         if !session.pause.is_none() {
             self.relieve_client(index);
         }
-        let Some(session) = self.clients.sessions.at(index) else { return false };
-        !session.down.output().is_empty() && !session.is_blocked
+        let is_patient = self.is_patient();
+        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
+        if session.down.output().is_empty() || session.is_blocked {
+            return false;
+        }
+        if is_patient && self.holds_back(index) {
+            return false;
+        }
+        true
+    }
+
+    /// Whether replies that are outstanding may be waited for, as far as is known in this turn.
+    fn is_patient(&mut self) -> bool {
+        if self.is_patient.is_none() {
+            self.is_patient = Some(self.patient_until_us().is_some());
+        }
+        self.is_patient == Some(true)
+    }
+
+    /// A pipeline over several nodes is answered piece by piece. While the other pieces are due, the first ones wait for
+    /// them and leave in the same write. Returns whether this client's replies do.
+    fn holds_back(&mut self, index: u32) -> bool {
+        let now_us = self.now.mono_us;
+        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
+        let since_us = if session.held_since_us > 0 { session.held_since_us } else { now_us };
+        let is_held = !session.down.is_settled()
+            && session.down.waiting_bytes() < HELD_BYTES_MAX
+            && now_us - since_us < HELD_AGE_US_MAX;
+        session.held_since_us = if is_held { since_us } else { 0 };
+        if is_held && !session.is_in_held {
+            session.is_in_held = true;
+            self.clients.held.push(index);
+        }
+        is_held
     }
 
     /// Removes the reasons not to read a client that have gone, and closes it if that is all it waited for.
@@ -221,6 +257,7 @@ impl<E: Execute> Machine for Worker<E> {
 
     fn begin_turn(&mut self, now: Now) {
         self.now = now;
+        self.is_patient = None;
         self.counters.turns.add(1);
     }
 
@@ -318,6 +355,9 @@ impl<E: Execute> Machine for Worker<E> {
             self.lanes.list(lane as usize);
         }
         self.run_timers();
+        if !self.clients.held.is_empty() && self.patient_until_us().is_none() {
+            self.clients.release_held();
+        }
     }
 
     fn poll_action(&mut self) -> Option<Action<Mail>> {
@@ -420,6 +460,7 @@ impl<E: Execute> Machine for Worker<E> {
     fn next_wakeup_us(&self) -> Option<u64> {
         let engine = (self.engine_at_us > 0).then_some(self.engine_at_us);
         let held = self.lanes.held.iter().map(|l| self.lanes.all[*l as usize].up.held_until_us()).min();
-        [Some(self.cron_at_us), engine, held].into_iter().flatten().min()
+        let held_replies = (!self.clients.held.is_empty()).then_some(self.now.mono_us + HELD_AGE_US_MAX);
+        [Some(self.cron_at_us), engine, held, held_replies].into_iter().flatten().min()
     }
 }

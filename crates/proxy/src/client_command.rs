@@ -85,9 +85,9 @@ impl<E: Execute> Worker<E> {
             return self.refuse(index, words.as_bytes());
         };
         if is_name {
-            session.cold.library_name = value.into();
+            session.cold.lib_name = value.into();
         } else {
-            session.cold.library_version = value.into();
+            session.cold.lib_version = value.into();
         }
         self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
         Flow::Next
@@ -243,8 +243,8 @@ impl<E: Execute> Worker<E> {
             session.held_bytes() + std::mem::size_of_val(session),
             session.last_row.map_or("NULL", |row| row.full_name()),
             session.protocol.version(),
-            cold.library_name,
-            cold.library_version,
+            cold.lib_name,
+            cold.lib_version,
         )
     }
 }

@@ -70,8 +70,8 @@ impl Pause {
 pub(crate) struct Cold {
     pub(crate) peer: Peer,
     pub(crate) name: Box<str>,
-    pub(crate) library_name: Box<str>,
-    pub(crate) library_version: Box<str>,
+    pub(crate) lib_name: Box<str>,
+    pub(crate) lib_version: Box<str>,
     pub(crate) connected_us: u64,
     pub(crate) is_no_evict: bool,
 }

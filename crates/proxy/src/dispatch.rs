@@ -6,7 +6,6 @@ use crate::lanes::Class;
 use crate::limits::{CLIENT_OUTSTANDING_MAX, LANE_QUEUE_SOFT_DIVISOR};
 use crate::session::{Asker, Flow, Pause, ReplyMode};
 use crate::slab::Handle;
-use crate::text;
 use crate::worker::Worker;
 use respool_command::{Execute, Lane, Millis, Outcome, Row, SessionView, resolve, text as texts};
 use respool_connection::{Input, Owner};
@@ -292,9 +291,7 @@ impl<E: Execute> Worker<E> {
             Lane::Push => "it changes what its connection receives",
             Lane::Dedicated | Lane::Shared | Lane::Local => "it changes what its connection is",
         };
-        let error = text::unsupported(row.name, because);
-        let words = error.strip_prefix(b"-").and_then(|e| e.strip_suffix(b"\r\n")).unwrap_or_default();
-        self.refuse(index, words)
+        self.refuse_unsupported(index, row, because)
     }
 
     /// Changes what the client's connection is, at once if nothing is outstanding and else once that is so.

@@ -220,10 +220,11 @@ rows! {
         name: "client_output_hard_bytes", group: Group::Budgets, reload: Reload::Live, kind: bytes(4 * KB, 64 * GB),
         default: "256mb",
     }
-    /// Requests waiting for one node, per worker; over it their clients are not read.
+    /// Requests waiting for one node, per worker; over it they are refused.
     NodeQueueBytes {
         name: "node_queue_bytes", group: Group::Budgets, reload: Reload::Live, kind: bytes(64 * KB, 64 * GB),
         default: "32mb",
+        more: "Over a quarter of it the clients that send to the node are not read.",
     }
     /// All buffers of the process together; over it no client is accepted or read.
     ProcessBytes {

@@ -42,10 +42,14 @@ pub(crate) fn metadata(arguments: &[&str]) -> io::Result<serde_json::Value> {
 /// Builds the respool binary and returns its path.
 pub(crate) fn build_respool(profile: &str) -> io::Result<PathBuf> {
     run(cargo().args(["build", "--locked", "--package", "respool", "--bin", "respool", "--profile", profile]))?;
-    let metadata = metadata(&["--no-deps"])?;
-    let target = metadata["target_directory"].as_str().expect("cargo metadata names the target directory");
     let directory = if profile == "dev" { "debug" } else { profile };
-    Ok(Path::new(target).join(directory).join("respool"))
+    Ok(target_directory()?.join(directory).join("respool"))
+}
+
+/// Where cargo puts what it builds, and this program what it fetches.
+pub(crate) fn target_directory() -> io::Result<PathBuf> {
+    let metadata = metadata(&["--no-deps"])?;
+    Ok(metadata["target_directory"].as_str().expect("cargo metadata names the target directory").into())
 }
 
 fn shown(command: &Command) -> String {

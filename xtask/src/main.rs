@@ -10,6 +10,7 @@ mod codegen;
 mod command;
 mod fuzz;
 mod setup;
+mod tcl;
 mod test;
 mod tidy;
 
@@ -41,6 +42,8 @@ enum Verb {
     Bench(bench::Options),
     /// Check that not one reply goes to the wrong request while nodes and clients fail
     Attribution(attribution::Options),
+    /// Run the Tcl suite of redis 7.0.15 against a redis-server, or through Respool
+    Tcl(tcl::Options),
     /// Build all fuzz targets, and with --minutes run them
     Fuzz(fuzz::Options),
     /// Check what no compiler checks: edges between crates, purity, lengths, leftovers, stale files
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Verb::Test(options) => ("test", test::run(options)),
         Verb::Bench(options) => ("bench", bench::run(options)),
         Verb::Attribution(options) => ("attribution", attribution::run(options)),
+        Verb::Tcl(options) => ("tcl", tcl::run(options)),
         Verb::Fuzz(options) => ("fuzz", fuzz::run(options)),
         Verb::Tidy(options) => ("tidy", tidy::run(options)),
         Verb::Codegen(options) => ("codegen", codegen::run(options)),
@@ -96,7 +100,7 @@ mod tests {
     #[test]
     fn every_verb_can_be_parsed() {
         Arguments::command().debug_assert();
-        for verb in ["setup", "test", "bench", "attribution", "fuzz", "tidy", "codegen"] {
+        for verb in ["setup", "test", "bench", "attribution", "tcl", "fuzz", "tidy", "codegen"] {
             assert!(Arguments::try_parse_from(["cargo xtask", verb]).is_ok(), "{verb}");
         }
     }

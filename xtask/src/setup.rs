@@ -9,7 +9,10 @@ use clap::Args;
 use crate::{Outcome, command};
 
 /// A program and the Debian package that has it.
-const PROGRAMS: [(&str, &str); 6] = [
+type Program = (&'static str, &'static str);
+
+/// What `test` cannot do without.
+const PROGRAMS: [Program; 6] = [
     ("redis-server", "redis-server"),
     ("redis-cli", "redis-tools"),
     ("redis-benchmark", "redis-tools"),
@@ -18,6 +21,9 @@ const PROGRAMS: [(&str, &str); 6] = [
     // The fuzz targets' driver is C++.
     ("c++", "g++"),
 ];
+
+/// What other people's suites and the count of instructions need beside that.
+const FURTHER_PROGRAMS: [Program; 3] = [("tclsh", "tcl"), ("dpkg-source", "dpkg-dev"), ("valgrind", "valgrind")];
 
 /// Target without sockets that the pure crates are built for.
 pub(crate) const BARE_TARGET: &str = "wasm32-unknown-unknown";
@@ -31,7 +37,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Outcome {
-    let mut installed = programs()?;
+    let mut installed = programs(options.minimal)?;
     installed.extend(bare_target());
     installed.extend(cargo_deny(options.minimal));
     if installed.is_empty() {
@@ -47,8 +53,9 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
     env::split_paths(&path).chain(system).map(|directory| directory.join(program)).find(|path| path.is_file())
 }
 
-fn programs() -> io::Result<Vec<String>> {
-    let missing = || PROGRAMS.iter().filter(|(program, _)| find(program).is_none());
+fn programs(minimal: bool) -> io::Result<Vec<String>> {
+    let further: &[Program] = if minimal { &[] } else { &FURTHER_PROGRAMS };
+    let missing = || PROGRAMS.iter().chain(further).filter(|(program, _)| find(program).is_none());
     let mut packages: Vec<&str> = missing().map(|&(_, package)| package).collect();
     packages.dedup();
     if packages.is_empty() {

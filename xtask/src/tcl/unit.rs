@@ -1,0 +1,139 @@
+//! One unit of the suite at a time, against servers and a Respool of its own.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use respool_testkit::{Address, RedisServer, Respool, wait_until};
+
+use super::Options;
+use super::output::{self, Failure, Run, Tally};
+use crate::command;
+
+/// Servers behind Respool in the suite's cluster mode.
+const CLUSTER_NODES: usize = 4;
+/// Arguments with which the baselines were taken: the suite needs what they allow.
+const SERVER_ARGUMENTS: [&str; 6] =
+    ["--enable-protected-configs", "yes", "--enable-debug-command", "yes", "--enable-module-command", "yes"];
+/// A security test of a later redis: its payload has a version that 7.0 does not know.
+const SKIPPED: [&str; 1] = ["RESTORE fail with invalid payload size"];
+/// How long a unit may take in all; the longest takes a minute and a half alone on a machine.
+const UNIT_LIMIT: Duration = Duration::from_secs(15 * 60);
+/// A unit is run again without the test that hung, so that the others of it can be judged, at most so often.
+const REPEATS_MAX: usize = 6;
+
+/// What a unit is run with.
+pub(super) struct Deployment<'a> {
+    pub(super) source: PathBuf,
+    /// The binary between suite and server.
+    pub(super) respool: Option<PathBuf>,
+    pub(super) options: &'a Options,
+}
+
+/// Where the output of each unit is kept.
+pub(super) fn logs() -> PathBuf {
+    command::target_directory().unwrap_or_default().join("suites").join("tcl-logs")
+}
+
+impl Deployment<'_> {
+    /// The names of all units, as the suite lists them.
+    pub(super) fn units(&self) -> io::Result<Vec<String>> {
+        let text = command::capture(self.suite().arg("--list-tests"))?;
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+
+    /// Runs one unit, again without each test that hangs.
+    pub(super) fn run(&self, unit: &str) -> io::Result<Tally> {
+        let mut hung: Vec<String> = Vec::new();
+        loop {
+            let mut run = self.attempt(unit, &hung)?;
+            if let Some(what) = run.broken.take() {
+                run.tally.failed.push(Failure { test: output::OUTSIDE.into(), details: what });
+            }
+            if let Some(test) = run.hung.take() {
+                let is_new = test != output::OUTSIDE && !hung.contains(&test);
+                hung.push(test);
+                if is_new && hung.len() <= REPEATS_MAX {
+                    continue;
+                }
+            }
+            let hung = hung.into_iter().map(|test| Failure { test, details: "made no progress any more\n".into() });
+            run.tally.failed.extend(hung);
+            return Ok(run.tally);
+        }
+    }
+
+    fn attempt(&self, unit: &str, without: &[String]) -> io::Result<Run> {
+        let is_proxied = self.respool.is_some();
+        let count = if is_proxied && self.options.cluster_mode { CLUSTER_NODES } else { 1 };
+        let servers = (0..count).map(|_| self.server(is_proxied)).collect::<io::Result<Vec<_>>>()?;
+        let nodes: Vec<Address> = servers.iter().map(RedisServer::tcp).collect();
+        let arguments: Vec<&str> = self.options.respool_argument.iter().map(String::as_str).collect();
+        let respool = self.respool.as_ref().map(|binary| Respool::start(binary, &nodes, &arguments)).transpose()?;
+        let Address::Tcp(address) = respool.as_ref().map_or(servers[0].tcp(), Respool::tcp) else {
+            unreachable!("both listen for TCP first");
+        };
+
+        let log = logs().join(format!("{}.log", unit.replace('/', "-")));
+        fs::create_dir_all(logs())?;
+        let mut suite = self.suite();
+        suite.args(["--host", &address.ip().to_string(), "--port", &address.port().to_string()]);
+        suite.args(["--tags", "-slow", "--durable", "--timeout", &self.options.timeout.to_string(), "--single", unit]);
+        if self.options.cluster_mode {
+            suite.arg("--cluster-mode");
+        }
+        for test in SKIPPED.into_iter().chain(without.iter().map(String::as_str)) {
+            suite.args(["--skiptest", test]);
+        }
+        for test in &self.options.only {
+            suite.args(["--only", test]);
+        }
+        let output = File::create(&log)?;
+        let mut child = Suite(suite.stdout(output.try_clone()?).stderr(output).stdin(Stdio::null()).spawn()?);
+        let ended = wait_until(&format!("{unit} has ended"), UNIT_LIMIT, || Ok(child.0.try_wait()?.is_some()));
+        // The suite prints what the servers answered, whatever bytes that are.
+        let text = fs::read(&log)?;
+        let mut run = output::read(&String::from_utf8_lossy(&text), unit);
+        if let Err(error) = ended {
+            run.broken = Some(error.to_string());
+        }
+        Ok(run)
+    }
+
+    fn server(&self, is_proxied: bool) -> io::Result<RedisServer> {
+        if is_proxied || !self.options.cluster_mode {
+            return RedisServer::start_with(&SERVER_ARGUMENTS);
+        }
+        let mut arguments = SERVER_ARGUMENTS.to_vec();
+        arguments.extend(["--cluster-enabled", "yes"]);
+        let server = RedisServer::start_with(&arguments)?;
+        let mut client = server.client()?;
+        client.ask("CLUSTER ADDSLOTSRANGE 0 16383")?;
+        wait_until("the cluster is up", Duration::from_secs(20), || {
+            Ok(client.ask("CLUSTER INFO")?.contains("cluster_state:ok"))
+        })?;
+        Ok(server)
+    }
+
+    fn suite(&self) -> Command {
+        let mut suite = Command::new("tclsh");
+        // No colours.
+        suite.current_dir(&self.source).arg("tests/test_helper.tcl").env_remove("TERM");
+        suite
+    }
+}
+
+/// The running suite, ended with the value; its own child ends when it is left alone.
+struct Suite(Child);
+
+impl Drop for Suite {
+    fn drop(&mut self) {
+        if matches!(self.0.try_wait(), Ok(None)) {
+            // It may just have ended; then there is nothing to kill.
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+}

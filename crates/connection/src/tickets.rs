@@ -35,6 +35,15 @@ pub enum Owner {
         /// The part's number.
         part: u16,
     },
+    /// One request of a task of the worker's own, which reads its reply before anybody else does.
+    Task {
+        /// The task's place in the worker's table.
+        task: u32,
+        /// Which of those that had the place.
+        generation: u32,
+        /// Which of the task's requests.
+        step: u16,
+    },
     /// Nobody any more: the reply is swallowed.
     Nobody,
 }
@@ -188,6 +197,17 @@ mod tests {
     #[test]
     fn a_ticket_is_small() {
         assert!(size_of::<Ticket>() <= 16);
+    }
+
+    #[test]
+    fn a_task_is_owed_a_reply_like_anybody() {
+        let task = Owner::Task { task: 3, generation: 7, step: 2 };
+        let mut tickets = Tickets::new();
+        tickets.push(task);
+        tickets.push(client(0));
+        tickets.mark_sent(1);
+        assert_eq!(tickets.pop().map(|(t, _)| t.owner), Some(task));
+        assert_eq!(tickets.drain().collect::<Vec<_>>(), [(client(0), true)]);
     }
 
     #[test]

@@ -50,6 +50,9 @@ impl<E: Execute> Worker<E> {
         for lane in 0..self.lanes.all.len() {
             let timeouts = self.config.timeouts;
             let this = &self.lanes.all[lane];
+            if this.is_retired {
+                continue;
+            }
             let now_us = self.now.mono_us;
             match this.up.phase() {
                 Phase::Idle if this.wants_dial => {

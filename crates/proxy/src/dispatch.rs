@@ -108,16 +108,28 @@ impl<E: Execute> Worker<E> {
             Err(unknown) => {
                 let mut words = Vec::new();
                 unknown.write_text(args, &mut words);
-                return self.refuse(index, &words);
+                return self.refuse_unread(index, &words);
             }
         };
         if !row.accepts(args.len()) {
             let mut words = Vec::new();
             texts::wrong_arity(row, &mut words);
-            return self.refuse(index, &words);
+            return self.refuse_unread(index, &words);
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         session.last_row = Some(row);
+        if !session.special.is_none()
+            && let Some(flow) = self.handle_special(index, row, request)
+        {
+            return flow;
+        }
+        self.run(index, row, request)
+    }
+
+    /// Does what a request asks, whatever state the session is in.
+    #[inline]
+    pub(crate) fn run(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+        let args = request.args;
         match row.lane(args) {
             Lane::Shared if self.engine.is_some() => self.execute(index, row, request),
             Lane::Shared => self.forward(index, row, request),

@@ -1,13 +1,16 @@
 //! All connections of one worker to nodes: which request shares which, when they are dialled, and when they end.
 //!
-//! A lane is named by its node and its class: the database and the dialect that everybody on it shares.
+//! A shared lane is named by its node and its class: the database and the dialect that everybody on it shares. Lanes for
+//! other purposes stand in the same table of places, outside the table of classes, and are known by handles: their places
+//! are used again once they have ended and the loop has been told.
 
 use crate::config::Config;
 use crate::limits::CLASSES_MAX;
 use crate::session::Asker;
 use crate::shared::Ledger;
+use crate::slab::Handle;
 use crate::text;
-use respool_connection::{BufferPool, DialFailure, Fault, Identity, Now, Owner, Phase, Upstream};
+use respool_connection::{BufferPool, DialFailure, Fault, Identity, Now, Owner, Phase, Upstream, WritePolicy};
 use respool_wire::Protocol;
 
 /// What a worker knows of one node.
@@ -23,10 +26,28 @@ pub(crate) struct Node {
     pub(crate) last_failure: String,
 }
 
-/// One shared connection.
+/// What a lane is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Everybody's requests.
+    Shared,
+    /// One client's at a time, see `private`.
+    Private,
+    /// Requests that may wait on the node.
+    Blocking,
+    /// Subscriptions, and what the node tells of them.
+    Push,
+}
+
+/// One connection to a node.
 #[derive(Debug)]
 pub(crate) struct Lane {
     pub(crate) up: Upstream,
+    pub(crate) purpose: Purpose,
+    /// Which of those that had the place.
+    pub(crate) generation: u32,
+    /// It has ended for good; its place is free, or will be once the loop has closed its connection.
+    pub(crate) is_retired: bool,
     pub(crate) node: usize,
     pub(crate) class: u16,
     /// It is in the list of those to be written.
@@ -67,6 +88,12 @@ pub(crate) struct Lanes {
     pub(crate) held: Vec<u32>,
     /// Lanes to dial.
     pub(crate) to_dial: Vec<u32>,
+    /// Shared lanes: the only ones whose replies are waited for before clients are looked at.
+    pub(crate) shared: Vec<u32>,
+    /// Private lanes that are clean and lent to nobody.
+    pub(crate) warm: Vec<u32>,
+    /// Places of lanes that have ended.
+    free: Vec<u32>,
     entropy: u64,
 }
 
@@ -121,11 +148,23 @@ impl Lanes {
 
     #[cold]
     fn make(&mut self, config: &Config, node: usize, class: u16) -> usize {
+        let lane = self.all.len();
+        let made = self.build(config, node, class, Purpose::Shared);
+        self.all.push(made);
+        self.shared.push(lane as u32);
+        self.table[class as usize * self.nodes.len() + node] = lane as u32;
+        lane
+    }
+
+    fn build(&self, config: &Config, node: usize, class: u16, purpose: Purpose) -> Lane {
         let Class { database, protocol } = self.classes[class as usize];
         let credentials = config.nodes[node].credentials.clone();
-        let lane = self.all.len();
-        self.all.push(Lane {
-            up: Upstream::new(Identity { database, protocol, credentials }, config.write_policy),
+        let policy = if purpose == Purpose::Shared { config.write_policy } else { WritePolicy::EachTurn };
+        Lane {
+            up: Upstream::new(Identity { database, protocol, credentials }, policy),
+            purpose,
+            generation: 0,
+            is_retired: false,
             node,
             class,
             is_listed: false,
@@ -136,9 +175,59 @@ impl Lanes {
             waiters: Vec::new(),
             throttled: Vec::new(),
             accounted: 0,
-        });
-        self.table[class as usize * self.nodes.len() + node] = lane as u32;
-        lane
+        }
+    }
+
+    /// Makes a lane that is not in the table of classes. It is not dialled yet.
+    pub(crate) fn make_apart(&mut self, config: &Config, node: usize, class: u16, purpose: Purpose) -> usize {
+        let made = self.build(config, node, class, purpose);
+        let Some(place) = self.free.pop() else {
+            self.all.push(made);
+            return self.all.len() - 1;
+        };
+        let place = place as usize;
+        let before = &self.all[place];
+        // It may still be in the list of those to be written; that is looked at there.
+        let (generation, is_listed) = (before.generation, before.is_listed);
+        self.all[place] = Lane { generation, is_listed, ..made };
+        place
+    }
+
+    /// The handle of the lane at a place.
+    pub(crate) fn handle(&self, lane: usize) -> Handle {
+        Handle { index: lane as u32, generation: self.all[lane].generation }
+    }
+
+    /// The place of a lane, unless it has ended for good.
+    pub(crate) fn find(&self, lane: Handle) -> Option<usize> {
+        let this = self.all.get(lane.index as usize)?;
+        (this.generation == lane.generation && !this.is_retired).then_some(lane.index as usize)
+    }
+
+    /// A lane apart from the table of classes has ended for good: its handles are void.
+    pub(crate) fn retire(&mut self, lane: usize) {
+        let this = &mut self.all[lane];
+        debug_assert!(this.purpose != Purpose::Shared && !this.is_retired, "it ends once");
+        this.is_retired = true;
+        this.wants_dial = false;
+        this.generation = this.generation.wrapping_add(1);
+        self.warm.retain(|l| *l as usize != lane);
+    }
+
+    /// Gives the place of a lane free that the loop knows nothing of, or nothing any more.
+    pub(crate) fn release(&mut self, lane: usize) {
+        if !self.all[lane].is_retired {
+            self.retire(lane);
+        }
+        debug_assert!(!self.free.contains(&(lane as u32)), "a place is given free once");
+        self.free.push(lane as u32);
+    }
+
+    /// The loop has closed a lane's connection.
+    pub(crate) fn note_closed(&mut self, lane: usize) {
+        if self.all.get(lane).is_some_and(|l| l.is_retired) {
+            self.release(lane);
+        }
     }
 
     /// Queues one request for a lane. `Err` is what its client is told instead.
@@ -251,6 +340,8 @@ pub(crate) enum Ending {
     Silent,
     /// All its replies have come too late for too long: it may have left one out.
     Late,
+    /// It is not needed any more, or cannot be trusted any more.
+    GivenUp,
 }
 
 impl std::fmt::Display for Ending {
@@ -263,6 +354,7 @@ impl std::fmt::Display for Ending {
             Self::Lost(Some(why)) => write!(f, "broke the connection ({why})"),
             Self::Lost(None) => f.write_str("closed the connection"),
             Self::Silent => f.write_str("has been silent for too long"),
+            Self::GivenUp => f.write_str("was not asked any further"),
             Self::Late => f.write_str("has been late with its replies for too long"),
         }
     }

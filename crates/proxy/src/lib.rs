@@ -24,16 +24,21 @@ pub mod config;
 mod cron;
 mod dispatch;
 mod info;
+#[allow(dead_code, reason = "lanes apart from the table of classes get their users next")]
 mod lanes;
 pub mod limits;
 mod local;
 mod mail;
 pub mod observe;
+#[allow(dead_code, reason = "its borrowers, transactions that watch keys, come next")]
+mod private;
 mod replies;
 mod scatter;
 mod session;
 mod shared;
 mod slab;
+mod special;
+mod tasks;
 mod text;
 mod worker;
 

@@ -1,22 +1,26 @@
 //! The life of a reply: from a node's bytes to its place among a client's replies. And what happens instead when a node fails.
 
 use crate::clients::Clients;
-use crate::lanes::Ending;
+use crate::lanes::{Ending, Purpose};
 use crate::limits::LANE_QUEUE_SOFT_DIVISOR;
 use crate::scatter::Scatters;
 use crate::session::Pause;
 use crate::slab::Handle;
+use crate::tasks::{Loss, Tasks};
 use crate::text;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Action, ConnId, Fault, Owner, Shake};
 
 /// Gives an error to whoever is owed a reply.
-fn refuse(owner: Owner, error: &[u8], clients: &mut Clients, scatters: &mut Scatters) {
+fn refuse(owner: Owner, loss: Loss, error: &[u8], clients: &mut Clients, scatters: &mut Scatters, tasks: &mut Tasks) {
     match owner {
         Owner::Client { index, generation, seq } => clients.fail(Handle { index, generation }, seq, error),
         Owner::Part { gather, generation, part } => {
             scatters.fail(Handle { index: gather, generation }, part, error, clients);
+        }
+        Owner::Task { task, generation, step } => {
+            tasks.fail(Handle { index: task, generation }, step, loss, error, clients);
         }
         Owner::Nobody => {}
     }
@@ -25,7 +29,7 @@ fn refuse(owner: Owner, error: &[u8], clients: &mut Clients, scatters: &mut Scat
 impl<E: Execute> Worker<E> {
     /// Bytes have come from a node.
     pub(crate) fn take_replies(&mut self, lane: usize, bytes: &[u8]) {
-        let Self { lanes, clients, scatters, config, counters, now, .. } = self;
+        let Self { lanes, clients, scatters, tasks, config, counters, now, .. } = self;
         let Some(this) = lanes.all.get_mut(lane) else { return };
         if !this.up.is_ready() {
             self.shake(lane, bytes);
@@ -48,6 +52,13 @@ impl<E: Execute> Worker<E> {
                         // Parts come whole: only what goes straight to a client is passed on in pieces.
                         if let Some(kind) = delivery.end {
                             scatters.feed(Handle { index: gather, generation }, part, kind, delivery.bytes, clients);
+                        }
+                    }
+                    Owner::Task { task, generation, step } => {
+                        was_awaited = true;
+                        // Tasks read replies whole, too.
+                        if let Some(kind) = delivery.end {
+                            tasks.feed(Handle { index: task, generation }, step, kind, delivery.bytes, clients);
                         }
                     }
                     Owner::Nobody => counters.replies_swallowed.add(u64::from(delivery.end.is_some())),
@@ -93,8 +104,9 @@ impl<E: Execute> Worker<E> {
 
     /// A lane's connection is gone. Everybody who was owed a reply hears of it, and the lane may be dialled anew.
     pub(crate) fn end_lane(&mut self, lane: usize, ending: Ending) {
-        let Some(this) = self.lanes.all.get_mut(lane) else { return };
+        let Some(this) = self.lanes.all.get_mut(lane).filter(|l| !l.is_retired) else { return };
         let node = this.node;
+        let is_apart = matches!(this.purpose, Purpose::Private | Purpose::Blocking);
         let was_ready = this.up.is_ready();
         let orphans = this.up.reset(&mut self.clients.pool);
         let waiters = std::mem::take(&mut this.waiters);
@@ -115,14 +127,16 @@ impl<E: Execute> Worker<E> {
         }
         // A refused SELECT says nothing about the node: it must not keep other databases from being dialled.
         let is_about_database = refusal.is_some() && self.lanes.class_database(lane) != 0;
-        if !is_about_database {
+        // A connection that one client used may end for that client's reasons, or because nobody used it for long.
+        if !(is_about_database || is_apart && was_ready) {
             self.lanes.note_failure(node, cause.clone(), &self.config, self.now);
         }
         let name = &self.lanes.nodes[node].name;
         let (sent, unsent) = (text::broken_off(name, &cause), text::not_sent(name, &cause));
         for (owner, was_sent) in orphans {
             self.counters.node_errors.add(u64::from(owner != Owner::Nobody));
-            refuse(owner, if was_sent { &sent } else { &unsent }, &mut self.clients, &mut self.scatters);
+            let (loss, error) = if was_sent { (Loss::Unknown, &sent) } else { (Loss::Unsent, &unsent) };
+            refuse(owner, loss, error, &mut self.clients, &mut self.scatters, &mut self.tasks);
         }
         for waiter in waiters {
             let error = refusal.as_ref().map_or_else(|| unsent.clone(), |words| text::verbatim(words));
@@ -130,11 +144,19 @@ impl<E: Execute> Worker<E> {
         }
         self.release_throttled(lane);
         self.is_busy = true;
+        if is_apart {
+            self.lanes.retire(lane);
+            let conn = ConnId::upstream(lane as u32);
+            // Otherwise its place is free once the loop has done so.
+            if !self.actions.iter().any(|a| matches!(a, Action::Close { conn: closed } if *closed == conn)) {
+                self.lanes.release(lane);
+            }
+        }
     }
 
     /// Requests whose deadline has passed are answered with an error; their replies will be swallowed.
     pub(crate) fn expire_requests(&mut self, lane: usize) {
-        let Self { lanes, clients, scatters, config, counters, now, .. } = self;
+        let Self { lanes, clients, scatters, tasks, config, counters, now, .. } = self;
         let this = &mut lanes.all[lane];
         let Some(due_us) = now.mono_us.checked_sub(config.timeouts.response_us) else { return };
         if this.up.tickets().oldest_live_us().is_none_or(|oldest| oldest > due_us) {
@@ -143,7 +165,7 @@ impl<E: Execute> Worker<E> {
         let error = text::timed_out(&lanes.nodes[this.node].name, config.timeouts.response_us);
         this.up.expire(due_us, |owner| {
             counters.timeouts.add(1);
-            refuse(owner, &error, clients, scatters);
+            refuse(owner, Loss::Unknown, &error, clients, scatters, tasks);
         });
         this.late_since_us.get_or_insert(now.mono_us);
     }

@@ -65,6 +65,65 @@ impl Pause {
     }
 }
 
+/// The rare states of a session. While it is in none of them a request costs one test; in any, `special` is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Special(u16);
+
+impl Special {
+    /// It has to authenticate before it may do anything else.
+    pub(crate) const UNAUTHENTICATED: Self = Self(1);
+    /// Its user may not do everything.
+    pub(crate) const RESTRICTED: Self = Self(2);
+    /// Its user may not ask for more than so much in a time.
+    pub(crate) const LIMITED: Self = Self(4);
+    /// It speaks RESP2 and has subscriptions, so it may do little else.
+    pub(crate) const SUBSCRIBED: Self = Self(8);
+    /// Its requests are queued until EXEC.
+    pub(crate) const QUEUEING: Self = Self(16);
+    /// It holds private connections for a while: it watches keys.
+    pub(crate) const PINNED: Self = Self(32);
+    /// It holds private connections until it leaves.
+    pub(crate) const DEDICATED: Self = Self(64);
+    /// Its requests do not all go where the topology says.
+    pub(crate) const ROUTED: Self = Self(128);
+    /// It is told of changes to what it has read.
+    #[allow(dead_code, reason = "the owners of the states come next")]
+    pub(crate) const TRACKING: Self = Self(256);
+
+    /// Who is asked about a request, in this order: who the client is, what it may do, what its state makes of the
+    /// request, where it goes.
+    pub(crate) const ORDER: [Self; 8] = [
+        Self::UNAUTHENTICATED,
+        Self::RESTRICTED,
+        Self::LIMITED,
+        Self::SUBSCRIBED,
+        Self::QUEUEING,
+        Self::PINNED,
+        Self::DEDICATED,
+        Self::ROUTED,
+    ];
+
+    #[inline]
+    pub(crate) const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    #[inline]
+    pub(crate) const fn has(self, state: Self) -> bool {
+        self.0 & state.0 != 0
+    }
+
+    #[allow(dead_code, reason = "the owners of the states come next")]
+    pub(crate) fn add(&mut self, state: Self) {
+        self.0 |= state.0;
+    }
+
+    #[allow(dead_code, reason = "the owners of the states come next")]
+    pub(crate) fn remove(&mut self, state: Self) {
+        self.0 &= !state.0;
+    }
+}
+
 /// What is looked at only when somebody asks, kept out of the way of what every request touches.
 #[derive(Debug, Default)]
 pub(crate) struct Cold {
@@ -87,6 +146,7 @@ pub(crate) struct Session {
     pub(crate) protocol: Protocol,
     pub(crate) database: u32,
     pub(crate) reply_mode: ReplyMode,
+    pub(crate) special: Special,
     pub(crate) pause: Pause,
     /// It is in the list of those to be written.
     pub(crate) is_listed: bool,
@@ -116,6 +176,7 @@ impl Session {
             protocol: Protocol::Resp2,
             database: 0,
             reply_mode: ReplyMode::On,
+            special: Special::default(),
             pause: Pause::default(),
             is_listed: false,
             is_resuming: false,

@@ -28,6 +28,11 @@ pub(crate) fn queue_full(node: &str) -> Vec<u8> {
     error(format!("node {node} is overloaded: too many bytes wait for it; the command was not sent"))
 }
 
+/// Too many clients have connections to the node to themselves already.
+pub(crate) fn too_many_private(node: &str) -> Vec<u8> {
+    error(format!("node {node} is overloaded: too many connections to it are pinned; the command was not sent"))
+}
+
 /// The command needs something that a pooled connection does not have yet.
 pub(crate) fn unsupported(name: &str, because: &str) -> Vec<u8> {
     error(format!("{name} is not supported here: {because}"))

@@ -12,6 +12,7 @@ use crate::observe::Counters;
 use crate::scatter::Scatters;
 use crate::session::{Pause, Session};
 use crate::shared::Shared;
+use crate::tasks::Tasks;
 use crate::text;
 use respool_command::Execute;
 use respool_connection::limits::{HELD_AGE_US_MAX, HELD_BYTES_MAX};
@@ -48,6 +49,7 @@ pub struct Worker<E> {
     pub(crate) clients: Clients,
     pub(crate) lanes: Lanes,
     pub(crate) scatters: Scatters,
+    pub(crate) tasks: Tasks,
     pub(crate) questions: Questions,
     pub(crate) scratch: Scratch,
     pub(crate) actions: VecDeque<Action<Mail>>,
@@ -79,6 +81,7 @@ impl<E: Execute> Worker<E> {
             engine: setup.engine,
             now: Now::default(),
             scatters: Scatters::default(),
+            tasks: Tasks::default(),
             questions: Questions::default(),
             scratch: Scratch::default(),
             actions: VecDeque::new(),
@@ -223,6 +226,7 @@ impl<E: Execute> Worker<E> {
 
     /// Goes on with clients that had to wait, and begins dials: what has come up since the last turn's reads.
     fn go_on(&mut self) {
+        self.conclude_tasks();
         while let Some(doomed) = self.clients.doomed.pop() {
             if self.clients.sessions.get_mut(doomed).is_some() {
                 self.close_client(doomed.index);
@@ -363,10 +367,10 @@ impl<E: Execute> Machine for Worker<E> {
     fn poll_action(&mut self) -> Option<Action<Mail>> {
         self.go_on();
         let action = self.actions.pop_front()?;
-        if let Action::Close { conn } = &action
-            && !conn.is_upstream()
-        {
-            self.clients.sessions.release(conn.index() as u32);
+        match &action {
+            Action::Close { conn } if conn.is_upstream() => self.lanes.note_closed(conn.index()),
+            Action::Close { conn } => self.clients.sessions.release(conn.index() as u32),
+            _ => {}
         }
         Some(action)
     }
@@ -441,13 +445,13 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn patient_until_us(&self) -> Option<u64> {
-        let lanes = &self.lanes.all;
-        if !self.is_busy || lanes.len() > PATIENT_LANES_MAX || self.drain_until_us.is_some() {
+        let shared = &self.lanes.shared;
+        if !self.is_busy || shared.len() > PATIENT_LANES_MAX || self.drain_until_us.is_some() {
             return None;
         }
         let mut until_us: Option<u64> = None;
-        for lane in lanes {
-            match lane.up.patience(self.now.mono_us) {
+        for lane in shared {
+            match self.lanes.all[*lane as usize].up.patience(self.now.mono_us) {
                 Patience::NothingOwed => {}
                 Patience::Until(lane_us) => until_us = Some(until_us.map_or(lane_us, |other| other.min(lane_us))),
                 // One node that may take its time is reason enough to look at clients: theirs may be other nodes.

@@ -1,0 +1,226 @@
+//! Private connections: lent to one client at a time, for what must not be shared.
+//!
+//! ```text
+//!              borrow                 give_back              all acknowledged
+//!   [warm] ------------> [lent] ------------------> [cleaned] ----------------> [warm]
+//!      ^  none warm: dial  |                            |          enough are warm: closed
+//!                          '--- lost, in doubt ---------'---> closed
+//! ```
+//!
+//! One goes back to the warm ones only after the node has acknowledged every request that brings it back to its plain
+//! state. In doubt it is closed: the next borrower must never meet what the last one left.
+
+use crate::config::Config;
+use crate::lanes::{Lanes, Purpose};
+use crate::limits::{PRIVATE_LANES_MAX, PRIVATE_WARM_MAX};
+use crate::slab::Handle;
+use crate::tasks::{Progress, Task, Tasks};
+use crate::text;
+use crate::worker::Worker;
+use respool_command::Execute;
+use respool_connection::{Now, Phase};
+use respool_wire::{encode_request, replies};
+
+/// What a client may have left on a connection, as the requests that undo it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Dirt {
+    /// MULTI was sent and neither EXEC nor DISCARD.
+    pub(crate) is_queueing: bool,
+    /// Keys may be watched.
+    pub(crate) is_watching: bool,
+    /// Another database than the class's may be selected.
+    pub(crate) is_elsewhere: bool,
+}
+
+/// A clean-up that waits for the node to acknowledge it.
+#[derive(Debug)]
+pub(crate) struct Cleaning {
+    lane: Handle,
+    awaited: u16,
+    is_clean: bool,
+}
+
+impl Cleaning {
+    pub(crate) fn new(lane: Handle, awaited: u16) -> Self {
+        Self { lane, awaited, is_clean: true }
+    }
+
+    pub(crate) fn feed(&mut self, _step: u16, reply: &[u8]) -> Progress {
+        self.awaited = self.awaited.saturating_sub(1);
+        if reply != replies::OK {
+            return self.fail();
+        }
+        if self.awaited == 0 { Progress::Through } else { Progress::Waits }
+    }
+
+    pub(crate) fn fail(&mut self) -> Progress {
+        self.is_clean = false;
+        Progress::Through
+    }
+}
+
+impl Lanes {
+    /// Lends a private connection to a node, a warm one if there is one; it may still have to be dialled, and requests
+    /// wait for that. `Err` is what the client is told instead.
+    pub(crate) fn borrow(&mut self, config: &Config, node: usize, class: u16, now: Now) -> Result<Handle, Vec<u8>> {
+        let fits = |lane: &u32| {
+            let this = &self.all[*lane as usize];
+            this.node == node && this.class == class
+        };
+        // The one that was used last is the likeliest to be alive.
+        if let Some(at) = self.warm.iter().rposition(fits) {
+            let lane = self.warm.remove(at) as usize;
+            return Ok(self.handle(lane));
+        }
+        let lent = self.all.iter().filter(|l| l.purpose == Purpose::Private && !l.is_retired && l.node == node).count();
+        if lent >= PRIVATE_LANES_MAX {
+            return Err(text::too_many_private(&self.nodes[node].name));
+        }
+        let lane = self.make_apart(config, node, class, Purpose::Private);
+        match self.prepare(lane, config, now) {
+            Ok(()) => Ok(self.handle(lane)),
+            Err(error) => {
+                self.release(lane);
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes a clean connection available to the next borrower. `false`: there are enough, it is to be closed.
+    fn keep_warm(&mut self, lane: usize) -> bool {
+        let this = &self.all[lane];
+        let (node, class) = (this.node, this.class);
+        let alike = |l: &&u32| self.all[**l as usize].node == node && self.all[**l as usize].class == class;
+        let has_room = self.warm.iter().filter(alike).count() < PRIVATE_WARM_MAX;
+        if has_room {
+            self.warm.push(lane as u32);
+        }
+        has_room
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// Takes a private connection back from whoever had it. What is still owed on it goes to its owners first.
+    pub(crate) fn give_back(&mut self, lane: Handle, dirt: Dirt) {
+        let Some(place) = self.lanes.find(lane) else { return };
+        let this = &self.lanes.all[place];
+        if !this.up.is_ready() {
+            self.close_lane(place);
+            return;
+        }
+        let database = self.lanes.class_database(place).to_string();
+        let mut requests: Vec<&[&[u8]]> = Vec::new();
+        let select: &[&[u8]] = &[b"SELECT", database.as_bytes()];
+        if dirt.is_queueing {
+            requests.push(&[b"DISCARD"]);
+        }
+        if dirt.is_watching && !dirt.is_queueing {
+            requests.push(&[b"UNWATCH"]);
+        }
+        if dirt.is_elsewhere {
+            requests.push(select);
+        }
+        let awaited = requests.len() as u16;
+        if awaited == 0 && this.up.tickets().is_empty() {
+            if !self.lanes.keep_warm(place) {
+                self.close_lane(place);
+            }
+            return;
+        }
+        if awaited == 0 {
+            // Something is owed that nobody cleans up after: what it was does not matter, in doubt it goes.
+            self.close_lane(place);
+            return;
+        }
+        let task = self.tasks.begin(Task::Clean(Cleaning::new(lane, awaited)));
+        for (step, request) in requests.into_iter().enumerate() {
+            let owner = Tasks::owner(task, step as u16);
+            let write = |out: &mut Vec<u8>| encode_request(out, request.iter().copied());
+            if let Err(error) = self.lanes.send(place, owner, &self.config, self.now, &mut self.clients.pool, write) {
+                self.tasks.fail(task, step as u16, crate::tasks::Loss::Unsent, &error, &mut self.clients);
+                return;
+            }
+        }
+        self.is_busy = true;
+    }
+
+    pub(crate) fn conclude_cleaning(&mut self, cleaning: Cleaning) {
+        let Some(lane) = self.lanes.find(cleaning.lane) else { return };
+        let this = &self.lanes.all[lane];
+        let is_reusable = cleaning.is_clean && this.up.is_ready() && this.up.tickets().is_empty();
+        if !is_reusable || !self.lanes.keep_warm(lane) {
+            self.close_lane(lane);
+        }
+    }
+
+    /// Closes a lane that is nobody's. Whoever is still owed something on it hears that it was given up.
+    pub(crate) fn close_lane(&mut self, lane: usize) {
+        if !matches!(self.lanes.all[lane].up.phase(), Phase::Idle) {
+            let conn = respool_connection::ConnId::upstream(lane as u32);
+            self.actions.push_back(respool_connection::Action::Close { conn });
+        }
+        self.end_lane(lane, crate::lanes::Ending::GivenUp);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Budgets, NodeConfig, Reconnects, Timeouts};
+    use respool_connection::{Endpoint, WritePolicy};
+    use respool_route::{Node, Scheme, Topology};
+    use respool_wire::{ReplyLimits, RequestLimits};
+    use std::sync::Arc;
+
+    fn config() -> Config {
+        let node =
+            NodeConfig { name: "n".to_owned(), endpoint: Arc::new(Endpoint::Embedded { index: 0 }), credentials: None };
+        Config {
+            nodes: vec![node],
+            topology: Arc::new(Topology::new(Scheme::default(), vec![Node::new("n")]).expect("one node is enough")),
+            request_limits: RequestLimits::default(),
+            reply_limits: ReplyLimits::default(),
+            timeouts: Timeouts { connect_us: 1, response_us: 1, silence_us: 1, client_idle_us: 0, drain_us: 1 },
+            reconnects: Reconnects { backoff_min_us: 1, backoff_max_us: 1, dials_per_second: 1 },
+            budgets: Budgets {
+                client_output_soft: 1,
+                client_output_hard: 1,
+                upstream_queue: 1 << 20,
+                process: 1 << 20,
+            },
+            clients_max: 1,
+            databases: 16,
+            write_policy: WritePolicy::EachTurn,
+        }
+    }
+
+    #[test]
+    fn a_warm_connection_is_lent_before_another_is_dialled_and_to_one_at_a_time() {
+        let config = config();
+        let mut lanes = Lanes::new(&config, 1);
+        let first = lanes.borrow(&config, 0, 0, Now::default()).expect("nothing is in the way");
+        let second = lanes.borrow(&config, 0, 0, Now::default()).expect("nothing is in the way");
+        assert_ne!(first, second);
+        assert!(lanes.keep_warm(first.index as usize));
+        assert_eq!(lanes.borrow(&config, 0, 0, Now::default()), Ok(first));
+        assert!(lanes.shared.is_empty(), "nobody waits for their replies");
+    }
+
+    #[test]
+    fn a_place_is_used_again_once_its_connection_is_closed_and_its_handle_is_void() {
+        let config = config();
+        let mut lanes = Lanes::new(&config, 1);
+        let shared = lanes.lane(&config, 0, 0);
+        let first = lanes.borrow(&config, 0, 0, Now::default()).expect("nothing is in the way");
+        lanes.retire(first.index as usize);
+        assert_eq!(lanes.find(first), None);
+        let second = lanes.borrow(&config, 0, 0, Now::default()).expect("nothing is in the way");
+        assert_ne!(second.index, first.index, "the loop may still close the first");
+        lanes.note_closed(first.index as usize);
+        let third = lanes.borrow(&config, 0, 0, Now::default()).expect("nothing is in the way");
+        assert_eq!(third.index, first.index);
+        assert_eq!(lanes.find(first), None, "it is somebody else's");
+        assert_eq!(lanes.find(third), Some(first.index as usize));
+        assert_eq!(lanes.lane(&config, 0, 0), shared, "shared lanes keep their places");
+    }
+}

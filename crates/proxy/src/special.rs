@@ -1,0 +1,58 @@
+//! Requests of sessions in a rare state. An ordinary session pays one test for all of them and never comes here.
+//!
+//! Each state has one owner, who is asked in the order of [`Special::ORDER`]: whoever deals with the request ends the
+//! asking, and what nobody deals with goes on as everybody's requests do.
+
+use crate::session::{Flow, Special};
+use crate::worker::Worker;
+use respool_command::{Execute, Row};
+use respool_wire::Request;
+
+impl<E: Execute> Worker<E> {
+    /// Asks the states that a session is in about one of its requests. `None`: it goes on as everybody's do.
+    #[cold]
+    pub(crate) fn handle_special(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
+        for state in Special::ORDER {
+            // Looked at anew each time: whoever was asked before may have ended a state.
+            if self.clients.sessions.at(index)?.special.has(state)
+                && let Some(flow) = self.ask(state, index, row, request)
+            {
+                return Some(flow);
+            }
+        }
+        None
+    }
+
+    /// One arm for each state whose owner deals with requests.
+    fn ask(&mut self, state: Special, index: u32, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
+        let _ = (state, index, row, request);
+        None
+    }
+
+    /// Refuses a request that is none: its command does not exist, or not with so many arguments.
+    #[cold]
+    pub(crate) fn refuse_unread(&mut self, index: u32, words: &[u8]) -> Flow {
+        self.refuse(index, words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Special;
+
+    #[test]
+    fn states_are_apart() {
+        let mut all = Special::default();
+        assert!(all.is_none());
+        for state in Special::ORDER {
+            assert!(!all.has(state));
+            all.add(state);
+        }
+        assert!(!all.has(Special::TRACKING), "nobody is asked about it");
+        for state in Special::ORDER {
+            all.remove(state);
+            assert!(!all.has(state));
+        }
+        assert!(all.is_none());
+    }
+}

@@ -1,0 +1,134 @@
+//! Requests that the worker makes itself, or whose replies it must read before a client may have them.
+//!
+//! A task is fed like a gather: whole replies by `feed`, and `fail` where none will come. It may answer clients while it is
+//! fed; what needs lanes or the worker is done when it is through, by `conclude_tasks`.
+
+use crate::clients::Clients;
+use crate::private::Cleaning;
+use crate::slab::{Handle, Slab};
+use crate::worker::Worker;
+use respool_command::Execute;
+use respool_connection::Owner;
+use respool_wire::ReplyKind;
+
+/// What the worker is about. One variant for each purpose.
+#[derive(Debug)]
+pub(crate) enum Task {
+    /// A private connection is brought back to its plain state.
+    Clean(Cleaning),
+}
+
+/// Whether a task waits for more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Replies are still due.
+    Waits,
+    /// It is through: it gets no more replies and is concluded.
+    Through,
+}
+
+/// Why a reply will not come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// The request never left: it may be sent again, to anybody.
+    Unsent,
+    /// It left, at least in part: nobody knows what became of it.
+    Unknown,
+}
+
+impl Task {
+    fn feed(&mut self, step: u16, _kind: ReplyKind, reply: &[u8], _clients: &mut Clients) -> Progress {
+        match self {
+            Self::Clean(cleaning) => cleaning.feed(step, reply),
+        }
+    }
+
+    fn fail(&mut self, _step: u16, _loss: Loss, _error: &[u8], _clients: &mut Clients) -> Progress {
+        match self {
+            Self::Clean(cleaning) => cleaning.fail(),
+        }
+    }
+}
+
+/// The tasks of one worker.
+#[derive(Debug, Default)]
+pub(crate) struct Tasks {
+    running: Slab<Task>,
+    through: Vec<Task>,
+}
+
+impl Tasks {
+    /// Begins a task; its requests are sent with [`Tasks::owner`].
+    pub(crate) fn begin(&mut self, task: Task) -> Handle {
+        self.running.insert(task)
+    }
+
+    /// Who is owed the reply to a task's request number `step`.
+    pub(crate) fn owner(task: Handle, step: u16) -> Owner {
+        Owner::Task { task: task.index, generation: task.generation, step }
+    }
+
+    /// A task that is under way.
+    #[allow(dead_code, reason = "tasks that are told of more than replies come with transactions")]
+    pub(crate) fn get_mut(&mut self, of: Handle) -> Option<&mut Task> {
+        self.running.get_mut(of)
+    }
+
+    /// The whole reply to one request of a task.
+    pub(crate) fn feed(&mut self, to: Handle, step: u16, kind: ReplyKind, reply: &[u8], clients: &mut Clients) {
+        let Some(task) = self.running.get_mut(to) else {
+            clients.counters.replies_swallowed.add(1);
+            return;
+        };
+        if task.feed(step, kind, reply, clients) == Progress::Through {
+            self.end(to);
+        }
+    }
+
+    /// One request of a task will have no reply; `error` says why.
+    pub(crate) fn fail(&mut self, to: Handle, step: u16, loss: Loss, error: &[u8], clients: &mut Clients) {
+        let Some(task) = self.running.get_mut(to) else { return };
+        if task.fail(step, loss, error, clients) == Progress::Through {
+            self.end(to);
+        }
+    }
+
+    fn end(&mut self, of: Handle) {
+        self.through.extend(self.running.remove(of.index));
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// Does what is left to do of tasks that are through.
+    pub(crate) fn conclude_tasks(&mut self) {
+        while let Some(task) = self.tasks.through.pop() {
+            match task {
+                Task::Clean(cleaning) => self.conclude_cleaning(cleaning),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::Counters;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_reply_for_a_task_that_has_gone_is_swallowed() {
+        let mut clients = Clients::new(Arc::new(Counters::default()));
+        let mut tasks = Tasks::default();
+        let lane = Handle { index: 0, generation: 0 };
+        let first = tasks.begin(Task::Clean(Cleaning::new(lane, 1)));
+        tasks.fail(first, 0, Loss::Unknown, b"-ERR gone\r\n", &mut clients);
+        assert_eq!(tasks.through.len(), 1);
+        let second = tasks.begin(Task::Clean(Cleaning::new(lane, 1)));
+        assert_eq!(first.index, second.index);
+        tasks.feed(first, 0, ReplyKind::Simple, b"+OK\r\n", &mut clients);
+        assert!(tasks.get_mut(second).is_some(), "it was not meant");
+        assert_eq!(clients.counters.replies_swallowed.value(), 1);
+        tasks.feed(second, 0, ReplyKind::Simple, b"+OK\r\n", &mut clients);
+        assert!(tasks.get_mut(second).is_none());
+    }
+}

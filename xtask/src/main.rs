@@ -8,6 +8,7 @@ mod attribution;
 mod bench;
 mod codegen;
 mod command;
+mod differential;
 mod fuzz;
 mod setup;
 mod tcl;
@@ -44,6 +45,8 @@ enum Verb {
     Attribution(attribution::Options),
     /// Run the Tcl suite of redis 7.0.15 against a redis-server, or through Respool
     Tcl(tcl::Options),
+    /// Compare Respool's replies with those of a redis-server, for every command
+    Differential(differential::Options),
     /// Build all fuzz targets, and with --minutes run them
     Fuzz(fuzz::Options),
     /// Check what no compiler checks: edges between crates, purity, lengths, leftovers, stale files
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Verb::Bench(options) => ("bench", bench::run(options)),
         Verb::Attribution(options) => ("attribution", attribution::run(options)),
         Verb::Tcl(options) => ("tcl", tcl::run(options)),
+        Verb::Differential(options) => ("differential", differential::run(options)),
         Verb::Fuzz(options) => ("fuzz", fuzz::run(options)),
         Verb::Tidy(options) => ("tidy", tidy::run(options)),
         Verb::Codegen(options) => ("codegen", codegen::run(options)),
@@ -100,7 +104,7 @@ mod tests {
     #[test]
     fn every_verb_can_be_parsed() {
         Arguments::command().debug_assert();
-        for verb in ["setup", "test", "bench", "attribution", "tcl", "fuzz", "tidy", "codegen"] {
+        for verb in ["setup", "test", "bench", "attribution", "differential", "tcl", "fuzz", "tidy", "codegen"] {
             assert!(Arguments::try_parse_from(["cargo xtask", verb]).is_ok(), "{verb}");
         }
     }

@@ -1,13 +1,17 @@
 //! The same script to two servers, reply by reply.
 
+use std::collections::BTreeMap;
 use std::io;
 
+use crate::differences::Likeness;
 use crate::{Address, Client, Request, Rng, Script, Subset, elements, request};
 
 /// Requests sent in one go at most.
 const BATCH_MAX: usize = 40;
 /// Requests before a difference that are told of with it.
 const HISTORY_MAX: usize = 12;
+/// Requests that are looked through for those.
+const HISTORY_KEPT: usize = 5_000;
 
 /// A comparison to be made.
 #[derive(Debug, Clone, Copy)]
@@ -22,57 +26,167 @@ pub struct Comparison {
     pub seed: u64,
 }
 
+/// Two replies that are not as much alike as they have to be.
+#[derive(Debug)]
+pub struct Disagreement {
+    /// The command's first words, in capitals.
+    pub command: String,
+    /// Everything that is known of it, as text.
+    pub told: String,
+}
+
 /// Sends one script to both servers in pipelines and odd pieces; returns how many replies were errors, or fails with
 /// the first difference, the requests before it that share a key with it, and the seed.
 pub fn compare(expected: &Address, subject: &Address, comparison: &Comparison) -> io::Result<usize> {
-    let Comparison { subset, protocol, requests, seed } = *comparison;
-    let mut script = Script::new(seed, subset);
-    let mut rng = Rng::part(seed, 1);
+    let mut run = Run::new(expected, subject, comparison)?;
+    let mut left = comparison.requests;
+    while left > 0 {
+        if let Some(found) = run.batch(&mut left)? {
+            return Err(io::Error::other(found.told));
+        }
+    }
+    Ok(run.errors)
+}
+
+/// As [`compare`], but goes on after a difference, with both servers emptied, until `most` were found. Gives them and how
+/// many requests were compared in which way.
+pub fn compare_all(
+    expected: &Address,
+    subject: &Address,
+    comparison: &Comparison,
+    most: usize,
+) -> io::Result<(Vec<Disagreement>, BTreeMap<Likeness, usize>)> {
+    let mut run = Run::new(expected, subject, comparison)?;
+    let mut found = Vec::new();
+    let mut left = comparison.requests;
+    while left > 0 && found.len() < most {
+        if let Some(one) = run.batch(&mut left)? {
+            found.push(one);
+            run.begin_anew(expected, subject)?;
+        }
+    }
+    Ok((found, run.compared))
+}
+
+/// A script under way.
+struct Run<'c> {
+    comparison: &'c Comparison,
+    script: Script,
+    rng: Rng,
+    clients: [Client; 2],
+    history: Vec<Request>,
+    errors: usize,
+    compared: BTreeMap<Likeness, usize>,
+}
+
+impl<'c> Run<'c> {
+    fn new(expected: &Address, subject: &Address, comparison: &'c Comparison) -> io::Result<Self> {
+        Ok(Run {
+            comparison,
+            script: Script::new(comparison.seed, comparison.subset),
+            rng: Rng::part(comparison.seed, 1),
+            clients: connect(expected, subject, comparison.protocol)?,
+            history: Vec::new(),
+            errors: 0,
+            compared: BTreeMap::new(),
+        })
+    }
+
+    /// Both servers are emptied and both clients replaced: what follows a difference says nothing.
+    fn begin_anew(&mut self, expected: &Address, subject: &Address) -> io::Result<()> {
+        self.clients = connect(expected, subject, self.comparison.protocol)?;
+        for client in &mut self.clients {
+            for words in ["FLUSHALL", "SCRIPT FLUSH", "FUNCTION FLUSH"] {
+                client.ask(words)?;
+            }
+        }
+        self.history.clear();
+        Ok(())
+    }
+
+    /// Sends and compares some requests; gives the first difference among them.
+    fn batch(&mut self, left: &mut usize) -> io::Result<Option<Disagreement>> {
+        let count = self.rng.between(1, BATCH_MAX).min(*left);
+        *left -= count;
+        let batch: Vec<Request> = (0..count).map(|_| self.script.next_request()).collect();
+        let bytes: Vec<u8> = batch.iter().flat_map(|one| request(&one.arguments)).collect();
+        self.clients[0].send(&bytes)?;
+        let piece = *self.rng.pick(&[usize::MAX, 5_000, 100]);
+        self.clients[1].send_in_pieces(&bytes, piece.min(bytes.len()))?;
+        for sent in batch {
+            let said = self.clients[0].reply()?;
+            let heard = match self.clients[1].reply() {
+                Ok(heard) => heard,
+                Err(error) => {
+                    return Ok(Some(self.disagreement(&sent, format!("{error} instead of {}", shown(&said)))));
+                }
+            };
+            if !are_alike(sent.likeness, &said, &heard) {
+                let replies = format!("\nexpected {}\nsubject  {}", shown(&said), shown(&heard));
+                return Ok(Some(self.disagreement(&sent, replies)));
+            }
+            *self.compared.entry(sent.likeness).or_default() += 1;
+            self.errors += usize::from(said.starts_with(b"-"));
+            if self.history.len() >= 2 * HISTORY_KEPT {
+                self.history.drain(..HISTORY_KEPT);
+            }
+            self.history.push(sent);
+        }
+        Ok(None)
+    }
+
+    fn disagreement(&self, sent: &Request, replies: String) -> Disagreement {
+        let words: Vec<String> = sent.arguments.iter().take(2).map(|word| shown(word).to_uppercase()).collect();
+        let after = tell(&self.history, sent);
+        Disagreement { command: words.join(" "), told: format!("replies differ, {:?}{replies}{after}", self.comparison) }
+    }
+}
+
+fn connect(expected: &Address, subject: &Address, protocol: u8) -> io::Result<[Client; 2]> {
     let mut clients = [Client::connect(expected)?, Client::connect(subject)?];
     if protocol == 3 {
         for client in &mut clients {
             client.ask("HELLO 3")?;
         }
     }
-    let mut history: Vec<Request> = Vec::new();
-    let mut errors = 0;
-    let mut left = requests;
-    while left > 0 {
-        let count = rng.between(1, BATCH_MAX).min(left);
-        let batch: Vec<Request> = (0..count).map(|_| script.next_request()).collect();
-        let bytes: Vec<u8> = batch.iter().flat_map(|one| request(&one.arguments)).collect();
-        clients[0].send(&bytes)?;
-        let piece = *rng.pick(&[usize::MAX, 5_000, 100]);
-        clients[1].send_in_pieces(&bytes, piece.min(bytes.len()))?;
-        for sent in batch {
-            let said = clients[0].reply()?;
-            let heard = clients[1].reply().map_err(|error| {
-                let told = tell(&history, &sent);
-                io::Error::new(error.kind(), format!("{error} instead of {}; {comparison:?}{told}", shown(&said)))
-            })?;
-            if said != heard && !(sent.is_unordered && is_same_unordered(&said, &heard)) {
-                let told = tell(&history, &sent);
-                return Err(io::Error::other(format!(
-                    "replies differ, {comparison:?}\nexpected {}\nsubject  {}{told}",
-                    shown(&said),
-                    shown(&heard)
-                )));
-            }
-            errors += usize::from(said.starts_with(b"-"));
-            history.push(sent);
-        }
-        left -= count;
-    }
-    Ok(errors)
+    Ok(clients)
 }
 
-fn is_same_unordered(one: &[u8], other: &[u8]) -> bool {
-    let sorted = |reply| {
-        let mut elements = elements(reply);
-        elements.sort_unstable();
-        elements
-    };
-    one.first() == other.first() && sorted(one) == sorted(other)
+/// Whether two replies are as much alike as they have to be. Errors always have to be the same, but for those of kinds.
+fn are_alike(likeness: Likeness, said: &[u8], heard: &[u8]) -> bool {
+    let is_error = said.starts_with(b"-") || heard.starts_with(b"-");
+    match likeness {
+        Likeness::Same => said == heard,
+        _ if said == heard => true,
+        Likeness::Kind => said.starts_with(b"-") == heard.starts_with(b"-"),
+        _ if is_error => false,
+        Likeness::Unordered => sorted(said) == sorted(heard),
+        Likeness::Alike => skeleton(said) == skeleton(heard),
+        Likeness::NotSent => false,
+    }
+}
+
+/// A reply with the elements of its aggregates in order.
+fn sorted(reply: &[u8]) -> Vec<u8> {
+    let Some((head, elements)) = opened(reply) else { return reply.to_vec() };
+    let mut elements: Vec<Vec<u8>> = elements.into_iter().map(sorted).collect();
+    elements.sort_unstable();
+    [head.to_vec(), elements.concat()].concat()
+}
+
+/// The types of a reply's parts and the lengths of its aggregates.
+fn skeleton(reply: &[u8]) -> Vec<u8> {
+    match opened(reply) {
+        Some((head, elements)) => [head.to_vec(), elements.into_iter().flat_map(skeleton).collect()].concat(),
+        None => reply.iter().take(1).copied().collect(),
+    }
+}
+
+/// An aggregate's first line and elements.
+fn opened(reply: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
+    let is_aggregate = matches!(reply.first(), Some(b'*' | b'~' | b'%' | b'>'));
+    let head = reply.iter().position(|&byte| byte == b'\n').map_or(reply.len(), |at| at + 1);
+    is_aggregate.then(|| (&reply[..head], elements(reply)))
 }
 
 /// The request that differed and the last ones before it that have an argument in common with it.
@@ -92,4 +206,19 @@ fn shown(bytes: &[u8]) -> String {
     let start = &bytes[..bytes.len().min(300)];
     let text = start.escape_ascii().to_string();
     if start.len() < bytes.len() { format!("{text}... ({} bytes)", bytes.len()) } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_are_as_alike_as_they_have_to_be() {
+        let (one, other) = (b"*2\r\n:1\r\n*2\r\n+a\r\n+b\r\n", b"*2\r\n*2\r\n+b\r\n+a\r\n:1\r\n");
+        assert!(are_alike(Likeness::Unordered, one, other) && !are_alike(Likeness::Same, one, other));
+        assert!(!are_alike(Likeness::Alike, one, other) && are_alike(Likeness::Kind, one, other));
+        assert!(are_alike(Likeness::Alike, b"*1\r\n$1\r\na\r\n", b"*1\r\n$2\r\nab\r\n"));
+        assert!(!are_alike(Likeness::Alike, b"-ERR a\r\n", b"-ERR b\r\n"));
+        assert!(!are_alike(Likeness::Kind, b"-ERR a\r\n", b"+OK\r\n"));
+    }
 }

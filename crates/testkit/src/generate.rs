@@ -4,9 +4,11 @@
 //! arguments at random, so that every command's errors are compared too. What differs between two servers by nature
 //! (random picks, the time that is left, orders that hang on a hash seed) is left out or marked as unordered.
 
-use respool_command::{Group, Lane, RequestPolicy, Row, resolve, top_level};
+use respool_command::{Group, Lane, RequestPolicy, Row, all, resolve, top_level};
 use respool_wire::ArgsBuf;
 
+use crate::differences::{Likeness, difference_of};
+use crate::templates::{LIBRARY, SCRIPT_HASHES, SERIALISED, TABLE_TEMPLATES};
 use crate::Rng;
 
 /// One generated request.
@@ -14,8 +16,8 @@ use crate::Rng;
 pub struct Request {
     /// The arguments, the command's name first.
     pub arguments: Vec<Vec<u8>>,
-    /// The elements of the reply may come in any order.
-    pub is_unordered: bool,
+    /// How much alike the replies of two servers have to be.
+    pub likeness: Likeness,
 }
 
 /// What the servers under comparison can do.
@@ -23,6 +25,8 @@ pub struct Request {
 pub enum Subset {
     /// One node: every command means the same.
     OneNode,
+    /// One node, and every command of the table, but for what the list of differences says is not sent.
+    Table,
     /// Several nodes: only commands that mean the same wherever their keys are, keys with a common tag where a
     /// command needs them on one node.
     Spread,
@@ -36,6 +40,7 @@ pub struct Script {
     subset: Subset,
     templates: Vec<&'static str>,
     one_node_templates: Vec<&'static str>,
+    table_templates: Vec<&'static str>,
     rows: Vec<&'static Row>,
 }
 
@@ -103,6 +108,11 @@ const NOT_DRAWN: &str = "
     EXPIRE PEXPIRE SETEX PSETEX TTL PTTL GETEX RANDOMKEY SRANDMEMBER HRANDFIELD ZRANDMEMBER ZLEXCOUNT
     ZRANGEBYLEX ZREVRANGEBYLEX ZREMRANGEBYLEX SPOP SCAN DUMP SSCAN HSCAN ZSCAN MIGRATE RESTORE OBJECT WAIT
     SWAPDB XGROUP XINFO XCLAIM XAUTOCLAIM XPENDING XREADGROUP XACK XADD
+";
+
+/// The same for [`Subset::Table`]: what would do something else on each server, or to others than the two.
+const NOT_DRAWN_FROM_TABLE: &str = "
+    EXPIRE PEXPIRE SETEX PSETEX GETEX SCAN SSCAN HSCAN ZSCAN SPOP MIGRATE REPLICAOF SLAVEOF MULTI FAILOVER
 ";
 
 const GROUPS: &[Group] = &[
@@ -176,6 +186,11 @@ const BITS: &[&str] = &["0", "1", "7", "8", "100", "1000", "-1", "#2"];
 impl Script {
     /// The script of this seed.
     pub fn new(seed: u64, subset: Subset) -> Script {
+        let is_drawn_of_table = |row: &&'static Row| {
+            !row.is_container()
+                && !NOT_DRAWN_FROM_TABLE.split_whitespace().any(|name| name == row.name)
+                && difference_of(row.name).is_none_or(|one| one.likeness != Likeness::NotSent)
+        };
         let is_drawn = |row: &&'static Row| {
             GROUPS.contains(&row.group)
                 && !NOT_DRAWN.split_whitespace().any(|name| name == row.name)
@@ -188,7 +203,11 @@ impl Script {
             subset,
             templates: templates(TEMPLATES).collect(),
             one_node_templates: templates(ONE_NODE_TEMPLATES).collect(),
-            rows: top_level().filter(is_drawn).collect(),
+            table_templates: templates(TABLE_TEMPLATES).collect(),
+            rows: match subset {
+                Subset::Table => all().filter(is_drawn_of_table).collect(),
+                _ => top_level().filter(is_drawn).collect(),
+            },
         }
     }
 
@@ -205,7 +224,12 @@ impl Script {
     /// Sorts out what would not mean the same to both servers.
     fn accept(&mut self, arguments: Vec<Vec<u8>>) -> Option<Request> {
         let args: ArgsBuf = arguments.iter().map(Vec::as_slice).collect();
-        let Ok(row) = resolve(args.as_args()) else { return Some(Request { arguments, is_unordered: false }) };
+        let Ok(row) = resolve(args.as_args()) else {
+            return Some(Request { arguments, likeness: Likeness::Same });
+        };
+        if self.subset == Subset::Table {
+            return accept_of_table(row, arguments);
+        }
         let is_well_formed = row.accepts(arguments.len());
         if is_well_formed && row.lane(args.as_args()) == Lane::Blocking {
             return None;
@@ -220,12 +244,18 @@ impl Script {
             return None;
         }
         let is_unordered = row.name == "KEYS" || row.tips.contains(&"nondeterministic_output_order");
-        Some(Request { arguments, is_unordered })
+        let likeness = if is_unordered { Likeness::Unordered } else { Likeness::Same };
+        Some(Request { arguments, likeness })
     }
 
     fn by_template(&mut self) -> Vec<Vec<u8>> {
         let is_rare = self.subset != Subset::Spread && self.rng.once_in(50);
-        let template = *self.rng.pick(if is_rare { &self.one_node_templates } else { &self.templates });
+        let is_of_table = self.subset == Subset::Table && self.rng.once_in(2);
+        let template = *self.rng.pick(match (is_rare, is_of_table) {
+            (true, _) => &self.one_node_templates,
+            (false, true) => &self.table_templates,
+            (false, false) => &self.templates,
+        });
         let mut words = template.split(' ');
         let name = words.next().unwrap_or_default();
         let tag = self.tag(name);
@@ -234,7 +264,7 @@ impl Script {
             let argument = match word.as_bytes() {
                 [b'@', kind] => self.key(*kind, tag),
                 [b'#', kind] => self.value(*kind),
-                literal => literal.to_vec(),
+                literal => literal.iter().map(|byte| if *byte == b'~' { b' ' } else { *byte }).collect(),
             };
             arguments.push(argument);
         }
@@ -247,8 +277,9 @@ impl Script {
         let tag = self.tag(row.name);
         let least = row.arity.unsigned_abs() as usize;
         let count = if row.arity < 0 { least + self.rng.below(4) } else { least };
-        let mut arguments = vec![self.in_some_case(row.name)];
-        for _ in 1..count {
+        let name = self.in_some_case(row.name);
+        let mut arguments: Vec<Vec<u8>> = name.split(|byte| *byte == b' ').map(<[u8]>::to_vec).collect();
+        for _ in arguments.len()..count {
             let argument = match self.rng.below(3) {
                 0 => self.any_key(tag),
                 1 => self.rng.pick(OPTIONS).as_bytes().to_vec(),
@@ -286,7 +317,7 @@ impl Script {
         }
         let number = self.rng.below(4);
         let tag = match (self.subset, tag) {
-            (Subset::OneNode | Subset::Embedded, _) => String::new(),
+            (Subset::OneNode | Subset::Table | Subset::Embedded, _) => String::new(),
             (Subset::Spread, Some(tag)) => format!("{{{}}}", tag as char),
             (Subset::Spread, None) => format!("{{{}}}", *self.rng.pick(b"abcd") as char),
         };
@@ -297,7 +328,7 @@ impl Script {
         let kind = *self.rng.pick(b"shltzagyb");
         let number = self.rng.below(4);
         let tag = match self.subset {
-            Subset::OneNode | Subset::Embedded => String::new(),
+            Subset::OneNode | Subset::Table | Subset::Embedded => String::new(),
             Subset::Spread => format!("{{{}}}", tag.unwrap_or_else(|| *self.rng.pick(b"abcd")) as char),
         };
         format!("{}{number}{tag}", kind as char).into_bytes()
@@ -310,6 +341,9 @@ impl Script {
                 let length = self.rng.between(1_000, 40_000);
                 return self.letters(length);
             }
+            b'k' => return SERIALISED.to_vec(),
+            b'l' => return LIBRARY.as_bytes().to_vec(),
+            b'h' => SCRIPT_HASHES,
             b'm' => return format!("m{}", self.rng.below(8)).into_bytes(),
             b'M' => return self.rng.below(12).to_string().into_bytes(),
             b'i' => return self.rng.below(12).to_string().into_bytes(),
@@ -357,6 +391,14 @@ impl Script {
     }
 }
 
+/// What is compared of a request of the whole table, if it is sent.
+fn accept_of_table(row: &'static Row, arguments: Vec<Vec<u8>>) -> Option<Request> {
+    let args: ArgsBuf = arguments.iter().map(Vec::as_slice).collect();
+    let is_waiting = row.accepts(arguments.len()) && row.lane(args.as_args()) == Lane::Blocking;
+    let likeness = difference_of(row.name).map_or(Likeness::Same, |one| one.likeness);
+    (!is_waiting && likeness != Likeness::NotSent).then_some(Request { arguments, likeness })
+}
+
 /// A template per `|`.
 fn templates(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.split('|').map(str::trim)
@@ -378,7 +420,7 @@ mod tests {
 
     #[test]
     fn templates_name_commands_that_exist() {
-        for template in templates(TEMPLATES).chain(templates(ONE_NODE_TEMPLATES)) {
+        for template in templates(TEMPLATES).chain(templates(ONE_NODE_TEMPLATES)).chain(templates(TABLE_TEMPLATES)) {
             let words: Vec<&[u8]> = template.split(' ').map(str::as_bytes).collect();
             let args: ArgsBuf = words.iter().copied().collect();
             assert!(resolve(args.as_args()).is_ok() || template.contains("NOSUCH"), "{template}");

@@ -9,6 +9,7 @@
 mod address;
 mod client;
 mod compare;
+mod differences;
 mod fake;
 mod generate;
 mod link;
@@ -19,11 +20,13 @@ mod reply;
 mod respool;
 mod rng;
 mod temp;
+mod templates;
 pub mod usage;
 
 pub use address::{Address, Stream, Transport, free_port};
 pub use client::Client;
-pub use compare::{Comparison, compare};
+pub use compare::{Comparison, Disagreement, compare, compare_all};
+pub use differences::{DIFFERENCES, Difference, Likeness, difference_of};
 pub use fake::{Act, FakeBackend, Gate, Received, usual_reply};
 pub use generate::{Request, Script, Subset};
 pub use link::SlowLink;

@@ -1,0 +1,116 @@
+//! What two equal servers may say differently, and why. Whatever is not listed here has to be the same byte for byte.
+//!
+//! The list is read by the script that sends every command of the table ([`Subset::Table`](crate::Subset)), by the
+//! comparison, and by whoever wants to know: `cargo xtask differential --list` prints it.
+
+/// How much alike two replies have to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Likeness {
+    /// The same bytes.
+    Same,
+    /// The same elements at every depth, in any order.
+    Unordered,
+    /// The same types in the same places; aggregates of the same length.
+    Alike,
+    /// Both of one type, or both errors.
+    Kind,
+    /// The request is not sent at all.
+    NotSent,
+}
+
+/// One entry of the list.
+#[derive(Debug)]
+pub struct Difference {
+    /// The rows it is about: full names in capitals, `,` between them.
+    pub commands: &'static str,
+    /// How much alike the replies still have to be.
+    pub likeness: Likeness,
+    /// Why no more can be asked.
+    pub reason: &'static str,
+}
+
+const fn difference(commands: &'static str, likeness: Likeness, reason: &'static str) -> Difference {
+    Difference { commands, likeness, reason }
+}
+
+/// What differs between any two servers, whatever is between them and the client.
+pub const DIFFERENCES: &[Difference] = &[
+    difference(
+        "KEYS,SMEMBERS,SINTER,SUNION,SDIFF,HGETALL,HKEYS,HVALS,SCAN,SSCAN,HSCAN,ZSCAN,SPOP,SORT,SORT_RO,CONFIG GET,\
+         FUNCTION LIST,COMMAND,COMMAND LIST,COMMAND INFO,COMMAND DOCS,MODULE LIST,LATENCY HISTOGRAM",
+        Likeness::Unordered,
+        "the order hangs on a hash seed of the server's own; scans ask for everything at once",
+    ),
+    difference(
+        "RANDOMKEY,SRANDMEMBER,HRANDFIELD,ZRANDMEMBER",
+        Likeness::Kind,
+        "picked at random; what is picked may be missing on one side and not on the other",
+    ),
+    difference("DUMP,FUNCTION DUMP", Likeness::Kind, "serialised in an order that hangs on a hash seed"),
+    difference(
+        "TTL,PTTL,EXPIRETIME,PEXPIRETIME,TIME,LASTSAVE,OBJECT IDLETIME,XPENDING,XINFO CONSUMERS,XINFO STREAM,XAUTOCLAIM",
+        Likeness::Alike,
+        "counted by the server's clock",
+    ),
+    difference(
+        "OBJECT FREQ,OBJECT REFCOUNT,MEMORY USAGE",
+        Likeness::Alike,
+        "how a value is held hangs on how its bytes arrived",
+    ),
+    difference(
+        "INFO,SLOWLOG GET,SLOWLOG LEN,LATENCY LATEST,LATENCY HISTORY,LATENCY DOCTOR,LATENCY GRAPH,LATENCY RESET,\
+         MEMORY STATS,MEMORY DOCTOR,MEMORY MALLOC-STATS,ROLE,CLIENT LIST,CLIENT INFO,LOLWUT",
+        Likeness::Kind,
+        "describes the one server, its load and its clients",
+    ),
+    difference("HELLO,CLIENT ID", Likeness::Alike, "numbers of connections are given out by whoever accepts them"),
+    difference(
+        "ACL GENPASS,ACL LOG,ACL LIST,ACL GETUSER",
+        Likeness::Kind,
+        "random, or in an order and with times of the server's own",
+    ),
+    difference("SHUTDOWN,QUIT", Likeness::NotSent, "ends the connection or the server"),
+    difference("CLIENT REPLY", Likeness::NotSent, "has no reply; tested by itself"),
+    difference("CLIENT PAUSE", Likeness::NotSent, "stops the comparison for as long; tested by itself"),
+    difference(
+        "MONITOR,SYNC,PSYNC,REPLCONF,SCRIPT DEBUG",
+        Likeness::NotSent,
+        "turns the connection into something that does not answer requests",
+    ),
+    difference(
+        "SUBSCRIBE,PSUBSCRIBE,SSUBSCRIBE,UNSUBSCRIBE,PUNSUBSCRIBE,SUNSUBSCRIBE",
+        Likeness::NotSent,
+        "answered by any number of pushes; tested by themselves",
+    ),
+    difference(
+        "BLPOP,BRPOP,BLMOVE,BRPOPLPUSH,BLMPOP,BZPOPMIN,BZPOPMAX,BZMPOP,WAIT",
+        Likeness::NotSent,
+        "wait, and would stop the comparison for as long; tested by themselves",
+    ),
+    difference("BGSAVE,BGREWRITEAOF", Likeness::NotSent, "the reply hangs on whether the last fork has ended"),
+    difference(
+        "CLIENT SETINFO",
+        Likeness::NotSent,
+        "newer than the redis-server that is compared with, and answered here whatever the node is",
+    ),
+    difference("DEBUG,PFDEBUG,PFSELFTEST", Likeness::NotSent, "meant to break, or to take seconds"),
+];
+
+/// What is listed of a row, if anything is.
+pub fn difference_of(name: &str) -> Option<&'static Difference> {
+    DIFFERENCES.iter().find(|one| one.commands.split(',').any(|listed| listed.trim() == name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_names_rows_that_exist_each_once() {
+        let mut seen = std::collections::HashSet::new();
+        for name in DIFFERENCES.iter().flat_map(|one| one.commands.split(',')).map(str::trim) {
+            assert!(respool_command::all().any(|row| row.name == name), "{name}");
+            assert!(seen.insert(name), "{name} is listed twice");
+        }
+    }
+}

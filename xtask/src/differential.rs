@@ -1,0 +1,84 @@
+//! `cargo xtask differential`: does Respool with one node behind it answer as the node itself?
+//!
+//! Every command of the table with generated arguments goes to a redis-server directly and to an equal one behind Respool,
+//! in both protocols. Replies have to be the same byte for byte, but for the list of differences that is kept with the
+//! generator; `--list` prints that.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::Args;
+use respool_testkit::{Comparison, DIFFERENCES, Disagreement, Likeness, RedisServer, Respool, Subset, compare_all};
+
+use crate::{Outcome, command};
+
+/// Requests between two starts of all servers.
+const ROUND: usize = 20_000;
+
+/// Compare Respool's replies with those of a redis-server, for every command
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Requests to compare, half of them in each protocol
+    #[arg(long, default_value_t = 200_000)]
+    commands: usize,
+    /// What the requests follow from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Differences to go on after before a round gives up
+    #[arg(long, default_value_t = 20)]
+    differences: usize,
+    /// A node that refuses HELLO, whose replies Respool has to convert for clients that speak RESP3
+    #[arg(long)]
+    old_node: bool,
+    /// Test this binary instead of building one
+    #[arg(long, value_name = "PATH")]
+    respool: Option<PathBuf>,
+    /// Print the list of differences that are allowed, and why
+    #[arg(long)]
+    list: bool,
+}
+
+pub(crate) fn run(options: &Options) -> Outcome {
+    if options.list {
+        for one in DIFFERENCES {
+            println!("{:?}: {}\n    {}", one.likeness, one.commands, one.reason);
+        }
+        return Ok(format!("{} entries", DIFFERENCES.len()));
+    }
+    let binary = match &options.respool {
+        Some(path) => path.clone(),
+        None => command::build_respool("dev")?,
+    };
+    let mut compared: BTreeMap<Likeness, usize> = BTreeMap::new();
+    let mut found: BTreeMap<String, Vec<Disagreement>> = BTreeMap::new();
+    let rounds = options.commands.div_ceil(ROUND).max(2);
+    for round in 0..rounds {
+        let direct = RedisServer::start()?;
+        let renamed: &[&str] = if options.old_node { &["--rename-command", "HELLO", ""] } else { &[] };
+        let behind = RedisServer::start_with(renamed)?;
+        let respool = Respool::start(&binary, &[behind.tcp()], &["--workers", "1"])?;
+        let comparison = Comparison {
+            subset: Subset::Table,
+            protocol: if round % 2 == 0 { 2 } else { 3 },
+            requests: options.commands / rounds,
+            seed: options.seed.wrapping_add(round as u64),
+        };
+        let (disagreements, counts) = compare_all(&direct.tcp(), &respool.tcp(), &comparison, options.differences)?;
+        for (likeness, count) in counts {
+            *compared.entry(likeness).or_default() += count;
+        }
+        for one in disagreements {
+            found.entry(one.command.clone()).or_default().push(one);
+        }
+    }
+    for (command, disagreements) in &found {
+        println!("\n{command}: {} times. {}", disagreements.len(), disagreements[0].told);
+    }
+    let total: usize = compared.values().sum();
+    let counts: Vec<String> = compared.iter().map(|(likeness, count)| format!("{count} {likeness:?}")).collect();
+    let summary = format!("{total} replies compared: {}", counts.join(", "));
+    match found.len() {
+        0 => Ok(summary),
+        commands => Err(format!("{summary}; {commands} kinds of requests differ").into()),
+    }
+}

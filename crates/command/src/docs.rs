@@ -130,6 +130,12 @@ fn reply(row: &Row) -> &'static str {
         ResponsePolicy::AllSucceeded => "if all succeed",
         ResponsePolicy::OneSucceeded => "if one succeeds",
         ResponsePolicy::Concat => "put together",
+        ResponsePolicy::Random => "one of them",
+        ResponsePolicy::Newest => "the newest entries",
+        ResponsePolicy::Figures => "figures in sum",
+        ResponsePolicy::Texts => "one below the other",
+        ResponsePolicy::Busiest => "that of a busy node",
+        ResponsePolicy::Sections => "in sum",
         ResponsePolicy::Special => "by its own rules",
     }
 }

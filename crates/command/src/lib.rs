@@ -26,6 +26,7 @@
 
 mod bits;
 mod categories;
+mod cursor;
 mod docs;
 mod execute;
 mod flags;
@@ -41,6 +42,7 @@ mod table;
 pub mod text;
 
 pub use categories::Categories;
+pub use cursor::parse_cursor;
 pub use docs::docs_markdown;
 pub use execute::{Execute, Millis, Outcome, SessionView};
 pub use flags::Flags;

@@ -118,7 +118,19 @@ pub enum ResponsePolicy {
     OneSucceeded,
     /// Arrays are put one behind the other; the order of nodes means nothing.
     Concat,
-    /// Has rules of its own: `INFO`, `RANDOMKEY`, `SCAN`.
+    /// One of the replies that are no null, picked at random: `RANDOMKEY`.
+    Random,
+    /// Entries of logs, the newest first and no more of them than were asked for: `SLOWLOG GET`.
+    Newest,
+    /// Maps of figures are merged: sums, but for ratios, of which the greatest counts: `MEMORY STATS`.
+    Figures,
+    /// Texts, each under the number of its node: `LATENCY DOCTOR`.
+    Texts,
+    /// The first node's that is busy, or else the first node's: `FUNCTION STATS`.
+    Busiest,
+    /// What the proxy knows itself, and behind it what nodes have in sum: `INFO`.
+    Sections,
+    /// Has rules of its own: `SCAN`.
     Special,
 }
 

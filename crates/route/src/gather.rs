@@ -11,6 +11,7 @@
 //! | and, or | integer, or array of integers | one number an element |
 //! | all succeeded | the first part's | one reply |
 //! | one succeeded | the first part's that is no error | one reply |
+//! | random, newest, figures, texts, busiest, sections, scan | see `merge` | all replies |
 //!
 //! What does not fit is an error, never a wrong reply. A part that fails (its reply is an error, of a type that cannot be
 //! joined, or an array of the wrong length) fails the whole, with the message of the first part that failed; only under
@@ -18,15 +19,19 @@
 //! failed. From the first failure on nothing but messages is kept.
 
 use respool_command::{ResponsePolicy, Row};
-use respool_wire::{Elements, Encoder, Protocol, ReplyKind, Value, elements};
+use respool_wire::{Args, Elements, Encoder, Protocol, ReplyKind, Value, elements};
 
 use crate::limits::{FAILURE_TEXT_BYTES_MAX, GATHER_BYTES_KEPT, GATHER_ITEMS_KEPT};
+use crate::merge::Merge;
 use crate::part::Scratch;
+use crate::scan::ScanStep;
 
 /// Joins replies. Made to be reused: it keeps its memory, within limits.
 #[derive(Debug, Default)]
 pub struct Gather {
     join: Join,
+    /// How whole replies are joined, where they are.
+    merge: Option<Merge>,
     /// The command's name, for messages.
     command: &'static str,
     parts: Vec<Heard>,
@@ -73,6 +78,8 @@ enum Join {
     KeyOrder,
     Concat,
     Number(Fold),
+    /// All replies are kept, and understood at the end.
+    Whole,
 }
 
 /// How two numbers become one.
@@ -109,8 +116,35 @@ impl Gather {
     }
 
     /// Begins to wait for all nodes, of which there are `nodes`, for a request planned as [`Plan::All`](crate::Plan::All).
-    pub fn begin_all(&mut self, row: &'static Row, nodes: usize) {
+    /// `chance` is any number; where one of several replies is picked, it decides which.
+    pub fn begin_all(&mut self, row: &'static Row, args: Args<'_>, nodes: usize, chance: u64) {
         self.begin(row, std::iter::repeat_n(0, nodes));
+        self.merge = match row.response_policy {
+            ResponsePolicy::Random => Some(Merge::Random(chance)),
+            ResponsePolicy::Newest => Some(Merge::Newest(entries_asked(args))),
+            ResponsePolicy::Figures => Some(Merge::Figures),
+            ResponsePolicy::Texts => Some(Merge::Texts),
+            ResponsePolicy::Busiest => Some(Merge::Busiest),
+            ResponsePolicy::Sections => Some(Merge::Sections(String::new())),
+            _ => None,
+        };
+        if self.merge.is_some() {
+            self.join = Join::Whole;
+        }
+    }
+
+    /// Puts text of the proxy's own before what the nodes have in sum. Only for a request of that policy, just begun.
+    pub fn precede_by(&mut self, text: String) {
+        if let Some(Merge::Sections(own)) = &mut self.merge {
+            *own = text;
+        }
+    }
+
+    /// Begins to wait for one step of a walk over all nodes.
+    pub fn begin_scan(&mut self, row: &'static Row, step: ScanStep) {
+        self.begin(row, std::iter::once(0));
+        self.join = Join::Whole;
+        self.merge = Some(Merge::Scan(step));
     }
 
     fn begin(&mut self, row: &'static Row, keys: impl Iterator<Item = usize>) {
@@ -147,6 +181,7 @@ impl Gather {
             Join::KeyOrder => self.keep_apart(part, reply),
             Join::Concat => self.keep(part, reply),
             Join::Number(fold) => self.count(fold, kind, reply),
+            Join::Whole => self.keep_whole(part, reply),
         };
         if !fits {
             let text = format!("ERR a node gave '{}' a reply that cannot be joined with others", self.command);
@@ -159,7 +194,7 @@ impl Gather {
         assert!(self.is_complete(), "a joint reply needs every part's");
         // The elements are in the client's dialect; in RESP3 the encoder writes just the head that it is told.
         let mut reply = Encoder::new(out, Protocol::Resp3);
-        let is_chosen = self.join == Join::OneSucceeded && self.chosen.is_some();
+        let is_chosen = self.join == Join::OneSucceeded && self.chosen.is_some() || self.forgives();
         match &self.failure {
             Some((_, text)) if !is_chosen => reply.error(&self.counted(text)),
             _ if self.is_mixed => {
@@ -184,7 +219,22 @@ impl Gather {
             Join::KeyOrder => self.write_in_key_order(reply),
             Join::Concat => self.write_part_by_part(reply),
             Join::Number(_) => self.write_numbers(reply),
+            Join::Whole => self.write_merged(reply),
         }
+    }
+
+    fn write_merged(&self, reply: &mut Encoder<'_>) {
+        let replies: Vec<&[u8]> =
+            self.parts.iter().filter(|heard| heard.end > heard.start).map(|heard| &self.bytes[heard.start..heard.end]).collect();
+        let is_merged = self.merge.as_ref().is_some_and(|merge| merge.write(&replies, reply));
+        if !is_merged {
+            reply.error(format!("ERR the nodes' replies to '{}' cannot be joined", self.command).as_bytes());
+        }
+    }
+
+    /// Whether parts may fail without failing the whole.
+    fn forgives(&self) -> bool {
+        self.merge.as_ref().is_some_and(Merge::forgives)
     }
 
     fn write_in_key_order(&mut self, reply: &mut Encoder<'_>) {
@@ -265,6 +315,17 @@ impl Gather {
         true
     }
 
+    /// Keeps a reply as it is.
+    fn keep_whole(&mut self, part: usize, reply: &[u8]) -> bool {
+        if self.failed == 0 || self.forgives() {
+            let start = self.bytes.len();
+            self.bytes.extend_from_slice(reply);
+            let heard = &mut self.parts[part];
+            *heard = Heard { start, end: self.bytes.len(), ..*heard };
+        }
+        true
+    }
+
     /// Folds an integer or an array of integers into the numbers so far; says whether it is one.
     fn count(&mut self, fold: Fold, kind: ReplyKind, reply: &[u8]) -> bool {
         if kind != ReplyKind::Integer {
@@ -310,7 +371,7 @@ impl Gather {
         if self.failure.as_ref().is_none_or(|(earlier, _)| part < *earlier) {
             self.failure = Some((part, text));
         }
-        if self.join != Join::OneSucceeded {
+        if self.join != Join::OneSucceeded && !self.forgives() {
             self.forget_replies();
         }
     }
@@ -327,8 +388,15 @@ impl Gather {
         reset(&mut self.owners, GATHER_ITEMS_KEPT);
         self.parts.clear();
         (self.pending, self.failed, self.is_mixed) = (0, 0, false);
-        (self.failure, self.chosen, self.form) = (None, None, None);
+        (self.failure, self.chosen, self.form, self.merge) = (None, None, None, None);
     }
+}
+
+/// How many entries `SLOWLOG GET [count]` asks for: ten unless it says otherwise, all with -1.
+fn entries_asked(args: Args<'_>) -> usize {
+    const USUAL: usize = 10;
+    let said = args.get(2).and_then(|text| std::str::from_utf8(text).ok()).and_then(|text| text.parse::<i64>().ok());
+    said.map_or(USUAL, |count| usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 fn reset<T>(items: &mut Vec<T>, kept: usize) {
@@ -364,6 +432,12 @@ impl Join {
     /// for several nodes. If it is, the first part's reply is the one.
     const fn of(policy: ResponsePolicy) -> Self {
         match policy {
+            ResponsePolicy::Random
+            | ResponsePolicy::Newest
+            | ResponsePolicy::Figures
+            | ResponsePolicy::Texts
+            | ResponsePolicy::Busiest
+            | ResponsePolicy::Sections => Self::Whole,
             ResponsePolicy::AllSucceeded | ResponsePolicy::Single | ResponsePolicy::Special => Self::AllSucceeded,
             ResponsePolicy::OneSucceeded => Self::OneSucceeded,
             ResponsePolicy::KeyOrder => Self::KeyOrder,

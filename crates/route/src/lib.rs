@@ -13,10 +13,12 @@
 
 mod gather;
 pub mod limits;
+mod merge;
 mod node;
 mod part;
 mod placement;
 mod plan;
+mod scan;
 mod tag;
 mod topology;
 
@@ -27,5 +29,6 @@ pub use placement::{
     KeyHash, Placement, PlacementError, Rule, SLOTS, Scheme, UnknownKeyHash, UnknownScheme, slot, slots_of,
 };
 pub use plan::{Plan, PlanError, plan};
+pub use scan::ScanStep;
 pub use tag::{TagRule, UnknownTagRule};
 pub use topology::Topology;

@@ -10,6 +10,7 @@
 //!                \-- on several: may be split --- by node, in order -> Split (parts in the scratch)
 //!                            \-- may not be split ------------------> CROSSSLOT, naming two keys
 //!   all shards, all nodes ------------------------------------------> All
+//!   a walk over all keys (SCAN) ------------------------------------> Scan (one step, to one node)
 //! ```
 
 use respool_command::{Keys, RequestPolicy, ResponsePolicy, Row, text};
@@ -18,6 +19,7 @@ use respool_wire::{Args, Encoder};
 use crate::limits::KEY_TEXT_BYTES_MAX;
 use crate::node::NodeIndex;
 use crate::part::{Layout, Scratch};
+use crate::scan::ScanStep;
 use crate::topology::Topology;
 
 /// Where a request goes.
@@ -30,6 +32,9 @@ pub enum Plan {
     Split,
     /// To every node of the topology, unchanged. Part `i` of the [`Gather`](crate::Gather) is node `i`.
     All,
+    /// To one node, with that node's own cursor, as a step of a walk over all of them. Its reply goes through a
+    /// [`Gather`](crate::Gather), which puts the walk's cursor in.
+    Scan(ScanStep),
 }
 
 /// Why a request cannot be sent anywhere.
@@ -66,6 +71,10 @@ fn plan_by_policy(row: &Row, args: Args<'_>, topology: &Topology, scratch: &mut 
         RequestPolicy::AnyNode => Ok(Plan::One(topology.default_node())),
         RequestPolicy::AllShards | RequestPolicy::AllNodes if row.response_policy != ResponsePolicy::Special => {
             Ok(Plan::All)
+        }
+        // A cursor that is none is refused by any node, in Redis' words.
+        RequestPolicy::Special if row.keys.is_none() => {
+            Ok(topology.scan_step(args).map_or(Plan::One(topology.default_node()), Plan::Scan))
         }
         RequestPolicy::AllShards | RequestPolicy::AllNodes | RequestPolicy::Special => Err(PlanError::Unsupported),
         RequestPolicy::OneShard | RequestPolicy::SplitByKey if row.keys.is_none() => {

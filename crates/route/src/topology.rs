@@ -4,6 +4,8 @@
 
 use crate::node::{Node, NodeIndex};
 use crate::placement::{Placement, PlacementError, Scheme};
+use crate::scan::{ScanStep, Walk};
+use respool_wire::Args;
 
 /// A list of nodes, the placement of keys on them, and the node for requests without keys.
 #[derive(Clone, Debug)]
@@ -11,13 +13,15 @@ pub struct Topology {
     nodes: Box<[Node]>,
     placement: Placement,
     default_node: NodeIndex,
+    walk: Walk,
 }
 
 impl Topology {
     /// Places keys on `nodes` by `scheme`. Requests without keys go to the first node.
     pub fn new(scheme: Scheme, nodes: Vec<Node>) -> Result<Self, PlacementError> {
         let placement = Placement::new(scheme, &nodes)?;
-        Ok(Self { nodes: nodes.into(), placement, default_node: NodeIndex::FIRST })
+        let walk = Walk::new(&nodes);
+        Ok(Self { nodes: nodes.into(), placement, default_node: NodeIndex::FIRST, walk })
     }
 
     /// The same snapshot with another node for requests without keys. Panics if there is no such node.
@@ -62,6 +66,11 @@ impl Topology {
     #[inline]
     pub fn default_node(&self) -> NodeIndex {
         self.default_node
+    }
+
+    /// The step of a walk over all nodes that a request for one asks for; `None` if its cursor is none.
+    pub(crate) fn scan_step(&self, args: Args<'_>) -> Option<ScanStep> {
+        self.walk.step_of(args)
     }
 
     /// The node that `key` belongs to.

@@ -32,6 +32,11 @@ fn planned(text: &str, topology: &Topology, scratch: &mut Scratch) -> String {
     match plan(row(args), args, topology, scratch) {
         Ok(Plan::One(node)) => format!("one {}", node.get()),
         Ok(Plan::All) => "all".to_owned(),
+        Ok(Plan::Scan(step)) => {
+            let mut bytes = Vec::new();
+            step.encode(args, &mut bytes);
+            decoded(&bytes).as_args().iter().map(word_of).collect::<Vec<_>>().join(" ")
+        }
         Ok(Plan::Split) => {
             let words = |bytes: &[u8]| decoded(bytes).as_args().iter().map(word_of).collect::<Vec<_>>().join(" ");
             let parts: Vec<_> = scratch
@@ -110,6 +115,11 @@ fn requests_go_where_their_rows_say() {
         ("KEYS *", "all"),
         ("FLUSHALL", "all"),
         ("SCRIPT LOAD script", "all"),
+        ("INFO", "all"),
+        ("MEMORY STATS", "all"),
+        // A walk: one node, with its own cursor, and the options as they came.
+        ("SCAN 0 MATCH a* COUNT 5", "SCAN 0 MATCH a* COUNT 5"),
+        ("SCAN nonsense", "one 3"),
     ];
     for (request, expected) in cases {
         assert_eq!(planned(request, &four, &mut scratch), expected, "{request}");
@@ -132,8 +142,6 @@ fn what_cannot_be_done_is_refused_by_name() {
     let refused = plan(row(args), args, &four, &mut scratch);
     assert_eq!(refused, Err(PlanError::CrossSlot { first: 1, second: 3 }));
 
-    let scan = "-ERR 'scan' is not supported over several nodes";
-    assert_eq!(planned("SCAN 0", &four, &mut scratch), scan);
     let sort = "-ERR 'sort' with a pattern for keys is not supported over several nodes";
     assert_eq!(planned("SORT 0a BY weight_*", &four, &mut scratch), sort);
     assert_eq!(planned("SORT 0a BY nosort", &four, &mut scratch), "one 0");
@@ -222,6 +230,7 @@ proptest! {
             match plan(row, args, &topology, &mut scratch) {
                 Ok(Plan::One(node)) => prop_assert!(node.get() < nodes),
                 Ok(Plan::All) => prop_assert!(nodes > 1),
+                Ok(Plan::Scan(step)) => prop_assert!(nodes > 1 && step.node.get() < nodes),
                 Ok(Plan::Split) => {
                     prop_assert!(scratch.parts().len() > 1);
                     for part in scratch.parts() {
@@ -264,7 +273,7 @@ proptest! {
         let mut scratch = Scratch::new();
         match plan(row(args), args, &topology, &mut scratch).expect("can be split") {
             Plan::One(node) => prop_assert!((0..keys.len()).all(|at| owner(at) == node)),
-            Plan::All => prop_assert!(false, "no key, no place"),
+            Plan::All | Plan::Scan(_) => prop_assert!(false, "no key, no place"),
             Plan::Split => {
                 prop_assert!((0..keys.len()).any(|at| owner(at) != owner(0)));
                 let mut sent = 0;

@@ -124,7 +124,7 @@ rows! {
         .flags("readonly")
         .acl("keyspace")
         .tips(&["request_policy:all_shards", "nondeterministic_output"])
-        .policy(RequestPolicy::AllShards, ResponsePolicy::Special);
+        .policy(RequestPolicy::AllShards, ResponsePolicy::Random);
 
     /// Rename a key, replacing what had the name.
     Rename = row("RENAME", 3, "1.0.0")

@@ -91,6 +91,7 @@ rows! {
             .flags("noscript allow_busy")
             .acl("scripting")
             .tips(&["nondeterministic_output", "request_policy:all_shards", "response_policy:special"])
+            .policy(RequestPolicy::AllShards, ResponsePolicy::Busiest)
             .retry_safe();
     };
 

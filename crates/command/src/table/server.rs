@@ -142,6 +142,7 @@ rows! {
         .flags("loading stale")
         .acl("dangerous")
         .tips(&["nondeterministic_output", "request_policy:all_shards", "response_policy:special"])
+        .policy(RequestPolicy::AllShards, ResponsePolicy::Sections)
         .retry_safe();
 
     /// Tell when the last snapshot was finished.
@@ -158,11 +159,13 @@ rows! {
         LatencyDoctor = row("LATENCY DOCTOR", 2, "2.8.13")
             .flags("admin noscript loading stale")
             .tips(&["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"])
+            .policy(RequestPolicy::AllNodes, ResponsePolicy::Texts)
             .retry_safe();
         /// Draw the latency of an event over time.
         LatencyGraph = row("LATENCY GRAPH", 3, "2.8.13")
             .flags("admin noscript loading stale")
             .tips(&["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"])
+            .policy(RequestPolicy::AllNodes, ResponsePolicy::Texts)
             .retry_safe();
         /// List the subcommands.
         LatencyHelp = row("LATENCY HELP", 2, "2.8.13")
@@ -173,21 +176,26 @@ rows! {
         LatencyHistogram = row("LATENCY HISTOGRAM", -2, "7.0.0")
             .flags("admin noscript loading stale")
             .tips(&["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"])
+            .policy(RequestPolicy::AllNodes, ResponsePolicy::Figures)
             .retry_safe();
         /// List the samples of an event.
         LatencyHistory = row("LATENCY HISTORY", 3, "2.8.13")
             .flags("admin noscript loading stale")
             .tips(&["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"])
+            .policy(RequestPolicy::AllNodes, ResponsePolicy::Concat)
             .retry_safe();
         /// List the latest sample of each event.
         LatencyLatest = row("LATENCY LATEST", 2, "2.8.13")
             .flags("admin noscript loading stale")
             .tips(&["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"])
+            .policy(RequestPolicy::AllNodes, ResponsePolicy::Concat)
             .retry_safe();
         /// Forget the samples of events.
         LatencyReset = row("LATENCY RESET", -2, "2.8.13")
             .flags("admin noscript loading stale")
-            .tips(&["request_policy:all_nodes", "response_policy:all_succeeded"]);
+            .tips(&["request_policy:all_nodes", "response_policy:all_succeeded"])
+            // It tells how many it reset.
+            .policy(RequestPolicy::AllNodes, ResponsePolicy::Sum);
     };
 
     /// Draw a picture and tell the version.
@@ -200,6 +208,7 @@ rows! {
         /// Report on memory in prose.
         MemoryDoctor = row("MEMORY DOCTOR", 2, "4.0.0")
             .tips(&["nondeterministic_output", "request_policy:all_shards", "response_policy:special"])
+            .policy(RequestPolicy::AllShards, ResponsePolicy::Texts)
             .retry_safe();
         /// List the subcommands.
         MemoryHelp = row("MEMORY HELP", 2, "4.0.0")
@@ -209,6 +218,7 @@ rows! {
         /// Show the allocator's own figures.
         MemoryMallocStats = row("MEMORY MALLOC-STATS", 2, "4.0.0")
             .tips(&["nondeterministic_output", "request_policy:all_shards", "response_policy:special"])
+            .policy(RequestPolicy::AllShards, ResponsePolicy::Texts)
             .retry_safe();
         /// Have the allocator give memory back.
         MemoryPurge = row("MEMORY PURGE", 2, "4.0.0")
@@ -216,6 +226,7 @@ rows! {
         /// Show where memory goes.
         MemoryStats = row("MEMORY STATS", 2, "4.0.0")
             .tips(&["nondeterministic_output", "request_policy:all_shards", "response_policy:special"])
+            .policy(RequestPolicy::AllShards, ResponsePolicy::Figures)
             .retry_safe();
         /// Estimate the bytes that a key takes.
         MemoryUsage = row("MEMORY USAGE", -3, "4.0.0").flags("readonly").key(2, "RO");
@@ -294,7 +305,7 @@ rows! {
         SlowlogGet = row("SLOWLOG GET", -2, "2.2.12")
             .flags("admin loading stale")
             .tips(&["request_policy:all_nodes", "nondeterministic_output"])
-            .policy(RequestPolicy::AllNodes, ResponsePolicy::Concat)
+            .policy(RequestPolicy::AllNodes, ResponsePolicy::Newest)
             .retry_safe();
         /// List the subcommands.
         SlowlogHelp = row("SLOWLOG HELP", 2, "6.2.0")

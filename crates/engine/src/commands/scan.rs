@@ -3,7 +3,6 @@
 use respool_command::text;
 
 use super::{Answer, Call, Fault, bulk};
-use crate::number::integer;
 use crate::store::listpack::Element;
 use respool_command::glob;
 
@@ -30,7 +29,7 @@ impl Wanted<'_> {
 impl<'c> Call<'c, '_> {
     /// The cursor at `index`.
     pub(super) fn cursor(&self, index: usize) -> Result<u64, Fault> {
-        integer::parse_cursor(self.arg(index)).ok_or_else(|| text::INVALID_CURSOR.into())
+        respool_command::parse_cursor(self.arg(index)).ok_or_else(|| text::INVALID_CURSOR.into())
     }
 
     /// The options from `first` on. `TYPE` is only one for `SCAN` itself.

@@ -26,23 +26,6 @@ pub(crate) fn parse(text: &[u8]) -> Option<i64> {
     if is_negative { 0_i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() }
 }
 
-/// The unsigned integer that `text` spells, as C's `strtoul` reads a string in base ten: nothing at all is zero, and what
-/// stands behind a NUL is not seen.
-pub(crate) fn parse_cursor(text: &[u8]) -> Option<u64> {
-    let text = text.split(|&byte| byte == 0).next().unwrap_or_default();
-    let (is_negative, digits) = match text {
-        [] => return Some(0),
-        [b'-', digits @ ..] => (true, digits),
-        [b'+', digits @ ..] => (false, digits),
-        digits => (false, digits),
-    };
-    let value = digits.iter().try_fold(0_u64, |value, digit| {
-        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
-        value.checked_mul(10)?.checked_add(digit)
-    })?;
-    (!digits.is_empty()).then_some(if is_negative { value.wrapping_neg() } else { value })
-}
-
 /// The text of one integer, on the stack.
 pub(crate) struct IntegerText {
     bytes: [u8; TEXT_BYTES_MAX],

@@ -1,0 +1,333 @@
+//! Joining replies that must be understood as a whole: logs, figures, texts.
+//!
+//! None of them is on a hot path: they are looked at by people and by monitoring, and are parsed into trees.
+
+use respool_wire::{Encoder, Protocol, ReplyKind, Value, elements};
+
+use crate::scan::ScanStep;
+
+/// How whole replies become one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Merge {
+    /// One that is no null; the number is chance.
+    Random(u64),
+    /// Entries of logs: the newest so many.
+    Newest(usize),
+    /// Maps of figures.
+    Figures,
+    /// Texts, each under its node's number.
+    Texts,
+    /// The first whose second element is no null.
+    Busiest,
+    /// This text, and behind it what the nodes' databases hold.
+    Sections(String),
+    /// One node's step of a walk.
+    Scan(ScanStep),
+}
+
+impl Merge {
+    /// Whether it makes sense of some replies although others failed.
+    pub(crate) fn forgives(&self) -> bool {
+        matches!(self, Self::Sections(_))
+    }
+
+    /// Writes what `replies` come to, in their dialect. `false`: they are not what was expected.
+    pub(crate) fn write(&self, replies: &[&[u8]], out: &mut Encoder<'_>) -> bool {
+        match self {
+            Self::Random(chance) => random(*chance, replies, out),
+            Self::Newest(most) => newest(*most, replies, out),
+            Self::Figures => figures(replies, out),
+            Self::Texts => texts(replies, out),
+            Self::Busiest => busiest(replies, out),
+            Self::Sections(own) => sections(own, replies, out),
+            Self::Scan(step) => replies.first().is_some_and(|reply| step.write(reply, out)),
+        }
+    }
+}
+
+fn is_null(reply: &[u8]) -> bool {
+    matches!(reply, b"$-1\r\n" | b"*-1\r\n" | b"_\r\n")
+}
+
+fn random(chance: u64, replies: &[&[u8]], out: &mut Encoder<'_>) -> bool {
+    let full: Vec<&[u8]> = replies.iter().copied().filter(|reply| !is_null(reply)).collect();
+    let picked = match full.len() {
+        0 => replies.first().copied(),
+        count => full.get((chance % count as u64) as usize).copied(),
+    };
+    picked.map(|reply| out.raw(reply)).is_some()
+}
+
+/// Entries are arrays whose second element is a time.
+fn newest(most: usize, replies: &[&[u8]], out: &mut Encoder<'_>) -> bool {
+    let mut entries: Vec<(i64, &[u8])> = Vec::new();
+    for reply in replies {
+        let Some(walk) = elements(reply) else { return false };
+        for entry in walk {
+            let time = elements(entry).and_then(|mut parts| parts.nth(1)).map(Value::parse);
+            let Some(Ok(Value::Integer(time))) = time else { return false };
+            entries.push((time, entry));
+        }
+    }
+    // Stable, so that entries of one second keep their order within a node.
+    entries.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
+    entries.truncate(most);
+    out.array(entries.len());
+    entries.iter().for_each(|(_, entry)| out.raw(entry));
+    true
+}
+
+fn texts(replies: &[&[u8]], out: &mut Encoder<'_>) -> bool {
+    let mut whole = Vec::new();
+    let mut kind = ReplyKind::Bulk;
+    for (number, reply) in replies.iter().enumerate() {
+        let text = match Value::parse(reply) {
+            Ok(Value::Bulk(text)) => text,
+            Ok(Value::Verbatim { text, .. }) => {
+                kind = ReplyKind::Verbatim;
+                text
+            }
+            _ => return false,
+        };
+        whole.extend_from_slice(format!("# node{number}\n").as_bytes());
+        whole.extend_from_slice(text.trim_ascii_end());
+        whole.extend_from_slice(b"\n\n");
+    }
+    if kind == ReplyKind::Verbatim { out.verbatim_bytes(*b"txt", &whole) } else { out.bulk(&whole) }
+    true
+}
+
+fn busiest(replies: &[&[u8]], out: &mut Encoder<'_>) -> bool {
+    let is_busy = |reply: &&&[u8]| elements(reply).and_then(|mut parts| parts.nth(1)).is_some_and(|it| !is_null(it));
+    let reply = replies.iter().find(is_busy).or(replies.first());
+    reply.map(|reply| out.raw(reply)).is_some()
+}
+
+fn figures(replies: &[&[u8]], out: &mut Encoder<'_>) -> bool {
+    let is_resp3 = replies.iter().any(|reply| reply.starts_with(b"%"));
+    let mut whole: Option<Value> = None;
+    for reply in replies {
+        let Ok(value) = Value::parse(reply) else { return false };
+        whole = Some(match whole {
+            None => value,
+            Some(so_far) => merged(so_far, value, b""),
+        });
+    }
+    let Some(whole) = whole else { return false };
+    let mut text = Vec::new();
+    whole.encode(&mut Encoder::new(&mut text, if is_resp3 { Protocol::Resp3 } else { Protocol::Resp2 }));
+    out.raw(&text);
+    true
+}
+
+/// Two figures, or two maps of them, called `name`.
+fn merged(one: Value, other: Value, name: &[u8]) -> Value {
+    let is_ratio = [&b"per-key"[..], b"percentage", b"ratio"].iter().any(|word| name.ends_with(word));
+    match (one, other) {
+        (Value::Integer(one), Value::Integer(other)) if is_ratio => Value::Integer(one.max(other)),
+        (Value::Integer(one), Value::Integer(other)) => Value::Integer(one.saturating_add(other)),
+        (Value::Double(one), Value::Double(other)) => Value::Double(one.max(other)),
+        (Value::Bulk(one), Value::Bulk(other)) => {
+            let number = |text: &[u8]| std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok());
+            match (number(&one), number(&other)) {
+                (Some(a), Some(b)) if b > a => Value::Bulk(other),
+                _ => Value::Bulk(one),
+            }
+        }
+        (Value::Map(one), Value::Map(other)) => Value::Map(merged_pairs(one, other)),
+        (Value::Array(one), Value::Array(other)) if is_flat_map(&one) && is_flat_map(&other) => {
+            let pairs = merged_pairs(paired(one), paired(other));
+            Value::Array(pairs.into_iter().flat_map(|(key, value)| [key, value]).collect())
+        }
+        (one, _) => one,
+    }
+}
+
+/// Names or numbers, each before what it names.
+fn is_flat_map(values: &[Value]) -> bool {
+    values.len().is_multiple_of(2)
+        && values.iter().step_by(2).all(|key| matches!(key, Value::Bulk(_) | Value::Simple(_) | Value::Integer(_)))
+}
+
+fn paired(values: Vec<Value>) -> Vec<(Value, Value)> {
+    let mut values = values.into_iter();
+    let mut pairs = Vec::new();
+    while let (Some(key), Some(value)) = (values.next(), values.next()) {
+        pairs.push((key, value));
+    }
+    pairs
+}
+
+fn merged_pairs(one: Vec<(Value, Value)>, other: Vec<(Value, Value)>) -> Vec<(Value, Value)> {
+    let is_histogram = |pairs: &[(Value, Value)]| {
+        !pairs.is_empty()
+            && pairs.iter().all(|pair| matches!(pair, (Value::Integer(_), Value::Integer(_))))
+    };
+    if is_histogram(&one) && is_histogram(&other) {
+        return merged_histograms(&one, &other);
+    }
+    let mut whole = one;
+    for (key, value) in other {
+        match whole.iter_mut().find(|(known, _)| *known == key) {
+            Some((key, known)) => {
+                let name = match key {
+                    Value::Bulk(name) | Value::Simple(name) => name.clone(),
+                    _ => Vec::new(),
+                };
+                *known = merged(std::mem::replace(known, Value::Null), value, &name);
+            }
+            None => whole.push((key, value)),
+        }
+    }
+    whole
+}
+
+/// Buckets with how many samples are at or below each. One that a side does not tell has as many as the one before it.
+fn merged_histograms(one: &[(Value, Value)], other: &[(Value, Value)]) -> Vec<(Value, Value)> {
+    let buckets = |pairs: &[(Value, Value)]| -> Vec<(i64, i64)> {
+        let numbers = |(key, value): &(Value, Value)| match (key, value) {
+            (Value::Integer(key), Value::Integer(value)) => Some((*key, *value)),
+            _ => None,
+        };
+        pairs.iter().filter_map(numbers).collect()
+    };
+    let (one, other) = (buckets(one), buckets(other));
+    let below = |buckets: &[(i64, i64)], bound: i64| {
+        buckets.iter().filter(|(at, _)| *at <= bound).map(|(_, count)| *count).max().unwrap_or(0)
+    };
+    let mut bounds: Vec<i64> = one.iter().chain(&other).map(|(at, _)| *at).collect();
+    bounds.sort_unstable();
+    bounds.dedup();
+    let sum = |bound: i64| below(&one, bound).saturating_add(below(&other, bound));
+    bounds.into_iter().map(|bound| (Value::Integer(bound), Value::Integer(sum(bound)))).collect()
+}
+
+/// What one database holds, as `INFO keyspace` tells it.
+#[derive(Default)]
+struct Database {
+    keys: u64,
+    expires: u64,
+    /// Times to live, each as often as keys have it, so that the mean is that of all keys.
+    ttl_sum: u128,
+}
+
+fn sections(own: &str, replies: &[&[u8]], out: &mut Encoder<'_>) -> bool {
+    let mut databases: std::collections::BTreeMap<u32, Database> = std::collections::BTreeMap::new();
+    let mut is_told = false;
+    for reply in replies {
+        let (Ok(Value::Bulk(text)) | Ok(Value::Verbatim { text, .. })) = Value::parse(reply) else { continue };
+        let text = String::from_utf8_lossy(&text);
+        is_told |= text.contains("# Keyspace");
+        for line in text.lines() {
+            let Some((number, figures)) = line.strip_prefix("db").and_then(|line| line.split_once(':')) else { continue };
+            let Ok(number) = number.parse() else { continue };
+            let figure = |name: &str| {
+                let found = figures.split(',').find_map(|figure| figure.trim().strip_prefix(name)?.strip_prefix('='));
+                found.and_then(|digits| digits.parse::<u64>().ok()).unwrap_or(0)
+            };
+            let database = databases.entry(number).or_default();
+            database.keys = database.keys.saturating_add(figure("keys"));
+            database.expires = database.expires.saturating_add(figure("expires"));
+            database.ttl_sum += u128::from(figure("avg_ttl")) * u128::from(figure("expires"));
+        }
+    }
+    let mut text = own.to_owned();
+    if is_told {
+        if !text.is_empty() {
+            text.push_str("\r\n");
+        }
+        text.push_str("# Keyspace\r\n");
+        for (number, Database { keys, expires, ttl_sum }) in databases {
+            let avg_ttl = ttl_sum.checked_div(u128::from(expires)).unwrap_or(0);
+            text.push_str(&format!("db{number}:keys={keys},expires={expires},avg_ttl={avg_ttl}\r\n"));
+        }
+    }
+    let is_resp3 = replies.iter().any(|reply| reply.starts_with(b"="));
+    if is_resp3 { out.verbatim("txt", text.as_bytes()) } else { out.bulk(text.as_bytes()) }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(merge: &Merge, replies: &[&str], expected: &str) {
+        let replies: Vec<&[u8]> = replies.iter().map(|reply| reply.as_bytes()).collect();
+        let mut out = Vec::new();
+        assert!(merge.write(&replies, &mut Encoder::new(&mut out, Protocol::Resp3)));
+        assert_eq!(String::from_utf8_lossy(&out), expected);
+    }
+
+    #[test]
+    fn a_random_key_comes_from_a_node_that_has_some() {
+        check(&Merge::Random(7), &["$-1\r\n", "$1\r\na\r\n", "$-1\r\n"], "$1\r\na\r\n");
+        check(&Merge::Random(1), &["$1\r\na\r\n", "$1\r\nb\r\n"], "$1\r\nb\r\n");
+        check(&Merge::Random(1), &["_\r\n", "_\r\n"], "_\r\n");
+    }
+
+    #[test]
+    fn logs_are_joined_by_time() {
+        let log = |times: &[i64]| {
+            let entries: String = times.iter().map(|time| format!("*2\r\n:0\r\n:{time}\r\n")).collect();
+            format!("*{}\r\n{entries}", times.len())
+        };
+        check(&Merge::Newest(3), &[&log(&[50, 10]), &log(&[40, 30])], &log(&[50, 40, 30]));
+        check(&Merge::Newest(9), &[&log(&[]), &log(&[])], "*0\r\n");
+    }
+
+    #[test]
+    fn figures_are_added_and_ratios_are_not() {
+        check(
+            &Merge::Figures,
+            &[
+                "%3\r\n$5\r\ntotal\r\n:5\r\n$18\r\nkeys.bytes-per-key\r\n:7\r\n$5\r\nratio\r\n,1.5\r\n",
+                "%3\r\n$5\r\ntotal\r\n:6\r\n$5\r\nratio\r\n,2.5\r\n$4\r\ndb.1\r\n%1\r\n+a\r\n:1\r\n",
+            ],
+            "%4\r\n$5\r\ntotal\r\n:11\r\n$18\r\nkeys.bytes-per-key\r\n:7\r\n$5\r\nratio\r\n,2.5\r\n$4\r\ndb.1\r\n%1\r\n+a\r\n:1\r\n",
+        );
+        check(
+            &Merge::Figures,
+            &[
+                "*4\r\n$1\r\na\r\n:5\r\n$7\r\nper-key\r\n:3\r\n",
+                "*4\r\n$1\r\na\r\n:5\r\n$7\r\nper-key\r\n:4\r\n",
+            ],
+            "*4\r\n$1\r\na\r\n:10\r\n$7\r\nper-key\r\n:4\r\n",
+        );
+    }
+
+    #[test]
+    fn histograms_are_joined_bucket_by_bucket() {
+        check(
+            &Merge::Figures,
+            &["*4\r\n:1\r\n:10\r\n:4\r\n:12\r\n", "*4\r\n:2\r\n:5\r\n:4\r\n:6\r\n"],
+            "*6\r\n:1\r\n:10\r\n:2\r\n:15\r\n:4\r\n:18\r\n",
+        );
+    }
+
+    #[test]
+    fn texts_stand_under_their_nodes() {
+        check(&Merge::Texts, &["$3\r\nfoo\r\n", "$4\r\nbar\n\r\n"], "$26\r\n# node0\nfoo\n\n# node1\nbar\n\n\r\n");
+        check(&Merge::Texts, &["=7\r\ntxt:foo\r\n"], "=17\r\ntxt:# node0\nfoo\n\n\r\n");
+    }
+
+    #[test]
+    fn a_busy_node_is_shown_before_an_idle_one() {
+        let idle = "*4\r\n$1\r\nr\r\n$-1\r\n$1\r\ne\r\n*0\r\n";
+        let busy = "*4\r\n$1\r\nr\r\n*1\r\n:1\r\n$1\r\ne\r\n*0\r\n";
+        check(&Merge::Busiest, &[idle, busy], busy);
+        check(&Merge::Busiest, &[idle, idle], idle);
+    }
+
+    #[test]
+    fn databases_are_summed_behind_the_proxys_own_sections() {
+        let node = |text: &str| format!("${}\r\n{text}\r\n", text.len());
+        let one = node("# Keyspace\r\ndb0:keys=3,expires=1,avg_ttl=100\r\n");
+        let other = node("# Keyspace\r\ndb0:keys=4,expires=3,avg_ttl=20,subexpiry=0\r\ndb2:keys=1,expires=0,avg_ttl=0\r\n");
+        let expected = node(
+            "# Server\r\nx:1\r\n\r\n# Keyspace\r\ndb0:keys=7,expires=4,avg_ttl=40\r\ndb2:keys=1,expires=0,avg_ttl=0\r\n",
+        );
+        check(&Merge::Sections("# Server\r\nx:1\r\n".to_owned()), &[&one, &other], &expected);
+        check(&Merge::Sections("x".to_owned()), &[&node("")], &node("x"));
+    }
+}

@@ -5,7 +5,6 @@
 use crate::lanes::Class;
 use crate::limits::{CLIENT_OUTSTANDING_MAX, LANE_QUEUE_SOFT_DIVISOR};
 use crate::session::{Asker, Flow, Pause, ReplyMode};
-use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Execute, Lane, Millis, Outcome, Row, SessionView, resolve, text as texts};
 use respool_connection::{Input, Owner};
@@ -169,7 +168,7 @@ impl<E: Execute> Worker<E> {
             Ok(Plan::One(node)) => self.forward_to(index, node.get(), row, request),
             Ok(Plan::Split) => self.scatter(index, row, request, true),
             Ok(Plan::All) => self.scatter(index, row, request, false),
-            Err(_) if self.is_own_info(row) => self.answer_locally(index, row, request.args),
+            Ok(Plan::Scan(step)) => self.scan(index, row, request, step),
             Err(error) => {
                 self.answer(index, |reply| error.write(row, request.args, reply));
                 Flow::Next
@@ -224,55 +223,6 @@ impl<E: Execute> Worker<E> {
             self.lanes.all[lane].throttled.push(index);
         }
         Flow::Pause
-    }
-
-    /// Several nodes answer, each its part.
-    fn scatter(&mut self, index: u32, row: &'static Row, request: &Request<'_>, is_split: bool) -> Flow {
-        self.counters.requests_split.add(1);
-        let Self { clients, lanes, scatters, scratch, config, now, .. } = self;
-        let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
-        let class = session.class;
-        let gather = if session.reply_mode == ReplyMode::On {
-            let asker = Asker { session: handle, seq: session.down.expect() };
-            Some(scatters.begin(asker, |gather| match is_split {
-                true => gather.begin_split(row, scratch),
-                false => gather.begin_all(row, config.topology.node_count()),
-            }))
-        } else {
-            session.reply_mode.pass();
-            None
-        };
-        let owner = |part: usize| match gather {
-            Some(Handle { index: gather, generation }) => Owner::Part { gather, generation, part: part as u16 },
-            None => Owner::Nobody,
-        };
-        let mut refused = Vec::new();
-        if is_split {
-            for (number, part) in scratch.parts().enumerate() {
-                let lane = lanes.lane(config, part.node.get(), class);
-                let write = |out: &mut Vec<u8>| part.encode(request.args, out);
-                if let Err(error) = lanes.send(lane, owner(number), config, *now, &mut clients.pool, write) {
-                    refused.push((number, error));
-                }
-            }
-        } else {
-            for number in 0..config.topology.node_count() {
-                let lane = lanes.lane(config, number, class);
-                let write = |out: &mut Vec<u8>| respool_wire::encode_request(out, request.args.iter());
-                if let Err(error) = lanes.send(lane, owner(number), config, *now, &mut clients.pool, write) {
-                    refused.push((number, error));
-                }
-            }
-        }
-        self.is_busy = true;
-        for (number, error) in refused {
-            self.counters.node_errors.add(1);
-            if let Some(gather) = gather {
-                self.scatters.fail(gather, number as u16, &error, &mut self.clients);
-            }
-        }
-        Flow::Next
     }
 
     /// Answers the request that is being read, in its place, unless the client wants no reply.

@@ -36,6 +36,14 @@ impl<E: Execute> Worker<E> {
 
     /// Answers with the sections asked for; all of them if none is named. What only an engine knows comes from it.
     pub(crate) fn info(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Flow {
+        let mut text = self.own_sections(args);
+        self.info_engine(row, args, &mut text);
+        self.answer(index, |reply| reply.verbatim("txt", text.as_bytes()));
+        Flow::Next
+    }
+
+    /// The proxy's own sections that are asked for.
+    pub(crate) fn own_sections(&self, args: Args<'_>) -> String {
         let mut text = String::new();
         for (name, write) in Self::sections() {
             if asks_for_section(args, name) {
@@ -46,9 +54,7 @@ impl<E: Execute> Worker<E> {
                 write(self, &mut text);
             }
         }
-        self.info_engine(row, args, &mut text);
-        self.answer(index, |reply| reply.verbatim("txt", text.as_bytes()));
-        Flow::Next
+        text
     }
 
     /// The sections that the engine has, in its own words.

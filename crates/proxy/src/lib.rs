@@ -23,6 +23,7 @@ mod clients;
 pub mod config;
 mod cron;
 mod dispatch;
+mod everywhere;
 mod info;
 #[allow(dead_code, reason = "lanes apart from the table of classes get their users next")]
 mod lanes;

@@ -224,8 +224,12 @@ impl Gather {
     }
 
     fn write_merged(&self, reply: &mut Encoder<'_>) {
-        let replies: Vec<&[u8]> =
-            self.parts.iter().filter(|heard| heard.end > heard.start).map(|heard| &self.bytes[heard.start..heard.end]).collect();
+        let replies: Vec<&[u8]> = self
+            .parts
+            .iter()
+            .filter(|heard| heard.end > heard.start)
+            .map(|heard| &self.bytes[heard.start..heard.end])
+            .collect();
         let is_merged = self.merge.as_ref().is_some_and(|merge| merge.write(&replies, reply));
         if !is_merged {
             reply.error(format!("ERR the nodes' replies to '{}' cannot be joined", self.command).as_bytes());

@@ -93,7 +93,11 @@ fn texts(replies: &[&[u8]], out: &mut Encoder<'_>) -> bool {
         whole.extend_from_slice(text.trim_ascii_end());
         whole.extend_from_slice(b"\n\n");
     }
-    if kind == ReplyKind::Verbatim { out.verbatim_bytes(*b"txt", &whole) } else { out.bulk(&whole) }
+    if kind == ReplyKind::Verbatim {
+        out.verbatim_bytes(*b"txt", &whole)
+    } else {
+        out.bulk(&whole)
+    }
     true
 }
 
@@ -160,8 +164,7 @@ fn paired(values: Vec<Value>) -> Vec<(Value, Value)> {
 
 fn merged_pairs(one: Vec<(Value, Value)>, other: Vec<(Value, Value)>) -> Vec<(Value, Value)> {
     let is_histogram = |pairs: &[(Value, Value)]| {
-        !pairs.is_empty()
-            && pairs.iter().all(|pair| matches!(pair, (Value::Integer(_), Value::Integer(_))))
+        !pairs.is_empty() && pairs.iter().all(|pair| matches!(pair, (Value::Integer(_), Value::Integer(_))))
     };
     if is_histogram(&one) && is_histogram(&other) {
         return merged_histograms(&one, &other);
@@ -219,7 +222,9 @@ fn sections(own: &str, replies: &[&[u8]], out: &mut Encoder<'_>) -> bool {
         let text = String::from_utf8_lossy(&text);
         is_told |= text.contains("# Keyspace");
         for line in text.lines() {
-            let Some((number, figures)) = line.strip_prefix("db").and_then(|line| line.split_once(':')) else { continue };
+            let Some((number, figures)) = line.strip_prefix("db").and_then(|line| line.split_once(':')) else {
+                continue;
+            };
             let Ok(number) = number.parse() else { continue };
             let figure = |name: &str| {
                 let found = figures.split(',').find_map(|figure| figure.trim().strip_prefix(name)?.strip_prefix('='));
@@ -243,7 +248,11 @@ fn sections(own: &str, replies: &[&[u8]], out: &mut Encoder<'_>) -> bool {
         }
     }
     let is_resp3 = replies.iter().any(|reply| reply.starts_with(b"="));
-    if is_resp3 { out.verbatim("txt", text.as_bytes()) } else { out.bulk(text.as_bytes()) }
+    if is_resp3 {
+        out.verbatim("txt", text.as_bytes())
+    } else {
+        out.bulk(text.as_bytes())
+    }
     true
 }
 
@@ -288,10 +297,7 @@ mod tests {
         );
         check(
             &Merge::Figures,
-            &[
-                "*4\r\n$1\r\na\r\n:5\r\n$7\r\nper-key\r\n:3\r\n",
-                "*4\r\n$1\r\na\r\n:5\r\n$7\r\nper-key\r\n:4\r\n",
-            ],
+            &["*4\r\n$1\r\na\r\n:5\r\n$7\r\nper-key\r\n:3\r\n", "*4\r\n$1\r\na\r\n:5\r\n$7\r\nper-key\r\n:4\r\n"],
             "*4\r\n$1\r\na\r\n:10\r\n$7\r\nper-key\r\n:4\r\n",
         );
     }
@@ -323,7 +329,8 @@ mod tests {
     fn databases_are_summed_behind_the_proxys_own_sections() {
         let node = |text: &str| format!("${}\r\n{text}\r\n", text.len());
         let one = node("# Keyspace\r\ndb0:keys=3,expires=1,avg_ttl=100\r\n");
-        let other = node("# Keyspace\r\ndb0:keys=4,expires=3,avg_ttl=20,subexpiry=0\r\ndb2:keys=1,expires=0,avg_ttl=0\r\n");
+        let other =
+            node("# Keyspace\r\ndb0:keys=4,expires=3,avg_ttl=20,subexpiry=0\r\ndb2:keys=1,expires=0,avg_ttl=0\r\n");
         let expected = node(
             "# Server\r\nx:1\r\n\r\n# Keyspace\r\ndb0:keys=7,expires=4,avg_ttl=40\r\ndb2:keys=1,expires=0,avg_ttl=0\r\n",
         );

@@ -116,9 +116,9 @@ impl ScanStep {
 
 /// FNV-1a, folded to the bits of a mark. Part of what cursors mean: it must not change between versions.
 fn mark_of(name: &str) -> u16 {
-    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let hash = name
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
     (hash ^ hash >> 16 ^ hash >> 32 ^ hash >> 48) as u16
 }
 

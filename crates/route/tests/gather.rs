@@ -14,10 +14,6 @@ fn row(args: Args<'_>) -> &'static Row {
     resolve(args).expect("a known command")
 }
 
-fn row_of(request: &str) -> &'static Row {
-    row(request.split(' ').collect::<ArgsBuf>().as_args())
-}
-
 fn begin_all(gather: &mut Gather, request: &str, nodes: usize) {
     let request: ArgsBuf = request.split(' ').collect();
     gather.begin_all(row(request.as_args()), request.as_args(), nodes, 5);

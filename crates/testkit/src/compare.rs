@@ -138,7 +138,10 @@ impl<'c> Run<'c> {
     fn disagreement(&self, sent: &Request, replies: String) -> Disagreement {
         let words: Vec<String> = sent.arguments.iter().take(2).map(|word| shown(word).to_uppercase()).collect();
         let after = tell(&self.history, sent);
-        Disagreement { command: words.join(" "), told: format!("replies differ, {:?}{replies}{after}", self.comparison) }
+        Disagreement {
+            command: words.join(" "),
+            told: format!("replies differ, {:?}{replies}{after}", self.comparison),
+        }
     }
 }
 

@@ -66,8 +66,8 @@ pub const DIFFERENCES: &[Difference] = &[
     difference("HELLO,CLIENT ID", Likeness::Alike, "numbers of connections are given out by whoever accepts them"),
     difference(
         "ACL GENPASS,ACL LOG,ACL LIST,ACL GETUSER",
-        Likeness::Kind,
-        "random, or in an order and with times of the server's own",
+        Likeness::NotSent,
+        "random, or about the proxy's own users; tested by themselves",
     ),
     difference("SHUTDOWN,QUIT", Likeness::NotSent, "ends the connection or the server"),
     difference("CLIENT REPLY", Likeness::NotSent, "has no reply; tested by itself"),
@@ -94,6 +94,23 @@ pub const DIFFERENCES: &[Difference] = &[
         "newer than the redis-server that is compared with, and answered here whatever the node is",
     ),
     difference("DEBUG,PFDEBUG,PFSELFTEST", Likeness::NotSent, "meant to break, or to take seconds"),
+    difference(
+        "CLIENT HELP,COMMAND HELP,ACL HELP,PUBSUB HELP",
+        Likeness::NotSent,
+        "help is in the words of whoever answers",
+    ),
+    difference(
+        "ACL CAT,ACL DELUSER,ACL DRYRUN,ACL LOAD,ACL SAVE,ACL SETUSER,ACL USERS",
+        Likeness::NotSent,
+        "about the proxy's own users, not the node's; tested by themselves",
+    ),
+    difference(
+        "PUBSUB CHANNELS,PUBSUB NUMSUB,PUBSUB NUMPAT,PUBSUB SHARDCHANNELS,PUBSUB SHARDNUMSUB,CLIENT TRACKING,\
+         CLIENT CACHING",
+        Likeness::NotSent,
+        "about the proxy's own subscribers; tested by themselves",
+    ),
+    difference("WATCH,UNWATCH,MULTI,EXEC,DISCARD", Likeness::NotSent, "transactions; tested by themselves"),
 ];
 
 /// What is listed of a row, if anything is.

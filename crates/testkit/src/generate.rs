@@ -7,9 +7,9 @@
 use respool_command::{Group, Lane, RequestPolicy, Row, all, resolve, top_level};
 use respool_wire::ArgsBuf;
 
+use crate::Rng;
 use crate::differences::{Likeness, difference_of};
 use crate::templates::{LIBRARY, SCRIPT_HASHES, SERIALISED, TABLE_TEMPLATES};
-use crate::Rng;
 
 /// One generated request.
 #[derive(Debug, Clone)]

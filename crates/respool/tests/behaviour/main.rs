@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod differential;
+mod everywhere;
 mod hostile_clients;
 mod misbehaving_nodes;
 mod order;

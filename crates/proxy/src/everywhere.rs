@@ -1,0 +1,104 @@
+//! Requests that several nodes answer: split by key, sent to all, or walking from one node to the next.
+
+use crate::session::{Asker, Flow, ReplyMode};
+use crate::slab::Handle;
+use crate::worker::Worker;
+use respool_command::{Execute, Row};
+use respool_connection::Owner;
+use respool_route::ScanStep;
+use respool_wire::Request;
+
+impl<E: Execute> Worker<E> {
+    /// Several nodes answer, each its part.
+    pub(crate) fn scatter(&mut self, index: u32, row: &'static Row, request: &Request<'_>, is_split: bool) -> Flow {
+        self.counters.requests_split.add(1);
+        let preface = if self.is_own_info(row) { Some(self.own_sections(request.args)) } else { None };
+        let chance = self.chance();
+        let Self { clients, lanes, scatters, scratch, config, now, .. } = self;
+        let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
+        let class = session.class;
+        let gather = if session.reply_mode == ReplyMode::On {
+            let asker = Asker { session: handle, seq: session.down.expect() };
+            Some(scatters.begin(asker, |gather| {
+                if is_split {
+                    return gather.begin_split(row, scratch);
+                }
+                gather.begin_all(row, request.args, config.topology.node_count(), chance);
+                if let Some(preface) = preface {
+                    gather.precede_by(preface);
+                }
+            }))
+        } else {
+            session.reply_mode.pass();
+            None
+        };
+        let owner = |part: usize| match gather {
+            Some(Handle { index: gather, generation }) => Owner::Part { gather, generation, part: part as u16 },
+            None => Owner::Nobody,
+        };
+        let mut refused = Vec::new();
+        if is_split {
+            for (number, part) in scratch.parts().enumerate() {
+                let lane = lanes.lane(config, part.node.get(), class);
+                let write = |out: &mut Vec<u8>| part.encode(request.args, out);
+                if let Err(error) = lanes.send(lane, owner(number), config, *now, &mut clients.pool, write) {
+                    refused.push((number, error));
+                }
+            }
+        } else {
+            for number in 0..config.topology.node_count() {
+                let lane = lanes.lane(config, number, class);
+                let write = |out: &mut Vec<u8>| respool_wire::encode_request(out, request.args.iter());
+                if let Err(error) = lanes.send(lane, owner(number), config, *now, &mut clients.pool, write) {
+                    refused.push((number, error));
+                }
+            }
+        }
+        self.is_busy = true;
+        for (number, error) in refused {
+            self.counters.node_errors.add(1);
+            if let Some(gather) = gather {
+                self.scatters.fail(gather, number as u16, &error, &mut self.clients);
+            }
+        }
+        Flow::Next
+    }
+
+    /// One node answers with its keys and its cursor, which becomes the walk's.
+    pub(crate) fn scan(&mut self, index: u32, row: &'static Row, request: &Request<'_>, step: ScanStep) -> Flow {
+        self.counters.requests_split.add(1);
+        let Self { clients, lanes, scatters, config, now, .. } = self;
+        let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
+        let lane = lanes.lane(config, step.node.get(), session.class);
+        let mut gather = None;
+        if session.reply_mode == ReplyMode::On {
+            let asker = Asker { session: handle, seq: session.down.expect() };
+            gather = Some(scatters.begin(asker, |gather| gather.begin_scan(row, step)));
+        } else {
+            session.reply_mode.pass();
+        }
+        let owner = gather.map_or(Owner::Nobody, |Handle { index, generation }| Owner::Part {
+            gather: index,
+            generation,
+            part: 0,
+        });
+        let write = |out: &mut Vec<u8>| step.encode(request.args, out);
+        let sent = lanes.send(lane, owner, config, *now, &mut clients.pool, write);
+        self.is_busy = true;
+        if let Err(error) = sent {
+            self.counters.node_errors.add(1);
+            if let Some(gather) = gather {
+                self.scatters.fail(gather, 0, &error, &mut self.clients);
+            }
+        }
+        Flow::Next
+    }
+
+    /// A number that nobody can tell beforehand, for picking one of several. Not for secrets.
+    fn chance(&self) -> u64 {
+        let mixed = (self.now.mono_us ^ self.now.unix_us.rotate_left(32)).wrapping_add(self.counters.requests.value());
+        mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
+    }
+}

@@ -7,8 +7,15 @@ use clap::Args;
 use crate::{Outcome, attribution, command, fuzz, setup, tidy};
 
 /// Crates that must build where there are no sockets.
-const PURE_PACKAGES: [&str; 6] =
-    ["respool-wire", "respool-command", "respool-connection", "respool-route", "respool-engine", "respool-proxy"];
+const PURE_PACKAGES: [&str; 7] = [
+    "respool-wire",
+    "respool-command",
+    "respool-connection",
+    "respool-access",
+    "respool-route",
+    "respool-engine",
+    "respool-proxy",
+];
 
 /// Run all checks and tests; installs what they need if it is missing
 #[derive(Args)]

@@ -160,6 +160,7 @@ mod tests {
     use respool_wire::ArgsBuf;
 
     use super::*;
+    use crate::Command;
 
     #[test]
     fn every_name_is_found_in_any_case_and_only_as_a_whole() {
@@ -225,13 +226,16 @@ mod tests {
     fn names_and_commands_are_unique() {
         let mut names = HashSet::new();
         let mut commands = HashSet::new();
+        let mut ordinals = HashSet::new();
         for row in table::all() {
             assert!(names.insert(row.name), "{} twice", row.name);
             assert!(commands.insert(row.command), "{} shares its command", row.name);
+            assert!(ordinals.insert(row.command.ordinal()), "{} shares its number", row.name);
             assert!(!row.doc.is_empty() && row.doc.ends_with('.'), "{} is not documented", row.name);
             for sub in row.subcommands {
                 assert!(sub.name.strip_prefix(row.name).is_some_and(|rest| rest.starts_with(' ')), "{}", sub.name);
             }
         }
+        assert!(ordinals.len() == Command::COUNT && ordinals.iter().all(|ordinal| *ordinal < Command::COUNT));
     }
 }

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::command;
 
 /// What each crate may build on, lowest level first. Whatever those build on is allowed as well.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("respool-wire", &[]),
     ("respool-command", &["respool-wire"]),
     ("respool-connection", &["respool-command"]),
+    ("respool-access", &["respool-command"]),
     ("respool-route", &["respool-command"]),
     ("respool-engine", &["respool-command"]),
-    ("respool-proxy", &["respool-connection", "respool-route"]),
+    ("respool-proxy", &["respool-connection", "respool-access", "respool-route"]),
     ("respool-net", &["respool-connection"]),
     ("respool", &["respool-proxy", "respool-net", "respool-engine"]),
     ("respool-testkit", &["respool-command"]),

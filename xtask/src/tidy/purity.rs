@@ -9,7 +9,7 @@ use super::text::{lines_of_code, rust_files};
 use crate::command;
 
 /// Crates whose behaviour depends on their arguments alone.
-const PURE: [&str; 6] = ["wire", "command", "connection", "route", "engine", "proxy"];
+const PURE: [&str; 7] = ["wire", "command", "connection", "access", "route", "engine", "proxy"];
 
 /// Parts of `std` that a pure crate may not name, by path or inside braces.
 const STD_MODULES: [&str; 7] = ["net", "fs", "thread", "process", "env", "os", "io"];

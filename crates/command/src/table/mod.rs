@@ -27,6 +27,10 @@ macro_rules! rows {
             )+
         }
 
+        /// How many rows the group has, subcommands included.
+        pub(super) const COUNT: usize =
+            [$( stringify!($command), $( $( stringify!($sub), )+ )? )+].len();
+
         /// The group's rows.
         pub(super) static ROWS: &[crate::Row] = &[
             $(
@@ -59,6 +63,23 @@ macro_rules! groups {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Command {
             $( $(#[$doc])* $group($commands), )+
+        }
+
+        impl Command {
+            /// How many commands there are, subcommands included.
+            pub const COUNT: usize = 0 $( + $module::COUNT )+;
+
+            /// A number below [`Command::COUNT`] that no other command has, for sets of commands. It holds for this build alone.
+            pub const fn ordinal(self) -> usize {
+                let before = 0;
+                $(
+                    if let Self::$group(command) = self {
+                        return before + command as usize;
+                    }
+                    let before = before + $module::COUNT;
+                )+
+                before
+            }
         }
 
         /// The rows of every group; subcommands are within their containers.

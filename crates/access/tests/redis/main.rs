@@ -1,0 +1,128 @@
+//! The ACL language and its verdicts, compared with a real redis-server 7.0: generated rules give the same errors and make
+//! the same users, and generated requests get the same verdicts.
+//!
+//! The environment variable `RESPOOL_TEST_REDIS=off` leaves these tests out, for machines without a redis-server;
+//! `RESPOOL_TEST_SCALE` is how many times as much as usual is generated.
+
+mod files;
+mod requests;
+mod rules;
+mod verdicts;
+
+use std::collections::BTreeSet;
+
+use respool_access::{Users, answer};
+use respool_testkit::{Client, RedisServer};
+use respool_wire::{ArgsBuf, Encoder, Protocol, Value};
+
+/// Requests that are sent before their replies are read.
+const PIPELINE: usize = 128;
+
+/// A redis-server 7.0, or `None` if these tests are switched off. Panics if there is no such server.
+fn redis_with(arguments: &[&str]) -> Option<RedisServer> {
+    if std::env::var("RESPOOL_TEST_REDIS").is_ok_and(|value| value == "off") {
+        eprintln!("left out: RESPOOL_TEST_REDIS=off");
+        return None;
+    }
+    let server = RedisServer::start_with(arguments).unwrap_or_else(|error| {
+        panic!(
+            "no redis-server could be started ({error}); install Debian's redis-server, or set RESPOOL_TEST_REDIS=off"
+        )
+    });
+    let info = server.client().and_then(|mut client| client.ask("INFO server")).expect("the server has just started");
+    assert!(
+        info.contains("\nredis_version:7.0."),
+        "these tests compare with redis-server 7.0, this is another version"
+    );
+    Some(server)
+}
+
+fn redis() -> Option<RedisServer> {
+    redis_with(&[])
+}
+
+fn scale() -> usize {
+    std::env::var("RESPOOL_TEST_SCALE").map_or(1, |value| value.parse().expect("RESPOOL_TEST_SCALE is a number"))
+}
+
+fn request<A: AsRef<[u8]>>(arguments: impl IntoIterator<Item = A>) -> ArgsBuf {
+    arguments.into_iter().collect()
+}
+
+/// Sends all requests, a pipeline at a time, and returns their replies.
+fn ask_all(client: &mut Client, requests: &[ArgsBuf]) -> Vec<Vec<u8>> {
+    let mut replies = Vec::with_capacity(requests.len());
+    for part in requests.chunks(PIPELINE) {
+        let mut bytes = Vec::new();
+        for request in part {
+            respool_wire::encode_request(&mut bytes, request.as_args().iter());
+        }
+        client.send(&bytes).expect("the server reads");
+        replies.extend(client.replies(part.len()).expect("the server answers"));
+    }
+    replies
+}
+
+fn reply(write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    write(&mut Encoder::new(&mut out, Protocol::Resp2));
+    out
+}
+
+/// What `ACL SETUSER` answers, and the users afterwards.
+fn set_user(users: &Users, name: &[u8], rules: &[&[u8]]) -> (Vec<u8>, Users) {
+    match users.with_rules(name, rules) {
+        Ok(next) => (respool_wire::replies::OK.to_vec(), next),
+        Err(error) => {
+            let mut words = Vec::new();
+            error.write_text(&mut words);
+            (reply(|out| out.error(&words)), users.clone())
+        }
+    }
+}
+
+/// A reply as text in which rules that Redis tells in the order of a hash table with a random seed are in order: the single
+/// commands behind `+@all` or `-@all` and the categories.
+fn in_order(reply: &[u8]) -> String {
+    shown(&Value::parse(reply).unwrap_or_else(|_| panic!("no reply: {}", reply.escape_ascii())))
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Array(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(", ")),
+        Value::Bulk(text) => sorted(&text.escape_ascii().to_string()),
+        other => format!("{other:?}"),
+    }
+}
+
+fn sorted(text: &str) -> String {
+    let mut told: Vec<String> = Vec::new();
+    let mut single = BTreeSet::new();
+    let close = |told: &mut Vec<String>, single: &mut BTreeSet<String>| {
+        told.extend(std::mem::take(single));
+    };
+    for word in text.split(' ') {
+        let command = word.trim_end_matches(')');
+        // It is of Redis 7.2: no rule of another command tells of it in 7.0.
+        if command.ends_with("client|setinfo") {
+            continue;
+        }
+        let is_single = (command.starts_with('+') || command.starts_with('-')) && !command[1..].starts_with('@');
+        if is_single {
+            single.insert(command.to_owned());
+        } else {
+            close(&mut told, &mut single);
+            told.push(command.to_owned());
+        }
+        if word.ends_with(')') {
+            close(&mut told, &mut single);
+            told.push(")".to_owned());
+        }
+    }
+    close(&mut told, &mut single);
+    told.join(" ")
+}
+
+fn list_of(users: &Users) -> Vec<u8> {
+    reply(|out| answer::list(users, out))
+}

@@ -31,8 +31,14 @@ pub const UNAUTH_BULK_BYTES_MAX: usize = 16_384;
 /// Elements of one aggregate reply: what 32 bits count, as the common C client library. Honest servers do send millions.
 pub const REPLY_ELEMENTS_MAX: usize = u32::MAX as usize;
 
-/// How deep aggregates of a reply may lie in each other: the C client libraries' number. Real replies stay below ten.
-pub const REPLY_DEPTH_MAX: usize = 1_024;
+/// How deep aggregates of a reply may lie in each other. Real replies stay below ten, but a script that returns a table
+/// which holds itself gets 7,995 levels out of Redis before its stack ends, and that reply has to pass: finding its end
+/// costs 16 bytes a level for the four that were received.
+pub const REPLY_DEPTH_MAX: usize = 10_000;
+
+/// How deep a reply may be that is made into a tree of values: the C client libraries' number. Dropping one goes down as
+/// many calls.
+pub const VALUE_DEPTH_MAX: usize = 1_024;
 
 /// Bytes of one line of a reply (simple string, error, double, big number) without its newline: 1 MiB. Errors of scripts
 /// carry user data, so it is generous; a peer that never ends its line must be noticed all the same.

@@ -1,6 +1,7 @@
 //! A reply as a tree that owns its bytes: for tests, for the client library and for the few answers that must be understood
 //! before they are joined. Forwarding never builds one.
 
+use crate::limits::VALUE_DEPTH_MAX;
 use crate::token::{Token, check_complete, skip, token};
 use crate::{Encoder, ReplyError, ReplyKind};
 
@@ -72,7 +73,7 @@ impl Open {
 }
 
 impl Value {
-    /// Parses exactly one complete reply, nested as deep as [`REPLY_DEPTH_MAX`](crate::limits::REPLY_DEPTH_MAX).
+    /// Parses exactly one complete reply, nested as deep as [`VALUE_DEPTH_MAX`].
     pub fn parse(reply: &[u8]) -> Result<Self, ReplyError> {
         check_complete(reply)?;
         let mut rest = reply;
@@ -87,6 +88,9 @@ impl Value {
                 }
                 Token::Open { kind, elements } => {
                     let aggregate = Open { kind, left: elements, values: Vec::new() };
+                    if open.len() >= VALUE_DEPTH_MAX {
+                        return Err(ReplyError::TooDeep);
+                    }
                     if elements > 0 {
                         open.push(aggregate);
                         continue;
@@ -219,14 +223,14 @@ mod tests {
 
     #[test]
     fn the_deepest_reply_is_parsed_and_dropped() {
-        let deepest = format!("{}:1\r\n", "*1\r\n".repeat(crate::limits::REPLY_DEPTH_MAX));
+        let deepest = format!("{}:1\r\n", "*1\r\n".repeat(VALUE_DEPTH_MAX));
         let mut value = Value::parse(deepest.as_bytes()).unwrap();
         let mut depth = 0;
         while let Value::Array(mut values) = value {
             value = values.pop().unwrap();
             depth += 1;
         }
-        assert_eq!((depth, value), (crate::limits::REPLY_DEPTH_MAX, Value::Integer(1)));
+        assert_eq!((depth, value), (VALUE_DEPTH_MAX, Value::Integer(1)));
         drop(Value::parse(deepest.as_bytes()));
         assert_eq!(Value::parse(format!("*1\r\n{deepest}").as_bytes()), Err(ReplyError::TooDeep));
     }

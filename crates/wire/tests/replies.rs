@@ -210,7 +210,7 @@ fn limits_can_be_set() {
 
 #[test]
 fn nesting_ends_at_its_limit() {
-    let deepest = format!("{}*0\r\n", "*1\r\n".repeat(1_023));
+    let deepest = format!("{}*0\r\n", "*1\r\n".repeat(respool_wire::limits::REPLY_DEPTH_MAX - 1));
     assert_eq!(feed(deepest.as_bytes(), [].into_iter(), &ReplyLimits::default()).1, Ok(true));
     for unit in ["*1\r\n", "%1\r\n", "*2\r\n:1\r\n", "|1\r\n"] {
         let bomb = unit.repeat(50_000);

@@ -47,7 +47,7 @@ fn value(source: &mut Unstructured<'_>, depth: usize) -> Result<Value> {
         6 => Value::Boolean(bool::arbitrary(source)?),
         7 => Value::BlobError(texts(source)?),
         8 => Value::Verbatim { format: Arbitrary::arbitrary(source)?, text: texts(source)? },
-        9 => Value::BigNumber(i128::arbitrary(source)?.to_string()),
+        9 => Value::BigNumber(i128::arbitrary(source)?.to_string().into_bytes()),
         10 => Value::Set(values(source)?),
         11 => Value::Push(if depth == 0 { values(source)? } else { return Ok(Value::Null) }),
         12 => {

@@ -115,8 +115,8 @@ impl<'a> Encoder<'a> {
     }
 
     /// An integer of any size, by its digits. A bulk string in RESP2.
-    pub fn big_number(&mut self, digits: &str) {
-        if self.is_resp2() { self.bulk(digits.as_bytes()) } else { self.line(b'(', digits.as_bytes()) }
+    pub fn big_number(&mut self, digits: &[u8]) {
+        if self.is_resp2() { self.bulk(digits) } else { self.line(b'(', digits) }
     }
 
     /// A string with a format of three letters (`txt`, `mkd`), which is cut or filled with spaces. A bulk string in RESP2.
@@ -307,7 +307,7 @@ mod tests {
         check(|e| e.double(f64::INFINITY), "$3\r\ninf\r\n", ",inf\r\n");
         check(|e| e.boolean(true), ":1\r\n", "#t\r\n");
         check(|e| e.boolean(false), ":0\r\n", "#f\r\n");
-        check(|e| e.big_number("-12"), "$3\r\n-12\r\n", "(-12\r\n");
+        check(|e| e.big_number(b"-12"), "$3\r\n-12\r\n", "(-12\r\n");
         check(|e| e.verbatim("txt", b"a\r\n"), "$3\r\na\r\n\r\n", "=7\r\ntxt:a\r\n\r\n");
         check(|e| e.verbatim("m", b""), "$0\r\n\r\n", "=4\r\nm  :\r\n");
         check(|e| e.verbatim("markdown", b"x"), "$1\r\nx\r\n", "=5\r\nmar:x\r\n");

@@ -107,7 +107,7 @@ pub enum ReplyError {
     Streamed(u8),
     /// The length of a string or aggregate is not a canonical integer, or is negative where no null is meant.
     InvalidLength,
-    /// The text of an integer, double, boolean, null or big number is not one.
+    /// The text of an integer, double, boolean or null is not one.
     InvalidScalar,
     /// A lone CR or LF in a line; a reader that splits lines elsewhere would lose step.
     BareNewline,

@@ -64,8 +64,6 @@ pub(crate) enum Line {
     Nothing,
     /// `t` or `f`: awaited, or seen.
     Boolean { is_seen: bool },
-    /// `[+-]digits`: whether a sign may follow, and whether a digit was seen.
-    BigNumber { has_digit: bool, may_sign: bool },
     /// A double.
     Double(Double),
 }
@@ -123,7 +121,8 @@ impl Line {
             b'_' => (Self::Nothing, ReplyKind::Null),
             b'#' => (Self::Boolean { is_seen: false }, ReplyKind::Boolean),
             b',' => (Self::Double(Double::Start), ReplyKind::Double),
-            b'(' => (Self::BigNumber { has_digit: false, may_sign: true }, ReplyKind::BigNumber),
+            // Redis writes whatever text a script called a big number; what is in it ends no connection.
+            b'(' => (Self::Text, ReplyKind::BigNumber),
             _ => return None,
         })
     }
@@ -133,10 +132,6 @@ impl Line {
         match (self, byte) {
             (Self::Text, _) => Some(self),
             (Self::Boolean { is_seen: false }, b't' | b'f') => Some(Self::Boolean { is_seen: true }),
-            (Self::BigNumber { may_sign: true, .. }, b'+' | b'-') => {
-                Some(Self::BigNumber { has_digit: false, may_sign: false })
-            }
-            (Self::BigNumber { .. }, b'0'..=b'9') => Some(Self::BigNumber { has_digit: true, may_sign: false }),
             (Self::Double(place), byte) => match place.after(byte) {
                 Some(next) => Some(Self::Double(next)),
                 None => None,
@@ -150,7 +145,6 @@ impl Line {
         match self {
             Self::Text | Self::Nothing => true,
             Self::Boolean { is_seen } => is_seen,
-            Self::BigNumber { has_digit, .. } => has_digit,
             Self::Double(place) => place.is_whole(),
         }
     }

@@ -44,7 +44,7 @@ pub enum Value {
         text: Vec<u8>,
     },
     /// An integer of any size, by its digits.
-    BigNumber(String),
+    BigNumber(Vec<u8>),
 }
 
 /// An aggregate that is being filled.
@@ -128,7 +128,7 @@ impl Value {
                 [a, b, c, b':', ref text @ ..] => Self::Verbatim { format: [a, b, c], text: text.to_vec() },
                 _ => return Err(ReplyError::InvalidVerbatim),
             },
-            ReplyKind::BigNumber => Self::BigNumber(scalar()?.to_owned()),
+            ReplyKind::BigNumber => Self::BigNumber(text.to_vec()),
             ReplyKind::Bulk | ReplyKind::Array | ReplyKind::Map | ReplyKind::Set | ReplyKind::Push => {
                 Self::Bulk(text.to_vec())
             }

@@ -31,7 +31,7 @@ fn value() -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(Value::Boolean),
         bytes(20).prop_map(Value::BlobError),
         (any::<[u8; 3]>(), bytes(20)).prop_map(|(format, text)| Value::Verbatim { format, text }),
-        any::<i128>().prop_map(|number| Value::BigNumber(number.to_string())),
+        any::<i128>().prop_map(|number| Value::BigNumber(number.to_string().into_bytes())),
     ];
     leaf.prop_recursive(6, 60, 6, |inner| {
         prop_oneof![

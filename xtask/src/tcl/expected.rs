@@ -8,8 +8,13 @@ use crate::command;
 /// Tests that a bare redis-server passes, by unit.
 pub(super) struct Counts(Vec<(String, usize)>);
 
-/// Tests that cannot pass: unit, name, reason.
-pub(super) struct Expectations(Vec<[String; 3]>);
+/// Tests that cannot pass: unit, name, whether they are run, reason.
+pub(super) struct Expectations(Vec<[String; 4]>);
+
+/// Run, and wanted to fail: nobody must be told that something does not work which does.
+const FAILS: &str = "fails";
+/// Not run, since what it leaves behind when it fails makes others fail or hang.
+const SPOILS: &str = "spoils";
 
 impl Counts {
     pub(super) fn load(cluster_mode: bool) -> io::Result<Counts> {
@@ -41,18 +46,28 @@ impl Expectations {
             (true, false) => "tcl-one-node.tsv",
             (true, true) => "tcl-cluster-mode.tsv",
         };
-        let fields = rows(file, 3)?.into_iter().map(|fields| <[String; 3]>::try_from(fields).expect("three were read"));
-        Ok(Expectations(fields.collect()))
+        let fields = rows(file, 4)?.into_iter().map(|fields| {
+            let fields = <[String; 4]>::try_from(fields).expect("four were read");
+            let is_known = [FAILS, SPOILS].contains(&fields[2].as_str());
+            if is_known { Ok(fields) } else { Err(malformed(file, &fields[1], &format!("{FAILS} or {SPOILS}?"))) }
+        });
+        fields.collect::<io::Result<_>>().map(Expectations)
     }
 
     /// Why this test fails, if it is written down.
     pub(super) fn reason(&self, unit: &str, test: &str) -> Option<&str> {
-        self.0.iter().find(|[of, name, _]| of == unit && name == test).map(|[.., reason]| reason.as_str())
+        self.0.iter().find(|[of, name, ..]| of == unit && name == test).map(|[.., reason]| reason.as_str())
     }
 
     /// The tests of a unit that are written down.
     pub(super) fn of(&self, unit: &str) -> impl Iterator<Item = &str> {
-        self.0.iter().filter(move |[of, ..]| of == unit).map(|[_, test, _]| test.as_str())
+        self.0.iter().filter(move |[of, ..]| of == unit).map(|[_, test, ..]| test.as_str())
+    }
+
+    /// Those of them that are not even run.
+    pub(super) fn left_out(&self, unit: &str) -> impl Iterator<Item = &str> {
+        let spoiling = self.0.iter().filter(move |[of, _, how, _]| of == unit && how == SPOILS);
+        spoiling.map(|[_, test, ..]| test.as_str())
     }
 }
 
@@ -84,7 +99,7 @@ mod tests {
         for cluster_mode in [false, true] {
             let counts = Counts::load(cluster_mode).unwrap();
             let expectations = Expectations::load(true, cluster_mode).unwrap();
-            for [unit, test, _] in &expectations.0 {
+            for [unit, test, ..] in &expectations.0 {
                 assert!(counts.ok(unit).is_some(), "{unit} is no unit of the suite");
                 let same = expectations.of(unit).filter(|other| other == test);
                 assert_eq!(same.count(), 1, "{unit}: {test} is written down twice");

@@ -80,7 +80,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         (true, Some(path)) => Some(path.canonicalize()?),
         (true, None) => Some(command::build_respool(&options.profile)?),
     };
-    let deployment = Deployment { source, respool, options };
+    let deployment = Deployment { source, respool, expectations: &expectations, options };
     let units = if options.unit.is_empty() { deployment.units()? } else { options.unit.clone() };
     let (mut total, mut complaints) = (Tally::default(), Vec::new());
     println!("{:<32} {:>5} {:>7} {:>8} {:>5} {:>6}", "unit", "ok", "failed", "ignored", "bare", "s");

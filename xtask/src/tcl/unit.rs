@@ -9,6 +9,7 @@ use std::time::Duration;
 use respool_testkit::{Address, RedisServer, Respool, wait_until};
 
 use super::Options;
+use super::expected::Expectations;
 use super::output::{self, Failure, Run, Tally};
 use crate::command;
 
@@ -29,6 +30,7 @@ pub(super) struct Deployment<'a> {
     pub(super) source: PathBuf,
     /// The binary between suite and server.
     pub(super) respool: Option<PathBuf>,
+    pub(super) expectations: &'a Expectations,
     pub(super) options: &'a Options,
 }
 
@@ -59,8 +61,10 @@ impl Deployment<'_> {
                     continue;
                 }
             }
-            let hung = hung.into_iter().map(|test| Failure { test, details: "made no progress any more\n".into() });
-            run.tally.failed.extend(hung);
+            let failure = |test: String, details: &str| Failure { test, details: details.into() };
+            run.tally.failed.extend(hung.into_iter().map(|test| failure(test, "made no progress any more\n")));
+            let left_out = self.expectations.left_out(unit);
+            run.tally.failed.extend(left_out.map(|test| failure(test.to_owned(), "left out\n")));
             return Ok(run.tally);
         }
     }
@@ -84,7 +88,9 @@ impl Deployment<'_> {
         if self.options.cluster_mode {
             suite.arg("--cluster-mode");
         }
-        for test in SKIPPED.into_iter().chain(without.iter().map(String::as_str)) {
+        for test in
+            SKIPPED.into_iter().chain(self.expectations.left_out(unit)).chain(without.iter().map(String::as_str))
+        {
             suite.args(["--skiptest", test]);
         }
         for test in &self.options.only {

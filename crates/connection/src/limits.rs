@@ -32,3 +32,10 @@ pub const PATIENT_OUTSTANDING_MAX: usize = 1024;
 
 /// How long bytes may be held back, in microseconds. Reached only when the node stops answering while it is owed for.
 pub const HELD_AGE_US_MAX: u64 = 1_000;
+
+/// Batches smaller than this are not worth filling, in requests per write.
+pub const FILLING_BATCH_MIN: usize = 8;
+
+/// How long a batch that is smaller than usual may wait for clients that are about to send more, in microseconds; never
+/// longer than half a round trip either, so that it cannot cost more than it may gain.
+pub const FILLING_US_MAX: u64 = 200;

@@ -171,6 +171,13 @@ pub trait Machine {
     /// promptly are outstanding, what clients send would only be held back for them, so waking up for it is wasted.
     fn patient_until_us(&self) -> Option<u64>;
 
+    /// Whether bytes are being held back for clients that are expected to send more at any moment. The loop then lets
+    /// others run and looks again without waiting.
+    fn is_expecting(&self) -> bool;
+
+    /// The loop cannot look again soon: nothing is held back for clients any longer.
+    fn stop_expecting(&mut self);
+
     /// When [`Self::end_turn`] wants to run next even if nothing happens, on the monotonic clock of [`Now`].
     fn next_wakeup_us(&self) -> Option<u64>;
 }

@@ -12,8 +12,8 @@
 
 use crate::handshake::Progress;
 use crate::limits::{
-    CUT_THROUGH_BYTES, HELD_AGE_US_MAX, HELD_BYTES_MAX, HELD_ROUND_TRIP_US_MAX, PATIENT_OUTSTANDING_MAX,
-    POOLED_BUFFER_BYTES_MAX,
+    CUT_THROUGH_BYTES, FILLING_BATCH_MIN, FILLING_US_MAX, HELD_AGE_US_MAX, HELD_BYTES_MAX, HELD_ROUND_TRIP_US_MAX,
+    PATIENT_OUTSTANDING_MAX, POOLED_BUFFER_BYTES_MAX,
 };
 use crate::{BufferPool, Handshake, Identity, Output, Owner, Ticket, Tickets};
 use respool_wire::{Protocol, ReplyError, ReplyKind, ReplyLimits, ReplyScanner, Scan};
@@ -122,6 +122,8 @@ pub struct Upstream {
     /// The shortest round trip of late, in microseconds: what the link takes, without the node's own queue.
     link_us: u64,
     last_heard_us: u64,
+    /// Requests per write of late, in sixteenths.
+    usual_batch: usize,
 }
 
 impl Upstream {
@@ -143,6 +145,7 @@ impl Upstream {
             round_trip_us: 0,
             link_us: 0,
             last_heard_us: 0,
+            usual_batch: 0,
         }
     }
 
@@ -376,6 +379,25 @@ impl Upstream {
             && now_us.saturating_sub(self.held_since_us) < HELD_AGE_US_MAX
     }
 
+    /// Whether fewer requests wait than are usually written at once.
+    #[inline]
+    pub fn is_batch_small(&self) -> bool {
+        let batch = self.tickets.len() - self.tickets.outstanding();
+        self.usual_batch >= FILLING_BATCH_MIN * 16 && batch * 16 < self.usual_batch
+    }
+
+    /// Whether what waits is little and has not waited long: if clients are about to send more, it is better written
+    /// together.
+    #[inline]
+    pub fn is_filling(&self, now_us: u64) -> bool {
+        self.is_batch_small()
+            && self.policy == WritePolicy::ReplyClock
+            && self.is_ready()
+            && self.output.len() < HELD_BYTES_MAX
+            && self.link_us < HELD_ROUND_TRIP_US_MAX
+            && now_us.saturating_sub(self.held_since_us) < FILLING_US_MAX.min(self.round_trip_us / 2)
+    }
+
     /// Whether waiting for this connection's next bytes alone is worth it.
     pub fn patience(&self, now_us: u64) -> Patience {
         match self.phase {
@@ -414,6 +436,11 @@ impl Upstream {
         if bytes > 0 {
             self.has_reply_come = false;
             self.held_since_us = now_us;
+            let batch = self.tickets.len() - self.tickets.outstanding();
+            if batch > 0 {
+                // A weight of one sixteenth.
+                self.usual_batch = self.usual_batch - self.usual_batch / 16 + batch;
+            }
             self.tickets.mark_sent(now_us);
         }
         self.output.advance(bytes, pool);
@@ -436,6 +463,7 @@ impl Upstream {
         self.has_reply_come = false;
         self.round_trip_us = 0;
         self.link_us = 0;
+        self.usual_batch = 0;
         self.tickets.drain()
     }
 }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+mod glance;
 pub mod limits;
 mod listener;
 mod mailbox;

@@ -14,3 +14,17 @@ pub const SETTLE_ROUNDS_MAX: usize = 16;
 
 /// Names that may wait to be resolved. A further dial fails at once; nodes are few, so this is reached only by a loop.
 pub const RESOLUTIONS_MAX: usize = 1024;
+
+/// A yield that took longer than this, in microseconds, gave the core to somebody; one is enough then.
+pub const YIELD_ALONE_US_MAX: u64 = 20;
+
+/// A yield of the core that took longer than this, in microseconds, was no favour to clients that are about to send:
+/// fifty of them take some hundred microseconds on one core.
+pub const YIELD_US_MAX: u64 = 1_000;
+
+/// How long the core is not yielded after a yield that took too long, in microseconds. Doubles while that goes on, so that
+/// beside a process that wants the core for itself next to nobody pays for the attempt.
+pub const YIELD_PAUSE_US_MIN: u64 = 250_000;
+
+/// The longest such pause, in microseconds.
+pub const YIELD_PAUSE_US_MAX: u64 = 30_000_000;

@@ -9,6 +9,7 @@
 //! edge promised. A socket that may hold more than one read took is read again in the next turn, after everybody else.
 
 use crate::clock::Clock;
+use crate::glance::Glance;
 use crate::limits::{ACCEPT_PAUSE_US, ACCEPTS_PER_TURN_MAX, EVENTS_MAX, RESOLUTIONS_MAX, SETTLE_ROUNDS_MAX};
 use crate::listener::ListenerSocket;
 use crate::mailbox::{Inbox, Letter, Postbox};
@@ -98,6 +99,7 @@ pub struct Worker<M: Machine> {
     /// A listener has been left alone until then.
     accept_again_us: Option<u64>,
     is_exiting: bool,
+    glance: Glance,
 }
 
 impl<M: Machine> Worker<M> {
@@ -128,6 +130,7 @@ impl<M: Machine> Worker<M> {
             next_worker: 0,
             accept_again_us: None,
             is_exiting: false,
+            glance: Glance::default(),
         };
         for (place, listener) in worker.listeners.iter_mut().enumerate() {
             let token = Token(FIRST_LISTENER + place);
@@ -148,7 +151,7 @@ impl<M: Machine> Worker<M> {
         let mut now = self.clock.now();
         let mut nodes_events = Events::with_capacity(EVENTS_MAX);
         while !self.is_exiting {
-            let has_work = has_mail || !is_settled || !self.again.is_empty();
+            let has_work = has_mail || !is_settled || !self.again.is_empty() || self.lets_others_run(now);
             let timeout = match has_work || self.wait_for_nodes(&mut nodes_events, now)? {
                 true => Some(Duration::ZERO),
                 false => self.timeout(now),
@@ -183,6 +186,24 @@ impl<M: Machine> Worker<M> {
             outcome => outcome?,
         }
         Ok(true)
+    }
+
+    /// Where the machine expects clients to send at any moment, the core is theirs first. Returns whether to look again
+    /// without waiting.
+    fn lets_others_run(&mut self, now: Now) -> bool {
+        if !self.machine.is_expecting() {
+            self.glance.begin();
+            return false;
+        }
+        if !self.glance.may_yield(now) {
+            self.glance.begin();
+            self.machine.stop_expecting();
+            return !self.settle();
+        }
+        let before = self.clock.now();
+        std::thread::yield_now();
+        self.glance.note(before, self.clock.now());
+        true
     }
 
     fn timeout(&self, now: Now) -> Option<Duration> {

@@ -2,6 +2,8 @@
 //!
 //! Kept apart from the lanes so that a reply can go from one to the other while both are borrowed.
 
+use crate::awaited::Awaited;
+use crate::limits::AWAITED_MIN;
 use crate::observe::Counters;
 use crate::session::{Pause, Session};
 use crate::slab::{Handle, Slab};
@@ -21,6 +23,8 @@ pub(crate) struct Clients {
     pub(crate) resuming: Vec<u32>,
     /// Clients that must be closed: their reply broke off in the middle.
     pub(crate) doomed: Vec<Handle>,
+    /// Clients that are expected to ask again at once, because they did so before.
+    pub(crate) awaited: Awaited,
     pub(crate) counters: Arc<Counters>,
 }
 
@@ -33,8 +37,15 @@ impl Clients {
             held: Vec::new(),
             resuming: Vec::new(),
             doomed: Vec::new(),
+            awaited: Awaited::default(),
             counters,
         }
+    }
+
+    /// Whether clients are about to send enough to be waited for.
+    #[inline]
+    pub(crate) fn are_awaited(&self) -> bool {
+        self.awaited.count() >= AWAITED_MIN
     }
 
     /// Bytes of the reply in place `seq` of a client; `is_last` ends it. Nothing happens if the client has gone.

@@ -52,6 +52,8 @@ pub(crate) struct Lane {
     pub(crate) class: u16,
     /// It is in the list of those to be written.
     pub(crate) is_listed: bool,
+    /// What waits to be written is held back for clients that are about to send more.
+    pub(crate) is_filling: bool,
     /// The last write was cut short; the loop says when there is room.
     pub(crate) is_blocked: bool,
     /// Requests wait for a dial that the governor has not allowed yet.
@@ -86,6 +88,8 @@ pub(crate) struct Lanes {
     pub(crate) listed: Vec<u32>,
     /// Lanes whose bytes are held back until their next replies.
     pub(crate) held: Vec<u32>,
+    /// One of them is held back for clients that are about to send more.
+    pub(crate) is_filling: bool,
     /// Lanes to dial.
     pub(crate) to_dial: Vec<u32>,
     /// Shared lanes: the only ones whose replies are waited for before clients are looked at.
@@ -168,6 +172,7 @@ impl Lanes {
             node,
             class,
             is_listed: false,
+            is_filling: false,
             is_blocked: false,
             wants_dial: false,
             dial_began_us: 0,

@@ -18,6 +18,7 @@
 //! A worker knows no socket, file, clock, thread or randomness; a loop of `respool-net` drives it, and so can a test.
 #![forbid(unsafe_code)]
 
+mod awaited;
 mod client_command;
 mod clients;
 pub mod config;

@@ -41,3 +41,10 @@ pub const PRIVATE_LANES_MAX: usize = 1_000;
 
 /// Clean private connections of one node and class that one worker keeps for the next borrower. More were a burst.
 pub const PRIVATE_WARM_MAX: usize = 16;
+
+/// A client that asks again within this time after its replies were written is expected to do so the next time, in
+/// microseconds. Longer than a client needs for a round of its own loop, far shorter than a person or a database.
+pub const PROMPT_US_MAX: u64 = 1_000;
+
+/// Fewer clients than this are not waited for: their requests would not make a batch much larger.
+pub const AWAITED_MIN: usize = 4;

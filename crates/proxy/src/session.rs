@@ -159,6 +159,7 @@ pub(crate) struct Session {
     /// It is in the list of those whose replies may be waiting so.
     pub(crate) is_in_held: bool,
     pub(crate) last_active_us: u64,
+    pub(crate) pace: crate::awaited::Pace,
     pub(crate) last_row: Option<&'static Row>,
     /// Bytes that the worker's account has of it.
     pub(crate) accounted: usize,
@@ -184,6 +185,7 @@ impl Session {
             held_since_us: 0,
             is_in_held: false,
             last_active_us: now_us,
+            pace: crate::awaited::Pace::default(),
             last_row: None,
             accounted: 0,
             cold: Box::new(cold),

@@ -101,6 +101,7 @@ impl<E: Execute> Worker<E> {
         self.counters.client_bytes_in.add(bytes as u64);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.last_active_us = self.now.mono_us;
+        self.clients.awaited.note_asked(&mut session.pace, self.now.mono_us);
         if let Some(input) = &mut session.input {
             input.fill(bytes);
             self.read_input(index);
@@ -139,6 +140,7 @@ impl<E: Execute> Worker<E> {
     }
 
     fn forget(&mut self, mut session: Session) {
+        self.clients.awaited.forget(&mut session.pace);
         session.down.clear(&mut self.clients.pool);
         self.shared.ledger.account(session.accounted, 0);
         self.shared.ledger.leave();
@@ -354,6 +356,7 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn end_turn(&mut self) {
+        self.lanes.is_filling = false;
         // Held bytes are looked at again: their replies may have come in this turn, or their time.
         while let Some(lane) = self.lanes.held.pop() {
             self.lanes.list(lane as usize);
@@ -381,7 +384,18 @@ impl<E: Execute> Machine for Worker<E> {
             let this = &mut self.lanes.all[lane as usize];
             this.is_listed = false;
             if this.up.wants_write(self.now.mono_us) {
-                if !this.is_blocked {
+                if self.clients.are_awaited() && this.up.is_filling(self.now.mono_us) {
+                    this.is_filling = true;
+                    self.lanes.is_filling = true;
+                    self.lanes.held.push(lane);
+                    continue;
+                }
+                let has_failed_to_fill = std::mem::take(&mut this.is_filling) && this.up.is_batch_small();
+                let may_write = !this.is_blocked;
+                if has_failed_to_fill {
+                    self.stop_expecting();
+                }
+                if may_write {
                     return Some(ConnId::upstream(lane));
                 }
             } else if this.up.is_ready() && this.up.queued_bytes() > 0 {
@@ -424,6 +438,9 @@ impl<E: Execute> Machine for Worker<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.down.advance(bytes, &mut self.clients.pool);
         session.is_blocked = !session.down.output().is_empty();
+        if session.down.is_drained() {
+            self.clients.awaited.note_answered(&mut session.pace, self.now.mono_us);
+        }
         if session.accounted > 0 {
             let held = session.held_bytes();
             self.shared.ledger.account(session.accounted, held);
@@ -446,7 +463,7 @@ impl<E: Execute> Machine for Worker<E> {
 
     fn patient_until_us(&self) -> Option<u64> {
         let shared = &self.lanes.shared;
-        if !self.is_busy || shared.len() > PATIENT_LANES_MAX || self.drain_until_us.is_some() {
+        if !self.is_busy || self.is_expecting() || shared.len() > PATIENT_LANES_MAX || self.drain_until_us.is_some() {
             return None;
         }
         let mut until_us: Option<u64> = None;
@@ -459,6 +476,18 @@ impl<E: Execute> Machine for Worker<E> {
             }
         }
         until_us
+    }
+
+    fn is_expecting(&self) -> bool {
+        self.lanes.is_filling && self.clients.are_awaited()
+    }
+
+    fn stop_expecting(&mut self) {
+        self.clients.awaited.give_up();
+        self.lanes.is_filling = false;
+        while let Some(lane) = self.lanes.held.pop() {
+            self.lanes.list(lane as usize);
+        }
     }
 
     fn next_wakeup_us(&self) -> Option<u64> {

@@ -7,8 +7,8 @@ use respool_wire::{Args, Encoder};
 
 use crate::limits::NAMES_ASKED_MAX;
 use crate::{
-    Begin, Categories, Command, Find, Flags, KeyAccess, KeyPositions, KeySpec, Row, ServerCommand, all, glob,
-    lookup_full, resolve, text, top_level,
+    Begin, Categories, Command, Find, Flags, KeyAccess, KeyPositions, KeySpec, Row, ServerCommand, all, glob, listed,
+    lookup_full, resolve, text,
 };
 
 /// Answers a request of the `COMMAND` family and returns true; leaves any other row's request alone and returns false. The
@@ -17,7 +17,7 @@ pub fn answer(row: &Row, args: Args<'_>, reply: &mut Encoder<'_>) -> bool {
     let Command::Server(command) = row.command else { return false };
     match command {
         ServerCommand::Command => rows(reply),
-        ServerCommand::CommandCount => reply.integer(top_level().count() as i64),
+        ServerCommand::CommandCount => reply.integer(listed().count() as i64),
         ServerCommand::CommandInfo => info(args.from(2), reply),
         ServerCommand::CommandDocs => docs(args.from(2), reply),
         ServerCommand::CommandList => list(args.from(2), reply),
@@ -30,8 +30,8 @@ pub fn answer(row: &Row, args: Args<'_>, reply: &mut Encoder<'_>) -> bool {
 }
 
 fn rows(reply: &mut Encoder<'_>) {
-    reply.array(top_level().count());
-    top_level().for_each(|row| row_info(row, reply));
+    reply.array(listed().count());
+    listed().for_each(|row| row_info(row, reply));
 }
 
 fn info(names: Args<'_>, reply: &mut Encoder<'_>) {
@@ -136,8 +136,8 @@ fn access(access: KeyAccess, reply: &mut Encoder<'_>) {
 
 fn docs(names: Args<'_>, reply: &mut Encoder<'_>) {
     if names.is_empty() {
-        reply.map(top_level().count());
-        return top_level().for_each(|row| row_docs(row, reply));
+        reply.map(listed().count());
+        return listed().for_each(|row| row_docs(row, reply));
     }
     if names.len() > NAMES_ASKED_MAX {
         return reply.error(text::TOO_MANY_NAMES.as_bytes());
@@ -201,7 +201,7 @@ fn list(options: Args<'_>, reply: &mut Encoder<'_>) {
 }
 
 fn names(is_wanted: impl Fn(&Row) -> bool, reply: &mut Encoder<'_>) {
-    let wanted = || all().filter(|row| is_wanted(row));
+    let wanted = || all().filter(|row| !row.is_ours() && is_wanted(row));
     reply.array(wanted().count());
     wanted().for_each(|row| reply.bulk(row.full_name().as_bytes()));
 }

@@ -19,6 +19,8 @@ pub enum Group {
     Hyperloglog,
     /// Lists.
     List,
+    /// The console of the proxy: ours alone.
+    Proxy,
     /// Publish and subscribe.
     Pubsub,
     /// Scripts and functions.
@@ -49,6 +51,7 @@ impl Group {
             Self::Hash => "hash",
             Self::Hyperloglog => "hyperloglog",
             Self::List => "list",
+            Self::Proxy => "proxy",
             Self::Pubsub => "pubsub",
             Self::Scripting => "scripting",
             Self::Server => "server",

@@ -34,6 +34,8 @@ pub struct Row {
     pub is_retry_safe: bool,
     /// Whether a replica may answer in place of its primary.
     pub is_replica_readable: bool,
+    /// Whether its reply repeats the name of a key.
+    pub reply_names_keys: bool,
     /// The command's tips as Redis gives them. The policies above follow them except where the row says otherwise.
     pub tips: &'static [&'static str],
     /// What it does, in one line.
@@ -95,6 +97,11 @@ impl Row {
         (self.lane, self.lane_of.is_some())
     }
 
+    /// Whether it is Respool's own, which no server has.
+    pub fn is_ours(&self) -> bool {
+        self.group == Group::Proxy
+    }
+
     /// Whether it has subcommands.
     pub const fn is_container(&self) -> bool {
         !self.subcommands.is_empty()
@@ -127,6 +134,7 @@ pub(crate) const fn row(name: &'static str, arity: i16, since: &'static str) -> 
         response_policy: ResponsePolicy::Single,
         is_retry_safe: false,
         is_replica_readable: true,
+        reply_names_keys: false,
         tips: &[],
         deprecation: None,
         is_internal: false,
@@ -147,6 +155,7 @@ pub(crate) struct Draft {
     response_policy: ResponsePolicy,
     is_retry_safe: bool,
     is_replica_readable: bool,
+    reply_names_keys: bool,
     tips: &'static [&'static str],
     deprecation: Option<Deprecation>,
     is_internal: bool,
@@ -246,6 +255,12 @@ impl Draft {
         self
     }
 
+    /// Its reply repeats the name of a key.
+    pub(crate) const fn names_keys(mut self) -> Self {
+        self.reply_names_keys = true;
+        self
+    }
+
     /// Since when it is deprecated, and what to use instead.
     pub(crate) const fn deprecated(mut self, since: &'static str, replaced_by: &'static str) -> Self {
         self.deprecation = Some(Deprecation { since, replaced_by });
@@ -282,6 +297,7 @@ impl Draft {
             response_policy: self.response_policy,
             is_retry_safe: self.is_retry_safe || is_read,
             is_replica_readable: self.is_replica_readable && is_read,
+            reply_names_keys: self.reply_names_keys,
             tips: self.tips,
             doc: doc.trim_ascii(),
             deprecation: self.deprecation,

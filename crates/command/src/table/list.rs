@@ -17,6 +17,7 @@ rows! {
 
     /// Take elements from the first list that has any, waiting for one.
     Blmpop = row("BLMPOP", -5, "7.0.0")
+        .names_keys()
         .flags("write blocking")
         .acl("list")
         .counted_keys(2, "RW access delete")
@@ -24,6 +25,7 @@ rows! {
 
     /// Take the first element of the first list that has any, waiting for one.
     Blpop = row("BLPOP", -3, "2.0.0")
+        .names_keys()
         .flags("write noscript blocking")
         .acl("list")
         .key_range(1, -2, 1, "RW access delete")
@@ -31,6 +33,7 @@ rows! {
 
     /// Take the last element of the first list that has any, waiting for one.
     Brpop = row("BRPOP", -3, "2.0.0")
+        .names_keys()
         .flags("write noscript blocking")
         .acl("list")
         .key_range(1, -2, 1, "RW access delete")
@@ -62,7 +65,8 @@ rows! {
         .key(2, "RW insert");
 
     /// Take elements from the first list that has any.
-    Lmpop = row("LMPOP", -4, "7.0.0").flags("write").acl("list").counted_keys(1, "RW access delete");
+    Lmpop = row("LMPOP", -4, "7.0.0")
+        .names_keys().flags("write").acl("list").counted_keys(1, "RW access delete");
 
     /// Take elements from the head of a list.
     Lpop = row("LPOP", -2, "1.0.0").flags("write fast").acl("list").key(1, "RW access delete");

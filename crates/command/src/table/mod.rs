@@ -107,6 +107,8 @@ groups! {
     hyperloglog Hyperloglog HyperloglogCommand;
     /// Lists.
     list List ListCommand;
+    /// The console of the proxy.
+    proxy Proxy ProxyCommand;
     /// Publish and subscribe.
     pubsub Pubsub PubsubCommand;
     /// Scripts and functions.
@@ -128,6 +130,11 @@ groups! {
 /// Every row, containers first and their subcommands behind them, group by group.
 pub fn all() -> impl Iterator<Item = &'static Row> {
     top_level().flat_map(|row| std::iter::once(row).chain(row.subcommands))
+}
+
+/// The rows of [`top_level`] that Redis has too: those that clients are told of when they ask for all.
+pub fn listed() -> impl Iterator<Item = &'static Row> {
+    top_level().filter(|row| !row.is_ours())
 }
 
 /// Every row that is no subcommand, group by group.

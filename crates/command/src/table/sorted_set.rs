@@ -9,6 +9,7 @@ rows! {
 
     /// Take members with the least or greatest scores from the first sorted set that has any, waiting for one.
     Bzmpop = row("BZMPOP", -5, "7.0.0")
+        .names_keys()
         .flags("write blocking")
         .acl("sortedset")
         .counted_keys(2, "RW access delete")
@@ -16,6 +17,7 @@ rows! {
 
     /// Take the member with the greatest score from the first sorted set that has any, waiting for one.
     Bzpopmax = row("BZPOPMAX", -3, "5.0.0")
+        .names_keys()
         .flags("write noscript blocking fast")
         .acl("sortedset")
         .key_range(1, -2, 1, "RW access delete")
@@ -23,6 +25,7 @@ rows! {
 
     /// Take the member with the least score from the first sorted set that has any, waiting for one.
     Bzpopmin = row("BZPOPMIN", -3, "5.0.0")
+        .names_keys()
         .flags("write noscript blocking fast")
         .acl("sortedset")
         .key_range(1, -2, 1, "RW access delete")
@@ -67,7 +70,8 @@ rows! {
     Zlexcount = row("ZLEXCOUNT", 4, "2.8.9").flags("readonly fast").acl("sortedset").key(1, "RO access");
 
     /// Take members with the least or greatest scores from the first sorted set that has any.
-    Zmpop = row("ZMPOP", -4, "7.0.0").flags("write").acl("sortedset").counted_keys(1, "RW access delete");
+    Zmpop = row("ZMPOP", -4, "7.0.0")
+        .names_keys().flags("write").acl("sortedset").counted_keys(1, "RW access delete");
 
     /// Tell the scores of several members.
     Zmscore = row("ZMSCORE", -3, "6.2.0").flags("readonly fast").acl("sortedset").key(1, "RO access");

@@ -99,6 +99,7 @@ rows! {
 
     /// Read new entries of streams, perhaps waiting for some.
     Xread = row("XREAD", -4, "5.0.0")
+        .names_keys()
         .flags("readonly blocking")
         .acl("stream")
         .spec(KeySpec::keyword("STREAMS", 1, -1, 2, "RO access"))
@@ -107,6 +108,7 @@ rows! {
 
     /// Read entries of streams as a consumer of a group, perhaps waiting for some.
     Xreadgroup = row("XREADGROUP", -7, "5.0.0")
+        .names_keys()
         .flags("write blocking")
         .acl("stream")
         .spec(KeySpec::keyword("STREAMS", 4, -1, 2, "RO access"))

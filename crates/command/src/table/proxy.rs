@@ -1,0 +1,37 @@
+//! The console: Respool's own commands. No server has them, so they are not listed to clients that ask for all commands,
+//! and `since` is the version of Respool.
+
+use crate::Lane;
+use crate::row::row;
+
+/// Flags of everything in the console: it is administration, and works whatever state the data is in.
+const ADMIN: &str = "admin noscript loading stale";
+
+rows! {
+    /// The console of the proxy.
+    ProxyCommand, Proxy;
+
+    /// See and steer the proxy.
+    Proxy = row("PROXY", -2, "0.1.0").lane(Lane::Local) => {
+        /// Stop sending to a node, or end the process once what is owed has been answered.
+        ProxyDrain = row("PROXY DRAIN", -2, "0.1.0").flags(ADMIN).lane(Lane::Local);
+        /// Say what would be done with a command, without doing it.
+        ProxyExplain = row("PROXY EXPLAIN", -3, "0.1.0").flags(ADMIN).lane(Lane::Local);
+        /// List the subcommands.
+        ProxyHelp = row("PROXY HELP", 2, "0.1.0").flags("loading stale").lane(Lane::Local);
+        /// Disconnect clients by their numbers.
+        ProxyKill = row("PROXY KILL", -3, "0.1.0").flags(ADMIN).lane(Lane::Local);
+        /// Hold requests to the named nodes, or all requests, until they are resumed.
+        ProxyPause = row("PROXY PAUSE", -2, "0.1.0").flags(ADMIN).lane(Lane::Local);
+        /// Replace the connections to the named nodes, or to all, without losing a reply.
+        ProxyReconnect = row("PROXY RECONNECT", -2, "0.1.0").flags(ADMIN).lane(Lane::Local);
+        /// Read the settings again, as SIGHUP does.
+        ProxyReload = row("PROXY RELOAD", 2, "0.1.0").flags(ADMIN).lane(Lane::Local);
+        /// Send to nodes again that were paused or drained.
+        ProxyResume = row("PROXY RESUME", -2, "0.1.0").flags(ADMIN).lane(Lane::Local);
+        /// Show what the proxy knows: pools, clients, nodes, pins, routes, memory, hot keys, big keys, latencies.
+        ProxyShow = row("PROXY SHOW", -3, "0.1.0").flags(ADMIN).lane(Lane::Local);
+        /// Show or empty the log of slow requests, with the times in the queue and at the node apart.
+        ProxySlowlog = row("PROXY SLOWLOG", -3, "0.1.0").flags(ADMIN).lane(Lane::Local);
+    };
+}

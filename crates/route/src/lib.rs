@@ -18,6 +18,8 @@ mod node;
 mod part;
 mod placement;
 mod plan;
+mod routed;
+mod routes;
 mod scan;
 mod tag;
 mod topology;
@@ -29,6 +31,8 @@ pub use placement::{
     KeyHash, Placement, PlacementError, Rule, SLOTS, Scheme, UnknownKeyHash, UnknownScheme, slot, slots_of,
 };
 pub use plan::{Plan, PlanError, plan};
+pub use routed::{KeyPlace, Place, RouteError, RouteScratch, Routed, plan_routed};
+pub use routes::{Commands, DeadNode, Pool, Reads, Rewrite, Route, Routes, RoutesError, Subject, When};
 pub use scan::ScanStep;
 pub use tag::{TagRule, UnknownTagRule};
 pub use topology::Topology;

@@ -27,3 +27,14 @@ pub const GATHER_BYTES_KEPT: usize = 16_384;
 
 /// Keys, elements and numbers that an idle [`Gather`](crate::Gather) keeps room for.
 pub const GATHER_ITEMS_KEPT: usize = 1_024;
+
+/// Most pools that routes may lead to. A node of each worker has a connection, so this is no natural bound; it keeps one
+/// mistake in a file from costing minutes.
+pub const POOLS_MAX: usize = 256;
+
+/// Most routes, each prefix counting as one. They are tried one by one for every key of a request, so a request of a
+/// million keys costs at most this many comparisons for each.
+pub const ROUTES_MAX: usize = 256;
+
+/// Bytes of a prefix that a route asks for, or puts in front of a key.
+pub const PREFIX_BYTES_MAX: usize = 256;

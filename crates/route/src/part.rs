@@ -4,12 +4,12 @@
 //! value for `MSET`), then a tail. Each part repeats head and tail around the groups of its own keys, in their order.
 //! Keys are grouped in two passes over flat lists, so a million of them cost no allocation beyond those lists.
 
-use respool_command::{Begin, Find, KeyPositions, Keys};
+use respool_command::{Begin, Find, KeyPosition, KeyPositions, Keys};
 use respool_wire::{Args, request_bulk, request_head};
 
 use crate::limits::SCRATCH_KEYS_KEPT;
 use crate::node::NodeIndex;
-use crate::topology::Topology;
+use crate::routes::Rewrite;
 
 /// Working memory for [`plan`](crate::plan::plan), made to be reused: one for each worker. It holds the parts of the
 /// latest [`Plan::Split`](crate::Plan::Split).
@@ -89,6 +89,11 @@ impl Scratch {
         self.keys.has_unnamed()
     }
 
+    /// The keys that were found.
+    pub(crate) fn keys(&self) -> &[KeyPosition] {
+        self.keys.as_slice()
+    }
+
     /// The positions of the keys that were found.
     pub(crate) fn key_indexes(&self) -> impl Iterator<Item = u32> {
         self.keys.iter().map(|key| key.index)
@@ -109,13 +114,20 @@ impl Scratch {
         if tail > argc { Layout::Incomplete } else { Layout::Even(Groups { first, step, tail }) }
     }
 
-    /// Files the keys that were found by node. Gives the node if it is the same for all.
-    pub(crate) fn split(&mut self, groups: Groups, args: Args<'_>, topology: &Topology) -> Option<NodeIndex> {
+    /// Files the keys that were found by node: `place` says for each, by its number and itself, which of `nodes` nodes has
+    /// it. Gives the node if it is the same for all.
+    pub(crate) fn split(
+        &mut self,
+        groups: Groups,
+        args: Args<'_>,
+        nodes: usize,
+        place: impl Fn(usize, &[u8]) -> NodeIndex,
+    ) -> Option<NodeIndex> {
         self.clear();
         self.groups = groups;
-        self.part_of_node.resize(topology.node_count(), NO_PART);
-        for key in self.keys.iter() {
-            let node = topology.place(args.at(key.index as usize));
+        self.part_of_node.resize(nodes, NO_PART);
+        for (number, key) in self.keys.iter().enumerate() {
+            let node = place(number, args.at(key.index as usize));
             let part = &mut self.part_of_node[node.get()];
             if *part == NO_PART {
                 *part = self.parts.len() as u16;
@@ -180,5 +192,22 @@ impl Part<'_> {
         arguments(0, first);
         self.keys.iter().for_each(|key| arguments(*key as usize, *key as usize + step));
         arguments(tail, args.len());
+    }
+
+    /// The same with other names for its keys.
+    pub fn encode_as(&self, args: Args<'_>, rewrite: &Rewrite, out: &mut Vec<u8>) {
+        if rewrite.is_none() {
+            return self.encode(args, out);
+        }
+        let Groups { first, step, tail } = self.groups;
+        let mut name = Vec::new();
+        request_head(out, self.argc(args));
+        (0..first).for_each(|index| request_bulk(out, args.at(index)));
+        for key in self.keys.iter().map(|key| *key as usize) {
+            rewrite.apply(args.at(key), &mut name);
+            request_bulk(out, &name);
+            (key + 1..key + step).for_each(|index| request_bulk(out, args.at(index)));
+        }
+        (tail..args.len()).for_each(|index| request_bulk(out, args.at(index)));
     }
 }

@@ -104,7 +104,7 @@ fn plan_split(keys: &Keys, args: Args<'_>, topology: &Topology, scratch: &mut Sc
     }
     match scratch.layout(keys, args.len()) {
         Layout::Even(layout) => {
-            let node = scratch.split(layout, args, topology);
+            let node = scratch.split(layout, args, topology.node_count(), |_, key| topology.place(key));
             Ok(node.map_or(Plan::Split, Plan::One))
         }
         // A value is missing at the end, as in `MSET key value key`. Any node refuses the whole of it, while parts of

@@ -1,0 +1,245 @@
+//! From a request to the nodes that have to answer it, under routes: as [`plan`](crate::plan()), with a pool for each key
+//! and new names for keys.
+//!
+//! Keys are found by the row's specification alone, as everywhere. What a command does to keys that its arguments do not
+//! name cannot be renamed, so under a route that renames keys such commands are refused.
+
+use std::collections::BTreeMap;
+
+use respool_command::{Categories, KeyPosition, RequestPolicy, Row};
+use respool_wire::{Args, Encoder, request_bulk, request_head};
+
+use crate::node::NodeIndex;
+use crate::part::{Layout, Part, Scratch};
+use crate::plan::{Plan, PlanError, plan};
+use crate::routes::{Routes, Subject};
+
+/// A node under a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The number of the route.
+    pub route: u16,
+    /// Where the node stands in the list of all nodes.
+    pub node: u16,
+}
+
+/// Where a request goes under routes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Routed {
+    /// To one node; its reply is the reply.
+    One(Place),
+    /// To several, each with its own keys: [`RouteScratch::parts`].
+    Split,
+    /// To every node of the pool that this route leads to.
+    All(u16),
+}
+
+/// Why a request cannot be sent anywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouteError {
+    /// As without routes.
+    Plan(PlanError),
+    /// It means keys that no argument names, and the route of this number renames keys.
+    Renamed(u16),
+}
+
+/// Working memory for [`plan_routed`], made to be reused. It holds the parts and the new names of the latest plan.
+#[derive(Debug, Default)]
+pub struct RouteScratch {
+    inner: Scratch,
+    candidates: Vec<u16>,
+    /// The different places that the keys are at.
+    places: Vec<Place>,
+    /// Their numbers.
+    numbers: BTreeMap<Place, u16>,
+    /// For each key in order, which of the places it is at.
+    placed: Vec<u16>,
+    /// Positions of the keys that may be renamed, ascending.
+    renamed: Vec<u32>,
+    name: Vec<u8>,
+}
+
+/// What is known of one key, for whoever wants to show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyPlace {
+    /// Its position among the arguments.
+    pub index: u32,
+    /// The name it has at the node.
+    pub name: Vec<u8>,
+    /// Where it is.
+    pub place: Place,
+}
+
+impl RouteScratch {
+    /// The parts of the latest [`Routed::Split`], in the order in which the keys name their places first.
+    pub fn parts(&self) -> impl ExactSizeIterator<Item = (Place, Part<'_>)> {
+        self.inner.parts().map(|part| (self.places[part.node.get()], part))
+    }
+
+    /// For [`Gather::begin_split`](crate::Gather::begin_split).
+    pub fn as_scratch(&self) -> &Scratch {
+        &self.inner
+    }
+
+    /// The keys of the latest plan, with their names at the nodes, in the order in which the row names them.
+    pub fn keys(&self, routes: &Routes, args: Args<'_>) -> Vec<KeyPlace> {
+        let placed = self.inner.key_indexes().zip(&self.placed);
+        let shown = placed.map(|(index, place)| {
+            let place = self.places[usize::from(*place)];
+            let mut name = Vec::new();
+            routes.route(place.route).rewrite.apply(args.get(index as usize).unwrap_or_default(), &mut name);
+            KeyPlace { index, name, place }
+        });
+        shown.collect()
+    }
+
+    /// Appends the request of the latest [`Routed::One`] as its node is to get it.
+    pub fn encode_one(&self, routes: &Routes, route: u16, args: Args<'_>, raw: Option<&[u8]>, out: &mut Vec<u8>) {
+        let rewrite = &routes.route(route).rewrite;
+        if rewrite.is_none() || self.renamed.is_empty() {
+            return match raw {
+                Some(raw) => out.extend_from_slice(raw),
+                None => respool_wire::encode_request(out, args.iter()),
+            };
+        }
+        request_head(out, args.len());
+        let mut renamed = self.renamed.iter().copied().peekable();
+        let mut name = Vec::new();
+        for (at, arg) in args.iter().enumerate() {
+            if renamed.next_if(|next| *next as usize == at).is_some() {
+                rewrite.apply(arg, &mut name);
+                request_bulk(out, &name);
+            } else {
+                request_bulk(out, arg);
+            }
+        }
+    }
+
+    /// Appends the request of one part.
+    pub fn encode_part(&self, routes: &Routes, place: Place, part: Part<'_>, args: Args<'_>, out: &mut Vec<u8>) {
+        part.encode_as(args, &routes.route(place.route).rewrite, out);
+    }
+
+    /// Places every key that was found. Says whether any of them is renamed, and by which route.
+    fn place_keys(&mut self, routes: &Routes, args: Args<'_>) -> Option<u16> {
+        let mut renaming = None;
+        let Self { inner, candidates, places, numbers, placed, renamed, name } = self;
+        for KeyPosition { index, access } in inner.keys().iter().copied() {
+            let key = args.get(index as usize).unwrap_or_default();
+            let route = routes.choose(candidates, Some(key));
+            let (pool, rewrite) = (routes.pool_of(route), &routes.route(route).rewrite);
+            let is_renamed = !rewrite.is_none() && access.is_key();
+            let node = if is_renamed {
+                renaming = Some(route);
+                renamed.push(index);
+                rewrite.apply(key, name);
+                pool.topology.place(name)
+            } else {
+                pool.topology.place(key)
+            };
+            let place = Place { route, node: pool.place(node) as u16 };
+            let number = *numbers.entry(place).or_insert_with(|| {
+                places.push(place);
+                (places.len() - 1) as u16
+            });
+            placed.push(number);
+        }
+        renamed.sort_unstable();
+        renamed.dedup();
+        renaming
+    }
+}
+
+/// Decides where the request `args` goes. Looks at every key.
+pub fn plan_routed(
+    routes: &Routes,
+    subject: Subject<'_>,
+    args: Args<'_>,
+    scratch: &mut RouteScratch,
+) -> Result<Routed, RouteError> {
+    let row = subject.row;
+    scratch.places.clear();
+    scratch.numbers.clear();
+    scratch.placed.clear();
+    scratch.renamed.clear();
+    routes.candidates(subject, &mut scratch.candidates);
+    if !scratch.inner.find_keys(&row.keys, args) {
+        return plan_keyless(routes, row, args, scratch);
+    }
+    let renaming = scratch.place_keys(routes, args);
+    let has_unnamed = scratch.inner.has_unnamed_keys();
+    if let Some(route) = renaming.filter(|_| has_unnamed || row.reply_names_keys) {
+        return Err(RouteError::Renamed(route));
+    }
+    if has_unnamed && scratch.places.iter().any(|place| !routes.pool_of(place.route).topology.is_single()) {
+        return Err(RouteError::Plan(PlanError::UnnamedKeys));
+    }
+    if let [only] = scratch.places[..] {
+        return Ok(Routed::One(only));
+    }
+    if row.request_policy == RequestPolicy::SplitByKey
+        && let Some(routed) = scratch.split(row, args)
+    {
+        return Ok(routed);
+    }
+    Err(RouteError::Plan(scratch.cross_slot()))
+}
+
+impl RouteScratch {
+    /// Splits a request whose keys are at several places; `None` if it cannot be split.
+    fn split(&mut self, row: &Row, args: Args<'_>) -> Option<Routed> {
+        match self.inner.layout(&row.keys, args.len()) {
+            Layout::Even(groups) => {
+                let placed = &self.placed;
+                let place = |key: usize, _: &[u8]| NodeIndex::new(usize::from(placed[key]));
+                self.inner.split(groups, args, self.places.len(), place);
+                Some(Routed::Split)
+            }
+            // A value is missing at the end. Any node refuses the whole of it.
+            Layout::Incomplete => self.places.first().map(|place| Routed::One(*place)),
+            Layout::Uneven => None,
+        }
+    }
+
+    /// Names the first two keys that are at different places.
+    fn cross_slot(&self) -> PlanError {
+        let mut keys = self.inner.key_indexes().zip(&self.placed);
+        let first = keys.next().unwrap_or((0, &0));
+        let second = keys.find(|(_, place)| *place != first.1).unwrap_or(first);
+        PlanError::CrossSlot { first: first.0, second: second.0 }
+    }
+}
+
+fn plan_keyless(routes: &Routes, row: &Row, args: Args<'_>, scratch: &mut RouteScratch) -> Result<Routed, RouteError> {
+    let route = routes.choose(&scratch.candidates, None);
+    let means_all_keys = row.keys.is_none() && row.categories.has(Categories::KEYSPACE);
+    if means_all_keys && !routes.route(route).rewrite.is_none() {
+        return Err(RouteError::Renamed(route));
+    }
+    let pool = routes.pool_of(route);
+    match plan(row, args, &pool.topology, &mut scratch.inner).map_err(RouteError::Plan)? {
+        Plan::One(node) => Ok(Routed::One(Place { route, node: pool.place(node) as u16 })),
+        // A request without keys is not split.
+        Plan::All | Plan::Split => Ok(Routed::All(route)),
+    }
+}
+
+impl RouteError {
+    /// Writes the error reply for the request that was refused.
+    #[cold]
+    pub fn write(self, routes: &Routes, row: &Row, args: Args<'_>, reply: &mut Encoder<'_>) {
+        match self {
+            Self::Plan(error) => error.write(row, args, reply),
+            Self::Renamed(route) => {
+                let name = &routes.route(route).name;
+                let words = format!(
+                    "ERR '{}' is not supported under route '{}': it means keys that its arguments do not name, and the \
+                     route renames keys",
+                    row.full_name(),
+                    name,
+                );
+                reply.error(words.as_bytes());
+            }
+        }
+    }
+}

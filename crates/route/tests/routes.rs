@@ -1,0 +1,231 @@
+//! Requests go to the pool of the first route that fits, under the names that it gives their keys.
+
+use std::sync::Arc;
+
+use respool_command::{Categories, Command, Row, StringCommand, all, resolve};
+use respool_route::{
+    Commands, DeadNode, Node, Pool, Reads, Rewrite, Route, RouteError, RouteScratch, Routed, Routes, RoutesError, Rule,
+    Subject, Topology, When, plan_routed,
+};
+use respool_wire::{Args, ArgsBuf, Encoder, Protocol, RequestDecoder, RequestLimits, Step, Strictness};
+
+fn pool(name: &str, first: usize, nodes: usize) -> Pool {
+    let list = (0..nodes).map(|index| Node::new(format!("{name}-{index}"))).collect();
+    let topology = Topology::new(Rule::Slots.into(), list).expect("a list that fits");
+    Pool { first, ..Pool::plain(name, Arc::new(topology)) }
+}
+
+fn route(name: &str, pool: usize, when: When) -> Route {
+    let (rewrite, reads, dead_node) = (Rewrite::default(), Reads::Primary, None);
+    Route { name: name.into(), when, pool, rewrite, reads, dead_node }
+}
+
+fn prefix(prefix: &str) -> When {
+    When { prefix: prefix.as_bytes().into(), ..When::default() }
+}
+
+fn row(args: Args<'_>) -> &'static Row {
+    resolve(args).expect("a known command")
+}
+
+fn words(bytes: &[u8]) -> String {
+    let mut decoder = RequestDecoder::default();
+    match decoder.decode(bytes, &RequestLimits::authenticated(Strictness::Strict)) {
+        Ok(Step::Request(request)) => {
+            assert_eq!(request.consumed, bytes.len(), "exactly one request");
+            request.args.iter().map(|arg| arg.escape_ascii().to_string()).collect::<Vec<_>>().join(" ")
+        }
+        _ => panic!("no request: {}", bytes.escape_ascii()),
+    }
+}
+
+/// What becomes of a request: `route@node: request` for each part, `all route`, or the error.
+fn routed_as(text: &str, user: &str, database: u32, routes: &Routes) -> String {
+    let request: ArgsBuf = text.split(' ').collect();
+    let args = request.as_args();
+    let subject = Subject { user, database, row: row(args) };
+    let mut scratch = RouteScratch::default();
+    let name = |route: u16| routes.route(route).name.to_string();
+    match plan_routed(routes, subject, args, &mut scratch) {
+        Ok(Routed::One(place)) => {
+            let mut out = Vec::new();
+            scratch.encode_one(routes, place.route, args, None, &mut out);
+            format!("{}@{}: {}", name(place.route), place.node, words(&out))
+        }
+        Ok(Routed::All(route)) => format!("all {}", name(route)),
+        Ok(Routed::Split) => {
+            let part = |(place, part): (respool_route::Place, respool_route::Part<'_>)| {
+                let mut out = Vec::new();
+                scratch.encode_part(routes, place, part, args, &mut out);
+                format!("{}@{}: {}", name(place.route), place.node, words(&out))
+            };
+            scratch.parts().map(part).collect::<Vec<_>>().join(", ")
+        }
+        Err(error) => {
+            let mut reply = Vec::new();
+            error.write(routes, row(args), args, &mut Encoder::new(&mut reply, Protocol::Resp2));
+            String::from_utf8(reply).expect("a text").trim_end().to_owned()
+        }
+    }
+}
+
+fn check(routes: &Routes, cases: &[(&str, &str)]) {
+    for (request, expected) in cases {
+        assert_eq!(routed_as(request, "default", 0, routes), *expected, "{request}");
+    }
+}
+
+#[test]
+fn the_longest_prefix_wins_and_the_rest_goes_to_the_default() {
+    let pools = vec![pool("main", 0, 1), pool("a", 1, 1), pool("b", 2, 1)];
+    let routes = vec![route("short", 1, prefix("x:")), route("long", 2, prefix("x:y:"))];
+    let routes = Routes::new(pools, routes).expect("they fit");
+    check(
+        &routes,
+        &[
+            ("GET x:1", "short@1: GET x:1"),
+            ("GET x:y:1", "long@2: GET x:y:1"),
+            ("GET x", "default@0: GET x"),
+            ("PUBLISH x:1 m", "default@0: PUBLISH x:1 m"),
+            ("DBSIZE", "default@0: DBSIZE"),
+            ("EVAL s 1 x:1", "short@1: EVAL s 1 x:1"),
+            ("MGET x:1 x:2", "short@1: MGET x:1 x:2"),
+            ("MGET x:1 k x:y:2 x:3", "short@1: MGET x:1 x:3, default@0: MGET k, long@2: MGET x:y:2"),
+            ("MSET k 1 x:1 2", "default@0: MSET k 1, short@1: MSET x:1 2"),
+            (
+                "RENAME k x:1",
+                "-CROSSSLOT Keys in request don't hash to the same slot: 'k' and 'x:1' are on different nodes",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn the_first_route_that_fits_wins() {
+    let pools = vec![pool("main", 0, 1), pool("a", 1, 1), pool("b", 2, 1)];
+    let users = When { users: ["ann".into(), "bob".into()].into(), ..When::default() };
+    let databases = When { databases: [3, 4].into(), ..When::default() };
+    let commands = Commands {
+        categories: Categories::named(b"set").expect("a category"),
+        named: [Command::String(StringCommand::Get)].into(),
+    };
+    let routes = vec![
+        route("who", 1, users),
+        route("where", 2, databases),
+        route("what", 1, When { commands, ..When::default() }),
+    ];
+    let routes = Routes::new(pools, routes).expect("they fit");
+    for (user, database, request, expected) in [
+        ("ann", 3, "GET k", "who@1: GET k"),
+        ("bob", 0, "DBSIZE", "who@1: DBSIZE"),
+        ("eve", 3, "GET k", "where@2: GET k"),
+        ("eve", 0, "GET k", "what@1: GET k"),
+        ("eve", 0, "SADD k m", "what@1: SADD k m"),
+        ("eve", 0, "SET k v", "default@0: SET k v"),
+    ] {
+        assert_eq!(routed_as(request, user, database, &routes), expected, "{user} {database} {request}");
+    }
+}
+
+#[test]
+fn keys_get_other_names_wherever_they_stand() {
+    let pools = vec![pool("main", 0, 1), pool("a", 1, 1)];
+    let rewrite = Rewrite { strip: 2, add: b"new:".as_slice().into() };
+    let routes = vec![Route { rewrite, ..route("r", 1, prefix("x:")) }];
+    let routes = Routes::new(pools, routes).expect("they fit");
+    check(
+        &routes,
+        &[
+            ("GET x:1", "r@1: GET new:1"),
+            ("GET x:", "r@1: GET new:"),
+            ("EVAL x:s 2 x:1 x:2 x:3", "r@1: EVAL x:s 2 new:1 new:2 x:3"),
+            ("SORT x:1 LIMIT 0 1 STORE x:2", "r@1: SORT new:1 LIMIT 0 1 STORE new:2"),
+            ("XADD x:1 * x:f x:v", "r@1: XADD new:1 * x:f x:v"),
+            ("ZUNIONSTORE x:d 2 x:1 x:2", "r@1: ZUNIONSTORE new:d 2 new:1 new:2"),
+            ("MSET x:1 x:v k x:w", "r@1: MSET new:1 x:v, default@0: MSET k x:w"),
+            ("DEL x:1 k x:2", "r@1: DEL new:1 new:2, default@0: DEL k"),
+            ("OBJECT ENCODING x:1", "r@1: OBJECT ENCODING new:1"),
+        ],
+    );
+    for request in ["XREAD STREAMS x:1 0", "LMPOP 1 x:1 LEFT", "SORT x:1 BY w_*"] {
+        let refusal = routed_as(request, "default", 0, &routes);
+        assert!(refusal.starts_with("-ERR '") && refusal.contains("route 'r'"), "{request}: {refusal}");
+    }
+}
+
+#[test]
+fn what_means_all_keys_is_refused_where_keys_are_renamed() {
+    let pools = vec![pool("main", 0, 2), pool("a", 2, 2)];
+    let users = When { users: ["tenant".into()].into(), ..When::default() };
+    let rewrite = Rewrite { strip: 0, add: b"t1:".as_slice().into() };
+    let routes = Routes::new(pools, vec![Route { rewrite, ..route("r", 1, users) }]).expect("they fit");
+    for request in ["KEYS *", "SCAN 0", "RANDOMKEY", "DBSIZE", "FLUSHALL", "FLUSHDB", "SWAPDB 0 1"] {
+        let refusal = routed_as(request, "tenant", 0, &routes);
+        assert!(refusal.contains("means keys that its arguments do not name"), "{request}: {refusal}");
+    }
+    assert_eq!(routed_as("DBSIZE", "other", 0, &routes), "all default");
+    assert_eq!(routed_as("SCRIPT LOAD s", "tenant", 0, &routes), "all r");
+    assert_eq!(routed_as("GET k", "tenant", 0, &routes), format!("r@{}: GET t1:k", node_of(&routes, 1, "t1:k")));
+}
+
+fn node_of(routes: &Routes, pool: usize, key: &str) -> usize {
+    let pool = &routes.pools()[pool];
+    pool.place(pool.topology.place(key.as_bytes()))
+}
+
+/// Whatever the command: a route that renames keys either gives every key its new name or refuses, and never sends an old
+/// name to the node.
+#[test]
+fn no_key_keeps_its_name_under_a_route_that_renames() {
+    let rewrite = Rewrite { strip: 0, add: b"t1:".as_slice().into() };
+    let routes =
+        Routes::new(vec![pool("main", 0, 1)], vec![Route { rewrite, ..route("r", 0, When::default()) }]).expect("fits");
+    for row in all().filter(|row| !row.keys.is_none() && !row.is_container()) {
+        for argc in 2..9 {
+            let name = row.name.split(' ').map(str::to_owned);
+            let request: ArgsBuf = name.chain((0..argc).map(|_| "1".to_owned())).collect();
+            let args = request.as_args();
+            let mut positions = respool_command::KeyPositions::new();
+            let _ = row.keys.positions(args, &mut positions);
+            let mut scratch = RouteScratch::default();
+            match plan_routed(&routes, Subject { user: "u", database: 0, row }, args, &mut scratch) {
+                Ok(Routed::One(place)) => {
+                    let mut out = Vec::new();
+                    scratch.encode_one(&routes, place.route, args, None, &mut out);
+                    let sent: Vec<String> = words(&out).split(' ').map(str::to_owned).collect();
+                    for key in positions.iter().filter(|key| key.access.is_key()) {
+                        assert_eq!(sent[key.index as usize], "t1:1", "{row:?} {argc}");
+                    }
+                    let renamed = sent.iter().filter(|word| *word == "t1:1").count();
+                    let distinct: std::collections::BTreeSet<u32> =
+                        positions.iter().filter(|key| key.access.is_key()).map(|key| key.index).collect();
+                    assert_eq!(renamed, distinct.len(), "{row:?} {argc}");
+                }
+                Ok(routed) => panic!("{row:?}: one node, yet {routed:?}"),
+                Err(error) => assert_eq!(error, RouteError::Renamed(0), "{row:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn routes_that_cannot_be_are_refused() {
+    let refusal = |routes: Vec<Route>| Routes::new(vec![pool("main", 0, 1)], routes).expect_err("they do not fit");
+    assert_eq!(refusal(vec![route("r", 1, When::default())]), RoutesError::UnknownPool(0));
+    let rewrite = Rewrite { strip: 3, add: Box::default() };
+    assert_eq!(refusal(vec![Route { rewrite, ..route("r", 0, prefix("x:")) }]), RoutesError::StripsMore(0));
+    assert_eq!(refusal(vec![route("r", 0, prefix(&"x".repeat(257)))]), RoutesError::LongPrefix(0));
+    assert_eq!(refusal((0..257).map(|_| route("r", 0, When::default())).collect()), RoutesError::TooManyRoutes);
+    assert_eq!(Routes::new(vec![], vec![]).expect_err("no pool"), RoutesError::NoPool);
+}
+
+#[test]
+fn a_pool_knows_its_replicas_and_its_policy() {
+    let replicas: Box<[Box<[u16]>]> = [[7].into(), [].into()].into();
+    let pool = Pool { replicas, dead_node: DeadNode::Next, ..pool("a", 5, 2) };
+    assert_eq!((pool.replicas_of(5), pool.replicas_of(6), pool.replicas_of(4)), (&[7][..], &[][..], &[][..]));
+    let routes = vec![Route { dead_node: Some(DeadNode::Replica), ..route("r", 0, prefix("x")) }];
+    let routes = Routes::new(vec![pool], routes).expect("they fit");
+    assert_eq!((routes.dead_node(0), routes.dead_node(1)), (DeadNode::Replica, DeadNode::Next));
+    assert!(!routes.are_plain() && Routes::plain(self::pool("a", 0, 1)).are_plain());
+}

@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use respool_command::{Execute, Millis, Outcome, Row, SessionView};
 use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, WritePolicy};
 use respool_proxy::{About, Budgets, Config, Ledger, Mail, NodeConfig, Reconnects, Shared, Timeouts, Worker, WorkerSetup};
-use respool_route::{Node, Scheme, Topology};
+use respool_route::{Node, Pool, Routes, Scheme, Topology};
 use respool_wire::{Args, Encoder, ReplyLimits, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,6 +30,7 @@ const NODES: usize = 3;
 fn config() -> Config {
     let names: Vec<String> = (0..NODES).map(|n| format!("node-{n}")).collect();
     let topology = Topology::new(Scheme::default(), names.iter().map(Node::new).collect()).expect("nodes can be placed on");
+    let topology = Arc::new(topology);
     let node = |name: &String| NodeConfig {
         name: name.clone(),
         endpoint: Arc::new(Endpoint::Embedded { index: 0 }),
@@ -37,7 +38,8 @@ fn config() -> Config {
     };
     Config {
         nodes: names.iter().map(node).collect(),
-        topology: Arc::new(topology),
+        routes: Arc::new(Routes::plain(Pool::plain("main", Arc::clone(&topology)))),
+        topology,
         request_limits: RequestLimits { bulk_bytes_max: 1 << 20, ..RequestLimits::default() },
         reply_limits: ReplyLimits { bulk_bytes_max: 1 << 20, ..ReplyLimits::default() },
         timeouts: Timeouts {

@@ -278,7 +278,7 @@ fn tracking_is_off(reply: &mut Encoder<'_>) {
 }
 
 /// The subcommands of a container with what they do, as lines.
-fn help(row: &'static Row, reply: &mut Encoder<'_>) {
+pub(crate) fn help(row: &'static Row, reply: &mut Encoder<'_>) {
     let container = row.name.split(' ').next().and_then(|name| respool_command::lookup(name.as_bytes())).unwrap_or(row);
     let mut lines = vec![format!("{} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", container.name)];
     for subcommand in container.subcommands {

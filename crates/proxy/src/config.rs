@@ -1,7 +1,7 @@
 //! What the proxy is told to be. Made by the settings, shared by all workers, replaced as a whole on reload.
 
 use respool_connection::{Credentials, Endpoint, WritePolicy};
-use respool_route::Topology;
+use respool_route::{Routes, Topology};
 use respool_wire::{ReplyLimits, RequestLimits};
 use std::sync::Arc;
 
@@ -58,10 +58,13 @@ pub struct Budgets {
 /// Everything the proxy is told.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The nodes, in the order that placement counts them in. None: the engine in this process answers.
+    /// The nodes: those of the pool without a name in the order that its placement counts them in, then those of the other
+    /// pools, then replicas. None: the engine in this process answers.
     pub nodes: Vec<NodeConfig>,
-    /// Which node has which key.
+    /// Which node of the pool without a name has which key.
     pub topology: Arc<Topology>,
+    /// Which requests go to which pool. Plain: all to the one without a name.
+    pub routes: Arc<Routes>,
     /// Limits on what clients send.
     pub request_limits: RequestLimits,
     /// Limits on what nodes send.

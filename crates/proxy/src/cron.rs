@@ -33,6 +33,7 @@ impl<E: Execute> Worker<E> {
         if is_due {
             self.is_busy = self.check_lanes();
             self.is_busy |= self.expire_questions();
+            self.is_busy |= self.expire_inquiries();
             self.is_busy |= self.check_clients();
             self.check_drain();
             self.counters.held_bytes.set(self.shared.ledger.held_bytes() as u64);

@@ -181,6 +181,15 @@ impl<E: Execute> Worker<E> {
         if self.is_own_info(row) && self.asks_for_proxy(request.args) {
             return self.answer_locally(index, row, request.args);
         }
+        self.send_to(index, node, |out| match request.raw {
+            Some(raw) => out.extend_from_slice(raw),
+            None => respool_wire::encode_request(out, request.args.iter()),
+        })
+    }
+
+    /// One node answers what `write` appends.
+    #[inline]
+    pub(crate) fn send_to(&mut self, index: u32, node: usize, write: impl FnOnce(&mut Vec<u8>)) -> Flow {
         let Self { clients, lanes, config, now, .. } = self;
         let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
@@ -192,10 +201,7 @@ impl<E: Execute> Worker<E> {
         };
         let outstanding = session.down.outstanding();
         let lane = lanes.lane(config, node, session.class);
-        let sent = lanes.send(lane, owner, config, *now, &mut clients.pool, |out| match request.raw {
-            Some(raw) => out.extend_from_slice(raw),
-            None => respool_wire::encode_request(out, request.args.iter()),
-        });
+        let sent = lanes.send(lane, owner, config, *now, &mut clients.pool, write);
         self.is_busy = true;
         if let Err(error) = sent {
             self.counters.node_errors.add(1);

@@ -26,6 +26,13 @@ pub(crate) struct Node {
     pub(crate) last_failure: String,
 }
 
+impl Node {
+    /// Whether requests had better go elsewhere, if there is an elsewhere.
+    pub(crate) fn is_out(&self) -> bool {
+        self.failures > 0
+    }
+}
+
 /// What a lane is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
@@ -37,6 +44,18 @@ pub(crate) enum Purpose {
     Blocking,
     /// Subscriptions, and what the node tells of them.
     Push,
+}
+
+impl Purpose {
+    /// The word for it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Shared => "shared",
+            Self::Private => "private",
+            Self::Blocking => "blocking",
+            Self::Push => "push",
+        }
+    }
 }
 
 /// One connection to a node.

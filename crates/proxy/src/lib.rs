@@ -22,6 +22,7 @@ mod awaited;
 mod client_command;
 mod clients;
 pub mod config;
+mod console;
 mod cron;
 mod dispatch;
 mod everywhere;
@@ -34,7 +35,9 @@ mod mail;
 pub mod observe;
 #[allow(dead_code, reason = "its borrowers, transactions that watch keys, come next")]
 mod private;
+mod reload;
 mod replies;
+mod routing;
 mod scatter;
 mod session;
 mod shared;
@@ -45,6 +48,7 @@ mod text;
 mod worker;
 
 pub use config::{Budgets, Config, NodeConfig, Reconnects, Timeouts};
+pub use console::Letter;
 pub use mail::{Answer, Inquiry, Mail};
 pub use shared::{About, Ledger, Shared};
 pub use worker::{Worker, WorkerSetup};

@@ -17,6 +17,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn answer_locally(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Flow {
         match row.command {
             Command::Connection(command) => self.answer_connection(index, command, row, args),
+            Command::Proxy(command) => self.console(index, command, row, args),
             Command::Cluster(ClusterCommand::Asking | ClusterCommand::Readonly | ClusterCommand::Readwrite) => {
                 self.refuse(index, b"ERR This instance has cluster support disabled")
             }

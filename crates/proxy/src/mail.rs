@@ -17,6 +17,8 @@ pub enum Mail {
     Ask(Box<Inquiry>),
     /// Another worker has answered.
     Tell(Box<Answer>),
+    /// About the console.
+    Console(Box<crate::console::Letter>),
     /// Stop accepting, answer what has been asked, then end.
     Drain,
     /// End at once.
@@ -131,9 +133,10 @@ impl<E: Execute> Worker<E> {
                 self.actions.push_back(Action::Post { worker: inquiry.from, mail });
             }
             Mail::Tell(answer) => self.take_answer(*answer),
+            Mail::Console(letter) => self.take_letter(*letter),
             Mail::Drain => self.begin_drain(),
             Mail::Stop => self.actions.push_back(Action::Exit),
-            Mail::Reload(config) => self.config = config,
+            Mail::Reload(config) => self.adopt(config),
         }
     }
 

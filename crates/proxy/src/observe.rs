@@ -96,6 +96,10 @@ counters! {
     timeouts: Total,
     /// Requests answered with an error because their node could not be reached or broke off.
     node_errors: Total,
+    /// Requests that another node took because theirs was down.
+    requests_moved: Total,
+    /// Requests that a replica answered because their route says so.
+    replica_reads: Total,
     /// Bytes read from nodes.
     upstream_bytes_in: Total,
     /// Bytes written to nodes.

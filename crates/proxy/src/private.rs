@@ -168,16 +168,19 @@ mod tests {
     use super::*;
     use crate::config::{Budgets, NodeConfig, Reconnects, Timeouts};
     use respool_connection::{Endpoint, WritePolicy};
-    use respool_route::{Node, Scheme, Topology};
+    use respool_route::{Node, Pool, Routes, Scheme, Topology};
     use respool_wire::{ReplyLimits, RequestLimits};
     use std::sync::Arc;
 
     fn config() -> Config {
         let node =
             NodeConfig { name: "n".to_owned(), endpoint: Arc::new(Endpoint::Embedded { index: 0 }), credentials: None };
+        let topology = Topology::new(Scheme::default(), vec![Node::new("n")]).expect("one node is enough");
+        let topology = Arc::new(topology);
         Config {
             nodes: vec![node],
-            topology: Arc::new(Topology::new(Scheme::default(), vec![Node::new("n")]).expect("one node is enough")),
+            routes: Arc::new(Routes::plain(Pool::plain("main", Arc::clone(&topology)))),
+            topology,
             request_limits: RequestLimits::default(),
             reply_limits: ReplyLimits::default(),
             timeouts: Timeouts { connect_us: 1, response_us: 1, silence_us: 1, client_idle_us: 0, drain_us: 1 },

@@ -113,12 +113,10 @@ impl Special {
         self.0 & state.0 != 0
     }
 
-    #[allow(dead_code, reason = "the owners of the states come next")]
     pub(crate) fn add(&mut self, state: Self) {
         self.0 |= state.0;
     }
 
-    #[allow(dead_code, reason = "the owners of the states come next")]
     pub(crate) fn remove(&mut self, state: Self) {
         self.0 &= !state.0;
     }

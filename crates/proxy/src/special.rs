@@ -5,7 +5,7 @@
 
 use crate::session::{Flow, Special};
 use crate::worker::Worker;
-use respool_command::{Execute, Row};
+use respool_command::{Execute, Lane, Row};
 use respool_wire::Request;
 
 impl<E: Execute> Worker<E> {
@@ -25,8 +25,12 @@ impl<E: Execute> Worker<E> {
 
     /// One arm for each state whose owner deals with requests.
     fn ask(&mut self, state: Special, index: u32, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
-        let _ = (state, index, row, request);
-        None
+        match state {
+            Special::ROUTED if row.lane(request.args) == Lane::Shared && self.engine.is_none() => {
+                (!self.is_own_info(row)).then(|| self.forward_routed(index, row, request))
+            }
+            _ => None,
+        }
     }
 
     /// Refuses a request that is none: its command does not exist, or not with so many arguments.

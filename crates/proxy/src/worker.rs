@@ -5,19 +5,20 @@
 
 use crate::clients::Clients;
 use crate::config::Config;
+use crate::console::Inquiries;
 use crate::lanes::{Ending, Lanes};
 use crate::limits::{PATIENT_LANES_MAX, READ_BYTES};
 use crate::mail::{Mail, Questions};
 use crate::observe::Counters;
 use crate::scatter::Scatters;
-use crate::session::{Pause, Session};
+use crate::session::{Pause, Session, Special};
 use crate::shared::Shared;
 use crate::tasks::Tasks;
 use crate::text;
 use respool_command::Execute;
 use respool_connection::limits::{HELD_AGE_US_MAX, HELD_BYTES_MAX};
 use respool_connection::{Action, ConnId, DialFailure, Machine, Now, Patience, Peer};
-use respool_route::Scratch;
+use respool_route::{RouteScratch, Scratch};
 use respool_wire::RequestDecoder;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -51,7 +52,13 @@ pub struct Worker<E> {
     pub(crate) scatters: Scatters,
     pub(crate) tasks: Tasks,
     pub(crate) questions: Questions,
+    pub(crate) inquiries: Inquiries,
     pub(crate) scratch: Scratch,
+    pub(crate) route_scratch: RouteScratch,
+    /// Requests under each route.
+    pub(crate) route_hits: Vec<u64>,
+    /// Which replica was asked last.
+    pub(crate) replica_turn: u32,
     pub(crate) actions: VecDeque<Action<Mail>>,
     /// All reads of connections without an unfinished request or reply go here.
     read_buffer: Vec<u8>,
@@ -83,7 +90,11 @@ impl<E: Execute> Worker<E> {
             scatters: Scatters::default(),
             tasks: Tasks::default(),
             questions: Questions::default(),
+            inquiries: Inquiries::default(),
             scratch: Scratch::default(),
+            route_scratch: RouteScratch::default(),
+            route_hits: Vec::new(),
+            replica_turn: 0,
             actions: VecDeque::new(),
             read_buffer: vec![0; READ_BYTES],
             decoder: RequestDecoder::new(),
@@ -281,7 +292,10 @@ impl<E: Execute> Machine for Worker<E> {
             self.counters.clients_refused.add(1);
             return Err(refusal);
         }
-        let session = Session::new(self.shared.ledger.next_client_id(), peer, self.now.mono_us);
+        let mut session = Session::new(self.shared.ledger.next_client_id(), peer, self.now.mono_us);
+        if !self.config.routes.are_plain() {
+            session.special.add(Special::ROUTED);
+        }
         let handle = self.clients.sessions.insert(session);
         self.counters.clients_accepted.add(1);
         self.counters.clients.set(self.clients.sessions.len() as u64);

@@ -8,7 +8,7 @@ use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Pe
 use respool_proxy::{
     About, Budgets, Config, Ledger, Mail, NodeConfig, Reconnects, Shared, Timeouts, Worker, WorkerSetup,
 };
-use respool_route::{Node, Scheme, Topology};
+use respool_route::{Node, Pool, Routes, Scheme, Topology};
 use respool_wire::{
     Args, Encoder, Protocol, ReplyLimits, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step, encode_request,
 };
@@ -113,6 +113,7 @@ impl World {
     fn new(seed: u64, has_rogues: bool) -> Self {
         let names: Vec<String> = (0..NODES).map(|n| format!("node-{n}")).collect();
         let topology = Topology::new(Scheme::default(), names.iter().map(Node::new).collect()).unwrap();
+        let topology = Arc::new(topology);
         let node = |(number, name): (usize, &String)| NodeConfig {
             name: name.clone(),
             endpoint: Arc::new(Endpoint::Embedded { index: number }),
@@ -120,7 +121,8 @@ impl World {
         };
         let config = Config {
             nodes: names.iter().enumerate().map(node).collect(),
-            topology: Arc::new(topology),
+            routes: Arc::new(Routes::plain(Pool::plain("main", Arc::clone(&topology)))),
+            topology,
             request_limits: RequestLimits::default(),
             reply_limits: ReplyLimits::default(),
             timeouts: Timeouts {

@@ -172,7 +172,7 @@ impl Rewrite {
 }
 
 /// One route.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     /// What the settings call it.
     pub name: Box<str>,
@@ -295,7 +295,10 @@ impl Routes {
     /// Whether there is nothing to decide: everything goes to pool 0 as it came.
     pub fn are_plain(&self) -> bool {
         match &self.routes[..] {
-            [only] => only.pool == 0 && only.rewrite.is_none() && only.reads == Reads::Primary,
+            [only] => {
+                let changes = only.pool != 0 || !only.rewrite.is_none() || only.reads != Reads::Primary;
+                !changes && self.dead_node(0) == DeadNode::Error
+            }
             _ => false,
         }
     }

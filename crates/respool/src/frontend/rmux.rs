@@ -28,8 +28,6 @@ const SHARED: &str = "no effect: all clients share few pipelined connections to 
 const NO_STATSD: &str = "no effect: metrics are not sent but fetched; RESPOOL_METRICS=ADDR serves them over HTTP";
 const NO_PROFILE: &str = "no effect: profile the process from outside, for example with perf";
 const NO_SYSLOG: &str = "no effect: logs go to standard error, where the service manager takes them";
-const NO_FAILOVER: &str = "no effect: keys of a dead node are answered with an error until it is back, because rmux left \
-                           on the neighbour what it wrote there meanwhile";
 const BY_ITSELF: &str = "no effect: connections are watched and replaced without an interval";
 
 /// rmux' flags.
@@ -51,7 +49,7 @@ pub(super) static FLAGS: &[Flag] = &[
     value("localWriteTimeout", NEVER_APPLIED),
     value("poolSize", SHARED),
     value("config", "JSON file with an array of pools"),
-    switch("failover", NO_FAILOVER),
+    switch("failover", "keys of a dead node go to the next one, where what is written meanwhile stays"),
     switch("debug", "log more"),
     value("graphite", NO_STATSD),
     switch("timing", NO_STATSD),
@@ -218,6 +216,7 @@ struct Pool {
     timeout: Option<Given>,
     connect: Option<Given>,
     read: Option<Given>,
+    failover: Option<Given>,
 }
 
 impl Pool {
@@ -245,6 +244,7 @@ impl Pool {
             "remoteTimeout" => self.timeout = Some(flag).filter(is_set),
             "remoteConnectTimeout" => self.connect = Some(flag).filter(is_set),
             "remoteReadTimeout" => self.read = Some(flag).filter(is_set),
+            "failover" => self.failover = Some(flag).filter(|flag| flag.value == "true"),
             name => {
                 if is_set(&flag) && flag.value != "false" {
                     note(&mut out.notes, name, &flag.said);
@@ -256,7 +256,7 @@ impl Pool {
 
     /// Says it in Respool's words.
     fn say(self, out: &mut Translation) {
-        let mut pool = PoolSaid { name: None, statements: vec![self.listen()] };
+        let mut pool = PoolSaid { statements: vec![self.listen()], ..PoolSaid::default() };
         if let Some(socket) = &self.socket {
             pool.statements.push(Statement::line(Setting::UnixMode, "0666", socket.origin()));
         }
@@ -267,6 +267,9 @@ impl Pool {
         }
         pool.statements.push(nodes);
         pool.statements.push(Statement::line(Setting::Placement, "rmux", Origin::Default));
+        if let Some(failover) = &self.failover {
+            pool.statements.push(Statement::line(Setting::DeadNode, "next", failover.origin()));
+        }
         let mut time = |setting, of: &Option<Given>| {
             let given = of.as_ref().or(self.timeout.as_ref());
             let text = given.map_or_else(|| format!("{DEFAULT_TIMEOUT_MS}ms"), |flag| with_unit(&flag.value));
@@ -417,7 +420,7 @@ mod tests {
         assert_eq!((times.connect, times.request), (Duration::from_millis(200), Some(Duration::from_secs(2))));
         assert_eq!(process.log.level, crate::settings::LogLevel::Debug);
         let noted: Vec<&str> = out.notes.iter().map(|note| note.split(':').next().unwrap()).collect();
-        assert_eq!(noted, ["-poolSize=50", "-failover"]);
+        assert_eq!(noted, ["-poolSize=50"]);
     }
 
     #[test]

@@ -1,27 +1,26 @@
 //! From what the settings mean to what each component is told.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use respool_connection::{Credentials, Endpoint, WritePolicy};
 use respool_proxy::{Budgets, Config, NodeConfig, Reconnects, Timeouts};
-use respool_route::{Node, NodeIndex, PlacementError, Scheme, Topology};
+use respool_route::{Node, NodeIndex, PlacementError, Pool, Routes, RoutesError, Scheme, Topology};
 use respool_wire::{ReplyLimits, RequestLimits, Strictness};
 
+use crate::settings::routing::PoolSettings;
 use crate::settings::{Address, EngineSettings, Instance, NodeAddress, NodeSettings, Process};
 
 /// What the proxy of `instance` is told.
-pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, PlacementError> {
+pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, Unfit> {
     let settings = &instance.proxy;
-    let topology = match settings.nodes.is_empty() {
-        true => only_here()?,
-        false => {
-            let nodes = settings.nodes.iter().map(|node| Node::new(&*node.name).with_weight(node.weight)).collect();
-            Topology::new(settings.placement, nodes)?.with_default_node(NodeIndex::new(settings.default_node))
-        }
+    let routes = match settings.nodes.is_empty() {
+        true => Routes::plain(Pool::plain(OWN_POOL, Arc::new(only_here()?))),
+        false => routes(instance)?,
     };
     let mut engines = 0..;
-    let nodes = settings.nodes.iter().map(|node| node_config(node, &mut engines)).collect();
+    let nodes = instance.nodes().map(|node| node_config(node, &mut engines)).collect();
     let strictness = if instance.is_embedded() { Strictness::Lenient } else { Strictness::Strict };
     let request_limits = RequestLimits {
         elements_max: settings.requests.elements_max,
@@ -33,7 +32,8 @@ pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, Pl
     let timeouts = &settings.timeouts;
     Ok(Config {
         nodes,
-        topology: Arc::new(topology),
+        topology: Arc::clone(&routes.pools()[0].topology),
+        routes: Arc::new(routes),
         request_limits,
         reply_limits: ReplyLimits::default(),
         timeouts: Timeouts {
@@ -63,9 +63,11 @@ pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, Pl
 /// What the engine behind an embedded node is told. Its only clients are the workers of this process, whose own limits
 /// have been applied before.
 pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Config {
+    let topology = Arc::new(only_here().expect("one unweighted node can be placed on by any rule"));
     Config {
         nodes: Vec::new(),
-        topology: Arc::new(only_here().expect("one unweighted node can be placed on by any rule")),
+        routes: Arc::new(Routes::plain(Pool::plain(OWN_POOL, Arc::clone(&topology)))),
+        topology,
         request_limits: RequestLimits::authenticated(Strictness::Strict),
         reply_limits: ReplyLimits::default(),
         timeouts: Timeouts {
@@ -85,6 +87,72 @@ pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Confi
         clients_max: usize::MAX,
         databases: engine.databases,
         write_policy: WritePolicy::EachTurn,
+    }
+}
+
+/// What the pool is called that an instance's own nodes make.
+const OWN_POOL: &str = "main";
+
+/// The pools of an instance over the list of all its nodes, and the routes to them.
+fn routes(instance: &Instance) -> Result<Routes, Unfit> {
+    let settings = &instance.proxy;
+    let own = PoolSettings {
+        name: OWN_POOL.to_owned(),
+        nodes: settings.nodes.clone(),
+        placement: settings.placement,
+        default_node: settings.default_node,
+        dead_node: settings.dead_node,
+    };
+    let places: HashMap<&str, u16> =
+        instance.nodes().enumerate().map(|(place, node)| (node.name.as_str(), place as u16)).collect();
+    let mut first = 0;
+    let mut pools = Vec::new();
+    for pool in std::iter::once(&own).chain(&settings.routing.pools) {
+        let primaries = || pool.nodes.iter().filter(|node| node.replica_of.is_none());
+        let nodes: Vec<Node> = primaries().map(|node| Node::new(&*node.name).with_weight(node.weight)).collect();
+        let count = nodes.len();
+        let topology = Topology::new(pool.placement, nodes)?.with_default_node(NodeIndex::new(pool.default_node));
+        let replicas_of = |primary: &NodeSettings| {
+            let is_its = |node: &&NodeSettings| node.replica_of.as_ref() == Some(&primary.name);
+            pool.nodes.iter().filter(is_its).filter_map(|node| places.get(node.name.as_str()).copied()).collect()
+        };
+        pools.push(Pool {
+            name: pool.name.as_str().into(),
+            topology: Arc::new(topology),
+            first,
+            replicas: primaries().map(replicas_of).collect(),
+            dead_node: pool.dead_node,
+        });
+        first += count;
+    }
+    Ok(Routes::new(pools, settings.routing.routes.clone())?)
+}
+
+/// Why settings that were understood cannot be served.
+#[derive(Debug)]
+pub(super) enum Unfit {
+    Placement(PlacementError),
+    Routes(RoutesError),
+}
+
+impl std::fmt::Display for Unfit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Placement(error) => error.fmt(f),
+            Self::Routes(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<PlacementError> for Unfit {
+    fn from(error: PlacementError) -> Self {
+        Self::Placement(error)
+    }
+}
+
+impl From<RoutesError> for Unfit {
+    fn from(error: RoutesError) -> Self {
+        Self::Routes(error)
     }
 }
 

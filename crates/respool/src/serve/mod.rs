@@ -91,7 +91,7 @@ impl Running {
         let shared = Arc::new(Shared::new(workers, unix_us(), about.clone(), Arc::clone(ledger)));
         job.metrics.observe(counters::source(Arc::clone(&shared), &instance.name, process.instances.len() > 1));
 
-        let embedded = instance.proxy.nodes.iter().filter(|node| node.address == NodeAddress::Embedded);
+        let embedded = instance.nodes().filter(|node| node.address == NodeAddress::Embedded);
         let nodes: Vec<_> = embedded.map(|_| EmbeddedNode::new(process, &instance.engine, about, transport)).collect();
         let (slots, insides): (Vec<Postbox<Mail>>, Vec<Inbox<Mail>>) = (0..workers).map(|_| mailbox()).unzip();
         follow(&job.control, number, slots.clone());

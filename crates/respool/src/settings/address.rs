@@ -114,25 +114,32 @@ pub struct NodeText {
     pub name: Option<String>,
     /// Its share of the keys relative to the others.
     pub weight: u32,
+    /// The name of the node whose replica it is.
+    pub replica_of: Option<String>,
 }
 
 /// Longest name of a node; it stands in error messages, logs and labels of metrics.
 const NAME_BYTES_MAX: usize = 128;
 
 impl NodeText {
-    /// Reads a node: an address and, behind it, `name=` and `weight=`, separated by spaces.
+    /// Reads a node: an address and, behind it, `name=`, `weight=` and `replica_of=`, separated by spaces.
     ///
     /// # Errors
     /// Says what a node looks like.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut words = text.split_ascii_whitespace();
         let address = words.next().ok_or("a node needs an address")?;
-        let mut node = Self { address: parse_node_address(address)?, name: None, weight: 1 };
+        let mut node = Self { address: parse_node_address(address)?, name: None, weight: 1, replica_of: None };
         for word in words {
             match word.split_once('=') {
                 Some(("name", name)) => node.name = Some(parse_name(name)?),
                 Some(("weight", weight)) => node.weight = parse_weight(weight)?,
-                _ => return Err(format!("behind a node's address stand name=NAME or weight=N, not {word:?}")),
+                Some(("replica_of", name)) => node.replica_of = Some(parse_name(name)?),
+                _ => {
+                    return Err(format!(
+                        "behind a node's address stand name=NAME, weight=N or replica_of=NAME, not {word:?}"
+                    ));
+                }
             }
         }
         Ok(node)
@@ -147,6 +154,9 @@ impl fmt::Display for NodeText {
         }
         if self.weight != 1 {
             write!(f, " weight={}", self.weight)?;
+        }
+        if let Some(primary) = &self.replica_of {
+            write!(f, " replica_of={primary}")?;
         }
         Ok(())
     }

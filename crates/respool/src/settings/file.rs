@@ -7,6 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::fault::{self, Fault};
+use super::routing::{RoutingReader, RoutingSaid};
 use super::row::Scope;
 use super::said::{FileText, Origin, PoolSaid, Said, Statement, Text};
 use super::table::{ROWS, Setting};
@@ -59,8 +60,13 @@ impl Reader<'_> {
                     let hint = "[[pool]] may stand several times, once for each pool";
                     fault::add(&mut self.faults, || fault.hint(hint));
                 }
+                ("pools" | "routes", _) => {
+                    let mut routing = std::mem::take(&mut self.said.routing);
+                    self.routing(key.get_ref(), value, &mut routing);
+                    self.said.routing = routing;
+                }
                 _ => {
-                    let statement = self.statement(key, value, &["pool"]);
+                    let statement = self.statement(key, value, &["pool", "pools", "routes"]);
                     self.said.top.extend(statement);
                 }
             }
@@ -80,7 +86,11 @@ impl Reader<'_> {
                 pool.name = self.pool_name(value);
                 continue;
             }
-            if let Some(statement) = self.statement(key, value, &["name"]) {
+            if matches!(key.get_ref().as_ref(), "pools" | "routes") {
+                self.routing(key.get_ref(), value, &mut pool.routing);
+                continue;
+            }
+            if let Some(statement) = self.statement(key, value, &["name", "pools", "routes"]) {
                 if statement.setting.row().scope == Scope::Process {
                     let message = format!("{} holds for the whole process", key.get_ref());
                     let hint = "move it in front of the first [[pool]]";
@@ -90,6 +100,23 @@ impl Reader<'_> {
             }
         }
         self.said.pools.push(pool);
+    }
+
+    /// Takes routes, or the pools that they lead to.
+    fn routing(&mut self, key: &str, value: &Spanned<DeValue<'_>>, said: &mut RoutingSaid) {
+        let mut faults = std::mem::take(&mut self.faults);
+        let mut reader = RoutingReader { said, faults: &mut faults };
+        if key == "routes" {
+            reader.routes(value);
+        } else {
+            reader.pools(value, |key, value, faults| {
+                std::mem::swap(&mut self.faults, faults);
+                let statement = self.statement(key, value, &[]);
+                std::mem::swap(&mut self.faults, faults);
+                statement
+            });
+        }
+        self.faults = faults;
     }
 
     fn pool_name(&mut self, value: &Spanned<DeValue<'_>>) -> Option<String> {
@@ -200,7 +227,8 @@ mod tests {
             ("conect_timeout", "the nearest is connect_timeout"),
             ("connect-timeout", "the nearest is connect_timeout"),
             ("maxclients", "the nearest is max_clients"),
-            ("pools", "the nearest is pool"),
+            ("poool", "the nearest is pool"),
+            ("route", "the nearest is routes"),
             ("zzzzzz", "docs/settings.md and `respool settings` list them all"),
         ] {
             let shown = faults(&format!("{key} = 1\n"));

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use respool_route::Scheme;
+use respool_route::{DeadNode, Scheme};
 
 use super::address::{Address, NodeAddress};
+use super::routing::RoutingSettings;
 use super::row::{Scope, Secret, Value};
 use super::table::{LogFormat, LogLevel, Setting};
 
@@ -65,7 +66,16 @@ pub struct Instance {
 impl Instance {
     fn with_live_part_of(&self, new: &Self) -> Self {
         let (timeouts, budgets) = (new.proxy.timeouts.clone(), new.proxy.budgets.clone());
-        Self { proxy: ProxySettings { timeouts, budgets, ..self.proxy.clone() }, ..self.clone() }
+        let dead_node = new.proxy.dead_node;
+        Self { proxy: ProxySettings { timeouts, budgets, dead_node, ..self.proxy.clone() }, ..self.clone() }
+    }
+
+    /// All its nodes in the order in which the proxy lists them: those of its own that have keys, those of the pools that
+    /// routes lead to, then replicas in the same order.
+    pub fn nodes(&self) -> impl Iterator<Item = &NodeSettings> {
+        let all = || self.proxy.nodes.iter().chain(self.proxy.routing.pools.iter().flat_map(|pool| &pool.nodes));
+        let primaries = all().filter(|node| node.replica_of.is_none());
+        primaries.chain(all().filter(|node| node.replica_of.is_some()))
     }
 
     /// Whether it is an embedded server, that is, has no node.
@@ -99,6 +109,10 @@ pub struct ProxySettings {
     pub placement: Scheme,
     /// Position in `nodes` of the one that answers commands without a key; 0 if there is none.
     pub default_node: usize,
+    /// What becomes of requests to a node that is down.
+    pub dead_node: DeadNode,
+    /// Routes, and the pools that they lead to.
+    pub routing: RoutingSettings,
     /// Time allowed for things.
     pub timeouts: Timeouts,
     /// Bytes allowed for things.
@@ -116,6 +130,8 @@ pub struct NodeSettings {
     pub address: NodeAddress,
     /// Its share of the keys relative to the others.
     pub weight: u32,
+    /// The node of the same pool whose replica it is. A replica has no keys of its own.
+    pub replica_of: Option<String>,
     /// How to authenticate; `None` does not.
     pub credentials: Option<Credentials>,
 }

@@ -19,6 +19,7 @@ pub mod meaning;
 pub mod page;
 pub mod placement;
 mod resolve;
+pub mod routing;
 pub mod row;
 pub mod said;
 pub mod table;

@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use respool_route::{Node, Placement, PlacementError, Scheme};
+use respool_route::{DeadNode, PlacementError, Scheme};
 
 use super::address::{Address, NodeAddress, NodeText};
 use super::fault::{self, Fault, Faults};
@@ -17,11 +17,11 @@ use super::meaning::{
     AdminSettings, Budgets, Credentials, EngineSettings, Instance, LogSettings, NetSettings, NodeSettings, Process,
     ProxySettings, RequestSettings, Timeouts, Understood,
 };
-use super::placement;
 use super::row::{Row, Secret, Value};
-use super::said::{Origin, PoolSaid, Said};
+use super::said::{Origin, PoolSaid, Said, Statement};
 use super::table::{LogFormat, LogLevel, Setting};
 use super::values::{Values, saturating};
+use super::{placement, routing};
 
 /// Reads a file with a secret.
 pub type ReadSecret<'a> = &'a dyn Fn(&Path) -> io::Result<String>;
@@ -69,11 +69,11 @@ fn process(values: &[Value], instances: Vec<Instance>) -> Process {
     }
 }
 
-struct Judge<'a> {
-    said: &'a Said,
+pub(super) struct Judge<'a> {
+    pub(super) said: &'a Said,
     read_secret: ReadSecret<'a>,
     faults: Vec<Fault>,
-    warnings: Vec<String>,
+    pub(super) warnings: Vec<String>,
 }
 
 impl Judge<'_> {
@@ -83,10 +83,15 @@ impl Judge<'_> {
     }
 
     fn value(&mut self, setting: Setting, pool: Option<&PoolSaid>) -> Value {
-        let row = setting.row();
-        let Some(statement) = self.said.about(setting, pool) else {
-            return default_of(row);
-        };
+        match self.said.about(setting, pool) {
+            Some(statement) => self.value_of(statement),
+            None => default_of(setting.row()),
+        }
+    }
+
+    /// The value that a statement says; the default if it says none.
+    pub(super) fn value_of(&mut self, statement: &Statement) -> Value {
+        let row = statement.setting.row();
         let texts: Vec<&str> = statement.texts.iter().map(|text| text.text.as_str()).collect();
         match row.parse(&texts) {
             Ok(value) => value,
@@ -129,7 +134,7 @@ impl Judge<'_> {
         if net.listen.is_empty() {
             self.blame(Setting::Listen, pool, "nothing to listen on", "give at least one address");
         }
-        let proxy = self.proxy(&of, pool);
+        let proxy = self.proxy(values, pool);
         let exposed = net.listen.iter().find(|address| !address.is_local());
         if let Some(address) = exposed {
             self.warnings.push(format!("pool {name}: everybody who reaches {address} may send commands"));
@@ -138,13 +143,16 @@ impl Judge<'_> {
         Instance { name, net, proxy, engine }
     }
 
-    fn proxy(&mut self, of: &Values<'_>, pool: Option<&PoolSaid>) -> ProxySettings {
+    fn proxy(&mut self, values: &[Value], pool: Option<&PoolSaid>) -> ProxySettings {
+        let of = &Values(values);
         let credentials = self.credentials(of, pool);
         let nodes = named_nodes(of.nodes(Setting::Nodes), credentials.as_ref());
         let placement = placement::scheme(of.word(Setting::Placement), of.word(Setting::HashTag));
         self.nodes_fit(&nodes, placement, pool);
         ProxySettings {
             default_node: self.default_node(of, &nodes, pool),
+            dead_node: DeadNode::ALL[of.word(Setting::DeadNode)].0,
+            routing: self.routing(values, &nodes, pool),
             nodes,
             placement,
             timeouts: self.timeouts(of, pool),
@@ -159,14 +167,21 @@ impl Judge<'_> {
     }
 
     /// Whether the placement can tell the nodes apart; without nodes there is nothing to place.
-    fn nodes_fit(&mut self, nodes: &[NodeSettings], scheme: Scheme, pool: Option<&PoolSaid>) {
+    pub(super) fn nodes_fit(&mut self, nodes: &[NodeSettings], scheme: Scheme, pool: Option<&PoolSaid>) {
         let mut seen = HashSet::new();
         for node in nodes.iter().filter(|node| !seen.insert(&node.name)) {
             let hint = "give one of them another with name=NAME behind its address";
             self.blame(Setting::Nodes, pool, &format!("two nodes have the name {}", node.name), hint);
         }
-        let route: Vec<Node> = nodes.iter().map(|node| Node::new(&*node.name).with_weight(node.weight)).collect();
-        match Placement::new(scheme, &route) {
+        for node in nodes {
+            let Some(primary) = &node.replica_of else { continue };
+            if !nodes.iter().any(|other| other.name == *primary && other.replica_of.is_none()) {
+                let hint = "replica_of= names a node of the same pool that is no replica itself";
+                let message = format!("node {} is a replica of {primary}, which is not there", node.name);
+                self.blame(Setting::Nodes, pool, &message, hint);
+            }
+        }
+        match routing::placed(scheme, nodes) {
             // Reported above, for every placement, because logs and metrics tell nodes apart by name as well.
             Ok(_) | Err(PlacementError::NoNodes | PlacementError::SameName { .. }) => {}
             Err(error) => {
@@ -176,9 +191,10 @@ impl Judge<'_> {
         }
     }
 
-    fn default_node(&mut self, of: &Values<'_>, nodes: &[NodeSettings], pool: Option<&PoolSaid>) -> usize {
+    pub(super) fn default_node(&mut self, of: &Values<'_>, nodes: &[NodeSettings], pool: Option<&PoolSaid>) -> usize {
         let Some(wanted) = of.text(Setting::DefaultNode) else { return 0 };
-        let position = nodes.iter().position(|node| node.name == wanted || node.address.to_string() == wanted);
+        let mut primaries = nodes.iter().filter(|node| node.replica_of.is_none());
+        let position = primaries.position(|node| node.name == wanted || node.address.to_string() == wanted);
         position.unwrap_or_else(|| {
             let hint = match super::nearest(wanted, nodes.iter().map(|node| node.name.as_str())) {
                 Some(near) => format!("the nearest is {near}"),
@@ -189,7 +205,7 @@ impl Judge<'_> {
         })
     }
 
-    fn credentials(&mut self, of: &Values<'_>, pool: Option<&PoolSaid>) -> Option<Credentials> {
+    pub(super) fn credentials(&mut self, of: &Values<'_>, pool: Option<&PoolSaid>) -> Option<Credentials> {
         let username = of.text(Setting::NodeUsername).map(str::to_owned);
         let password = match (of.secret(Setting::NodePassword), of.text(Setting::NodePasswordFile)) {
             (Some(_), Some(_)) => {
@@ -270,21 +286,21 @@ impl Judge<'_> {
     }
 
     /// Adds a fault, unless it is there: one of a value that holds for all pools is found once per pool.
-    fn fault(&mut self, fault: Fault) {
+    pub(super) fn fault(&mut self, fault: Fault) {
         if !self.faults.contains(&fault) {
             fault::add(&mut self.faults, || fault);
         }
     }
 }
 
-fn default_of(row: &Row) -> Value {
+pub(super) fn default_of(row: &Row) -> Value {
     if row.default.is_empty() {
         return if row.is_list() { row.parse(&[]).unwrap_or(Value::Absent) } else { Value::Absent };
     }
     row.parse(&[row.default]).expect("a test reads every default in the table")
 }
 
-fn named_nodes(nodes: &[NodeText], credentials: Option<&Credentials>) -> Vec<NodeSettings> {
+pub(super) fn named_nodes(nodes: &[NodeText], credentials: Option<&Credentials>) -> Vec<NodeSettings> {
     let mut engines = 0;
     let mut named = Vec::with_capacity(nodes.len());
     for node in nodes {
@@ -300,6 +316,7 @@ fn named_nodes(nodes: &[NodeText], credentials: Option<&Credentials>) -> Vec<Nod
             name: node.name.clone().unwrap_or(plain),
             address: node.address.clone(),
             weight: node.weight,
+            replica_of: node.replica_of.clone(),
             credentials,
         });
     }

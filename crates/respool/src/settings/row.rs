@@ -243,7 +243,7 @@ impl Row {
             Kind::Tcp => "host:port, :port, [v6]:port".to_owned(),
             Kind::Listeners => "host:port, :port, [v6]:port, unix:/path, /path".to_owned(),
             Kind::Nodes => {
-                "host:port, [v6]:port, unix:/path, /path or embedded:, each with name=NAME and weight=N behind it"
+                "host:port, [v6]:port, unix:/path, /path or embedded:, each with name=NAME, weight=N and replica_of=NAME behind it"
                     .to_owned()
             }
         };

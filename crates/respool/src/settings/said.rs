@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::routing::RoutingSaid;
 use super::row::Row;
 use super::table::Setting;
 
@@ -79,6 +80,8 @@ pub struct PoolSaid {
     pub name: Option<String>,
     /// What was said about it alone.
     pub statements: Vec<Statement>,
+    /// Its routes and the pools that they lead to.
+    pub routing: RoutingSaid,
 }
 
 /// A file's name and contents, for excerpts.
@@ -101,6 +104,8 @@ pub struct Said {
     pub env: Vec<Statement>,
     /// What the file said outside every pool.
     pub top: Vec<Statement>,
+    /// Routes that the file said outside every pool: they hold for each that has none of its own.
+    pub routing: RoutingSaid,
     /// What was said about each pool; none means one pool that has no name.
     pub pools: Vec<PoolSaid>,
 }
@@ -165,7 +170,7 @@ mod tests {
         let line = |text| Statement::line(Setting::Backlog, text, Origin::Default);
         let mut said = Said { top: vec![line("1")], ..Said::default() };
         assert_eq!(heard(Setting::Backlog, &said), ["1"]);
-        said.pools = vec![PoolSaid { name: None, statements: vec![line("2")] }];
+        said.pools = vec![PoolSaid { statements: vec![line("2")], ..PoolSaid::default() }];
         assert_eq!(heard(Setting::Backlog, &said), ["2"]);
         said.hear_env([("RESPOOL_BACKLOG".to_owned(), "3".to_owned())]);
         assert_eq!(heard(Setting::Backlog, &said), ["3"]);

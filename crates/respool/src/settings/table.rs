@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::placement;
 use super::row::{Choice, Group, Kind, Reload, Row, Scope};
+use super::{placement, routing};
 
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal: $text:literal,)+ }) => {
@@ -144,9 +144,9 @@ rows! {
     /// Nodes behind this pool; none makes it an embedded server.
     Nodes {
         name: "nodes", alias: Some("node"), group: Group::Nodes, kind: Kind::Nodes,
-        more: "A node is an address, or `embedded:` for an engine in this process, optionally followed by `name=NAME` and \
-               `weight=N`, separated by spaces. Order counts for placements that number their nodes. `--node A --node B` \
-               and `--nodes A,B` say the same.",
+        more: "A node is an address, or `embedded:` for an engine in this process, optionally followed by `name=NAME`, \
+               `weight=N` and `replica_of=NAME`, separated by spaces. Order counts for placements that number their nodes; \
+               replicas have no keys of their own. `--node A --node B` and `--nodes A,B` say the same.",
     }
     /// Rule that chooses a key's node.
     Placement {
@@ -161,6 +161,13 @@ rows! {
     /// Node that answers commands without a key, by its name or address.
     DefaultNode {
         name: "default_node", group: Group::Nodes, kind: Kind::Text, absent: Some("first"), default: "first",
+    }
+    /// What becomes of requests to a node that is down.
+    DeadNode {
+        name: "dead_node", group: Group::Nodes, reload: Reload::Live, kind: Kind::Word(routing::dead_node_choices),
+        default: "error",
+        more: "`next` is for caches: what the next node is told meanwhile stays there, and is old or missing when the node \
+               is back.",
     }
     /// User to authenticate as at the nodes.
     NodeUsername { name: "node_username", group: Group::Nodes, kind: Kind::Text }

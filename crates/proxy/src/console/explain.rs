@@ -1,0 +1,132 @@
+//! `PROXY EXPLAIN`: what would be done with a command, without doing it.
+//!
+//! Asks whoever would decide: the rows, the routes, the placement. Nothing is decided here a second time.
+
+use crate::routing::nodes_of_all;
+use crate::session::Flow;
+use crate::worker::Worker;
+use respool_command::{Execute, Lane, Row, resolve, text as texts};
+use respool_route::{KeyPlace, RouteScratch, Routed, slot};
+use respool_wire::{Args, Encoder};
+use std::sync::Arc;
+
+/// What was found out.
+struct Explained {
+    /// Where the request would go, in a word.
+    plan: &'static str,
+    /// The number of the route; `None` if no node is asked.
+    route: Option<u16>,
+    keys: Vec<KeyPlace>,
+    nodes: Vec<usize>,
+    refusal: Option<String>,
+}
+
+impl<E: Execute> Worker<E> {
+    pub(super) fn explain(&mut self, index: u32, args: Args<'_>) -> Flow {
+        let row = match resolve(args) {
+            Ok(row) => row,
+            Err(unknown) => {
+                let mut words = Vec::new();
+                unknown.write_text(args, &mut words);
+                return self.refuse(index, &words);
+            }
+        };
+        if !row.accepts(args.len()) {
+            let mut words = Vec::new();
+            texts::wrong_arity(row, &mut words);
+            return self.refuse(index, &words);
+        }
+        let explained = self.find_out(index, row, args);
+        let acl = self.acl_verdict(index, row, args);
+        let lane = lane_name(row.lane(args));
+        let config = Arc::clone(&self.config);
+        self.answer(index, |reply| {
+            let routes = &config.routes;
+            let route = explained.route.map(|number| routes.route(number));
+            let pool = explained.route.map(|number| &*routes.pool_of(number).name);
+            reply.map(9);
+            field("command", row.full_name(), reply);
+            field("acl", &acl, reply);
+            field("lane", lane, reply);
+            field("plan", explained.plan, reply);
+            optional("route", route.map(|route| &*route.name), reply);
+            optional("pool", pool, reply);
+            reply.bulk(b"keys");
+            reply.array(explained.keys.len());
+            for key in &explained.keys {
+                reply.map(5);
+                reply.bulk(b"key");
+                reply.bulk(args.get(key.index as usize).unwrap_or_default());
+                reply.bulk(b"sent_as");
+                reply.bulk(&key.name);
+                reply.bulk(b"slot");
+                reply.integer(i64::from(slot(&key.name)));
+                field("route", &routes.route(key.place.route).name, reply);
+                field("node", &config.nodes[usize::from(key.place.node)].name, reply);
+            }
+            reply.bulk(b"nodes");
+            reply.array(explained.nodes.len());
+            explained.nodes.iter().for_each(|node| reply.bulk(config.nodes[*node].name.as_bytes()));
+            optional("refused", explained.refusal.as_deref(), reply);
+        });
+        Flow::Next
+    }
+
+    /// What access control says of a request.
+    fn acl_verdict(&self, _index: u32, _row: &Row, _args: Args<'_>) -> String {
+        "allowed".to_owned()
+    }
+
+    fn find_out(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Explained {
+        let local = |plan| Explained { plan, route: None, keys: Vec::new(), nodes: Vec::new(), refusal: None };
+        if row.lane(args) == Lane::Local {
+            return local("local");
+        }
+        if self.config.nodes.is_empty() {
+            return local("engine");
+        }
+        let routes = Arc::clone(&self.config.routes);
+        let mut scratch = RouteScratch::default();
+        let planned = self.plan_routed(&routes, index, row, args, &mut scratch);
+        let (plan, route, nodes, refusal) = match planned {
+            Ok(Routed::One(place)) => ("one", Some(place.route), vec![self.stand_in(&routes, place, row)], None),
+            Ok(Routed::All(route)) => ("all", Some(route), nodes_of_all(&routes, route, row), None),
+            Ok(Routed::Split) => {
+                let places: Vec<_> = scratch.parts().map(|(place, _)| place).collect();
+                let nodes = places.iter().map(|place| self.stand_in(&routes, *place, row)).collect();
+                ("split", places.first().map(|place| place.route), nodes, None)
+            }
+            Err(error) => {
+                let mut out = Vec::new();
+                error.write(&routes, row, args, &mut Encoder::new(&mut out, respool_wire::Protocol::Resp2));
+                let words = String::from_utf8_lossy(&out).trim_start_matches('-').trim_end().to_owned();
+                ("refused", None, Vec::new(), Some(words))
+            }
+        };
+        Explained { plan, route, keys: scratch.keys(&routes, args), nodes, refusal }
+    }
+}
+
+fn field(name: &str, value: &str, reply: &mut Encoder<'_>) {
+    reply.bulk(name.as_bytes());
+    reply.bulk(value.as_bytes());
+}
+
+fn optional(name: &str, value: Option<&str>, reply: &mut Encoder<'_>) {
+    reply.bulk(name.as_bytes());
+    match value {
+        Some(value) => reply.bulk(value.as_bytes()),
+        None => reply.null(),
+    }
+}
+
+fn lane_name(lane: Lane) -> &'static str {
+    match lane {
+        Lane::Shared => "shared",
+        Lane::Pinned => "pinned",
+        Lane::Blocking => "blocking",
+        Lane::Push => "push",
+        Lane::Local => "local",
+        Lane::Dedicated => "dedicated",
+    }
+}

@@ -1,0 +1,57 @@
+//! The console: `PROXY`, with which an operator looks into the proxy and steers it, over the protocol that is there anyway.
+//!
+//! What concerns all workers is put to all of them by mail, as with `CLIENT LIST`; the asker's reply keeps its place and is
+//! filled in when the last worker has answered.
+
+mod explain;
+mod inquiry;
+mod show;
+mod table;
+
+use crate::mail::{ClientFilter, Question};
+use crate::session::Flow;
+use crate::worker::Worker;
+use respool_command::{Execute, ProxyCommand, Row, text as texts};
+use respool_wire::Args;
+
+pub(crate) use inquiry::Inquiries;
+pub use inquiry::Letter;
+use show::Show;
+
+impl<E: Execute> Worker<E> {
+    /// Answers a request of the console. The arity has been checked.
+    pub(crate) fn console(&mut self, index: u32, command: ProxyCommand, row: &'static Row, args: Args<'_>) -> Flow {
+        match command {
+            ProxyCommand::ProxyExplain => self.explain(index, args.from(2)),
+            ProxyCommand::ProxyShow => self.show(index, args.from(2)),
+            ProxyCommand::ProxyKill => self.kill(index, args.from(2)),
+            _ => self.console_help(index, row),
+        }
+    }
+
+    fn show(&mut self, index: u32, args: Args<'_>) -> Flow {
+        let Some(show) = Show::named(args.at(0)) else {
+            let names: Vec<&str> = Show::ALL.iter().map(|show| show.name()).collect();
+            let words = format!("ERR there is nothing of that name to show; there is {}", names.join(", "));
+            return self.refuse(index, words.as_bytes());
+        };
+        if args.len() > 1 {
+            return self.refuse(index, texts::SYNTAX.as_bytes());
+        }
+        self.inquire(index, show)
+    }
+
+    /// `PROXY KILL id [id ...]`.
+    fn kill(&mut self, index: u32, args: Args<'_>) -> Flow {
+        let number = |id: &[u8]| crate::local::integer(id).and_then(|id| u64::try_from(id).ok()).filter(|id| *id > 0);
+        let Some(ids) = args.iter().map(number).collect::<Option<Vec<u64>>>() else {
+            return self.refuse(index, b"ERR a client's number is needed, as PROXY SHOW CLIENTS shows it");
+        };
+        self.ask_all(index, Question::KillSome, ClientFilter { ids: Some(ids), ..ClientFilter::default() })
+    }
+
+    fn console_help(&mut self, index: u32, row: &'static Row) -> Flow {
+        self.answer(index, |reply| crate::client_command::help(row, reply));
+        Flow::Next
+    }
+}

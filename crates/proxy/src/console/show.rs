@@ -1,0 +1,278 @@
+//! `PROXY SHOW`: what each worker has to tell about one thing.
+
+use crate::console::table::{Cell, Line, Table};
+use crate::lanes::{Lane, Purpose};
+use crate::session::{Pause, Special};
+use crate::worker::Worker;
+use respool_command::Execute;
+use respool_route::{Route, When};
+
+/// What can be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Show {
+    Clients,
+    Mem,
+    Nodes,
+    Pins,
+    Pools,
+    Routes,
+}
+
+impl Show {
+    pub(crate) const ALL: [Self; 6] = [Self::Clients, Self::Mem, Self::Nodes, Self::Pins, Self::Pools, Self::Routes];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Clients => "CLIENTS",
+            Self::Mem => "MEM",
+            Self::Nodes => "NODES",
+            Self::Pins => "PINS",
+            Self::Pools => "POOLS",
+            Self::Routes => "ROUTES",
+        }
+    }
+
+    pub(crate) fn named(word: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|show| show.name().as_bytes().eq_ignore_ascii_case(word))
+    }
+
+    /// Whether workers tell of the same things, or each of its own.
+    pub(crate) fn is_joined(self) -> bool {
+        matches!(self, Self::Nodes | Self::Pools | Self::Routes)
+    }
+
+    /// Brings the rows into the order in which they are shown.
+    pub(crate) fn arrange(self, table: &mut Table) {
+        if matches!(self, Self::Clients | Self::Pins | Self::Mem) {
+            let number = |row: &Line| match row.first() {
+                Some((_, Cell::Same(number))) => *number,
+                _ => u64::MAX,
+            };
+            table.rows.sort_by_key(number);
+        }
+    }
+}
+
+fn text(text: impl Into<String>) -> Cell {
+    Cell::Text(text.into())
+}
+
+impl<E: Execute> Worker<E> {
+    /// What this worker has to tell.
+    pub(super) fn table_of(&self, show: Show) -> Table {
+        let rows = match show {
+            Show::Clients => self.show_clients(),
+            Show::Mem => self.show_mem(),
+            Show::Nodes => self.show_nodes(),
+            Show::Pins => self.show_pins(),
+            Show::Pools => self.show_pools(),
+            Show::Routes => self.show_routes(),
+        };
+        Table { rows }
+    }
+
+    fn show_clients(&self) -> Vec<Line> {
+        let seconds_since = |then: u64| self.now.mono_us.saturating_sub(then) / 1_000_000;
+        let line = |(index, session): (u32, &crate::session::Session)| -> Line {
+            vec![
+                ("id", Cell::Same(session.id)),
+                ("addr", text(&*session.cold.peer.address)),
+                ("name", text(&*session.cold.name)),
+                ("user", text(self.user_of(index))),
+                ("worker", Cell::Same(self.number as u64)),
+                ("db", Cell::Same(u64::from(session.database))),
+                ("resp", Cell::Same(session.protocol.version() as u64)),
+                ("age_s", Cell::Same(seconds_since(session.cold.connected_us))),
+                ("idle_s", Cell::Same(seconds_since(session.last_active_us))),
+                ("outstanding", Cell::Same(session.down.outstanding() as u64)),
+                ("output_bytes", Cell::Same(session.down.waiting_bytes() as u64)),
+                ("held_bytes", Cell::Same(session.held_bytes() as u64)),
+                ("state", text(words(STATES.iter().filter(|(state, _)| session.special.has(*state))))),
+                ("paused_for", text(words(PAUSES.iter().filter(|(reason, _)| session.pause.has(*reason))))),
+                ("cmd", text(session.last_row.map_or("", |row| row.full_name()))),
+            ]
+        };
+        self.clients.sessions.iter().map(line).collect()
+    }
+
+    fn show_mem(&self) -> Vec<Line> {
+        let sessions = self.clients.sessions.iter();
+        let (waiting, input) = sessions.fold((0, 0), |(waiting, input), (_, session)| {
+            let output = session.down.waiting_bytes();
+            (waiting + output, input + session.held_bytes().saturating_sub(output))
+        });
+        let lanes = || self.lanes.all.iter();
+        let figure = |figure: usize| Cell::Same(figure as u64);
+        vec![vec![
+            ("worker", figure(self.number)),
+            ("clients", figure(self.clients.sessions.len())),
+            ("client_output_bytes", figure(waiting)),
+            ("client_input_bytes", figure(input)),
+            ("node_queue_bytes", figure(lanes().map(|lane| lane.up.queued_bytes()).sum())),
+            ("node_reply_bytes", figure(lanes().map(|lane| lane.up.partial_bytes()).sum())),
+            ("lanes", figure(lanes().filter(|lane| !lane.is_retired).count())),
+            ("process_bytes", figure(self.shared.ledger.held_bytes())),
+            ("process_bytes_max", figure(self.config.budgets.process)),
+        ]]
+    }
+
+    fn show_nodes(&self) -> Vec<Line> {
+        (0..self.config.nodes.len()).map(|node| self.show_node(node)).collect()
+    }
+
+    fn show_node(&self, node: usize) -> Line {
+        let (told, known) = (&self.config.nodes[node], &self.lanes.nodes[node]);
+        let lanes = || self.lanes.all.iter().filter(|lane| lane.node == node && !lane.is_retired);
+        let ready = || lanes().filter(|lane| lane.up.is_ready());
+        let sum = |of: fn(&Lane) -> usize| Cell::Sum(lanes().map(of).sum::<usize>() as u64);
+        let (rank, state) = self.state_of(node);
+        let (pool, role) = self.role_of(node);
+        vec![
+            ("node", text(&*told.name)),
+            ("pool", text(pool)),
+            ("role", text(role)),
+            ("address", text(told.endpoint.to_string())),
+            ("state", Cell::Word(rank, state)),
+            ("connections", Cell::Sum(ready().filter(|lane| lane.purpose == Purpose::Shared).count() as u64)),
+            ("private_connections", Cell::Sum(ready().filter(|lane| lane.purpose != Purpose::Shared).count() as u64)),
+            ("outstanding", sum(|lane| lane.up.tickets().outstanding())),
+            ("queued_bytes", sum(|lane| lane.up.queued_bytes())),
+            ("round_trip_us", Cell::Max(ready().map(|lane| lane.up.round_trip_us()).max().unwrap_or(0))),
+            ("failures", Cell::Max(u64::from(known.failures))),
+            ("last_failure", text(&*known.last_failure)),
+        ]
+    }
+
+    /// What a node is to this worker, in a word, the worst having the highest rank.
+    fn state_of(&self, node: usize) -> (u8, &'static str) {
+        let is_up = self.lanes.all.iter().any(|lane| lane.node == node && lane.up.is_ready());
+        match (is_up, self.lanes.nodes[node].failures) {
+            (_, 1..) => (2, "down"),
+            (true, 0) => (1, "up"),
+            (false, 0) => (0, "idle"),
+        }
+    }
+
+    /// A node's pool, and what it is in it.
+    fn role_of(&self, node: usize) -> (String, String) {
+        for pool in self.config.routes.pools() {
+            if pool.places().contains(&node) {
+                return (pool.name.to_string(), "primary".to_owned());
+            }
+            let is_replica = |replicas: &[u16]| replicas.iter().any(|replica| usize::from(*replica) == node);
+            if let Some(primary) = pool.places().find(|place| is_replica(pool.replicas_of(*place))) {
+                return (pool.name.to_string(), format!("replica of {}", self.config.nodes[primary].name));
+            }
+        }
+        (String::new(), String::new())
+    }
+
+    /// Connections that are not everybody's.
+    fn show_pins(&self) -> Vec<Line> {
+        let lanes = self.lanes.all.iter().enumerate();
+        let apart = lanes.filter(|(_, lane)| lane.purpose != Purpose::Shared && !lane.is_retired);
+        let line = |(place, lane): (usize, &Lane)| -> Line {
+            let is_warm = self.lanes.warm.contains(&(place as u32));
+            let state = if is_warm { "warm" } else { "lent" };
+            vec![
+                ("connection", Cell::Same((self.number << 24 | place) as u64)),
+                ("worker", Cell::Same(self.number as u64)),
+                ("node", text(&*self.lanes.nodes[lane.node].name)),
+                ("purpose", text(lane.purpose.name())),
+                ("state", text(state)),
+                ("db", Cell::Same(u64::from(self.lanes.class_database(place)))),
+                ("outstanding", Cell::Same(lane.up.tickets().outstanding() as u64)),
+            ]
+        };
+        apart.map(line).collect()
+    }
+
+    fn show_pools(&self) -> Vec<Line> {
+        let line = |pool: &respool_route::Pool| -> Line {
+            let lanes = || self.lanes.all.iter().filter(|lane| pool.places().contains(&lane.node) && !lane.is_retired);
+            let down = pool.places().filter(|node| self.lanes.nodes[*node].is_out()).count();
+            vec![
+                ("pool", text(&*pool.name)),
+                ("placement", text(pool.topology.scheme().to_string())),
+                ("nodes", Cell::Same(pool.topology.node_count() as u64)),
+                ("nodes_down", Cell::Max(down as u64)),
+                ("replicas", Cell::Same(pool.replicas.iter().map(|replicas| replicas.len() as u64).sum())),
+                ("dead_node", text(pool.dead_node.name())),
+                ("connections", Cell::Sum(lanes().filter(|lane| lane.up.is_ready()).count() as u64)),
+                ("outstanding", Cell::Sum(lanes().map(|lane| lane.up.tickets().outstanding() as u64).sum())),
+                ("queued_bytes", Cell::Sum(lanes().map(|lane| lane.up.queued_bytes() as u64).sum())),
+            ]
+        };
+        if self.config.nodes.is_empty() { Vec::new() } else { self.config.routes.pools().iter().map(line).collect() }
+    }
+
+    fn show_routes(&self) -> Vec<Line> {
+        let routes = &self.config.routes;
+        let line = |(number, route): (usize, &Route)| -> Line {
+            vec![
+                ("number", Cell::Same(number as u64 + 1)),
+                ("route", text(&*route.name)),
+                ("when", text(when(&route.when))),
+                ("pool", text(&*routes.pools()[route.pool].name)),
+                (
+                    "strip",
+                    text(route.when.prefix.get(..route.rewrite.strip).unwrap_or_default().escape_ascii().to_string()),
+                ),
+                ("add", text(route.rewrite.add.escape_ascii().to_string())),
+                ("reads", text(route.reads.name())),
+                ("dead_node", text(routes.dead_node(number as u16).name())),
+                ("requests", Cell::Sum(self.route_hits.get(number).copied().unwrap_or(0))),
+            ]
+        };
+        routes.routes().iter().enumerate().map(line).collect()
+    }
+}
+
+/// The states of a session, in words.
+const STATES: [(Special, &str); 9] = [
+    (Special::UNAUTHENTICATED, "unauthenticated"),
+    (Special::RESTRICTED, "restricted"),
+    (Special::LIMITED, "limited"),
+    (Special::SUBSCRIBED, "subscribed"),
+    (Special::QUEUEING, "queueing"),
+    (Special::PINNED, "pinned"),
+    (Special::DEDICATED, "dedicated"),
+    (Special::ROUTED, "routed"),
+    (Special::TRACKING, "tracking"),
+];
+
+/// Why a client is not read, in words.
+const PAUSES: [(Pause, &str); 6] = [
+    (Pause::OUTPUT, "output"),
+    (Pause::OUTSTANDING, "outstanding"),
+    (Pause::BARRIER, "barrier"),
+    (Pause::LANE, "node"),
+    (Pause::PRESSURE, "memory"),
+    (Pause::CLOSING, "closing"),
+];
+
+fn words<'a, T: 'a>(named: impl Iterator<Item = &'a (T, &'static str)>) -> String {
+    named.map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
+}
+
+/// What a route asks for, as the settings would say it.
+fn when(when: &When) -> String {
+    let mut asked = Vec::new();
+    if !when.users.is_empty() {
+        asked.push(format!("users={}", when.users.join(",")));
+    }
+    if !when.databases.is_empty() {
+        let numbers: Vec<String> = when.databases.iter().map(u32::to_string).collect();
+        asked.push(format!("databases={}", numbers.join(",")));
+    }
+    let categories = when.commands.categories.names().map(|name| format!("@{name}"));
+    let named = respool_command::all().filter(|row| when.commands.named.contains(&row.command));
+    let commands: Vec<String> = categories.chain(named.map(|row| row.full_name().to_owned())).collect();
+    if !commands.is_empty() {
+        asked.push(format!("commands={}", commands.join(",")));
+    }
+    if !when.prefix.is_empty() {
+        asked.push(format!("prefix={}", when.prefix.escape_ascii()));
+    }
+    asked.join(" ")
+}

@@ -1,0 +1,196 @@
+//! Requests of sessions under routes: which pool, which node of it, and who stands in for a node that is down.
+//!
+//! Where no route is configured no session comes here; a session under routes pays for the choice with every request.
+
+use crate::session::{Asker, Flow, ReplyMode};
+use crate::slab::Handle;
+use crate::worker::Worker;
+use respool_command::{Execute, RequestPolicy, Row};
+use respool_connection::Owner;
+use respool_route::{DeadNode, Place, Pool, Reads, RouteError, RouteScratch, Routed, Routes, Subject, plan_routed};
+use respool_wire::{Args, Request};
+use std::sync::Arc;
+
+impl<E: Execute> Worker<E> {
+    /// The name of a client's user.
+    pub(crate) fn user_of(&self, _index: u32) -> &str {
+        crate::local::DEFAULT_USER
+    }
+
+    /// Sends a request where its routes lead.
+    #[cold]
+    pub(crate) fn forward_routed(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+        let routes = Arc::clone(&self.config.routes);
+        // Borrowed for the time of the call, which may change anything else of the worker.
+        let mut scratch = std::mem::take(&mut self.route_scratch);
+        let planned = self.plan_routed(&routes, index, row, request.args, &mut scratch);
+        let flow = match planned {
+            Ok(Routed::One(place)) => {
+                let node = self.stand_in(&routes, place, row);
+                self.note_route(place.route);
+                self.send_to(index, node, |out| {
+                    scratch.encode_one(&routes, place.route, request.args, request.raw, out);
+                })
+            }
+            Ok(Routed::Split) => self.scatter_routed(index, row, &routes, &scratch, request.args),
+            Ok(Routed::All(route)) => {
+                self.note_route(route);
+                let nodes = nodes_of_all(&routes, route, row);
+                self.scatter_to_all(index, row, &nodes, request.args)
+            }
+            Err(error) => {
+                self.answer(index, |reply| error.write(&routes, row, request.args, reply));
+                Flow::Next
+            }
+        };
+        self.route_scratch = scratch;
+        flow
+    }
+
+    /// Decides where a client's request goes; the scratch knows its keys' names there.
+    pub(crate) fn plan_routed(
+        &self,
+        routes: &Routes,
+        index: u32,
+        row: &Row,
+        args: Args<'_>,
+        scratch: &mut RouteScratch,
+    ) -> Result<Routed, RouteError> {
+        let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
+        plan_routed(routes, Subject { user: self.user_of(index), database, row }, args, scratch)
+    }
+
+    /// Which node is asked in the place that a route leads to: that node, a replica of it, or whoever stands in for it.
+    pub(crate) fn stand_in(&mut self, routes: &Routes, place: Place, row: &Row) -> usize {
+        let node = usize::from(place.node);
+        let (route, pool) = (routes.route(place.route), routes.pool_of(place.route));
+        if route.reads == Reads::Replica
+            && row.is_replica_readable
+            && let Some(replica) = self.live_replica(pool, node)
+        {
+            self.counters.replica_reads.add(1);
+            return replica;
+        }
+        if !self.lanes.nodes[node].is_out() {
+            return node;
+        }
+        let other = match routes.dead_node(place.route) {
+            DeadNode::Error => None,
+            DeadNode::Next => self.live_next(pool, node),
+            DeadNode::Replica if row.is_replica_readable => self.live_replica(pool, node),
+            DeadNode::Replica => None,
+        };
+        self.counters.requests_moved.add(u64::from(other.is_some()));
+        other.unwrap_or(node)
+    }
+
+    /// One of a node's replicas that are up, another each time.
+    fn live_replica(&mut self, pool: &Pool, node: usize) -> Option<usize> {
+        let replicas = pool.replicas_of(node);
+        self.replica_turn = self.replica_turn.wrapping_add(1);
+        let start = self.replica_turn as usize % replicas.len().max(1);
+        let (behind, before) = replicas.split_at(start.min(replicas.len()));
+        let mut in_turn = before.iter().chain(behind).map(|replica| usize::from(*replica));
+        in_turn.find(|replica| !self.lanes.nodes[*replica].is_out())
+    }
+
+    /// The next node of the pool that is up.
+    fn live_next(&self, pool: &Pool, node: usize) -> Option<usize> {
+        let places = pool.places();
+        (node + 1..places.end).chain(places.start..node).find(|other| !self.lanes.nodes[*other].is_out())
+    }
+
+    /// Counts a request under its route.
+    fn note_route(&mut self, route: u16) {
+        let route = usize::from(route);
+        if self.route_hits.len() <= route {
+            self.route_hits.resize(route + 1, 0);
+        }
+        self.route_hits[route] += 1;
+    }
+
+    /// Several nodes answer, each its part, under the names that its keys have there.
+    fn scatter_routed(
+        &mut self,
+        index: u32,
+        row: &'static Row,
+        routes: &Routes,
+        scratch: &RouteScratch,
+        args: Args<'_>,
+    ) -> Flow {
+        let Some((class, gather)) = self.begin_scatter(index, |gather| gather.begin_split(row, scratch.as_scratch()))
+        else {
+            return Flow::Stop;
+        };
+        for (number, (place, part)) in scratch.parts().enumerate() {
+            let node = self.stand_in(routes, place, row);
+            self.note_route(place.route);
+            self.send_part(node, class, gather, number, |out| scratch.encode_part(routes, place, part, args, out));
+        }
+        Flow::Next
+    }
+
+    /// All of these nodes answer the same request.
+    pub(crate) fn scatter_to_all(&mut self, index: u32, row: &'static Row, nodes: &[usize], args: Args<'_>) -> Flow {
+        let Some((class, gather)) = self.begin_scatter(index, |gather| gather.begin_all(row, nodes.len())) else {
+            return Flow::Stop;
+        };
+        for (number, node) in nodes.iter().enumerate() {
+            let write = |out: &mut Vec<u8>| respool_wire::encode_request(out, args.iter());
+            self.send_part(*node, class, gather, number, write);
+        }
+        Flow::Next
+    }
+
+    /// Takes a place for the joint reply, unless none is wanted. Gives the session's class as well.
+    fn begin_scatter(
+        &mut self,
+        index: u32,
+        begin: impl FnOnce(&mut respool_route::Gather),
+    ) -> Option<(u16, Option<Handle>)> {
+        self.counters.requests_split.add(1);
+        self.is_busy = true;
+        let handle = self.clients.sessions.handle(index)?;
+        let session = self.clients.sessions.at_mut(index)?;
+        let class = session.class;
+        if session.reply_mode != ReplyMode::On {
+            session.reply_mode.pass();
+            return Some((class, None));
+        }
+        let asker = Asker { session: handle, seq: session.down.expect() };
+        Some((class, Some(self.scatters.begin(asker, begin))))
+    }
+
+    fn send_part(
+        &mut self,
+        node: usize,
+        class: u16,
+        gather: Option<Handle>,
+        number: usize,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
+        let owner = match gather {
+            Some(Handle { index: gather, generation }) => Owner::Part { gather, generation, part: number as u16 },
+            None => Owner::Nobody,
+        };
+        let lane = self.lanes.lane(&self.config, node, class);
+        let sent = self.lanes.send(lane, owner, &self.config, self.now, &mut self.clients.pool, write);
+        if let Err(error) = sent {
+            self.counters.node_errors.add(1);
+            if let Some(gather) = gather {
+                self.scatters.fail(gather, number as u16, &error, &mut self.clients);
+            }
+        }
+    }
+}
+
+/// The nodes that answer a request for all of them. Replicas are asked where a route reads from them and the command is
+/// about each node's own state.
+pub(crate) fn nodes_of_all(routes: &Routes, route: u16, row: &Row) -> Vec<usize> {
+    let pool = routes.pool_of(route);
+    let mut nodes: Vec<usize> = pool.places().collect();
+    if row.request_policy == RequestPolicy::AllNodes && routes.route(route).reads == Reads::Replica {
+        nodes.extend(pool.replicas.iter().flatten().map(|replica| usize::from(*replica)));
+    }
+    nodes
+}

@@ -168,7 +168,7 @@ impl<E: Execute> Worker<E> {
             Ok(Plan::One(node)) => self.forward_to(index, node.get(), row, request),
             Ok(Plan::Split) => self.scatter(index, row, request, true),
             Ok(Plan::All) => self.scatter(index, row, request, false),
-            Ok(Plan::Scan(step)) => self.scan(index, row, request, step),
+            Ok(Plan::Scan(step)) => self.scan(index, row, request, step, step.node.get()),
             Err(error) => {
                 self.answer(index, |reply| error.write(row, request.args, reply));
                 Flow::Next

@@ -65,13 +65,20 @@ impl<E: Execute> Worker<E> {
         Flow::Next
     }
 
-    /// One node answers with its keys and its cursor, which becomes the walk's.
-    pub(crate) fn scan(&mut self, index: u32, row: &'static Row, request: &Request<'_>, step: ScanStep) -> Flow {
+    /// One node, which stands at `node` in the list of all, answers with its keys and its cursor, which becomes the walk's.
+    pub(crate) fn scan(
+        &mut self,
+        index: u32,
+        row: &'static Row,
+        request: &Request<'_>,
+        step: ScanStep,
+        node: usize,
+    ) -> Flow {
         self.counters.requests_split.add(1);
         let Self { clients, lanes, scatters, config, now, .. } = self;
         let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
-        let lane = lanes.lane(config, step.node.get(), session.class);
+        let lane = lanes.lane(config, node, session.class);
         let mut gather = None;
         if session.reply_mode == ReplyMode::On {
             let asker = Asker { session: handle, seq: session.down.expect() };
@@ -97,7 +104,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A number that nobody can tell beforehand, for picking one of several. Not for secrets.
-    fn chance(&self) -> u64 {
+    pub(crate) fn chance(&self) -> u64 {
         let mixed = (self.now.mono_us ^ self.now.unix_us.rotate_left(32)).wrapping_add(self.counters.requests.value());
         mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
     }

@@ -38,6 +38,11 @@ impl<E: Execute> Worker<E> {
                 let nodes = nodes_of_all(&routes, route, row);
                 self.scatter_to_all(index, row, &nodes, request.args)
             }
+            Ok(Routed::Scan(route, step)) => {
+                self.note_route(route);
+                let node = routes.pool_of(route).place(step.node);
+                self.scan(index, row, request, step, node)
+            }
             Err(error) => {
                 self.answer(index, |reply| error.write(&routes, row, request.args, reply));
                 Flow::Next
@@ -132,9 +137,9 @@ impl<E: Execute> Worker<E> {
 
     /// All of these nodes answer the same request.
     pub(crate) fn scatter_to_all(&mut self, index: u32, row: &'static Row, nodes: &[usize], args: Args<'_>) -> Flow {
-        let Some((class, gather)) = self.begin_scatter(index, |gather| gather.begin_all(row, nodes.len())) else {
-            return Flow::Stop;
-        };
+        let chance = self.chance();
+        let begin = |gather: &mut respool_route::Gather| gather.begin_all(row, args, nodes.len(), chance);
+        let Some((class, gather)) = self.begin_scatter(index, begin) else { return Flow::Stop };
         for (number, node) in nodes.iter().enumerate() {
             let write = |out: &mut Vec<u8>| respool_wire::encode_request(out, args.iter());
             self.send_part(*node, class, gather, number, write);

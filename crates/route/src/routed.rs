@@ -13,6 +13,7 @@ use crate::node::NodeIndex;
 use crate::part::{Layout, Part, Scratch};
 use crate::plan::{Plan, PlanError, plan};
 use crate::routes::{Routes, Subject};
+use crate::scan::ScanStep;
 
 /// A node under a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +33,8 @@ pub enum Routed {
     Split,
     /// To every node of the pool that this route leads to.
     All(u16),
+    /// To one node after the other, one at a time: this is the step for this time.
+    Scan(u16, ScanStep),
 }
 
 /// Why a request cannot be sent anywhere.
@@ -219,6 +222,7 @@ fn plan_keyless(routes: &Routes, row: &Row, args: Args<'_>, scratch: &mut RouteS
     let pool = routes.pool_of(route);
     match plan(row, args, &pool.topology, &mut scratch.inner).map_err(RouteError::Plan)? {
         Plan::One(node) => Ok(Routed::One(Place { route, node: pool.place(node) as u16 })),
+        Plan::Scan(step) => Ok(Routed::Scan(route, step)),
         // A request without keys is not split.
         Plan::All | Plan::Split => Ok(Routed::All(route)),
     }

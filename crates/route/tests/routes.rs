@@ -52,6 +52,7 @@ fn routed_as(text: &str, user: &str, database: u32, routes: &Routes) -> String {
             scratch.encode_one(routes, place.route, args, None, &mut out);
             format!("{}@{}: {}", name(place.route), place.node, words(&out))
         }
+        Ok(Routed::Scan(route, _)) => format!("scan {}", name(route)),
         Ok(Routed::All(route)) => format!("all {}", name(route)),
         Ok(Routed::Split) => {
             let part = |(place, part): (respool_route::Place, respool_route::Part<'_>)| {

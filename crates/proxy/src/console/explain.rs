@@ -91,6 +91,7 @@ impl<E: Execute> Worker<E> {
         let (plan, route, nodes, refusal) = match planned {
             Ok(Routed::One(place)) => ("one", Some(place.route), vec![self.stand_in(&routes, place, row)], None),
             Ok(Routed::All(route)) => ("all", Some(route), nodes_of_all(&routes, route, row), None),
+            Ok(Routed::Scan(route, step)) => ("scan", Some(route), vec![routes.pool_of(route).place(step.node)], None),
             Ok(Routed::Split) => {
                 let places: Vec<_> = scratch.parts().map(|(place, _)| place).collect();
                 let nodes = places.iter().map(|place| self.stand_in(&routes, *place, row)).collect();

@@ -511,7 +511,7 @@ mod tests {
         let pool = &routing.pools[0];
         assert_eq!(
             (pool.nodes.len(), pool.dead_node, pool.placement.to_string().as_str()),
-            (2, DeadNode::Next, "ketama")
+            (2, DeadNode::Next, "ketama:fnv1a_64")
         );
         let [first, second, third] = &routing.routes[..] else { panic!("{:?}", routing.routes) };
         assert_eq!((&*first.name, first.pool, &*first.when.prefix, first.rewrite.strip), ("x", 1, &b"a:"[..], 2));

@@ -29,6 +29,16 @@ pub(crate) struct Sample {
     pub(crate) peak_resident_bytes: u64,
 }
 
+/// SETs per key before GETs are measured, so that nearly all of the random keys are there.
+const FILL_FACTOR: usize = 3;
+
+/// Sees to it that GETs find what they ask for.
+fn fill(deployment: &mut Deployment, scenario: &Scenario, subject: Subject) -> io::Result<()> {
+    let scenario = Scenario { work: Work::Set, clients: 50, pipeline: 50, keep_alive: true, ..scenario.clone() };
+    let requests = if scenario.keys == Keys::Spread { FILL_FACTOR * KEYS_SPREAD } else { 1 };
+    run(deployment, &scenario, subject, requests).map(drop)
+}
+
 /// Warms the subject up and finds how many requests take about `length`.
 pub(crate) fn calibrate(
     deployment: &mut Deployment,
@@ -36,6 +46,9 @@ pub(crate) fn calibrate(
     subject: Subject,
     length: Duration,
 ) -> io::Result<usize> {
+    if scenario.work == Work::Get {
+        fill(deployment, scenario, subject)?;
+    }
     let batch = scenario.clients * scenario.pipeline;
     let trial = if scenario.clients == 1 { 2_000 } else { batch.max(if scenario.keep_alive { 20_000 } else { 2_000 }) };
     let speed = run(deployment, scenario, subject, trial)?.requests_per_second;

@@ -10,6 +10,7 @@ mod codegen;
 mod command;
 mod differential;
 mod fuzz;
+mod instructions;
 mod setup;
 mod tcl;
 mod test;
@@ -47,6 +48,8 @@ enum Verb {
     Tcl(tcl::Options),
     /// Compare Respool's replies with those of a redis-server, for every command
     Differential(differential::Options),
+    /// Count the instructions that a plain GET or SET costs, and compare with a baseline
+    Instructions(instructions::Options),
     /// Build all fuzz targets, and with --minutes run them
     Fuzz(fuzz::Options),
     /// Check what no compiler checks: edges between crates, purity, lengths, leftovers, stale files
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Verb::Attribution(options) => ("attribution", attribution::run(options)),
         Verb::Tcl(options) => ("tcl", tcl::run(options)),
         Verb::Differential(options) => ("differential", differential::run(options)),
+        Verb::Instructions(options) => ("instructions", instructions::run(options)),
         Verb::Fuzz(options) => ("fuzz", fuzz::run(options)),
         Verb::Tidy(options) => ("tidy", tidy::run(options)),
         Verb::Codegen(options) => ("codegen", codegen::run(options)),
@@ -104,7 +108,9 @@ mod tests {
     #[test]
     fn every_verb_can_be_parsed() {
         Arguments::command().debug_assert();
-        for verb in ["setup", "test", "bench", "attribution", "differential", "tcl", "fuzz", "tidy", "codegen"] {
+        for verb in
+            ["setup", "test", "bench", "attribution", "differential", "tcl", "instructions", "fuzz", "tidy", "codegen"]
+        {
             assert!(Arguments::try_parse_from(["cargo xtask", verb]).is_ok(), "{verb}");
         }
     }

@@ -5,7 +5,7 @@
 
 use crate::lanes::Ending;
 use crate::limits::{CRON_BUSY_US_MAX, CRON_IDLE_US, CRON_SHARE, CRON_US_MIN};
-use crate::session::Pause;
+use crate::session::Session;
 use crate::worker::Worker;
 use respool_command::{Execute, Millis};
 use respool_connection::limits::TOMBSTONES_MAX;
@@ -34,7 +34,8 @@ impl<E: Execute> Worker<E> {
             self.is_busy = self.check_lanes();
             self.is_busy |= self.expire_questions();
             self.is_busy |= self.expire_inquiries();
-            self.is_busy |= self.check_clients();
+            self.check_clients();
+            self.is_busy |= self.relieve_pressure();
             self.check_drain();
             self.counters.held_bytes.set(self.shared.ledger.held_bytes() as u64);
         }
@@ -112,29 +113,17 @@ impl<E: Execute> Worker<E> {
         true
     }
 
-    /// Disconnects idle clients, and reads those again that had to wait for memory. Returns whether any still has to.
-    fn check_clients(&mut self) -> bool {
+    /// Disconnects idle clients.
+    fn check_clients(&mut self) {
         let idle_us = self.config.timeouts.client_idle_us;
+        if idle_us == 0 {
+            return;
+        }
         let now_us = self.now.mono_us;
-        let has_room = self.shared.ledger.held_bytes() <= self.config.budgets.process;
-        let (mut idle, mut relieved) = (Vec::new(), Vec::new());
-        let mut is_pressed = false;
-        for (index, session) in self.clients.sessions.iter() {
-            let is_idle = session.down.is_settled() && now_us.saturating_sub(session.last_active_us) > idle_us;
-            if idle_us > 0 && is_idle {
-                idle.push(index);
-            }
-            if session.pause.has(Pause::PRESSURE) {
-                is_pressed = true;
-                relieved.push(index);
-            }
-        }
+        let is_idle = |s: &Session| s.down.is_settled() && now_us.saturating_sub(s.last_active_us) > idle_us;
+        let idle = self.clients.sessions.iter().filter(|(_, s)| is_idle(s));
+        let idle: Vec<u32> = idle.map(|(index, _)| index).collect();
         idle.into_iter().for_each(|index| self.close_client(index));
-        if has_room {
-            relieved.into_iter().for_each(|index| self.clients.unpause(index, Pause::PRESSURE));
-            return false;
-        }
-        is_pressed
     }
 
     #[cold]

@@ -34,6 +34,7 @@ mod local;
 mod mail;
 pub mod observe;
 #[allow(dead_code, reason = "its borrowers, transactions that watch keys, come next")]
+mod pressure;
 mod private;
 mod reload;
 mod replies;

@@ -48,3 +48,14 @@ pub const PROMPT_US_MAX: u64 = 1_000;
 
 /// Fewer clients than this are not waited for: their requests would not make a batch much larger.
 pub const AWAITED_MIN: usize = 4;
+
+/// More than the process's budget by this share of it, as a divisor, and the largest client is disconnected at once.
+pub const PRESSURE_EXCESS_DIVISOR: usize = 8;
+
+/// Above the budget for longer than this, in microseconds, and the largest client is disconnected: clients that take their
+/// replies would have made room by then.
+pub const PRESSURE_PATIENCE_US: u64 = 1_000_000;
+
+/// One client is disconnected in two of these intervals at most, in microseconds, so that what it held is given back before
+/// the next one is chosen.
+pub const PRESSURE_INTERVAL_US: u64 = 250_000;

@@ -62,6 +62,8 @@ counters! {
     clients_refused: Total,
     /// Clients that were cut off because they did not read their replies.
     clients_cut_off: Total,
+    /// Clients that were cut off because the process held too much and they the most of it.
+    clients_cut_off_for_memory: Total,
     /// Requests read from clients.
     requests: Total,
     /// Requests answered without a node.

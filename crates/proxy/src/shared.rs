@@ -2,6 +2,7 @@
 
 use crate::limits::DIAL_BURST;
 use crate::observe::Counters;
+use crate::pressure::Auction;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -24,6 +25,7 @@ pub struct Ledger {
     next_client: AtomicU64,
     clients: AtomicUsize,
     held_bytes: AtomicUsize,
+    pub(crate) auction: Auction,
     /// When the next dial is due, in microseconds of the Unix clock, as a leaky bucket counts it.
     next_dial_us: AtomicU64,
 }
@@ -34,6 +36,7 @@ impl Default for Ledger {
             next_client: AtomicU64::new(1),
             clients: AtomicUsize::new(0),
             held_bytes: AtomicUsize::new(0),
+            auction: Auction::default(),
             next_dial_us: AtomicU64::new(0),
         }
     }

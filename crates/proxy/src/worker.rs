@@ -10,6 +10,7 @@ use crate::lanes::{Ending, Lanes};
 use crate::limits::{PATIENT_LANES_MAX, READ_BYTES};
 use crate::mail::{Mail, Questions};
 use crate::observe::Counters;
+use crate::pressure::Pressure;
 use crate::scatter::Scatters;
 use crate::session::{Pause, Session, Special};
 use crate::shared::Shared;
@@ -70,6 +71,7 @@ pub struct Worker<E> {
     pub(crate) is_busy: bool,
     pub(crate) cron_at_us: u64,
     pub(crate) engine_at_us: u64,
+    pub(crate) pressure: Pressure,
     /// A drain is under way and ends by then.
     pub(crate) drain_until_us: Option<u64>,
 }
@@ -102,6 +104,7 @@ impl<E: Execute> Worker<E> {
             is_busy: false,
             cron_at_us: 0,
             engine_at_us: 0,
+            pressure: Pressure::default(),
             drain_until_us: None,
         }
     }

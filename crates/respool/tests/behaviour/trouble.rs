@@ -100,6 +100,31 @@ fn a_client_that_does_not_read_is_cut_off_alone() -> io::Result<()> {
     })
 }
 
+/// The process as a whole holds too much: whoever holds the most has to go, the others stay and are served.
+#[test]
+fn the_largest_client_goes_when_memory_runs_out() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let budgets = ["--process-bytes", "16mb", "--client-output-soft-bytes", "1gb", "--client-output-hard-bytes", "2gb"];
+    let proxy = proxy(&[server.tcp()], &budgets)?;
+    let mut good = proxy.client()?;
+    good.command(&["SET", "large", &"x".repeat(1 << 20)])?;
+    good.ask("SET small v")?;
+    let mut modest = proxy.client()?;
+    modest.send(&request(&["GET", "large"]).repeat(6))?;
+    let mut greedy = proxy.client()?;
+    greedy.send(&request(&["GET", "large"]).repeat(40))?;
+    // While memory is short nobody is read, so the answer to this comes once the greedy one has gone.
+    wait_until("the greedy one is cut off", Duration::from_secs(20), || {
+        assert_eq!(good.ask("GET small")?, "$1\r\nv\r\n");
+        Ok(good.ask("INFO proxy")?.contains("clients_cut_off_for_memory:1"))
+    })?;
+    assert!(greedy.replies(40).is_err(), "what it was owed is gone");
+    for reply in modest.replies(6)? {
+        assert_eq!(reply.len(), (1 << 20) + 12);
+    }
+    Ok(())
+}
+
 /// Somebody who reads slowly but steadily gets everything.
 #[test]
 fn a_slow_reader_gets_all_of_a_large_reply() -> io::Result<()> {

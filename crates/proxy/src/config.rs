@@ -55,6 +55,25 @@ pub struct Budgets {
     pub process: usize,
 }
 
+/// What clients may hold beyond the shared connections.
+#[derive(Clone, Copy, Debug)]
+pub struct LaneLimits {
+    /// Bytes of the commands of one transaction that wait for EXEC.
+    pub block_bytes_max: usize,
+    /// Commands of one transaction.
+    pub block_commands_max: usize,
+    /// Private connections of one worker to one node.
+    pub private_max: usize,
+    /// Those of them, of one database and dialect, that wait ready for the next client.
+    pub private_warm_max: usize,
+}
+
+impl Default for LaneLimits {
+    fn default() -> Self {
+        Self { block_bytes_max: 64 << 20, block_commands_max: 100_000, private_max: 256, private_warm_max: 16 }
+    }
+}
+
 /// Everything the proxy is told.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -75,6 +94,8 @@ pub struct Config {
     pub reconnects: Reconnects,
     /// Bytes that may be held.
     pub budgets: Budgets,
+    /// What clients may hold beyond the shared connections.
+    pub lanes: LaneLimits,
     /// Clients of the whole process.
     pub clients_max: usize,
     /// Databases of the embedded engine. Behind the proxy the nodes decide.

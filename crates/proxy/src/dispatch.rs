@@ -6,7 +6,7 @@ use crate::lanes::Class;
 use crate::limits::{CLIENT_OUTSTANDING_MAX, LANE_QUEUE_SOFT_DIVISOR};
 use crate::session::{Asker, Flow, Pause, ReplyMode};
 use crate::worker::Worker;
-use respool_command::{Execute, Lane, Millis, Outcome, Row, SessionView, resolve, text as texts};
+use respool_command::{Execute, Lane, Millis, Outcome, Row, SessionView, resolve};
 use respool_connection::{Input, Owner};
 use respool_route::{Plan, plan};
 use respool_wire::{Encoder, Protocol, Request, RequestDecoder, RequestError, Step};
@@ -111,9 +111,7 @@ impl<E: Execute> Worker<E> {
             }
         };
         if !row.accepts(args.len()) {
-            let mut words = Vec::new();
-            texts::wrong_arity(row, &mut words);
-            return self.refuse_unread(index, &words);
+            return self.refuse_arity(index, row);
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         session.last_row = Some(row);
@@ -133,6 +131,7 @@ impl<E: Execute> Worker<E> {
             Lane::Shared if self.engine.is_some() => self.execute(index, row, request),
             Lane::Shared => self.forward(index, row, request),
             Lane::Local => self.answer_locally(index, row, args),
+            Lane::Pinned => self.transaction_command(index, row, request),
             lane => self.refuse_lane(index, row, lane),
         }
     }
@@ -254,10 +253,9 @@ impl<E: Execute> Worker<E> {
     #[cold]
     fn refuse_lane(&mut self, index: u32, row: &'static Row, lane: Lane) -> Flow {
         let because = match lane {
-            Lane::Pinned => "transactions need a connection of their own",
             Lane::Blocking => "it may wait, and everybody on the shared connection would wait with it",
             Lane::Push => "it changes what its connection receives",
-            Lane::Dedicated | Lane::Shared | Lane::Local => "it changes what its connection is",
+            Lane::Dedicated | Lane::Pinned | Lane::Shared | Lane::Local => "it changes what its connection is",
         };
         self.refuse_unsupported(index, row, because)
     }

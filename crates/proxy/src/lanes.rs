@@ -34,6 +34,7 @@ impl Node {
 }
 
 /// What a lane is for.
+#[allow(dead_code, reason = "the owners of the other lanes come next")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Everybody's requests.
@@ -265,17 +266,37 @@ impl Lanes {
         pool: &mut BufferPool,
         write: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(), Vec<u8>> {
-        let this = &mut self.all[lane];
+        self.admit(lane, config, now)?;
+        self.push(lane, owner, now, pool, write);
+        Ok(())
+    }
+
+    /// Whether a lane takes requests. `Err` is what the client is told instead.
+    #[inline]
+    pub(crate) fn admit(&mut self, lane: usize, config: &Config, now: Now) -> Result<(), Vec<u8>> {
+        let this = &self.all[lane];
         if !this.up.is_ready() || this.up.queued_bytes() > config.budgets.upstream_queue {
             self.prepare(lane, config, now)?;
         }
+        Ok(())
+    }
+
+    /// Queues one request for a lane that takes requests. What is queued together is written together.
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        lane: usize,
+        owner: Owner,
+        now: Now,
+        pool: &mut BufferPool,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
         let this = &mut self.all[lane];
         this.up.send(owner, now.mono_us, pool, write);
         if !this.is_listed {
             this.is_listed = true;
             self.listed.push(lane as u32);
         }
-        Ok(())
     }
 
     /// Sees to it that a lane that is not ready becomes so. `Err`: there is no hope for now.

@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod awaited;
+mod block;
 mod client_command;
 mod clients;
 pub mod config;
@@ -26,14 +27,15 @@ mod console;
 mod cron;
 mod dispatch;
 mod everywhere;
+mod exec;
 mod info;
-#[allow(dead_code, reason = "lanes apart from the table of classes get their users next")]
 mod lanes;
 pub mod limits;
 mod local;
 mod mail;
 pub mod observe;
-#[allow(dead_code, reason = "its borrowers, transactions that watch keys, come next")]
+#[allow(dead_code, reason = "the list of pins is for the console")]
+mod pins;
 mod pressure;
 mod private;
 mod reload;
@@ -48,7 +50,7 @@ mod tasks;
 mod text;
 mod worker;
 
-pub use config::{Budgets, Config, NodeConfig, Reconnects, Timeouts};
+pub use config::{Budgets, Config, LaneLimits, NodeConfig, Reconnects, Timeouts};
 pub use console::Letter;
 pub use mail::{Answer, Inquiry, Mail};
 pub use shared::{About, Ledger, Shared};

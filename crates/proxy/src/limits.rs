@@ -35,13 +35,6 @@ pub const DIAL_BURST: u64 = 64;
 /// Lanes up to which a worker looks at all of them in every turn to decide whether to wait for nodes alone.
 pub const PATIENT_LANES_MAX: usize = 64;
 
-/// Private connections that one worker has to one node: far more clients in the middle of a transaction than make sense,
-/// far fewer than a node has room for.
-pub const PRIVATE_LANES_MAX: usize = 1_000;
-
-/// Clean private connections of one node and class that one worker keeps for the next borrower. More were a burst.
-pub const PRIVATE_WARM_MAX: usize = 16;
-
 /// A client that asks again within this time after its replies were written is expected to do so the next time, in
 /// microseconds. Longer than a client needs for a round of its own loop, far shorter than a person or a database.
 pub const PROMPT_US_MAX: u64 = 1_000;

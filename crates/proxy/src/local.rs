@@ -153,6 +153,7 @@ impl<E: Execute> Worker<E> {
         if self.settle_before(index).is_none() {
             return Flow::Again;
         }
+        self.leave_pins(index);
         // The plain class is there from the beginning, so this cannot fail.
         self.reclass(index, 0, Protocol::Resp2);
         if let Some(session) = self.clients.sessions.at_mut(index) {

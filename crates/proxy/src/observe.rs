@@ -112,6 +112,10 @@ counters! {
     upstream_writes: Total,
     /// Times that a client was not read for a while because a budget was used up.
     pauses: Total,
+    /// Transactions that were executed, or failed on the way.
+    transactions: Total,
+    /// Private connections that are lent to clients now.
+    pinned: Gauge,
     /// Bytes held for clients and nodes now.
     held_bytes: Gauge,
 }

@@ -12,7 +12,6 @@
 
 use crate::config::Config;
 use crate::lanes::{Lanes, Purpose};
-use crate::limits::{PRIVATE_LANES_MAX, PRIVATE_WARM_MAX};
 use crate::slab::Handle;
 use crate::tasks::{Progress, Task, Tasks};
 use crate::text;
@@ -73,7 +72,7 @@ impl Lanes {
             return Ok(self.handle(lane));
         }
         let lent = self.all.iter().filter(|l| l.purpose == Purpose::Private && !l.is_retired && l.node == node).count();
-        if lent >= PRIVATE_LANES_MAX {
+        if lent >= config.lanes.private_max {
             return Err(text::too_many_private(&self.nodes[node].name));
         }
         let lane = self.make_apart(config, node, class, Purpose::Private);
@@ -87,11 +86,11 @@ impl Lanes {
     }
 
     /// Makes a clean connection available to the next borrower. `false`: there are enough, it is to be closed.
-    fn keep_warm(&mut self, lane: usize) -> bool {
+    fn keep_warm(&mut self, lane: usize, config: &Config) -> bool {
         let this = &self.all[lane];
         let (node, class) = (this.node, this.class);
         let alike = |l: &&u32| self.all[**l as usize].node == node && self.all[**l as usize].class == class;
-        let has_room = self.warm.iter().filter(alike).count() < PRIVATE_WARM_MAX;
+        let has_room = self.warm.iter().filter(alike).count() < config.lanes.private_warm_max;
         if has_room {
             self.warm.push(lane as u32);
         }
@@ -122,7 +121,7 @@ impl<E: Execute> Worker<E> {
         }
         let awaited = requests.len() as u16;
         if awaited == 0 && this.up.tickets().is_empty() {
-            if !self.lanes.keep_warm(place) {
+            if !self.lanes.keep_warm(place, &self.config) {
                 self.close_lane(place);
             }
             return;
@@ -148,7 +147,7 @@ impl<E: Execute> Worker<E> {
         let Some(lane) = self.lanes.find(cleaning.lane) else { return };
         let this = &self.lanes.all[lane];
         let is_reusable = cleaning.is_clean && this.up.is_ready() && this.up.tickets().is_empty();
-        if !is_reusable || !self.lanes.keep_warm(lane) {
+        if !is_reusable || !self.lanes.keep_warm(lane, &self.config) {
             self.close_lane(lane);
         }
     }
@@ -191,6 +190,7 @@ mod tests {
                 upstream_queue: 1 << 20,
                 process: 1 << 20,
             },
+            lanes: crate::config::LaneLimits::default(),
             clients_max: 1,
             databases: 16,
             write_policy: WritePolicy::EachTurn,
@@ -204,7 +204,7 @@ mod tests {
         let first = lanes.borrow(&config, 0, 0, Now::default()).expect("nothing is in the way");
         let second = lanes.borrow(&config, 0, 0, Now::default()).expect("nothing is in the way");
         assert_ne!(first, second);
-        assert!(lanes.keep_warm(first.index as usize));
+        assert!(lanes.keep_warm(first.index as usize, &config));
         assert_eq!(lanes.borrow(&config, 0, 0, Now::default()), Ok(first));
         assert!(lanes.shared.is_empty(), "nobody waits for their replies");
     }

@@ -3,6 +3,7 @@
 //! What a client does to "its connection" (SELECT, HELLO, CLIENT SETNAME, CLIENT REPLY) is kept here and never reaches a
 //! shared connection to a node.
 
+use crate::pins::Pins;
 use crate::slab::Handle;
 use respool_command::Row;
 use respool_connection::{Downstream, Input, Peer};
@@ -161,6 +162,8 @@ pub(crate) struct Session {
     pub(crate) last_row: Option<&'static Row>,
     /// Bytes that the worker's account has of it.
     pub(crate) accounted: usize,
+    /// What it holds beyond the shared lanes.
+    pub(crate) pins: Option<Box<Pins>>,
     pub(crate) cold: Box<Cold>,
 }
 
@@ -186,13 +189,16 @@ impl Session {
             pace: crate::awaited::Pace::default(),
             last_row: None,
             accounted: 0,
+            pins: None,
             cold: Box::new(cold),
         }
     }
 
     /// Bytes held for it.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.down.waiting_bytes() + self.input.as_ref().map_or(0, |i| i.capacity())
+        self.down.waiting_bytes()
+            + self.input.as_ref().map_or(0, |i| i.capacity())
+            + self.pins.as_ref().map_or(0, |p| p.held_bytes())
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::session::{Flow, Special};
 use crate::worker::Worker;
-use respool_command::{Execute, Lane, Row};
+use respool_command::{Command, Execute, Lane, Row, TransactionsCommand, text as texts};
 use respool_wire::Request;
 
 impl<E: Execute> Worker<E> {
@@ -29,14 +29,28 @@ impl<E: Execute> Worker<E> {
             Special::ROUTED if row.lane(request.args) == Lane::Shared && self.engine.is_none() => {
                 (!self.is_own_info(row)).then(|| self.forward_routed(index, row, request))
             }
+            Special::QUEUEING => self.while_queueing(index, row, request),
             _ => None,
         }
     }
 
-    /// Refuses a request that is none: its command does not exist, or not with so many arguments.
+    /// Refuses a request before its session's states were asked about queueing: its command does not exist, or not with so
+    /// many arguments, or the client may not use it. A block that is being queued is spoilt by that.
     #[cold]
     pub(crate) fn refuse_unread(&mut self, index: u32, words: &[u8]) -> Flow {
+        self.spoil_block(index);
         self.refuse(index, words)
+    }
+
+    /// Refuses a request with a wrong number of arguments. EXEC then ends its transaction.
+    #[cold]
+    pub(crate) fn refuse_arity(&mut self, index: u32, row: &'static Row) -> Flow {
+        let mut words = Vec::new();
+        texts::wrong_arity(row, &mut words);
+        if row.command == Command::Transactions(TransactionsCommand::Exec) {
+            self.leave_pins(index);
+        }
+        self.refuse_unread(index, &words)
     }
 }
 

@@ -4,6 +4,8 @@
 //! fed; what needs lanes or the worker is done when it is through, by `conclude_tasks`.
 
 use crate::clients::Clients;
+use crate::exec::Exec;
+use crate::pins::Watching;
 use crate::private::Cleaning;
 use crate::slab::{Handle, Slab};
 use crate::worker::Worker;
@@ -16,6 +18,10 @@ use respool_wire::ReplyKind;
 pub(crate) enum Task {
     /// A private connection is brought back to its plain state.
     Clean(Cleaning),
+    /// Keys are watched for a client.
+    Watch(Watching),
+    /// A transaction is executed for a client.
+    Exec(Box<Exec>),
 }
 
 /// Whether a task waits for more.
@@ -37,15 +43,19 @@ pub(crate) enum Loss {
 }
 
 impl Task {
-    fn feed(&mut self, step: u16, _kind: ReplyKind, reply: &[u8], _clients: &mut Clients) -> Progress {
+    fn feed(&mut self, step: u16, _kind: ReplyKind, reply: &[u8], clients: &mut Clients) -> Progress {
         match self {
             Self::Clean(cleaning) => cleaning.feed(step, reply),
+            Self::Watch(watching) => watching.feed(reply, clients),
+            Self::Exec(exec) => exec.feed(step, reply, clients),
         }
     }
 
-    fn fail(&mut self, _step: u16, _loss: Loss, _error: &[u8], _clients: &mut Clients) -> Progress {
+    fn fail(&mut self, _step: u16, loss: Loss, error: &[u8], clients: &mut Clients) -> Progress {
         match self {
             Self::Clean(cleaning) => cleaning.fail(),
+            Self::Watch(watching) => watching.feed(error, clients),
+            Self::Exec(exec) => exec.fail(loss, error, clients),
         }
     }
 }
@@ -69,7 +79,6 @@ impl Tasks {
     }
 
     /// A task that is under way.
-    #[allow(dead_code, reason = "tasks that are told of more than replies come with transactions")]
     pub(crate) fn get_mut(&mut self, of: Handle) -> Option<&mut Task> {
         self.running.get_mut(of)
     }
@@ -104,6 +113,8 @@ impl<E: Execute> Worker<E> {
         while let Some(task) = self.tasks.through.pop() {
             match task {
                 Task::Clean(cleaning) => self.conclude_cleaning(cleaning),
+                Task::Watch(_) => {}
+                Task::Exec(exec) => self.conclude_exec(*exec),
             }
         }
     }

@@ -47,6 +47,35 @@ pub(crate) fn verbatim(words: &str) -> Vec<u8> {
     line
 }
 
+/// The private connection on which keys were watched is gone.
+pub(crate) fn pin_lost() -> Vec<u8> {
+    error("the connection on which keys were watched is lost; the transaction was not executed".to_owned())
+}
+
+/// A node has answered a transaction in a way that does not fit what it was sent.
+pub(crate) fn exec_in_doubt() -> Vec<u8> {
+    error("the node's answer does not fit the transaction; it may or may not have been executed".to_owned())
+}
+
+/// A transaction with more commands than the settings allow.
+pub(crate) fn block_too_long(max: usize) -> String {
+    format!("ERR transaction too long: more than {max} commands")
+}
+
+/// A transaction with more bytes than the settings allow.
+pub(crate) fn block_too_large(max: usize) -> String {
+    format!("ERR transaction too large: its commands have more than {max} bytes")
+}
+
+/// A command of a transaction that only all nodes together can answer.
+pub(crate) fn block_on_all_nodes(name: &str) -> String {
+    format!("ERR '{name}' over several nodes cannot be part of a transaction")
+}
+
+/// The watched keys are on another node, or in another database, than the transaction runs.
+pub(crate) const WATCHED_ELSEWHERE: &str = "CROSSSLOT Watched keys and the transaction's keys are on different nodes, or in \
+     different databases or protocols; the transaction was not executed";
+
 /// What a client gets that connects beyond a limit.
 pub(crate) const TOO_MANY_CLIENTS: &[u8] = b"-ERR max number of clients reached\r\n";
 /// What a client gets that connects while the process holds as many bytes as it may.

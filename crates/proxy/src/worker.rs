@@ -12,7 +12,7 @@ use crate::mail::{Mail, Questions};
 use crate::observe::Counters;
 use crate::pressure::Pressure;
 use crate::scatter::Scatters;
-use crate::session::{Pause, Session, Special};
+use crate::session::{Flow, Pause, Session, Special};
 use crate::shared::Shared;
 use crate::tasks::Tasks;
 use crate::text;
@@ -155,6 +155,7 @@ impl<E: Execute> Worker<E> {
 
     fn forget(&mut self, mut session: Session) {
         self.clients.awaited.forget(&mut session.pace);
+        self.forget_pins(&mut session);
         session.down.clear(&mut self.clients.pool);
         self.shared.ledger.account(session.accounted, 0);
         self.shared.ledger.leave();
@@ -263,6 +264,11 @@ impl<E: Execute> Worker<E> {
     }
 
     fn resume_client(&mut self, index: u32) {
+        if self.clients.sessions.at(index).is_some_and(|s| s.special.has(Special::QUEUEING))
+            && self.run_script(index) != Flow::Next
+        {
+            return;
+        }
         if self.clients.sessions.at(index).is_some_and(|s| s.input.is_some()) {
             self.read_input(index);
         }

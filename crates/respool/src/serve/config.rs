@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use respool_connection::{Credentials, Endpoint, WritePolicy};
-use respool_proxy::{Budgets, Config, NodeConfig, Reconnects, Timeouts};
+use respool_proxy::{Budgets, Config, LaneLimits, NodeConfig, Reconnects, Timeouts};
 use respool_route::{Node, NodeIndex, PlacementError, Pool, Routes, RoutesError, Scheme, Topology};
 use respool_wire::{ReplyLimits, RequestLimits, Strictness};
 
@@ -54,6 +54,12 @@ pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, Un
             upstream_queue: saturating(settings.budgets.node_queue),
             process: saturating(process.buffer_bytes_max),
         },
+        lanes: LaneLimits {
+            block_bytes_max: saturating(settings.pooling.transaction_bytes_max),
+            block_commands_max: settings.pooling.transaction_commands_max,
+            private_max: settings.pooling.private_max,
+            private_warm_max: settings.pooling.private_warm_max,
+        },
         clients_max: process.clients_max,
         databases: instance.engine.databases,
         write_policy: WritePolicy::ReplyClock,
@@ -84,6 +90,7 @@ pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Confi
             upstream_queue: usize::MAX,
             process: usize::MAX,
         },
+        lanes: LaneLimits::default(),
         clients_max: usize::MAX,
         databases: engine.databases,
         write_policy: WritePolicy::EachTurn,

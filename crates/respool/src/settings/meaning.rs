@@ -67,7 +67,9 @@ impl Instance {
     fn with_live_part_of(&self, new: &Self) -> Self {
         let (timeouts, budgets) = (new.proxy.timeouts.clone(), new.proxy.budgets.clone());
         let dead_node = new.proxy.dead_node;
-        Self { proxy: ProxySettings { timeouts, budgets, dead_node, ..self.proxy.clone() }, ..self.clone() }
+        let pooling = new.proxy.pooling.clone();
+        let proxy = ProxySettings { timeouts, budgets, pooling, dead_node, ..self.proxy.clone() };
+        Self { proxy, ..self.clone() }
     }
 
     /// All its nodes in the order in which the proxy lists them: those of its own that have keys, those of the pools that
@@ -119,6 +121,8 @@ pub struct ProxySettings {
     pub budgets: Budgets,
     /// Limits of one request.
     pub requests: RequestSettings,
+    /// What clients may hold beyond the shared connections.
+    pub pooling: Pooling,
 }
 
 /// One node.
@@ -171,6 +175,19 @@ pub struct Budgets {
     pub client_output_hard: u64,
     /// Requests waiting for one node, per worker.
     pub node_queue: u64,
+}
+
+/// What clients may hold beyond the shared connections.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pooling {
+    /// Bytes of one transaction's commands.
+    pub transaction_bytes_max: u64,
+    /// Commands of one transaction.
+    pub transaction_commands_max: usize,
+    /// Private connections per node and worker.
+    pub private_max: usize,
+    /// Clean ones that are kept.
+    pub private_warm_max: usize,
 }
 
 /// Limits of one request.

@@ -14,8 +14,8 @@ use respool_route::{DeadNode, PlacementError, Scheme};
 use super::address::{Address, NodeAddress, NodeText};
 use super::fault::{self, Fault, Faults};
 use super::meaning::{
-    AdminSettings, Budgets, Credentials, EngineSettings, Instance, LogSettings, NetSettings, NodeSettings, Process,
-    ProxySettings, RequestSettings, Timeouts, Understood,
+    AdminSettings, Budgets, Credentials, EngineSettings, Instance, LogSettings, NetSettings, NodeSettings, Pooling,
+    Process, ProxySettings, RequestSettings, Timeouts, Understood,
 };
 use super::row::{Row, Secret, Value};
 use super::said::{Origin, PoolSaid, Said, Statement};
@@ -163,6 +163,7 @@ impl Judge<'_> {
                 bulk_bytes_max: saturating(of.bytes(Setting::BulkBytesMax)),
                 inline_bytes_max: saturating(of.bytes(Setting::InlineBytesMax)),
             },
+            pooling: pooling(of),
         }
     }
 
@@ -290,6 +291,16 @@ impl Judge<'_> {
         if !self.faults.contains(&fault) {
             fault::add(&mut self.faults, || fault);
         }
+    }
+}
+
+fn pooling(of: &Values<'_>) -> Pooling {
+    let count = |setting: Setting| saturating(of.count(setting).unwrap_or(u64::MAX));
+    Pooling {
+        transaction_bytes_max: of.bytes(Setting::TransactionBytesMax),
+        transaction_commands_max: count(Setting::TransactionCommandsMax),
+        private_max: count(Setting::PrivateConnectionsMax),
+        private_warm_max: count(Setting::PrivateConnectionsWarm),
     }
 }
 

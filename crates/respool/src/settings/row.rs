@@ -51,6 +51,8 @@ pub enum Group {
     Budgets,
     /// What a single request may look like.
     Requests,
+    /// What clients may hold beyond the shared connections.
+    Pooling,
     /// The embedded server.
     Embedded,
     /// Threads, logs, metrics.
@@ -67,6 +69,7 @@ impl Group {
             Self::Timeouts => "Timeouts",
             Self::Budgets => "Budgets",
             Self::Requests => "Limits of a request",
+            Self::Pooling => "Pooling",
             Self::Embedded => "Embedded server",
             Self::Process => "Process, logs, metrics",
         }

@@ -259,6 +259,30 @@ rows! {
     InlineBytesMax {
         name: "inline_bytes_max", group: Group::Requests, kind: bytes(KB, 16 * MB), default: "64kb",
     }
+    /// Commands of one transaction that wait for EXEC, in bytes.
+    TransactionBytesMax {
+        name: "transaction_bytes_max", group: Group::Pooling, reload: Reload::Live, kind: bytes(KB, 4 * GB),
+        default: "64mb",
+        more: "A transaction goes to its node in one piece, at EXEC; until then it is held here. A command too many is \
+               refused, and so is the EXEC.",
+    }
+    /// Most commands of one transaction.
+    TransactionCommandsMax {
+        name: "transaction_commands_max", group: Group::Pooling, reload: Reload::Live, kind: count(1, 10_000_000),
+        default: "100000",
+    }
+    /// Most connections to one node that clients have to themselves, per worker.
+    PrivateConnectionsMax {
+        name: "private_connections_max", group: Group::Pooling, reload: Reload::Live, kind: count(1, 65_536),
+        default: "256",
+        more: "A client that watches keys has one until EXEC, DISCARD or UNWATCH. Beyond the limit WATCH is refused.",
+    }
+    /// Clean private connections to one node that are kept for the next client, per worker.
+    PrivateConnectionsWarm {
+        name: "private_connections_warm", group: Group::Pooling, reload: Reload::Live, kind: count(0, 65_536),
+        default: "16",
+        more: "Counted for each database and protocol by itself.",
+    }
     /// Number of databases of an embedded server.
     Databases {
         name: "databases", redis: Some("databases"), group: Group::Embedded, kind: count(1, 65_536), default: "16",

@@ -11,6 +11,7 @@ mod misbehaving_nodes;
 mod order;
 mod scatter;
 mod session;
+mod transactions;
 mod trouble;
 
 use std::io;

@@ -1,0 +1,271 @@
+//! The requests of one transaction, from MULTI to EXEC.
+//!
+//! Those that a node will run are kept as they will be sent, one behind the other; those that are ours are kept as
+//! arguments, in their places between them.
+
+use crate::config::LaneLimits;
+use crate::text;
+use respool_command::{
+    Command, ConnectionCommand as C, Keys, Lane, Row, ServerCommand, TransactionsCommand as T, text as texts,
+};
+use respool_route::{Plan, PlanError, Scratch, Topology, plan};
+use respool_wire::{Args, ArgsBuf, Encoder, Protocol, Request, encode_request};
+
+/// One queued request.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    /// A node runs it. It ends there in the block's bytes.
+    Node { end: usize },
+    /// A node runs it, and it selects this database if it succeeds.
+    Select { end: usize, database: u32 },
+    /// We run it once the node has run the others.
+    Own { row: &'static Row, args: ArgsBuf },
+}
+
+/// Who runs a request of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Runner {
+    Node,
+    Us,
+}
+
+/// The queued requests of one client.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    pub(crate) entries: Vec<Entry>,
+    bytes: Vec<u8>,
+    own_bytes: usize,
+    /// How many of the entries a node runs.
+    pub(crate) for_node: usize,
+    /// The node that has the keys, once one was named.
+    pub(crate) node: Option<usize>,
+    /// The first key, for the error that names two.
+    key: Vec<u8>,
+    /// Something was refused: EXEC will run nothing.
+    pub(crate) is_dirty: bool,
+    pub(crate) has_select: bool,
+}
+
+impl Block {
+    /// Bytes held.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.bytes.capacity() + self.own_bytes + self.entries.capacity() * size_of::<Entry>()
+    }
+
+    /// Whether some requests are ours to run.
+    pub(crate) fn has_own(&self) -> bool {
+        self.for_node < self.entries.len()
+    }
+
+    /// The requests that a node runs, each as it is sent.
+    pub(crate) fn requests(&self) -> impl Iterator<Item = &[u8]> {
+        let mut start = 0;
+        self.entries.iter().filter_map(move |entry| {
+            let (Entry::Node { end } | Entry::Select { end, .. }) = entry else { return None };
+            let request = self.bytes.get(start..*end);
+            start = *end;
+            request
+        })
+    }
+
+    /// It will not run: what was queued is forgotten.
+    pub(crate) fn spoil(&mut self) {
+        *self = Self { is_dirty: true, ..Self::default() };
+    }
+
+    /// Takes a request. `Err` is what the client is told instead; the block is then spoilt.
+    pub(crate) fn queue(
+        &mut self,
+        row: &'static Row,
+        request: &Request<'_>,
+        to: &mut Destination<'_>,
+    ) -> Result<(), Vec<u8>> {
+        let taken = self.try_queue(row, request, to);
+        if taken.is_err() {
+            self.spoil();
+        }
+        taken
+    }
+
+    fn try_queue(&mut self, row: &'static Row, request: &Request<'_>, to: &mut Destination<'_>) -> Result<(), Vec<u8>> {
+        let args = request.args;
+        if row.flags.has(respool_command::Flags::NO_MULTI) {
+            return Err(texts::NOT_IN_TRANSACTION.into());
+        }
+        if self.is_dirty {
+            // It is looked at, so that the client hears of every mistake, and dropped.
+            return if runner(row, args) == Runner::Node && !to.has_engine {
+                self.place(row, args, to)
+            } else {
+                Ok(())
+            };
+        }
+        if self.entries.len() >= to.limits.block_commands_max {
+            return Err(text::block_too_long(to.limits.block_commands_max).into());
+        }
+        let bytes = request.raw.map_or_else(|| args.iter().map(|a| a.len() + 16).sum(), <[u8]>::len);
+        if self.bytes.len() + self.own_bytes + bytes > to.limits.block_bytes_max {
+            return Err(text::block_too_large(to.limits.block_bytes_max).into());
+        }
+        if to.has_engine || runner(row, args) == Runner::Us {
+            self.own_bytes += bytes;
+            self.entries.push(Entry::Own { row, args: args.iter().collect() });
+            return Ok(());
+        }
+        self.place(row, args, to)?;
+        match request.raw {
+            Some(raw) => self.bytes.extend_from_slice(raw),
+            None => encode_request(&mut self.bytes, args.iter()),
+        }
+        self.for_node += 1;
+        let end = self.bytes.len();
+        let database = match row.command {
+            Command::Connection(C::Select) => crate::local::integer(args.at(1)).and_then(|n| u32::try_from(n).ok()),
+            _ => None,
+        };
+        self.entries.push(match database {
+            Some(database) => Entry::Select { end, database },
+            None => Entry::Node { end },
+        });
+        self.has_select |= row.command == Command::Connection(C::Select);
+        Ok(())
+    }
+
+    /// All keys of a transaction are on one node; what has no key goes along.
+    fn place(&mut self, row: &'static Row, args: Args<'_>, to: &mut Destination<'_>) -> Result<(), Vec<u8>> {
+        if row.keys.is_none() && row.lane(args) != Lane::Shared {
+            // Any node can run it, whatever the row's policy outside of transactions.
+            return Ok(());
+        }
+        let node = match plan(row, args, to.topology, to.scratch) {
+            Ok(Plan::One(node)) => node.get(),
+            Ok(Plan::Split) => {
+                let mut keys = to.scratch.parts().filter_map(|part| part.keys.first().copied());
+                let (first, second) = (keys.next().unwrap_or(0), keys.next().unwrap_or(0));
+                return Err(words(PlanError::CrossSlot { first, second }, row, args));
+            }
+            Ok(Plan::All | Plan::Scan(_)) => return Err(text::block_on_all_nodes(row.full_name()).into()),
+            Err(error) => return Err(words(error, row, args)),
+        };
+        let Some(key) = first_key(&row.keys, args) else { return Ok(()) };
+        match self.node {
+            None => {
+                self.node = Some(node);
+                self.key = key.to_vec();
+                Ok(())
+            }
+            Some(other) if other == node => Ok(()),
+            Some(_) => {
+                let both: ArgsBuf = [self.key.as_slice(), key].into_iter().collect();
+                Err(words(PlanError::CrossSlot { first: 0, second: 1 }, row, both.as_args()))
+            }
+        }
+    }
+}
+
+/// What decides where a request of a transaction goes, and how much there may be of it.
+pub(crate) struct Destination<'a> {
+    pub(crate) topology: &'a Topology,
+    pub(crate) scratch: &'a mut Scratch,
+    pub(crate) limits: &'a LaneLimits,
+    pub(crate) has_engine: bool,
+}
+
+fn first_key<'a>(keys: &Keys, args: Args<'a>) -> Option<&'a [u8]> {
+    args.get(keys.first(args)?)
+}
+
+/// A node runs what it can; the rest is about sessions and subscriptions, which nodes know nothing of.
+fn runner(row: &Row, args: Args<'_>) -> Runner {
+    match row.command {
+        Command::Connection(C::Ping | C::Echo | C::Select) | Command::Server(ServerCommand::Time) => Runner::Node,
+        Command::Transactions(T::Unwatch) => Runner::Node,
+        Command::Server(ServerCommand::Info) => Runner::Us,
+        _ if matches!(row.lane(args), Lane::Shared | Lane::Blocking) => Runner::Node,
+        _ => Runner::Us,
+    }
+}
+
+fn words(error: PlanError, row: &Row, args: Args<'_>) -> Vec<u8> {
+    let mut line = Vec::new();
+    error.write(row, args, &mut Encoder::new(&mut line, Protocol::Resp2));
+    line.get(1..line.len().saturating_sub(2)).unwrap_or_default().to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use respool_route::{Node, Scheme};
+
+    struct Bench {
+        block: Block,
+        topology: Topology,
+        scratch: Scratch,
+        limits: LaneLimits,
+    }
+
+    impl Bench {
+        fn new(nodes: usize) -> Self {
+            let nodes = (0..nodes).map(|n| Node::new(format!("n{n}"))).collect();
+            Self {
+                block: Block::default(),
+                topology: Topology::new(Scheme::default(), nodes).expect("the nodes have names of their own"),
+                scratch: Scratch::default(),
+                limits: LaneLimits { block_commands_max: 5, block_bytes_max: 200, ..LaneLimits::default() },
+            }
+        }
+
+        fn queue(&mut self, words: &[&str]) -> Result<(), String> {
+            let args: ArgsBuf = words.iter().collect();
+            let row = respool_command::resolve(args.as_args()).expect("the test knows its commands");
+            let request = Request { args: args.as_args(), consumed: 0, raw: None };
+            let Self { block, topology, scratch, limits } = self;
+            let mut to = Destination { topology, scratch, limits, has_engine: false };
+            block.queue(row, &request, &mut to).map_err(|e| String::from_utf8(e).expect("errors are text"))
+        }
+    }
+
+    #[test]
+    fn keys_of_two_nodes_are_named_and_spoil_the_block() {
+        let mut bench = Bench::new(4);
+        let far = (0..100)
+            .map(|n| format!("k{n}"))
+            .find(|k| bench.topology.place(k.as_bytes()) != bench.topology.place(b"a"));
+        let far = far.expect("one of a hundred keys is elsewhere");
+        bench.queue(&["SET", "a", "1"]).expect("nothing is in its way");
+        bench.queue(&["PING"]).expect("it goes along");
+        let error = bench.queue(&["GET", &far]).expect_err("it is elsewhere");
+        assert_eq!(error, format!("{}: 'a' and '{far}' are on different nodes", texts::CROSSSLOT));
+        assert!(bench.block.is_dirty && bench.block.entries.is_empty());
+        let error = bench.queue(&["MGET", "a", &far]).expect_err("still looked at");
+        assert_eq!(error, format!("{}: 'a' and '{far}' are on different nodes", texts::CROSSSLOT));
+        assert!(bench.queue(&["FLUSHALL"]).expect_err("on all nodes").contains("'flushall' over several nodes"));
+    }
+
+    #[test]
+    fn what_nodes_cannot_run_keeps_its_place() {
+        let mut bench = Bench::new(1);
+        for words in [&["SET", "a", "1"][..], &["CLIENT", "ID"], &["SELECT", "3"], &["PING"]] {
+            bench.queue(words).expect("nothing is in its way");
+        }
+        assert!(bench.block.has_own() && bench.block.has_select);
+        assert!(matches!(
+            bench.block.entries[..],
+            [Entry::Node { .. }, Entry::Own { .. }, Entry::Select { database: 3, .. }, Entry::Node { .. }]
+        ));
+        let sent: Vec<&[u8]> = bench.block.requests().collect();
+        assert_eq!(sent[1..], [&b"*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n"[..], b"*1\r\n$4\r\nPING\r\n"]);
+    }
+
+    #[test]
+    fn a_block_has_bounds() {
+        let mut bench = Bench::new(1);
+        assert!(
+            bench.queue(&["ECHO", &"x".repeat(300)]).expect_err("too large").starts_with("ERR transaction too large")
+        );
+        let mut bench = Bench::new(1);
+        (0..5).for_each(|_| bench.queue(&["PING"]).expect("five are few enough"));
+        assert!(bench.queue(&["PING"]).expect_err("too many").starts_with("ERR transaction too long: more than 5"));
+        assert!(bench.queue(&["SHUTDOWN"]).expect_err("not here").contains("not allowed inside a transaction"));
+    }
+}

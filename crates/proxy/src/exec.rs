@@ -1,0 +1,392 @@
+//! EXEC: a queued block goes to its node in one piece, and the client gets the reply to EXEC alone.
+//!
+//! ```text
+//!   MULTI  cmd  cmd  ..  EXEC      one piece on a lane, a ticket of the task for each
+//!    +OK  +QUEUED ..   *n ...      the first ones are read here
+//!                       '--------> the client's place; or, if some requests are ours or a database was selected,
+//!                                  a script: the node's elements and our own replies, in the order of the block
+//! ```
+
+use crate::block::{Block, Entry};
+use crate::clients::Clients;
+use crate::pins::{Pins, say};
+use crate::private::Dirt;
+use crate::session::{Asker, Flow, Pause, ReplyMode, Special};
+use crate::slab::Handle;
+use crate::tasks::{Loss, Progress, Task, Tasks};
+use crate::text;
+use crate::worker::Worker;
+use respool_command::{Execute, Row, text as texts};
+use respool_connection::Owner;
+use respool_wire::{ArgsBuf, Request, elements, replies};
+use std::collections::VecDeque;
+
+/// The requests that a task of this kind has in a lane.
+const BEGIN: u16 = 0;
+const QUEUE: u16 = 1;
+const EXEC: u16 = 2;
+
+/// A block on its way.
+#[derive(Debug)]
+pub(crate) struct Exec {
+    asker: Asker,
+    is_wanted: bool,
+    block: Block,
+    /// The private connection that it runs on, if it does.
+    private: Option<Handle>,
+    node: usize,
+    /// Somebody has to look at the reply: some requests are ours, or a database was selected.
+    is_read: bool,
+    /// What the node said where it should have said OK or QUEUED.
+    refusal: Option<Vec<u8>>,
+    reply: Option<Vec<u8>>,
+    /// MULTI was not refused.
+    has_begun: bool,
+    is_lost: bool,
+    /// How often the block has been sent elsewhere because it was not there.
+    moves: u8,
+}
+
+/// A block is sent after its keys that often. A cluster that goes on moving them while it is asked is at odds with itself.
+const MOVES_MAX: u8 = 5;
+
+impl Exec {
+    pub(crate) fn feed(&mut self, step: u16, reply: &[u8], clients: &mut Clients) -> Progress {
+        let awaited = match step {
+            BEGIN => replies::OK,
+            QUEUE => replies::QUEUED,
+            _ => return self.finish(reply, clients),
+        };
+        if reply != awaited {
+            self.refusal.get_or_insert_with(|| reply.to_vec());
+            self.has_begun &= step != BEGIN;
+        }
+        Progress::Waits
+    }
+
+    fn finish(&mut self, reply: &[u8], clients: &mut Clients) -> Progress {
+        let has_run = elements(reply).is_some();
+        if !self.has_begun {
+            // Without MULTI nothing was queued, and what was not refused for the same reason ran alone.
+            self.is_lost = true;
+            let refusal = self.refusal.take().filter(|r| r.starts_with(b"-")).unwrap_or_else(text::exec_in_doubt);
+            self.answer(&refusal, clients);
+        } else if self.refusal.is_some() && has_run {
+            // It ran something, and not what was asked. Nobody can say what.
+            self.is_lost = true;
+            self.answer(&text::exec_in_doubt(), clients);
+        } else if self.is_read && has_run || self.moved_to().is_some() {
+            self.reply = Some(reply.to_vec());
+        } else {
+            self.answer(reply, clients);
+        }
+        Progress::Through
+    }
+
+    pub(crate) fn fail(&mut self, _loss: Loss, error: &[u8], clients: &mut Clients) -> Progress {
+        self.is_lost = true;
+        self.answer(error, clients);
+        Progress::Through
+    }
+
+    fn answer(&mut self, reply: &[u8], clients: &mut Clients) {
+        clients.feed(self.asker.session, self.asker.seq, if self.is_wanted { reply } else { &[] }, true);
+    }
+
+    /// Where the node says the keys are, if that is why it refused to queue them.
+    fn moved_to(&self) -> Option<&str> {
+        let line = self.refusal.as_deref()?.strip_prefix(b"-MOVED ")?;
+        std::str::from_utf8(line).ok()?.trim_end().split(' ').nth(1)
+    }
+}
+
+/// One part of the reply to an EXEC that is put together here.
+#[derive(Debug)]
+enum Part {
+    /// The node's replies.
+    Said(Vec<u8>),
+    /// The node has selected a database.
+    Selected(u32),
+    /// We are to do this, and to reply.
+    Own(&'static Row, ArgsBuf),
+}
+
+/// What is left to do of an EXEC. The client is not read before it is done.
+#[derive(Debug)]
+pub(crate) struct Script {
+    parts: VecDeque<Part>,
+    /// What the client wants of replies afterwards, if none of these is wanted.
+    restored: Option<ReplyMode>,
+}
+
+impl<E: Execute> Worker<E> {
+    /// EXEC of a session that is queueing.
+    pub(crate) fn exec(&mut self, index: u32) -> Flow {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let class = session.class;
+        let Some(Pins { block: Some(block), watches, has_watch_failed, .. }) = session.pins.as_deref_mut() else {
+            return Flow::Stop;
+        };
+        if block.is_dirty {
+            self.leave_block(index);
+            self.leave_watches(index);
+            return self.refuse(index, texts::EXECABORT.as_bytes());
+        }
+        if *has_watch_failed {
+            self.leave_block(index);
+            self.leave_watches(index);
+            self.answer(index, |reply| reply.raw(&text::pin_lost()));
+            return Flow::Next;
+        }
+        let is_private = !watches.is_empty() || block.has_select;
+        let has_own = block.has_own();
+        let node = block.node.or(watches.first().map(|w| w.node)).unwrap_or(self.config.topology.default_node().get());
+        let is_elsewhere = watches.iter().any(|w| w.node != node || w.class != class);
+        if is_elsewhere {
+            self.leave_block(index);
+            self.leave_watches(index);
+            return self.refuse(index, text::WATCHED_ELSEWHERE.as_bytes());
+        }
+        if (is_private || has_own) && self.settle_before(index).is_none() {
+            return Flow::Again;
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(pins) = session.pins.as_deref_mut() else { return Flow::Stop };
+        let Some(block) = pins.block.take() else { return Flow::Stop };
+        let pin = pins.watches.pop();
+        session.settle_pins();
+        if pin.is_some() {
+            self.unpin();
+        }
+        self.counters.transactions.add(1);
+        if pin.is_none() && block.for_node == 0 {
+            return self.begin_script(index, block, &[]);
+        }
+        let private = match pin {
+            Some(pin) => Some(pin.lane),
+            None if is_private => match self.lanes.borrow(&self.config, node, class, self.now) {
+                Ok(lane) => Some(lane),
+                Err(error) => {
+                    self.answer(index, |reply| reply.raw(&error));
+                    return Flow::Next;
+                }
+            },
+            None => None,
+        };
+        self.send_block(index, block, private, node)
+    }
+
+    fn send_block(&mut self, index: u32, block: Block, private: Option<Handle>, node: usize) -> Flow {
+        let is_wanted = self.passes_reply(index);
+        let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let asker = Asker { session: handle, seq: session.down.expect() };
+        let is_read = block.has_own() || block.has_select;
+        let flow = if is_read || private.is_some() {
+            session.pause.add(Pause::BARRIER);
+            Flow::Pause
+        } else {
+            Flow::Next
+        };
+        let exec = Exec {
+            asker,
+            is_wanted,
+            block,
+            private,
+            node,
+            is_read,
+            refusal: None,
+            reply: None,
+            has_begun: true,
+            is_lost: false,
+            moves: 0,
+        };
+        self.clients.list(index);
+        self.send_exec(exec);
+        flow
+    }
+
+    /// Puts a whole block into the outbox of its lane: nothing of anybody else's comes between.
+    fn send_exec(&mut self, exec: Exec) {
+        let Some(session) = self.clients.sessions.get_mut(exec.asker.session) else { return };
+        let class = session.class;
+        self.shared.ledger.account(0, exec.block.held_bytes());
+        let lane = match exec.private {
+            Some(lane) => self.lanes.find(lane),
+            None => Some(self.lanes.lane(&self.config, exec.node, class)),
+        };
+        let admitted = match lane {
+            Some(lane) => self.lanes.admit(lane, &self.config, self.now).map(|()| lane),
+            None => Err(text::pin_lost()),
+        };
+        self.is_busy = true;
+        let lane = match admitted {
+            Ok(lane) => lane,
+            Err(error) => {
+                self.counters.node_errors.add(1);
+                let mut exec = exec;
+                exec.fail(Loss::Unsent, &error, &mut self.clients);
+                self.conclude_exec(exec);
+                return;
+            }
+        };
+        // Taken out for the time of the writing; the task needs it again only if the keys turn out to have moved.
+        let mut exec = exec;
+        let block = std::mem::take(&mut exec.block);
+        let task = self.tasks.begin(Task::Exec(Box::new(exec)));
+        let Self { lanes, clients, now, .. } = self;
+        let mut push = |step: u16, write: &mut dyn FnMut(&mut Vec<u8>)| {
+            let owner: Owner = Tasks::owner(task, step);
+            lanes.push(lane, owner, *now, &mut clients.pool, |out| write(out));
+        };
+        push(BEGIN, &mut |out| say(&[b"MULTI"])(out));
+        for request in block.requests() {
+            push(QUEUE, &mut |out| out.extend_from_slice(request));
+        }
+        push(EXEC, &mut |out| say(&[b"EXEC"])(out));
+        if let Some(Task::Exec(exec)) = self.tasks.get_mut(task) {
+            exec.block = block;
+        }
+    }
+
+    /// The reply has come, or will not.
+    pub(crate) fn conclude_exec(&mut self, mut exec: Exec) {
+        self.shared.ledger.account(exec.block.held_bytes(), 0);
+        if let Some(node) = exec.moved_to().and_then(|address| self.node_at(address))
+            && exec.private.is_none()
+            && exec.reply.is_some()
+            && exec.moves < MOVES_MAX
+        {
+            // EXEC was refused because queueing was: nothing has run, so it may be sent again.
+            exec.moves += 1;
+            exec.refusal = None;
+            exec.reply = None;
+            exec.node = node;
+            self.send_exec(exec);
+            return;
+        }
+        if let Some(private) = exec.private.take() {
+            self.take_back(private, &exec);
+        }
+        let Some(reply) = exec.reply.take() else { return };
+        if self.clients.sessions.get_mut(exec.asker.session).is_none() {
+            return;
+        }
+        let index = exec.asker.session.index;
+        if !exec.is_read || elements(&reply).is_none() {
+            exec.answer(&reply, &mut self.clients);
+            return;
+        }
+        if elements(&reply).map(Iterator::count) != Some(exec.block.for_node) {
+            exec.answer(&text::exec_in_doubt(), &mut self.clients);
+            return;
+        }
+        // The place ends before the script begins, which then answers as if it had just been asked.
+        self.clients.feed(exec.asker.session, exec.asker.seq, &[], true);
+        if !exec.is_wanted
+            && let Some(session) = self.clients.sessions.at_mut(index)
+            && session.reply_mode == ReplyMode::On
+        {
+            session.reply_mode = ReplyMode::SkipNext;
+        }
+        self.begin_script(index, exec.block, &reply);
+    }
+
+    /// A block has run on a private connection, or tried to.
+    fn take_back(&mut self, lane: Handle, exec: &Exec) {
+        let Some(place) = self.lanes.find(lane) else { return };
+        // EXEC ends both the transaction and the watching, whatever it answers; unless something was answered that no
+        // node should answer.
+        if exec.is_lost {
+            self.close_lane(place);
+        } else {
+            self.give_back(lane, Dirt { is_elsewhere: exec.block.has_select, ..Dirt::default() });
+        }
+    }
+
+    fn node_at(&self, address: &str) -> Option<usize> {
+        self.config.nodes.iter().position(|node| node.endpoint.to_string() == address)
+    }
+
+    /// Puts together the reply to an EXEC of which `said` is the node's part.
+    fn begin_script(&mut self, index: u32, block: Block, said: &[u8]) -> Flow {
+        let mut parts: VecDeque<Part> = VecDeque::with_capacity(block.entries.len() + 1);
+        parts.push_back(Part::Said(format!("*{}\r\n", block.entries.len()).into_bytes()));
+        let mut said = elements(said).into_iter().flatten();
+        for entry in block.entries {
+            let database = match entry {
+                Entry::Own { row, args } => {
+                    parts.push_back(Part::Own(row, args));
+                    continue;
+                }
+                Entry::Select { database, .. } => Some(database),
+                Entry::Node { .. } => None,
+            };
+            let element = said.next().unwrap_or_default();
+            match parts.back_mut() {
+                Some(Part::Said(before)) => before.extend_from_slice(element),
+                _ => parts.push_back(Part::Said(element.to_vec())),
+            }
+            if let Some(database) = database.filter(|_| element == replies::OK) {
+                parts.push_back(Part::Selected(database));
+            }
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let restored = match session.reply_mode {
+            ReplyMode::On => None,
+            ReplyMode::Off => Some(ReplyMode::Off),
+            ReplyMode::SkipNext => Some(ReplyMode::On),
+        };
+        if restored.is_some() {
+            session.reply_mode = ReplyMode::Off;
+        }
+        session.pins_mut().script = Some(Script { parts, restored });
+        session.special.add(Special::QUEUEING);
+        self.run_script(index)
+    }
+
+    /// Goes on with the script of a client, as far as it goes.
+    pub(crate) fn run_script(&mut self, index: u32) -> Flow {
+        loop {
+            let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+            let Some(script) = session.pins.as_mut().and_then(|p| p.script.as_mut()) else { return Flow::Next };
+            let Some(part) = script.parts.pop_front() else {
+                let restored = script.restored;
+                if let Some(pins) = &mut session.pins {
+                    pins.script = None;
+                }
+                if let Some(mode) = restored {
+                    session.reply_mode = mode;
+                }
+                session.settle_pins();
+                return Flow::Next;
+            };
+            let flow = match &part {
+                Part::Said(bytes) => {
+                    if session.reply_mode == ReplyMode::On {
+                        self.clients.answer(index, |out| out.extend_from_slice(bytes));
+                    }
+                    Flow::Next
+                }
+                Part::Selected(database) => {
+                    let (database, protocol) = (*database, session.protocol);
+                    self.reclass(index, database, protocol);
+                    Flow::Next
+                }
+                Part::Own(row, args) => self.run(index, row, &Request { args: args.as_args(), consumed: 0, raw: None }),
+            };
+            match flow {
+                Flow::Next => {}
+                Flow::Pause | Flow::Stop => return flow,
+                Flow::Again => {
+                    let session = self.clients.sessions.at_mut(index);
+                    if let Some(script) = session.and_then(|s| s.pins.as_mut()?.script.as_mut()) {
+                        script.parts.push_front(part);
+                    }
+                    // The request that is being read is EXEC, and that has been dealt with.
+                    return Flow::Pause;
+                }
+            }
+        }
+    }
+}

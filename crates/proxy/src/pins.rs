@@ -1,0 +1,359 @@
+//! What a session holds beyond the shared lanes: every such state, how it begins and how it ends.
+//!
+//! ```text
+//!                MULTI                         EXEC: MULTI .. EXEC as one piece down the shared lane
+//!   [shared] ------------> [queueing] ---------------------------------------------------> [shared]
+//!      |                       |  DISCARD, or EXEC of a spoilt block: forgotten               ^
+//!      |                       '--------------------------------------------------------------|
+//!      | WATCH: private connection to the keys' node, before the reply                        |
+//!      '----> [watching] -- UNWATCH, RESET: cleaned, given back ------------------------------|
+//!                 | MULTI                                                                     |
+//!                 '----> [watching, queueing] -- DISCARD: cleaned, given back ----------------|
+//!                              | EXEC: MULTI .. EXEC as one piece down the private connection |
+//!                              '--> [executing] -- reply: given back; in doubt: closed -------'
+//!
+//!   whatever the state, a client that leaves gives everything back in the same way
+//! ```
+//!
+//! Nothing moves between connections while replies are outstanding: WATCH, and EXEC on a private connection, wait until
+//! everything before them has been answered, and what comes behind them waits for their replies. A private connection
+//! belongs to the session, then to the task that executes on it, then to the clean-up, and to nobody else meanwhile.
+
+use crate::block::{Block, Destination};
+use crate::exec::Script;
+use crate::private::Dirt;
+use crate::session::{Asker, Flow, Pause, ReplyMode, Session, Special};
+use crate::slab::Handle;
+use crate::tasks::{Loss, Progress, Task, Tasks};
+use crate::text;
+use crate::worker::Worker;
+use respool_command::{Command, ConnectionCommand, Execute, Row, TransactionsCommand as T, text as texts};
+use respool_wire::{Request, encode_request, replies, request_bulk, request_head};
+
+/// A private connection on which keys are watched.
+#[derive(Debug)]
+pub(crate) struct Pin {
+    pub(crate) node: usize,
+    pub(crate) class: u16,
+    pub(crate) lane: Handle,
+    pub(crate) since_us: u64,
+}
+
+/// What a session holds. Boxed, and only there while it holds something.
+#[derive(Debug, Default)]
+pub(crate) struct Pins {
+    pub(crate) block: Option<Block>,
+    pub(crate) since_us: u64,
+    pub(crate) watches: Vec<Pin>,
+    /// A WATCH was answered with an error. The client may not have read that when it sends EXEC, which must then not
+    /// succeed as if the keys had been watched.
+    pub(crate) has_watch_failed: bool,
+    /// What is left to do of an EXEC whose node has answered.
+    pub(crate) script: Option<Script>,
+}
+
+impl Pins {
+    pub(crate) fn held_bytes(&self) -> usize {
+        size_of::<Self>() + self.block.as_ref().map_or(0, Block::held_bytes)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.block.is_none() && self.watches.is_empty() && self.script.is_none() && !self.has_watch_failed
+    }
+}
+
+/// One line of `PROXY SHOW PINS`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PinLine {
+    /// The client's number.
+    pub client: u64,
+    /// The node, if the pin has one already.
+    pub node: Option<String>,
+    /// Why: `multi`, `watch`, ...
+    pub reason: &'static str,
+    /// For how long, in microseconds.
+    pub age_us: u64,
+}
+
+/// A WATCH that waits for its nodes.
+#[derive(Debug)]
+pub(crate) struct Watching {
+    asker: Asker,
+    is_wanted: bool,
+    awaited: usize,
+    error: Option<Vec<u8>>,
+}
+
+impl Watching {
+    pub(crate) fn feed(&mut self, reply: &[u8], clients: &mut crate::clients::Clients) -> Progress {
+        if reply != replies::OK {
+            if let Some(session) = clients.sessions.get_mut(self.asker.session) {
+                session.pins_mut().has_watch_failed = true;
+            }
+            self.error.get_or_insert_with(|| reply.to_vec());
+        }
+        self.awaited -= 1;
+        if self.awaited > 0 {
+            return Progress::Waits;
+        }
+        let reply = match &self.error {
+            _ if !self.is_wanted => &[][..],
+            Some(error) => error,
+            None => replies::OK,
+        };
+        clients.feed(self.asker.session, self.asker.seq, reply, true);
+        Progress::Through
+    }
+}
+
+impl Session {
+    /// What the session holds, made if it holds nothing yet.
+    pub(crate) fn pins_mut(&mut self) -> &mut Pins {
+        self.pins.get_or_insert_default()
+    }
+
+    /// Looks whether the session still holds anything.
+    pub(crate) fn settle_pins(&mut self) {
+        let Some(pins) = &self.pins else { return };
+        if pins.watches.is_empty() {
+            self.special.remove(Special::PINNED);
+        }
+        if pins.block.is_none() && pins.script.is_none() {
+            self.special.remove(Special::QUEUEING);
+        }
+        if pins.is_empty() {
+            self.pins = None;
+        }
+    }
+
+    /// The block that is being queued.
+    pub(crate) fn block_mut(&mut self) -> Option<&mut Block> {
+        self.pins.as_mut()?.block.as_mut()
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// A request of the pinned lane of a session that is not queueing.
+    #[cold]
+    pub(crate) fn transaction_command(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+        match row.command {
+            Command::Transactions(T::Multi) => self.begin_block(index),
+            Command::Transactions(T::Exec) => self.refuse(index, texts::EXEC_WITHOUT_MULTI.as_bytes()),
+            Command::Transactions(T::Discard) => self.refuse(index, texts::DISCARD_WITHOUT_MULTI.as_bytes()),
+            Command::Transactions(T::Watch) => self.watch(index, row, request),
+            Command::Transactions(T::Unwatch) => {
+                self.leave_watches(index);
+                self.answer(index, |reply| reply.raw(replies::OK));
+                Flow::Next
+            }
+            _ => self.refuse_unsupported(index, row, "it needs a connection of its own"),
+        }
+    }
+
+    /// A request of a session that is queueing. `None`: it is not queued but done as everybody's.
+    pub(crate) fn while_queueing(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
+        match row.command {
+            Command::Connection(ConnectionCommand::Quit | ConnectionCommand::Reset) => None,
+            Command::Transactions(T::Multi) => Some(self.refuse(index, texts::NESTED_MULTI.as_bytes())),
+            Command::Transactions(T::Watch) => Some(self.refuse(index, texts::WATCH_INSIDE_MULTI.as_bytes())),
+            Command::Transactions(T::Discard) => {
+                self.leave_block(index);
+                self.leave_watches(index);
+                self.answer(index, |reply| reply.raw(replies::OK));
+                Some(Flow::Next)
+            }
+            Command::Transactions(T::Exec) => Some(self.exec(index)),
+            _ => Some(self.queue(index, row, request)),
+        }
+    }
+
+    fn begin_block(&mut self, index: u32) -> Flow {
+        let now_us = self.now.mono_us;
+        if let Some(session) = self.clients.sessions.at_mut(index) {
+            session.special.add(Special::QUEUEING);
+            let pins = session.pins_mut();
+            pins.block = Some(Block::default());
+            pins.since_us = now_us;
+        }
+        self.answer(index, |reply| reply.raw(replies::OK));
+        Flow::Next
+    }
+
+    fn queue(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+        let mut to = Destination {
+            topology: &self.config.topology,
+            scratch: &mut self.scratch,
+            limits: &self.config.lanes,
+            has_engine: self.engine.is_some(),
+        };
+        let Some(block) = self.clients.sessions.at_mut(index).and_then(Session::block_mut) else { return Flow::Stop };
+        match block.queue(row, request, &mut to) {
+            Ok(()) => {
+                self.answer(index, |reply| reply.raw(replies::QUEUED));
+                Flow::Next
+            }
+            Err(words) => self.refuse(index, &words),
+        }
+    }
+
+    /// A request that should have been queued was refused: EXEC will run nothing.
+    pub(crate) fn spoil_block(&mut self, index: u32) {
+        if let Some(block) = self.clients.sessions.at_mut(index).and_then(Session::block_mut) {
+            block.spoil();
+        }
+    }
+
+    /// Forgets what was queued.
+    pub(crate) fn leave_block(&mut self, index: u32) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        if let Some(pins) = &mut session.pins {
+            pins.block = None;
+        }
+        session.settle_pins();
+    }
+
+    /// WATCH: the keys of each node are watched on a private connection to it, and the client is read on once all nodes
+    /// have said so. What it reads afterwards, on whatever connection, is read after the watching began.
+    fn watch(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.engine.is_some() {
+            return self.refuse_unsupported(index, row, "the embedded server does not know yet who watches which key");
+        }
+        if self.settle_before(index).is_none() {
+            return Flow::Again;
+        }
+        let keys = request.args.from(1);
+        let mut by_node: Vec<(usize, Vec<&[u8]>)> = Vec::new();
+        for key in keys.iter() {
+            let node = self.config.topology.place(key).get();
+            match by_node.iter_mut().find(|(n, _)| *n == node) {
+                Some((_, keys)) => keys.push(key),
+                None => by_node.push((node, vec![key])),
+            }
+        }
+        let mut lanes = Vec::new();
+        for (node, _) in &by_node {
+            match self.pin(index, *node) {
+                Ok(lane) => lanes.push(lane),
+                Err(error) => {
+                    // What was pinned just now watches nothing, and goes with the rest.
+                    if let Some(session) = self.clients.sessions.at_mut(index) {
+                        session.pins_mut().has_watch_failed = true;
+                    }
+                    self.answer(index, |reply| reply.raw(&error));
+                    return Flow::Next;
+                }
+            }
+        }
+        let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
+        let is_wanted = self.passes_reply(index);
+        let watching = Watching { asker, is_wanted, awaited: by_node.len(), error: None };
+        let task = self.tasks.begin(Task::Watch(watching));
+        for ((_, keys), lane) in by_node.iter().zip(lanes) {
+            let write = |out: &mut Vec<u8>| {
+                request_head(out, keys.len() + 1);
+                request_bulk(out, b"WATCH");
+                keys.iter().for_each(|key| request_bulk(out, key));
+            };
+            let Self { lanes, clients, tasks, config, now, .. } = self;
+            let sent = match lanes.find(lane) {
+                Some(place) => lanes.send(place, Tasks::owner(task, 0), config, *now, &mut clients.pool, write),
+                None => Err(text::pin_lost()),
+            };
+            if let Err(error) = sent {
+                tasks.fail(task, 0, Loss::Unsent, &error, clients);
+            }
+        }
+        self.is_busy = true;
+        Flow::Pause
+    }
+
+    /// The private connection on which a session watches keys of a node, borrowed if there is none yet.
+    fn pin(&mut self, index: u32, node: usize) -> Result<Handle, Vec<u8>> {
+        let now_us = self.now.mono_us;
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Err(text::pin_lost()) };
+        let class = session.class;
+        let known = session.pins.iter().flat_map(|p| &p.watches).find(|p| p.node == node && p.class == class);
+        if let Some(pin) = known {
+            return if self.lanes.find(pin.lane).is_some() { Ok(pin.lane) } else { Err(text::pin_lost()) };
+        }
+        let lane = self.lanes.borrow(&self.config, node, class, self.now)?;
+        session.special.add(Special::PINNED);
+        session.pins_mut().watches.push(Pin { node, class, lane, since_us: now_us });
+        self.counters.pinned.set(self.counters.pinned.value() + 1);
+        Ok(lane)
+    }
+
+    /// Takes the next place for a reply and does not read the client on before it has come.
+    pub(crate) fn expect_behind_barrier(&mut self, index: u32) -> Option<Asker> {
+        let session = self.clients.sessions.handle(index)?;
+        let this = self.clients.sessions.at_mut(index)?;
+        this.pause.add(Pause::BARRIER);
+        Some(Asker { session, seq: this.down.expect() })
+    }
+
+    /// Whether the reply to the request that is being read is wanted.
+    pub(crate) fn passes_reply(&mut self, index: u32) -> bool {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
+        let is_wanted = session.reply_mode == ReplyMode::On;
+        session.reply_mode.pass();
+        is_wanted
+    }
+
+    /// The session watches nothing any more.
+    pub(crate) fn leave_watches(&mut self, index: u32) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(pins) = &mut session.pins else { return };
+        pins.has_watch_failed = false;
+        let watches = std::mem::take(&mut pins.watches);
+        session.settle_pins();
+        self.give_back_watches(watches);
+    }
+
+    fn give_back_watches(&mut self, watches: Vec<Pin>) {
+        for pin in watches {
+            self.unpin();
+            self.give_back(pin.lane, Dirt { is_watching: true, ..Dirt::default() });
+        }
+    }
+
+    pub(crate) fn unpin(&mut self) {
+        self.counters.pinned.set(self.counters.pinned.value().saturating_sub(1));
+    }
+
+    /// Ends every state that the session is in because of what it holds (RESET).
+    pub(crate) fn leave_pins(&mut self, index: u32) {
+        self.leave_block(index);
+        self.leave_watches(index);
+    }
+
+    /// A client has left: what it held is given back.
+    pub(crate) fn forget_pins(&mut self, session: &mut Session) {
+        if let Some(pins) = session.pins.take() {
+            self.give_back_watches(pins.watches);
+        }
+    }
+
+    /// Who holds what, for `PROXY SHOW PINS`.
+    pub(crate) fn list_pins(&self) -> Vec<PinLine> {
+        let mut lines = Vec::new();
+        let age_us = |since: u64| self.now.mono_us.saturating_sub(since);
+        let name = |node: usize| self.lanes.nodes.get(node).map(|n| n.name.clone());
+        for (_, session) in self.clients.sessions.iter() {
+            let Some(pins) = &session.pins else { continue };
+            let client = session.id;
+            if let Some(block) = &pins.block {
+                let node = block.node.and_then(name);
+                lines.push(PinLine { client, node, reason: "multi", age_us: age_us(pins.since_us) });
+            }
+            let watch =
+                |pin: &Pin| PinLine { client, node: name(pin.node), reason: "watch", age_us: age_us(pin.since_us) };
+            lines.extend(pins.watches.iter().map(watch));
+        }
+        lines
+    }
+}
+
+/// Encodes a request of fixed words.
+pub(crate) fn say(words: &[&[u8]]) -> impl FnOnce(&mut Vec<u8>) {
+    move |out| encode_request(out, words.iter().copied())
+}

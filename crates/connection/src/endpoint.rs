@@ -12,6 +12,17 @@ pub enum Endpoint {
         /// Port; 0 only for listening, where it means "any free one".
         port: u16,
     },
+    /// TLS over TCP. Only to dial: what listens is told about TLS in other ways.
+    Tls {
+        /// Host name, IPv4 or IPv6 literal.
+        host: String,
+        /// Port.
+        port: u16,
+        /// The name that the node's certificate must have.
+        server_name: String,
+        /// Which of the loop's TLS settings hold: whom we trust, and what we show.
+        profile: String,
+    },
     /// A unix socket.
     Unix {
         /// The socket's path.
@@ -27,12 +38,19 @@ pub enum Endpoint {
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
-            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Self::Tcp { host, port } => write_host(f, host, *port),
+            Self::Tls { host, port, .. } => {
+                f.write_str("tls:")?;
+                write_host(f, host, *port)
+            }
             Self::Unix { path } => write!(f, "unix:{path}"),
             Self::Embedded { index } => write!(f, "embedded:{index}"),
         }
     }
+}
+
+fn write_host(f: &mut fmt::Formatter<'_>, host: &str, port: u16) -> fmt::Result {
+    if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
 }
 
 #[cfg(test)]
@@ -45,6 +63,15 @@ mod tests {
             (Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 6379 }, "127.0.0.1:6379"),
             (Endpoint::Tcp { host: "::1".to_owned(), port: 6379 }, "[::1]:6379"),
             (Endpoint::Tcp { host: String::new(), port: 6379 }, ":6379"),
+            (
+                Endpoint::Tls {
+                    host: "::1".to_owned(),
+                    port: 6380,
+                    server_name: "a.example".to_owned(),
+                    profile: String::new(),
+                },
+                "tls:[::1]:6380",
+            ),
             (Endpoint::Unix { path: "/run/r.sock".to_owned() }, "unix:/run/r.sock"),
             (Endpoint::Embedded { index: 2 }, "embedded:2"),
         ] {

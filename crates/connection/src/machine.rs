@@ -68,6 +68,11 @@ pub struct Peer {
     pub is_unix: bool,
     /// The file descriptor's number, which `CLIENT LIST` shows.
     pub fd: i32,
+    /// The user that the client's certificate names, by the listener's rule. The certificate was verified and the name has
+    /// no control characters; whether there is such a user, only the machine knows, and it compares byte for byte. `None`:
+    /// no TLS, no certificate (where it is optional), no rule, or a name that the rule has no user for. A user that is
+    /// meant for certificates alone must not be entered by any other way.
+    pub identity: Option<String>,
 }
 
 /// Why a dial came to nothing. Each is told to the clients that waited for it.
@@ -96,6 +101,13 @@ pub enum Action<Mail> {
         /// Which connection.
         conn: ConnId,
     },
+    /// Tell the client of `conn`, all of whose replies are written, that nothing more comes, and close when it has heard:
+    /// what it still sends is thrown away, but does not cost it the replies that are on their way. The machine calls
+    /// nothing of it again.
+    Finish {
+        /// Which connection.
+        conn: ConnId,
+    },
     /// Read `conn` again: it refused to be read earlier and no longer does.
     Resume {
         /// Which connection.
@@ -108,9 +120,9 @@ pub enum Action<Mail> {
         /// What it gets.
         mail: Mail,
     },
-    /// Stop accepting; the sockets that listen are closed.
+    /// Stop accepting; the sockets that listen are closed. Who is in the middle of a TLS handshake may still come.
     StopAccepting,
-    /// Leave the loop after this turn's writes.
+    /// Leave the loop after this turn's writes, and after those connections have heard that were to be finished.
     Exit,
 }
 
@@ -124,6 +136,10 @@ pub trait Machine {
 
     /// Somebody connected. `Err` refuses: the loop writes what it holds and closes.
     fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]>;
+
+    /// Somebody connected to a listener with TLS and did not get in: the handshake failed, took too long, or there were too
+    /// many. The machine has not heard of it before.
+    fn handle_handshake_failed(&mut self) {}
 
     /// Where the next bytes of `conn` are to be read into, or `None` if it must not be read now. The loop then remembers
     /// that it may be readable and tries again after [`Action::Resume`].
@@ -157,7 +173,8 @@ pub trait Machine {
     /// The next connection with bytes to write, until there is none. A connection comes at most once per turn.
     fn poll_output(&mut self) -> Option<ConnId>;
 
-    /// The bytes that `conn` wants written, in order.
+    /// The bytes that `conn` wants written, in order. What it has shown once it goes on showing, until it was told that the
+    /// bytes were written: a loop that encrypts may have encrypted them already.
     fn output(&self, conn: ConnId) -> &[u8];
 
     /// The first `bytes` bytes of [`Self::output`] were written. If that was not all, the loop calls

@@ -7,14 +7,17 @@
 
 mod clock;
 mod glance;
+mod handshakes;
 pub mod limits;
+mod lingering;
 mod listener;
 mod mailbox;
 mod resolver;
-mod socket;
+pub mod tls;
+mod transport;
 mod worker;
 
 pub use listener::{ListenError, Listener, bind};
 pub use mailbox::{Inbox, Postbox, mailbox};
-pub use socket::TransportOptions;
+pub use transport::TransportOptions;
 pub use worker::{EngineDoor, Setup, Worker};

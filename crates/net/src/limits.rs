@@ -28,3 +28,41 @@ pub const YIELD_PAUSE_US_MIN: u64 = 250_000;
 
 /// The longest such pause, in microseconds.
 pub const YIELD_PAUSE_US_MAX: u64 = 30_000_000;
+
+/// TLS handshakes of clients under way in one worker. One more is refused: a handshake costs memory before it is known who
+/// asks.
+pub const HANDSHAKES_MAX: usize = 4096;
+
+/// How many of them one address may have, so that it cannot keep everybody else out.
+pub const HANDSHAKES_PER_ADDRESS_MAX: usize = HANDSHAKES_MAX / 2;
+
+/// Steps of handshakes that are taken in one turn. A step is up to half a millisecond of arithmetic, which the clients that
+/// are there already wait for.
+pub const HANDSHAKE_STEPS_PER_TURN_MAX: usize = 8;
+
+/// Bytes that a peer may send before the handshake is over: a long chain of certificates, several times.
+pub const HANDSHAKE_BYTES_MAX: usize = 64 * 1024;
+
+/// Plaintext that is encrypted and written at once, in bytes: four records, so that a large reply takes few calls and
+/// little waits encrypted for a peer that does not read.
+pub const TLS_FLIGHT_BYTES: usize = 64 * 1024;
+
+/// Encrypted bytes that one read of a connection takes. Records without content fill no buffer, so the buffer alone would
+/// be no bound.
+pub const TLS_READ_BYTES_MAX: usize = 256 * 1024;
+
+/// The largest certificate whose names are looked at, in bytes.
+pub const CERTIFICATE_BYTES_MAX: usize = 64 * 1024;
+
+/// Names of one kind in a certificate that are looked at. One with more is refused.
+pub const CERTIFICATE_NAMES_MAX: usize = 1024;
+
+/// How long a connection that we have ended waits for its peer to close it, in microseconds: several round trips of a long
+/// link.
+pub const LINGER_US: u64 = 1_000_000;
+
+/// Connections of one worker that may wait so. One more is closed at once.
+pub const LINGERING_MAX: usize = 16_384;
+
+/// Reads by which one edge's bytes of such a connection are thrown away.
+pub const LINGER_READS_MAX: usize = 64;

@@ -6,7 +6,8 @@
 //! the one asked for, not even for an instant.
 
 use crate::TransportOptions;
-use crate::socket::Socket;
+use crate::tls::TlsServer;
+use crate::transport::Socket;
 use mio::net::{TcpListener, UnixListener};
 use respool_connection::{Endpoint, Peer};
 use rustix::io::Errno;
@@ -17,6 +18,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream as StdUnixStream;
+use std::sync::Arc;
 
 /// A listening socket of one worker.
 #[derive(Debug)]
@@ -28,6 +30,7 @@ pub struct Listener {
     /// Connections are handed round among the workers.
     pub(crate) is_shared: bool,
     path: Option<String>,
+    pub(crate) tls: Option<Arc<TlsServer>>,
 }
 
 #[derive(Debug)]
@@ -90,8 +93,8 @@ pub fn bind(
             listener.is_shared = workers > 1;
             shares[0].push(listener);
         }
-        Endpoint::Embedded { .. } => {
-            return Err(fail(io::Error::other("an embedded engine is dialled, not listened on")));
+        Endpoint::Embedded { .. } | Endpoint::Tls { .. } => {
+            return Err(fail(io::Error::other("this is an address to dial, not to listen on")));
         }
     }
     Ok(shares)
@@ -138,6 +141,7 @@ fn bind_tcp(
             is_wildcard: address.ip().is_unspecified(),
             is_shared: false,
             path: None,
+            tls: None,
         });
     }
     Ok(address.port())
@@ -156,6 +160,7 @@ fn bind_unix(path: &str, backlog: i32, mode: u32) -> io::Result<Listener> {
         is_wildcard: false,
         is_shared: false,
         path: Some(path.to_owned()),
+        tls: None,
     })
 }
 
@@ -196,6 +201,13 @@ impl Listener {
         &self.address
     }
 
+    /// From now on, what it accepts has to speak TLS. Only for TCP.
+    #[must_use]
+    pub fn with_tls(mut self, tls: Arc<TlsServer>) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
     /// The TCP port listened on, or `None` for a unix socket.
     pub fn port(&self) -> Option<u16> {
         match &self.socket {
@@ -213,14 +225,14 @@ impl Listener {
                     false => self.address.clone(),
                 };
                 let fd = stream.as_raw_fd();
-                let peer = Peer { address: address.to_string(), local_address, is_unix: false, fd };
+                let peer = Peer { address: address.to_string(), local_address, is_unix: false, fd, identity: None };
                 Ok((Socket::Tcp(stream), peer))
             }
             ListenerSocket::Unix(listener) => {
                 let (stream, _) = listener.accept()?;
                 let fd = stream.as_raw_fd();
                 let (address, local_address) = (self.address.clone(), self.address.clone());
-                Ok((Socket::Unix(stream), Peer { address, local_address, is_unix: true, fd }))
+                Ok((Socket::Unix(stream), Peer { address, local_address, is_unix: true, fd, identity: None }))
             }
         }
     }

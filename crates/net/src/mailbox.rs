@@ -1,6 +1,6 @@
 //! How other threads reach a worker: a queue and a bell.
 
-use crate::socket::Socket;
+use crate::transport::Socket;
 use mio::Waker;
 use respool_connection::{DialFailure, Peer};
 use std::net::SocketAddr;

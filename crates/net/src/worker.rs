@@ -8,26 +8,35 @@
 //! Readiness is edge-triggered: a connection is registered once, for both directions, and the loop remembers what each
 //! edge promised. A socket that may hold more than one read took is read again in the next turn, after everybody else.
 
+mod greeting;
+mod leaving;
+
 use crate::clock::Clock;
 use crate::glance::Glance;
+use crate::handshakes::Handshakes;
 use crate::limits::{ACCEPT_PAUSE_US, ACCEPTS_PER_TURN_MAX, EVENTS_MAX, RESOLUTIONS_MAX, SETTLE_ROUNDS_MAX};
+use crate::lingering::Lingering;
 use crate::listener::ListenerSocket;
 use crate::mailbox::{Inbox, Letter, Postbox};
 use crate::resolver::Resolver;
-use crate::socket::Socket;
+use crate::tls::TlsClients;
+use crate::transport::Socket;
 use crate::{Listener, TransportOptions};
 use mio::event::Event;
 use mio::net::{TcpStream, UnixStream};
 use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Token, Waker};
+use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
 use socket2::SockRef;
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 const BELL: Token = Token(1 << 40);
+const FIRST_LINGERING: usize = 1 << 39;
+const FIRST_HANDSHAKE: usize = 1 << 38;
 const FIRST_LISTENER: usize = 1 << 36;
 
 /// What a worker is made of.
@@ -46,6 +55,8 @@ pub struct Setup<M: Machine> {
     pub engines: Vec<EngineDoor>,
     /// Options of the TCP connections that are dialled.
     pub transport: TransportOptions,
+    /// What `Endpoint::Tls` is dialled with.
+    pub tls: Arc<TlsClients>,
 }
 
 /// A way to hand one end of a connection in process to the worker of an embedded engine.
@@ -70,8 +81,16 @@ struct Connection {
     is_listed: bool,
     /// The peer has closed its side, and the machine knows.
     has_ended: bool,
-    /// Addresses to try if this one does not answer.
-    alternatives: Vec<SocketAddr>,
+    /// Further ways to dial, if this one does not lead anywhere.
+    alternatives: Alternatives,
+}
+
+/// What is left of a dial of a name that has several addresses.
+#[derive(Default)]
+struct Alternatives {
+    addresses: Vec<SocketAddr>,
+    /// The endpoint, if TLS is spoken there.
+    tls: Option<Arc<Endpoint>>,
 }
 
 /// One loop and all it owns.
@@ -91,8 +110,13 @@ pub struct Worker<M: Machine> {
     transport: TransportOptions,
     /// Connections to read in this turn although no new edge came.
     again: Vec<ConnId>,
+    tls: Arc<TlsClients>,
+    /// Clients that do not speak yet.
+    handshakes: Handshakes,
+    /// Clients that were told to go.
+    lingering: Lingering,
     resolver: Option<Resolver>,
-    resolving: HashMap<u64, ConnId>,
+    resolving: HashMap<u64, (ConnId, Option<Arc<Endpoint>>)>,
     next_resolution: u64,
     /// Who gets the next connection of a shared listener.
     next_worker: usize,
@@ -124,6 +148,9 @@ impl<M: Machine> Worker<M> {
             number: setup.number,
             transport: setup.transport,
             again: Vec::new(),
+            tls: setup.tls,
+            handshakes: Handshakes::default(),
+            lingering: Lingering::default(),
             resolver: None,
             resolving: HashMap::new(),
             next_resolution: 0,
@@ -150,8 +177,9 @@ impl<M: Machine> Worker<M> {
         let mut is_settled = true;
         let mut now = self.clock.now();
         let mut nodes_events = Events::with_capacity(EVENTS_MAX);
-        while !self.is_exiting {
-            let has_work = has_mail || !is_settled || !self.again.is_empty() || self.lets_others_run(now);
+        while !self.is_exiting || !self.lingering.is_empty() {
+            let has_left_over = has_mail || !is_settled || !self.again.is_empty() || self.handshakes.is_any_ready();
+            let has_work = has_left_over || self.lets_others_run(now);
             let timeout = match has_work || self.wait_for_nodes(&mut nodes_events, now)? {
                 true => Some(Duration::ZERO),
                 false => self.timeout(now),
@@ -170,6 +198,10 @@ impl<M: Machine> Worker<M> {
                 self.accept_again_us = None;
                 (0..self.listeners.len()).for_each(|place| self.accept(place, now));
             }
+            if !self.handshakes.is_empty() {
+                self.shake_hands(now);
+            }
+            self.lingering.expire(now.mono_us);
             self.machine.end_turn();
             is_settled = self.settle();
         }
@@ -207,7 +239,8 @@ impl<M: Machine> Worker<M> {
     }
 
     fn timeout(&self, now: Now) -> Option<Duration> {
-        let due = [self.machine.next_wakeup_us(), self.accept_again_us].into_iter().flatten().min()?;
+        let of_clients = [self.accept_again_us, self.handshakes.next_due_us(), self.lingering.next_due_us()];
+        let due = of_clients.into_iter().chain([self.machine.next_wakeup_us()]).flatten().min()?;
         Some(Duration::from_micros(due.saturating_sub(now.mono_us)))
     }
 
@@ -224,6 +257,8 @@ impl<M: Machine> Worker<M> {
         for event in events {
             match event.token() {
                 BELL => has_rung = true,
+                Token(place) if place >= FIRST_LINGERING => self.lingering.hear(place - FIRST_LINGERING),
+                Token(place) if place >= FIRST_HANDSHAKE => self.handshakes.list(place - FIRST_HANDSHAKE),
                 Token(place) if place >= FIRST_LISTENER => self.accept(place - FIRST_LISTENER, now),
                 _ if !conn_of(event).is_upstream() => self.take_edge(event),
                 _ => {}
@@ -245,9 +280,14 @@ impl<M: Machine> Worker<M> {
             self.answer_dial(conn);
             return;
         }
-        if event.is_writable() && !connection.is_writable {
-            connection.is_writable = true;
-            self.machine.handle_writable(conn);
+        if event.is_writable() {
+            if let Err(error) = connection.socket.handle_writable() {
+                return self.lose(conn, &error);
+            }
+            if !connection.is_writable {
+                connection.is_writable = true;
+                self.machine.handle_writable(conn);
+            }
         }
         // The end of the stream may hide behind the bytes of this edge without an edge of its own.
         let has_end = event.is_read_closed() || event.is_error();
@@ -280,14 +320,19 @@ impl<M: Machine> Worker<M> {
                 }
             }
             Ok(bytes) => {
-                connection.is_readable = bytes == room;
+                connection.is_readable = bytes == room || connection.socket.holds_more();
                 let is_again = connection.is_readable;
                 self.machine.handle_read(conn, bytes);
                 if is_again {
                     self.list_again(conn);
                 }
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => connection.is_readable = false,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                connection.is_readable = false;
+                if connection.socket.holds_more() {
+                    self.list_again(conn);
+                }
+            }
             Err(error) => self.lose(conn, &error),
         }
     }
@@ -309,9 +354,9 @@ impl<M: Machine> Worker<M> {
                 Letter::Mail(mail) => self.machine.handle_mail(mail),
                 Letter::Socket(socket, peer) => self.adopt(socket, peer),
                 Letter::Resolved(dial, answer) => {
-                    let Some(conn) = self.resolving.remove(&dial) else { continue };
+                    let Some((conn, tls)) = self.resolving.remove(&dial) else { continue };
                     match answer {
-                        Ok(addresses) => self.dial_tcp(conn, addresses),
+                        Ok(addresses) => self.dial_tcp(conn, Alternatives { addresses, tls }),
                         Err(failure) => self.machine.handle_dial_failed(conn, failure),
                     }
                 }
@@ -324,6 +369,10 @@ impl<M: Machine> Worker<M> {
             let Some(listener) = self.listeners.get(place) else { return };
             match listener.accept() {
                 Ok((socket, peer)) if listener.is_shared => self.hand_round(socket, peer),
+                Ok((socket, peer)) if let Some(tls) = &listener.tls => {
+                    let tls = tls.current();
+                    self.greet(socket, peer, tls, now);
+                }
                 Ok((socket, peer)) => self.adopt(socket, peer),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // The peer was gone before we came: nothing is wrong with the listener.
@@ -352,17 +401,32 @@ impl<M: Machine> Worker<M> {
         }
     }
 
-    fn adopt(&mut self, mut socket: Socket, peer: Peer) {
+    fn adopt(&mut self, socket: Socket, peer: Peer) {
+        self.admit(socket, peer, Socket::register);
+    }
+
+    /// Asks the machine whether a connection may come in, and has `register` give it its number. Returns the number.
+    fn admit(
+        &mut self,
+        mut socket: Socket,
+        peer: Peer,
+        register: fn(&mut Socket, &Registry, Token) -> io::Result<()>,
+    ) -> Option<ConnId> {
         match self.machine.handle_accept(peer) {
-            Ok(conn) => match socket.register(self.poll.registry(), token_of(conn)) {
-                Ok(()) => self.keep(conn, Connection::open(socket)),
+            Ok(conn) => match register(&mut socket, self.poll.registry(), token_of(conn)) {
+                Ok(()) => {
+                    self.keep(conn, Connection::open(socket));
+                    return Some(conn);
+                }
                 Err(error) => self.machine.handle_broken(conn, &error.to_string()),
             },
             Err(refusal) => {
                 // A fresh socket takes a line; if it does not, the peer sees the close alone.
                 let _ = socket.write(refusal);
+                socket.say_goodbye();
             }
         }
+        None
     }
 
     fn keep(&mut self, conn: ConnId, connection: Connection) {
@@ -414,12 +478,12 @@ impl<M: Machine> Worker<M> {
 
     fn act(&mut self, action: Action<M::Mail>) {
         match action {
-            Action::Dial { conn, endpoint } => self.dial(conn, &endpoint),
-            Action::Close { conn } => {
-                if self.forget(conn).is_none() {
-                    self.resolving.retain(|_, waiting| *waiting != conn);
-                }
-            }
+            Action::Dial { conn, endpoint } => self.dial(conn, endpoint),
+            Action::Close { conn } => match self.forget(conn) {
+                Some(mut connection) => connection.socket.say_goodbye(),
+                None => self.resolving.retain(|_, (waiting, _)| *waiting != conn),
+            },
+            Action::Finish { conn } => self.finish(conn),
             Action::Resume { conn } => {
                 if self.connection(conn).is_some_and(|c| c.is_readable) {
                     self.list_again(conn);
@@ -458,21 +522,26 @@ impl<M: Machine> Worker<M> {
         }
     }
 
-    fn dial(&mut self, conn: ConnId, endpoint: &Endpoint) {
-        match endpoint {
-            Endpoint::Tcp { host, port } => match host.parse::<IpAddr>() {
-                Ok(ip) => self.dial_tcp(conn, vec![SocketAddr::new(ip, *port)]),
-                Err(_) => self.resolve(conn, host, *port),
-            },
+    fn dial(&mut self, conn: ConnId, endpoint: Arc<Endpoint>) {
+        match &*endpoint {
+            Endpoint::Tcp { host, port } => self.dial_host(conn, host, *port, None),
+            Endpoint::Tls { host, port, .. } => self.dial_host(conn, host, *port, Some(Arc::clone(&endpoint))),
             Endpoint::Unix { path } => {
                 let dialled = UnixStream::connect(path).map(Socket::Unix);
-                self.begin_dial(conn, dialled, Vec::new());
+                self.begin_dial(conn, dialled, Alternatives::default());
             }
             Endpoint::Embedded { index } => self.dial_engine(conn, *index),
         }
     }
 
-    fn resolve(&mut self, conn: ConnId, host: &str, port: u16) {
+    fn dial_host(&mut self, conn: ConnId, host: &str, port: u16, tls: Option<Arc<Endpoint>>) {
+        match host.parse::<IpAddr>() {
+            Ok(ip) => self.dial_tcp(conn, Alternatives { addresses: vec![SocketAddr::new(ip, port)], tls }),
+            Err(_) => self.resolve(conn, host, port, tls),
+        }
+    }
+
+    fn resolve(&mut self, conn: ConnId, host: &str, port: u16, tls: Option<Arc<Endpoint>>) {
         if self.resolver.is_none() {
             self.resolver = self.workers.get(self.number).cloned().and_then(|own| Resolver::spawn(own).ok());
         }
@@ -480,39 +549,44 @@ impl<M: Machine> Worker<M> {
         self.next_resolution += 1;
         let has_room = self.resolving.len() < RESOLUTIONS_MAX;
         if has_room && self.resolver.as_ref().is_some_and(|r| r.ask(dial, host, port)) {
-            self.resolving.insert(dial, conn);
+            self.resolving.insert(dial, (conn, tls));
         } else {
             let failure = DialFailure::Unresolvable(format!("'{host}': too many names wait to be resolved"));
             self.machine.handle_dial_failed(conn, failure);
         }
     }
 
-    fn dial_tcp(&mut self, conn: ConnId, mut addresses: Vec<SocketAddr>) {
-        if addresses.is_empty() {
+    fn dial_tcp(&mut self, conn: ConnId, mut ways: Alternatives) {
+        if ways.addresses.is_empty() {
             self.machine.handle_dial_failed(conn, DialFailure::Refused("no address is left to try".to_owned()));
             return;
         }
-        let address = addresses.remove(0);
+        let address = ways.addresses.remove(0);
         let dialled = TcpStream::connect(address).and_then(|stream| {
             self.transport.apply(SockRef::from(&stream))?;
-            Ok(Socket::Tcp(stream))
+            match ways.tls.as_deref() {
+                Some(Endpoint::Tls { server_name, profile, .. }) => {
+                    Ok(Socket::Tls(Box::new(self.tls.wrap(profile, server_name, stream)?)))
+                }
+                _ => Ok(Socket::Tcp(stream)),
+            }
         });
-        self.begin_dial(conn, dialled, addresses);
+        self.begin_dial(conn, dialled, ways);
     }
 
     fn dial_engine(&mut self, conn: ConnId, index: usize) {
         let pair = UnixStream::pair().and_then(|(ours, theirs)| {
             let address = "embedded:0".to_owned();
-            let peer = Peer { address: address.clone(), local_address: address, is_unix: true, fd: 0 };
+            let peer = Peer { address: address.clone(), local_address: address, is_unix: true, fd: 0, identity: None };
             match self.engines.get(index) {
                 Some(door) if (door.0)(Socket::Unix(theirs), peer) => Ok(Socket::Unix(ours)),
                 _ => Err(io::Error::new(io::ErrorKind::ConnectionRefused, "there is no such embedded engine")),
             }
         });
-        self.begin_dial(conn, pair, Vec::new());
+        self.begin_dial(conn, pair, Alternatives::default());
     }
 
-    fn begin_dial(&mut self, conn: ConnId, dialled: io::Result<Socket>, alternatives: Vec<SocketAddr>) {
+    fn begin_dial(&mut self, conn: ConnId, dialled: io::Result<Socket>, alternatives: Alternatives) {
         let registered = dialled.and_then(|mut socket| {
             socket.register(self.poll.registry(), token_of(conn))?;
             // Only ever asked whether something is readable; what it is, the other poll says.
@@ -525,7 +599,7 @@ impl<M: Machine> Worker<M> {
                 let open = Connection::open(socket);
                 self.keep(conn, Connection { is_dialing: true, is_writable: false, alternatives, ..open });
             }
-            Err(_) if !alternatives.is_empty() => self.dial_tcp(conn, alternatives),
+            Err(_) if !alternatives.addresses.is_empty() => self.dial_tcp(conn, alternatives),
             Err(error) => self.machine.handle_dial_failed(conn, DialFailure::Refused(error.to_string())),
         }
     }
@@ -538,14 +612,14 @@ impl<M: Machine> Worker<M> {
             Ok(true) => {
                 connection.is_dialing = false;
                 connection.is_writable = true;
-                connection.alternatives = Vec::new();
+                connection.alternatives = Alternatives::default();
                 self.machine.handle_connected(conn);
                 // Bytes may have come with the edge that told of the connection.
                 self.list_again(conn);
             }
             Err(error) => {
                 let Some(failed) = self.forget(conn) else { return };
-                if failed.alternatives.is_empty() {
+                if failed.alternatives.addresses.is_empty() {
                     self.machine.handle_dial_failed(conn, DialFailure::Refused(error.to_string()));
                 } else {
                     self.dial_tcp(conn, failed.alternatives);
@@ -564,7 +638,7 @@ impl Connection {
             is_writable: true,
             is_listed: false,
             has_ended: false,
-            alternatives: Vec::new(),
+            alternatives: Alternatives::default(),
         }
     }
 }

@@ -60,6 +60,8 @@ counters! {
     clients_accepted: Total,
     /// Clients that were refused because of a limit.
     clients_refused: Total,
+    /// Connections to TLS listeners whose handshake failed or took too long.
+    handshakes_failed: Total,
     /// Clients that were cut off because they did not read their replies.
     clients_cut_off: Total,
     /// Clients that were cut off because the process held too much and they the most of it.

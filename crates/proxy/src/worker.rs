@@ -311,6 +311,10 @@ impl<E: Execute> Machine for Worker<E> {
         Ok(ConnId::client(handle.index))
     }
 
+    fn handle_handshake_failed(&mut self) {
+        self.counters.handshakes_failed.add(1);
+    }
+
     #[inline]
     fn read_buffer(&mut self, conn: ConnId) -> Option<&mut [u8]> {
         if conn.is_upstream() {

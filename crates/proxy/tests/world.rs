@@ -380,7 +380,9 @@ impl World {
                     client.may_read = true;
                 }
             }
-            Action::Post { .. } | Action::StopAccepting | Action::Exit => panic!("{action:?} was not to be expected"),
+            Action::Post { .. } | Action::StopAccepting | Action::Finish { .. } | Action::Exit => {
+                panic!("{action:?} was not to be expected")
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::settings::tls::PREFIX;
 use crate::settings::{Address, Instance, NodeAddress, Process};
 
 /// The line that scripts wait for; it ends the banner.
@@ -19,8 +20,9 @@ pub fn render(process: &Process, workers: usize, bound: &[Vec<Address>], metrics
     let _ = writeln!(out, "respool {}, {}, pid {pid}", env!("CARGO_PKG_VERSION"), counted(workers, "worker"));
     for (instance, bound) in process.instances.iter().zip(bound) {
         let _ = writeln!(out, "  pool {}: {}", instance.name, describe(instance));
-        for address in bound {
-            let _ = writeln!(out, "    listening on {address}, connect with: {}", redis_cli(address));
+        for (door, address) in instance.net.listen.iter().zip(bound) {
+            let (prefix, flag) = if door.tls.is_some() { (PREFIX, " --tls") } else { ("", "") };
+            let _ = writeln!(out, "    listening on {prefix}{address}, connect with: {}{flag}", redis_cli(address));
         }
     }
     if let Some(address) = metrics {
@@ -90,13 +92,14 @@ mod tests {
     fn it_says_where_to_connect() {
         for (listen, command) in [
             ("127.0.0.1:7", "redis-cli -p 7"),
+            ("tls:127.0.0.1:7 cert=/c key=/k", "redis-cli -p 7 --tls"),
             (":7", "redis-cli -p 7"),
             ("10.0.0.1:7", "redis-cli -h 10.0.0.1 -p 7"),
             ("[::1]:7", "redis-cli -h ::1 -p 7"),
             ("/run/r.sock", "redis-cli -s /run/r.sock"),
         ] {
             let process = process(&[(Setting::Listen, listen)]);
-            let shown = render(&process, 2, &[process.instances[0].net.listen.clone()], None);
+            let shown = render(&process, 2, &[vec![process.instances[0].net.listen[0].address.clone()]], None);
             assert!(shown.contains(&format!("connect with: {command}\n")), "{shown}");
         }
     }

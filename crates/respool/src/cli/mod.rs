@@ -110,6 +110,7 @@ fn check(matches: &ArgMatches) -> Result<(), Failure> {
     let Translation { said, notes, mut faults, .. } = hear_any_file(path);
     let mut understood = understand(&said, &mut faults)?;
     understood.warnings.extend(notes);
+    serve::check(&understood.process)?;
     Ok(output::print(&summary(path, &said, &understood))?)
 }
 
@@ -133,7 +134,7 @@ fn summary(path: &Path, said: &Said, understood: &Understood) -> String {
     }
     for (number, instance) in understood.process.instances.iter().enumerate() {
         lines.push(format!("  pool {}: {}", instance.name, banner::describe(instance)));
-        lines.extend(instance.net.listen.iter().map(|address| format!("    listens on {address}")));
+        lines.extend(instance.net.listen.iter().map(|door| format!("    listens on {door}")));
         let own = said.pools.get(number).map_or(&[][..], |pool| &pool.statements[..]);
         let inherited: Vec<Statement> =
             said.top.iter().filter(|s| own.iter().all(|o| o.setting != s.setting)).cloned().collect();

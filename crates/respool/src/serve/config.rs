@@ -170,6 +170,12 @@ fn only_here() -> Result<Topology, PlacementError> {
 
 fn node_config(node: &NodeSettings, engines: &mut impl Iterator<Item = usize>) -> NodeConfig {
     let endpoint = match &node.address {
+        NodeAddress::Remote(Address::Tcp { host, port }) if let Some(tls) = &node.tls => Endpoint::Tls {
+            host: host.clone(),
+            port: *port,
+            server_name: tls.server_name.as_ref().unwrap_or(host).clone(),
+            profile: super::tls::profile(tls),
+        },
         NodeAddress::Remote(address) => endpoint(address),
         NodeAddress::Embedded => Endpoint::Embedded { index: engines.next().unwrap_or_default() },
     };

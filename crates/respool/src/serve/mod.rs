@@ -20,9 +20,11 @@ use crate::admin::Metrics;
 use crate::control::{Control, Phase};
 use crate::failure::Failure;
 use crate::settings::{Address, EngineSettings, Instance, NodeAddress, Process};
+use tls::InstanceTls;
 
 mod config;
 mod counters;
+mod tls;
 
 /// What there is to serve, and by whom it can be told to end.
 #[derive(Debug)]
@@ -33,6 +35,14 @@ pub struct Job {
     pub control: Arc<Control>,
     /// Where counters are shown.
     pub metrics: Metrics,
+}
+
+/// Reads the files that the settings name, as [`run`] would, and keeps nothing.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn check(process: &Process) -> Result<(), Failure> {
+    process.instances.iter().try_for_each(|instance| InstanceTls::load(instance).map(drop))
 }
 
 /// Runs until it is told to stop.
@@ -86,7 +96,9 @@ impl Running {
         // An engine belongs to one thread, so a server that is nothing but an engine has one worker.
         let workers = if instance.is_embedded() { 1 } else { job.workers };
         let transport = TransportOptions { keepalive: instance.net.keepalive, user_timeout: instance.net.user_timeout };
-        let (mut shares, bound) = listen(instance, workers, &transport)?;
+        let tls = InstanceTls::load(instance)?;
+        let (mut shares, bound) = listen(instance, workers, &transport, &tls)?;
+        let clients = Arc::clone(&tls.nodes);
         let config = Arc::new(config::proxy(process, instance).map_err(|error| Failure::running(error.to_string()))?);
         let shared = Arc::new(Shared::new(workers, unix_us(), about.clone(), Arc::clone(ledger)));
         job.metrics.observe(counters::source(Arc::clone(&shared), &instance.name, process.instances.len() > 1));
@@ -94,7 +106,7 @@ impl Running {
         let embedded = instance.nodes().filter(|node| node.address == NodeAddress::Embedded);
         let nodes: Vec<_> = embedded.map(|_| EmbeddedNode::new(process, &instance.engine, about, transport)).collect();
         let (slots, insides): (Vec<Postbox<Mail>>, Vec<Inbox<Mail>>) = (0..workers).map(|_| mailbox()).unzip();
-        follow(&job.control, number, slots.clone());
+        follow(&job.control, number, slots.clone(), tls);
 
         let mut running = Self {
             name: instance.name.clone(),
@@ -114,11 +126,12 @@ impl Running {
             let listeners = std::mem::take(&mut shares[worker]);
             let engines = nodes.iter().map(|node| EngineDoor::new(node.slot.clone())).collect();
             let workers = slots.clone();
+            let tls = Arc::clone(&clients);
             running.workers.push(Box::new(move || {
                 let machine = respool_proxy::Worker::<Engine>::new(setup);
                 let number = worker;
-                respool_net::Worker::new(Setup { machine, inbox, workers, number, listeners, engines, transport })?
-                    .run()
+                let setup = Setup { machine, inbox, workers, number, listeners, engines, transport, tls };
+                respool_net::Worker::new(setup)?.run()
             }));
         }
         let doors: Vec<_> = nodes.iter().map(|node| node.slot.clone()).collect();
@@ -193,8 +206,9 @@ impl EmbeddedNode {
         let Self { slot, inbox, setup, transport } = self;
         Box::new(move || {
             let machine = respool_proxy::Worker::new(setup);
-            let (workers, listeners, engines) = (vec![slot], Vec::new(), Vec::new());
-            respool_net::Worker::new(Setup { machine, inbox, workers, number: 0, listeners, engines, transport })?.run()
+            let (workers, listeners, engines, tls) = (vec![slot], Vec::new(), Vec::new(), Arc::default());
+            let setup = Setup { machine, inbox, workers, number: 0, listeners, engines, transport, tls };
+            respool_net::Worker::new(setup)?.run()
         })
     }
 }
@@ -209,22 +223,28 @@ fn listen(
     instance: &Instance,
     workers: usize,
     transport: &TransportOptions,
+    tls: &InstanceTls,
 ) -> Result<(Vec<Vec<Listener>>, Vec<Address>), Failure> {
     let mut shares: Vec<Vec<Listener>> = (0..workers).map(|_| Vec::new()).collect();
     let mut bound = Vec::new();
-    for address in &instance.net.listen {
+    for (door, tls) in instance.net.listen.iter().zip(&tls.doors) {
+        let address = &door.address;
         let backlog = i32::try_from(instance.net.backlog).unwrap_or(i32::MAX);
         let opened = bind(&config::endpoint(address), workers, backlog, instance.net.unix_mode, transport);
         let opened = opened.map_err(|error| Failure::running(error.to_string()))?;
         let port = opened.first().and_then(|share| share.first()).and_then(Listener::port);
         bound.push(config::with_port(address, port));
-        shares.iter_mut().zip(opened).for_each(|(share, listeners)| share.extend(listeners));
+        let secure = |listener: Listener| match tls {
+            Some(tls) => listener.with_tls(Arc::clone(tls)),
+            None => listener,
+        };
+        shares.iter_mut().zip(opened).for_each(|(share, listeners)| share.extend(listeners.into_iter().map(secure)));
     }
     Ok((shares, bound))
 }
 
 /// Passes on to an instance's workers what the process is told.
-fn follow(control: &Arc<Control>, number: usize, slots: Vec<Postbox<Mail>>) {
+fn follow(control: &Arc<Control>, number: usize, slots: Vec<Postbox<Mail>>, tls: InstanceTls) {
     let told = std::sync::Mutex::new((Phase::Starting, 0));
     let weak = Arc::downgrade(control);
     control.on_change(Box::new(move || {
@@ -234,6 +254,9 @@ fn follow(control: &Arc<Control>, number: usize, slots: Vec<Postbox<Mail>>) {
         let mut mails = Vec::new();
         if reloads != told.1 {
             let process = control.settings();
+            if let Some(Err(failure)) = process.instances.get(number).map(|instance| tls.reload(instance)) {
+                tracing::error!("TLS stays as it was: {}", failure.message);
+            }
             let reloaded = process.instances.get(number).and_then(|instance| config::proxy(&process, instance).ok());
             mails.extend(reloaded.map(|config| Mail::Reload(Arc::new(config))));
         }
@@ -263,7 +286,8 @@ fn raise_file_limit() {
 }
 
 fn about(process: &Process) -> About {
-    let tcp_port = process.instances.iter().flat_map(|instance| &instance.net.listen).find_map(Address::port);
+    let tcp_port =
+        process.instances.iter().flat_map(|instance| &instance.net.listen).find_map(|door| door.address.port());
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     About {
         version: env!("CARGO_PKG_VERSION").to_owned(),

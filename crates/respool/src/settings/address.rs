@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use respool_route::limits::WEIGHT_MAX;
 
+use super::tls::{ListenTls, NodeTls, PREFIX};
+
 /// Where to listen or what to connect to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Address {
@@ -87,6 +89,41 @@ impl fmt::Display for Address {
     }
 }
 
+/// Where to accept clients, as it was written: `127.0.0.1:6379`, `tls::6380 cert=FILE key=FILE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Door {
+    /// Where.
+    pub address: Address,
+    /// What is said about TLS behind the address; `None`: TLS is not spoken there.
+    pub tls: Option<ListenTls>,
+}
+
+impl Door {
+    /// Reads an address to listen on and what stands behind it.
+    ///
+    /// # Errors
+    /// Says which forms there are.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let Some(text) = text.strip_prefix(PREFIX) else {
+            return Address::parse_listener(text).map(|address| Self { address, tls: None });
+        };
+        let mut words = text.split_ascii_whitespace();
+        let address = Address::parse_tcp(words.next().unwrap_or_default())?;
+        let mut tls = ListenTls::default();
+        words.try_for_each(|word| tls.hear(word))?;
+        Ok(Self { address, tls: Some(tls) })
+    }
+}
+
+impl fmt::Display for Door {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.tls {
+            None => self.address.fmt(f),
+            Some(tls) => write!(f, "{PREFIX}{}{tls}", self.address),
+        }
+    }
+}
+
 /// What a node is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NodeAddress {
@@ -116,6 +153,8 @@ pub struct NodeText {
     pub weight: u32,
     /// The name of the node whose replica it is.
     pub replica_of: Option<String>,
+    /// What is said about TLS behind the address; `None`: TLS is not spoken there.
+    pub tls: Option<NodeTls>,
 }
 
 /// Longest name of a node; it stands in error messages, logs and labels of metrics.
@@ -129,17 +168,26 @@ impl NodeText {
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut words = text.split_ascii_whitespace();
         let address = words.next().ok_or("a node needs an address")?;
-        let mut node = Self { address: parse_node_address(address)?, name: None, weight: 1, replica_of: None };
+        let tls = address.strip_prefix(PREFIX);
+        let address = parse_node_address(tls.unwrap_or(address))?;
+        if tls.is_some() && !matches!(address, NodeAddress::Remote(Address::Tcp { .. })) {
+            return Err("TLS is spoken over TCP: tls:host:port".to_owned());
+        }
+        let tls = tls.map(|_| NodeTls::default());
+        let mut node = Self { address, name: None, weight: 1, replica_of: None, tls };
         for word in words {
             match word.split_once('=') {
                 Some(("name", name)) => node.name = Some(parse_name(name)?),
                 Some(("weight", weight)) => node.weight = parse_weight(weight)?,
                 Some(("replica_of", name)) => node.replica_of = Some(parse_name(name)?),
-                _ => {
-                    return Err(format!(
-                        "behind a node's address stand name=NAME, weight=N or replica_of=NAME, not {word:?}"
-                    ));
-                }
+                _ => match &mut node.tls {
+                    Some(tls) => tls.hear(word)?,
+                    None => {
+                        return Err(format!(
+                            "behind a node's address stand name=NAME, weight=N or replica_of=NAME, not {word:?}"
+                        ));
+                    }
+                },
             }
         }
         Ok(node)
@@ -148,6 +196,9 @@ impl NodeText {
 
 impl fmt::Display for NodeText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.tls.is_some() {
+            f.write_str(PREFIX)?;
+        }
         self.address.fmt(f)?;
         if let Some(name) = &self.name {
             write!(f, " name={name}")?;
@@ -158,7 +209,7 @@ impl fmt::Display for NodeText {
         if let Some(primary) = &self.replica_of {
             write!(f, " replica_of={primary}")?;
         }
-        Ok(())
+        self.tls.as_ref().map_or(Ok(()), |tls| tls.fmt(f))
     }
 }
 
@@ -261,6 +312,22 @@ mod tests {
             "h:1 name=\u{7}",
             "h:1 b",
         ] {
+            assert!(NodeText::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn tls_is_a_prefix_with_words_behind_the_address() {
+        let door = Door::parse("tls::6380  cert=/c key=/k clients=optional identity=cn").unwrap();
+        assert_eq!(door.to_string(), "tls::6380 cert=/c key=/k clients=optional identity=cn");
+        assert_eq!(Door::parse(&door.to_string()), Ok(door));
+        let node = NodeText::parse("tls:h:1 name=a verify=off server_name=b.example").unwrap();
+        assert_eq!(node.to_string(), "tls:h:1 name=a server_name=b.example verify=off");
+        assert_eq!(NodeText::parse(&node.to_string()), Ok(node));
+        for text in ["tls:", "tls:/s", "tls:unix:/s", "tls:h:1 cert", "h:1 cert=/c"] {
+            assert!(Door::parse(text).is_err(), "{text}");
+        }
+        for text in ["tls:/s", "tls:embedded:", "tls:h:1 clients=off", "h:1 verify=off", "tls:h:1 server_name="] {
             assert!(NodeText::parse(text).is_err(), "{text}");
         }
     }

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use respool_route::{DeadNode, Scheme};
 
-use super::address::{Address, NodeAddress};
+use super::address::{Address, Door, NodeAddress};
 use super::routing::RoutingSettings;
 use super::row::{Scope, Secret, Value};
 use super::table::{LogFormat, LogLevel, Setting};
+use super::tls::{NodeTls, TlsSettings};
 
 /// What a process is to do.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +58,8 @@ pub struct Instance {
     pub name: String,
     /// Its doors and sockets.
     pub net: NetSettings,
+    /// What holds for its TLS.
+    pub tls: TlsSettings,
     /// Its nodes and rules.
     pub proxy: ProxySettings,
     /// The engine of an embedded server or node.
@@ -69,7 +72,7 @@ impl Instance {
         let dead_node = new.proxy.dead_node;
         let pooling = new.proxy.pooling.clone();
         let proxy = ProxySettings { timeouts, budgets, pooling, dead_node, ..self.proxy.clone() };
-        Self { proxy, ..self.clone() }
+        Self { proxy, tls: new.tls.clone(), ..self.clone() }
     }
 
     /// All its nodes in the order in which the proxy lists them: those of its own that have keys, those of the pools that
@@ -91,7 +94,7 @@ impl Instance {
 #[derive(Debug, Clone, PartialEq)]
 pub struct NetSettings {
     /// Where to listen; at least one.
-    pub listen: Vec<Address>,
+    pub listen: Vec<Door>,
     /// Permissions of unix sockets.
     pub unix_mode: u32,
     /// Backlog of every listener.
@@ -138,6 +141,8 @@ pub struct NodeSettings {
     pub replica_of: Option<String>,
     /// How to authenticate; `None` does not.
     pub credentials: Option<Credentials>,
+    /// What its own words say about TLS; `None` does not speak it.
+    pub tls: Option<NodeTls>,
 }
 
 /// How to authenticate at a node.

@@ -23,10 +23,11 @@ pub mod routing;
 pub mod row;
 pub mod said;
 pub mod table;
+pub mod tls;
 pub mod unit;
 mod values;
 
-pub use address::{Address, NodeAddress};
+pub use address::{Address, Door, NodeAddress};
 pub use fault::{Fault, Faults};
 pub use meaning::{
     AdminSettings, EngineSettings, Instance, LogSettings, NetSettings, NodeSettings, Process, ProxySettings,

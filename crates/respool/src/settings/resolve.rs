@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use respool_route::{DeadNode, PlacementError, Scheme};
 
-use super::address::{Address, NodeAddress, NodeText};
+use super::address::{Address, Door, NodeAddress, NodeText};
 use super::fault::{self, Fault, Faults};
 use super::meaning::{
     AdminSettings, Budgets, Credentials, EngineSettings, Instance, LogSettings, NetSettings, NodeSettings, Pooling,
@@ -19,7 +19,8 @@ use super::meaning::{
 };
 use super::row::{Row, Secret, Value};
 use super::said::{Origin, PoolSaid, Said, Statement};
-use super::table::{LogFormat, LogLevel, Setting};
+use super::table::{LogFormat, LogLevel, NodeTlsVerify, Setting, TlsAuthClients, TlsIdentity};
+use super::tls::{self, ListenTls, NodeTls, PREFIX, TlsSettings};
 use super::values::{Values, saturating};
 use super::{placement, routing};
 
@@ -135,12 +136,62 @@ impl Judge<'_> {
             self.blame(Setting::Listen, pool, "nothing to listen on", "give at least one address");
         }
         let proxy = self.proxy(values, pool);
-        let exposed = net.listen.iter().find(|address| !address.is_local());
-        if let Some(address) = exposed {
-            self.warnings.push(format!("pool {name}: everybody who reaches {address} may send commands"));
+        let tls = self.tls(&of, pool);
+        self.tls_is_whole(&tls, &net, &proxy, pool);
+        // Whoever has a certificate was let in by somebody.
+        let is_open = |door: &&Door| {
+            let clients = door.tls.as_ref().and_then(|words| words.or(&tls.listen).clients);
+            !door.address.is_local() && clients != Some(TlsAuthClients::Required)
+        };
+        if let Some(door) = net.listen.iter().find(is_open) {
+            self.warnings.push(format!("pool {name}: everybody who reaches {} may send commands", door.address));
         }
         let engine = EngineSettings { databases: saturating(of.count(Setting::Databases).unwrap_or(1)) };
-        Instance { name, net, proxy, engine }
+        Instance { name, net, tls, proxy, engine }
+    }
+
+    fn tls(&mut self, of: &Values<'_>, pool: Option<&PoolSaid>) -> TlsSettings {
+        let path = |setting| of.text(setting).map(Into::into);
+        let users = match of.text(Setting::TlsUsers).map(tls::users).transpose() {
+            Ok(users) => users,
+            Err(why) => {
+                self.blame(Setting::TlsUsers, pool, &why, "write NAME=USER, separated by spaces");
+                None
+            }
+        };
+        TlsSettings {
+            listen: ListenTls {
+                cert: path(Setting::TlsCertFile),
+                key: path(Setting::TlsKeyFile),
+                ca: path(Setting::TlsClientCaFile),
+                clients: Some(TlsAuthClients::ALL[of.word(Setting::TlsAuthClients)]),
+                identity: Some(TlsIdentity::ALL[of.word(Setting::TlsIdentity)]),
+            },
+            nodes: NodeTls {
+                server_name: None,
+                ca: path(Setting::NodeTlsCaFile),
+                cert: path(Setting::NodeTlsCertFile),
+                key: path(Setting::NodeTlsKeyFile),
+                verify: Some(NodeTlsVerify::ALL[of.word(Setting::NodeTlsVerify)]),
+            },
+            users,
+            handshake_timeout: of.duration(Setting::TlsHandshakeTimeout).unwrap_or(Duration::MAX),
+        }
+    }
+
+    /// Whether everybody who is to speak TLS has what it takes.
+    fn tls_is_whole(&mut self, tls: &TlsSettings, net: &NetSettings, proxy: &ProxySettings, pool: Option<&PoolSaid>) {
+        for door in &net.listen {
+            if let Some(fault) = door.tls.as_ref().and_then(|words| words.or(&tls.listen).fault()) {
+                self.blame(Setting::Listen, pool, &format!("{PREFIX}{} cannot be opened", door.address), fault);
+            }
+        }
+        let of_routes = proxy.routing.pools.iter().flat_map(|pool| &pool.nodes);
+        for node in proxy.nodes.iter().chain(of_routes) {
+            if let Some(fault) = node.tls.as_ref().and_then(|words| words.or(&tls.nodes).fault()) {
+                self.blame(Setting::Nodes, pool, &format!("node {} cannot be dialled", node.name), fault);
+            }
+        }
     }
 
     fn proxy(&mut self, values: &[Value], pool: Option<&PoolSaid>) -> ProxySettings {
@@ -270,7 +321,8 @@ impl Judge<'_> {
     fn listeners_differ(&mut self, instances: &[Instance]) {
         let mut seen: HashMap<&Address, &str> = HashMap::new();
         for instance in instances {
-            for address in instance.net.listen.iter().filter(|address| address.port() != Some(0)) {
+            let addresses = instance.net.listen.iter().map(|door| &door.address);
+            for address in addresses.filter(|address| address.port() != Some(0)) {
                 if let Some(other) = seen.insert(address, &instance.name) {
                     let message = format!("{address} is listened on twice, by pools {other} and {}", instance.name);
                     let fault = Fault::new(Origin::Default, message);
@@ -329,6 +381,7 @@ pub(super) fn named_nodes(nodes: &[NodeText], credentials: Option<&Credentials>)
             weight: node.weight,
             replica_of: node.replica_of.clone(),
             credentials,
+            tls: node.tls.clone(),
         });
     }
     named
@@ -341,7 +394,7 @@ mod tests {
 
     use super::*;
     use crate::settings::file;
-    use crate::settings::row::{Kind, Reload};
+    use crate::settings::row::{Group, Kind, Reload};
     use crate::settings::unit;
 
     fn no_files(_: &Path) -> io::Result<String> {
@@ -361,7 +414,8 @@ mod tests {
         let [instance] = &process.instances[..] else { panic!("one instance") };
         assert!(instance.is_embedded());
         assert_eq!(instance.name, "main");
-        assert_eq!(instance.net.listen, [Address::Tcp { host: "127.0.0.1".to_owned(), port: 6379 }]);
+        let address = Address::Tcp { host: "127.0.0.1".to_owned(), port: 6379 };
+        assert_eq!(instance.net.listen, [Door { address, tls: None }]);
         assert_eq!((instance.net.unix_mode, instance.net.backlog), (0o600, 511));
         let requests = &instance.proxy.requests;
         let wire = RequestLimits::authenticated(Strictness::Strict);
@@ -403,6 +457,11 @@ mod tests {
             ("hash_tag = \"{}\"", "hash_tag cannot be \"{}\"", "r.toml:1:12"),
             ("default_node = \"b\"\nnodes = \"a:1\"", "there is no node \"b\"", "r.toml:1:1"),
             ("listen = []", "nothing to listen on", "r.toml:1:1"),
+            ("listen = \"tls::1\"", "tls::1 cannot be opened", "r.toml:1:1"),
+            ("listen = \"tls::1 cert=/c key=/k clients=required\"", "tls::1 cannot be opened", "r.toml:1:1"),
+            ("listen = \"tls::1 cert=/c key=/k identity=cn\"", "tls::1 cannot be opened", "r.toml:1:1"),
+            ("nodes = \"tls:h:1 cert=/c\"", "node h:1 cannot be dialled", "r.toml:1:1"),
+            ("tls_users = \"alice\"", "\"alice\" is not NAME=USER", "r.toml:1:1"),
             ("node_username = \"u\"", "a user without a password", "r.toml:1:1"),
             ("node_password_file = \"/x\"", "/x cannot be read", "r.toml:1:1"),
             ("node_password_file = \"/x\"\nnode_password = \"p\"", "is said twice", "r.toml:1:1"),
@@ -475,11 +534,13 @@ mod tests {
         for setting in Setting::ALL {
             let row = setting.row();
             // Their meaning depends on another setting; all three are parts of the nodes, which is not live.
-            if matches!(row.kind, Kind::Text | Kind::Secret | Kind::Path) {
+            let is_of_tls = row.group == Group::Tls;
+            if matches!(row.kind, Kind::Text | Kind::Secret | Kind::Path) && !is_of_tls {
                 assert_eq!(row.reload, Reload::Restart, "{}", row.name);
                 continue;
             }
-            let new = understood(&format!("{} = {:?}", row.name, other(row))).unwrap();
+            let value = if *setting == Setting::TlsUsers { "name=user".to_owned() } else { other(row) };
+            let new = understood(&format!("{} = {value:?}", row.name)).unwrap();
             assert_eq!(old.changes_to(&new), [(*setting, 0)], "{}", row.name);
             assert_ne!(old.process, new.process, "{} means something", row.name);
             let is_taken = old.process.with_live_part_of(&new.process) == new.process;
@@ -510,5 +571,8 @@ mod tests {
     fn doors_open_to_everybody_are_warned_about() {
         assert_eq!(understood("listen = [\"127.0.0.1:1\", \"/s\"]").unwrap().warnings.len(), 0);
         assert_eq!(understood("listen = \":1\"").unwrap().warnings.len(), 1);
+        let with = |clients: &str| format!("listen = \"tls::1 cert=/c key=/k ca=/a clients={clients}\"");
+        assert_eq!(understood(&with("optional")).unwrap().warnings.len(), 1);
+        assert_eq!(understood(&with("required")).unwrap().warnings.len(), 0);
     }
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use super::address::{Address, NodeText};
+use super::address::{Address, Door, NodeText};
 use super::unit;
 
 /// One setting, all of it.
@@ -45,6 +45,8 @@ pub enum Group {
     Listening,
     /// What stands behind.
     Nodes,
+    /// Encrypted connections, on both sides.
+    Tls,
     /// How long things may take.
     Timeouts,
     /// How much memory may be used.
@@ -66,6 +68,7 @@ impl Group {
         match self {
             Self::Listening => "Listening",
             Self::Nodes => "Nodes",
+            Self::Tls => "TLS",
             Self::Timeouts => "Timeouts",
             Self::Budgets => "Budgets",
             Self::Requests => "Limits of a request",
@@ -183,7 +186,7 @@ pub enum Value {
     /// One address.
     Tcp(Address),
     /// Addresses to listen on.
-    Listeners(Vec<Address>),
+    Listeners(Vec<Door>),
     /// Nodes.
     Nodes(Vec<NodeText>),
 }
@@ -244,9 +247,12 @@ impl Row {
             Kind::Secret => "a text of one line, never shown".to_owned(),
             Kind::Path => "a path".to_owned(),
             Kind::Tcp => "host:port, :port, [v6]:port".to_owned(),
-            Kind::Listeners => "host:port, :port, [v6]:port, unix:/path, /path".to_owned(),
+            Kind::Listeners => {
+                "host:port, :port, [v6]:port, unix:/path, /path; tls: in front of a TCP address for TLS".to_owned()
+            }
             Kind::Nodes => {
-                "host:port, [v6]:port, unix:/path, /path or embedded:, each with name=NAME, weight=N and replica_of=NAME behind it"
+                "host:port, [v6]:port, unix:/path, /path or embedded:, each with name=NAME, weight=N and replica_of=NAME \
+                 behind it; tls: in front of a TCP address for TLS"
                     .to_owned()
             }
         };
@@ -262,7 +268,7 @@ impl Row {
     /// Names the text that is no value of this row, and what would be.
     pub fn parse(&self, texts: &[&str]) -> Result<Value, Refusal> {
         match self.kind {
-            Kind::Listeners => self.list(texts, Address::parse_listener).map(Value::Listeners),
+            Kind::Listeners => self.list(texts, Door::parse).map(Value::Listeners),
             Kind::Nodes => self.list(texts, NodeText::parse).map(Value::Nodes),
             _ => match texts {
                 [text] => self.parse_one(text).map_err(|reason| Refusal { text: 0, reason }),

@@ -30,6 +30,12 @@ macro_rules! words {
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
             }
+
+            /// The variant of a word.
+            #[must_use]
+            pub fn named(word: &str) -> Option<Self> {
+                match word { $($word => Some(Self::$variant),)+ _ => None }
+            }
         }
     };
 }
@@ -51,6 +57,34 @@ words! {
     LogFormat {
         Text = "text": "for people",
         Json = "json": "one JSON object per line",
+    }
+}
+
+words! {
+    /// Whether clients of TLS listeners show a certificate.
+    TlsAuthClients {
+        Off = "off": "nobody is asked for one",
+        Optional = "optional": "whoever has one may show it",
+        Required = "required": "nobody gets in without one",
+    }
+}
+
+words! {
+    /// Which name of a client's certificate says which user it is.
+    TlsIdentity {
+        Off = "off": "none",
+        Cn = "cn": "the subject's common name",
+        Dns = "dns": "the first host name among the alternative names",
+        Uri = "uri": "the first URI among the alternative names",
+        Email = "email": "the first mail address among the alternative names",
+    }
+}
+
+words! {
+    /// Whether nodes' certificates are checked.
+    NodeTlsVerify {
+        On = "on": "the authority and the name must be right",
+        Off = "off": "anything is taken, so whoever is in the way can read and change everything",
     }
 }
 
@@ -113,7 +147,9 @@ rows! {
     Listen {
         name: "listen", group: Group::Listening, kind: Kind::Listeners, default: "127.0.0.1:6379",
         more: "May be given several times. `:6379` is every interface, IPv4 and IPv6; port 0 lets the system choose one, \
-               which the banner shows. A unix socket's stale file is removed, a living server's is not.",
+               which the banner shows. A unix socket's stale file is removed, a living server's is not. `tls:HOST:PORT` \
+               speaks TLS, with the settings below or with words behind the address: `cert=FILE`, `key=FILE`, `ca=FILE`, \
+               `clients=WORD`, `identity=WORD`.",
     }
     /// Permissions of the unix sockets listened on.
     UnixMode {
@@ -146,7 +182,9 @@ rows! {
         name: "nodes", alias: Some("node"), group: Group::Nodes, kind: Kind::Nodes,
         more: "A node is an address, or `embedded:` for an engine in this process, optionally followed by `name=NAME`, \
                `weight=N` and `replica_of=NAME`, separated by spaces. Order counts for placements that number their nodes; \
-               replicas have no keys of their own. `--node A --node B` and `--nodes A,B` say the same.",
+               replicas have no keys of their own. `--node A --node B` and `--nodes A,B` say the same. `tls:HOST:PORT` is \
+               dialled with TLS, with the settings below or with words behind the address: `server_name=NAME`, `ca=FILE`, \
+               `cert=FILE`, `key=FILE`, `verify=on|off`.",
     }
     /// Rule that chooses a key's node.
     Placement {
@@ -178,6 +216,56 @@ rows! {
     }
     /// File whose first line is the password for the nodes.
     NodePasswordFile { name: "node_password_file", group: Group::Nodes, kind: Kind::Path }
+    /// File with the certificate chain that TLS listeners show, in PEM.
+    TlsCertFile {
+        name: "tls_cert_file", redis: Some("tls-cert-file"), group: Group::Tls, reload: Reload::Live, kind: Kind::Path,
+        more: "A reload reads all files anew; what they hold then is shown to whoever connects afterwards, and open \
+               connections stay. If something is wrong with them, everything stays as it was.",
+    }
+    /// File with the private key of that certificate, in PEM.
+    TlsKeyFile {
+        name: "tls_key_file", redis: Some("tls-key-file"), group: Group::Tls, reload: Reload::Live, kind: Kind::Path,
+    }
+    /// File with the authorities that clients' certificates are checked against, in PEM.
+    TlsClientCaFile {
+        name: "tls_client_ca_file", redis: Some("tls-ca-cert-file"), group: Group::Tls, reload: Reload::Live,
+        kind: Kind::Path,
+    }
+    /// Whether clients of TLS listeners show a certificate.
+    TlsAuthClients {
+        name: "tls_auth_clients", redis: Some("tls-auth-clients"), group: Group::Tls, reload: Reload::Live,
+        kind: Kind::Word(TlsAuthClients::choices), default: "off",
+    }
+    /// Which name of a client's certificate says which user it is.
+    TlsIdentity {
+        name: "tls_identity", group: Group::Tls, reload: Reload::Live, kind: Kind::Word(TlsIdentity::choices),
+        default: "off",
+        more: "A certificate in which such a name is empty or has control characters is refused.",
+    }
+    /// Users of names in certificates: NAME=USER, separated by spaces.
+    TlsUsers {
+        name: "tls_users", group: Group::Tls, reload: Reload::Live, kind: Kind::Text,
+        more: "Without it, a name is its user's; with it, a name that is not there is nobody's. Compared byte by byte.",
+    }
+    /// How long a client's TLS handshake may take.
+    TlsHandshakeTimeout {
+        name: "tls_handshake_timeout", group: Group::Tls, reload: Reload::Live, kind: millis(10, 5 * MINUTE),
+        default: "5s",
+    }
+    /// File with the authorities that the certificates of TLS nodes are checked against, in PEM.
+    NodeTlsCaFile {
+        name: "node_tls_ca_file", group: Group::Tls, reload: Reload::Live, kind: Kind::Path,
+        more: "Without it, those that the system trusts.",
+    }
+    /// File with the certificate chain that TLS nodes are shown, in PEM.
+    NodeTlsCertFile { name: "node_tls_cert_file", group: Group::Tls, reload: Reload::Live, kind: Kind::Path }
+    /// File with the private key of that certificate, in PEM.
+    NodeTlsKeyFile { name: "node_tls_key_file", group: Group::Tls, reload: Reload::Live, kind: Kind::Path }
+    /// Whether the certificates of TLS nodes are checked.
+    NodeTlsVerify {
+        name: "node_tls_verify", group: Group::Tls, reload: Reload::Live, kind: Kind::Word(NodeTlsVerify::choices),
+        default: "on",
+    }
     /// How long connecting to a node may take, authentication included.
     ConnectTimeout {
         name: "connect_timeout", group: Group::Timeouts, reload: Reload::Live, kind: millis(1, 5 * MINUTE), default: "1s",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::address::{Address, NodeText};
+use super::address::{Address, Door, NodeText};
 use super::row::{Secret, Value};
 use super::table::Setting;
 
@@ -77,7 +77,7 @@ impl Values<'_> {
         }
     }
 
-    pub(super) fn listeners(&self, setting: Setting) -> &[Address] {
+    pub(super) fn listeners(&self, setting: Setting) -> &[Door] {
         match self.of(setting) {
             Value::Listeners(all) => all,
             other => mismatch(setting, other),

@@ -1,0 +1,109 @@
+//! TLS: what a listener shows and demands, what a dial shows and demands, and who a client's certificate says it is.
+//!
+//! Everything here is made from PEM texts that somebody else has read, holds for new connections only, and can be replaced
+//! while connections are open. One provider of cryptography is named everywhere; the process' default is never asked for.
+//! TLS 1.2 and 1.3, no older one.
+
+mod certificate;
+mod client;
+mod identity;
+mod server;
+
+pub use client::{ClientTls, TlsClients};
+pub use identity::{IdentityRule, NameField};
+pub use server::{ClientCertificates, ServerTls, TlsServer};
+
+pub(crate) use identity::IdentityError;
+pub(crate) use server::Current;
+
+use rustls::SupportedProtocolVersion;
+use rustls::crypto::CryptoProvider;
+use rustls::version::{TLS12, TLS13};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use std::fmt;
+use std::sync::Arc;
+
+const VERSIONS: &[&SupportedProtocolVersion] = &[&TLS13, &TLS12];
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::aws_lc_rs::default_provider())
+}
+
+/// A certificate and its key, as the texts of two PEM files.
+#[derive(Clone, PartialEq, Eq)]
+pub struct KeyPair {
+    /// The certificate, followed by those that lead to the authority's.
+    pub certificate_pem: Vec<u8>,
+    /// Its private key: PKCS #8, PKCS #1 or SEC 1.
+    pub key_pem: Vec<u8>,
+}
+
+impl fmt::Debug for KeyPair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyPair(hidden)")
+    }
+}
+
+impl KeyPair {
+    fn parse(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+        let chain = certificates(&self.certificate_pem)?;
+        let key = PrivateKeyDer::from_pem_slice(&self.key_pem);
+        Ok((chain, key.map_err(|error| TlsError::new(Part::Key, format!("no private key in PEM: {error}")))?))
+    }
+}
+
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let all = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
+    let all = all.map_err(|error| TlsError::new(Part::Certificate, format!("not PEM: {error}")))?;
+    match all.is_empty() {
+        true => Err(TlsError::new(Part::Certificate, "there is no certificate in it".to_owned())),
+        false => Ok(all),
+    }
+}
+
+/// The authorities in a PEM text.
+fn authorities(pem: &[u8]) -> Result<rustls::RootCertStore, TlsError> {
+    let mut roots = rustls::RootCertStore::empty();
+    let as_authority = |error: TlsError| TlsError { part: Part::Authorities, ..error };
+    let (added, _) = roots.add_parsable_certificates(certificates(pem).map_err(as_authority)?);
+    match added {
+        0 => Err(TlsError::new(Part::Authorities, "there is no certificate of an authority in it".to_owned())),
+        _ => Ok(roots),
+    }
+}
+
+/// Which of the texts is at fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The certificate, or what follows it.
+    Certificate,
+    /// The private key, or that it does not fit the certificate.
+    Key,
+    /// The authorities that the other side's certificate is checked against.
+    Authorities,
+    /// The name that the other side's certificate must have.
+    ServerName,
+}
+
+/// Why something cannot be used for TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsError {
+    /// Which part.
+    pub part: Part,
+    why: String,
+}
+
+impl TlsError {
+    fn new(part: Part, why: String) -> Self {
+        Self { part, why }
+    }
+}
+
+impl fmt::Display for TlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+impl std::error::Error for TlsError {}

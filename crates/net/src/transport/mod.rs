@@ -1,0 +1,168 @@
+//! A connected stream of any transport, and the options that both ends get.
+
+mod tls;
+
+pub(crate) use tls::TlsSocket;
+
+use mio::event::Source;
+use mio::net::{TcpStream, UnixStream};
+use mio::{Interest, Registry, Token};
+use socket2::{SockRef, TcpKeepalive};
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::Duration;
+
+/// Options of TCP connections, the same on both sides of the proxy.
+#[derive(Clone, Copy, Debug)]
+pub struct TransportOptions {
+    /// Idle time before the kernel probes a peer; `None` leaves probing off.
+    pub keepalive: Option<Duration>,
+    /// How long sent bytes may stay unacknowledged before the connection is given up (Linux).
+    pub user_timeout: Option<Duration>,
+}
+
+impl Default for TransportOptions {
+    fn default() -> Self {
+        Self { keepalive: Some(Duration::from_secs(300)), user_timeout: Some(Duration::from_secs(30)) }
+    }
+}
+
+impl TransportOptions {
+    /// Sets them, and TCP_NODELAY, on a TCP socket. On Linux, what a listener accepts inherits all of them.
+    pub(crate) fn apply(&self, socket: SockRef<'_>) -> io::Result<()> {
+        socket.set_tcp_nodelay(true)?;
+        if let Some(idle) = self.keepalive {
+            let probe = idle.checked_div(3).unwrap_or(idle).max(Duration::from_secs(1));
+            socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(idle).with_interval(probe).with_retries(3))?;
+        }
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        if let Some(timeout) = self.user_timeout {
+            socket.set_tcp_user_timeout(Some(timeout))?;
+        }
+        Ok(())
+    }
+}
+
+/// A stream.
+#[derive(Debug)]
+pub(crate) enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+    /// Boxed, so that connections without TLS stay as small as they are.
+    Tls(Box<TlsSocket>),
+}
+
+impl Socket {
+    pub(crate) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        self.source().register(registry, token, Interest::READABLE | Interest::WRITABLE)
+    }
+
+    /// The same under another number. An edge that came before comes again.
+    pub(crate) fn reregister(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        self.source().reregister(registry, token, Interest::READABLE | Interest::WRITABLE)
+    }
+
+    fn source(&mut self) -> &mut dyn Source {
+        match self {
+            Self::Tcp(stream) => stream,
+            Self::Unix(stream) => stream,
+            Self::Tls(socket) => socket.stream(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        retry(|| match self {
+            Self::Tcp(stream) => stream.read(buffer),
+            Self::Unix(stream) => stream.read(buffer),
+            Self::Tls(socket) => socket.read(buffer),
+        })
+    }
+
+    #[inline]
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        retry(|| match self {
+            Self::Tcp(stream) => stream.write(bytes),
+            Self::Unix(stream) => stream.write(bytes),
+            Self::Tls(socket) => socket.write(bytes),
+        })
+    }
+
+    pub(crate) fn fd(&self) -> RawFd {
+        match self {
+            Self::Tcp(stream) => stream.as_raw_fd(),
+            Self::Unix(stream) => stream.as_raw_fd(),
+            Self::Tls(socket) => socket.fd(),
+        }
+    }
+
+    /// After a read that did not fill its buffer: whether another one would bring something although no edge says so.
+    #[inline]
+    pub(crate) fn holds_more(&self) -> bool {
+        matches!(self, Self::Tls(socket) if socket.holds_more())
+    }
+
+    /// There is room to write: what a transport has of its own to send leaves first.
+    #[inline]
+    pub(crate) fn handle_writable(&mut self) -> io::Result<()> {
+        match self {
+            Self::Tls(socket) => socket.flush().map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a dial that was begun has succeeded: `Ok(false)` means not yet.
+    pub(crate) fn is_connected(&mut self) -> io::Result<bool> {
+        match self {
+            Self::Tcp(stream) => is_through(stream.take_error()?, || stream.peer_addr().map(|_| ())),
+            Self::Unix(stream) => is_through(stream.take_error()?, || stream.peer_addr().map(|_| ())),
+            Self::Tls(socket) => {
+                let stream = socket.stream();
+                match is_through(stream.take_error()?, || stream.peer_addr().map(|_| ()))? {
+                    true => socket.shake(),
+                    false => Ok(false),
+                }
+            }
+        }
+    }
+
+    /// Tells the peer that nothing more will be written. What it still sends may be read.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.shutdown(Shutdown::Write),
+            Self::Unix(stream) => stream.shutdown(Shutdown::Write),
+            Self::Tls(socket) => {
+                socket.say_goodbye();
+                socket.stream().shutdown(Shutdown::Write)
+            }
+        }
+    }
+
+    /// The connection is closed on purpose: a transport that tells its peer so does, if there is room.
+    #[inline]
+    pub(crate) fn say_goodbye(&mut self) {
+        if let Self::Tls(socket) = self {
+            socket.say_goodbye();
+        }
+    }
+}
+
+/// Whether a connect that was begun is through: `Ok(false)` means not yet.
+fn is_through(error: Option<io::Error>, peer: impl FnOnce() -> io::Result<()>) -> io::Result<bool> {
+    match error.map_or_else(peer, Err) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[inline]
+fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            outcome => return outcome,
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Clients that are told to go although they have done nothing wrong.
+
+use super::{FIRST_LINGERING, Worker};
+use crate::limits::LINGER_US;
+use crate::transport::Socket;
+use mio::Token;
+use respool_connection::{ConnId, Machine};
+
+impl<M: Machine> Worker<M> {
+    /// Tells a client that nothing more comes and waits a moment for it to close: closing a socket that holds unread bytes
+    /// would reset it, and a reset can take away replies that the client has not read yet.
+    pub(super) fn finish(&mut self, conn: ConnId) {
+        let Some(connection) = self.forget(conn) else { return };
+        let mut socket = connection.socket;
+        // A client that is gone already, or that has ended its side, has nothing to send any more.
+        if socket.finish().is_err() || connection.has_ended {
+            return;
+        }
+        let due_us = self.clock.now().mono_us + LINGER_US;
+        if let Some((place, socket)) = self.lingering.keep(socket, due_us)
+            && Socket::reregister(socket, self.poll.registry(), Token(FIRST_LINGERING + place)).is_err()
+        {
+            self.lingering.drop_at(place);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The files of TLS, read and understood: at the start, at every reload, and for `respool check`.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use respool_net::tls::{
+    ClientCertificates, ClientTls, IdentityRule, KeyPair, NameField, Part, ServerTls, TlsClients, TlsError, TlsServer,
+};
+
+use crate::failure::Failure;
+use crate::settings::Instance;
+use crate::settings::table::{NodeTlsVerify, TlsAuthClients, TlsIdentity};
+use crate::settings::tls::{ListenTls, NodeTls, PREFIX, TlsSettings};
+
+/// Largest file that is read: every authority that a system trusts is a tenth of it.
+const PEM_BYTES_MAX: u64 = 4 << 20;
+
+/// Where systems keep the authorities that they trust.
+const SYSTEM_AUTHORITIES: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
+/// What one instance shows and demands.
+#[derive(Debug)]
+pub(super) struct InstanceTls {
+    /// One for each of its doors; `None` where TLS is not spoken.
+    pub(super) doors: Vec<Option<Arc<TlsServer>>>,
+    /// Its nodes, by [`profile`].
+    pub(super) nodes: Arc<TlsClients>,
+}
+
+/// The name of what a node's own words say; with the pool's values it is the same for all of them.
+pub(super) fn profile(words: &NodeTls) -> String {
+    words.to_string()
+}
+
+impl InstanceTls {
+    /// Reads everything.
+    ///
+    /// # Errors
+    /// Names the file and what is wrong with it.
+    pub(super) fn load(instance: &Instance) -> Result<Self, Failure> {
+        let tls = &instance.tls;
+        let door = |door: &crate::settings::Door| {
+            let Some(words) = &door.tls else { return Ok(None) };
+            let words = words.or(&tls.listen);
+            let whose = format!("{PREFIX}{}", door.address);
+            let server = TlsServer::new(&server(&words, tls)?);
+            server.map(Some).map_err(|error| blame(&error, &whose, &words.cert, &words.key, &words.ca))
+        };
+        let doors = instance.net.listen.iter().map(door).collect::<Result<_, _>>()?;
+        let nodes = Arc::new(TlsClients::default());
+        for node in instance.nodes() {
+            let Some(own) = &node.tls else { continue };
+            let words = own.or(&tls.nodes);
+            let set = nodes.set(&profile(own), &client(&words)?);
+            set.map_err(|error| blame(&error, &format!("node {}", node.name), &words.cert, &words.key, &words.ca))?;
+        }
+        Ok(Self { doors, nodes })
+    }
+
+    /// Reads everything anew; what it says then holds for new connections. If anything is wrong, everything stays.
+    ///
+    /// # Errors
+    /// Names the file and what is wrong with it.
+    pub(super) fn reload(&self, instance: &Instance) -> Result<(), Failure> {
+        let new = Self::load(instance)?;
+        self.nodes.become_like(&new.nodes);
+        for (old, new) in self.doors.iter().zip(&new.doors) {
+            if let (Some(old), Some(new)) = (old, new) {
+                old.become_like(new);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn server(words: &ListenTls, tls: &TlsSettings) -> Result<ServerTls, Failure> {
+    let clients = match words.clients.unwrap_or(TlsAuthClients::Off) {
+        TlsAuthClients::Off => ClientCertificates::Off,
+        TlsAuthClients::Optional => ClientCertificates::Optional,
+        TlsAuthClients::Required => ClientCertificates::Required,
+    };
+    let field = match words.identity.unwrap_or(TlsIdentity::Off) {
+        TlsIdentity::Off => None,
+        TlsIdentity::Cn => Some(NameField::CommonName),
+        TlsIdentity::Dns => Some(NameField::Dns),
+        TlsIdentity::Uri => Some(NameField::Uri),
+        TlsIdentity::Email => Some(NameField::Email),
+    };
+    let missing = || Failure::settings("TLS needs a certificate");
+    Ok(ServerTls {
+        own: key_pair(words.cert.as_deref(), words.key.as_deref())?.ok_or_else(missing)?,
+        client_authorities_pem: words.ca.as_deref().map(read).transpose()?,
+        clients,
+        identity: field.map(|field| IdentityRule { field, users: tls.users.clone() }),
+        handshake_timeout: tls.handshake_timeout,
+    })
+}
+
+fn client(words: &NodeTls) -> Result<ClientTls, Failure> {
+    let authorities_pem = match (words.verify, &words.ca) {
+        (Some(NodeTlsVerify::Off), _) => None,
+        (_, Some(ca)) => Some(read(ca)?),
+        (_, None) => Some(system_authorities()?),
+    };
+    Ok(ClientTls { authorities_pem, own: key_pair(words.cert.as_deref(), words.key.as_deref())? })
+}
+
+fn system_authorities() -> Result<Vec<u8>, Failure> {
+    match SYSTEM_AUTHORITIES.iter().map(Path::new).find(|path| path.exists()) {
+        Some(path) => read(path),
+        None => Err(Failure::settings("this system says nowhere which authorities it trusts")
+            .hint("set node_tls_ca_file, or say ca=FILE behind the node's address")),
+    }
+}
+
+fn key_pair(cert: Option<&Path>, key: Option<&Path>) -> Result<Option<KeyPair>, Failure> {
+    match (cert, key) {
+        (Some(cert), Some(key)) => Ok(Some(KeyPair { certificate_pem: read(cert)?, key_pem: read(key)? })),
+        _ => Ok(None),
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let read = fs::File::open(path).and_then(|file| file.take(PEM_BYTES_MAX + 1).read_to_end(&mut bytes));
+    match read {
+        Ok(_) if bytes.len() as u64 > PEM_BYTES_MAX => {
+            Err(Failure::settings(format!("{} is larger than {PEM_BYTES_MAX} bytes", path.display())))
+        }
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(Failure::settings(format!("{} cannot be read: {error}", path.display()))),
+    }
+}
+
+/// Points at the file that is wrong.
+fn blame(
+    error: &TlsError,
+    whose: &str,
+    cert: &Option<std::path::PathBuf>,
+    key: &Option<std::path::PathBuf>,
+    ca: &Option<std::path::PathBuf>,
+) -> Failure {
+    let file = match error.part {
+        Part::Certificate => cert,
+        Part::Key => key,
+        Part::Authorities => ca,
+        Part::ServerName => &None,
+    };
+    let place = file.as_ref().map_or_else(String::new, |file| format!("{}: ", file.display()));
+    Failure::settings(format!("TLS of {whose}: {place}{error}"))
+}

@@ -59,6 +59,7 @@ fn config() -> Config {
         clients_max: 8,
         databases: 16,
         write_policy: WritePolicy::ReplyClock,
+        allows_admin: true,
     }
 }
 

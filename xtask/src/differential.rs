@@ -56,7 +56,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         let direct = RedisServer::start()?;
         let renamed: &[&str] = if options.old_node { &["--rename-command", "HELLO", ""] } else { &[] };
         let behind = RedisServer::start_with(renamed)?;
-        let respool = Respool::start(&binary, &[behind.tcp()], &["--workers", "1"])?;
+        let respool = Respool::start(&binary, &[behind.tcp()], &["--workers", "1", "--admin-commands", "allow"])?;
         let comparison = Comparison {
             subset: Subset::Table,
             protocol: if round % 2 == 0 { 2 } else { 3 },

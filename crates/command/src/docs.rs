@@ -21,6 +21,8 @@ may share its connection to a node with those of other clients:
 | push | about subscriptions |
 | local | answered by Respool itself |
 | dedicated | changes what its connection is: a connection of its own for good |
+| script | may share; a script that the node has forgotten is brought back |
+| admin | may share, but is refused unless the settings allow what steers servers |
 
 A request that was sent and not answered is sent again only where *again* says yes. A *replica* may answer where that says yes.
 ";
@@ -100,6 +102,8 @@ fn lane(row: &Row) -> String {
         Lane::Push => "push",
         Lane::Local => "local",
         Lane::Dedicated => "dedicated",
+        Lane::Admin => "admin",
+        Lane::Script => "script",
     };
     if depends { format!("shared or {name}, by options") } else { name.to_owned() }
 }

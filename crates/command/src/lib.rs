@@ -38,6 +38,7 @@ mod limits;
 mod lookup;
 mod policy;
 mod row;
+mod secrets;
 mod table;
 pub mod text;
 

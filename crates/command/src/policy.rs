@@ -77,6 +77,10 @@ pub enum Lane {
     Push,
     /// About the session or Respool itself: never goes upstream.
     Local,
+    /// Any, but it is for whoever runs the servers: it steers a server or shows what only its administrators should see.
+    Admin,
+    /// Any, but it is about scripts, which a node may have forgotten, or may be busy with.
+    Script,
     /// Turns its connection into something else, for good or in a way that cannot be taken back: `MONITOR`, `SYNC`.
     Dedicated,
 }

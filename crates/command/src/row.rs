@@ -92,6 +92,12 @@ impl Row {
         }
     }
 
+    /// Whether a request is one of the admin plane: it steers a server, or shows what only those may see who run it.
+    pub fn is_admin(&self, args: Args<'_>) -> bool {
+        let lane = self.lane(args);
+        lane == Lane::Admin || lane == Lane::Dedicated && self.flags.has(Flags::ADMIN)
+    }
+
     /// The lane that a request of this row may need, and whether its arguments decide that it does.
     pub(crate) const fn widest_lane(&self) -> (Lane, bool) {
         (self.lane, self.lane_of.is_some())
@@ -283,6 +289,9 @@ impl Draft {
     ) -> Row {
         assert!(self.keys.can_be_found(), "a row whose key specification does not suffice needs a function");
         let is_read = self.flags.has(Flags::READONLY);
+        // What servers call admin and is more than a look. CLIENT is about connections to the proxy, not to servers.
+        let steers = self.flags.has(Flags::ADMIN) && !self.is_retry_safe && !matches!(group, Group::Connection);
+        let lane = if steers && matches!(self.lane, Lane::Shared) { Lane::Admin } else { self.lane };
         let flags = if self.keys.are_movable() { self.flags.with(Flags::MOVABLEKEYS) } else { self.flags };
         Row {
             command,
@@ -303,7 +312,7 @@ impl Draft {
             deprecation: self.deprecation,
             is_internal: self.is_internal,
             subcommands,
-            lane: self.lane,
+            lane,
             lane_of: self.lane_of,
             word: last_word(self.name),
             full_name: FullName::of(self.name),
@@ -380,6 +389,53 @@ mod tests {
         for row in all() {
             let may_block = row.flags.has(Flags::BLOCKING) || row.command == wait;
             assert_eq!(may_block, row.widest_lane().0 == Lane::Blocking, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn what_steers_servers_is_of_the_admin_plane() {
+        let is_admin = |request: &str| {
+            let args: respool_wire::ArgsBuf = request.split(' ').collect();
+            crate::resolve(args.as_args()).expect("it has a row").is_admin(args.as_args())
+        };
+        for request in [
+            "SHUTDOWN",
+            "DEBUG SLEEP 1",
+            "CONFIG SET a b",
+            "CONFIG REWRITE",
+            "REPLICAOF NO ONE",
+            "FAILOVER",
+            "BGSAVE",
+            "MODULE LOAD x",
+            "CLUSTER RESET",
+            "SLOWLOG RESET",
+            "LATENCY RESET",
+            "MONITOR",
+            "PSYNC ? -1",
+            "SAVE",
+            "CONFIG GET require*",
+            "CONFIG GET maxmemory MASTERAUTH",
+            "CONFIG GET *",
+        ] {
+            assert!(is_admin(request), "{request}");
+        }
+        for request in [
+            "GET k",
+            "FLUSHALL",
+            "KEYS *",
+            "CONFIG GET maxmemory",
+            "SLOWLOG GET",
+            "LATENCY LATEST",
+            "CLUSTER INFO",
+            "CLIENT LIST",
+            "CLIENT KILL a:1",
+            "MODULE LIST",
+            "INFO",
+            "SCRIPT FLUSH",
+            "EVAL s 0",
+            "ROLE",
+        ] {
+            assert!(!is_admin(request), "{request}");
         }
     }
 

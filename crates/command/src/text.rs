@@ -48,6 +48,8 @@ pub const INVALID_CURSOR: &str = "ERR invalid cursor";
 pub const SAME_OBJECT: &str = "ERR source and destination objects are the same";
 /// There is no database of this number.
 pub const DB_OUT_OF_RANGE: &str = "ERR DB index is out of range";
+/// A timeout in milliseconds.
+pub const TIMEOUT_NOT_AN_INTEGER: &str = "ERR timeout is not an integer or out of range";
 /// A blocking command's timeout.
 pub const TIMEOUT_NOT_A_FLOAT: &str = "ERR timeout is not a float or out of range";
 /// A blocking command's timeout.
@@ -144,6 +146,16 @@ pub fn unknown_subcommand(container: &Row, args: Args<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(echoed(args.get(1).unwrap_or_default(), ECHOED_BYTES_MAX));
     out.extend_from_slice(b"'. Try ");
     out.extend_from_slice(container.name.as_bytes());
+    out.extend_from_slice(b" HELP.");
+}
+
+/// `ERR unknown subcommand or wrong number of arguments for 'x'. Try CLIENT HELP.`: the subcommand's own words for more
+/// arguments than it takes.
+pub fn subcommand_syntax(args: Args<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"ERR unknown subcommand or wrong number of arguments for '");
+    out.extend_from_slice(echoed(args.get(1).unwrap_or_default(), ECHOED_BYTES_MAX));
+    out.extend_from_slice(b"'. Try ");
+    out.extend(args.name().iter().map(u8::to_ascii_uppercase));
     out.extend_from_slice(b" HELP.");
 }
 

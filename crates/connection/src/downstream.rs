@@ -45,6 +45,11 @@ impl Downstream {
         self.ring.fail(seq, error, self.output.appender(pool))
     }
 
+    /// Whether the request in place `seq` is the latest that was read, and is not answered yet.
+    pub fn is_last(&self, seq: Seq) -> bool {
+        self.ring.is_last(seq)
+    }
+
     /// Replies that are outstanding, or that wait behind one that is.
     #[inline]
     pub fn outstanding(&self) -> usize {

@@ -74,6 +74,10 @@ impl Handshake {
 
     /// Takes the answer to the step that was written last and writes the next one.
     pub(crate) fn answer(&mut self, identity: &Identity, reply: &[u8], out: &mut Vec<u8>) -> Progress {
+        if self.awaited == Step::Ping && reply.starts_with(b"-BUSY") {
+            // It runs a script, lives, and has taken everything else. It says so to every request that it cannot serve.
+            return Progress::Done;
+        }
         if let Some(b'-' | b'!') = reply.first() {
             let text = String::from_utf8_lossy(reply.get(1..).unwrap_or_default());
             return Progress::Refused(text.trim_end().to_owned());
@@ -156,6 +160,15 @@ mod tests {
     fn a_refusal_carries_the_nodes_words() {
         let (_, progress) = talk(&Identity::default(), &[b"-LOADING Redis is loading\r\n"]);
         assert_eq!(progress, Progress::Refused("LOADING Redis is loading".to_owned()));
+    }
+
+    #[test]
+    fn a_node_that_is_busy_with_a_script_may_be_used() {
+        let (_, progress) = talk(&Identity::default(), &[b"-BUSY Redis is busy running a script.\r\n"]);
+        assert_eq!(progress, Progress::Done);
+        let identity = Identity { database: 9, ..Identity::default() };
+        let (_, progress) = talk(&identity, &[b"-BUSY Redis is busy running a script.\r\n"]);
+        assert!(matches!(progress, Progress::Refused(_)));
     }
 
     #[test]

@@ -62,6 +62,11 @@ impl Ring {
         self.waiting_bytes
     }
 
+    /// Whether `seq` is the latest place that was taken, and still outstanding.
+    pub fn is_last(&self, seq: Seq) -> bool {
+        !self.is_empty() && seq.0 == self.head.wrapping_add(self.slots.len() as u32 - 1)
+    }
+
     /// Takes the next place.
     #[inline]
     pub fn expect(&mut self) -> Seq {
@@ -212,6 +217,7 @@ mod tests {
         let mut ring = Ring::new();
         let mut out = Vec::new();
         let (first, second) = (ring.expect(), ring.expect());
+        assert!(ring.is_last(second) && !ring.is_last(first));
         ring.feed(second, b"half", false, &mut out);
         assert!(ring.fail(second, b"-E\r\n", &mut out));
         ring.feed(first, b"ha", false, &mut out);

@@ -133,7 +133,7 @@ impl Block {
 
     /// All keys of a transaction are on one node; what has no key goes along.
     fn place(&mut self, row: &'static Row, args: Args<'_>, to: &mut Destination<'_>) -> Result<(), Vec<u8>> {
-        if row.keys.is_none() && row.lane(args) != Lane::Shared {
+        if row.keys.is_none() && !matches!(row.lane(args), Lane::Shared | Lane::Admin) {
             // Any node can run it, whatever the row's policy outside of transactions.
             return Ok(());
         }

@@ -66,7 +66,16 @@ impl<E: Execute> Worker<E> {
             C::ClientTrackinginfo => self.answer(index, tracking_is_off),
             C::ClientUnblock => return self.client_unblock(index, args),
             C::Client | C::ClientHelp => self.answer(index, |reply| help(row, reply)),
-            _ => return self.refuse_unsupported(index, row, "pausing all clients comes with the admin console"),
+            C::ClientPause => return self.client_pause(index, args),
+            C::ClientUnpause => return self.client_unpause(index),
+            C::ClientNoTouch => match on_or_off(args.at(2)) {
+                Some(false) => self.answer(index, |reply| reply.raw(respool_wire::replies::OK)),
+                Some(true) => {
+                    return self.refuse_unsupported(index, row, "nodes cannot tell the clients of a pool apart");
+                }
+                None => return self.refuse(index, texts::SYNTAX.as_bytes()),
+            },
+            _ => return self.refuse_unsupported(index, row, "it changes what its connection is"),
         }
         Flow::Next
     }
@@ -113,6 +122,11 @@ impl<E: Execute> Worker<E> {
 
     /// Nobody is ever blocked on a shared connection, so nobody can be unblocked.
     fn client_unblock(&mut self, index: u32, args: Args<'_>) -> Flow {
+        if args.len() > 4 {
+            let mut words = Vec::new();
+            texts::subcommand_syntax(args, &mut words);
+            return self.refuse(index, &words);
+        }
         if let Some(reason) = args.get(3)
             && !reason.eq_ignore_ascii_case(b"TIMEOUT")
             && !reason.eq_ignore_ascii_case(b"ERROR")

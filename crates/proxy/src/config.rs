@@ -102,4 +102,6 @@ pub struct Config {
     pub databases: u32,
     /// When bytes for a node are written.
     pub write_policy: WritePolicy,
+    /// Whether commands that steer nodes are sent to them.
+    pub allows_admin: bool,
 }

@@ -30,6 +30,7 @@ impl<E: Execute> Worker<E> {
 
     #[cold]
     fn run_cron(&mut self, is_due: bool) {
+        self.check_hold();
         if is_due {
             self.is_busy = self.check_lanes();
             self.is_busy |= self.expire_questions();
@@ -44,6 +45,7 @@ impl<E: Execute> Worker<E> {
             self.clients.pool.shrink();
         }
         self.cron_at_us = self.now.mono_us + interval;
+        self.mind_hold();
     }
 
     /// Returns whether anything is outstanding.

@@ -4,7 +4,8 @@
 
 use crate::lanes::Class;
 use crate::limits::{CLIENT_OUTSTANDING_MAX, LANE_QUEUE_SOFT_DIVISOR};
-use crate::session::{Asker, Flow, Pause, ReplyMode};
+use crate::session::{Asker, Flow, Pause, ReplyMode, Special};
+use crate::text;
 use crate::worker::Worker;
 use respool_command::{Execute, Lane, Millis, Outcome, Row, SessionView, resolve};
 use respool_connection::{Input, Owner};
@@ -132,8 +133,37 @@ impl<E: Execute> Worker<E> {
             Lane::Shared => self.forward(index, row, request),
             Lane::Local => self.answer_locally(index, row, args),
             Lane::Pinned => self.transaction_command(index, row, request),
+            Lane::Admin => self.run_admin(index, row, request),
+            Lane::Script => self.run_with_script(index, row, request),
             lane => self.refuse_lane(index, row, lane),
         }
+    }
+
+    /// A command that steers nodes, which the settings may not let clients do. An engine without nodes is its own server.
+    #[cold]
+    fn run_admin(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.refuses_admin() {
+            return self.refuse(index, text::admin_refused(row.name).as_bytes());
+        }
+        self.pass_on(index, row, request)
+    }
+
+    /// Whether clients may not steer nodes. Asked once for each request that would.
+    pub(crate) fn refuses_admin(&self) -> bool {
+        let is_refused = !self.config.allows_admin && self.engine.is_none();
+        self.counters.admin_refused.add(u64::from(is_refused));
+        is_refused
+    }
+
+    /// Whoever has the data answers.
+    pub(crate) fn pass_on(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.engine.is_some() {
+            return self.execute(index, row, request);
+        }
+        if self.clients.sessions.at(index).is_some_and(|session| session.special.has(Special::ROUTED)) {
+            return self.forward_routed(index, row, request);
+        }
+        self.forward(index, row, request)
     }
 
     /// The engine in this process answers at once.
@@ -255,7 +285,9 @@ impl<E: Execute> Worker<E> {
         let because = match lane {
             Lane::Blocking => "it may wait, and everybody on the shared connection would wait with it",
             Lane::Push => "it changes what its connection receives",
-            Lane::Dedicated | Lane::Pinned | Lane::Shared | Lane::Local => "it changes what its connection is",
+            Lane::Dedicated | Lane::Pinned | Lane::Shared | Lane::Local | Lane::Admin | Lane::Script => {
+                "it changes what its connection is"
+            }
         };
         self.refuse_unsupported(index, row, because)
     }

@@ -29,6 +29,11 @@ pub const CLIENT_NAME_BYTES_MAX: usize = 1024;
 /// Other workers' answers to a question about clients are awaited that long, in microseconds.
 pub const QUESTION_US_MAX: u64 = 1_000_000;
 
+/// Bytes of scripts that are remembered for nodes that forget them. The oldest are forgotten first.
+pub const SCRIPTS_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// The longest script that is remembered, in bytes: one that is longer should not crowd out all others.
+pub const SCRIPT_BYTES_MAX: usize = 1024 * 1024;
+
 /// Dials that may begin at once before the governor spaces them out.
 pub const DIAL_BURST: u64 = 64;
 

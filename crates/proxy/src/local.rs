@@ -4,7 +4,7 @@ use crate::session::{Asker, Flow};
 use crate::text;
 use crate::worker::Worker;
 use respool_command::{ClusterCommand, Command, ConnectionCommand, Execute, Row, ServerCommand, text as texts};
-use respool_wire::{Args, Encoder, Protocol};
+use respool_wire::{Args, Encoder, Protocol, Request};
 
 /// The version that clients are told, because they choose features by it: the one whose commands and texts we answer with.
 pub(crate) const COMPATIBLE_VERSION: &str = "7.0.15";
@@ -36,6 +36,10 @@ impl<E: Execute> Worker<E> {
             }
             Command::Server(ServerCommand::Info) => self.info(index, row, args),
             Command::Server(_) if row.name.split(' ').next() == Some("COMMAND") => {
+                if self.engine.is_none() && self.config.topology.is_single() {
+                    // The only node knows best what it can do.
+                    return self.pass_on(index, row, &Request { args, consumed: 0, raw: None });
+                }
                 self.answer(index, |reply| {
                     respool_command::introspect::answer(row, args, reply);
                 });

@@ -1,6 +1,7 @@
 //! What workers tell each other: questions about clients, and orders from outside.
 
 use crate::config::Config;
+use crate::holding::Hold;
 use crate::limits::QUESTION_US_MAX;
 use crate::session::{Asker, Flow, ReplyMode, Session};
 use crate::slab::{Handle, Slab};
@@ -19,6 +20,10 @@ pub enum Mail {
     Tell(Box<Answer>),
     /// About the console.
     Console(Box<crate::console::Letter>),
+    /// All clients are to hold requests back.
+    Hold(Hold),
+    /// They need not any more.
+    Release,
     /// Stop accepting, answer what has been asked, then end.
     Drain,
     /// End at once.
@@ -134,6 +139,8 @@ impl<E: Execute> Worker<E> {
             }
             Mail::Tell(answer) => self.take_answer(*answer),
             Mail::Console(letter) => self.take_letter(*letter),
+            Mail::Hold(hold) => self.hold(hold),
+            Mail::Release => self.release(),
             Mail::Drain => self.begin_drain(),
             Mail::Stop => self.actions.push_back(Action::Exit),
             Mail::Reload(config) => self.adopt(config),

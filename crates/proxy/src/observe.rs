@@ -72,6 +72,10 @@ counters! {
     requests_local: Total,
     /// Requests that were split over several nodes.
     requests_split: Total,
+    /// Requests refused because they would have steered nodes.
+    admin_refused: Total,
+    /// Scripts that a node had forgotten and was given again.
+    scripts_healed: Total,
     /// Clients that broke the protocol.
     protocol_errors: Total,
     /// Bytes read from clients.

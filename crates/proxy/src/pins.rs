@@ -27,7 +27,7 @@ use crate::slab::Handle;
 use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::text;
 use crate::worker::Worker;
-use respool_command::{Command, ConnectionCommand, Execute, Row, TransactionsCommand as T, text as texts};
+use respool_command::{Command, ConnectionCommand, Execute, Flags, Row, TransactionsCommand as T, text as texts};
 use respool_wire::{Request, encode_request, replies, request_bulk, request_head};
 
 /// A private connection on which keys are watched.
@@ -163,6 +163,9 @@ impl<E: Execute> Worker<E> {
                 Some(Flow::Next)
             }
             Command::Transactions(T::Exec) => Some(self.exec(index)),
+            _ if row.is_admin(request.args) && !row.flags.has(Flags::NO_MULTI) && self.refuses_admin() => {
+                Some(self.refuse_unread(index, crate::text::admin_refused(row.name).as_bytes()))
+            }
             _ => Some(self.queue(index, row, request)),
         }
     }

@@ -194,6 +194,7 @@ mod tests {
             clients_max: 1,
             databases: 16,
             write_policy: WritePolicy::EachTurn,
+            allows_admin: true,
         }
     }
 

@@ -46,6 +46,8 @@ impl Pause {
     pub(crate) const PRESSURE: Self = Self(16);
     /// The client will be closed once its replies are written: nothing more is read of it.
     pub(crate) const CLOSING: Self = Self(32);
+    /// Somebody has paused all clients.
+    pub(crate) const HELD: Self = Self(64);
 
     #[inline]
     pub(crate) fn is_none(self) -> bool {
@@ -90,13 +92,16 @@ impl Special {
     /// It is told of changes to what it has read.
     #[allow(dead_code, reason = "the owners of the states come next")]
     pub(crate) const TRACKING: Self = Self(256);
+    /// All clients are to hold their requests back for a while (`CLIENT PAUSE`).
+    pub(crate) const HELD: Self = Self(512);
 
     /// Who is asked about a request, in this order: who the client is, what it may do, what its state makes of the
     /// request, where it goes.
-    pub(crate) const ORDER: [Self; 8] = [
+    pub(crate) const ORDER: [Self; 9] = [
         Self::UNAUTHENTICATED,
         Self::RESTRICTED,
         Self::LIMITED,
+        Self::HELD,
         Self::SUBSCRIBED,
         Self::QUEUEING,
         Self::PINNED,

@@ -3,8 +3,9 @@
 use crate::limits::DIAL_BURST;
 use crate::observe::Counters;
 use crate::pressure::Auction;
-use std::sync::Arc;
+use crate::scripts::Scripts;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Shared by all workers of one proxy.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub struct Shared {
     pub started_unix_us: u64,
     /// Text for `INFO`: what the process is and runs on.
     pub about: About,
+    /// Scripts that clients have sent, for nodes that forget them.
+    pub(crate) scripts: Mutex<Scripts>,
     /// What counts for the whole process, however many proxies it has.
     pub ledger: Arc<Ledger>,
 }
@@ -63,7 +66,7 @@ impl Shared {
     /// For `workers` workers.
     pub fn new(workers: usize, started_unix_us: u64, about: About, ledger: Arc<Ledger>) -> Self {
         let counters = (0..workers).map(|_| Arc::new(Counters::default())).collect();
-        Self { counters, started_unix_us, about, ledger }
+        Self { counters, started_unix_us, about, scripts: Mutex::default(), ledger }
     }
 
     /// The sum of one counter over all workers.

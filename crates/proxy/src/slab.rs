@@ -106,6 +106,11 @@ impl<T> Slab<T> {
         self.len() == 0
     }
 
+    /// All values with their places, to be changed.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
+        self.places.iter_mut().enumerate().filter_map(|(i, p)| p.value.as_mut().map(|v| (i as u32, v)))
+    }
+
     /// All values with their places.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         self.places.iter().enumerate().filter_map(|(i, p)| p.value.as_ref().map(|v| (i as u32, v)))

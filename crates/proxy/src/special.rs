@@ -26,6 +26,7 @@ impl<E: Execute> Worker<E> {
     /// One arm for each state whose owner deals with requests.
     fn ask(&mut self, state: Special, index: u32, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
         match state {
+            Special::HELD => self.hold_back(index, row),
             Special::ROUTED if row.lane(request.args) == Lane::Shared && self.engine.is_none() => {
                 (!self.is_own_info(row)).then(|| self.forward_routed(index, row, request))
             }

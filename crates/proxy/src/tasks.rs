@@ -7,7 +7,9 @@ use crate::clients::Clients;
 use crate::exec::Exec;
 use crate::pins::Watching;
 use crate::private::Cleaning;
+use crate::scripts::Healing;
 use crate::slab::{Handle, Slab};
+use crate::stopping::Stopping;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::Owner;
@@ -22,6 +24,10 @@ pub(crate) enum Task {
     Watch(Watching),
     /// A transaction is executed for a client.
     Exec(Box<Exec>),
+    /// A script is run by its hash, and brought back if the node has forgotten it.
+    Heal(Healing),
+    /// Nodes are told to stop what they run.
+    Stop(Box<Stopping>),
 }
 
 /// Whether a task waits for more.
@@ -43,19 +49,23 @@ pub(crate) enum Loss {
 }
 
 impl Task {
-    fn feed(&mut self, step: u16, _kind: ReplyKind, reply: &[u8], clients: &mut Clients) -> Progress {
+    fn feed(&mut self, step: u16, kind: ReplyKind, reply: &[u8], clients: &mut Clients) -> Progress {
         match self {
             Self::Clean(cleaning) => cleaning.feed(step, reply),
             Self::Watch(watching) => watching.feed(reply, clients),
             Self::Exec(exec) => exec.feed(step, reply, clients),
+            Self::Heal(healing) => healing.feed(reply, clients),
+            Self::Stop(stopping) => stopping.feed(step, kind, reply, clients),
         }
     }
 
-    fn fail(&mut self, _step: u16, loss: Loss, error: &[u8], clients: &mut Clients) -> Progress {
+    fn fail(&mut self, step: u16, loss: Loss, error: &[u8], clients: &mut Clients) -> Progress {
         match self {
             Self::Clean(cleaning) => cleaning.fail(),
             Self::Watch(watching) => watching.feed(error, clients),
             Self::Exec(exec) => exec.fail(loss, error, clients),
+            Self::Heal(healing) => healing.fail(error, clients),
+            Self::Stop(stopping) => stopping.feed(step, ReplyKind::Error, error, clients),
         }
     }
 }
@@ -115,6 +125,8 @@ impl<E: Execute> Worker<E> {
                 Task::Clean(cleaning) => self.conclude_cleaning(cleaning),
                 Task::Watch(_) => {}
                 Task::Exec(exec) => self.conclude_exec(*exec),
+                Task::Heal(healing) => self.conclude_healing(healing),
+                Task::Stop(stopping) => self.conclude_stopping(*stopping),
             }
         }
     }

@@ -38,6 +38,11 @@ pub(crate) fn unsupported(name: &str, because: &str) -> Vec<u8> {
     error(format!("{name} is not supported here: {because}"))
 }
 
+/// The command steers nodes, and the proxy is told not to let clients do that.
+pub(crate) fn admin_refused(name: &str) -> String {
+    format!("NOPERM {name} steers the nodes, which this proxy does not let clients do (admin_commands = refuse)")
+}
+
 /// A node's own error text, passed on as an error.
 pub(crate) fn verbatim(words: &str) -> Vec<u8> {
     let mut line = Vec::with_capacity(words.len() + 3);

@@ -6,6 +6,7 @@
 use crate::clients::Clients;
 use crate::config::Config;
 use crate::console::Inquiries;
+use crate::holding::Hold;
 use crate::lanes::{Ending, Lanes};
 use crate::limits::{PATIENT_LANES_MAX, READ_BYTES};
 use crate::mail::{Mail, Questions};
@@ -74,6 +75,8 @@ pub struct Worker<E> {
     pub(crate) pressure: Pressure,
     /// A drain is under way and ends by then.
     pub(crate) drain_until_us: Option<u64>,
+    /// All clients hold their requests back until then.
+    pub(crate) hold: Option<Hold>,
 }
 
 impl<E: Execute> Worker<E> {
@@ -106,6 +109,7 @@ impl<E: Execute> Worker<E> {
             engine_at_us: 0,
             pressure: Pressure::default(),
             drain_until_us: None,
+            hold: None,
         }
     }
 
@@ -304,6 +308,9 @@ impl<E: Execute> Machine for Worker<E> {
         let mut session = Session::new(self.shared.ledger.next_client_id(), peer, self.now.mono_us);
         if !self.config.routes.are_plain() {
             session.special.add(Special::ROUTED);
+        }
+        if self.hold.is_some() {
+            session.special.add(Special::HELD);
         }
         let handle = self.clients.sessions.insert(session);
         self.counters.clients_accepted.add(1);

@@ -147,6 +147,7 @@ impl World {
             clients_max: 1_000,
             databases: 16,
             write_policy: if seed.is_multiple_of(2) { WritePolicy::ReplyClock } else { WritePolicy::EachTurn },
+            allows_admin: true,
         };
         let shared = Arc::new(Shared::new(1, 0, About::default(), Arc::new(Ledger::default())));
         let setup = WorkerSetup {

@@ -59,6 +59,11 @@ rows! {
             .flags("admin noscript loading stale")
             .acl("connection")
             .lane(Lane::Local);
+        /// Have the connection's reads leave no trace in how recently keys were used.
+        ClientNoTouch = row("CLIENT NO-TOUCH", 3, "7.2.0")
+            .flags("noscript loading stale")
+            .acl("connection")
+            .lane(Lane::Local);
         /// Hold back the commands of all clients for a while.
         ClientPause = row("CLIENT PAUSE", -3, "2.9.50")
             .flags("admin noscript loading stale")

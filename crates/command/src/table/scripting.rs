@@ -11,25 +11,29 @@ rows! {
     Eval = row("EVAL", -3, "2.6.0")
         .flags("noscript stale skip_monitor no_mandatory_keys")
         .acl("scripting")
-        .counted_keys(2, "RW access update");
+        .counted_keys(2, "RW access update")
+        .lane(Lane::Script);
 
     /// Run a script that changes nothing.
     EvalRo = row("EVAL_RO", -3, "7.0.0")
         .flags("readonly noscript stale skip_monitor no_mandatory_keys")
         .acl("scripting")
-        .counted_keys(2, "RO access");
+        .counted_keys(2, "RO access")
+        .lane(Lane::Script);
 
     /// Run a script by the hash of its text.
     Evalsha = row("EVALSHA", -3, "2.6.0")
         .flags("noscript stale skip_monitor no_mandatory_keys")
         .acl("scripting")
-        .counted_keys(2, "RW access update");
+        .counted_keys(2, "RW access update")
+        .lane(Lane::Script);
 
     /// Run a script that changes nothing by the hash of its text.
     EvalshaRo = row("EVALSHA_RO", -3, "7.0.0")
         .flags("readonly noscript stale skip_monitor no_mandatory_keys")
         .acl("scripting")
-        .counted_keys(2, "RO access");
+        .counted_keys(2, "RO access")
+        .lane(Lane::Script);
 
     /// Call a function.
     Fcall = row("FCALL", -3, "7.0.0")
@@ -69,7 +73,7 @@ rows! {
             .acl("scripting")
             .tips(&["request_policy:all_shards", "response_policy:one_succeeded"])
             // On a shared connection it would wait behind the function that it is to stop.
-            .lane(Lane::Dedicated);
+            .lane(Lane::Script);
         /// Describe the libraries.
         FunctionList = row("FUNCTION LIST", -2, "7.0.0")
             .flags("noscript")
@@ -109,7 +113,8 @@ rows! {
         ScriptFlush = row("SCRIPT FLUSH", -2, "2.6.0")
             .flags("noscript")
             .acl("scripting")
-            .tips(&["request_policy:all_nodes", "response_policy:all_succeeded"]);
+            .tips(&["request_policy:all_nodes", "response_policy:all_succeeded"])
+            .lane(Lane::Script);
         /// List the subcommands.
         ScriptHelp = row("SCRIPT HELP", 2, "5.0.0")
             .flags("loading stale")
@@ -122,12 +127,13 @@ rows! {
             .acl("scripting")
             .tips(&["request_policy:all_shards", "response_policy:one_succeeded"])
             // On a shared connection it would wait behind the script that it is to stop.
-            .lane(Lane::Dedicated);
+            .lane(Lane::Script);
         /// Put a script into the cache.
         ScriptLoad = row("SCRIPT LOAD", 3, "2.6.0")
             .flags("noscript stale")
             .acl("scripting")
             .tips(&["request_policy:all_nodes", "response_policy:all_succeeded"])
-            .retry_safe();
+            .retry_safe()
+            .lane(Lane::Script);
     };
 }

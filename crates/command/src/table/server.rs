@@ -1,6 +1,7 @@
 //! The server itself.
 
 use crate::row::row;
+use crate::secrets;
 use crate::{Lane, RequestPolicy, ResponsePolicy};
 
 rows! {
@@ -93,7 +94,10 @@ rows! {
     /// Read and change settings.
     Config = row("CONFIG", -2, "2.0.0") => {
         /// Show the settings whose names match patterns.
-        ConfigGet = row("CONFIG GET", -3, "2.0.0").flags("admin noscript loading stale").retry_safe();
+        ConfigGet = row("CONFIG GET", -3, "2.0.0")
+            .flags("admin noscript loading stale")
+            .retry_safe()
+            .lane_of(Lane::Admin, secrets::lane_of_config_get);
         /// List the subcommands.
         ConfigHelp = row("CONFIG HELP", 2, "5.0.0")
             .flags("loading stale")

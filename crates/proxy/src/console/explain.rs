@@ -129,5 +129,7 @@ fn lane_name(lane: Lane) -> &'static str {
         Lane::Push => "push",
         Lane::Local => "local",
         Lane::Dedicated => "dedicated",
+        Lane::Admin => "admin",
+        Lane::Script => "script",
     }
 }

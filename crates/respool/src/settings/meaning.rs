@@ -69,9 +69,9 @@ pub struct Instance {
 impl Instance {
     fn with_live_part_of(&self, new: &Self) -> Self {
         let (timeouts, budgets) = (new.proxy.timeouts.clone(), new.proxy.budgets.clone());
-        let dead_node = new.proxy.dead_node;
+        let (dead_node, allows_admin) = (new.proxy.dead_node, new.proxy.allows_admin);
         let pooling = new.proxy.pooling.clone();
-        let proxy = ProxySettings { timeouts, budgets, pooling, dead_node, ..self.proxy.clone() };
+        let proxy = ProxySettings { timeouts, budgets, pooling, dead_node, allows_admin, ..self.proxy.clone() };
         Self { proxy, tls: new.tls.clone(), ..self.clone() }
     }
 
@@ -126,6 +126,8 @@ pub struct ProxySettings {
     pub requests: RequestSettings,
     /// What clients may hold beyond the shared connections.
     pub pooling: Pooling,
+    /// Whether commands that steer the nodes are sent to them.
+    pub allows_admin: bool,
 }
 
 /// One node.

@@ -19,7 +19,7 @@ use super::meaning::{
 };
 use super::row::{Row, Secret, Value};
 use super::said::{Origin, PoolSaid, Said, Statement};
-use super::table::{LogFormat, LogLevel, NodeTlsVerify, Setting, TlsAuthClients, TlsIdentity};
+use super::table::{AdminCommands, LogFormat, LogLevel, NodeTlsVerify, Setting, TlsAuthClients, TlsIdentity};
 use super::tls::{self, ListenTls, NodeTls, PREFIX, TlsSettings};
 use super::values::{Values, saturating};
 use super::{placement, routing};
@@ -208,6 +208,7 @@ impl Judge<'_> {
             placement,
             timeouts: self.timeouts(of, pool),
             budgets: self.budgets(of, pool),
+            allows_admin: AdminCommands::ALL[of.word(Setting::AdminCommands)] == AdminCommands::Allow,
             requests: RequestSettings {
                 elements_max: saturating(of.count(Setting::RequestElementsMax).unwrap_or(u64::MAX)),
                 request_bytes_max: saturating(of.bytes(Setting::RequestBytesMax)),

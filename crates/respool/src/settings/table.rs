@@ -88,6 +88,14 @@ words! {
     }
 }
 
+words! {
+    /// What becomes of commands that steer the nodes themselves.
+    AdminCommands {
+        Refuse = "refuse": "refused, but for those that only look at something harmless",
+        Allow = "allow": "sent to the nodes like any other",
+    }
+}
+
 macro_rules! rows {
     ($($(#[doc = $doc:literal])+ $variant:ident { $($field:ident: $value:expr),+ $(,)? })+) => {
         /// A setting; its number is its row's place in [`ROWS`].
@@ -346,6 +354,13 @@ rows! {
     /// Longest inline request.
     InlineBytesMax {
         name: "inline_bytes_max", group: Group::Requests, kind: bytes(KB, 16 * MB), default: "64kb",
+    }
+    /// Commands that steer the nodes: CONFIG SET, DEBUG, SHUTDOWN, REPLICAOF, MODULE LOAD and their like.
+    AdminCommands {
+        name: "admin_commands", group: Group::Requests, reload: Reload::Live,
+        kind: Kind::Word(AdminCommands::choices), default: "refuse",
+        more: "What only looks at something harmless is never refused. CONFIG GET counts as harmless unless a pattern \
+               reaches a password.",
     }
     /// Commands of one transaction that wait for EXEC, in bytes.
     TransactionBytesMax {

@@ -2,7 +2,7 @@
 
 use std::{env, io};
 
-use respool_testkit::{Comparison, RedisServer, Subset, compare};
+use respool_testkit::{Comparison, RedisServer, Subset, compare, compare_all};
 
 use super::{addresses, proxy, redis_servers};
 
@@ -49,6 +49,21 @@ fn the_embedded_server_answers_as_redis() -> io::Result<()> {
         let embedded = proxy(&[], &[])?;
         direct.client()?.ask("FLUSHALL")?;
         compare(&direct.tcp(), &embedded.tcp(), &comparison(Subset::Embedded, protocol))?;
+    }
+    Ok(())
+}
+
+/// Every command of the table, within the committed list of what two equal servers may say differently.
+/// `cargo xtask differential` does the same at length.
+#[test]
+fn one_node_every_command() -> io::Result<()> {
+    for protocol in [2, 3] {
+        let (direct, behind) = (RedisServer::start()?, RedisServer::start()?);
+        let proxy = proxy(&[behind.tcp()], &["--admin-commands", "allow"])?;
+        let comparison = comparison(Subset::Table, protocol);
+        let (found, _) = compare_all(&direct.tcp(), &proxy.tcp(), &comparison, usize::MAX)?;
+        let told: Vec<&str> = found.iter().map(|one| one.told.as_str()).collect();
+        assert!(found.is_empty(), "{}", told.join("\n\n"));
     }
     Ok(())
 }

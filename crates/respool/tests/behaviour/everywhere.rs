@@ -95,7 +95,7 @@ fn a_random_key_is_found_wherever_it_is() -> io::Result<()> {
 
 #[test]
 fn figures_of_all_nodes_are_one_reply() -> io::Result<()> {
-    let mut four = Four::start(&[])?;
+    let mut four = Four::start(&["--admin-commands", "allow"])?;
     let mut client = four.proxy.client()?;
     let info = client.ask("INFO")?;
     assert!(

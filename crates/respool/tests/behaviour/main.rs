@@ -4,12 +4,14 @@
 
 #![forbid(unsafe_code)]
 
+mod admin_plane;
 mod differential;
 mod everywhere;
 mod hostile_clients;
 mod misbehaving_nodes;
 mod order;
 mod scatter;
+mod scripts;
 mod session;
 mod transactions;
 mod trouble;

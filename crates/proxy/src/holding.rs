@@ -1,0 +1,140 @@
+//! CLIENT PAUSE: all clients of the process hold their requests back for a while, or only those that would change data.
+//!
+//! Every session gets a mark, so that nobody pays for a pause that is not; a request that has to wait stays unread in its
+//! client's input, and is read again when the pause is over.
+
+use crate::local::integer;
+use crate::mail::Mail;
+use crate::session::{Flow, Pause, Special};
+use crate::worker::Worker;
+use respool_command::{Command, ConnectionCommand, Execute, Flags, Group, PubsubCommand, Row, text as texts};
+use respool_connection::Action;
+use respool_wire::Args;
+
+/// A pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// When it ends, on the monotonic clock.
+    until_us: u64,
+    /// Whether reads wait, too.
+    is_for_all: bool,
+}
+
+/// Whether a request may change data, or say something that a change of data would say.
+fn may_change(row: &Row) -> bool {
+    let is_script = row.group == Group::Scripting && row.subcommands.is_empty() && !row.flags.has(Flags::READONLY);
+    let is_publish = matches!(row.command, Command::Pubsub(PubsubCommand::Publish | PubsubCommand::Spublish));
+    row.flags.has(Flags::WRITE) || is_script || is_publish || row.name == "EXEC"
+}
+
+impl<E: Execute> Worker<E> {
+    /// `CLIENT PAUSE timeout [WRITE|ALL]`.
+    pub(crate) fn client_pause(&mut self, index: u32, args: Args<'_>) -> Flow {
+        if args.len() > 4 {
+            let mut words = Vec::new();
+            texts::subcommand_syntax(args, &mut words);
+            return self.refuse(index, &words);
+        }
+        let is_for_all = match args.get(3) {
+            None => true,
+            Some(word) if word.eq_ignore_ascii_case(b"ALL") => true,
+            Some(word) if word.eq_ignore_ascii_case(b"WRITE") => false,
+            Some(_) => return self.refuse(index, b"ERR CLIENT PAUSE mode must be WRITE or ALL"),
+        };
+        let Some(timeout_ms) = integer(args.at(2)) else {
+            return self.refuse(index, texts::TIMEOUT_NOT_AN_INTEGER.as_bytes());
+        };
+        let Ok(timeout_ms) = u64::try_from(timeout_ms) else {
+            return self.refuse(index, texts::TIMEOUT_NEGATIVE.as_bytes());
+        };
+        let until_us = self.now.mono_us.saturating_add(timeout_ms.saturating_mul(1000));
+        self.post_to_others(&Mail::Hold(Hold { until_us, is_for_all }));
+        self.hold(Hold { until_us, is_for_all });
+        self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+        Flow::Next
+    }
+
+    /// `CLIENT UNPAUSE`.
+    pub(crate) fn client_unpause(&mut self, index: u32) -> Flow {
+        self.post_to_others(&Mail::Release);
+        self.release();
+        self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+        Flow::Next
+    }
+
+    fn post_to_others(&mut self, mail: &Mail) {
+        for worker in (0..self.shared.counters.len()).filter(|worker| *worker != self.number) {
+            self.actions.push_back(Action::Post { worker, mail: mail.clone() });
+        }
+    }
+
+    /// Begins a pause, or makes one longer or stricter.
+    pub(crate) fn hold(&mut self, hold: Hold) {
+        let joint = match self.hold {
+            None => hold,
+            Some(before) => {
+                Hold { until_us: before.until_us.max(hold.until_us), is_for_all: before.is_for_all || hold.is_for_all }
+            }
+        };
+        self.hold = Some(joint);
+        self.clients.sessions.iter_mut().for_each(|(_, session)| session.special.add(Special::HELD));
+        self.mind_hold();
+    }
+
+    /// Ends a pause.
+    pub(crate) fn release(&mut self) {
+        if self.hold.take().is_none() {
+            return;
+        }
+        let mut waiting = Vec::new();
+        for (index, session) in self.clients.sessions.iter_mut() {
+            session.special.remove(Special::HELD);
+            if session.pause.has(Pause::HELD) {
+                waiting.push(index);
+            }
+        }
+        waiting.into_iter().for_each(|index| self.clients.unpause(index, Pause::HELD));
+    }
+
+    /// Ends a pause whose time has come.
+    pub(crate) fn check_hold(&mut self) {
+        if self.hold.is_some_and(|hold| self.now.mono_us >= hold.until_us) {
+            self.release();
+        }
+    }
+
+    /// Sees to it that timers are looked at when a pause ends.
+    pub(crate) fn mind_hold(&mut self) {
+        if let Some(hold) = self.hold {
+            self.cron_at_us = self.cron_at_us.min(hold.until_us.max(self.now.mono_us));
+        }
+    }
+
+    /// A request during a pause. Whoever ends the pause is always heard.
+    pub(crate) fn hold_back(&mut self, index: u32, row: &Row) -> Option<Flow> {
+        let hold = self.hold?;
+        let ends_it = row.command == Command::Connection(ConnectionCommand::ClientUnpause);
+        if ends_it || !(hold.is_for_all || may_change(row)) {
+            return None;
+        }
+        let session = self.clients.sessions.at_mut(index)?;
+        session.pause.add(Pause::HELD);
+        Some(Flow::Again)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::may_change;
+    use respool_command::lookup;
+
+    #[test]
+    fn what_changes_data_waits_even_if_reads_go_on() {
+        for name in ["SET", "DEL", "EVAL", "FCALL", "PUBLISH", "EXEC", "FLUSHALL"] {
+            assert!(may_change(lookup(name.as_bytes()).expect("it has a row")), "{name}");
+        }
+        for name in ["GET", "EVAL_RO", "PING", "SCAN", "INFO", "MULTI"] {
+            assert!(!may_change(lookup(name.as_bytes()).expect("it has a row")), "{name}");
+        }
+    }
+}

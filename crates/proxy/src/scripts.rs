@@ -1,0 +1,255 @@
+//! Scripts that nodes forget: remembered by their hashes, and brought back when a node says NOSCRIPT.
+//!
+//! ```text
+//!   EVALSHA hash ... --> node --- reply ----------------------> client
+//!                          '---- -NOSCRIPT, so nothing ran --> EVAL script ... --> node --> client
+//! ```
+//!
+//! Only what the proxy has seen in EVAL or SCRIPT LOAD is known, and SCRIPT FLUSH makes it forget. If the client has sent
+//! more behind the EVALSHA, which the node may have executed already, the script must not run after that: then the node is
+//! only given the script, and the client gets the NOSCRIPT that it knows how to deal with.
+
+use crate::clients::Clients;
+use crate::limits::{SCRIPT_BYTES_MAX, SCRIPTS_BYTES_MAX};
+use crate::session::{Asker, Flow, ReplyMode, Special};
+use crate::tasks::{Progress, Task, Tasks};
+use crate::worker::Worker;
+use respool_command::{Command, Execute, Row, ScriptingCommand};
+use respool_connection::Owner;
+use respool_route::{Plan, plan};
+use respool_wire::{Args, Request, encode_request, request_bulk, request_head};
+use sha1::{Digest, Sha1};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, PoisonError};
+
+/// The hash that names a script.
+type Hash = [u8; 20];
+
+/// Scripts by their hashes, the oldest forgotten first.
+#[derive(Debug, Default)]
+pub(crate) struct Scripts {
+    by_hash: BTreeMap<Hash, Arc<[u8]>>,
+    in_order: VecDeque<Hash>,
+    bytes: usize,
+}
+
+impl Scripts {
+    /// Remembers a script.
+    fn note(&mut self, script: &[u8]) {
+        if script.len() > SCRIPT_BYTES_MAX {
+            return;
+        }
+        let hash: Hash = Sha1::digest(script).into();
+        if self.by_hash.contains_key(&hash) {
+            return;
+        }
+        self.by_hash.insert(hash, script.into());
+        self.in_order.push_back(hash);
+        self.bytes += Self::cost(script);
+        while self.bytes > SCRIPTS_BYTES_MAX {
+            let Some(oldest) = self.in_order.pop_front() else { break };
+            self.bytes -= self.by_hash.remove(&oldest).map_or(0, |script| Self::cost(&script));
+        }
+    }
+
+    /// The bytes that remembering a script takes, about.
+    fn cost(script: &[u8]) -> usize {
+        script.len() + 128
+    }
+
+    /// The script of a hash, written as a request does.
+    fn find(&self, hash: &[u8]) -> Option<Arc<[u8]>> {
+        self.by_hash.get(&parsed(hash)?).cloned()
+    }
+
+    fn forget_all(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// Forty hexadecimal digits in any case.
+fn parsed(text: &[u8]) -> Option<Hash> {
+    let text = std::str::from_utf8(text).ok().filter(|text| text.len() == 40 && text.is_ascii())?;
+    let mut hash = Hash::default();
+    for (at, byte) in hash.iter_mut().enumerate() {
+        let digits = text.get(2 * at..2 * at + 2)?;
+        if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return None;
+        }
+        *byte = u8::from_str_radix(digits, 16).ok()?;
+    }
+    Some(hash)
+}
+
+/// A script that is run by its hash.
+#[derive(Debug)]
+pub(crate) struct Healing {
+    asker: Asker,
+    node: usize,
+    class: u16,
+    script: Arc<[u8]>,
+    /// The same request with the script itself.
+    request: Vec<u8>,
+    /// What the node said: that it does not know the script.
+    refusal: Vec<u8>,
+}
+
+impl Healing {
+    pub(crate) fn feed(&mut self, reply: &[u8], clients: &mut Clients) -> Progress {
+        if reply.starts_with(b"-NOSCRIPT") {
+            self.refusal = reply.to_vec();
+        } else {
+            clients.feed(self.asker.session, self.asker.seq, reply, true);
+        }
+        Progress::Through
+    }
+
+    pub(crate) fn fail(&mut self, error: &[u8], clients: &mut Clients) -> Progress {
+        clients.fail(self.asker.session, self.asker.seq, error);
+        Progress::Through
+    }
+}
+
+/// The request that runs a script itself in place of one that names it.
+fn with_script(row: &Row, args: Args<'_>, script: &[u8]) -> Vec<u8> {
+    let is_readonly = row.command == Command::Scripting(ScriptingCommand::EvalshaRo);
+    let mut request = Vec::new();
+    request_head(&mut request, args.len());
+    request_bulk(&mut request, if is_readonly { b"EVAL_RO" } else { b"EVAL" });
+    request_bulk(&mut request, script);
+    args.from(2).iter().for_each(|argument| request_bulk(&mut request, argument));
+    request
+}
+
+impl<E: Execute> Worker<E> {
+    /// A request that brings or names a script.
+    #[cold]
+    pub(crate) fn run_with_script(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+        use ScriptingCommand as S;
+        let args = request.args;
+        let Command::Scripting(command) = row.command else { return self.pass_on(index, row, request) };
+        if self.engine.is_none() {
+            let mut scripts = self.shared.scripts.lock().unwrap_or_else(PoisonError::into_inner);
+            match command {
+                S::Eval | S::EvalRo => scripts.note(args.at(1)),
+                S::ScriptLoad => scripts.note(args.at(2)),
+                S::ScriptFlush => scripts.forget_all(),
+                S::ScriptKill | S::FunctionKill => {
+                    drop(scripts);
+                    return self.stop_scripts(index, row, request);
+                }
+                S::Evalsha | S::EvalshaRo => {
+                    let script = scripts.find(args.at(1));
+                    drop(scripts);
+                    if let Some(script) = script {
+                        return self.run_by_hash(index, row, request, script);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.pass_on(index, row, request)
+    }
+
+    fn run_by_hash(&mut self, index: u32, row: &'static Row, request: &Request<'_>, script: Arc<[u8]>) -> Flow {
+        let args = request.args;
+        let Ok(Plan::One(node)) = plan(row, args, &self.config.topology, &mut self.scratch) else {
+            return self.pass_on(index, row, request);
+        };
+        let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        if session.reply_mode != ReplyMode::On || session.special.has(Special::ROUTED) {
+            return self.pass_on(index, row, request);
+        }
+        let asker = Asker { session: handle, seq: session.down.expect() };
+        let class = session.class;
+        let healed = with_script(row, args, &script);
+        let healing = Healing { asker, node: node.get(), class, script, request: healed, refusal: Vec::new() };
+        let task = self.tasks.begin(Task::Heal(healing));
+        let Self { lanes, clients, config, now, tasks, .. } = self;
+        let lane = lanes.lane(config, node.get(), class);
+        let write = |out: &mut Vec<u8>| encode_request(out, args.iter());
+        let sent = lanes.send(lane, Tasks::owner(task, 0), config, *now, &mut clients.pool, write);
+        self.is_busy = true;
+        if let Err(error) = sent {
+            self.counters.node_errors.add(1);
+            tasks.fail(task, 0, crate::tasks::Loss::Unsent, &error, clients);
+        }
+        Flow::Next
+    }
+
+    /// The reply has come. If it was that the script is not known, the request goes again with the script itself.
+    pub(crate) fn conclude_healing(&mut self, healing: Healing) {
+        let Healing { asker, node, class, script, request, refusal } = healing;
+        if refusal.is_empty() {
+            return;
+        }
+        self.counters.scripts_healed.add(1);
+        let Self { lanes, clients, config, now, .. } = self;
+        let lane = lanes.lane(config, node, class);
+        let is_last = clients.sessions.get_mut(asker.session).is_some_and(|session| session.down.is_last(asker.seq));
+        self.is_busy = true;
+        if !is_last {
+            clients.feed(asker.session, asker.seq, &refusal, true);
+            let load = |out: &mut Vec<u8>| encode_request(out, [&b"SCRIPT"[..], b"LOAD", &script].into_iter());
+            // If that cannot be sent, the next one to run the script asks again.
+            let _ = lanes.send(lane, Owner::Nobody, config, *now, &mut clients.pool, load);
+            return;
+        }
+        let owner = Owner::Client { index: asker.session.index, generation: asker.session.generation, seq: asker.seq };
+        let sent = lanes.send(lane, owner, config, *now, &mut clients.pool, |out| out.extend_from_slice(&request));
+        if let Err(error) = sent {
+            self.counters.node_errors.add(1);
+            self.clients.fail(asker.session, asker.seq, &error);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use respool_command::lookup;
+    use respool_wire::ArgsBuf;
+
+    #[test]
+    fn scripts_are_found_by_their_hash_in_any_case() {
+        let mut scripts = Scripts::default();
+        scripts.note(b"return 1");
+        scripts.note(b"return 1");
+        for hash in ["e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "E0E1F9FABFC9D4800C877A703B823AC0578FF8DB"] {
+            assert_eq!(scripts.find(hash.as_bytes()).as_deref(), Some(&b"return 1"[..]));
+        }
+        for other in
+            ["", "e0e1", "+0e1f9fabfc9d4800c877a703b823ac0578ff8db", "ffffffffffffffffffffffffffffffffffffffff"]
+        {
+            assert_eq!(scripts.find(other.as_bytes()), None, "{other}");
+        }
+        scripts.forget_all();
+        assert_eq!(scripts.find(b"e0e1f9fabfc9d4800c877a703b823ac0578ff8db"), None);
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut scripts = Scripts::default();
+        scripts.note(&vec![b'x'; SCRIPT_BYTES_MAX + 1]);
+        assert_eq!(scripts.bytes, 0);
+        for number in 0..40u8 {
+            scripts.note(&vec![number; SCRIPT_BYTES_MAX - 1]);
+        }
+        assert!(scripts.bytes <= SCRIPTS_BYTES_MAX && scripts.by_hash.len() == scripts.in_order.len());
+        assert_eq!(scripts.bytes, scripts.by_hash.values().map(|script| Scripts::cost(script)).sum::<usize>());
+        let latest: Hash = Sha1::digest(vec![39; SCRIPT_BYTES_MAX - 1]).into();
+        assert!(scripts.by_hash.contains_key(&latest));
+    }
+
+    #[test]
+    fn the_script_takes_the_place_of_its_hash() {
+        for (name, eval) in [("EVALSHA", "EVAL"), ("EVALSHA_RO", "EVAL_RO")] {
+            let args: ArgsBuf = [name, "hash", "1", "k", "v"].into_iter().collect();
+            let mut expected = Vec::new();
+            encode_request(&mut expected, [eval, "script", "1", "k", "v"].iter().map(|word| word.as_bytes()));
+            let row = lookup(name.as_bytes()).expect("it has a row");
+            assert_eq!(with_script(row, args.as_args(), b"script"), expected);
+        }
+    }
+}

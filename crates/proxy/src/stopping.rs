@@ -1,0 +1,83 @@
+//! SCRIPT KILL and FUNCTION KILL: past the script that holds up the shared connections.
+//!
+//! On a shared connection the order to stop would wait behind the very script that it is to stop. So it goes to every node
+//! on a private connection, in the plain database, since a busy node refuses to select another.
+
+use crate::clients::Clients;
+use crate::lanes::Class;
+use crate::private::Dirt;
+use crate::session::{Asker, Flow, ReplyMode};
+use crate::slab::Handle;
+use crate::tasks::{Loss, Progress, Task, Tasks};
+use crate::worker::Worker;
+use respool_command::{Execute, Row};
+use respool_route::Gather;
+use respool_wire::{ReplyKind, Request, encode_request};
+
+/// An order to stop that nodes have not all answered.
+#[derive(Debug)]
+pub(crate) struct Stopping {
+    /// `None` if no reply is wanted.
+    asker: Option<Asker>,
+    gather: Gather,
+    lanes: Vec<Handle>,
+}
+
+impl Stopping {
+    pub(crate) fn feed(&mut self, step: u16, kind: ReplyKind, reply: &[u8], clients: &mut Clients) -> Progress {
+        self.gather.accept(usize::from(step), kind, reply);
+        if !self.gather.is_complete() {
+            return Progress::Waits;
+        }
+        let gather = &mut self.gather;
+        match self.asker {
+            Some(asker) => clients.finish(asker.session, asker.seq, |out| gather.finish(out)),
+            None => gather.finish(&mut Vec::new()),
+        }
+        Progress::Through
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// Orders every node to stop the script or function that it runs.
+    pub(crate) fn stop_scripts(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+        let Some(session) = self.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let mut asker = None;
+        if this.reply_mode == ReplyMode::On {
+            asker = Some(Asker { session, seq: this.down.expect() });
+        } else {
+            this.reply_mode.pass();
+        }
+        // The plain classes are among the first that a worker has, so there is room for them.
+        let class = Class { database: 0, protocol: this.protocol };
+        let class = self.lanes.class(class).unwrap_or(this.class);
+        let nodes = self.config.nodes.len();
+        let mut gather = Gather::new();
+        gather.begin_all(row, request.args, nodes, 0);
+        let task = self.tasks.begin(Task::Stop(Box::new(Stopping { asker, gather, lanes: Vec::new() })));
+        for node in 0..nodes {
+            let sent = self.lanes.borrow(&self.config, node, class, self.now).and_then(|lane| {
+                if let Some(Task::Stop(stopping)) = self.tasks.get_mut(task) {
+                    stopping.lanes.push(lane);
+                }
+                let write = |out: &mut Vec<u8>| encode_request(out, request.args.iter());
+                let owner = Tasks::owner(task, node as u16);
+                self.lanes.send(lane.index as usize, owner, &self.config, self.now, &mut self.clients.pool, write)
+            });
+            if let Err(error) = sent {
+                self.counters.node_errors.add(1);
+                self.tasks.fail(task, node as u16, Loss::Unsent, &error, &mut self.clients);
+            }
+        }
+        self.is_busy = true;
+        Flow::Next
+    }
+
+    /// All nodes have answered: their connections go back.
+    pub(crate) fn conclude_stopping(&mut self, stopping: Stopping) {
+        for lane in stopping.lanes {
+            self.give_back(lane, Dirt::default());
+        }
+    }
+}

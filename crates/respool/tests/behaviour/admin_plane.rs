@@ -1,0 +1,86 @@
+//! What only administrators may do, and what is done to all clients at once.
+
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use respool_testkit::{RedisServer, Respool, wait_until};
+
+use super::proxy;
+
+#[test]
+fn commands_that_steer_nodes_are_refused_unless_allowed() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let refusing = proxy(&[server.tcp()], &[])?;
+    let mut client = refusing.client()?;
+    for request in [
+        "CONFIG SET maxmemory 1mb",
+        "CONFIG REWRITE",
+        "CONFIG GET requirepass",
+        "CONFIG GET *",
+        "DEBUG JMAP",
+        "REPLICAOF NO ONE",
+        "FAILOVER ABORT",
+        "MODULE LOAD x.so",
+        "BGSAVE",
+        "SLOWLOG RESET",
+        "CLUSTER RESET",
+    ] {
+        let reply = client.ask(request)?;
+        assert!(reply.starts_with("-NOPERM ") && reply.contains("admin_commands"), "{request}: {reply}");
+    }
+    for request in
+        ["CONFIG GET maxmemory", "SLOWLOG GET", "LATENCY LATEST", "MODULE LIST", "INFO", "ROLE", "CLIENT LIST"]
+    {
+        assert!(!client.ask(request)?.starts_with('-'), "{request}");
+    }
+    let allowing = proxy(&[server.tcp()], &["--admin-commands", "allow"])?;
+    let mut client = allowing.client()?;
+    assert_eq!(client.ask("CONFIG SET maxmemory 0")?, "+OK\r\n");
+    assert_eq!(client.ask("CONFIG GET requirepass")?, "*2\r\n$11\r\nrequirepass\r\n$0\r\n\r\n");
+    assert_eq!(client.ask("REPLICAOF NO ONE")?, "+OK\r\n");
+    Ok(())
+}
+
+#[test]
+fn a_pause_holds_back_writes_or_everything() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &[server.tcp()], &["--workers", "2"])?;
+    let mut boss = proxy.client()?;
+    let mut others = (0..8).map(|_| proxy.client()).collect::<io::Result<Vec<_>>>()?;
+    assert_eq!(boss.ask("CLIENT PAUSE nonsense")?, "-ERR timeout is not an integer or out of range\r\n");
+    assert_eq!(boss.ask("CLIENT PAUSE -1")?, "-ERR timeout is negative\r\n");
+    assert_eq!(boss.ask("CLIENT PAUSE 1 NOSUCH")?, "-ERR CLIENT PAUSE mode must be WRITE or ALL\r\n");
+    assert_eq!(boss.ask("CLIENT UNPAUSE")?, "+OK\r\n");
+
+    assert_eq!(boss.ask("CLIENT PAUSE 60000 WRITE")?, "+OK\r\n");
+    wait_until("reads go on and writes wait", Duration::from_secs(5), || {
+        for client in &mut others {
+            if client.ask("GET k")? != "$-1\r\n" {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    })?;
+    // One that was connected during the pause waits as well.
+    others.push(proxy.client()?);
+    for client in &mut others {
+        client.ask("PING")?;
+        client.send_command(&["INCR", "n"])?;
+        client.send_command(&["GET", "k"])?;
+    }
+    assert_eq!(server.client()?.ask("EXISTS n")?, ":0\r\n");
+    assert_eq!(boss.ask("CLIENT UNPAUSE")?, "+OK\r\n");
+    for client in &mut others {
+        assert!(client.reply()?.starts_with(b":"));
+        assert_eq!(client.reply()?, b"$-1\r\n");
+    }
+    assert_eq!(server.client()?.ask("GET n")?, "$1\r\n9\r\n");
+
+    let before = Instant::now();
+    assert_eq!(boss.ask("CLIENT PAUSE 300")?, "+OK\r\n");
+    assert_eq!(boss.ask("PING")?, "+PONG\r\n");
+    assert!(before.elapsed() >= Duration::from_millis(295), "{:?}", before.elapsed());
+    assert!(before.elapsed() < Duration::from_secs(3), "{:?}", before.elapsed());
+    Ok(())
+}

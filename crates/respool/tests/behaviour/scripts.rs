@@ -1,0 +1,101 @@
+//! Scripts through a pool: nodes that forget them, nodes that are busy with them.
+
+use std::io;
+use std::time::Duration;
+
+use respool_testkit::{RedisServer, request, wait_until};
+
+use super::{addresses, proxy, redis_servers};
+
+const HASH: &str = "d3c21d0c2b9ca22f82737626a27bcaf5d288f99f";
+
+#[test]
+fn a_script_that_a_node_forgot_is_brought_back() -> io::Result<()> {
+    let servers = redis_servers(4)?;
+    let proxy = proxy(&addresses(&servers), &[])?;
+    let mut client = proxy.client()?;
+    let hash = client.command(&["SCRIPT", "LOAD", "return redis.call('incr',KEYS[1])"])?;
+    let hash = String::from_utf8_lossy(&hash).lines().nth(1).expect("a hash").to_owned();
+    for number in 0..20 {
+        for server in &servers {
+            server.client()?.ask("SCRIPT FLUSH")?;
+        }
+        let key = format!("key{number}");
+        assert_eq!(client.command(&["EVALSHA", &hash, "1", &key])?, b":1\r\n");
+        assert_eq!(client.command(&["EVALSHA", &hash.to_uppercase(), "1", &key])?, b":2\r\n");
+    }
+    // What EVAL brought is remembered as well, and read-only runs of it are healed as such.
+    client.command(&["EVAL", "return redis.call('get',KEYS[1])", "1", "key0"])?;
+    let of_get = "fd758d1589d044dd850a6f05d52f2eefd27f033f";
+    for server in &servers {
+        server.client()?.ask("SCRIPT FLUSH")?;
+    }
+    assert_eq!(client.command(&["EVALSHA_RO", of_get, "1", "key0"])?, b"$1\r\n2\r\n");
+    // What nobody has brought stays unknown, and a flush through the proxy is one.
+    let unknown = b"-NOSCRIPT No matching script. Please use EVAL.\r\n";
+    assert_eq!(client.command(&["EVALSHA", HASH, "1", "key0"])?, unknown);
+    client.ask("SCRIPT FLUSH")?;
+    assert_eq!(client.command(&["EVALSHA", &hash, "1", "key0"])?, unknown);
+    Ok(())
+}
+
+/// Behind a request that the node may have executed already nothing is executed that should have come before it.
+#[test]
+fn healing_never_changes_the_order_of_a_pipeline() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &[])?;
+    let mut client = proxy.client()?;
+    let set = "return redis.call('set',KEYS[1],ARGV[1])";
+    client.command(&["SCRIPT", "LOAD", set])?;
+    let of_set = "c686f316aaf1eb01d5a4de1b0b63cd233010e63d";
+    let mut healed = 0;
+    for round in 0..50 {
+        server.client()?.ask("SCRIPT FLUSH")?;
+        let value = format!("value{round}");
+        let pipeline = [request(&["EVALSHA", of_set, "1", "k", &value]), request(&["GET", "k"])].concat();
+        client.command(&["SET", "k", "before"])?;
+        client.send(&pipeline)?;
+        let (ran, seen) = (client.reply()?, client.reply()?);
+        if ran == b"+OK\r\n" {
+            healed += 1;
+            assert_eq!(seen, super::bulk(&value));
+        } else {
+            assert!(ran.starts_with(b"-NOSCRIPT"), "{}", ran.escape_ascii());
+            assert_eq!(seen, super::bulk("before"));
+            // The node has been given the script meanwhile.
+            assert_eq!(client.command(&["EVALSHA", of_set, "1", "k", "again"])?, b"+OK\r\n");
+        }
+    }
+    assert!(healed < 50, "a pipeline that is read at once is not healed");
+    Ok(())
+}
+
+#[test]
+fn a_script_that_does_not_end_is_stopped_past_the_shared_connection() -> io::Result<()> {
+    let servers = [
+        RedisServer::start_with(&["--busy-reply-threshold", "50"])?,
+        RedisServer::start_with(&["--busy-reply-threshold", "50"])?,
+    ];
+    let proxy = proxy(&addresses(&servers), &[])?;
+    for command in ["SCRIPT", "FUNCTION"] {
+        let mut idle = proxy.client()?;
+        let nobody = idle.command(&[command, "KILL"])?;
+        assert!(nobody.starts_with(b"-NOTBUSY No scripts in execution right now."), "{}", nobody.escape_ascii());
+        let library = "#!lua name=own\nredis.register_function('spin', function() while true do end end)";
+        idle.command(&["FUNCTION", "LOAD", "REPLACE", library])?;
+        let mut runner = proxy.client()?;
+        match command {
+            "SCRIPT" => runner.send_command(&["EVAL", "while true do end", "1", "k"])?,
+            _ => runner.send_command(&["FCALL", "spin", "1", "k"])?,
+        }
+        let mut other = proxy.client()?;
+        wait_until("the script is stopped", Duration::from_secs(5), || {
+            let reply = other.command(&[command, "KILL"])?;
+            Ok(reply == b"+OK\r\n")
+        })?;
+        let ended = runner.reply()?;
+        assert!(ended.starts_with(b"-ERR "), "{}", ended.escape_ascii());
+        assert_eq!(other.ask("SET k v")?, "+OK\r\n");
+    }
+    Ok(())
+}

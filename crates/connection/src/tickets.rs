@@ -168,10 +168,12 @@ impl Tickets {
             .map(|b| b.written_us)
     }
 
-    /// Turns every request written at or before `written_us` into a tombstone and gives their owners to `each`.
-    pub fn expire(&mut self, written_us: u64, mut each: impl FnMut(Owner)) {
+    /// Turns every request written at or before `written_us` into a tombstone and gives their owners to `each`, except the
+    /// one whose reply is arriving: it keeps its owner for good.
+    pub fn expire(&mut self, written_us: u64, is_reply_arriving: bool, mut each: impl FnMut(Owner)) {
         let due: usize = self.batches.iter().take_while(|b| b.written_us <= written_us).map(|b| b.outstanding).sum();
-        for ticket in self.queue.iter_mut().take(due).skip(self.expired) {
+        let spared = self.expired.max(usize::from(is_reply_arriving));
+        for ticket in self.queue.iter_mut().take(due).skip(spared) {
             each(std::mem::replace(&mut ticket.owner, Owner::Nobody));
         }
         self.expired = self.expired.max(due);
@@ -229,8 +231,8 @@ mod tests {
             tickets.mark_sent(at);
         }
         let mut lost = Vec::new();
-        tickets.expire(10, |o| lost.push(o));
-        tickets.expire(20, |o| lost.push(o));
+        tickets.expire(10, false, |o| lost.push(o));
+        tickets.expire(20, false, |o| lost.push(o));
         assert_eq!(lost, [client(0), client(1), client(2)]);
         assert_eq!(tickets.oldest_live_us(), Some(30));
         for _ in 0..3 {
@@ -238,6 +240,22 @@ mod tests {
         }
         assert_eq!(tickets.expired(), 0);
         assert_eq!(tickets.pop().map(|(t, _)| t.owner), Some(client(3)));
+    }
+
+    #[test]
+    fn the_deadline_spares_a_reply_that_is_arriving_and_nobody_behind_it() {
+        let mut tickets = Tickets::new();
+        for seq in 0..3 {
+            tickets.push(client(seq));
+        }
+        tickets.mark_sent(10);
+        let mut lost = Vec::new();
+        tickets.expire(20, true, |o| lost.push(o));
+        tickets.expire(30, false, |o| lost.push(o));
+        assert_eq!(lost, [client(1), client(2)]);
+        assert_eq!(tickets.pop().map(|(t, _)| t.owner), Some(client(0)));
+        assert_eq!(tickets.pop().map(|(t, _)| t.owner), Some(Owner::Nobody));
+        assert_eq!(tickets.expired(), 1);
     }
 
     #[test]

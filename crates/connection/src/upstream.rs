@@ -113,6 +113,7 @@ pub struct Upstream {
     is_partial_spent: bool,
     /// The beginning of the reply in progress has been delivered already.
     is_streaming: bool,
+    streamed_bytes: usize,
     /// Replies came since the last write.
     has_reply_come: bool,
     /// When the outbox last went from empty to not empty.
@@ -140,6 +141,7 @@ impl Upstream {
             partial: Vec::new(),
             is_partial_spent: false,
             is_streaming: false,
+            streamed_bytes: 0,
             has_reply_come: false,
             held_since_us: 0,
             round_trip_us: 0,
@@ -185,6 +187,11 @@ impl Upstream {
     /// Smoothed round trip of requests, in microseconds; 0 before the first sample.
     pub fn round_trip_us(&self) -> u64 {
         self.round_trip_us
+    }
+
+    /// Bytes that have been delivered of the reply in progress; 0 if none of it has been.
+    pub fn streamed_bytes(&self) -> usize {
+        self.streamed_bytes
     }
 
     /// When the node was last heard of, on the monotonic clock.
@@ -294,6 +301,7 @@ impl Upstream {
     #[inline]
     fn finish<'a>(&'a mut self, ticket: Ticket, bytes: &'a [u8], kind: ReplyKind) -> Delivery<'a> {
         self.is_streaming = false;
+        self.streamed_bytes = 0;
         if self.partial.is_empty() {
             return Delivery { owner: ticket.owner, bytes, end: Some(kind) };
         }
@@ -315,6 +323,7 @@ impl Upstream {
             }
         };
         if self.is_streaming {
+            self.streamed_bytes += bytes.len();
             return Ok(Some(Delivery { owner, bytes, end: None }));
         }
         self.partial.extend_from_slice(bytes);
@@ -322,6 +331,7 @@ impl Upstream {
             return Ok(None);
         }
         self.is_streaming = true;
+        self.streamed_bytes = self.partial.len();
         self.is_partial_spent = true;
         Ok(Some(Delivery { owner, bytes: &self.partial, end: None }))
     }
@@ -448,7 +458,7 @@ impl Upstream {
 
     /// Turns every request written at or before `written_us` into a tombstone and gives their owners to `each`.
     pub fn expire(&mut self, written_us: u64, each: impl FnMut(Owner)) {
-        self.tickets.expire(written_us, each);
+        self.tickets.expire(written_us, self.is_streaming, each);
     }
 
     /// The connection is gone or must go. Everything that was owed comes out, each with whether it may have been sent;
@@ -460,6 +470,7 @@ impl Upstream {
         self.scanner = ReplyScanner::default();
         self.forget_partial();
         self.is_streaming = false;
+        self.streamed_bytes = 0;
         self.has_reply_come = false;
         self.round_trip_us = 0;
         self.link_us = 0;

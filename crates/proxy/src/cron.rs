@@ -9,7 +9,7 @@ use crate::session::Session;
 use crate::worker::Worker;
 use respool_command::{Execute, Millis};
 use respool_connection::limits::TOMBSTONES_MAX;
-use respool_connection::{Action, ConnId, DialFailure, Phase};
+use respool_connection::{Action, DialFailure, Phase};
 
 impl<E: Execute> Worker<E> {
     /// Called at the end of every turn; does something only when its time has come.
@@ -69,10 +69,12 @@ impl<E: Execute> Worker<E> {
                 Phase::Dialing | Phase::Shaking(_) => {
                     is_busy = true;
                     if now_us.saturating_sub(this.dial_began_us) > timeouts.connect_us {
-                        self.actions.push_back(Action::Close { conn: ConnId::upstream(lane as u32) });
+                        self.close_upstream(lane);
                         self.end_lane(lane, Ending::Dial(DialFailure::TimedOut));
                     }
                 }
+                // Its reader takes its time.
+                Phase::Ready if this.is_unread => is_busy = true,
                 Phase::Ready => {
                     let owes = this.up.tickets().oldest_us();
                     is_busy |= owes.is_some() || this.up.queued_bytes() > 0;
@@ -90,7 +92,7 @@ impl<E: Execute> Worker<E> {
                         None
                     };
                     if let Some(ending) = ending {
-                        self.actions.push_back(Action::Close { conn: ConnId::upstream(lane as u32) });
+                        self.close_upstream(lane);
                         self.end_lane(lane, ending);
                     } else {
                         self.lanes.all[lane].late_since_us = late_since;

@@ -219,6 +219,13 @@ impl<E: Execute> Worker<E> {
     /// One node answers what `write` appends.
     #[inline]
     pub(crate) fn send_to(&mut self, index: u32, node: usize, write: impl FnOnce(&mut Vec<u8>)) -> Flow {
+        let own = match self.clients.sessions.at(index) {
+            Some(session) if session.special.has(Special::LARGE) => match self.large_lane(index, node) {
+                Ok(own) => own,
+                Err(flow) => return flow,
+            },
+            _ => None,
+        };
         let Self { clients, lanes, config, now, .. } = self;
         let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
@@ -229,7 +236,7 @@ impl<E: Execute> Worker<E> {
             Owner::Nobody
         };
         let outstanding = session.down.outstanding();
-        let lane = lanes.lane(config, node, session.class);
+        let lane = own.unwrap_or_else(|| lanes.lane(config, node, session.class));
         let sent = lanes.send(lane, owner, config, *now, &mut clients.pool, write);
         self.is_busy = true;
         if let Err(error) = sent {

@@ -68,10 +68,16 @@ pub(crate) struct Lane {
     pub(crate) generation: u32,
     /// It has ended for good; its place is free, or will be once the loop has closed its connection.
     pub(crate) is_retired: bool,
+    /// The loop has been told to close its connection and has not done so yet: nothing more is heard of it.
+    pub(crate) is_closing: bool,
     pub(crate) node: usize,
     pub(crate) class: u16,
     /// It is in the list of those to be written.
     pub(crate) is_listed: bool,
+    /// The client that it belongs to, if that client's reading decides how fast it is read.
+    pub(crate) reader: Option<Handle>,
+    /// It is not read, because its reader does not read.
+    pub(crate) is_unread: bool,
     /// What waits to be written is held back for clients that are about to send more.
     pub(crate) is_filling: bool,
     /// The last write was cut short; the loop says when there is room.
@@ -189,9 +195,12 @@ impl Lanes {
             purpose,
             generation: 0,
             is_retired: false,
+            is_closing: false,
             node,
             class,
             is_listed: false,
+            reader: None,
+            is_unread: false,
             is_filling: false,
             is_blocked: false,
             wants_dial: false,
@@ -250,7 +259,9 @@ impl Lanes {
 
     /// The loop has closed a lane's connection.
     pub(crate) fn note_closed(&mut self, lane: usize) {
-        if self.all.get(lane).is_some_and(|l| l.is_retired) {
+        let Some(this) = self.all.get_mut(lane) else { return };
+        this.is_closing = false;
+        if this.is_retired {
             self.release(lane);
         }
     }

@@ -31,6 +31,7 @@ mod exec;
 mod holding;
 mod info;
 mod lanes;
+mod large;
 pub mod limits;
 mod local;
 mod mail;

@@ -40,6 +40,13 @@ pub const DIAL_BURST: u64 = 64;
 /// Lanes up to which a worker looks at all of them in every turn to decide whether to wait for nodes alone.
 pub const PATIENT_LANES_MAX: usize = 64;
 
+/// A client that gets a reply of this size over a shared connection has one of its own for the next, in bytes: a
+/// millisecond of a fast network, which is what everybody else's replies wait.
+pub const LARGE_REPLY_BYTES: usize = 1 << 20;
+
+/// A client that has got no large reply for this long goes back to the shared connections, in microseconds.
+pub const LARGE_US: u64 = 60_000_000;
+
 /// A client that asks again within this time after its replies were written is expected to do so the next time, in
 /// microseconds. Longer than a client needs for a round of its own loop, far shorter than a person or a database.
 pub const PROMPT_US_MAX: u64 = 1_000;

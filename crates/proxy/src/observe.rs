@@ -66,6 +66,8 @@ counters! {
     clients_cut_off: Total,
     /// Clients that were cut off because the process held too much and they the most of it.
     clients_cut_off_for_memory: Total,
+    /// Clients that fetched a large reply and got a connection of their own for the next.
+    clients_large: Total,
     /// Requests read from clients.
     requests: Total,
     /// Requests answered without a node.

@@ -155,8 +155,7 @@ impl<E: Execute> Worker<E> {
     /// Closes a lane that is nobody's. Whoever is still owed something on it hears that it was given up.
     pub(crate) fn close_lane(&mut self, lane: usize) {
         if !matches!(self.lanes.all[lane].up.phase(), Phase::Idle) {
-            let conn = respool_connection::ConnId::upstream(lane as u32);
-            self.actions.push_back(respool_connection::Action::Close { conn });
+            self.close_upstream(lane);
         }
         self.end_lane(lane, crate::lanes::Ending::GivenUp);
     }

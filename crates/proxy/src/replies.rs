@@ -10,7 +10,7 @@ use crate::tasks::{Loss, Tasks};
 use crate::text;
 use crate::worker::Worker;
 use respool_command::Execute;
-use respool_connection::{Action, ConnId, Fault, Owner, Shake};
+use respool_connection::{Fault, Owner, Shake};
 
 /// Gives an error to whoever is owed a reply.
 fn refuse(owner: Owner, loss: Loss, error: &[u8], clients: &mut Clients, scatters: &mut Scatters, tasks: &mut Tasks) {
@@ -45,7 +45,11 @@ impl<E: Execute> Worker<E> {
                 Ok(Some(delivery)) => match delivery.owner {
                     Owner::Client { index, generation, seq } => {
                         was_awaited = true;
-                        clients.feed(Handle { index, generation }, seq, delivery.bytes, delivery.end.is_some());
+                        let client = Handle { index, generation };
+                        clients.feed(client, seq, delivery.bytes, delivery.end.is_some());
+                        if delivery.end.is_none() {
+                            clients.note_large(client, this.node, this.up.streamed_bytes(), now.mono_us);
+                        }
                     }
                     Owner::Part { gather, generation, part } => {
                         was_awaited = true;
@@ -73,9 +77,12 @@ impl<E: Execute> Worker<E> {
             self.shared.ledger.account(this.accounted, held);
             this.accounted = held;
         }
+        if this.reader.is_some() {
+            self.pace_lane(lane);
+        }
         if let Some(fault) = fault {
             self.counters.unsolicited_replies.add(u64::from(fault == Fault::Unsolicited));
-            self.actions.push_back(Action::Close { conn: ConnId::upstream(lane as u32) });
+            self.close_upstream(lane);
             self.end_lane(lane, Ending::Fault(fault));
         }
     }
@@ -96,7 +103,7 @@ impl<E: Execute> Worker<E> {
                 }
             }
             Err(fault) => {
-                self.actions.push_back(Action::Close { conn: ConnId::upstream(lane as u32) });
+                self.close_upstream(lane);
                 self.end_lane(lane, Ending::Fault(fault));
             }
         }
@@ -146,9 +153,8 @@ impl<E: Execute> Worker<E> {
         self.is_busy = true;
         if is_apart {
             self.lanes.retire(lane);
-            let conn = ConnId::upstream(lane as u32);
-            // Otherwise its place is free once the loop has done so.
-            if !self.actions.iter().any(|a| matches!(a, Action::Close { conn: closed } if *closed == conn)) {
+            // Otherwise its place is free once the loop has closed its connection.
+            if !self.lanes.all[lane].is_closing {
                 self.lanes.release(lane);
             }
         }

@@ -3,6 +3,7 @@
 //! What a client does to "its connection" (SELECT, HELLO, CLIENT SETNAME, CLIENT REPLY) is kept here and never reaches a
 //! shared connection to a node.
 
+use crate::large::Large;
 use crate::pins::Pins;
 use crate::slab::Handle;
 use respool_command::Row;
@@ -95,14 +96,18 @@ impl Special {
     /// All clients are to hold their requests back for a while (`CLIENT PAUSE`).
     pub(crate) const HELD: Self = Self(512);
 
+    /// It has fetched large replies and has a connection of its own for them.
+    pub(crate) const LARGE: Self = Self(1024);
+
     /// Who is asked about a request, in this order: who the client is, what it may do, what its state makes of the
     /// request, where it goes.
-    pub(crate) const ORDER: [Self; 9] = [
+    pub(crate) const ORDER: [Self; 10] = [
         Self::UNAUTHENTICATED,
         Self::RESTRICTED,
         Self::LIMITED,
         Self::HELD,
         Self::SUBSCRIBED,
+        Self::LARGE,
         Self::QUEUEING,
         Self::PINNED,
         Self::DEDICATED,
@@ -169,6 +174,8 @@ pub(crate) struct Session {
     pub(crate) accounted: usize,
     /// What it holds beyond the shared lanes.
     pub(crate) pins: Option<Box<Pins>>,
+    /// A connection of its own, for large replies.
+    pub(crate) large: Option<Box<Large>>,
     pub(crate) cold: Box<Cold>,
 }
 
@@ -195,6 +202,7 @@ impl Session {
             last_row: None,
             accounted: 0,
             pins: None,
+            large: None,
             cold: Box::new(cold),
         }
     }

@@ -31,6 +31,7 @@ impl<E: Execute> Worker<E> {
                 (!self.is_own_info(row)).then(|| self.forward_routed(index, row, request))
             }
             Special::QUEUEING => self.while_queueing(index, row, request),
+            Special::LARGE => self.order_large(index, row, row.lane(request.args)),
             _ => None,
         }
     }

@@ -150,6 +150,18 @@ impl<E: Execute> Worker<E> {
         }
     }
 
+    /// Has the loop close the connection of a lane, once. What the loop tells of it until then is not listened to: the
+    /// lane has ended, and a second order to close could meet the next connection in its place.
+    pub(crate) fn close_upstream(&mut self, lane: usize) {
+        if !std::mem::replace(&mut self.lanes.all[lane].is_closing, true) {
+            self.actions.push_back(Action::Close { conn: ConnId::upstream(lane as u32) });
+        }
+    }
+
+    fn is_closing(&self, conn: ConnId) -> bool {
+        conn.is_upstream() && self.lanes.all.get(conn.index()).is_none_or(|lane| lane.is_closing)
+    }
+
     /// Forgets a client whose connection is gone already.
     fn drop_client(&mut self, index: u32) {
         if let Some(session) = self.clients.sessions.remove(index) {
@@ -160,6 +172,7 @@ impl<E: Execute> Worker<E> {
     fn forget(&mut self, mut session: Session) {
         self.clients.awaited.forget(&mut session.pace);
         self.forget_pins(&mut session);
+        self.forget_large(&mut session);
         session.down.clear(&mut self.clients.pool);
         self.shared.ledger.account(session.accounted, 0);
         self.shared.ledger.leave();
@@ -235,6 +248,7 @@ impl<E: Execute> Worker<E> {
         let outstanding = session.down.outstanding();
         let is_light = session.down.waiting_bytes() <= budgets.client_output_soft / 2;
         if is_light {
+            self.resume_lane_of(index);
             self.clients.unpause(index, Pause::OUTPUT);
         }
         if outstanding <= crate::limits::CLIENT_OUTSTANDING_MAX / 2 {
@@ -325,7 +339,8 @@ impl<E: Execute> Machine for Worker<E> {
     #[inline]
     fn read_buffer(&mut self, conn: ConnId) -> Option<&mut [u8]> {
         if conn.is_upstream() {
-            return Some(&mut self.read_buffer);
+            let lane = &self.lanes.all[conn.index()];
+            return (!lane.is_unread && !lane.is_closing).then_some(&mut self.read_buffer);
         }
         let is_pressed = self.shared.ledger.held_bytes() > self.config.budgets.process;
         let session = self.clients.sessions.at_mut(conn.index() as u32)?;
@@ -352,8 +367,11 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn handle_ended(&mut self, conn: ConnId) {
+        if self.is_closing(conn) {
+            return;
+        }
         if conn.is_upstream() {
-            self.actions.push_back(Action::Close { conn });
+            self.close_upstream(conn.index());
             self.end_lane(conn.index(), Ending::Lost(None));
             return;
         }
@@ -367,6 +385,9 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn handle_broken(&mut self, conn: ConnId, error: &str) {
+        if self.is_closing(conn) {
+            return;
+        }
         if conn.is_upstream() {
             self.end_lane(conn.index(), Ending::Lost(Some(error.to_owned())));
         } else {
@@ -375,6 +396,9 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn handle_connected(&mut self, conn: ConnId) {
+        if self.is_closing(conn) {
+            return;
+        }
         let lane = conn.index();
         self.lanes.all[lane].up.handle_connected(self.now.mono_us, &mut self.clients.pool);
         self.lanes.all[lane].is_blocked = false;
@@ -382,6 +406,9 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn handle_dial_failed(&mut self, conn: ConnId, failure: DialFailure) {
+        if self.is_closing(conn) {
+            return;
+        }
         self.end_lane(conn.index(), Ending::Dial(failure));
     }
 

@@ -8,6 +8,7 @@ mod admin_plane;
 mod differential;
 mod everywhere;
 mod hostile_clients;
+mod large;
 mod misbehaving_nodes;
 mod order;
 mod scatter;

@@ -1,0 +1,189 @@
+//! Clients that fetch large replies: for a while they have connections of their own, so that nobody waits behind theirs.
+//!
+//! A reply cannot be cut in two, so while a large one crosses a shared connection everybody else's replies from that node
+//! stand behind it, and its bytes have to be held for as long as its client takes to read them. The size is known only once
+//! the reply comes; but who has fetched one is likely to fetch the next.
+//!
+//! ```text
+//!             a reply of LARGE_REPLY_BYTES on a shared connection
+//!   [shared] ----------------------------------------------------> [own connection for that node]
+//!      ^                                                              |  read only as fast as the client reads
+//!      '--- nothing large for LARGE_US, all answered: given back -----'  cannot be had: shared as before
+//! ```
+//!
+//! Order is kept by settling: whatever could overtake what the client has asked before on the other connection waits until
+//! that has been answered.
+
+use crate::clients::Clients;
+use crate::limits::{LARGE_REPLY_BYTES, LARGE_US};
+use crate::private::Dirt;
+use crate::session::{Flow, Session, Special};
+use crate::slab::Handle;
+use crate::worker::Worker;
+use respool_command::{Execute, Lane as Kind, RequestPolicy, Row};
+use respool_connection::{Action, ConnId};
+
+/// The connection that a client has of its own.
+#[derive(Debug)]
+pub(crate) struct Large {
+    node: usize,
+    /// `None` until it is first needed.
+    lane: Option<Handle>,
+    /// When it last got a large reply.
+    at_us: u64,
+    /// What has been asked since all was last answered has gone over shared connections.
+    uses_shared: bool,
+    /// The same of its own.
+    uses_own: bool,
+    /// The node is not read because the client does not read.
+    is_paused: bool,
+}
+
+impl Clients {
+    /// `bytes` of a reply have come to a client over a shared connection to a node, and there is more.
+    #[cold]
+    pub(crate) fn note_large(&mut self, to: Handle, node: usize, bytes: usize, now_us: u64) {
+        if bytes < LARGE_REPLY_BYTES {
+            return;
+        }
+        let Some(session) = self.sessions.get_mut(to) else { return };
+        match &mut session.large {
+            Some(large) if large.node == node => large.at_us = now_us,
+            // One node at a time: the others' replies are as large as they are.
+            Some(_) => {}
+            None => {
+                session.special.add(Special::LARGE);
+                let large =
+                    Large { node, lane: None, at_us: now_us, uses_shared: true, uses_own: false, is_paused: false };
+                session.large = Some(Box::new(large));
+                self.counters.clients_large.add(1);
+            }
+        }
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// A request of a client with a connection of its own: whether it may be sent yet. `None`: it may.
+    pub(crate) fn order_large(&mut self, index: u32, row: &'static Row, lane: Kind) -> Option<Flow> {
+        let now_us = self.now.mono_us;
+        let session = self.clients.sessions.at_mut(index)?;
+        let is_settled = session.down.is_settled();
+        let large = session.large.as_mut()?;
+        if is_settled {
+            (large.uses_shared, large.uses_own) = (false, false);
+            if now_us.saturating_sub(large.at_us) > LARGE_US {
+                self.leave_large(index);
+                return None;
+            }
+        }
+        // What goes to one node is ordered when that is known, see `large_lane`.
+        let goes_to_one = lane == Kind::Shared && row.request_policy == RequestPolicy::OneShard;
+        if goes_to_one || lane == Kind::Local {
+            return None;
+        }
+        if large.uses_own {
+            return self.settle_before(index).is_none().then_some(Flow::Again);
+        }
+        large.uses_shared = true;
+        None
+    }
+
+    /// The connection on which such a client's request to one node goes; `Err`: not before all is answered.
+    #[cold]
+    pub(crate) fn large_lane(&mut self, index: u32, node: usize) -> Result<Option<usize>, Flow> {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Ok(None) };
+        let class = session.class;
+        let Some(large) = session.large.as_mut().filter(|l| l.node == node) else { return Ok(None) };
+        if large.uses_shared {
+            return match self.settle_before(index) {
+                Some(()) => Ok(None),
+                None => Err(Flow::Again),
+            };
+        }
+        let known = large.lane.and_then(|lane| self.lanes.find(lane));
+        if let Some(lane) = known.filter(|lane| self.lanes.all[*lane].class == class) {
+            large.uses_own = true;
+            return Ok(Some(lane));
+        }
+        if let Some(other) = large.lane.take() {
+            // Of another database or dialect. Changing either settles before.
+            self.give_back(other, Dirt::default());
+        }
+        let Ok(lane) = self.lanes.borrow(&self.config, node, class, self.now) else {
+            // None is to be had: it goes as everybody's do.
+            if let Some(large) = self.large(index) {
+                large.uses_shared = true;
+            }
+            return Ok(None);
+        };
+        let place = self.lanes.find(lane);
+        if let Some(place) = place {
+            self.lanes.all[place].reader = self.clients.sessions.handle(index);
+        }
+        if let Some(large) = self.large(index) {
+            large.lane = Some(lane);
+            large.uses_own = true;
+        }
+        Ok(place)
+    }
+
+    fn large(&mut self, index: u32) -> Option<&mut Large> {
+        self.clients.sessions.at_mut(index)?.large.as_deref_mut()
+    }
+
+    /// Gives the client's own connection back.
+    fn leave_large(&mut self, index: u32) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        session.special.remove(Special::LARGE);
+        if let Some(large) = session.large.take() {
+            self.end_large(*large);
+        }
+    }
+
+    /// A client has gone: so does its own connection, unless nothing is owed on it.
+    pub(crate) fn forget_large(&mut self, session: &mut Session) {
+        if let Some(large) = session.large.take() {
+            self.end_large(*large);
+        }
+    }
+
+    fn end_large(&mut self, large: Large) {
+        let Some(lane) = large.lane else { return };
+        if let Some(place) = self.lanes.find(lane) {
+            let this = &mut self.lanes.all[place];
+            this.reader = None;
+            this.is_unread = false;
+            self.give_back(lane, Dirt::default());
+        }
+    }
+
+    /// A client's own connection brought bytes: it is left alone while the client has enough to read.
+    pub(crate) fn pace_lane(&mut self, lane: usize) {
+        let Some(reader) = self.lanes.all[lane].reader else { return };
+        let Some(session) = self.clients.sessions.get_mut(reader) else { return };
+        if session.down.waiting_bytes() <= self.config.budgets.client_output_soft {
+            return;
+        }
+        if let Some(large) = &mut session.large
+            && !large.is_paused
+        {
+            large.is_paused = true;
+            self.lanes.all[lane].is_unread = true;
+            self.counters.pauses.add(1);
+        }
+    }
+
+    /// A client has taken most of what waited for it: its own connection is read on.
+    pub(crate) fn resume_lane_of(&mut self, index: u32) {
+        let now_us = self.now.mono_us;
+        let Some(large) = self.large(index).filter(|l| l.is_paused) else { return };
+        large.is_paused = false;
+        large.at_us = now_us;
+        let Some(lane) = large.lane.and_then(|lane| self.lanes.find(lane)) else { return };
+        let this = &mut self.lanes.all[lane];
+        this.is_unread = false;
+        // It was silent because nobody listened.
+        this.up.note_heard(now_us);
+        self.actions.push_back(Action::Resume { conn: ConnId::upstream(lane as u32) });
+    }
+}

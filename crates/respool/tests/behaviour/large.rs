@@ -1,0 +1,133 @@
+//! Large replies: nobody waits behind them, they are held only as far as their budget goes, and order is kept.
+
+use std::io;
+use std::time::Duration;
+
+use respool_testkit::{RedisServer, Respool, request, usage, wait_until};
+
+use super::{Four, proxy};
+
+const LARGE: usize = 24 << 20;
+
+/// The first large reply comes over the shared connection, because nobody can know; from then on this client has its own.
+fn make_large(client: &mut respool_testkit::Client, key: &str) -> io::Result<()> {
+    client.command(&["SETRANGE", key, &(LARGE - 1).to_string(), "x"])?;
+    assert!(client.command(&["GET", key])?.len() > LARGE);
+    Ok(())
+}
+
+fn counted(proxy: &Respool, what: &str) -> io::Result<u64> {
+    let info = proxy.client()?.ask("INFO proxy")?;
+    let line = info.lines().find_map(|line| line.strip_prefix(what)?.strip_prefix(':').map(str::to_owned));
+    Ok(line.and_then(|value| value.trim().parse().ok()).unwrap_or_default())
+}
+
+#[test]
+fn a_large_reply_to_a_slow_reader_stays_in_the_node() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &["--client-output-soft-bytes", "1mb"])?;
+    let mut other = proxy.client()?;
+    other.ask("SET small v")?;
+    let mut client = proxy.client()?;
+    make_large(&mut client, "large")?;
+    assert_eq!(counted(&proxy, "clients_large")?, 1);
+    let mut idle = 0;
+    wait_until("the first reply's memory is given back", Duration::from_secs(10), || {
+        idle = usage::resident_bytes(proxy.pid())?;
+        Ok(idle < LARGE as u64)
+    })?;
+    client.send(&request(&["GET", "large"]).repeat(4))?;
+    for _ in 0..2_000 {
+        assert_eq!(other.ask("GET small")?, "$1\r\nv\r\n");
+    }
+    let held = usage::resident_bytes(proxy.pid())?.saturating_sub(idle);
+    assert!(held < 6 << 20, "{held} bytes are held of a reply that is not read");
+    for reply in client.replies(4)? {
+        assert_eq!(reply.len(), LARGE + 13);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_slow_reader_has_no_deadline_while_it_reads() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &["--client-output-soft-bytes", "64kb", "--request-timeout", "200ms"])?;
+    let mut client = proxy.client()?;
+    make_large(&mut client, "large")?;
+    client.send(&request(&["GET", "large"]))?;
+    let mut other = proxy.client()?;
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < Duration::from_millis(600) {
+        assert_eq!(other.ask("PING")?, "+PONG\r\n");
+    }
+    assert_eq!(client.replies(1)?[0].len(), LARGE + 13);
+    assert_eq!(client.ask("PING")?, "+PONG\r\n");
+    Ok(())
+}
+
+/// Requests of one client that go partly over its own and partly over shared connections keep their order.
+#[test]
+fn order_is_kept_between_own_and_shared_connections() -> io::Result<()> {
+    let four = Four::start(&[])?;
+    let mut client = four.proxy.client()?;
+    let (key, far) = (&four.keys[0], &four.keys[1]);
+    let large = format!("{{{key}}}large");
+    make_large(&mut client, &large)?;
+    client.command(&["SET", key, "0"])?;
+    client.command(&["SET", far, "0"])?;
+    let rounds = 50;
+    let mut batch = Vec::new();
+    for round in 1..=rounds {
+        let round = round.to_string();
+        batch.extend(request(&["STRLEN", &large]));
+        batch.extend(request(&["INCR", key]));
+        batch.extend(request(&["INCR", far]));
+        batch.extend(request(&["MGET", key, far]));
+        batch.extend(request(&["MSET", key, &round, far, &round]));
+        batch.extend(request(&["GET", key]));
+        batch.extend(request(&["PING", &round]));
+    }
+    client.send(&batch)?;
+    let replies = client.replies(rounds * 7)?;
+    for (round, replies) in (1..).zip(replies.chunks(7)) {
+        let number = format!("${}\r\n{round}\r\n", round.to_string().len());
+        let expected = [
+            format!(":{LARGE}\r\n"),
+            format!(":{round}\r\n"),
+            format!(":{round}\r\n"),
+            format!("*2\r\n{number}{number}"),
+            "+OK\r\n".to_owned(),
+            number.clone(),
+            number,
+        ];
+        let got: Vec<_> = replies.iter().map(|r| String::from_utf8_lossy(r).into_owned()).collect();
+        assert_eq!(got, expected, "round {round}");
+    }
+    assert_eq!(counted(&four.proxy, "clients_large")?, 1);
+    Ok(())
+}
+
+/// Whoever leaves in the middle of a large reply takes its connection along; the next one gets a fresh one.
+#[test]
+fn a_reader_that_leaves_takes_its_connection_along() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &["--client-output-soft-bytes", "1mb"])?;
+    let mut control = server.client()?;
+    let mut connections = || -> io::Result<usize> { Ok(control.ask("CLIENT LIST")?.matches("id=").count()) };
+    let before = {
+        let mut client = proxy.client()?;
+        make_large(&mut client, "large")?;
+        connections()?
+    };
+    for _ in 0..5 {
+        let mut client = proxy.client()?;
+        assert!(client.command(&["GET", "large"])?.len() > LARGE);
+        client.send(&request(&["GET", "large"]).repeat(2))?;
+        wait_until("its own connection is there", Duration::from_secs(10), || Ok(connections()? > before))?;
+        drop(client);
+        wait_until("its own connection is gone", Duration::from_secs(10), || Ok(connections()? <= before + 1))?;
+    }
+    let mut client = proxy.client()?;
+    assert_eq!(client.ask("STRLEN large")?, format!(":{LARGE}\r\n"));
+    Ok(())
+}

@@ -60,6 +60,8 @@ fn config() -> Config {
         databases: 16,
         write_policy: WritePolicy::ReplyClock,
         allows_admin: true,
+        subscriptions: respool_proxy::SubscriptionTerms::default(),
+        lanes: respool_proxy::LaneLimits::default(),
     }
 }
 

@@ -73,7 +73,7 @@ pub enum Lane {
     Pinned,
     /// May wait on the server, and would make everybody behind it wait.
     Blocking,
-    /// Changes subscriptions.
+    /// Changes subscriptions, or publishes to those who have some.
     Push,
     /// About the session or Respool itself: never goes upstream.
     Local,

@@ -169,6 +169,29 @@ pub fn wrong_arity(row: &Row, out: &mut Vec<u8>) {
     out.extend_from_slice(b"' command");
 }
 
+/// `ERR Can't execute 'get': only (P|S)SUBSCRIBE / ...`: the connection has subscriptions and speaks RESP2. An `EXEC` that
+/// is refused ends its transaction and says so.
+pub fn not_while_subscribed(row: &Row, out: &mut Vec<u8>) {
+    let is_exec = row.command == Command::Transactions(TransactionsCommand::Exec);
+    out.extend_from_slice(if is_exec { b"EXECABORT Transaction discarded because of: " } else { b"ERR " });
+    out.extend_from_slice(b"Can't execute '");
+    out.extend_from_slice(row.full_name().as_bytes());
+    out.extend_from_slice(
+        b"': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
+    );
+}
+
+/// `ERR unknown subcommand or wrong number of arguments for 'CHANNELS'. Try PUBSUB HELP.`: the subcommand does not take
+/// these arguments.
+pub fn wrong_subcommand_arguments(row: &Row, args: Args<'_>, out: &mut Vec<u8>) {
+    let container = row.name.split(' ').next().unwrap_or_default();
+    out.extend_from_slice(b"ERR unknown subcommand or wrong number of arguments for '");
+    out.extend_from_slice(echoed(args.get(1).unwrap_or_default(), ECHOED_BYTES_MAX));
+    out.extend_from_slice(b"'. Try ");
+    out.extend_from_slice(container.as_bytes());
+    out.extend_from_slice(b" HELP.");
+}
+
 /// `ERR invalid expire time in 'set' command`.
 pub fn invalid_expire_time(row: &Row, out: &mut Vec<u8>) {
     out.extend_from_slice(b"ERR invalid expire time in '");

@@ -50,6 +50,12 @@ impl Downstream {
         self.ring.is_last(seq)
     }
 
+    /// Puts bytes that are no reply between replies: at once, but never inside a reply, and behind the reply in place
+    /// `after` if that is outstanding.
+    pub fn push(&mut self, after: Option<Seq>, pool: &mut BufferPool, write: impl FnOnce(&mut Vec<u8>)) {
+        self.ring.push(after, self.output.appender(pool), write);
+    }
+
     /// Replies that are outstanding, or that wait behind one that is.
     #[inline]
     pub fn outstanding(&self) -> usize {

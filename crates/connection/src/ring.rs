@@ -24,6 +24,9 @@ enum Slot {
     Ready(Vec<u8>),
 }
 
+/// Pushes by the place of the reply that they wait for.
+type Behind = VecDeque<(Seq, Vec<u8>)>;
+
 /// The slots of one client's outstanding replies.
 #[derive(Debug, Default)]
 pub struct Ring {
@@ -33,6 +36,8 @@ pub struct Ring {
     is_head_open: bool,
     /// Bytes that wait in slots.
     waiting_bytes: usize,
+    /// Pushes that must not leave before the reply in a place has: by place, in order.
+    behind: Option<Box<Behind>>,
 }
 
 /// More capacity than this is given back when the ring runs empty, in slots: a client that once sent a long pipeline and
@@ -42,7 +47,7 @@ const IDLE_SLOTS_MAX: usize = 64;
 impl Ring {
     /// A ring without slots.
     pub const fn new() -> Self {
-        Self { slots: VecDeque::new(), head: 0, is_head_open: false, waiting_bytes: 0 }
+        Self { slots: VecDeque::new(), head: 0, is_head_open: false, waiting_bytes: 0, behind: None }
     }
 
     /// How many replies are outstanding or wait behind one that is.
@@ -81,6 +86,25 @@ impl Ring {
         debug_assert!(!self.is_empty());
         self.waiting_bytes += reply.len();
         self.slots.push_back(Slot::Ready(reply));
+    }
+
+    /// Puts bytes that are no reply between replies: at once, but never inside a reply, and not before the one in place
+    /// `after` if that is outstanding.
+    pub fn push(&mut self, after: Option<Seq>, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+        let is_outstanding = |seq: &Seq| (seq.0.wrapping_sub(self.head) as usize) < self.slots.len();
+        let open = self.is_head_open.then_some(Seq(self.head));
+        let Some(seq) = after.filter(is_outstanding).or(open) else { return write(out) };
+        let behind = self.behind.get_or_insert_default();
+        // Whoever waits already for a later place keeps the order of pushes: this one joins it.
+        let is_joining = |last: &Seq| last.0.wrapping_sub(self.head) >= seq.0.wrapping_sub(self.head);
+        if behind.back().is_none_or(|(last, _)| !is_joining(last)) {
+            behind.push_back((seq, Vec::new()));
+        }
+        if let Some((_, waiting)) = behind.back_mut() {
+            let before = waiting.len();
+            write(waiting);
+            self.waiting_bytes += waiting.len() - before;
+        }
     }
 
     /// The next bytes of the reply in place `seq`; `is_last` ends it. Bytes that may leave are appended to `out`. Returns
@@ -135,7 +159,7 @@ impl Ring {
     /// The head is complete: lets it and all that waited behind it leave, up to the next gap.
     #[inline]
     fn advance(&mut self, out: &mut Vec<u8>) {
-        self.pop();
+        self.pop(out);
         while let Some(slot) = self.slots.front_mut() {
             match slot {
                 Slot::Waiting => return,
@@ -149,7 +173,7 @@ impl Ring {
                 Slot::Ready(reply) => {
                     self.waiting_bytes -= reply.len();
                     out.extend_from_slice(reply);
-                    self.pop();
+                    self.pop(out);
                 }
             }
         }
@@ -159,9 +183,26 @@ impl Ring {
     }
 
     #[inline]
-    fn pop(&mut self) {
+    fn pop(&mut self, out: &mut Vec<u8>) {
         self.slots.pop_front();
         self.head = self.head.wrapping_add(1);
+        if self.behind.is_some() {
+            self.let_pushes_go(out);
+        }
+    }
+
+    /// The place before the head's reply has left: so do the pushes that waited for it.
+    #[cold]
+    fn let_pushes_go(&mut self, out: &mut Vec<u8>) {
+        let Some(behind) = &mut self.behind else { return };
+        let left = Seq(self.head.wrapping_sub(1));
+        if let Some((_, bytes)) = behind.pop_front_if(|(seq, _)| *seq == left) {
+            self.waiting_bytes -= bytes.len();
+            out.extend_from_slice(&bytes);
+        }
+        if behind.is_empty() {
+            self.behind = None;
+        }
     }
 }
 
@@ -225,6 +266,48 @@ mod tests {
         ring.feed(first, b"lf", true, &mut out);
         assert_eq!(out, b"half-E\r\n");
         assert_eq!(ring.waiting_bytes(), 0);
+    }
+
+    #[test]
+    fn a_push_leaves_at_once_but_never_inside_a_reply() {
+        let mut ring = Ring::new();
+        let mut out = Vec::new();
+        let push = |ring: &mut Ring, after, text: &str, out: &mut Vec<u8>| {
+            ring.push(after, out, |out| out.extend_from_slice(text.as_bytes()));
+        };
+        push(&mut ring, None, "<1>", &mut out);
+        let (first, second) = (ring.expect(), ring.expect());
+        push(&mut ring, None, "<2>", &mut out);
+        ring.feed(first, b"fir", false, &mut out);
+        push(&mut ring, None, "<3>", &mut out);
+        push(&mut ring, None, "<4>", &mut out);
+        assert_eq!(out, b"<1><2>fir");
+        assert_eq!(ring.waiting_bytes(), 6);
+        ring.feed(first, b"st", true, &mut out);
+        ring.feed(second, b"second", true, &mut out);
+        assert_eq!(out, b"<1><2>first<3><4>second");
+        assert_eq!(ring.waiting_bytes(), 0);
+    }
+
+    #[test]
+    fn a_push_waits_for_the_reply_it_is_about_and_stays_in_order() {
+        let mut ring = Ring::new();
+        let mut out = Vec::new();
+        let push = |ring: &mut Ring, after, text: &str, out: &mut Vec<u8>| {
+            ring.push(after, out, |out| out.extend_from_slice(text.as_bytes()));
+        };
+        let (first, second, third) = (ring.expect(), ring.expect(), ring.expect());
+        push(&mut ring, Some(second), "<1>", &mut out);
+        ring.feed(first, b"a", false, &mut out);
+        push(&mut ring, None, "<2>", &mut out);
+        ring.feed(third, b"c", true, &mut out);
+        ring.feed(second, b"b", true, &mut out);
+        assert_eq!(out, b"a");
+        ring.feed(first, b"a", true, &mut out);
+        assert_eq!(out, b"aab<1><2>c");
+        push(&mut ring, Some(second), "<3>", &mut out);
+        assert_eq!(out, b"aab<1><2>c<3>", "what has left is not waited for");
+        assert!(ring.behind.is_none() && ring.waiting_bytes() == 0);
     }
 
     #[test]

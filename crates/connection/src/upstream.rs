@@ -209,6 +209,14 @@ impl Upstream {
         self.tickets.push(owner);
     }
 
+    /// Queues what is answered by pushes and by no reply, as on a connection that [`Self::next_frame`] is read from.
+    pub fn tell(&mut self, now_us: u64, pool: &mut BufferPool, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.output.is_empty() {
+            self.held_since_us = now_us;
+        }
+        write(self.output.appender(pool));
+    }
+
     /// A dial was begun.
     pub fn begin_dial(&mut self) {
         self.phase = Phase::Dialing;
@@ -296,6 +304,42 @@ impl Upstream {
                 }
             }
         }
+    }
+
+    /// Cuts the next reply or push off `input`, whole and whoever's it is: for a connection on which nothing was asked by
+    /// [`Self::send`] because it exists to be pushed to. `Ok(None)` when `input` is used up; call again until then.
+    pub fn next_frame<'a, 'i: 'a>(
+        &'a mut self,
+        input: &mut &'i [u8],
+        limits: &ReplyLimits,
+    ) -> Result<Option<(ReplyKind, &'a [u8])>, Fault> {
+        if self.is_partial_spent {
+            self.forget_partial();
+        }
+        if input.is_empty() {
+            return Ok(None);
+        }
+        match self.scanner.scan(input, limits).map_err(Fault::Malformed)? {
+            Scan::Complete { consumed, kind } => {
+                let (bytes, rest) = input.split_at(consumed);
+                *input = rest;
+                if self.partial.is_empty() {
+                    return Ok(Some((kind, bytes)));
+                }
+                self.partial.extend_from_slice(bytes);
+                self.is_partial_spent = true;
+                Ok(Some((kind, &self.partial)))
+            }
+            Scan::Partial => {
+                self.partial.extend_from_slice(std::mem::take(input));
+                Ok(None)
+            }
+        }
+    }
+
+    /// What the connection says of itself from its next handshake on.
+    pub fn set_protocol(&mut self, protocol: Protocol) {
+        self.identity.protocol = protocol;
     }
 
     #[inline]

@@ -228,7 +228,9 @@ impl<E: Execute> Worker<E> {
         let cold = &session.cold;
         let seconds_since = |then: u64| self.now.mono_us.saturating_sub(then) / 1_000_000;
         let mut flags = String::new();
-        for (flag, is_set) in [('U', cold.peer.is_unix), ('e', cold.is_no_evict)] {
+        let is_subscriber = self.is_subscriber(index);
+        let [channels, patterns, shards] = session.subscriber.as_ref().map_or([0; 3], |s| s.counts());
+        for (flag, is_set) in [('P', is_subscriber), ('U', cold.peer.is_unix), ('e', cold.is_no_evict)] {
             if is_set {
                 flags.push(flag);
             }
@@ -238,7 +240,7 @@ impl<E: Execute> Worker<E> {
         }
         let input = session.input.as_ref().map_or((0, 0), |i| (i.len(), i.capacity() - i.len()));
         format!(
-            "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={flags} db={} sub=0 psub=0 ssub=0 multi=-1 \
+            "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={flags} db={} sub={channels} psub={patterns} ssub={shards} multi=-1 \
              qbuf={} qbuf-free={} argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl={} oll={} omem={} tot-mem={} events=rw cmd={} \
              user={DEFAULT_USER} redir=-1 resp={} lib-name={} lib-ver={}",
             session.id,

@@ -74,6 +74,43 @@ impl Default for LaneLimits {
     }
 }
 
+/// What becomes of a client that does not keep up with the messages it has subscribed to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SlowSubscribers {
+    /// It is disconnected, as by Redis.
+    #[default]
+    Disconnect,
+    /// It loses the messages that have waited longest.
+    DropOldest,
+}
+
+/// What the number that PUBLISH answers counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Receivers {
+    /// Clients; of other proxies at the same nodes, connections.
+    #[default]
+    Clients,
+    /// The node's connections, of which each of our workers has one however many clients it serves.
+    Connections,
+}
+
+/// Terms for subscriptions.
+#[derive(Clone, Copy, Debug)]
+pub struct SubscriptionTerms {
+    /// Messages that one client has not taken yet, in bytes; beyond it the client is slow.
+    pub output_bytes: usize,
+    /// What becomes of a slow one.
+    pub slow: SlowSubscribers,
+    /// What PUBLISH answers.
+    pub receivers: Receivers,
+}
+
+impl Default for SubscriptionTerms {
+    fn default() -> Self {
+        Self { output_bytes: 32 << 20, slow: SlowSubscribers::default(), receivers: Receivers::default() }
+    }
+}
+
 /// Everything the proxy is told.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -104,4 +141,6 @@ pub struct Config {
     pub write_policy: WritePolicy,
     /// Whether commands that steer nodes are sent to them.
     pub allows_admin: bool,
+    /// What holds for subscriptions.
+    pub subscriptions: SubscriptionTerms,
 }

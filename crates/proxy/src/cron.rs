@@ -18,6 +18,9 @@ impl<E: Execute> Worker<E> {
         if self.engine_at_us > 0 && self.now.mono_us >= self.engine_at_us || self.cron_at_us == 0 {
             self.tick_engine();
         }
+        if self.subscriptions_are_due() {
+            self.check_push_lanes();
+        }
         let is_due = self.now.mono_us >= self.cron_at_us;
         if is_due || (self.is_busy && self.cron_at_us > self.now.mono_us + self.busy_interval_us()) {
             self.run_cron(is_due);
@@ -35,6 +38,8 @@ impl<E: Execute> Worker<E> {
             self.is_busy = self.check_lanes();
             self.is_busy |= self.expire_questions();
             self.is_busy |= self.expire_inquiries();
+            self.is_busy |= self.expire_askings();
+            self.is_busy |= self.expire_subscriptions();
             self.check_clients();
             self.is_busy |= self.relieve_pressure();
             self.check_drain();
@@ -124,7 +129,11 @@ impl<E: Execute> Worker<E> {
             return;
         }
         let now_us = self.now.mono_us;
-        let is_idle = |s: &Session| s.down.is_settled() && now_us.saturating_sub(s.last_active_us) > idle_us;
+        let is_idle = |s: &Session| {
+            // As in Redis, who subscribes is there to listen.
+            let listens = s.subscriber.as_ref().is_some_and(|s| s.is_subscribed());
+            !listens && s.down.is_settled() && now_us.saturating_sub(s.last_active_us) > idle_us
+        };
         let idle = self.clients.sessions.iter().filter(|(_, s)| is_idle(s));
         let idle: Vec<u32> = idle.map(|(index, _)| index).collect();
         idle.into_iter().for_each(|index| self.close_client(index));

@@ -135,6 +135,7 @@ impl<E: Execute> Worker<E> {
             Lane::Pinned => self.transaction_command(index, row, request),
             Lane::Admin => self.run_admin(index, row, request),
             Lane::Script => self.run_with_script(index, row, request),
+            Lane::Push => self.handle_pubsub(index, row, request),
             lane => self.refuse_lane(index, row, lane),
         }
     }
@@ -206,7 +207,7 @@ impl<E: Execute> Worker<E> {
     }
 
     #[inline]
-    fn forward_to(&mut self, index: u32, node: usize, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(crate) fn forward_to(&mut self, index: u32, node: usize, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.is_own_info(row) && self.asks_for_proxy(request.args) {
             return self.answer_locally(index, row, request.args);
         }
@@ -246,6 +247,12 @@ impl<E: Execute> Worker<E> {
             }
             return Flow::Next;
         }
+        self.keep_pace(index, lane, outstanding)
+    }
+
+    /// Goes on with a client's requests, unless it has asked for more than is being answered.
+    #[inline]
+    pub(crate) fn keep_pace(&mut self, index: u32, lane: usize, outstanding: usize) -> Flow {
         let queue_soft = self.config.budgets.upstream_queue / LANE_QUEUE_SOFT_DIVISOR;
         if outstanding > CLIENT_OUTSTANDING_MAX || self.lanes.all[lane].up.queued_bytes() > queue_soft {
             return self.throttle(index, lane, outstanding);
@@ -291,8 +298,7 @@ impl<E: Execute> Worker<E> {
     fn refuse_lane(&mut self, index: u32, row: &'static Row, lane: Lane) -> Flow {
         let because = match lane {
             Lane::Blocking => "it may wait, and everybody on the shared connection would wait with it",
-            Lane::Push => "it changes what its connection receives",
-            Lane::Dedicated | Lane::Pinned | Lane::Shared | Lane::Local | Lane::Admin | Lane::Script => {
+            Lane::Dedicated | Lane::Pinned | Lane::Push | Lane::Shared | Lane::Local | Lane::Admin | Lane::Script => {
                 "it changes what its connection is"
             }
         };

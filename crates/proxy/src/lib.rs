@@ -50,12 +50,16 @@ mod shared;
 mod slab;
 mod special;
 mod stopping;
+mod subscriptions;
 mod tasks;
 mod text;
 mod worker;
 
-pub use config::{Budgets, Config, LaneLimits, NodeConfig, Reconnects, Timeouts};
+pub use config::{
+    Budgets, Config, LaneLimits, NodeConfig, Receivers, Reconnects, SlowSubscribers, SubscriptionTerms, Timeouts,
+};
 pub use console::Letter;
 pub use mail::{Answer, Inquiry, Mail};
 pub use shared::{About, Ledger, Shared};
+pub use subscriptions::{Message, SubscriptionAnswer, SubscriptionInquiry};
 pub use worker::{Worker, WorkerSetup};

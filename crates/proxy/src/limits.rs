@@ -64,3 +64,38 @@ pub const PRESSURE_PATIENCE_US: u64 = 1_000_000;
 /// One client is disconnected in two of these intervals at most, in microseconds, so that what it held is given back before
 /// the next one is chosen.
 pub const PRESSURE_INTERVAL_US: u64 = 250_000;
+
+/// Channels named by one command that tells a node of subscriptions. Enough to make the command's head cheap, few enough
+/// that a node does not stay with one command for long.
+pub const PUSH_COMMAND_NAMES_MAX: usize = 256;
+
+/// Bytes of names in one such command. A name may be larger: it goes alone.
+pub const PUSH_COMMAND_BYTES_MAX: usize = 16 * 1024;
+
+/// Bytes of commands that wait on one push lane before no more are made.
+pub const PUSH_QUEUE_BYTES_MAX: usize = 256 * 1024;
+
+/// Channels whose acknowledgement a node may owe before it is told of more. A million acknowledgements at once would pass
+/// the mark at which Redis gives a subscriber up (8 MB over a minute, 32 MB at once); these are about one.
+pub const PUSH_ORDERS_MAX: usize = 20_000;
+
+/// How often push lanes are looked at while there are any, in microseconds.
+pub const PUSH_CHECK_US: u64 = 250_000;
+
+/// A push lane on which nothing was heard for that long is sent a PING, in microseconds.
+pub const PUSH_SILENT_US_MAX: u64 = 400_000;
+
+/// A push lane whose PING has not been answered for that long has lost its peer, in microseconds. Together with the two above
+/// a half-open connection is found within two seconds.
+pub const PUSH_PONG_US_MAX: u64 = 1_000_000;
+
+/// Bytes of one subscriber's outbox beyond which further messages wait in its backlog, where all who wait for a message
+/// share it.
+pub const PUSH_OUTBOX_BYTES: usize = 64 * 1024;
+
+/// Channels, patterns and sharded channels that one client may subscribe to. Beyond what any library does; a million
+/// channels on sixteen connections, the largest experiment known, are a tenth of it each.
+pub const SUBSCRIPTIONS_PER_CLIENT_MAX: usize = 1_000_000;
+
+/// Subscriptions of clients that have left that are struck out in one turn: one or two milliseconds' worth.
+pub const STRUCK_OUT_PER_TURN_MAX: usize = 10_000;

@@ -34,6 +34,7 @@ impl<E: Execute> Worker<E> {
                 self.answer(index, |reply| reply.bulk(DEFAULT_USER.as_bytes()));
                 Flow::Next
             }
+            Command::Pubsub(command) => self.ask_about_channels(index, command, row, args),
             Command::Server(ServerCommand::Info) => self.info(index, row, args),
             Command::Server(_) if row.name.split(' ').next() == Some("COMMAND") => {
                 if self.engine.is_none() && self.config.topology.is_single() {
@@ -143,6 +144,7 @@ impl<E: Execute> Worker<E> {
             if !self.reclass(index, database, protocol) {
                 return self.refuse(index, TOO_MANY_CLASSES);
             }
+            self.review_subscribed(index);
         }
         if let Some(Ok(name)) = name.map(crate::client_command::checked_name)
             && let Some(session) = self.clients.sessions.at_mut(index)
@@ -158,6 +160,7 @@ impl<E: Execute> Worker<E> {
             return Flow::Again;
         }
         self.leave_pins(index);
+        self.reset_subscriptions(index);
         // The plain class is there from the beginning, so this cannot fail.
         self.reclass(index, 0, Protocol::Resp2);
         if let Some(session) = self.clients.sessions.at_mut(index) {

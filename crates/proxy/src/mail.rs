@@ -5,6 +5,7 @@ use crate::holding::Hold;
 use crate::limits::QUESTION_US_MAX;
 use crate::session::{Asker, Flow, ReplyMode, Session};
 use crate::slab::{Handle, Slab};
+use crate::subscriptions::{SubscriptionAnswer, SubscriptionInquiry};
 use crate::worker::Worker;
 use respool_command::{Execute, text as texts};
 use respool_connection::Action;
@@ -28,6 +29,10 @@ pub enum Mail {
     Drain,
     /// End at once.
     Stop,
+    /// Another worker wants to know about channels.
+    AskSubscriptions(Box<SubscriptionInquiry>),
+    /// Another worker has answered about channels.
+    TellSubscriptions(Box<SubscriptionAnswer>),
     /// Other settings hold from now on. The nodes and their order are the same.
     Reload(Arc<Config>),
 }
@@ -141,6 +146,8 @@ impl<E: Execute> Worker<E> {
             Mail::Console(letter) => self.take_letter(*letter),
             Mail::Hold(hold) => self.hold(hold),
             Mail::Release => self.release(),
+            Mail::AskSubscriptions(inquiry) => self.tell_subscriptions(*inquiry),
+            Mail::TellSubscriptions(answer) => self.take_subscriptions(*answer),
             Mail::Drain => self.begin_drain(),
             Mail::Stop => self.actions.push_back(Action::Exit),
             Mail::Reload(config) => self.adopt(config),

@@ -124,6 +124,26 @@ counters! {
     transactions: Total,
     /// Private connections that are lent to clients now.
     pinned: Gauge,
+    /// Connections to nodes that are there to be pushed to.
+    push_lanes: Gauge,
+    /// Pairs of client and channel, pattern or sharded channel, that are subscribed now.
+    subscriptions: Gauge,
+    /// Channels that somebody subscribes to, in each worker.
+    pubsub_channels: Gauge,
+    /// Patterns that somebody subscribes to, in each worker.
+    pubsub_patterns: Gauge,
+    /// Sharded channels that somebody subscribes to, in each worker.
+    pubsub_shard_channels: Gauge,
+    /// Subscriptions that a node refused.
+    subscriptions_refused: Total,
+    /// Messages that nodes passed on.
+    messages_received: Total,
+    /// Messages given to clients: each counts once for every client that gets it.
+    messages_delivered: Total,
+    /// Messages that a slow subscriber lost.
+    messages_dropped: Total,
+    /// Subscribers that were disconnected because they did not keep up.
+    subscribers_cut_off: Total,
     /// Bytes held for clients and nodes now.
     held_bytes: Gauge,
 }

@@ -194,6 +194,7 @@ mod tests {
             databases: 16,
             write_policy: WritePolicy::EachTurn,
             allows_admin: true,
+            subscriptions: crate::config::SubscriptionTerms::default(),
         }
     }
 

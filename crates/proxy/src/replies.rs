@@ -35,6 +35,10 @@ impl<E: Execute> Worker<E> {
             self.shake(lane, bytes);
             return;
         }
+        if this.purpose == Purpose::Push {
+            self.take_pushes(lane, bytes);
+            return;
+        }
         this.up.note_heard(now.mono_us);
         let mut rest = bytes;
         let mut was_awaited = false;
@@ -93,8 +97,11 @@ impl<E: Execute> Worker<E> {
         match shaken {
             Ok(Shake::Continues) => self.lanes.list(lane),
             Ok(Shake::Ready) => {
-                let node = this.node;
+                let (node, is_push) = (this.node, this.purpose == Purpose::Push);
                 let waiters = std::mem::take(&mut this.waiters);
+                if is_push {
+                    self.begin_push_lane(lane);
+                }
                 self.lanes.note_success(node);
                 self.lanes.list(lane);
                 self.counters.upstreams.add(1);
@@ -132,6 +139,10 @@ impl<E: Execute> Worker<E> {
         } else {
             self.counters.dial_failures.add(1);
         }
+        let is_push = self.lanes.all[lane].purpose == Purpose::Push;
+        if is_push && refusal.as_ref().is_some_and(|words| self.lower_push_lane(lane, words)) {
+            return;
+        }
         // A refused SELECT says nothing about the node: it must not keep other databases from being dialled.
         let is_about_database = refusal.is_some() && self.lanes.class_database(lane) != 0;
         // A connection that one client used may end for that client's reasons, or because nobody used it for long.
@@ -148,6 +159,9 @@ impl<E: Execute> Worker<E> {
         for waiter in waiters {
             let error = refusal.as_ref().map_or_else(|| unsent.clone(), |words| text::verbatim(words));
             self.clients.fail(waiter.session, waiter.seq, &error);
+        }
+        if is_push {
+            self.lose_push_lane(lane, was_ready, &unsent);
         }
         self.release_throttled(lane);
         self.is_busy = true;

@@ -6,6 +6,7 @@
 use crate::large::Large;
 use crate::pins::Pins;
 use crate::slab::Handle;
+use crate::subscriptions::Subscriber;
 use respool_command::Row;
 use respool_connection::{Downstream, Input, Peer};
 use respool_wire::Protocol;
@@ -176,6 +177,8 @@ pub(crate) struct Session {
     pub(crate) pins: Option<Box<Pins>>,
     /// A connection of its own, for large replies.
     pub(crate) large: Option<Box<Large>>,
+    /// What it subscribes to, if it ever did.
+    pub(crate) subscriber: Option<Box<Subscriber>>,
     pub(crate) cold: Box<Cold>,
 }
 
@@ -203,6 +206,7 @@ impl Session {
             accounted: 0,
             pins: None,
             large: None,
+            subscriber: None,
             cold: Box::new(cold),
         }
     }

@@ -27,6 +27,7 @@ impl<E: Execute> Worker<E> {
     fn ask(&mut self, state: Special, index: u32, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
         match state {
             Special::HELD => self.hold_back(index, row),
+            Special::SUBSCRIBED => self.ask_subscribed(index, row, request.args),
             Special::ROUTED if row.lane(request.args) == Lane::Shared && self.engine.is_none() => {
                 (!self.is_own_info(row)).then(|| self.forward_routed(index, row, request))
             }

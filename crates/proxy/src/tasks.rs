@@ -10,6 +10,7 @@ use crate::private::Cleaning;
 use crate::scripts::Healing;
 use crate::slab::{Handle, Slab};
 use crate::stopping::Stopping;
+use crate::subscriptions::Publishing;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::Owner;
@@ -28,6 +29,8 @@ pub(crate) enum Task {
     Heal(Healing),
     /// Nodes are told to stop what they run.
     Stop(Box<Stopping>),
+    /// A node passes a message on.
+    Publish(Publishing),
 }
 
 /// Whether a task waits for more.
@@ -51,6 +54,7 @@ pub(crate) enum Loss {
 impl Task {
     fn feed(&mut self, step: u16, kind: ReplyKind, reply: &[u8], clients: &mut Clients) -> Progress {
         match self {
+            Self::Publish(publishing) => publishing.feed(kind, reply, clients),
             Self::Clean(cleaning) => cleaning.feed(step, reply),
             Self::Watch(watching) => watching.feed(reply, clients),
             Self::Exec(exec) => exec.feed(step, reply, clients),
@@ -61,6 +65,7 @@ impl Task {
 
     fn fail(&mut self, step: u16, loss: Loss, error: &[u8], clients: &mut Clients) -> Progress {
         match self {
+            Self::Publish(publishing) => publishing.fail(error, clients),
             Self::Clean(cleaning) => cleaning.fail(),
             Self::Watch(watching) => watching.feed(error, clients),
             Self::Exec(exec) => exec.fail(loss, error, clients),
@@ -127,6 +132,7 @@ impl<E: Execute> Worker<E> {
                 Task::Exec(exec) => self.conclude_exec(*exec),
                 Task::Heal(healing) => self.conclude_healing(healing),
                 Task::Stop(stopping) => self.conclude_stopping(*stopping),
+                Task::Publish(publishing) => self.conclude_publish(publishing),
             }
         }
     }

@@ -81,6 +81,14 @@ pub(crate) fn block_on_all_nodes(name: &str) -> String {
 pub(crate) const WATCHED_ELSEWHERE: &str = "CROSSSLOT Watched keys and the transaction's keys are on different nodes, or in \
      different databases or protocols; the transaction was not executed";
 
+/// A client subscribes to more than anybody should.
+pub(crate) const TOO_MANY_SUBSCRIPTIONS: &str = "ERR too many subscriptions of one connection";
+
+/// A whole error without what the encoder adds.
+pub(crate) fn words(error: &[u8]) -> &[u8] {
+    error.strip_prefix(b"-").and_then(|e| e.strip_suffix(b"\r\n")).unwrap_or(error)
+}
+
 /// What a client gets that connects beyond a limit.
 pub(crate) const TOO_MANY_CLIENTS: &[u8] = b"-ERR max number of clients reached\r\n";
 /// What a client gets that connects while the process holds as many bytes as it may.

@@ -15,6 +15,7 @@ use crate::pressure::Pressure;
 use crate::scatter::Scatters;
 use crate::session::{Flow, Pause, Session, Special};
 use crate::shared::Shared;
+use crate::subscriptions::Subscriptions;
 use crate::tasks::Tasks;
 use crate::text;
 use respool_command::Execute;
@@ -55,6 +56,7 @@ pub struct Worker<E> {
     pub(crate) tasks: Tasks,
     pub(crate) questions: Questions,
     pub(crate) inquiries: Inquiries,
+    pub(crate) subscriptions: Subscriptions,
     pub(crate) scratch: Scratch,
     pub(crate) route_scratch: RouteScratch,
     /// Requests under each route.
@@ -85,6 +87,7 @@ impl<E: Execute> Worker<E> {
         let counters = Arc::clone(&setup.shared.counters[setup.number]);
         Self {
             lanes: Lanes::new(&setup.config, setup.entropy),
+            subscriptions: Subscriptions::new(&setup.config, setup.entropy),
             clients: Clients::new(Arc::clone(&counters)),
             config: setup.config,
             shared: setup.shared,
@@ -174,6 +177,9 @@ impl<E: Execute> Worker<E> {
         self.forget_pins(&mut session);
         self.forget_large(&mut session);
         session.down.clear(&mut self.clients.pool);
+        if let Some(subscriber) = session.subscriber.take() {
+            self.subscriptions.forget(*subscriber);
+        }
         self.shared.ledger.account(session.accounted, 0);
         self.shared.ledger.leave();
         self.counters.clients.set(self.clients.sessions.len() as u64);
@@ -185,6 +191,10 @@ impl<E: Execute> Worker<E> {
         let budgets = self.config.budgets;
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         session.is_listed = false;
+        if session.subscriber.is_some() {
+            self.refill_outbox(index);
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         let waiting = session.down.waiting_bytes();
         if waiting > budgets.client_output_hard {
             self.counters.clients_cut_off.add(1);
@@ -303,6 +313,9 @@ impl<E: Execute> Machine for Worker<E> {
         self.now = now;
         self.is_patient = None;
         self.counters.turns.add(1);
+        if self.subscriptions.is_refilling() {
+            self.go_on_refilling();
+        }
     }
 
     fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]> {
@@ -423,6 +436,7 @@ impl<E: Execute> Machine for Worker<E> {
             self.lanes.list(lane as usize);
         }
         self.run_timers();
+        self.tell_nodes();
         if !self.clients.held.is_empty() && self.patient_until_us().is_none() {
             self.clients.release_held();
         }
@@ -507,8 +521,12 @@ impl<E: Execute> Machine for Worker<E> {
             self.shared.ledger.account(session.accounted, held);
             session.accounted = held;
         }
+        let has_subscriber = session.subscriber.is_some();
         if !session.pause.is_none() {
             self.relieve_client(index);
+        }
+        if has_subscriber {
+            self.note_room(index);
         }
     }
 
@@ -555,6 +573,6 @@ impl<E: Execute> Machine for Worker<E> {
         let engine = (self.engine_at_us > 0).then_some(self.engine_at_us);
         let held = self.lanes.held.iter().map(|l| self.lanes.all[*l as usize].up.held_until_us()).min();
         let held_replies = (!self.clients.held.is_empty()).then_some(self.now.mono_us + HELD_AGE_US_MAX);
-        [Some(self.cron_at_us), engine, held, held_replies].into_iter().flatten().min()
+        [Some(self.cron_at_us), engine, held, held_replies, self.subscriptions_due_us()].into_iter().flatten().min()
     }
 }

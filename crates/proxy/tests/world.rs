@@ -6,7 +6,8 @@
 use respool_command::{Execute, Millis, Outcome, Row, SessionView};
 use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, WritePolicy};
 use respool_proxy::{
-    About, Budgets, Config, LaneLimits, Ledger, Mail, NodeConfig, Reconnects, Shared, Timeouts, Worker, WorkerSetup,
+    About, Budgets, Config, LaneLimits, Ledger, Mail, NodeConfig, Reconnects, Shared, SubscriptionTerms, Timeouts,
+    Worker, WorkerSetup,
 };
 use respool_route::{Node, Pool, Routes, Scheme, Topology};
 use respool_wire::{
@@ -148,6 +149,7 @@ impl World {
             databases: 16,
             write_policy: if seed.is_multiple_of(2) { WritePolicy::ReplyClock } else { WritePolicy::EachTurn },
             allows_admin: true,
+            subscriptions: SubscriptionTerms::default(),
         };
         let shared = Arc::new(Shared::new(1, 0, About::default(), Arc::new(Ledger::default())));
         let setup = WorkerSetup {

@@ -11,7 +11,7 @@ rows! {
     Psubscribe = row("PSUBSCRIBE", -2, "2.0.0").flags("pubsub noscript loading stale").lane(Lane::Push);
 
     /// Send a message to a channel.
-    Publish = row("PUBLISH", 3, "2.0.0").flags("pubsub loading stale fast");
+    Publish = row("PUBLISH", 3, "2.0.0").flags("pubsub loading stale fast").lane(Lane::Push);
 
     /// Look at channels and their subscribers.
     Pubsub = row("PUBSUB", -2, "2.8.0").lane(Lane::Local) => {
@@ -37,7 +37,10 @@ rows! {
     Punsubscribe = row("PUNSUBSCRIBE", -1, "2.0.0").flags("pubsub noscript loading stale").lane(Lane::Push);
 
     /// Send a message to a sharded channel.
-    Spublish = row("SPUBLISH", 3, "7.0.0").flags("pubsub loading stale fast").key(1, "not_key");
+    Spublish = row("SPUBLISH", 3, "7.0.0")
+        .flags("pubsub loading stale fast")
+        .key(1, "not_key")
+        .lane(Lane::Push);
 
     /// Receive the messages of sharded channels.
     Ssubscribe = row("SSUBSCRIBE", -2, "7.0.0")

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use respool_connection::{Credentials, Endpoint, WritePolicy};
-use respool_proxy::{Budgets, Config, LaneLimits, NodeConfig, Reconnects, Timeouts};
+use respool_proxy::{Budgets, Config, LaneLimits, NodeConfig, Reconnects, SubscriptionTerms, Timeouts};
 use respool_route::{Node, NodeIndex, PlacementError, Pool, Routes, RoutesError, Scheme, Topology};
 use respool_wire::{ReplyLimits, RequestLimits, Strictness};
 
@@ -64,6 +64,7 @@ pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, Un
         databases: instance.engine.databases,
         write_policy: WritePolicy::ReplyClock,
         allows_admin: settings.allows_admin,
+        subscriptions: SubscriptionTerms::default(),
     })
 }
 
@@ -97,6 +98,7 @@ pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Confi
         write_policy: WritePolicy::EachTurn,
         // Whoever asks has been looked at before.
         allows_admin: true,
+        subscriptions: SubscriptionTerms::default(),
     }
 }
 

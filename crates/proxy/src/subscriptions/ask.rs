@@ -1,0 +1,236 @@
+//! Questions about channels that concern every worker: PUBSUB, the receivers of a message, and messages themselves where
+//! there are no nodes to pass them on.
+//!
+//! PUBSUB speaks of this process's clients. What others subscribe to at the nodes is theirs to say.
+
+use super::frame::Kind;
+use crate::limits::QUESTION_US_MAX;
+use crate::mail::Mail;
+use crate::session::{Asker, Flow, ReplyMode};
+use crate::slab::{Handle, Slab};
+use crate::worker::Worker;
+use respool_command::{Execute, PubsubCommand, Row, glob, text as texts};
+use respool_connection::Action;
+use respool_wire::{Args, Encoder};
+use std::collections::BTreeSet;
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub(super) enum Question {
+    /// The channels that have subscribers; those that match a pattern, if one is given.
+    Names { kind: Kind, pattern: Option<Box<[u8]>> },
+    /// How many patterns there are.
+    Patterns,
+    /// How many subscribe to each of these.
+    Counts { kind: Kind, names: Vec<Box<[u8]>> },
+    /// By how much the clients that a node reaches with a message exceed the lanes it counts.
+    Receivers { kind: Kind, channel: Box<[u8]>, node: usize },
+    /// Deliver this and say to how many.
+    Publish { kind: Kind, channel: Box<[u8]>, payload: Box<[u8]> },
+}
+
+/// What is done with the sum of the answers.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Then {
+    /// It is the reply.
+    Reply,
+    /// It and this is the reply.
+    Add(i64),
+}
+
+/// A question from one worker to another.
+#[derive(Clone, Debug)]
+pub struct SubscriptionInquiry {
+    from: usize,
+    handle: Handle,
+    question: Question,
+}
+
+/// The answer to it.
+#[derive(Clone, Debug)]
+pub struct SubscriptionAnswer {
+    handle: Handle,
+    names: Vec<Box<[u8]>>,
+    counts: Vec<i64>,
+}
+
+/// A question that waits for workers to answer.
+#[derive(Debug)]
+struct Asking {
+    /// `None` if no reply is wanted.
+    asker: Option<Asker>,
+    question: Question,
+    then: Then,
+    awaited: usize,
+    asked_us: u64,
+    names: BTreeSet<Box<[u8]>>,
+    counts: Vec<i64>,
+}
+
+/// The questions that clients of this worker have asked.
+#[derive(Debug, Default)]
+pub(super) struct Askings(Slab<Asking>);
+
+impl<E: Execute> Worker<E> {
+    /// PUBSUB.
+    pub(crate) fn ask_about_channels(
+        &mut self,
+        index: u32,
+        command: PubsubCommand,
+        row: &'static Row,
+        args: Args<'_>,
+    ) -> Flow {
+        let names = |kind| Question::Names { kind, pattern: args.get(2).map(Into::into) };
+        let counts = |kind| Question::Counts { kind, names: args.from(2).iter().map(Into::into).collect() };
+        let question = match command {
+            PubsubCommand::PubsubChannels | PubsubCommand::PubsubShardchannels if args.len() > 3 => {
+                let mut words = Vec::new();
+                texts::wrong_subcommand_arguments(row, args, &mut words);
+                return self.refuse(index, &words);
+            }
+            PubsubCommand::PubsubChannels => names(Kind::Channel),
+            PubsubCommand::PubsubShardchannels => names(Kind::Shard),
+            PubsubCommand::PubsubNumsub => counts(Kind::Channel),
+            PubsubCommand::PubsubShardnumsub => counts(Kind::Shard),
+            PubsubCommand::PubsubNumpat => Question::Patterns,
+            _ => {
+                self.answer(index, |reply| crate::client_command::help(row, reply));
+                return Flow::Next;
+            }
+        };
+        self.ask_workers(index, question)
+    }
+
+    /// Puts a client's question to every worker; the sum of their answers is the reply.
+    pub(super) fn ask_workers(&mut self, index: u32, question: Question) -> Flow {
+        let Some(session) = self.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let asker = if this.reply_mode == ReplyMode::On {
+            Some(Asker { session, seq: this.down.expect() })
+        } else {
+            this.reply_mode.pass();
+            None
+        };
+        self.counters.requests_local.add(1);
+        self.ask_workers_for(asker, question, Then::Reply);
+        Flow::Next
+    }
+
+    /// Puts a question to every worker that has anything to say to it.
+    pub(super) fn ask_workers_for(&mut self, asker: Option<Asker>, question: Question, then: Then) {
+        let has_subscriptions = |worker: &usize| self.shared.counters[*worker].subscriptions.value() > 0;
+        let others = (0..self.shared.counters.len()).filter(|worker| *worker != self.number);
+        let asked: Vec<usize> = others.filter(has_subscriptions).collect();
+        let asking = Asking {
+            asker,
+            question: question.clone(),
+            then,
+            awaited: asked.len() + 1,
+            asked_us: self.now.mono_us,
+            names: BTreeSet::new(),
+            counts: Vec::new(),
+        };
+        let handle = self.subscriptions.askings.0.insert(asking);
+        let inquiry = SubscriptionInquiry { from: self.number, handle, question };
+        for worker in asked {
+            let mail = Mail::AskSubscriptions(Box::new(inquiry.clone()));
+            self.actions.push_back(Action::Post { worker, mail });
+            self.is_busy = true;
+        }
+        let answer = self.answer_subscriptions(inquiry);
+        self.take_subscriptions(answer);
+    }
+
+    /// Another worker asks.
+    pub(crate) fn tell_subscriptions(&mut self, inquiry: SubscriptionInquiry) {
+        let from = inquiry.from;
+        let mail = Mail::TellSubscriptions(Box::new(self.answer_subscriptions(inquiry)));
+        self.actions.push_back(Action::Post { worker: from, mail });
+    }
+
+    fn answer_subscriptions(&mut self, inquiry: SubscriptionInquiry) -> SubscriptionAnswer {
+        let SubscriptionInquiry { handle, question, .. } = inquiry;
+        let mut answer = SubscriptionAnswer { handle, names: Vec::new(), counts: Vec::new() };
+        let registries = &self.subscriptions.registries;
+        match question {
+            Question::Names { kind, pattern } => {
+                let registry = &registries[kind as usize];
+                let all = registry.active_from(0).map(|id| registry.name(id));
+                let is_asked = |name: &&[u8]| pattern.as_ref().is_none_or(|pattern| glob::matches(pattern, name));
+                answer.names = all.filter(is_asked).map(Into::into).collect();
+            }
+            Question::Patterns => {
+                let registry = &registries[Kind::Pattern as usize];
+                answer.names = registry.active_from(0).map(|id| registry.name(id).into()).collect();
+            }
+            Question::Counts { kind, names } => {
+                let registry = &registries[kind as usize];
+                let count = |name: &[u8]| registry.find(name).map_or(0, |id| registry.count(id) as i64);
+                answer.counts = names.iter().map(|name| count(name)).collect();
+            }
+            Question::Receivers { kind, channel, node } => {
+                answer.counts = vec![self.subscriptions.surplus(kind, &channel, node)];
+            }
+            Question::Publish { kind, channel, payload } => {
+                answer.counts = vec![self.deliver_here(kind, &channel, &payload)];
+            }
+        }
+        answer
+    }
+
+    /// A worker has answered.
+    pub(crate) fn take_subscriptions(&mut self, answer: SubscriptionAnswer) {
+        let Some(asking) = self.subscriptions.askings.0.get_mut(answer.handle) else { return };
+        asking.awaited -= 1;
+        asking.names.extend(answer.names);
+        asking.counts.resize(answer.counts.len().max(asking.counts.len()), 0);
+        asking.counts.iter_mut().zip(answer.counts).for_each(|(sum, count)| *sum += count);
+        if asking.awaited == 0 {
+            self.finish_asking(answer.handle);
+        }
+    }
+
+    fn finish_asking(&mut self, handle: Handle) {
+        let Some(asking) = self.subscriptions.askings.0.remove(handle.index) else { return };
+        let Some(asker) = asking.asker else { return };
+        let Some(session) = self.clients.sessions.get_mut(asker.session) else { return };
+        let mut out = Vec::new();
+        let mut reply = Encoder::new(&mut out, session.protocol);
+        match asking.question {
+            Question::Names { .. } => {
+                reply.array(asking.names.len());
+                asking.names.iter().for_each(|name| reply.bulk(name));
+            }
+            Question::Patterns => reply.integer(asking.names.len() as i64),
+            Question::Counts { names, .. } => {
+                reply.array(names.len() * 2);
+                for (place, name) in names.iter().enumerate() {
+                    reply.bulk(name);
+                    reply.integer(asking.counts.get(place).copied().unwrap_or_default());
+                }
+            }
+            Question::Receivers { .. } | Question::Publish { .. } => {
+                let base = match asking.then {
+                    Then::Reply => 0,
+                    Then::Add(base) => base,
+                };
+                reply.integer((base + asking.counts.iter().sum::<i64>()).max(0));
+            }
+        }
+        self.clients.feed(asker.session, asker.seq, &out, true);
+    }
+
+    /// Questions that a worker has not answered in time are answered with what is known. Returns whether any wait.
+    pub(crate) fn expire_askings(&mut self) -> bool {
+        let now_us = self.now.mono_us;
+        let waiting = self.subscriptions.askings.0.iter();
+        let due: Vec<u32> =
+            waiting.filter(|(_, a)| now_us.saturating_sub(a.asked_us) > QUESTION_US_MAX).map(|(i, _)| i).collect();
+        for index in due {
+            if let Some(handle) = self.subscriptions.askings.0.handle(index) {
+                self.finish_asking(handle);
+            }
+        }
+        !self.subscriptions.askings.0.is_empty()
+    }
+}

@@ -1,0 +1,492 @@
+//! What one node has been told to send on a worker's push lane, what it has acknowledged, and who waits for that.
+//!
+//! A node acknowledges channel by channel in the order it was told, so the n-th acknowledgement belongs to the n-th
+//! *order* of the connection and to nothing else. Orders are numbered; a channel is confirmed by the order that told of it
+//! last, so that an acknowledgement from before a change is not taken for the one behind it. Losing the connection
+//! forgets all orders, and the next connection is told everything anew.
+//!
+//! ```text
+//!            note()                 write()                        acknowledge()
+//!  changed ---------> [a, b, c] --------------> SUBSCRIBE a c  ------------------> told: a, c confirmed
+//!                     (b came and went)         ledger: [a #7][c #8]               waits up to #8 are over
+//!                                                  | -ERR to the whole command
+//!                                                  '--> alone: SUBSCRIBE a, SUBSCRIBE c: who of them was meant?
+//! ```
+//!
+//! A channel's number is held by every place here that names it.
+
+use super::frame::{Kind, Verb};
+use super::id_table::IdTable;
+use super::registry::Registry;
+use crate::limits::{PUSH_COMMAND_BYTES_MAX, PUSH_COMMAND_NAMES_MAX};
+use crate::slab::Handle;
+use respool_wire::{request_bulk, request_head};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// The registries by kind.
+pub(crate) type Registries = [Registry; 3];
+
+/// One channel of a command that was written and not acknowledged.
+#[derive(Clone, Copy, Debug)]
+struct Order {
+    kind: Kind,
+    verb: Verb,
+    id: u32,
+    /// The command's last.
+    is_last: bool,
+}
+
+/// The value in `told` of a channel that the node has acknowledged.
+const CONFIRMED: u32 = 0;
+
+/// See the module's text.
+#[derive(Debug, Default)]
+pub(crate) struct Book {
+    /// There is a connection that can be told.
+    is_live: bool,
+    /// The channels that the node knows of once it has read everything, with the order that told it.
+    told: [IdTable<u32>; 3],
+    ledger: VecDeque<Order>,
+    /// Orders written on this connection.
+    written: u64,
+    /// Orders acknowledged on this connection.
+    done: u64,
+    /// Channels that somebody began or ceased to subscribe to.
+    changed: Vec<(Kind, u32)>,
+    /// Channels of a command that was refused as a whole, to be told of one by one.
+    alone: Vec<(Kind, u32)>,
+    /// What is still to be told of what was there before the connection was.
+    restoring: Option<(usize, u32)>,
+    /// Those who wait for an order to be acknowledged, the next first.
+    waiting: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    /// Those who wait for what has not been written.
+    unwritten: Vec<Handle>,
+    /// Those who wait for everything to be restored.
+    stranded: Vec<Handle>,
+}
+
+/// The node's word does not fit what it was told.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct OutOfStep;
+
+impl Book {
+    /// Whether the node is known to send what is published on a channel.
+    pub(crate) fn is_confirmed(&self, registries: &Registries, kind: Kind, id: u32) -> bool {
+        let mix = registries[kind as usize].mix();
+        self.told[kind as usize].get(id, mix) == Some(CONFIRMED)
+    }
+
+    /// How many channels the node has been told of.
+    #[cfg(test)]
+    pub(crate) fn told(&self) -> usize {
+        self.told.iter().map(IdTable::len).sum()
+    }
+
+    /// Whether there is something to write.
+    pub(crate) fn has_news(&self) -> bool {
+        !self.changed.is_empty() || !self.alone.is_empty() || self.restoring.is_some() || !self.unwritten.is_empty()
+    }
+
+    /// How many acknowledgements are due.
+    pub(crate) fn owed(&self) -> usize {
+        self.ledger.len()
+    }
+
+    /// Whether there is a connection that can be told.
+    pub(crate) fn is_live(&self) -> bool {
+        self.is_live
+    }
+
+    /// Somebody began to subscribe to a channel, or nobody does any more. Without a connection there is nothing to note:
+    /// the next one is told everything.
+    pub(crate) fn note(&mut self, registries: &mut Registries, kind: Kind, id: u32) {
+        if self.is_live {
+            registries[kind as usize].hold(id);
+            self.changed.push((kind, id));
+        }
+    }
+
+    /// `wait` is over once the node has acknowledged everything noted so far; without a connection, once there is one and
+    /// it has acknowledged everything.
+    pub(crate) fn wait(&mut self, wait: Handle) {
+        if self.is_live {
+            self.unwritten.push(wait);
+        } else {
+            self.stranded.push(wait);
+        }
+    }
+
+    /// Everybody who waits for this node; nobody does afterwards.
+    pub(crate) fn take_waits(&mut self) -> Vec<Handle> {
+        let mut all = std::mem::take(&mut self.unwritten);
+        all.append(&mut self.stranded);
+        all.extend(self.waiting.drain().map(|Reverse((_, index, generation))| Handle { index, generation }));
+        all
+    }
+
+    /// There is a new connection: all channels that `write` finds to belong to it are to be told.
+    pub(crate) fn begin(&mut self) {
+        self.is_live = true;
+        self.restoring = Some((0, 0));
+    }
+
+    /// The connection is gone, and with it everything the node was told.
+    pub(crate) fn lose(&mut self, registries: &mut Registries) {
+        for order in self.ledger.drain(..) {
+            registries[order.kind as usize].release(order.id);
+        }
+        for (kind, id) in self.changed.drain(..).chain(self.alone.drain(..)) {
+            registries[kind as usize].release(id);
+        }
+        for (registry, told) in registries.iter_mut().zip(&mut self.told) {
+            std::mem::take(told).ids().for_each(|id| registry.release(id));
+        }
+        self.stranded = self.take_waits();
+        *self = Self { stranded: std::mem::take(&mut self.stranded), ..Self::default() };
+    }
+
+    /// Appends commands for what has changed, until `room` bytes are used up or nothing is left. `belongs` says whether a
+    /// channel is this node's business.
+    pub(crate) fn write(
+        &mut self,
+        registries: &mut Registries,
+        belongs: impl Fn(Kind, &[u8]) -> bool,
+        room: usize,
+        out: &mut Vec<u8>,
+    ) {
+        let begun = out.len();
+        while out.len() - begun < room {
+            if let Some((kind, id)) = self.alone.pop() {
+                self.tell(registries, &[(kind, id)], out);
+                registries[kind as usize].release(id);
+            } else if !self.changed.is_empty() {
+                let from = self.changed.len().saturating_sub(PUSH_COMMAND_NAMES_MAX);
+                let batch = self.changed.split_off(from);
+                self.tell(registries, &batch, out);
+                batch.iter().for_each(|(kind, id)| registries[*kind as usize].release(*id));
+            } else if let Some((kind, next)) = self.restoring {
+                self.restore(registries, &belongs, kind, next, out);
+            } else {
+                break;
+            }
+        }
+        if self.changed.is_empty() && self.alone.is_empty() {
+            let unwritten = std::mem::take(&mut self.unwritten);
+            self.await_all(unwritten);
+            if self.restoring.is_none() {
+                let stranded = std::mem::take(&mut self.stranded);
+                self.await_all(stranded);
+            }
+        }
+    }
+
+    fn await_all(&mut self, waits: Vec<Handle>) {
+        let written = self.written;
+        self.waiting.extend(waits.into_iter().map(|wait| Reverse((written, wait.index, wait.generation))));
+    }
+
+    /// Tells of the next few channels that were subscribed to before the connection was.
+    fn restore(
+        &mut self,
+        registries: &mut Registries,
+        belongs: &impl Fn(Kind, &[u8]) -> bool,
+        kind: usize,
+        next: u32,
+        out: &mut Vec<u8>,
+    ) {
+        let Some(registry) = registries.get(kind) else {
+            self.restoring = None;
+            return;
+        };
+        let looked_at: Vec<u32> = registry.active_from(next).take(PUSH_COMMAND_NAMES_MAX).collect();
+        self.restoring = Some(match looked_at.last() {
+            Some(last) => (kind, last + 1),
+            None => (kind + 1, 0),
+        });
+        let named = Kind::ALL[kind];
+        let batch: Vec<_> =
+            looked_at.into_iter().filter(|id| belongs(named, registry.name(*id))).map(|id| (named, id)).collect();
+        self.tell(registries, &batch, out);
+    }
+
+    /// Writes the commands that make what the node knows of these channels what it should know.
+    fn tell(&mut self, registries: &mut Registries, batch: &[(Kind, u32)], out: &mut Vec<u8>) {
+        for kind in Kind::ALL {
+            for verb in Verb::BOTH {
+                let mut news = Vec::new();
+                let mut bytes = 0;
+                for (_, id) in batch.iter().filter(|(k, _)| *k == kind) {
+                    if self.change(registries, kind, verb, *id) {
+                        bytes += registries[kind as usize].name(*id).len();
+                        news.push(*id);
+                    }
+                    if bytes > PUSH_COMMAND_BYTES_MAX {
+                        self.command(registries, kind, verb, &std::mem::take(&mut news), out);
+                        bytes = 0;
+                    }
+                }
+                self.command(registries, kind, verb, &news, out);
+            }
+        }
+    }
+
+    /// Whether the node has to be told `verb` of a channel; if so that is noted as told.
+    fn change(&mut self, registries: &mut Registries, kind: Kind, verb: Verb, id: u32) -> bool {
+        let registry = &mut registries[kind as usize];
+        let told = &mut self.told[kind as usize];
+        let is_wanted = registry.count(id) > 0;
+        let is_told = told.contains(id, registry.mix());
+        let number = order_number(self.written + 1);
+        match verb {
+            Verb::Subscribe if is_wanted && !is_told => {
+                told.insert(id, number, registry.mix());
+                // One hold for the table, one for the ledger.
+                registry.hold(id);
+                registry.hold(id);
+            }
+            // The ledger takes over the table's hold.
+            Verb::Unsubscribe if !is_wanted && is_told => _ = told.remove(id, registry.mix()),
+            _ => return false,
+        }
+        self.written += 1;
+        self.ledger.push_back(Order { kind, verb, id, is_last: false });
+        true
+    }
+
+    fn command(&mut self, registries: &Registries, kind: Kind, verb: Verb, ids: &[u32], out: &mut Vec<u8>) {
+        if ids.is_empty() {
+            return;
+        }
+        if let Some(last) = self.ledger.back_mut() {
+            last.is_last = true;
+        }
+        request_head(out, ids.len() + 1);
+        request_bulk(out, kind.word(verb));
+        ids.iter().for_each(|id| request_bulk(out, registries[kind as usize].name(*id)));
+    }
+
+    /// The node has done what it was told about a channel.
+    pub(crate) fn acknowledge(
+        &mut self,
+        registries: &mut Registries,
+        kind: Kind,
+        verb: Verb,
+        name: &[u8],
+    ) -> Result<(), OutOfStep> {
+        let order = self.ledger.front().filter(|order| order.kind == kind && order.verb == verb);
+        let registry = &mut registries[kind as usize];
+        let order = order.copied().filter(|order| registry.name(order.id) == name).ok_or(OutOfStep)?;
+        self.ledger.pop_front();
+        self.done += 1;
+        let number = order_number(self.done);
+        if verb == Verb::Subscribe && self.told[kind as usize].get(order.id, registry.mix()) == Some(number) {
+            self.told[kind as usize].insert(order.id, CONFIRMED, registry.mix());
+        }
+        registry.release(order.id);
+        Ok(())
+    }
+
+    /// The node gave a channel up on its own account (a shard that moved). It is told anew.
+    pub(crate) fn retract(&mut self, registries: &mut Registries, kind: Kind, name: &[u8]) {
+        let registry = &mut registries[kind as usize];
+        let Some(id) = registry.find(name) else { return };
+        if self.told[kind as usize].get(id, registry.mix()) == Some(CONFIRMED) {
+            self.told[kind as usize].remove(id, registry.mix());
+            // The table's hold becomes that of the list.
+            self.changed.push((kind, id));
+        }
+    }
+
+    /// The node refused the command whose acknowledgements are due next. `Ok(Some)` is the one channel it was about; a
+    /// command about several is repeated channel by channel.
+    pub(crate) fn refuse(&mut self, registries: &mut Registries) -> Result<Option<(Kind, u32)>, OutOfStep> {
+        let end = self.ledger.iter().position(|order| order.is_last).ok_or(OutOfStep)?;
+        let refused: Vec<Order> = self.ledger.drain(..=end).collect();
+        for order in &refused {
+            self.done += 1;
+            let registry = &mut registries[order.kind as usize];
+            let told = &mut self.told[order.kind as usize];
+            if told.get(order.id, registry.mix()) == Some(order_number(self.done)) {
+                told.remove(order.id, registry.mix());
+                registry.release(order.id);
+            }
+        }
+        if let [order] = refused[..] {
+            let is_subscription = order.verb == Verb::Subscribe;
+            // The caller still needs the name; it releases what it gets.
+            if !is_subscription {
+                registries[order.kind as usize].release(order.id);
+            }
+            return Ok(is_subscription.then_some((order.kind, order.id)));
+        }
+        // The ledger's holds become those of the list.
+        self.alone.extend(refused.iter().map(|order| (order.kind, order.id)));
+        self.unwritten.extend(self.waiting.drain().map(|Reverse((_, index, generation))| Handle { index, generation }));
+        Ok(None)
+    }
+
+    /// The next one whose wait is over.
+    pub(crate) fn next_over(&mut self) -> Option<Handle> {
+        let Reverse((number, index, generation)) = *self.waiting.peek()?;
+        if number > self.done {
+            return None;
+        }
+        self.waiting.pop();
+        Some(Handle { index, generation })
+    }
+}
+
+/// An order's number as the table keeps it: never [`CONFIRMED`].
+fn order_number(order: u64) -> u32 {
+    (order % u64::from(u32::MAX)) as u32 + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn registries() -> Registries {
+        [1, 2, 3].map(Registry::new)
+    }
+
+    fn begun() -> (Book, Registries) {
+        let mut book = Book::default();
+        book.begin();
+        (book, registries())
+    }
+
+    fn handle(index: u32) -> Handle {
+        Handle { index, generation: 0 }
+    }
+
+    fn write(book: &mut Book, registries: &mut Registries) -> String {
+        let mut out = Vec::new();
+        book.write(registries, |_, _| true, usize::MAX, &mut out);
+        let words: Vec<&str> = std::str::from_utf8(&out).unwrap().split("\r\n").collect();
+        words.into_iter().filter(|word| !word.starts_with(['*', '$'])).collect::<Vec<_>>().join(" ").trim().to_owned()
+    }
+
+    fn join(book: &mut Book, registries: &mut Registries, name: &str) -> u32 {
+        let id = registries[0].intern(name.as_bytes());
+        if registries[0].join(id, 1) {
+            book.note(registries, Kind::Channel, id);
+        }
+        id
+    }
+
+    fn leave(book: &mut Book, registries: &mut Registries, name: &str) {
+        let id = registries[0].find(name.as_bytes()).unwrap();
+        registries[0].hold(id);
+        if registries[0].leave(id, 1) {
+            book.note(registries, Kind::Channel, id);
+        }
+        registries[0].release(id);
+    }
+
+    fn done(book: &mut Book, registries: &mut Registries, verb: Verb, name: &str) {
+        book.acknowledge(registries, Kind::Channel, verb, name.as_bytes()).unwrap();
+    }
+
+    #[test]
+    fn a_wait_is_over_with_the_last_acknowledgement_it_needs() {
+        let (mut book, mut registries) = begun();
+        join(&mut book, &mut registries, "a");
+        book.wait(handle(1));
+        assert_eq!(write(&mut book, &mut registries), "subscribe a");
+        join(&mut book, &mut registries, "b");
+        book.wait(handle(2));
+        assert_eq!(write(&mut book, &mut registries), "subscribe b");
+        assert_eq!(book.next_over(), None);
+        done(&mut book, &mut registries, Verb::Subscribe, "a");
+        assert_eq!(book.next_over(), Some(handle(1)));
+        assert_eq!(book.next_over(), None);
+        done(&mut book, &mut registries, Verb::Subscribe, "b");
+        assert_eq!(book.next_over(), Some(handle(2)));
+    }
+
+    #[test]
+    fn what_comes_and_goes_within_a_turn_is_never_told() {
+        let (mut book, mut registries) = begun();
+        join(&mut book, &mut registries, "a");
+        leave(&mut book, &mut registries, "a");
+        assert_eq!(write(&mut book, &mut registries), "");
+        assert_eq!(registries[0].bytes(), 0, "its number is given away");
+    }
+
+    #[test]
+    fn an_old_acknowledgement_confirms_nothing_new() {
+        let (mut book, mut registries) = begun();
+        let id = join(&mut book, &mut registries, "a");
+        write(&mut book, &mut registries);
+        leave(&mut book, &mut registries, "a");
+        assert_eq!(write(&mut book, &mut registries), "unsubscribe a");
+        join(&mut book, &mut registries, "a");
+        assert_eq!(write(&mut book, &mut registries), "subscribe a");
+        done(&mut book, &mut registries, Verb::Subscribe, "a");
+        assert!(!book.is_confirmed(&registries, Kind::Channel, id), "the first SUBSCRIBE has been undone");
+        done(&mut book, &mut registries, Verb::Unsubscribe, "a");
+        done(&mut book, &mut registries, Verb::Subscribe, "a");
+        assert!(book.is_confirmed(&registries, Kind::Channel, id));
+        let wrong = book.acknowledge(&mut registries, Kind::Channel, Verb::Subscribe, b"a");
+        assert_eq!(wrong, Err(OutOfStep), "one too many");
+    }
+
+    #[test]
+    fn a_lost_connection_forgets_all_and_the_next_is_told_all() {
+        let (mut book, mut registries) = begun();
+        for name in ["a", "b", "c"] {
+            join(&mut book, &mut registries, name);
+        }
+        book.wait(handle(1));
+        write(&mut book, &mut registries);
+        book.lose(&mut registries);
+        leave(&mut book, &mut registries, "b");
+        book.lose(&mut registries);
+        assert_eq!(book.next_over(), None);
+        book.begin();
+        assert_eq!(write(&mut book, &mut registries), "subscribe a c");
+        done(&mut book, &mut registries, Verb::Subscribe, "a");
+        assert_eq!(book.next_over(), None);
+        done(&mut book, &mut registries, Verb::Subscribe, "c");
+        assert_eq!(book.next_over(), Some(handle(1)));
+        assert_eq!(book.told(), 2);
+    }
+
+    #[test]
+    fn a_refused_command_is_repeated_channel_by_channel() {
+        let (mut book, mut registries) = begun();
+        for name in ["a", "b"] {
+            join(&mut book, &mut registries, name);
+        }
+        book.wait(handle(1));
+        assert_eq!(write(&mut book, &mut registries), "subscribe a b");
+        assert_eq!(book.refuse(&mut registries), Ok(None));
+        assert_eq!(write(&mut book, &mut registries), "subscribe b subscribe a");
+        done(&mut book, &mut registries, Verb::Subscribe, "b");
+        assert_eq!(book.next_over(), None, "a is not through yet");
+        let (kind, id) = book.refuse(&mut registries).unwrap().expect("one channel is to blame");
+        assert_eq!(registries[0].name(id), b"a");
+        registries[kind as usize].release(id);
+        assert_eq!(book.told(), 1);
+    }
+
+    #[test]
+    fn many_channels_are_told_in_bounded_pieces() {
+        let (mut book, mut registries) = begun();
+        for number in 0..5_000 {
+            join(&mut book, &mut registries, &format!("channel{number}"));
+        }
+        book.lose(&mut registries);
+        book.begin();
+        let mut writes = 0;
+        while book.has_news() {
+            let mut out = Vec::new();
+            book.write(&mut registries, |_, name| name.last() == Some(&b'7'), 1_000, &mut out);
+            assert!(out.len() < 1_000 + 3 * PUSH_COMMAND_BYTES_MAX);
+            writes += 1;
+        }
+        assert!(writes > 3, "{writes}");
+        assert_eq!(book.told(), 500);
+    }
+}

@@ -1,0 +1,281 @@
+//! The push lane: one connection per worker and node for what the node says without being asked.
+//!
+//! ```text
+//!             first subscription            PONG              nothing heard for a while
+//!   [none] ---------------------> [dialled] -----> [told all] -------------------------> [PING]
+//!                                     ^   HELLO refused: RESP2 from now on                  |
+//!                                     '--------- lost, silent, out of step <----------------'
+//! ```
+//!
+//! Its requests have no tickets: what they bring about is acknowledged by pushes, which the book matches. A node that knows
+//! no RESP3 is spoken to in RESP2, in which such a connection can do nothing else anyway. Nothing else would notice a peer that
+//! has vanished without a word, so a silent one is sent PINGs.
+
+use super::Subscriptions;
+use super::book::OutOfStep;
+use super::delivery::Terms;
+use super::frame::{Frame, Kind, Verb};
+use crate::lanes::{Ending, Purpose};
+use crate::limits::{
+    PUSH_CHECK_US, PUSH_ORDERS_MAX, PUSH_PONG_US_MAX, PUSH_QUEUE_BYTES_MAX, PUSH_SILENT_US_MAX, STRUCK_OUT_PER_TURN_MAX,
+};
+use crate::text;
+use crate::worker::Worker;
+use respool_command::Execute;
+use respool_connection::{Action, ConnId, Fault, Phase};
+use respool_wire::{Protocol, encode_request};
+
+/// A worker's push lane to one node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PushLane {
+    lane: usize,
+    /// When the PING was sent that has not been answered; 0 if none is out.
+    pinged_us: u64,
+}
+
+impl<E: Execute> Worker<E> {
+    /// Sees to it that there is a push lane to a node, or will be. `Err`: there is no hope for now.
+    pub(super) fn prepare_push_lane(&mut self, node: usize) -> Result<(), Vec<u8>> {
+        let lane = match self.subscriptions.lanes[node] {
+            Some(known) => known.lane,
+            None => {
+                let lane = self.lanes.make_apart(&self.config, node, 0, Purpose::Push);
+                self.lanes.all[lane].up.set_protocol(Protocol::Resp3);
+                self.subscriptions.lanes[node] = Some(PushLane { lane, pinged_us: 0 });
+                self.subscriptions.check_at_us = self.now.mono_us + PUSH_CHECK_US;
+                lane
+            }
+        };
+        if self.lanes.all[lane].up.is_ready() { Ok(()) } else { self.lanes.prepare(lane, &self.config, self.now) }
+    }
+
+    /// A push lane can be used: the node is told everything.
+    pub(crate) fn begin_push_lane(&mut self, lane: usize) {
+        let node = self.lanes.all[lane].node;
+        if let Some(this) = &mut self.subscriptions.lanes[node] {
+            this.pinged_us = 0;
+        }
+        self.subscriptions.books[node].begin();
+        self.subscriptions.has_news = true;
+        self.counters.push_lanes.set(self.counters.push_lanes.value() + 1);
+    }
+
+    /// A push lane is gone. Whoever waits for it goes on waiting if it was there: it will be again, or time runs out.
+    pub(crate) fn lose_push_lane(&mut self, lane: usize, was_ready: bool, error: &[u8]) {
+        let node = self.lanes.all[lane].node;
+        let this = &mut self.subscriptions;
+        this.books[node].lose(&mut this.registries);
+        if was_ready {
+            self.counters.push_lanes.set(self.counters.push_lanes.value().saturating_sub(1));
+        }
+        for wait in this.books[node].take_waits() {
+            // What is given up is given up with the connection.
+            if was_ready && this.is_subscribing(wait) {
+                this.books[node].wait(wait);
+            } else {
+                this.fail(wait, error, &mut self.clients, &self.config);
+            }
+        }
+    }
+
+    /// The node knows no RESP3: its push lane speaks RESP2 from now on, and is dialled again at once.
+    pub(crate) fn lower_push_lane(&mut self, lane: usize, words: &str) -> bool {
+        let is_unknown = words.starts_with("ERR unknown command") || words.starts_with("NOPROTO");
+        let this = &mut self.lanes.all[lane];
+        if this.purpose != Purpose::Push || this.up.identity().protocol == Protocol::Resp2 || !is_unknown {
+            return false;
+        }
+        this.up.set_protocol(Protocol::Resp2);
+        // Cannot be refused: nothing is queued, and no failure has been noted.
+        let _ = self.lanes.prepare(lane, &self.config, self.now);
+        true
+    }
+
+    /// Bytes have come on a push lane.
+    pub(crate) fn take_pushes(&mut self, lane: usize, bytes: &[u8]) {
+        let Self { lanes, clients, subscriptions, config, counters, now, shared, .. } = self;
+        let this = &mut lanes.all[lane];
+        let node = this.node;
+        this.up.note_heard(now.mono_us);
+        if let Some(push_lane) = &mut subscriptions.lanes[node] {
+            push_lane.pinged_us = 0;
+        }
+        let terms = Terms {
+            ledger: &shared.ledger,
+            bytes_max: config.subscriptions.output_bytes,
+            slow: config.subscriptions.slow,
+        };
+        let mut rest = bytes;
+        let fault = loop {
+            let (kind, bytes) = match this.up.next_frame(&mut rest, &config.reply_limits) {
+                Ok(None) => break None,
+                Err(fault) => break Some(fault),
+                Ok(Some(frame)) => frame,
+            };
+            let book = &mut subscriptions.books[node];
+            let step = match Frame::read(kind, bytes) {
+                Frame::Message { kind, name } => {
+                    counters.messages_received.add(1);
+                    subscriptions.deliver(kind, name, bytes, clients, terms);
+                    Ok(())
+                }
+                Frame::Done { kind, verb, name: Some(name) } => {
+                    let step = book.acknowledge(&mut subscriptions.registries, kind, verb, name);
+                    if step.is_err() && kind == Kind::Shard && verb == Verb::Unsubscribe {
+                        book.retract(&mut subscriptions.registries, kind, name);
+                        subscriptions.has_news = true;
+                        Ok(())
+                    } else {
+                        step
+                    }
+                }
+                Frame::Refused(words) => match book.refuse(&mut subscriptions.registries) {
+                    Ok(refused) => {
+                        counters.subscriptions_refused.add(u64::from(refused.is_some()));
+                        if let Some((kind, id)) = refused {
+                            for wait in subscriptions.waits_for(kind, id) {
+                                subscriptions.fail(wait, words, clients, config);
+                            }
+                            subscriptions.registries[kind as usize].release(id);
+                        }
+                        subscriptions.has_news = true;
+                        Ok(())
+                    }
+                    Err(out_of_step) => Err(out_of_step),
+                },
+                Frame::Pong | Frame::Invalid(_) | Frame::Other => Ok(()),
+                Frame::Done { name: None, .. } | Frame::Nonsense => Err(OutOfStep),
+            };
+            if step.is_err() {
+                break Some(Fault::Unsolicited);
+            }
+            while let Some(over) = subscriptions.books[node].next_over() {
+                subscriptions.progress(over, clients);
+            }
+        };
+        subscriptions.has_news |= subscriptions.books[node].has_news();
+        subscriptions.account(&shared.ledger);
+        let held = this.up.partial_bytes();
+        if held != this.accounted {
+            shared.ledger.account(this.accounted, held);
+            this.accounted = held;
+        }
+        if let Some(fault) = fault {
+            counters.unsolicited_replies.add(u64::from(fault == Fault::Unsolicited));
+            self.actions.push_back(Action::Close { conn: ConnId::upstream(lane as u32) });
+            self.end_lane(lane, Ending::Fault(fault));
+        }
+    }
+
+    /// The end of a turn: nodes are told what has changed, in as few commands as it takes and no more than they keep up with.
+    #[inline]
+    pub(crate) fn tell_nodes(&mut self) {
+        if self.subscriptions.is_striking_out() {
+            self.subscriptions.strike_out(&self.config, STRUCK_OUT_PER_TURN_MAX);
+            self.account_subscriptions();
+        }
+        if self.subscriptions.has_news {
+            self.tell_news();
+        }
+    }
+
+    #[cold]
+    fn tell_news(&mut self) {
+        let Self { subscriptions, lanes, clients, config, now, .. } = self;
+        subscriptions.has_news = false;
+        let Subscriptions { books, registries, lanes: push_lanes, .. } = subscriptions;
+        for (node, book) in books.iter_mut().enumerate() {
+            let Some(push_lane) = push_lanes[node].filter(|_| book.is_live() && book.has_news()) else { continue };
+            let up = &mut lanes.all[push_lane.lane].up;
+            let room = PUSH_QUEUE_BYTES_MAX.saturating_sub(up.queued_bytes());
+            // With acknowledgements due there will be another occasion.
+            if book.owed() >= PUSH_ORDERS_MAX || room == 0 {
+                continue;
+            }
+            let single = config.topology.node_count() == 1;
+            let belongs = |kind: Kind, name: &[u8]| {
+                single || super::is_everywhere(kind, name) || config.topology.place(name).get() == node
+            };
+            up.tell(now.mono_us, &mut clients.pool, |out| book.write(registries, belongs, room, out));
+            lanes.list(push_lane.lane);
+        }
+        for node in 0..self.subscriptions.books.len() {
+            while let Some(over) = self.subscriptions.books[node].next_over() {
+                self.subscriptions.progress(over, &mut self.clients);
+            }
+        }
+        self.account_subscriptions();
+    }
+
+    /// When this has to run next, if anything is to be done without anybody's doing.
+    #[inline]
+    pub(crate) fn subscriptions_due_us(&self) -> Option<u64> {
+        let this = &self.subscriptions;
+        if this.is_striking_out() || !this.refilling.is_empty() {
+            return Some(self.now.mono_us);
+        }
+        (this.check_at_us > 0).then_some(this.check_at_us)
+    }
+
+    /// Whether the push lanes are to be looked at.
+    #[inline]
+    pub(crate) fn subscriptions_are_due(&self) -> bool {
+        let at_us = self.subscriptions.check_at_us;
+        at_us > 0 && self.now.mono_us >= at_us
+    }
+
+    /// Looks for push lanes that have fallen silent, and for ones that are to be dialled again.
+    #[cold]
+    pub(crate) fn check_push_lanes(&mut self) {
+        self.subscriptions.check_at_us = self.now.mono_us + PUSH_CHECK_US;
+        for node in 0..self.subscriptions.lanes.len() {
+            let Some(PushLane { lane, pinged_us }) = self.subscriptions.lanes[node] else { continue };
+            let now_us = self.now.mono_us;
+            if matches!(self.lanes.all[lane].up.phase(), Phase::Idle) {
+                if self.is_push_lane_wanted(node) {
+                    // Refused only while the node's pause lasts.
+                    let _ = self.prepare_push_lane(node);
+                    self.is_busy = true;
+                }
+                continue;
+            }
+            let up = &mut self.lanes.all[lane].up;
+            match up.phase() {
+                Phase::Ready if pinged_us > 0 && now_us.saturating_sub(pinged_us) > PUSH_PONG_US_MAX => {
+                    self.actions.push_back(Action::Close { conn: ConnId::upstream(lane as u32) });
+                    self.end_lane(lane, Ending::Silent);
+                }
+                Phase::Ready if pinged_us == 0 && now_us.saturating_sub(up.last_heard_us()) > PUSH_SILENT_US_MAX => {
+                    let ping = |out: &mut Vec<u8>| encode_request(out, [b"PING".as_slice()].into_iter());
+                    up.tell(now_us, &mut self.clients.pool, ping);
+                    self.lanes.list(lane);
+                    self.subscriptions.lanes[node] = Some(PushLane { lane, pinged_us: now_us });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether anybody subscribes to anything that a node has to know of.
+    fn is_push_lane_wanted(&self, node: usize) -> bool {
+        let all = self.subscriptions.registries.iter().zip(Kind::ALL);
+        let mut active = all.flat_map(|(r, kind)| r.active_from(0).map(move |id| (kind, r.name(id))));
+        self.drain_until_us.is_none()
+            && active.any(|(kind, name)| self.subscriptions.nodes_of(&self.config, kind, name).contains(&node))
+    }
+
+    /// Clients that have waited too long for a node's word are told so.
+    /// Returns whether any still wait.
+    pub(crate) fn expire_subscriptions(&mut self) -> bool {
+        if !self.subscriptions.has_waits() {
+            return false;
+        }
+        let Some(due_us) = self.now.mono_us.checked_sub(self.config.timeouts.response_us) else { return true };
+        let response_us = self.config.timeouts.response_us;
+        let names = &self.lanes.nodes;
+        let error = |node: usize| names.get(node).map_or_else(Vec::new, |n| text::timed_out(&n.name, response_us));
+        let expired = self.subscriptions.expire(due_us, error, &mut self.clients, &self.config);
+        self.counters.timeouts.add(expired as u64);
+        true
+    }
+}

@@ -1,0 +1,266 @@
+//! Subscriptions: who wants what is published where, how nodes are told of it, and how messages come back.
+//!
+//! ```text
+//!   client 1 --SUBSCRIBE news--\                        0 -> 1: SUBSCRIBE news
+//!   client 2 --SUBSCRIBE news---> [registry] -- [book] -----------------------> node   one push lane per node
+//!   client 3 --PSUBSCRIBE n*---/  who, what     told?  <----------------------- node
+//!                                     |                 acknowledged: the waits behind it are over
+//!      [outbox] <-- [backlog] <-------'                 message: to everybody who subscribes, as it came
+//! ```
+//!
+//! A channel lives where a key of its name would, a pattern on every node, and so do the channels by which nodes speak of
+//! their own keys. A client hears that it is subscribed once every node concerned has said so: what is published after that
+//! reaches it. A subscription belongs to the client until it leaves; a node that comes back is told everything again.
+//!
+//! Read `commands` for what clients ask, `wait` for how they are answered, `lane` for what nodes are told and say, `delivery`
+//! for the way of a message, `publish` and `ask` for PUBLISH and PUBSUB.
+
+mod ask;
+mod book;
+mod commands;
+mod delivery;
+mod frame;
+mod id_table;
+mod lane;
+mod publish;
+mod registry;
+mod wait;
+
+pub use ask::{SubscriptionAnswer, SubscriptionInquiry};
+pub use delivery::Message;
+pub(crate) use publish::Publishing;
+
+use crate::config::Config;
+use crate::shared::Ledger;
+use crate::slab::{Handle, Slab};
+use ask::Askings;
+use book::{Book, Registries};
+use delivery::Backlog;
+use frame::Kind;
+use id_table::IdTable;
+use lane::PushLane;
+use registry::Registry;
+use respool_connection::Seq;
+use std::collections::VecDeque;
+use std::ops::Range;
+use wait::Wait;
+
+/// What one client subscribes to, and what is on its way to it because of that.
+#[derive(Debug)]
+pub(crate) struct Subscriber {
+    /// The number by which registries know the client.
+    id: u32,
+    /// Numbers of channels by kind.
+    sets: [IdTable<()>; 3],
+    /// Those of them that it has not been told of yet, if any: it gets no messages of theirs.
+    unsettled: Option<Box<[IdTable<()>; 3]>>,
+    /// The counts that its last acknowledgement showed, by [`count_of`].
+    shown: [usize; 2],
+    /// Its requests that wait for nodes, or for such a request before them.
+    pending: VecDeque<Handle>,
+    /// The place of the last request that changed its subscriptions: no message may overtake that reply.
+    after: Option<Seq>,
+    backlog: Backlog,
+}
+
+impl Subscriber {
+    fn new(id: u32) -> Self {
+        Self {
+            id,
+            sets: Default::default(),
+            unsettled: None,
+            shown: [0; 2],
+            pending: VecDeque::new(),
+            after: None,
+            backlog: Backlog::default(),
+        }
+    }
+
+    /// How many channels of a kind it subscribes to.
+    pub(crate) fn count(&self, kind: Kind) -> usize {
+        self.sets[kind as usize].len()
+    }
+
+    /// How many channels, patterns and sharded channels it subscribes to.
+    pub(crate) fn counts(&self) -> [usize; 3] {
+        Kind::ALL.map(|kind| self.count(kind))
+    }
+
+    /// Whether it subscribes to anything.
+    pub(crate) fn is_subscribed(&self) -> bool {
+        self.sets.iter().any(|set| !set.is_empty())
+    }
+
+    /// Bytes of messages that wait for it outside its outbox.
+    pub(crate) fn backlog_bytes(&self) -> usize {
+        self.backlog.bytes()
+    }
+}
+
+/// Which of a subscriber's two counts a kind belongs to: Redis counts channels and patterns together.
+const fn count_of(kind: Kind) -> usize {
+    match kind {
+        Kind::Channel | Kind::Pattern => 0,
+        Kind::Shard => 1,
+    }
+}
+
+/// Bytes that a pair of client and channel takes: a number on either side, in tables that are about two thirds full.
+const PAIR_BYTES: usize = 12;
+
+/// A client that has left, and what is still to be struck out of registries.
+#[derive(Debug)]
+struct Leaving {
+    id: u32,
+    left: Vec<(Kind, u32)>,
+}
+
+/// The subscriptions of one worker's clients.
+#[derive(Debug)]
+pub(crate) struct Subscriptions {
+    registries: Registries,
+    /// By node of the first pool; none if an engine in this process answers.
+    books: Vec<Book>,
+    lanes: Vec<Option<PushLane>>,
+    /// Whose the numbers of subscribers are.
+    subscribers: Slab<Handle>,
+    waits: Slab<Wait>,
+    leaving: Vec<Leaving>,
+    askings: Askings,
+    /// Pairs of client and channel.
+    pairs: usize,
+    accounted: usize,
+    /// Some node may have to be told something.
+    has_news: bool,
+    /// Clients with messages waiting and room for them.
+    refilling: Vec<u32>,
+    /// When the push lanes are to be looked at next; 0 while there are none.
+    check_at_us: u64,
+}
+
+impl Subscriptions {
+    /// None yet. `entropy` seeds the hashes of names.
+    pub(crate) fn new(config: &Config, entropy: u64) -> Self {
+        // Channels live in the first pool, whatever other pools requests are routed to. A replica repeats what its primary
+        // says, so it is not listened to.
+        let nodes = if config.nodes.is_empty() { 0 } else { config.topology.node_count() };
+        let seed =
+            |place: u64| entropy.wrapping_add(place).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ entropy.rotate_left(29);
+        Self {
+            registries: [1, 2, 3].map(|place| Registry::new(seed(place))),
+            books: (0..nodes).map(|_| Book::default()).collect(),
+            lanes: (0..nodes).map(|_| None).collect(),
+            subscribers: Slab::default(),
+            waits: Slab::default(),
+            leaving: Vec::new(),
+            askings: Askings::default(),
+            pairs: 0,
+            accounted: 0,
+            has_news: false,
+            refilling: Vec::new(),
+            check_at_us: 0,
+        }
+    }
+
+    /// How many different channels, patterns and sharded channels there are.
+    pub(crate) fn counts(&self) -> [usize; 3] {
+        Kind::ALL.map(|kind| self.registries[kind as usize].len())
+    }
+
+    /// The nodes that have to be told of a channel.
+    fn nodes_of(&self, config: &Config, kind: Kind, name: &[u8]) -> Range<usize> {
+        if self.books.is_empty() || is_everywhere(kind, name) {
+            return 0..self.books.len();
+        }
+        let node = config.topology.place(name).get();
+        node..node + 1
+    }
+
+    /// A channel has got its first subscriber or lost its last.
+    fn note(&mut self, config: &Config, kind: Kind, id: u32) {
+        for node in self.nodes_of(config, kind, self.registries[kind as usize].name(id)) {
+            self.books[node].note(&mut self.registries, kind, id);
+            self.has_news = true;
+        }
+    }
+
+    /// Enters a subscription of somebody that had it not.
+    fn join(&mut self, config: &Config, subscriber: u32, kind: Kind, id: u32) {
+        self.pairs += 1;
+        if self.registries[kind as usize].join(id, subscriber) {
+            self.note(config, kind, id);
+        }
+    }
+
+    /// Strikes a subscription out.
+    fn leave(&mut self, config: &Config, subscriber: u32, kind: Kind, id: u32) {
+        self.pairs -= 1;
+        self.registries[kind as usize].hold(id);
+        if self.registries[kind as usize].leave(id, subscriber) {
+            self.note(config, kind, id);
+        }
+        self.registries[kind as usize].release(id);
+    }
+
+    /// A client has gone, or has reset its connection. Its many subscriptions are struck out a part at a time.
+    pub(crate) fn forget(&mut self, subscriber: Subscriber) {
+        self.subscribers.retire(subscriber.id);
+        for wait in subscriber.pending {
+            self.end_wait(wait);
+        }
+        let all = Kind::ALL.into_iter().zip(&subscriber.sets);
+        let left = all.flat_map(|(kind, set)| set.ids().map(move |id| (kind, id))).collect();
+        self.leaving.push(Leaving { id: subscriber.id, left });
+    }
+
+    /// Strikes out subscriptions of those who have left, `most` at most. Returns whether there are more.
+    pub(crate) fn strike_out(&mut self, config: &Config, most: usize) -> bool {
+        let mut room = most;
+        while let Some(mut leaving) = self.leaving.pop() {
+            while let Some((kind, id)) = leaving.left.pop() {
+                self.leave(config, leaving.id, kind, id);
+                room -= 1;
+                if room == 0 {
+                    break;
+                }
+            }
+            if leaving.left.is_empty() {
+                self.subscribers.release(leaving.id);
+            } else {
+                self.leaving.push(leaving);
+            }
+            if room == 0 {
+                break;
+            }
+        }
+        !self.leaving.is_empty()
+    }
+
+    /// Whether messages wait for clients that have room.
+    #[inline]
+    pub(crate) fn is_refilling(&self) -> bool {
+        !self.refilling.is_empty()
+    }
+
+    /// Whether somebody who has left is still to be struck out.
+    #[inline]
+    pub(crate) fn is_striking_out(&self) -> bool {
+        !self.leaving.is_empty()
+    }
+
+    /// Tells the process's account what is held here.
+    fn account(&mut self, ledger: &Ledger) {
+        let now = self.registries.iter().map(Registry::bytes).sum::<usize>() + self.pairs * PAIR_BYTES;
+        ledger.account(self.accounted, now);
+        self.accounted = now;
+    }
+}
+
+/// Whether a channel is every node's business: a pattern, or one by which each node speaks of its own keys.
+fn is_everywhere(kind: Kind, name: &[u8]) -> bool {
+    match kind {
+        Kind::Pattern => true,
+        Kind::Channel => name.starts_with(b"__keyspace@") || name.starts_with(b"__keyevent@"),
+        Kind::Shard => false,
+    }
+}

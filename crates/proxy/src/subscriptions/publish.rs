@@ -1,0 +1,130 @@
+//! PUBLISH and SPUBLISH.
+//!
+//! The node that a channel lives on gets the message and counts the connections that it passes it on to. All clients of a
+//! worker share one of those, so that count is not what a client asked for: each of our own lanes in it is replaced by the
+//! clients behind it. What other proxies and their clients make of it nobody here can know: they count as one.
+//! Without nodes the message goes to the workers, who deliver it and say to how many.
+
+use super::Subscriptions;
+use super::ask::{Question, Then};
+use super::delivery::Terms;
+use super::frame::{self, Kind};
+use crate::clients::Clients;
+use crate::config::Receivers;
+use crate::session::{Asker, Flow, ReplyMode};
+use crate::tasks::{Loss, Progress, Task, Tasks};
+use crate::worker::Worker;
+use respool_command::{Execute, Row, glob};
+use respool_wire::{Protocol, ReplyKind, Request, encode_request};
+
+/// A message that a node is passing on.
+#[derive(Debug)]
+pub(crate) struct Publishing {
+    asker: Asker,
+    kind: Kind,
+    channel: Box<[u8]>,
+    node: usize,
+    /// To how many connections the node says it did.
+    count: Option<i64>,
+}
+
+impl Publishing {
+    pub(crate) fn feed(&mut self, kind: ReplyKind, reply: &[u8], clients: &mut Clients) -> Progress {
+        let digits = reply.strip_prefix(b":").and_then(|r| r.strip_suffix(b"\r\n"));
+        let count = digits.filter(|_| kind == ReplyKind::Integer).and_then(crate::local::integer);
+        match count {
+            Some(count) => self.count = Some(count),
+            None => clients.feed(self.asker.session, self.asker.seq, reply, true),
+        }
+        Progress::Through
+    }
+
+    pub(crate) fn fail(&mut self, error: &[u8], clients: &mut Clients) -> Progress {
+        clients.fail(self.asker.session, self.asker.seq, error);
+        Progress::Through
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    pub(super) fn publish(&mut self, index: u32, kind: Kind, row: &'static Row, request: &Request<'_>) -> Flow {
+        let args = request.args;
+        let (channel, payload) = (args.at(1), args.at(2));
+        if self.engine.is_some() {
+            let question = Question::Publish { kind, channel: channel.into(), payload: payload.into() };
+            return self.ask_workers(index, question);
+        }
+        let node = self.config.topology.place(channel).get();
+        let is_wanted = self.clients.sessions.at(index).is_some_and(|s| s.reply_mode == ReplyMode::On);
+        let is_exact = self.config.subscriptions.receivers == Receivers::Clients;
+        if !is_wanted || !is_exact || self.shared.sum(|c| c.subscriptions.value()) == 0 {
+            return self.forward_to(index, node, row, request);
+        }
+        let Some(session) = self.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let (class, asker) = (this.class, Asker { session, seq: this.down.expect() });
+        let outstanding = this.down.outstanding();
+        let task = Publishing { asker, kind, channel: channel.into(), node, count: None };
+        let task = self.tasks.begin(Task::Publish(task));
+        let lane = self.lanes.lane(&self.config, node, class);
+        let write = |out: &mut Vec<u8>| encode_request(out, args.iter());
+        let owner = Tasks::owner(task, 0);
+        self.is_busy = true;
+        if let Err(error) = self.lanes.send(lane, owner, &self.config, self.now, &mut self.clients.pool, write) {
+            self.counters.node_errors.add(1);
+            self.tasks.fail(task, 0, Loss::Unsent, &error, &mut self.clients);
+            return Flow::Next;
+        }
+        self.keep_pace(index, lane, outstanding)
+    }
+
+    /// The node has passed the message on; the clients behind our own lanes are counted.
+    pub(crate) fn conclude_publish(&mut self, publishing: Publishing) {
+        let Publishing { asker, kind, channel, node, count } = publishing;
+        let Some(count) = count else { return };
+        let question = Question::Receivers { kind, channel, node };
+        self.ask_workers_for(Some(asker), question, Then::Add(count));
+    }
+
+    /// Delivers a message to this worker's clients. Returns to how many.
+    pub(super) fn deliver_here(&mut self, kind: Kind, channel: &[u8], payload: &[u8]) -> i64 {
+        let Self { subscriptions, clients, config, shared, counters, .. } = self;
+        counters.messages_received.add(1);
+        let terms = Terms {
+            ledger: &shared.ledger,
+            bytes_max: config.subscriptions.output_bytes,
+            slow: config.subscriptions.slow,
+        };
+        let mut bytes = Vec::new();
+        frame::message(&mut bytes, Protocol::Resp2, kind, None, channel, payload);
+        let mut count = subscriptions.deliver(kind, channel, &bytes, clients, terms);
+        if kind == Kind::Channel {
+            for id in subscriptions.patterns_of(channel).collect::<Vec<_>>() {
+                let pattern = subscriptions.registries[Kind::Pattern as usize].name(id);
+                bytes.clear();
+                frame::message(&mut bytes, Protocol::Resp2, Kind::Pattern, Some(pattern), channel, payload);
+                count += subscriptions.deliver(Kind::Pattern, pattern, &bytes, clients, terms);
+            }
+        }
+        count as i64
+    }
+}
+
+impl Subscriptions {
+    /// The patterns that match a channel.
+    fn patterns_of(&self, channel: &[u8]) -> impl Iterator<Item = u32> {
+        let patterns = &self.registries[Kind::Pattern as usize];
+        patterns.active_from(0).filter(|id| glob::matches(patterns.name(*id), channel))
+    }
+
+    /// By how much the clients of this worker that a node reaches with a message exceed the lanes it counts for them.
+    pub(super) fn surplus(&self, kind: Kind, channel: &[u8], node: usize) -> i64 {
+        let of = |kind: Kind, id: u32| {
+            let count = self.registries[kind as usize].count(id) as i64;
+            let is_confirmed = self.books.get(node).is_some_and(|b| b.is_confirmed(&self.registries, kind, id));
+            if is_confirmed { count - 1 } else { 0 }
+        };
+        let own = self.registries[kind as usize].find(channel).map_or(0, |id| of(kind, id));
+        let patterns = self.patterns_of(channel).filter(|_| kind == Kind::Channel);
+        own + patterns.map(|id| of(Kind::Pattern, id)).sum::<i64>()
+    }
+}

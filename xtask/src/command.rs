@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, io};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 /// The workspace's root directory.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
@@ -50,6 +52,17 @@ pub(crate) fn build_respool(profile: &str) -> io::Result<PathBuf> {
 pub(crate) fn target_directory() -> io::Result<PathBuf> {
     let metadata = metadata(&["--no-deps"])?;
     Ok(metadata["target_directory"].as_str().expect("cargo metadata names the target directory").into())
+}
+
+/// Raises this process's own limit of open files if it is lower.
+pub(crate) fn allow_open_files(count: u64) -> io::Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some_and(|current| current < count) {
+        let wanted = Rlimit { current: Some(count), maximum: limit.maximum };
+        setrlimit(Resource::Nofile, wanted)
+            .map_err(|error| io::Error::other(format!("{count} open files are needed (ulimit -n): {error}")))?;
+    }
+    Ok(())
 }
 
 fn shown(command: &Command) -> String {

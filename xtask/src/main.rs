@@ -11,6 +11,7 @@ mod command;
 mod differential;
 mod fuzz;
 mod instructions;
+mod pooling;
 mod setup;
 mod tcl;
 mod test;
@@ -50,6 +51,8 @@ enum Verb {
     Differential(differential::Options),
     /// Count the instructions that a plain GET or SET costs, and compare with a baseline
     Instructions(instructions::Options),
+    /// Check what transactions, blocking pops, subscriptions and slow readers cost the others
+    Pooling(pooling::Options),
     /// Build all fuzz targets, and with --minutes run them
     Fuzz(fuzz::Options),
     /// Check what no compiler checks: edges between crates, purity, lengths, leftovers, stale files
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Verb::Tcl(options) => ("tcl", tcl::run(options)),
         Verb::Differential(options) => ("differential", differential::run(options)),
         Verb::Instructions(options) => ("instructions", instructions::run(options)),
+        Verb::Pooling(options) => ("pooling", pooling::run(options)),
         Verb::Fuzz(options) => ("fuzz", fuzz::run(options)),
         Verb::Tidy(options) => ("tidy", tidy::run(options)),
         Verb::Codegen(options) => ("codegen", codegen::run(options)),
@@ -108,9 +112,19 @@ mod tests {
     #[test]
     fn every_verb_can_be_parsed() {
         Arguments::command().debug_assert();
-        for verb in
-            ["setup", "test", "bench", "attribution", "differential", "tcl", "instructions", "fuzz", "tidy", "codegen"]
-        {
+        for verb in [
+            "setup",
+            "test",
+            "bench",
+            "attribution",
+            "differential",
+            "tcl",
+            "instructions",
+            "pooling",
+            "fuzz",
+            "tidy",
+            "codegen",
+        ] {
             assert!(Arguments::try_parse_from(["cargo xtask", verb]).is_ok(), "{verb}");
         }
     }

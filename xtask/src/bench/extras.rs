@@ -4,7 +4,6 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use respool_testkit::{Address, Client, Respool, SlowLink, Transport, usage, wait_until};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::{Value, json};
 
@@ -12,6 +11,7 @@ use super::deployment::{Arrangement, Deployment};
 use super::load;
 use super::report::median;
 use super::scenario::{BASE, Cores, Keys, Scenario, Subject, Work};
+use crate::command;
 
 /// What `--filter` is matched against.
 pub(crate) const NAMES: [&str; 4] =
@@ -144,7 +144,7 @@ fn measure_slow_link(deployment: &mut Deployment, subject: Subject) -> io::Resul
 }
 
 fn measure_idle_clients(deployment: &mut Deployment, subject: Subject) -> io::Result<f64> {
-    allow_open_files(IDLE_CLIENTS as u64 + 500)?;
+    command::allow_open_files(IDLE_CLIENTS as u64 + 500)?;
     let target = deployment.fresh(subject)?;
     let connect = || -> io::Result<Client> {
         let mut client = Client::connect(&target.address)?;
@@ -176,15 +176,4 @@ fn measure_sharding_table(deployment: &mut Deployment, subject: Subject) -> io::
     }
     assert_eq!(pid, deployment.target(Arrangement { nodes: 4, transport: Transport::Tcp }, subject, Cores::One)?.pid());
     Ok(peak)
-}
-
-/// Raises this process's own limit of open files if it is lower.
-fn allow_open_files(count: u64) -> io::Result<()> {
-    let limit = getrlimit(Resource::Nofile);
-    if limit.current.is_some_and(|current| current < count) {
-        let wanted = Rlimit { current: Some(count), maximum: limit.maximum };
-        setrlimit(Resource::Nofile, wanted)
-            .map_err(|error| io::Error::other(format!("{count} open files are needed (ulimit -n): {error}")))?;
-    }
-    Ok(())
 }

@@ -7,6 +7,7 @@
 
 mod clock;
 mod glance;
+pub mod handover;
 mod handshakes;
 pub mod limits;
 mod lingering;
@@ -17,7 +18,7 @@ pub mod tls;
 mod transport;
 mod worker;
 
-pub use listener::{ListenError, Listener, bind};
+pub use listener::{ControlSocket, ListenError, Listener, ListenerHandle, adopt, bind};
 pub use mailbox::{Inbox, Postbox, mailbox};
 pub use transport::TransportOptions;
 pub use worker::{EngineDoor, Setup, Worker};

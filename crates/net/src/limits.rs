@@ -66,3 +66,12 @@ pub const LINGERING_MAX: usize = 16_384;
 
 /// Reads by which one edge's bytes of such a connection are thrown away.
 pub const LINGER_READS_MAX: usize = 64;
+
+/// Sockets that one process gives to another: as many as it can have listeners.
+pub const HANDOVER_SOCKETS_MAX: usize = 16_384;
+
+/// Longest name of a socket that is given away, in bytes: an address and a few words.
+pub const HANDOVER_LABEL_BYTES_MAX: usize = 510;
+
+/// Longest line that two processes say to each other then, in bytes.
+pub const HANDOVER_LINE_BYTES_MAX: usize = 1024;

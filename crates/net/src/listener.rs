@@ -4,6 +4,8 @@
 //! Unix: the kernel cannot share a path that way, so one worker accepts and hands the connections round. A socket file that
 //! a dead process left is removed; one that somebody still answers on is not touched. The file never has a wider mode than
 //! the one asked for, not even for an instant.
+//!
+//! A socket that listens already, of another process or of a service manager, is taken over with what waits in its queue.
 
 use crate::TransportOptions;
 use crate::tls::TlsServer;
@@ -15,10 +17,11 @@ use socket2::{Domain, Protocol, SockAddr, SockRef, Socket as RawSocket, Type};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::os::unix::net::UnixStream as StdUnixStream;
-use std::sync::Arc;
+use std::os::unix::net::{UnixListener as StdUnixListener, UnixStream as StdUnixStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 /// A listening socket of one worker.
 #[derive(Debug)]
@@ -29,7 +32,7 @@ pub struct Listener {
     is_wildcard: bool,
     /// Connections are handed round among the workers.
     pub(crate) is_shared: bool,
-    path: Option<String>,
+    file: Option<Arc<SocketFile>>,
     pub(crate) tls: Option<Arc<TlsServer>>,
 }
 
@@ -37,6 +40,44 @@ pub struct Listener {
 pub(crate) enum ListenerSocket {
     Tcp(TcpListener),
     Unix(UnixListener),
+}
+
+/// The file of a unix socket. It goes with the socket, unless somebody else listens on it by then.
+#[derive(Debug)]
+struct SocketFile {
+    path: String,
+    is_given_away: AtomicBool,
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if !self.is_given_away.load(Ordering::SeqCst) {
+            // Whoever stops listening tidies up; a file that is gone already is as good.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// A second hand on a listening socket, to give it to another process.
+#[derive(Debug)]
+pub struct ListenerHandle {
+    socket: OwnedFd,
+    file: Option<Weak<SocketFile>>,
+}
+
+impl ListenerHandle {
+    /// From now on the socket is somebody else's: its file stays when we stop listening.
+    pub fn give_away(&self) {
+        if let Some(file) = self.file.as_ref().and_then(Weak::upgrade) {
+            file.is_given_away.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+impl AsFd for ListenerHandle {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
 }
 
 /// Why an address cannot be listened on.
@@ -89,7 +130,7 @@ pub fn bind(
             }
         }
         Endpoint::Unix { path } => {
-            let mut listener = bind_unix(path, backlog, mode).map_err(fail)?;
+            let mut listener = unix_listener(bind_unix(path, backlog, mode).map_err(fail)?, path);
             listener.is_shared = workers > 1;
             shares[0].push(listener);
         }
@@ -98,6 +139,139 @@ pub fn bind(
         }
     }
     Ok(shares)
+}
+
+/// Listens for `workers` workers on sockets of `endpoint` that listen already, as [`bind`] would on new ones. Whatever waits
+/// in their queues is accepted.
+pub fn adopt(
+    endpoint: &Endpoint,
+    sockets: Vec<OwnedFd>,
+    workers: usize,
+    backlog: i32,
+    mode: u32,
+    options: &TransportOptions,
+) -> Result<Vec<Vec<Listener>>, ListenError> {
+    let fail = |cause| ListenError { endpoint: endpoint.to_string(), cause };
+    let workers = workers.max(1);
+    let mut shares: Vec<Vec<Listener>> = (0..workers).map(|_| Vec::new()).collect();
+    match endpoint {
+        Endpoint::Tcp { .. } => {
+            // A name or a wildcard can have several addresses, and each has its sockets.
+            let mut by_address: Vec<(SocketAddr, Vec<RawSocket>)> = Vec::new();
+            for socket in sockets.into_iter().map(RawSocket::from) {
+                let address = adopted_address(&socket, backlog).map_err(fail)?;
+                options.apply(SockRef::from(&socket)).map_err(fail)?;
+                match by_address.iter_mut().find(|(known, _)| *known == address) {
+                    Some((_, sockets)) => sockets.push(socket),
+                    None => by_address.push((address, vec![socket])),
+                }
+            }
+            for (address, mut sockets) in by_address {
+                // More workers than queues: several wake up for one, and all but the first find it empty.
+                for extra in sockets.len()..workers {
+                    sockets.push(sockets[extra % sockets.len()].try_clone().map_err(fail)?);
+                }
+                for (place, socket) in sockets.into_iter().enumerate() {
+                    shares[place % workers].push(tcp_listener(socket, address));
+                }
+            }
+        }
+        Endpoint::Unix { path } => {
+            for socket in sockets.into_iter().map(RawSocket::from) {
+                is_listening(&socket, backlog).map_err(fail)?;
+                std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).map_err(fail)?;
+                let mut listener = unix_listener(socket, path);
+                listener.is_shared = workers > 1;
+                shares[0].push(listener);
+            }
+        }
+        Endpoint::Embedded { .. } | Endpoint::Tls { .. } => {
+            return Err(fail(io::Error::other("this is an address to dial, not to listen on")));
+        }
+    }
+    Ok(shares)
+}
+
+/// Checks that a socket listens for TCP, with the backlog asked for, and says where.
+fn adopted_address(socket: &RawSocket, backlog: i32) -> io::Result<SocketAddr> {
+    is_listening(socket, backlog)?;
+    let address = socket.local_addr()?.as_socket();
+    address.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the socket that was taken over is not of TCP"))
+}
+
+fn is_listening(socket: &RawSocket, backlog: i32) -> io::Result<()> {
+    if socket.r#type()? != Type::STREAM {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the socket that was taken over does not listen"));
+    }
+    socket.set_nonblocking(true)?;
+    socket.set_cloexec(true)?;
+    socket.listen(backlog)
+}
+
+fn tcp_listener(socket: RawSocket, address: SocketAddr) -> Listener {
+    Listener {
+        socket: ListenerSocket::Tcp(TcpListener::from_std(socket.into())),
+        address: address.to_string(),
+        is_wildcard: address.ip().is_unspecified(),
+        is_shared: false,
+        file: None,
+        tls: None,
+    }
+}
+
+fn unix_listener(socket: RawSocket, path: &str) -> Listener {
+    Listener {
+        socket: ListenerSocket::Unix(UnixListener::from_std(socket.into())),
+        address: format!("{path}:0"),
+        is_wildcard: false,
+        is_shared: false,
+        file: Some(Arc::new(SocketFile { path: path.to_owned(), is_given_away: AtomicBool::new(false) })),
+        tls: None,
+    }
+}
+
+/// A unix socket at which other processes ask for something, outside every worker.
+#[derive(Debug)]
+pub struct ControlSocket {
+    listener: StdUnixListener,
+    file: Arc<SocketFile>,
+}
+
+impl ControlSocket {
+    /// Opens it for the process' own user alone, or goes on with one that listens at `path` already.
+    pub fn open(path: &str, adopted: Option<OwnedFd>) -> Result<Self, ListenError> {
+        const BACKLOG: i32 = 16;
+        const MODE: u32 = 0o600;
+        let fail = |cause| ListenError { endpoint: format!("unix:{path}"), cause };
+        let socket = match adopted {
+            Some(socket) => {
+                let socket = RawSocket::from(socket);
+                is_listening(&socket, BACKLOG).map_err(fail)?;
+                socket
+            }
+            None => bind_unix(path, BACKLOG, MODE).map_err(fail)?,
+        };
+        socket.set_nonblocking(false).map_err(fail)?;
+        let file = SocketFile { path: path.to_owned(), is_given_away: AtomicBool::new(false) };
+        Ok(Self { listener: StdUnixListener::from(OwnedFd::from(socket)), file: Arc::new(file) })
+    }
+
+    /// A second hand on the socket, for a thread that waits for connections. The file goes with `self`.
+    pub fn listener(&self) -> io::Result<StdUnixListener> {
+        self.listener.try_clone()
+    }
+
+    /// A second hand on the socket, to give it to another process.
+    pub fn handle(&self) -> io::Result<ListenerHandle> {
+        let socket = self.listener.as_fd().try_clone_to_owned()?;
+        Ok(ListenerHandle { socket, file: Some(Arc::downgrade(&self.file)) })
+    }
+}
+
+impl From<OwnedFd> for ListenerHandle {
+    fn from(socket: OwnedFd) -> Self {
+        Self { socket, file: None }
+    }
 }
 
 fn addresses_of(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
@@ -135,33 +309,19 @@ fn bind_tcp(
         socket.bind(&SockAddr::from(address))?;
         socket.listen(backlog)?;
         address = socket.local_addr()?.as_socket().unwrap_or(address);
-        share.push(Listener {
-            socket: ListenerSocket::Tcp(TcpListener::from_std(socket.into())),
-            address: address.to_string(),
-            is_wildcard: address.ip().is_unspecified(),
-            is_shared: false,
-            path: None,
-            tls: None,
-        });
+        share.push(tcp_listener(socket, address));
     }
     Ok(address.port())
 }
 
-fn bind_unix(path: &str, backlog: i32, mode: u32) -> io::Result<Listener> {
+fn bind_unix(path: &str, backlog: i32, mode: u32) -> io::Result<RawSocket> {
     remove_stale(path)?;
     let socket = RawSocket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.set_nonblocking(true)?;
     socket.set_cloexec(true)?;
     bind_with_mode(&socket, path, mode)?;
     socket.listen(backlog)?;
-    Ok(Listener {
-        socket: ListenerSocket::Unix(UnixListener::from_std(socket.into())),
-        address: format!("{path}:0"),
-        is_wildcard: false,
-        is_shared: false,
-        path: Some(path.to_owned()),
-        tls: None,
-    })
+    Ok(socket)
 }
 
 /// On Linux a socket's own mode bounds that of its file from the start; the umask may have taken more away, which is put
@@ -208,6 +368,15 @@ impl Listener {
         self
     }
 
+    /// A second hand on the socket. It keeps the socket listening, so it must go when we stop.
+    pub fn handle(&self) -> io::Result<ListenerHandle> {
+        let socket = match &self.socket {
+            ListenerSocket::Tcp(socket) => socket.as_fd().try_clone_to_owned()?,
+            ListenerSocket::Unix(socket) => socket.as_fd().try_clone_to_owned()?,
+        };
+        Ok(ListenerHandle { socket, file: self.file.as_ref().map(Arc::downgrade) })
+    }
+
     /// The TCP port listened on, or `None` for a unix socket.
     pub fn port(&self) -> Option<u16> {
         match &self.socket {
@@ -234,15 +403,6 @@ impl Listener {
                 let (address, local_address) = (self.address.clone(), self.address.clone());
                 Ok((Socket::Unix(stream), Peer { address, local_address, is_unix: true, fd, identity: None }))
             }
-        }
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        if let Some(path) = &self.path {
-            // Whoever stops listening tidies up; a file that is gone already is as good.
-            let _ = std::fs::remove_file(path);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Time: deadlines, idle clients, silent nodes, the engine's own clock, and the end of a drain.
+//! Time: deadlines, idle clients, silent nodes, and the engine's own clock.
 //!
 //! Nothing here is on the way of a request. Timers are looked at every few milliseconds while anything is outstanding and
 //! once a second otherwise.
@@ -9,7 +9,7 @@ use crate::session::Session;
 use crate::worker::Worker;
 use respool_command::{Execute, Millis};
 use respool_connection::limits::TOMBSTONES_MAX;
-use respool_connection::{Action, DialFailure, Phase};
+use respool_connection::{DialFailure, Phase};
 
 impl<E: Execute> Worker<E> {
     /// Called at the end of every turn; does something only when its time has come.
@@ -150,32 +150,5 @@ impl<E: Execute> Worker<E> {
             Some(Millis(next)) => self.now.mono_us + next.saturating_sub(now.0).max(1) * 1000,
             None => 0,
         };
-    }
-
-    /// From now on nobody is accepted, what has been asked is still answered, and then the worker ends.
-    pub(crate) fn begin_drain(&mut self) {
-        if self.drain_until_us.is_none() {
-            self.drain_until_us = Some(self.now.mono_us + self.config.timeouts.drain_us);
-            self.actions.push_back(Action::StopAccepting);
-            self.is_busy = true;
-            self.check_drain();
-        }
-    }
-
-    fn check_drain(&mut self) {
-        let Some(until_us) = self.drain_until_us else { return };
-        self.is_busy = true;
-        let is_over = self.now.mono_us >= until_us;
-        let done: Vec<u32> = self
-            .clients
-            .sessions
-            .iter()
-            .filter(|(_, s)| is_over || (s.down.is_drained() && s.input.is_none()))
-            .map(|(index, _)| index)
-            .collect();
-        done.into_iter().for_each(|index| self.close_client(index));
-        if self.clients.sessions.is_empty() {
-            self.actions.push_back(Action::Exit);
-        }
     }
 }

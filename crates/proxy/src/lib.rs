@@ -26,6 +26,7 @@ pub mod config;
 mod console;
 mod cron;
 mod dispatch;
+mod drain;
 mod everywhere;
 mod exec;
 mod holding;

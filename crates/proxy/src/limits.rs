@@ -99,3 +99,7 @@ pub const SUBSCRIPTIONS_PER_CLIENT_MAX: usize = 1_000_000;
 
 /// Subscriptions of clients that have left that are struck out in one turn: one or two milliseconds' worth.
 pub const STRUCK_OUT_PER_TURN_MAX: usize = 10_000;
+
+/// How long a worker whose listeners another process has taken over stays at least, in microseconds: connections that it has
+/// accepted may still be on their way from worker to worker or in the middle of a handshake.
+pub const RETIRE_US_MIN: u64 = 1_000_000;

@@ -27,6 +27,8 @@ pub enum Mail {
     Release,
     /// Stop accepting, answer what has been asked, then end.
     Drain,
+    /// Stop accepting, since another process does; serve those who are there until the drain's time is over, then drain.
+    Retire,
     /// End at once.
     Stop,
     /// Another worker wants to know about channels.
@@ -149,6 +151,7 @@ impl<E: Execute> Worker<E> {
             Mail::AskSubscriptions(inquiry) => self.tell_subscriptions(*inquiry),
             Mail::TellSubscriptions(answer) => self.take_subscriptions(*answer),
             Mail::Drain => self.begin_drain(),
+            Mail::Retire => self.begin_retirement(),
             Mail::Stop => self.actions.push_back(Action::Exit),
             Mail::Reload(config) => self.adopt(config),
         }

@@ -6,6 +6,7 @@
 use crate::clients::Clients;
 use crate::config::Config;
 use crate::console::Inquiries;
+use crate::drain::Retirement;
 use crate::holding::Hold;
 use crate::lanes::{Ending, Lanes};
 use crate::limits::{PATIENT_LANES_MAX, READ_BYTES};
@@ -79,6 +80,7 @@ pub struct Worker<E> {
     pub(crate) drain_until_us: Option<u64>,
     /// All clients hold their requests back until then.
     pub(crate) hold: Option<Hold>,
+    pub(crate) retirement: Retirement,
 }
 
 impl<E: Execute> Worker<E> {
@@ -113,6 +115,7 @@ impl<E: Execute> Worker<E> {
             pressure: Pressure::default(),
             drain_until_us: None,
             hold: None,
+            retirement: Retirement::default(),
         }
     }
 
@@ -163,6 +166,14 @@ impl<E: Execute> Worker<E> {
 
     fn is_closing(&self, conn: ConnId) -> bool {
         conn.is_upstream() && self.lanes.all.get(conn.index()).is_none_or(|lane| lane.is_closing)
+    }
+
+    /// Has the connection of a client closed that is owed nothing, so that it cannot lose what it was sent before.
+    pub(crate) fn finish_client(&mut self, index: u32) {
+        if let Some(session) = self.clients.sessions.retire(index) {
+            self.forget(session);
+            self.actions.push_back(Action::Finish { conn: ConnId::client(index) });
+        }
     }
 
     /// Forgets a client whose connection is gone already.
@@ -252,7 +263,11 @@ impl<E: Execute> Worker<E> {
         let budgets = self.config.budgets;
         let Some(session) = self.clients.sessions.at(index) else { return };
         if session.pause.has(Pause::CLOSING) && session.down.is_drained() {
-            self.close_client(index);
+            match self.drain_until_us {
+                // It has done nothing that would end its connection, so it may well be sending.
+                Some(_) => self.finish_client(index),
+                None => self.close_client(index),
+            }
             return;
         }
         let outstanding = session.down.outstanding();
@@ -447,7 +462,9 @@ impl<E: Execute> Machine for Worker<E> {
         let action = self.actions.pop_front()?;
         match &action {
             Action::Close { conn } if conn.is_upstream() => self.lanes.note_closed(conn.index()),
-            Action::Close { conn } => self.clients.sessions.release(conn.index() as u32),
+            Action::Close { conn } | Action::Finish { conn } => {
+                self.clients.sessions.release(conn.index() as u32);
+            }
             _ => {}
         }
         Some(action)

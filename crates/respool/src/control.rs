@@ -2,8 +2,9 @@
 //! ask back: whether it is ready.
 //!
 //! ```text
-//!  Starting ──ready──► Serving ──drain──► Draining ──stop──► Stopping
-//!      └──────────────────────── stop ───────────────────────────▲
+//!  Starting ──ready──► Serving ──────────drain──────────► Draining ──stop──► Stopping
+//!      │                  └──taken over──► Retiring ──drain──▲                   ▲
+//!      └─────────────────────────────── stop ────────────────────────────────────┘
 //! ```
 //!
 //! A worker's loop polls [`Control::phase`] and [`Control::reloads`] once a turn; both are one relaxed load. So that a
@@ -24,13 +25,15 @@ pub enum Phase {
     Starting,
     /// Clients are served.
     Serving,
+    /// Another process accepts the new clients; those who are here are served for at most the drain timeout.
+    Retiring,
     /// No new clients; replies still owed are sent, for at most the drain timeout.
     Draining,
     /// It ends now.
     Stopping,
 }
 
-const PHASES: [Phase; 4] = [Phase::Starting, Phase::Serving, Phase::Draining, Phase::Stopping];
+const PHASES: [Phase; 5] = [Phase::Starting, Phase::Serving, Phase::Retiring, Phase::Draining, Phase::Stopping];
 
 /// Wakes one sleeping loop.
 pub type Waker = Box<dyn Fn() + Send>;

@@ -13,3 +13,4 @@ pub mod output;
 pub mod serve;
 pub mod settings;
 pub mod signals;
+pub mod systemd;

@@ -297,6 +297,8 @@ fn a_thousand_clients_with_undrained_replies_can_be_killed_by_one_of_them() {
         let part_of_the_crowd = || {
             let connect = |_| {
                 let mut client = connect(&server, &settings);
+                // The handshake is over for a client before it is over for the server.
+                assert_eq!(client.ask("PING").expect("a reply"), "+PONG\r\n");
                 // More than the socket takes, and nobody reads it.
                 client.send(b"GET k\r\n".repeat(8).as_slice()).expect("it is taken");
                 client
@@ -308,15 +310,13 @@ fn a_thousand_clients_with_undrained_replies_can_be_killed_by_one_of_them() {
             parts.into_iter().map(|part| part.join().expect("it ends well")).collect()
         });
         let mut killer = connect(&server, &settings);
+        // A worker that is busy answers late and is then not counted, but kills all the same.
         let killed = killer.ask("CLIENT KILL TYPE normal SKIPME yes").expect("a reply");
-        let count: usize = killed.trim_matches([':', '\r', '\n']).parse().expect("a number");
-        assert!(count >= CLIENTS, "round {round}: {killed}");
-        assert_eq!(killer.ask("PING").expect("a reply"), "+PONG\r\n");
+        assert!(killed.starts_with(':') && killed != ":0\r\n", "round {round}: {killed}");
+        let is_alone = || Ok(killer.ask("INFO clients")?.contains("connected_clients:1\r\n"));
+        wait_until("all others are gone", LIMIT, is_alone).expect("they go");
         drop(crowd);
     }
-    let mut plain = server.client(1);
-    let is_alone = || Ok(plain.ask("INFO clients")?.contains("connected_clients:1\r\n"));
-    wait_until("all are gone", LIMIT, is_alone).expect("they go");
     server.end();
 }
 

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::net::{TcpListener, ToSocketAddrs};
+use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,7 +17,7 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 use tracing::error;
 
@@ -36,13 +37,19 @@ struct Admin {
     metrics: Metrics,
 }
 
-/// Opens the listener and serves on a thread of its own, for as long as the process lives. Returns the address really
-/// listened on.
+/// Opens the listener, or goes on with one that listens already, and serves on a thread of its own until the process ends
+/// or another one has taken over. Returns the address really listened on, and a second hand on the socket.
 ///
 /// # Errors
 /// What the system says when it refuses the listener or the thread.
-pub fn start(address: &Address, control: Arc<Control>, metrics: Metrics) -> io::Result<Address> {
-    let listener = bind(address)?;
+pub fn start(
+    address: &Address,
+    adopted: Option<OwnedFd>,
+    control: Arc<Control>,
+    metrics: Metrics,
+) -> io::Result<(Address, OwnedFd)> {
+    let listener = adopted.map_or_else(|| bind(address), |socket| Ok(TcpListener::from(socket)))?;
+    let second_hand = listener.try_clone()?.into();
     let local = listener.local_addr()?;
     let bound = match address {
         Address::Any { .. } => Address::Any { port: local.port() },
@@ -50,17 +57,25 @@ pub fn start(address: &Address, control: Arc<Control>, metrics: Metrics) -> io::
     };
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    let taken_over = Arc::new(Notify::new());
+    let (notify, weak) = (Arc::clone(&taken_over), Arc::downgrade(&control));
+    control.on_change(Box::new(move || {
+        if weak.upgrade().is_some_and(|control| control.phase() == Phase::Retiring) {
+            notify.notify_one();
+        }
+    }));
     let serve = move || {
         let served = runtime.block_on(async {
             let listener = Limited { listener: tokio::net::TcpListener::from_std(listener)?, places: places() };
-            axum::serve(listener, router(Admin { control, metrics })).await
+            let server = axum::serve(listener, router(Admin { control, metrics }));
+            server.with_graceful_shutdown(async move { taken_over.notified().await }).await
         });
         if let Err(error) = served {
             error!("the metrics server has ended: {error}");
         }
     };
     thread::Builder::new().name("admin".to_owned()).spawn(serve)?;
-    Ok(bound)
+    Ok((bound, second_hand))
 }
 
 fn bind(address: &Address) -> io::Result<TcpListener> {
@@ -95,7 +110,7 @@ async fn readyz(State(admin): State<Admin>) -> impl IntoResponse {
     match admin.control.phase() {
         Phase::Starting => (StatusCode::SERVICE_UNAVAILABLE, "starting\n"),
         Phase::Serving => (StatusCode::OK, "ready\n"),
-        Phase::Draining | Phase::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
+        Phase::Retiring | Phase::Draining | Phase::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
     }
 }
 
@@ -194,7 +209,7 @@ mod tests {
         let control = Control::new(understood);
         let metrics = Metrics::default();
         let loopback = Address::Tcp { host: "127.0.0.1".to_owned(), port: 0 };
-        let address = start(&loopback, Arc::clone(&control), metrics.clone()).unwrap();
+        let (address, _) = start(&loopback, None, Arc::clone(&control), metrics.clone()).unwrap();
 
         let response = get(&address, "/readyz");
         assert!(response.starts_with("HTTP/1.1 503") && response.ends_with("starting\n"), "{response}");

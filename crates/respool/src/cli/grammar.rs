@@ -49,6 +49,14 @@ fn serve_grammar() -> Command {
         )
         .after_long_help(SERVE_EXAMPLES)
         .arg(config)
+        .arg(
+            Arg::new("take-over")
+                .long("take-over")
+                .value_name("PATH")
+                .value_parser(value_parser!(PathBuf))
+                .value_hint(clap::ValueHint::FilePath)
+                .help("Take over the listeners of the process that has this takeover_socket, and let it end"),
+        )
         .args(Setting::ALL.iter().map(|setting| flag(setting.row())))
 }
 

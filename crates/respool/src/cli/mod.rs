@@ -16,12 +16,13 @@ use crate::control::{Control, Phase};
 use crate::failure::Failure;
 use crate::frontend::{Program, Translation};
 use crate::logging::Logging;
-use crate::serve::Job;
+use crate::serve::handover::Inherited;
+use crate::serve::{Job, Opened};
 use crate::settings::meaning::Understood;
 use crate::settings::row::Scope;
 use crate::settings::said::Statement;
 use crate::settings::{Address, Said, Setting, page};
-use crate::{banner, output, serve, signals};
+use crate::{banner, output, serve, signals, systemd};
 
 pub use grammar::grammar;
 use sources::{Sources, Voice, hear_any_file, understand};
@@ -60,11 +61,14 @@ impl<E: Into<Failure>> From<E> for Ending {
 
 fn run(args: Vec<OsString>, env: Vec<(String, String)>) -> Result<(), Ending> {
     if let Some((program, args)) = Program::recognise(&args) {
-        return Ok(serve(Sources { voice: Voice::Foreign { program, args }, env })?);
+        return Ok(serve(Sources { voice: Voice::Foreign { program, args }, env }, None)?);
     }
     let matches = grammar().try_get_matches_from(args).map_err(Ending::Clap)?;
     match matches.subcommand() {
-        Some(("serve", matches)) => Ok(serve(Sources::of(matches, env))?),
+        Some(("serve", matches)) => {
+            let take_over = matches.get_one::<PathBuf>("take-over");
+            Ok(serve(Sources::of(matches, env), take_over.map(PathBuf::as_path))?)
+        }
         Some(("check", matches)) => Ok(check(matches)?),
         Some(("settings", matches)) => Ok(settings(matches)?),
         Some(("completions", matches)) => Ok(completions(matches)?),
@@ -73,7 +77,7 @@ fn run(args: Vec<OsString>, env: Vec<(String, String)>) -> Result<(), Ending> {
     }
 }
 
-fn serve(sources: Sources) -> Result<(), Failure> {
+fn serve(sources: Sources, take_over: Option<&Path>) -> Result<(), Failure> {
     if let Voice::Foreign { program, args } = &sources.voice
         && program.is_help_wanted(args)
     {
@@ -89,20 +93,30 @@ fn serve(sources: Sources) -> Result<(), Failure> {
         metrics: Metrics::default(),
     };
     job.metrics.observe(admin::process::snapshot);
-    serve::run(&job, |bound| {
+    let inherited = Inherited::ask(take_over)?;
+    serve::run(&job, inherited, |mut opened| {
         signals::watch(Arc::clone(&job.control), logging, Box::new(move || sources.load()))?;
-        let admin = process.admin.listen.as_ref().map(|address| start_admin(address, &job)).transpose()?;
-        let banner = banner::render(&process, job.workers, bound, admin.as_ref());
+        let metrics = process.admin.listen.as_ref();
+        let admin = metrics.map(|address| start_admin(address, &job, &mut opened)).transpose()?;
+        let banner = banner::render(&process, job.workers, opened.addresses, admin.as_ref());
         job.control.enter(Phase::Serving);
+        opened.inherited.settle();
+        systemd::say_ready();
         // Whoever closed standard output does not want to know.
         let _ = output::print(&format!("{banner}{}\n", banner::READY));
         Ok(())
     })
 }
 
-fn start_admin(address: &Address, job: &Job) -> Result<Address, Failure> {
-    let started = admin::http::start(address, Arc::clone(&job.control), job.metrics.clone());
-    started.map_err(|error| Failure::running(format!("metrics cannot be served on {address}: {error}")))
+fn start_admin(address: &Address, job: &Job, opened: &mut Opened<'_>) -> Result<Address, Failure> {
+    let adopted = opened.inherited.of_metrics(address);
+    let started = admin::http::start(address, adopted, Arc::clone(&job.control), job.metrics.clone());
+    let refused = |error| Failure::running(format!("metrics cannot be served on {address}: {error}"));
+    let (bound, socket) = started.map_err(refused)?;
+    if let Some(offered) = opened.offered {
+        offered.metrics(address, socket);
+    }
+    Ok(bound)
 }
 
 fn check(matches: &ArgMatches) -> Result<(), Failure> {

@@ -13,17 +13,19 @@ use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use respool_engine::{Engine, EngineConfig};
-use respool_net::{EngineDoor, Inbox, Listener, Postbox, Setup, TransportOptions, bind, mailbox};
+use respool_net::{EngineDoor, Inbox, Listener, Postbox, Setup, TransportOptions, adopt, bind, mailbox};
 use respool_proxy::{About, Ledger, Mail, Shared, WorkerSetup};
 
 use crate::admin::Metrics;
 use crate::control::{Control, Phase};
 use crate::failure::Failure;
 use crate::settings::{Address, EngineSettings, Instance, NodeAddress, Process};
+use handover::{Inherited, Offered};
 use tls::InstanceTls;
 
 mod config;
 mod counters;
+pub mod handover;
 mod tls;
 
 /// What there is to serve, and by whom it can be told to end.
@@ -37,6 +39,17 @@ pub struct Job {
     pub metrics: Metrics,
 }
 
+/// What the call of [`run`] is told when every listener is open.
+#[derive(Debug)]
+pub struct Opened<'a> {
+    /// The addresses really listened on, per instance.
+    pub addresses: &'a [Vec<Address>],
+    /// Sockets that listened before.
+    pub inherited: &'a mut Inherited,
+    /// Where sockets are put that another process may ask for, if it may.
+    pub(crate) offered: Option<&'a Offered>,
+}
+
 /// Reads the files that the settings name, as [`run`] would, and keeps nothing.
 ///
 /// # Errors
@@ -47,24 +60,40 @@ pub fn check(process: &Process) -> Result<(), Failure> {
 
 /// Runs until it is told to stop.
 ///
-/// `ready` is called once, when every listener is open and before any thread runs, with the addresses really listened
-/// on, per instance.
+/// `ready` is called once, when every listener is open and before any thread runs. Where sockets listen already, they are
+/// gone on with; whoever gave them is told after `ready` that they are in good hands.
 ///
 /// # Errors
 /// What kept it from starting or ended it early.
-pub fn run(job: &Job, ready: impl FnOnce(&[Vec<Address>]) -> Result<(), Failure>) -> Result<(), Failure> {
+pub fn run(
+    job: &Job,
+    mut inherited: Inherited,
+    ready: impl FnOnce(Opened<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let process = job.control.settings();
+    let offered = Offered::default();
+    let is_offering = process.takeover_socket.is_some();
     raise_file_limit();
     let ledger = Arc::new(Ledger::default());
     let about = about(&process);
     let mut instances = Vec::new();
     for (number, instance) in process.instances.iter().enumerate() {
-        instances.push(Running::build(job, &process, number, instance, &ledger, &about)?);
+        let mut doors = Doors { inherited: &mut inherited, offered: is_offering.then_some(&offered) };
+        instances.push(Running::build(job, &process, number, instance, &ledger, &about, &mut doors)?);
     }
+    let _takeover_socket = handover::offer(&process, &job.control, &offered, &mut inherited)?;
     let bound: Vec<_> = instances.iter_mut().map(|instance| std::mem::take(&mut instance.bound)).collect();
-    ready(&bound)?;
+    let offered = is_offering.then_some(&offered);
+    ready(Opened { addresses: &bound, inherited: &mut inherited, offered })?;
+    drop(inherited);
     let threads: Vec<_> = instances.into_iter().map(Running::start).collect::<Result<_, _>>()?;
     threads.into_iter().try_for_each(Threads::join)
+}
+
+/// Where listeners come from, and where they may go.
+struct Doors<'a> {
+    inherited: &'a mut Inherited,
+    offered: Option<&'a Offered>,
 }
 
 /// One instance, open and not yet running.
@@ -92,12 +121,13 @@ impl Running {
         instance: &Instance,
         ledger: &Arc<Ledger>,
         about: &About,
+        doors: &mut Doors<'_>,
     ) -> Result<Self, Failure> {
         // An engine belongs to one thread, so a server that is nothing but an engine has one worker.
         let workers = if instance.is_embedded() { 1 } else { job.workers };
         let transport = TransportOptions { keepalive: instance.net.keepalive, user_timeout: instance.net.user_timeout };
         let tls = InstanceTls::load(instance)?;
-        let (mut shares, bound) = listen(instance, workers, &transport, &tls)?;
+        let (mut shares, bound) = listen(instance, workers, &transport, &tls, doors)?;
         let clients = Arc::clone(&tls.nodes);
         let config = Arc::new(config::proxy(process, instance).map_err(|error| Failure::running(error.to_string()))?);
         let shared = Arc::new(Shared::new(workers, unix_us(), about.clone(), Arc::clone(ledger)));
@@ -224,14 +254,23 @@ fn listen(
     workers: usize,
     transport: &TransportOptions,
     tls: &InstanceTls,
+    doors: &mut Doors<'_>,
 ) -> Result<(Vec<Vec<Listener>>, Vec<Address>), Failure> {
     let mut shares: Vec<Vec<Listener>> = (0..workers).map(|_| Vec::new()).collect();
     let mut bound = Vec::new();
     for (door, tls) in instance.net.listen.iter().zip(&tls.doors) {
         let address = &door.address;
         let backlog = i32::try_from(instance.net.backlog).unwrap_or(i32::MAX);
-        let opened = bind(&config::endpoint(address), workers, backlog, instance.net.unix_mode, transport);
+        let (endpoint, mode) = (config::endpoint(address), instance.net.unix_mode);
+        let (label, inherited) = doors.inherited.of_listener(address);
+        let opened = match inherited.is_empty() {
+            true => bind(&endpoint, workers, backlog, mode, transport),
+            false => adopt(&endpoint, inherited, workers, backlog, mode, transport),
+        };
         let opened = opened.map_err(|error| Failure::running(error.to_string()))?;
+        if let Some(offered) = doors.offered {
+            opened.iter().flatten().try_for_each(|listener| offered.listener(&label, listener))?;
+        }
         let port = opened.first().and_then(|share| share.first()).and_then(Listener::port);
         bound.push(config::with_port(address, port));
         let secure = |listener: Listener| match tls {
@@ -262,6 +301,7 @@ fn follow(control: &Arc<Control>, number: usize, slots: Vec<Postbox<Mail>>, tls:
         }
         if phase != told.0 {
             match phase {
+                Phase::Retiring => mails.push(Mail::Retire),
                 Phase::Draining => mails.push(Mail::Drain),
                 Phase::Stopping => mails.push(Mail::Stop),
                 Phase::Starting | Phase::Serving => {}

@@ -1,5 +1,6 @@
 //! What the settings mean: one small plain struct per component. They are made by [`resolve`](super::resolve()).
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use respool_route::{DeadNode, Scheme};
@@ -25,6 +26,8 @@ pub struct Process {
     pub drain_timeout: Duration,
     /// Logs.
     pub log: LogSettings,
+    /// Where another process can ask for the listeners.
+    pub takeover_socket: Option<PathBuf>,
     /// The HTTP side.
     pub admin: AdminSettings,
     /// One per pool, at least one.

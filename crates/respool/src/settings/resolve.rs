@@ -65,6 +65,7 @@ fn process(values: &[Value], instances: Vec<Instance>) -> Process {
             level: LogLevel::ALL[of.word(Setting::Log)],
             format: LogFormat::ALL[of.word(Setting::LogFormat)],
         },
+        takeover_socket: of.text(Setting::TakeoverSocket).map(Into::into),
         admin: AdminSettings { listen: of.tcp(Setting::Metrics) },
         instances,
     }

@@ -403,6 +403,12 @@ rows! {
     }
     /// How the log looks.
     LogFormat { name: "log_format", scope: Scope::Process, kind: Kind::Word(LogFormat::choices), default: "text" }
+    /// Unix socket by which a new process takes over the listeners of this one.
+    TakeoverSocket {
+        name: "takeover_socket", scope: Scope::Process, kind: Kind::Path,
+        more: "`respool serve --take-over PATH` then replaces this process without losing a connection or a reply. Only its \
+               own user can connect to it.",
+    }
     /// Address of the HTTP server with /metrics, /healthz and /readyz.
     Metrics { name: "metrics", scope: Scope::Process, kind: Kind::Tcp, absent: Some("off"), default: "off" }
 }

@@ -1,0 +1,271 @@
+//! Listening sockets from one process to another, over a unix socket.
+//!
+//! ```text
+//!   successor                                        predecessor
+//!      |-- connects --------------------------------->|  its socket file belongs to one user
+//!      |-- RESPOOL TAKE-OVER 1 ---------------------->|
+//!      |<------------------- OK n, or ERR why --------|
+//!      |<------------------- n frames, each a label --|
+//!      |                     and one socket           |
+//!      |   opens everything; the predecessor          |
+//!      |   serves on as if nothing had happened       |
+//!      |-- READY ------------------------------------>|
+//!      |<------------------- BYE ---------------------|  stops accepting, serves whom it has, ends
+//! ```
+//!
+//! A successor that fails before READY has changed nothing: both have the same sockets with the same queues, so no
+//! connection is lost whichever of them accepts it.
+
+use crate::limits::{HANDOVER_LABEL_BYTES_MAX, HANDOVER_LINE_BYTES_MAX, HANDOVER_SOCKETS_MAX};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+const GREETING: &str = "RESPOOL TAKE-OVER 1";
+const READY: &str = "READY";
+const BYE: &str = "BYE";
+
+/// A label's length and the label, filled up with zeros.
+const FRAME_BYTES: usize = 2 + HANDOVER_LABEL_BYTES_MAX;
+
+/// How long either side waits for the other's next word.
+const WORD_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long the predecessor waits for the successor to be ready: it may have certificates to read and names to resolve.
+const READY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The predecessor's side, when somebody has connected and has said what for.
+#[derive(Debug)]
+pub struct Predecessor {
+    stream: UnixStream,
+}
+
+/// The successor's side, when it has the sockets.
+#[derive(Debug)]
+pub struct Successor {
+    stream: UnixStream,
+}
+
+impl Predecessor {
+    /// Hears what somebody who has connected wants. An error means that it was no successor, or not ours.
+    pub fn greet(stream: UnixStream) -> io::Result<Self> {
+        stream.set_read_timeout(Some(WORD_TIMEOUT))?;
+        stream.set_write_timeout(Some(WORD_TIMEOUT))?;
+        is_of_our_user(&stream)?;
+        let mut this = Self { stream };
+        match read_line(&mut this.stream)?.as_str() {
+            GREETING => Ok(this),
+            _ => {
+                this.refuse("this is no way to ask for sockets")?;
+                Err(io::Error::new(io::ErrorKind::InvalidData, "somebody spoke another language"))
+            }
+        }
+    }
+
+    /// Says no, and why.
+    pub fn refuse(&mut self, why: &str) -> io::Result<()> {
+        self.stream.write_all(format!("ERR {why}\n").as_bytes())
+    }
+
+    /// Sends the sockets with their labels and waits until the successor is ready.
+    pub fn send<S: AsFd>(&mut self, sockets: &[(String, S)]) -> io::Result<()> {
+        if sockets.len() > HANDOVER_SOCKETS_MAX || sockets.iter().any(|(l, _)| l.len() > HANDOVER_LABEL_BYTES_MAX) {
+            self.refuse("there are too many sockets, or their names are too long")?;
+            return Err(io::Error::other("the sockets cannot be given away"));
+        }
+        self.stream.write_all(format!("OK {}\n", sockets.len()).as_bytes())?;
+        sockets.iter().try_for_each(|(label, socket)| send_socket(&self.stream, label, socket))?;
+        self.stream.set_read_timeout(Some(READY_TIMEOUT))?;
+        match read_line(&mut self.stream)?.as_str() {
+            READY => Ok(()),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "the successor did not become ready")),
+        }
+    }
+
+    /// Says that nothing more is accepted here.
+    pub fn say_bye(&mut self) -> io::Result<()> {
+        self.stream.write_all(format!("{BYE}\n").as_bytes())
+    }
+}
+
+impl Successor {
+    /// Asks whoever listens at `path` for its sockets.
+    pub fn ask(path: &std::path::Path) -> io::Result<(Self, Vec<(String, OwnedFd)>)> {
+        let mut stream = UnixStream::connect(path)?;
+        stream.set_read_timeout(Some(WORD_TIMEOUT))?;
+        stream.set_write_timeout(Some(WORD_TIMEOUT))?;
+        stream.write_all(format!("{GREETING}\n").as_bytes())?;
+        let answer = read_line(&mut stream)?;
+        let count = match answer.split_once(' ') {
+            Some(("OK", count)) => count.parse().ok().filter(|count| *count <= HANDOVER_SOCKETS_MAX),
+            Some(("ERR", why)) => return Err(io::Error::other(format!("it refuses: {why}"))),
+            _ => None,
+        };
+        let count = count.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it speaks another language"))?;
+        let sockets = (0..count).map(|_| receive_socket(&stream)).collect::<io::Result<Vec<_>>>()?;
+        Ok((Self { stream }, sockets))
+    }
+
+    /// Says that the sockets are in good hands, and waits until the predecessor has heard it.
+    pub fn say_ready(mut self) -> io::Result<()> {
+        self.stream.write_all(format!("{READY}\n").as_bytes())?;
+        match read_line(&mut self.stream)?.as_str() {
+            BYE => Ok(()),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "it did not say goodbye")),
+        }
+    }
+}
+
+/// The file's mode keeps others out already; this holds even if somebody has changed it.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn is_of_our_user(stream: &UnixStream) -> io::Result<()> {
+    let peer = rustix::net::sockopt::socket_peercred(stream)?.uid;
+    match peer == rustix::process::geteuid() || peer.is_root() {
+        true => Ok(()),
+        false => Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user has asked for the sockets")),
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn is_of_our_user(_: &UnixStream) -> io::Result<()> {
+    Ok(())
+}
+
+/// One line, without its end. Byte by byte, because a socket may come with what follows it.
+fn read_line(stream: &mut UnixStream) -> io::Result<String> {
+    let mut line = Vec::new();
+    loop {
+        let mut byte = [0];
+        stream.read_exact(&mut byte)?;
+        match byte[0] {
+            b'\n' => break,
+            byte if line.len() < HANDOVER_LINE_BYTES_MAX => line.push(byte),
+            _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "the line does not end")),
+        }
+    }
+    String::from_utf8(line).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "that is no text"))
+}
+
+fn send_socket(stream: &UnixStream, label: &str, socket: &impl AsFd) -> io::Result<()> {
+    let mut frame = [0; FRAME_BYTES];
+    frame[..2].copy_from_slice(&(label.len() as u16).to_be_bytes());
+    frame[2..2 + label.len()].copy_from_slice(label.as_bytes());
+    let sockets = [socket.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(&sockets));
+    let sent = sendmsg(stream, &[IoSlice::new(&frame)], &mut control, SendFlags::empty())?;
+    // The socket went with the first byte.
+    (&*stream).write_all(&frame[sent..])
+}
+
+fn receive_socket(stream: &UnixStream) -> io::Result<(String, OwnedFd)> {
+    let mut frame = [0; FRAME_BYTES];
+    let (mut filled, mut socket) = (0, None);
+    while filled < FRAME_BYTES {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut rest = [IoSliceMut::new(&mut frame[filled..])];
+        let received = recvmsg(stream, &mut rest, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(sockets) = message {
+                socket = sockets.last().or(socket);
+            }
+        }
+        if received.bytes == 0 || received.flags.contains(ReturnFlags::CTRUNC) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        filled += received.bytes;
+    }
+    let length = usize::from(u16::from_be_bytes([frame[0], frame[1]]));
+    let label = frame.get(2..2 + length).and_then(|label| std::str::from_utf8(label).ok());
+    let fault =
+        || io::Error::new(io::ErrorKind::InvalidData, "a socket came without a name, or a name without a socket");
+    Ok((label.ok_or_else(fault)?.to_owned(), socket.ok_or_else(fault)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{TransportOptions, adopt, bind};
+    use respool_connection::Endpoint;
+    use std::net::TcpStream;
+    use std::os::unix::net::UnixListener;
+    use std::thread;
+
+    #[test]
+    fn sockets_go_over_with_what_waits_in_their_queues_and_unix_files_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let door = folder.path().join("door").to_str().unwrap().to_owned();
+        let endpoints =
+            [Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 0 }, Endpoint::Unix { path: door.clone() }];
+        let options = TransportOptions::default();
+        let open = |endpoint| bind(endpoint, 2, 16, 0o600, &options).unwrap().into_iter().flatten();
+        let old: Vec<_> = endpoints.iter().map(|endpoint| open(endpoint).collect::<Vec<_>>()).collect();
+        let address = old[0][0].address().to_owned();
+        // They connect before anybody has accepted.
+        let waiting: Vec<_> = (0..8).map(|_| TcpStream::connect(&address).unwrap()).collect();
+        let _by_file = UnixStream::connect(&door).unwrap();
+
+        let path = folder.path().join("s");
+        let control = UnixListener::bind(&path).unwrap();
+        let (bye, said_bye) = std::sync::mpsc::channel();
+        let giver = thread::spawn(move || {
+            let mut predecessor = Predecessor::greet(control.accept().unwrap().0).unwrap();
+            let named = |(number, listeners): (usize, &Vec<crate::Listener>)| {
+                listeners.iter().map(|l| (number.to_string(), l.handle().unwrap())).collect::<Vec<_>>()
+            };
+            let handles: Vec<_> = old.iter().enumerate().flat_map(named).collect();
+            predecessor.send(&handles).unwrap();
+            handles.iter().for_each(|(_, handle)| handle.give_away());
+            drop((handles, old));
+            predecessor.say_bye().unwrap();
+            bye.send(()).unwrap();
+        });
+        let (successor, sockets) = Successor::ask(&path).unwrap();
+        assert_eq!(sockets.iter().map(|(label, _)| label.as_str()).collect::<Vec<_>>(), ["0", "0", "1"]);
+        let mut of_tcp = Vec::new();
+        let mut of_unix = Vec::new();
+        for (label, socket) in sockets {
+            if label == "0" { of_tcp.push(socket) } else { of_unix.push(socket) }
+        }
+        // Fewer workers than queues, and more of them: every queue is looked at, every worker has one.
+        let mut new: Vec<_> = adopt(&endpoints[0], of_tcp, 1, 16, 0o600, &options).unwrap();
+        assert_eq!((new.len(), new[0].len()), (1, 2));
+        new.extend(adopt(&endpoints[1], of_unix, 3, 16, 0o640, &options).unwrap());
+        successor.say_ready().unwrap();
+        said_bye.recv().unwrap();
+        giver.join().unwrap();
+
+        let mut accepted = 0;
+        while accepted < waiting.len() + 1 {
+            accepted += new.iter().flatten().filter(|listener| listener.accept().is_ok()).count();
+            thread::yield_now();
+        }
+        assert!(std::fs::exists(&door).unwrap());
+        drop(new);
+        assert!(!std::fs::exists(&door).unwrap(), "the last who listens tidies up");
+    }
+
+    #[test]
+    fn a_refusal_says_why_and_noise_gets_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        let control = UnixListener::bind(&path).unwrap();
+        let giver = thread::spawn(move || {
+            Predecessor::greet(control.accept().unwrap().0).unwrap().refuse("not now").unwrap();
+            assert!(Predecessor::greet(control.accept().unwrap().0).is_err());
+            assert!(Predecessor::greet(control.accept().unwrap().0).is_err());
+        });
+        assert!(Successor::ask(&path).unwrap_err().to_string().contains("not now"));
+        UnixStream::connect(&path).unwrap().write_all(b"PING\r\n").unwrap();
+        UnixStream::connect(&path).unwrap().write_all(&[b'x'; 4096]).unwrap();
+        giver.join().unwrap();
+    }
+}

@@ -1,0 +1,89 @@
+//! The end of a worker: at once when the process is told to end, later when another process goes on with its listeners.
+//!
+//! ```text
+//!   serving --Retire--> retiring: nobody is accepted, whoever is there is served as ever
+//!      |                   |  nobody is there any more, or the drain's time is over
+//!      +-----Drain---------+--> draining: nobody is read; who is owed nothing is told to go, between two replies
+//!                                  |  nobody is there any more, or the drain's time is over (again)
+//!                                  +--> the worker ends
+//! ```
+
+use crate::limits::RETIRE_US_MIN;
+use crate::session::Pause;
+use crate::worker::Worker;
+use respool_command::Execute;
+use respool_connection::Action;
+
+/// What there is of a worker's end so far, in microseconds of the monotonic clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Retirement {
+    since_us: u64,
+    until_us: Option<u64>,
+}
+
+impl<E: Execute> Worker<E> {
+    /// From now on nobody is accepted; those who are there are served until the drain's time is over.
+    pub(crate) fn begin_retirement(&mut self) {
+        if self.retirement.until_us.is_none() && self.drain_until_us.is_none() {
+            let since_us = self.now.mono_us;
+            let until_us = Some(since_us + self.config.timeouts.drain_us.max(RETIRE_US_MIN));
+            self.retirement = Retirement { since_us, until_us };
+            self.actions.push_back(Action::StopAccepting);
+            self.is_busy = true;
+        }
+    }
+
+    /// From now on nobody is accepted, what has been asked is still answered, and then the worker ends.
+    pub(crate) fn begin_drain(&mut self) {
+        if self.drain_until_us.is_none() {
+            self.drain_until_us = Some(self.now.mono_us + self.config.timeouts.drain_us);
+            self.actions.push_back(Action::StopAccepting);
+            self.is_busy = true;
+            // A client that is read on is never owed nothing. What it has sent and nobody has begun with is not done at all.
+            let all: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();
+            for index in all {
+                if let Some(session) = self.clients.sessions.at_mut(index) {
+                    session.pause.add(Pause::CLOSING);
+                    session.input = None;
+                    self.clients.list(index);
+                }
+            }
+            self.go_on_draining();
+        }
+    }
+
+    /// Looks at the time, and at who is still there.
+    pub(crate) fn check_drain(&mut self) {
+        if self.drain_until_us.is_some() {
+            self.go_on_draining();
+        } else if let Some(until_us) = self.retirement.until_us {
+            self.is_busy = true;
+            // Whoever was accepted at the last moment may still be on the way here from another worker.
+            let is_left_alone =
+                self.clients.sessions.is_empty() && self.now.mono_us >= self.retirement.since_us + RETIRE_US_MIN;
+            if is_left_alone || self.now.mono_us >= until_us {
+                self.begin_drain();
+            }
+        }
+    }
+
+    fn go_on_draining(&mut self) {
+        let Some(until_us) = self.drain_until_us else { return };
+        self.is_busy = true;
+        let is_over = self.now.mono_us >= until_us;
+        let sessions = self.clients.sessions.iter();
+        let done: Vec<(u32, bool)> = sessions
+            .map(|(index, s)| (index, s.down.is_drained()))
+            .filter(|(_, is_owed_nothing)| is_over || *is_owed_nothing)
+            .collect();
+        for (index, is_owed_nothing) in done {
+            match is_owed_nothing {
+                true => self.finish_client(index),
+                false => self.close_client(index),
+            }
+        }
+        if self.clients.sessions.is_empty() {
+            self.actions.push_back(Action::Exit);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! One process after another at the same listeners: no connection is refused, no reply lost, no request done twice.
+
+mod support;
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use respool_testkit::{Address, Client, TempDir, wait_until};
+use rustix::process::Signal;
+use support::{LIMIT, Running, respool, serve};
+
+/// What one client of the crowd has seen.
+#[derive(Default)]
+struct Seen {
+    requests: AtomicU64,
+    connections: AtomicU64,
+}
+
+/// Counts up its own key, a few requests at a time, until it is over or told to go. Every reply must be the number that is
+/// due: a request that is not answered has not been done, one that is answered has been done once. `due` is what it has
+/// come to; the result says whether it was told to go.
+fn count_up(mut client: Client, name: usize, due: &mut u64, seen: &Seen, is_over: &AtomicBool) -> io::Result<bool> {
+    client.set_timeout(LIMIT)?;
+    seen.connections.fetch_add(1, Ordering::SeqCst);
+    let depth = 1 + name % 4;
+    let request = format!("INCR counter-{name}\r\n").repeat(depth);
+    while !is_over.load(Ordering::SeqCst) {
+        client.send(request.as_bytes())?;
+        for _ in 0..depth {
+            match client.reply() {
+                Ok(reply) => {
+                    *due += 1;
+                    let text = String::from_utf8_lossy(&reply).into_owned();
+                    if text != format!(":{due}\r\n") {
+                        return Err(io::Error::other(format!("client {name}: {text:?} where {due} was due")));
+                    }
+                    seen.requests.fetch_add(1, Ordering::SeqCst);
+                }
+                // Between two replies, that is: a close inside of one is told otherwise.
+                Err(error) if error.to_string().contains("closed after 0 bytes") => return Ok(true),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(false)
+}
+
+#[test]
+fn two_hundred_busy_clients_notice_nothing_but_a_close() {
+    const CLIENTS: usize = 200;
+    let directory = TempDir::new().expect("a directory");
+    let (door, control) = (directory.join("door"), directory.join("takeover"));
+    let (door_text, control_text) = (door.display().to_string(), control.display().to_string());
+    let node = serve(&["--listen", "127.0.0.1:0"]);
+    let node_address = node.addresses()[0].to_string();
+    let args = |workers| {
+        let listen = ["serve", "--listen", "127.0.0.1:0", "--listen", &door_text, "--node", &node_address];
+        let rest = ["--takeover-socket", &control_text, "--drain-timeout", "700ms", "--metrics", "127.0.0.1:0"];
+        [&listen[..], &rest, &["--workers", workers]].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let mut running = Running::start(respool(&[]).args(args("2")));
+    let tcp = Address::Tcp(running.addresses()[0]);
+    let unix = Address::Unix(door.clone());
+    let (seen, is_over) = (Seen::default(), AtomicBool::new(false));
+
+    thread::scope(|scope| {
+        let crowd: Vec<_> = (0..CLIENTS)
+            .map(|name| {
+                let address = if name % 4 == 3 { &unix } else { &tcp };
+                let (seen, is_over) = (&seen, &is_over);
+                scope.spawn(move || {
+                    let mut due = 0;
+                    while count_up(Client::connect(address)?, name, &mut due, seen, is_over)? {}
+                    io::Result::Ok(())
+                })
+            })
+            .collect();
+        let goes_on = |what: &str| {
+            let before = seen.requests.load(Ordering::SeqCst);
+            wait_until(what, LIMIT, || Ok(seen.requests.load(Ordering::SeqCst) > before + 20_000))
+        };
+        let outcome = (|| {
+            wait_until("all are connected", LIMIT, || Ok(seen.connections.load(Ordering::SeqCst) as usize >= CLIENTS))?;
+            goes_on("they are served")?;
+            // More workers than before, and fewer.
+            for workers in ["3", "1"] {
+                let next = Running::start(respool(&[]).args(args(workers)).args(["--take-over", &control_text]));
+                assert_eq!(next.addresses(), running.addresses(), "the same port, though any was asked for");
+                goes_on("both serve")?;
+                std::mem::replace(&mut running, next).await_end();
+                assert!(door.exists() && control.exists(), "the successor's files are there");
+                goes_on("the successor serves")?;
+            }
+            io::Result::Ok(())
+        })();
+        is_over.store(true, Ordering::SeqCst);
+        for client in crowd {
+            client.join().expect("it ends").expect("nothing is lost");
+        }
+        outcome.expect("it goes on");
+    });
+    let connections = seen.connections.load(Ordering::SeqCst) as usize;
+    assert!((CLIENTS..=CLIENTS * 3).contains(&connections), "{connections} connections, one per process and client");
+    running.end();
+    assert!(!door.exists() && !control.exists(), "the last one leaves nothing behind");
+}
+
+#[test]
+fn a_successor_that_fails_changes_nothing_and_data_is_not_left_behind() {
+    let directory = TempDir::new().expect("a directory");
+    let control = directory.join("takeover").display().to_string();
+    let node = serve(&["--listen", "127.0.0.1:0"]);
+    let node_address = node.addresses()[0].to_string();
+    let args = ["--listen", "127.0.0.1:0", "--node", &node_address, "--takeover-socket", &control];
+    let proxy = serve(&args);
+    let mut client = proxy.client(0);
+    assert_eq!(client.ask("SET k v").expect("a reply"), "+OK\r\n");
+
+    // It asks for the sockets, and then cannot open one more.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("it has an address").to_string();
+    let failed = respool(&["serve"]).args(args).args(["--take-over", &control, "--listen", &address]).output();
+    assert!(!failed.expect("it starts").status.success());
+    proxy.says("did not get them");
+    assert_eq!(client.ask("GET k").expect("a reply"), "$1\r\nv\r\n");
+    assert_eq!(proxy.client(0).ask("GET k").expect("a reply"), "$1\r\nv\r\n");
+
+    // An idle client stays until the drain timeout, a signal ends the wait.
+    let next = serve(&[&args[..], &["--take-over", &control]].concat());
+    let mut proxy = proxy;
+    assert_eq!(client.ask("GET k").expect("a reply"), "$1\r\nv\r\n");
+    proxy.process.signal(Signal::TERM).expect("it is there");
+    assert_eq!(client.read_to_close().expect("a clean end"), b"");
+    proxy.await_end();
+    assert_eq!(next.client(0).ask("GET k").expect("a reply"), "$1\r\nv\r\n");
+
+    let server_control = directory.join("server").display().to_string();
+    let server = serve(&["--listen", "127.0.0.1:0", "--takeover-socket", &server_control]);
+    let refused = respool(&["serve", "--listen", "127.0.0.1:0", "--take-over", &server_control]).output();
+    let said = String::from_utf8_lossy(&refused.expect("it starts").stderr).into_owned();
+    assert!(said.contains("it holds data in embedded engines"), "{said}");
+    assert_eq!(server.client(0).ask("PING").expect("a reply"), "+PONG\r\n");
+    let nobody = directory.join("nobody").display().to_string();
+    let refused = respool(&["serve", "--take-over", &nobody]).output().expect("it starts");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("cannot be taken over"));
+}
+
+#[test]
+fn requests_on_their_way_into_a_drain_cost_no_reply() {
+    let server = serve(&["--listen", "127.0.0.1:0", "--nodes", "embedded:,embedded:"]);
+    let (seen, is_over) = (Seen::default(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let start = |name| {
+            let (client, seen, is_over) = (server.client(0), &seen, &is_over);
+            scope.spawn(move || count_up(client, name, &mut 0, seen, is_over))
+        };
+        let crowd: Vec<_> = (0..20).map(start).collect();
+        wait_until("they are served", LIMIT, || Ok(seen.requests.load(Ordering::SeqCst) > 5_000)).expect("they are");
+        server.process.signal(Signal::TERM).expect("it is there");
+        for client in crowd {
+            assert!(client.join().expect("it ends").expect("nothing is lost"), "it was told to go");
+        }
+    });
+}
+
+#[test]
+fn sockets_of_a_service_manager_are_listened_on() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it has an address");
+    // Who connects before the program runs waits for it.
+    let mut early = Client::connect(&Address::Tcp(address)).expect("the kernel accepts");
+    early.send(b"PING\r\n").expect("it is taken");
+    let directory = TempDir::new().expect("a directory");
+    let told = std::os::unix::net::UnixDatagram::bind(directory.join("notify")).expect("a socket");
+    told.set_read_timeout(Some(LIMIT)).expect("a timeout can be set");
+    let script = "LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" serve --listen \"$1\" 3<&0 </dev/null";
+    let mut child = std::process::Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_respool"), &address.to_string()])
+        .env("NOTIFY_SOCKET", directory.join("notify"))
+        .stdin(std::process::Stdio::from(std::os::fd::OwnedFd::from(listener)))
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("it starts");
+    assert_eq!(early.reply().expect("a reply"), b"+PONG\r\n");
+    let mut message = [0; 256];
+    let length = told.recv(&mut message).expect("the manager is told");
+    assert_eq!(message[..length], *format!("MAINPID={}\nREADY=1\n", child.id()).as_bytes());
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::TERM).expect("it is there");
+    assert!(child.wait().expect("it ends").success());
+}

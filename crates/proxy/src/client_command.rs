@@ -146,9 +146,8 @@ impl<E: Execute> Worker<E> {
         match options.get(0) {
             None => {}
             Some(word) if word.eq_ignore_ascii_case(b"TYPE") && options.len() == 2 => {
-                match client_type(options.at(1)) {
-                    Ok(is_normal) => filter.matches_nobody = !is_normal,
-                    Err(words) => return self.refuse(index, &words),
+                if let Err(words) = only_of_type(options.at(1), &mut filter) {
+                    return self.refuse(index, &words);
                 }
             }
             Some(word) if word.eq_ignore_ascii_case(b"ID") && options.len() >= 2 => {
@@ -186,10 +185,11 @@ impl<E: Execute> Worker<E> {
                 },
                 b"ADDR" => filter.address = text(),
                 b"LADDR" => filter.local_address = text(),
-                b"TYPE" => match client_type(value) {
-                    Ok(is_normal) => filter.matches_nobody |= !is_normal,
-                    Err(words) => return self.refuse(index, &words),
-                },
+                b"TYPE" => {
+                    if let Err(words) = only_of_type(value, &mut filter) {
+                        return self.refuse(index, &words);
+                    }
+                }
                 b"USER" if value == DEFAULT_USER.as_bytes() => {}
                 b"USER" => {
                     let words = [b"ERR No such user '", value, b"'"].concat();
@@ -273,13 +273,15 @@ fn on_or_off(word: &[u8]) -> Option<bool> {
     }
 }
 
-/// Whether a kind of client is the one that all of ours are.
-fn client_type(word: &[u8]) -> Result<bool, Vec<u8>> {
+/// Only clients of a kind are meant; no client of ours is another server.
+fn only_of_type(word: &[u8], filter: &mut ClientFilter) -> Result<(), Vec<u8>> {
     match word.to_ascii_lowercase().as_slice() {
-        b"normal" => Ok(true),
-        b"master" | b"replica" | b"slave" | b"pubsub" => Ok(false),
-        _ => Err([b"ERR Unknown client type '", word, b"'"].concat()),
+        b"normal" => filter.is_subscriber = Some(false),
+        b"pubsub" => filter.is_subscriber = Some(true),
+        b"master" | b"replica" | b"slave" => filter.matches_nobody = true,
+        _ => return Err([b"ERR Unknown client type '", word, b"'"].concat()),
     }
+    Ok(())
 }
 
 fn tracking_is_off(reply: &mut Encoder<'_>) {

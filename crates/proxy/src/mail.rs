@@ -75,6 +75,8 @@ pub(crate) struct ClientFilter {
     pub(crate) local_address: Option<String>,
     /// A client that is not meant whatever else fits.
     pub(crate) spared: Option<u64>,
+    /// Only clients that subscribe to something, or only others.
+    pub(crate) is_subscriber: Option<bool>,
     /// Some condition that no client of a proxy ever fits.
     pub(crate) matches_nobody: bool,
 }
@@ -84,6 +86,7 @@ impl ClientFilter {
         let peer = &session.cold.peer;
         !self.matches_nobody
             && self.spared != Some(session.id)
+            && self.is_subscriber.is_none_or(|is| is == session.subscriber.as_ref().is_some_and(|s| s.is_subscribed()))
             && self.ids.as_ref().is_none_or(|ids| ids.contains(&session.id))
             && self.address.as_ref().is_none_or(|a| *a == peer.address)
             && self.local_address.as_ref().is_none_or(|a| *a == peer.local_address)

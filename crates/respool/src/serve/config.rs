@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use respool_connection::{Credentials, Endpoint, WritePolicy};
-use respool_proxy::{Budgets, Config, LaneLimits, NodeConfig, Reconnects, SubscriptionTerms, Timeouts};
+use respool_proxy::{Budgets, Config, LaneLimits, NodeConfig, Receivers, Reconnects, SubscriptionTerms, Timeouts};
 use respool_route::{Node, NodeIndex, PlacementError, Pool, Routes, RoutesError, Scheme, Topology};
 use respool_wire::{ReplyLimits, RequestLimits, Strictness};
 
 use crate::settings::routing::PoolSettings;
-use crate::settings::{Address, EngineSettings, Instance, NodeAddress, NodeSettings, Process};
+use crate::settings::{
+    Address, EngineSettings, Instance, NodeAddress, NodeSettings, Process, PublishReceivers, SlowSubscribers,
+};
 
 /// What the proxy of `instance` is told.
 pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, Unfit> {
@@ -64,7 +66,17 @@ pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, Un
         databases: instance.engine.databases,
         write_policy: WritePolicy::ReplyClock,
         allows_admin: settings.allows_admin,
-        subscriptions: SubscriptionTerms::default(),
+        subscriptions: SubscriptionTerms {
+            output_bytes: saturating(settings.pooling.subscriber_output),
+            slow: match settings.pooling.slow_subscribers {
+                SlowSubscribers::Disconnect => respool_proxy::SlowSubscribers::Disconnect,
+                SlowSubscribers::DropOldest => respool_proxy::SlowSubscribers::DropOldest,
+            },
+            receivers: match settings.pooling.publish_receivers {
+                PublishReceivers::Clients => Receivers::Clients,
+                PublishReceivers::Connections => Receivers::Connections,
+            },
+        },
     })
 }
 

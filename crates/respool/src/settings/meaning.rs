@@ -8,7 +8,7 @@ use respool_route::{DeadNode, Scheme};
 use super::address::{Address, Door, NodeAddress};
 use super::routing::RoutingSettings;
 use super::row::{Scope, Secret, Value};
-use super::table::{LogFormat, LogLevel, Setting};
+use super::table::{LogFormat, LogLevel, PublishReceivers, Setting, SlowSubscribers};
 use super::tls::{NodeTls, TlsSettings};
 
 /// What a process is to do.
@@ -198,6 +198,12 @@ pub struct Pooling {
     pub private_max: usize,
     /// Clean ones that are kept.
     pub private_warm_max: usize,
+    /// Messages one subscriber has not taken, in bytes: over it the subscriber is slow.
+    pub subscriber_output: u64,
+    /// What becomes of a slow one.
+    pub slow_subscribers: SlowSubscribers,
+    /// What PUBLISH answers.
+    pub publish_receivers: PublishReceivers,
 }
 
 /// Limits of one request.

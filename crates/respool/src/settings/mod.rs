@@ -35,7 +35,7 @@ pub use meaning::{
 pub use resolve::{ReadSecret, resolve};
 pub use row::Secret;
 pub use said::{Origin, Said};
-pub use table::{AdminCommands, LogFormat, LogLevel, Setting};
+pub use table::{AdminCommands, LogFormat, LogLevel, PublishReceivers, Setting, SlowSubscribers};
 
 /// The environment variable that names the settings file.
 pub const CONFIG_ENV: &str = "RESPOOL_CONFIG";

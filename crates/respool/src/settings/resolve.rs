@@ -19,7 +19,10 @@ use super::meaning::{
 };
 use super::row::{Row, Secret, Value};
 use super::said::{Origin, PoolSaid, Said, Statement};
-use super::table::{AdminCommands, LogFormat, LogLevel, NodeTlsVerify, Setting, TlsAuthClients, TlsIdentity};
+use super::table::{
+    AdminCommands, LogFormat, LogLevel, NodeTlsVerify, PublishReceivers, Setting, SlowSubscribers, TlsAuthClients,
+    TlsIdentity,
+};
 use super::tls::{self, ListenTls, NodeTls, PREFIX, TlsSettings};
 use super::values::{Values, saturating};
 use super::{placement, routing};
@@ -355,6 +358,9 @@ fn pooling(of: &Values<'_>) -> Pooling {
         transaction_commands_max: count(Setting::TransactionCommandsMax),
         private_max: count(Setting::PrivateConnectionsMax),
         private_warm_max: count(Setting::PrivateConnectionsWarm),
+        subscriber_output: of.bytes(Setting::SubscriberOutputBytes),
+        slow_subscribers: SlowSubscribers::ALL[of.word(Setting::SlowSubscribers)],
+        publish_receivers: PublishReceivers::ALL[of.word(Setting::PublishReceivers)],
     }
 }
 

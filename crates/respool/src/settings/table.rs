@@ -89,6 +89,22 @@ words! {
 }
 
 words! {
+    /// What becomes of a client that does not keep up with the messages it has subscribed to.
+    SlowSubscribers {
+        Disconnect = "disconnect": "it is disconnected, as by Redis",
+        DropOldest = "drop-oldest": "it loses the messages that have waited longest",
+    }
+}
+
+words! {
+    /// What the number that PUBLISH answers counts.
+    PublishReceivers {
+        Clients = "clients": "clients of this process; of others at the same nodes, connections",
+        Connections = "connections": "connections of the node, of which each worker is one",
+    }
+}
+
+words! {
     /// What becomes of commands that steer the nodes themselves.
     AdminCommands {
         Refuse = "refuse": "refused, but for those that only look at something harmless",
@@ -385,6 +401,23 @@ rows! {
         name: "private_connections_warm", group: Group::Pooling, reload: Reload::Live, kind: count(0, 65_536),
         default: "16",
         more: "Counted for each database and protocol by itself.",
+    }
+    /// Messages one subscriber has not taken yet; over it the subscriber is slow.
+    SubscriberOutputBytes {
+        name: "subscriber_output_bytes", group: Group::Pooling, reload: Reload::Live, kind: bytes(4 * KB, 64 * GB),
+        default: "32mb",
+        more: "Counted for each subscriber by itself, although a message that many wait for is held once.",
+    }
+    /// What becomes of a slow subscriber.
+    SlowSubscribers {
+        name: "slow_subscribers", group: Group::Pooling, reload: Reload::Live,
+        kind: Kind::Word(SlowSubscribers::choices), default: "disconnect",
+    }
+    /// What PUBLISH answers.
+    PublishReceivers {
+        name: "publish_receivers", group: Group::Pooling, reload: Reload::Live,
+        kind: Kind::Word(PublishReceivers::choices), default: "clients",
+        more: "Counting clients asks every worker that has subscribers, once for each message that is published.",
     }
     /// Number of databases of an embedded server.
     Databases {

@@ -11,6 +11,7 @@ mod hostile_clients;
 mod large;
 mod misbehaving_nodes;
 mod order;
+mod pubsub;
 mod scatter;
 mod scripts;
 mod session;

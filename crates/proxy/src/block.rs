@@ -8,7 +8,7 @@ use crate::text;
 use respool_command::{
     Command, ConnectionCommand as C, Keys, Lane, Row, ServerCommand, TransactionsCommand as T, text as texts,
 };
-use respool_route::{Plan, PlanError, Scratch, Topology, plan};
+use respool_route::{Plan, PlanError, RouteScratch, Routed, Routes, Scratch, Subject, Topology, plan, plan_routed};
 use respool_wire::{Args, ArgsBuf, Encoder, Protocol, Request, encode_request};
 
 /// One queued request.
@@ -39,6 +39,10 @@ pub(crate) struct Block {
     pub(crate) for_node: usize,
     /// The node that has the keys, once one was named.
     pub(crate) node: Option<usize>,
+    /// The pool that the block is in, under routes.
+    pool: Option<usize>,
+    /// Under routes, the node that runs a block without keys.
+    pub(crate) keyless_node: Option<usize>,
     /// The first key, for the error that names two.
     key: Vec<u8>,
     /// Something was refused: EXEC will run nothing.
@@ -55,6 +59,15 @@ impl Block {
     /// Whether some requests are ours to run.
     pub(crate) fn has_own(&self) -> bool {
         self.for_node < self.entries.len()
+    }
+
+    /// Other nodes are configured. A block whose node has gone runs nothing.
+    pub(crate) fn move_to(&mut self, moved: &[usize]) {
+        for node in [&mut self.node, &mut self.keyless_node] {
+            let now = node.map(|node| moved.get(node).copied().filter(|now| *now != usize::MAX));
+            self.is_dirty |= now == Some(None);
+            *node = now.flatten();
+        }
     }
 
     /// The requests that a node runs, each as it is sent.
@@ -95,7 +108,7 @@ impl Block {
         if self.is_dirty {
             // It is looked at, so that the client hears of every mistake, and dropped.
             return if runner(row, args) == Runner::Node && !to.has_engine {
-                self.place(row, args, to)
+                self.place(row, args, to).map(|_| ())
             } else {
                 Ok(())
             };
@@ -112,9 +125,9 @@ impl Block {
             self.entries.push(Entry::Own { row, args: args.iter().collect() });
             return Ok(());
         }
-        self.place(row, args, to)?;
-        match request.raw {
-            Some(raw) => self.bytes.extend_from_slice(raw),
+        let renamed = self.place(row, args, to)?;
+        match renamed.as_deref().or(request.raw) {
+            Some(bytes) => self.bytes.extend_from_slice(bytes),
             None => encode_request(&mut self.bytes, args.iter()),
         }
         self.for_node += 1;
@@ -131,8 +144,20 @@ impl Block {
         Ok(())
     }
 
-    /// All keys of a transaction are on one node; what has no key goes along.
-    fn place(&mut self, row: &'static Row, args: Args<'_>, to: &mut Destination<'_>) -> Result<(), Vec<u8>> {
+    /// All keys of a transaction are on one node; what has no key goes along. `Some`: the request as the node gets it.
+    fn place(
+        &mut self,
+        row: &'static Row,
+        args: Args<'_>,
+        to: &mut Destination<'_>,
+    ) -> Result<Option<Vec<u8>>, Vec<u8>> {
+        if to.routed.is_some() {
+            return self.place_routed(row, args, to);
+        }
+        self.place_plainly(row, args, to).map(|()| None)
+    }
+
+    fn place_plainly(&mut self, row: &'static Row, args: Args<'_>, to: &mut Destination<'_>) -> Result<(), Vec<u8>> {
         if row.keys.is_none() && !matches!(row.lane(args), Lane::Shared | Lane::Admin) {
             // Any node can run it, whatever the row's policy outside of transactions.
             return Ok(());
@@ -147,6 +172,53 @@ impl Block {
             Ok(Plan::All | Plan::Scan(_)) => return Err(text::block_on_all_nodes(row.full_name()).into()),
             Err(error) => return Err(words(error, row, args)),
         };
+        self.bind(node, row, args)
+    }
+
+    /// The same under routes: a transaction stays in one pool, and its keys may have other names there.
+    fn place_routed(
+        &mut self,
+        row: &'static Row,
+        args: Args<'_>,
+        to: &mut Destination<'_>,
+    ) -> Result<Option<Vec<u8>>, Vec<u8>> {
+        let Some(Subjected { routes, user, database, scratch }) = &mut to.routed else { return Ok(None) };
+        if row.command == Command::Connection(C::Select) {
+            return Err(text::SELECT_UNDER_ROUTES.into());
+        }
+        let subject = Subject { user, database: *database, row };
+        let place = match plan_routed(routes, subject, args, scratch) {
+            Ok(Routed::One(place)) => place,
+            Ok(Routed::Split) => {
+                let mut keys = scratch.parts().filter_map(|(_, part)| part.keys.first().copied());
+                let (first, second) = (keys.next().unwrap_or(0), keys.next().unwrap_or(0));
+                return Err(words(PlanError::CrossSlot { first, second }, row, args));
+            }
+            Ok(Routed::All(_) | Routed::Scan(..)) => return Err(text::block_on_all_nodes(row.full_name()).into()),
+            Err(error) => {
+                let mut line = Vec::new();
+                error.write(routes, row, args, &mut Encoder::new(&mut line, Protocol::Resp2));
+                return Err(line.get(1..line.len().saturating_sub(2)).unwrap_or_default().to_vec());
+            }
+        };
+        let pool = routes.route(place.route).pool;
+        if self.pool.is_some_and(|other| other != pool) {
+            return Err(text::BLOCK_IN_TWO_POOLS.into());
+        }
+        self.pool = Some(pool);
+        let node = usize::from(place.node);
+        self.keyless_node.get_or_insert(node);
+        self.bind(node, row, args)?;
+        let mut out = Vec::new();
+        let is_renamed = !routes.route(place.route).rewrite.is_none();
+        if is_renamed {
+            scratch.encode_one(routes, place.route, args, None, &mut out);
+        }
+        Ok(is_renamed.then_some(out))
+    }
+
+    /// A request with keys binds the block to their node.
+    fn bind(&mut self, node: usize, row: &'static Row, args: Args<'_>) -> Result<(), Vec<u8>> {
         let Some(key) = first_key(&row.keys, args) else { return Ok(()) };
         match self.node {
             None => {
@@ -169,6 +241,16 @@ pub(crate) struct Destination<'a> {
     pub(crate) scratch: &'a mut Scratch,
     pub(crate) limits: &'a LaneLimits,
     pub(crate) has_engine: bool,
+    /// For sessions under routes.
+    pub(crate) routed: Option<Subjected<'a>>,
+}
+
+/// Whose routes hold, and where to find them.
+pub(crate) struct Subjected<'a> {
+    pub(crate) routes: &'a Routes,
+    pub(crate) user: &'a str,
+    pub(crate) database: u32,
+    pub(crate) scratch: &'a mut RouteScratch,
 }
 
 fn first_key<'a>(keys: &Keys, args: Args<'a>) -> Option<&'a [u8]> {
@@ -220,7 +302,7 @@ mod tests {
             let row = respool_command::resolve(args.as_args()).expect("the test knows its commands");
             let request = Request { args: args.as_args(), consumed: 0, raw: None };
             let Self { block, topology, scratch, limits } = self;
-            let mut to = Destination { topology, scratch, limits, has_engine: false };
+            let mut to = Destination { topology, scratch, limits, has_engine: false, routed: None };
             block.queue(row, &request, &mut to).map_err(|e| String::from_utf8(e).expect("errors are text"))
         }
     }

@@ -3,7 +3,7 @@
 //! Nothing here is on the way of a request. Timers are looked at every few milliseconds while anything is outstanding and
 //! once a second otherwise.
 
-use crate::lanes::Ending;
+use crate::lanes::{Ending, Purpose};
 use crate::limits::{CRON_BUSY_US_MAX, CRON_IDLE_US, CRON_SHARE, CRON_US_MIN};
 use crate::session::Session;
 use crate::worker::Worker;
@@ -40,6 +40,8 @@ impl<E: Execute> Worker<E> {
             self.is_busy |= self.expire_inquiries();
             self.is_busy |= self.expire_askings();
             self.is_busy |= self.expire_subscriptions();
+            self.is_busy |= self.renew_lanes();
+            self.leave_unused();
             self.check_clients();
             self.is_busy |= self.relieve_pressure();
             self.check_drain();
@@ -111,8 +113,10 @@ impl<E: Execute> Worker<E> {
 
     /// A node that failed is dialled again once its pause is over, so that it is back before anybody asks for it.
     fn revive(&mut self, lane: usize) -> bool {
-        let node = &self.lanes.nodes[self.lanes.all[lane].node];
-        if node.failures == 0 || self.drain_until_us.is_some() {
+        let this = &self.lanes.all[lane];
+        let node = &self.lanes.nodes[this.node];
+        let is_of_use = matches!(this.purpose, Purpose::Shared | Purpose::Push) && !node.is_drained && !node.is_gone;
+        if node.failures == 0 || !is_of_use || self.drain_until_us.is_some() {
             return false;
         }
         if self.now.mono_us >= node.retry_at_us {

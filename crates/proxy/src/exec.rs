@@ -51,6 +51,14 @@ pub(crate) struct Exec {
 const MOVES_MAX: u8 = 5;
 
 impl Exec {
+    /// Other nodes are configured. A block that is on its way is not sent again to a node that has gone.
+    pub(crate) fn move_to(&mut self, moved: &[usize]) {
+        match moved.get(self.node).filter(|now| **now != usize::MAX) {
+            Some(now) => self.node = *now,
+            None => self.moves = MOVES_MAX,
+        }
+    }
+
     pub(crate) fn feed(&mut self, step: u16, reply: &[u8], clients: &mut Clients) -> Progress {
         let awaited = match step {
             BEGIN => replies::OK,
@@ -140,7 +148,8 @@ impl<E: Execute> Worker<E> {
         }
         let is_private = !watches.is_empty() || block.has_select;
         let has_own = block.has_own();
-        let node = block.node.or(watches.first().map(|w| w.node)).unwrap_or(self.config.topology.default_node().get());
+        let node = block.node.or(watches.first().map(|w| w.node)).or(block.keyless_node);
+        let node = node.unwrap_or(self.config.topology.default_node().get());
         let is_elsewhere = watches.iter().any(|w| w.node != node || w.class != class);
         if is_elsewhere {
             self.leave_block(index);

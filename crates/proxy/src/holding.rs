@@ -83,17 +83,9 @@ impl<E: Execute> Worker<E> {
 
     /// Ends a pause.
     pub(crate) fn release(&mut self) {
-        if self.hold.take().is_none() {
-            return;
+        if self.hold.take().is_some() {
+            self.settle_holding();
         }
-        let mut waiting = Vec::new();
-        for (index, session) in self.clients.sessions.iter_mut() {
-            session.special.remove(Special::HELD);
-            if session.pause.has(Pause::HELD) {
-                waiting.push(index);
-            }
-        }
-        waiting.into_iter().for_each(|index| self.clients.unpause(index, Pause::HELD));
     }
 
     /// Ends a pause whose time has come.
@@ -110,11 +102,11 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// A request during a pause. Whoever ends the pause is always heard.
+    /// A request during a pause. Whoever ends the pause is always heard, and so is the console.
     pub(crate) fn hold_back(&mut self, index: u32, row: &Row) -> Option<Flow> {
         let hold = self.hold?;
         let ends_it = row.command == Command::Connection(ConnectionCommand::ClientUnpause);
-        if ends_it || !(hold.is_for_all || may_change(row)) {
+        if ends_it || row.is_ours() || !(hold.is_for_all || may_change(row)) {
             return None;
         }
         let session = self.clients.sessions.at_mut(index)?;

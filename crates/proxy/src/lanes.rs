@@ -4,7 +4,7 @@
 //! other purposes stand in the same table of places, outside the table of classes, and are known by handles: their places
 //! are used again once they have ended and the loop has been told.
 
-use crate::config::Config;
+use crate::config::{Config, NodeConfig};
 use crate::limits::CLASSES_MAX;
 use crate::session::Asker;
 use crate::shared::Ledger;
@@ -24,12 +24,34 @@ pub(crate) struct Node {
     pub(crate) retry_at_us: u64,
     /// What went wrong last, for those who are refused meanwhile.
     pub(crate) last_failure: String,
+    /// What is configured of it.
+    pub(crate) told: NodeConfig,
+    /// An operator holds requests to it back.
+    pub(crate) is_paused: bool,
+    /// An operator lets nobody send to it.
+    pub(crate) is_drained: bool,
+    /// It is not configured any more, and only still owes something.
+    pub(crate) is_gone: bool,
 }
 
 impl Node {
+    /// A node that nothing is known of but what is configured.
+    pub(crate) fn new(told: &NodeConfig) -> Self {
+        Self {
+            name: told.name.clone(),
+            failures: 0,
+            retry_at_us: 0,
+            last_failure: String::new(),
+            told: told.clone(),
+            is_paused: false,
+            is_drained: false,
+            is_gone: false,
+        }
+    }
+
     /// Whether requests had better go elsewhere, if there is an elsewhere.
     pub(crate) fn is_out(&self) -> bool {
-        self.failures > 0
+        self.failures > 0 || self.is_drained
     }
 }
 
@@ -45,18 +67,10 @@ pub(crate) enum Purpose {
     Blocking,
     /// Subscriptions, and what the node tells of them.
     Push,
-}
-
-impl Purpose {
-    /// The word for it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Shared => "shared",
-            Self::Private => "private",
-            Self::Blocking => "blocking",
-            Self::Push => "push",
-        }
-    }
+    /// To take the place of a shared one as soon as it is ready, see `renewal`.
+    Successor,
+    /// To answer what it owes and then end.
+    Leaving,
 }
 
 /// One connection to a node.
@@ -70,6 +84,10 @@ pub(crate) struct Lane {
     pub(crate) is_retired: bool,
     /// The loop has been told to close its connection and has not done so yet: nothing more is heard of it.
     pub(crate) is_closing: bool,
+    /// It is to be replaced, or not to be kept.
+    pub(crate) is_stale: bool,
+    /// A successor is not tried before then.
+    pub(crate) renew_at_us: u64,
     pub(crate) node: usize,
     pub(crate) class: u16,
     /// It is in the list of those to be written.
@@ -109,7 +127,7 @@ pub(crate) struct Lanes {
     pub(crate) nodes: Vec<Node>,
     classes: Vec<Class>,
     /// The lane of a class and node, at `class * nodes + node`; `NONE` if there is none yet.
-    table: Vec<u32>,
+    pub(crate) table: Vec<u32>,
     /// Lanes with something to write, each once.
     pub(crate) listed: Vec<u32>,
     /// Lanes whose bytes are held back until their next replies.
@@ -122,25 +140,21 @@ pub(crate) struct Lanes {
     pub(crate) shared: Vec<u32>,
     /// Private lanes that are clean and lent to nobody.
     pub(crate) warm: Vec<u32>,
+    /// For each class, since when no client has been in it; 0 if one is.
+    pub(crate) unused_since_us: Vec<u64>,
     /// Places of lanes that have ended.
     free: Vec<u32>,
     entropy: u64,
 }
 
-const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 
 impl Lanes {
     /// Lanes for the nodes of `config`. `entropy` seeds the jitter of reconnects.
     pub(crate) fn new(config: &Config, entropy: u64) -> Self {
-        let node = |n: &crate::config::NodeConfig| Node {
-            name: n.name.clone(),
-            failures: 0,
-            retry_at_us: 0,
-            last_failure: String::new(),
-        };
         let plain = Class { database: 0, protocol: Protocol::Resp2 };
         Self {
-            nodes: config.nodes.iter().map(node).collect(),
+            nodes: config.nodes.iter().map(Node::new).collect(),
             classes: vec![plain],
             table: vec![NONE; config.nodes.len()],
             entropy: entropy | 1,
@@ -159,6 +173,11 @@ impl Lanes {
         self.classes.push(class);
         self.table.resize(self.classes.len() * self.nodes.len(), NONE);
         Some((self.classes.len() - 1) as u16)
+    }
+
+    /// How many classes there are.
+    pub(crate) fn classes_len(&self) -> usize {
+        self.classes.len()
     }
 
     /// The database that a lane has selected.
@@ -188,14 +207,17 @@ impl Lanes {
 
     fn build(&self, config: &Config, node: usize, class: u16, purpose: Purpose) -> Lane {
         let Class { database, protocol } = self.classes[class as usize];
-        let credentials = config.nodes[node].credentials.clone();
-        let policy = if purpose == Purpose::Shared { config.write_policy } else { WritePolicy::EachTurn };
+        let credentials = self.nodes[node].told.credentials.clone();
+        let is_shared = matches!(purpose, Purpose::Shared | Purpose::Successor);
+        let policy = if is_shared { config.write_policy } else { WritePolicy::EachTurn };
         Lane {
             up: Upstream::new(Identity { database, protocol, credentials }, policy),
             purpose,
             generation: 0,
             is_retired: false,
             is_closing: false,
+            is_stale: false,
+            renew_at_us: 0,
             node,
             class,
             is_listed: false,
@@ -319,6 +341,12 @@ impl Lanes {
             return Err(text::queue_full(&node.name));
         }
         if matches!(this.up.phase(), Phase::Idle) && !this.wants_dial {
+            if node.is_gone {
+                return Err(text::gone(&node.name));
+            }
+            if node.is_drained {
+                return Err(text::drained(&node.name));
+            }
             if now.mono_us < node.retry_at_us {
                 return Err(text::not_sent(&node.name, &node.last_failure));
             }
@@ -349,8 +377,8 @@ impl Lanes {
         None
     }
 
-    /// A node could not be reached or used: nobody dials it for a while.
-    pub(crate) fn note_failure(&mut self, node: usize, why: String, config: &Config, now: Now) {
+    /// A node could not be reached or used: nobody dials it for a while. Returns whether it was up before.
+    pub(crate) fn note_failure(&mut self, node: usize, why: String, config: &Config, now: Now) -> bool {
         let reconnects = config.reconnects;
         let this = &mut self.nodes[node];
         let doubled = reconnects.backoff_min_us.saturating_mul(1 << this.failures.min(20));
@@ -362,14 +390,17 @@ impl Lanes {
         self.entropy ^= self.entropy >> 7;
         self.entropy ^= self.entropy << 17;
         this.retry_at_us = now.mono_us + pause / 2 + self.entropy % (pause / 2 + 1);
+        this.failures == 1
     }
 
-    /// A node answered.
-    pub(crate) fn note_success(&mut self, node: usize) {
+    /// A node answered. Returns whether it was down before.
+    pub(crate) fn note_success(&mut self, node: usize) -> bool {
         let this = &mut self.nodes[node];
+        let was_down = this.failures > 0;
         this.failures = 0;
         this.retry_at_us = 0;
         this.last_failure.clear();
+        was_down
     }
 
     /// Has a lane looked at when this turn's outboxes are written.

@@ -103,3 +103,9 @@ pub const STRUCK_OUT_PER_TURN_MAX: usize = 10_000;
 /// How long a worker whose listeners another process has taken over stays at least, in microseconds: connections that it has
 /// accepted may still be on their way from worker to worker or in the middle of a handshake.
 pub const RETIRE_US_MIN: u64 = 1_000_000;
+
+/// A lane that is to be replaced tries a successor that often, in microseconds.
+pub const RENEW_US: u64 = 1_000_000;
+
+/// Lanes of a database and dialect that no client has been in for that long are closed, in microseconds.
+pub const LANE_UNUSED_US: u64 = 60_000_000;

@@ -106,6 +106,12 @@ counters! {
     timeouts: Total,
     /// Requests answered with an error because their node could not be reached or broke off.
     node_errors: Total,
+    /// Times that a node went out of use because it could not be reached or failed.
+    nodes_ejected: Total,
+    /// Times that a node came back into use.
+    nodes_returned: Total,
+    /// Connections to nodes that ended after all they owed was answered: replaced, or not needed any more.
+    lanes_renewed: Total,
     /// Requests that another node took because theirs was down.
     requests_moved: Total,
     /// Requests that a replica answered because their route says so.

@@ -19,7 +19,7 @@
 //! everything before them has been answered, and what comes behind them waits for their replies. A private connection
 //! belongs to the session, then to the task that executes on it, then to the clean-up, and to nobody else meanwhile.
 
-use crate::block::{Block, Destination};
+use crate::block::{Block, Destination, Subjected};
 use crate::exec::Script;
 use crate::private::Dirt;
 use crate::session::{Asker, Flow, Pause, ReplyMode, Session, Special};
@@ -28,7 +28,9 @@ use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::text;
 use crate::worker::Worker;
 use respool_command::{Command, ConnectionCommand, Execute, Flags, Row, TransactionsCommand as T, text as texts};
-use respool_wire::{Request, encode_request, replies, request_bulk, request_head};
+use respool_route::{PlanError, RouteError, RouteScratch};
+use respool_wire::{Args, Encoder, Protocol, Request, encode_request, replies, request_bulk, request_head};
+use std::sync::Arc;
 
 /// A private connection on which keys are watched.
 #[derive(Debug)]
@@ -183,7 +185,14 @@ impl<E: Execute> Worker<E> {
     }
 
     fn queue(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+        let routes = Arc::clone(&self.config.routes);
+        let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.special.has(Special::ROUTED));
+        // Copied, because the block that is changed belongs to the same session.
+        let user = if is_routed { self.user_of(index).to_owned() } else { String::new() };
+        let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
+        let scratch = &mut self.route_scratch;
         let mut to = Destination {
+            routed: is_routed.then_some(Subjected { routes: &routes, user: &user, database, scratch }),
             topology: &self.config.topology,
             scratch: &mut self.scratch,
             limits: &self.config.lanes,
@@ -224,10 +233,15 @@ impl<E: Execute> Worker<E> {
         if self.settle_before(index).is_none() {
             return Flow::Again;
         }
-        let keys = request.args.from(1);
+        let keys = match self.watched_keys(index, row, request.args) {
+            Ok(keys) => keys,
+            Err(error) => {
+                self.answer(index, |reply| reply.raw(&error));
+                return Flow::Next;
+            }
+        };
         let mut by_node: Vec<(usize, Vec<&[u8]>)> = Vec::new();
-        for key in keys.iter() {
-            let node = self.config.topology.place(key).get();
+        for (node, key) in keys.iter().map(|(node, key)| (*node, key.as_slice())) {
             match by_node.iter_mut().find(|(n, _)| *n == node) {
                 Some((_, keys)) => keys.push(key),
                 None => by_node.push((node, vec![key])),
@@ -268,6 +282,44 @@ impl<E: Execute> Worker<E> {
         }
         self.is_busy = true;
         Flow::Pause
+    }
+
+    /// The keys of a WATCH, each with its node and by the name that it has there. `Err`: the whole error reply.
+    fn watched_keys(&self, index: u32, row: &'static Row, args: Args<'_>) -> Result<Vec<(usize, Vec<u8>)>, Vec<u8>> {
+        if !self.clients.sessions.at(index).is_some_and(|session| session.special.has(Special::ROUTED)) {
+            let place = |key: &[u8]| (self.config.topology.place(key).get(), key.to_vec());
+            return Ok(args.from(1).iter().map(place).collect());
+        }
+        let routes = &self.config.routes;
+        let mut scratch = RouteScratch::default();
+        match self.plan_routed(routes, index, row, args, &mut scratch) {
+            // Keys at several places are no fault here: each node watches its own.
+            Ok(_) | Err(RouteError::Plan(PlanError::CrossSlot { .. })) => {
+                let keys = scratch.keys(routes, args).into_iter();
+                Ok(keys.map(|key| (usize::from(key.place.node), key.name)).collect())
+            }
+            Err(error) => {
+                let mut line = Vec::new();
+                error.write(routes, row, args, &mut Encoder::new(&mut line, Protocol::Resp2));
+                Err(line)
+            }
+        }
+    }
+
+    /// Other nodes are configured: `moved` says for each node before where it is now.
+    pub(crate) fn move_pins(&mut self, moved: &[usize]) {
+        let indexes: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();
+        for index in indexes {
+            let Some(pins) = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) else {
+                continue;
+            };
+            for pin in &mut pins.watches {
+                pin.node = moved.get(pin.node).copied().unwrap_or(usize::MAX);
+            }
+            if let Some(block) = &mut pins.block {
+                block.move_to(moved);
+            }
+        }
     }
 
     /// The private connection on which a session watches keys of a node, borrowed if there is none yet.

@@ -88,6 +88,9 @@ impl Lanes {
     /// Makes a clean connection available to the next borrower. `false`: there are enough, it is to be closed.
     fn keep_warm(&mut self, lane: usize, config: &Config) -> bool {
         let this = &self.all[lane];
+        if this.is_stale || self.nodes[this.node].is_gone {
+            return false;
+        }
         let (node, class) = (this.node, this.class);
         let alike = |l: &&u32| self.all[**l as usize].node == node && self.all[**l as usize].class == class;
         let has_room = self.warm.iter().filter(alike).count() < config.lanes.private_warm_max;

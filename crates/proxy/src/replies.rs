@@ -1,6 +1,7 @@
 //! The life of a reply: from a node's bytes to its place among a client's replies. And what happens instead when a node fails.
 
 use crate::clients::Clients;
+use crate::hooks::Event;
 use crate::lanes::{Ending, Purpose};
 use crate::limits::LANE_QUEUE_SOFT_DIVISOR;
 use crate::scatter::Scatters;
@@ -99,10 +100,18 @@ impl<E: Execute> Worker<E> {
             Ok(Shake::Ready) => {
                 let (node, is_push) = (this.node, this.purpose == Purpose::Push);
                 let waiters = std::mem::take(&mut this.waiters);
+                let is_successor = this.purpose == Purpose::Successor;
                 if is_push {
                     self.begin_push_lane(lane);
                 }
-                self.lanes.note_success(node);
+                if is_successor {
+                    self.lanes.succeed(lane);
+                }
+                if self.lanes.note_success(node) {
+                    self.counters.nodes_returned.add(1);
+                    let node = self.lanes.nodes[node].name.clone();
+                    self.shared.hooks.tell(&Event::NodeBack { node, worker: self.number });
+                }
                 self.lanes.list(lane);
                 self.counters.upstreams.add(1);
                 for waiter in waiters {
@@ -120,7 +129,8 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn end_lane(&mut self, lane: usize, ending: Ending) {
         let Some(this) = self.lanes.all.get_mut(lane).filter(|l| !l.is_retired) else { return };
         let node = this.node;
-        let is_apart = matches!(this.purpose, Purpose::Private | Purpose::Blocking);
+        let is_apart = !matches!(this.purpose, Purpose::Shared | Purpose::Push);
+        let is_on_trial = this.purpose == Purpose::Successor;
         let was_ready = this.up.is_ready();
         let orphans = this.up.reset(&mut self.clients.pool);
         let waiters = std::mem::take(&mut this.waiters);
@@ -146,8 +156,13 @@ impl<E: Execute> Worker<E> {
         // A refused SELECT says nothing about the node: it must not keep other databases from being dialled.
         let is_about_database = refusal.is_some() && self.lanes.class_database(lane) != 0;
         // A connection that one client used may end for that client's reasons, or because nobody used it for long.
-        if !(is_about_database || is_apart && was_ready) {
-            self.lanes.note_failure(node, cause.clone(), &self.config, self.now);
+        // One that was to replace another says nothing either, as long as the other goes on.
+        let is_given_up = matches!(ending, Ending::GivenUp);
+        let is_about_node = !(is_given_up || is_about_database || is_on_trial || is_apart && was_ready);
+        if is_about_node && self.lanes.note_failure(node, cause.clone(), &self.config, self.now) {
+            self.counters.nodes_ejected.add(1);
+            let node = self.lanes.nodes[node].name.clone();
+            self.shared.hooks.tell(&Event::NodeOut { node, worker: self.number, why: cause.clone() });
         }
         let name = &self.lanes.nodes[node].name;
         let (sent, unsent) = (text::broken_off(name, &cause), text::not_sent(name, &cause));

@@ -66,14 +66,25 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Which node is asked in the place that a route leads to: that node, a replica of it, or whoever stands in for it.
-    pub(crate) fn stand_in(&mut self, routes: &Routes, place: Place, row: &Row) -> usize {
+    fn stand_in(&mut self, routes: &Routes, place: Place, row: &Row) -> usize {
         let node = usize::from(place.node);
-        let (route, pool) = (routes.route(place.route), routes.pool_of(place.route));
-        if route.reads == Reads::Replica
-            && row.is_replica_readable
+        self.replica_turn = self.replica_turn.wrapping_add(1);
+        let chosen = self.choose_node(routes, place, row);
+        if chosen != node && reads_replicas(routes, place, row) {
+            self.counters.replica_reads.add(1);
+        } else if chosen != node {
+            self.counters.requests_moved.add(1);
+        }
+        chosen
+    }
+
+    /// The same without counting.
+    pub(crate) fn choose_node(&self, routes: &Routes, place: Place, row: &Row) -> usize {
+        let node = usize::from(place.node);
+        let pool = routes.pool_of(place.route);
+        if reads_replicas(routes, place, row)
             && let Some(replica) = self.live_replica(pool, node)
         {
-            self.counters.replica_reads.add(1);
             return replica;
         }
         if !self.lanes.nodes[node].is_out() {
@@ -85,14 +96,12 @@ impl<E: Execute> Worker<E> {
             DeadNode::Replica if row.is_replica_readable => self.live_replica(pool, node),
             DeadNode::Replica => None,
         };
-        self.counters.requests_moved.add(u64::from(other.is_some()));
         other.unwrap_or(node)
     }
 
     /// One of a node's replicas that are up, another each time.
-    fn live_replica(&mut self, pool: &Pool, node: usize) -> Option<usize> {
+    fn live_replica(&self, pool: &Pool, node: usize) -> Option<usize> {
         let replicas = pool.replicas_of(node);
-        self.replica_turn = self.replica_turn.wrapping_add(1);
         let start = self.replica_turn as usize % replicas.len().max(1);
         let (behind, before) = replicas.split_at(start.min(replicas.len()));
         let mut in_turn = before.iter().chain(behind).map(|replica| usize::from(*replica));
@@ -187,6 +196,11 @@ impl<E: Execute> Worker<E> {
             }
         }
     }
+}
+
+/// Whether a replica is asked for a request even while the node itself is up.
+fn reads_replicas(routes: &Routes, place: Place, row: &Row) -> bool {
+    routes.route(place.route).reads == Reads::Replica && row.is_replica_readable
 }
 
 /// The nodes that answer a request for all of them. Replicas are asked where a route reads from them and the command is

@@ -48,7 +48,7 @@ impl Pause {
     pub(crate) const PRESSURE: Self = Self(16);
     /// The client will be closed once its replies are written: nothing more is read of it.
     pub(crate) const CLOSING: Self = Self(32);
-    /// Somebody has paused all clients.
+    /// Requests are held back: somebody has paused all clients, or an operator a node.
     pub(crate) const HELD: Self = Self(64);
 
     #[inline]
@@ -94,7 +94,7 @@ impl Special {
     /// It is told of changes to what it has read.
     #[allow(dead_code, reason = "the owners of the states come next")]
     pub(crate) const TRACKING: Self = Self(256);
-    /// All clients are to hold their requests back for a while (`CLIENT PAUSE`).
+    /// Requests may have to wait: all clients are paused (`CLIENT PAUSE`), or nodes (`PROXY PAUSE`).
     pub(crate) const HELD: Self = Self(512);
 
     /// It has fetched large replies and has a connection of its own for them.
@@ -106,12 +106,12 @@ impl Special {
         Self::UNAUTHENTICATED,
         Self::RESTRICTED,
         Self::LIMITED,
-        Self::HELD,
         Self::SUBSCRIBED,
         Self::LARGE,
         Self::QUEUEING,
         Self::PINNED,
         Self::DEDICATED,
+        Self::HELD,
         Self::ROUTED,
     ];
 

@@ -1,5 +1,6 @@
 //! What the workers of one proxy have in common. Everything in it is safe to touch from any of them without a lock.
 
+use crate::hooks::Hooks;
 use crate::limits::DIAL_BURST;
 use crate::observe::Counters;
 use crate::pressure::Auction;
@@ -20,6 +21,8 @@ pub struct Shared {
     pub(crate) scripts: Mutex<Scripts>,
     /// What counts for the whole process, however many proxies it has.
     pub ledger: Arc<Ledger>,
+    /// Whom rare events are told to, and demands of operators.
+    pub hooks: Hooks,
 }
 
 /// What a process counts as one: clients, bytes, dials.
@@ -66,7 +69,13 @@ impl Shared {
     /// For `workers` workers.
     pub fn new(workers: usize, started_unix_us: u64, about: About, ledger: Arc<Ledger>) -> Self {
         let counters = (0..workers).map(|_| Arc::new(Counters::default())).collect();
-        Self { counters, started_unix_us, about, scripts: Mutex::default(), ledger }
+        Self { counters, started_unix_us, about, scripts: Mutex::default(), ledger, hooks: Hooks::default() }
+    }
+
+    /// The same with hooks.
+    #[must_use]
+    pub fn with_hooks(self, hooks: Hooks) -> Self {
+        Self { hooks, ..self }
     }
 
     /// The sum of one counter over all workers.

@@ -5,8 +5,8 @@
 
 use crate::session::{Flow, Special};
 use crate::worker::Worker;
-use respool_command::{Command, Execute, Lane, Row, TransactionsCommand, text as texts};
-use respool_wire::Request;
+use respool_command::{Command, Execute, Group, Lane, Row, TransactionsCommand, text as texts};
+use respool_wire::{Args, Request};
 
 impl<E: Execute> Worker<E> {
     /// Asks the states that a session is in about one of its requests. `None`: it goes on as everybody's do.
@@ -26,9 +26,9 @@ impl<E: Execute> Worker<E> {
     /// One arm for each state whose owner deals with requests.
     fn ask(&mut self, state: Special, index: u32, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
         match state {
-            Special::HELD => self.hold_back(index, row),
+            Special::HELD => self.hold_back(index, row).or_else(|| self.hold_for_operator(index, row, request.args)),
             Special::SUBSCRIBED => self.ask_subscribed(index, row, request.args),
-            Special::ROUTED if row.lane(request.args) == Lane::Shared && self.engine.is_none() => {
+            Special::ROUTED if is_routed(row, request.args) && self.engine.is_none() => {
                 (!self.is_own_info(row)).then(|| self.forward_routed(index, row, request))
             }
             Special::QUEUEING => self.while_queueing(index, row, request),
@@ -55,6 +55,11 @@ impl<E: Execute> Worker<E> {
         }
         self.refuse_unread(index, &words)
     }
+}
+
+/// Whether routes hold for a request. Channels are no keys: they are in the pool without a name, whoever asks.
+fn is_routed(row: &Row, args: Args<'_>) -> bool {
+    matches!(row.lane(args), Lane::Shared | Lane::Script) && row.group != Group::Pubsub
 }
 
 #[cfg(test)]

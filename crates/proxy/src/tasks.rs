@@ -88,6 +88,16 @@ impl Tasks {
         self.running.insert(task)
     }
 
+    /// Other nodes are configured: `moved` says for each node before where it is now.
+    pub(crate) fn move_nodes(&mut self, moved: &[usize]) {
+        let running = self.running.iter_mut().map(|(_, task)| task);
+        for task in running.chain(&mut self.through) {
+            if let Task::Exec(exec) = task {
+                exec.move_to(moved);
+            }
+        }
+    }
+
     /// Who is owed the reply to a task's request number `step`.
     pub(crate) fn owner(task: Handle, step: u16) -> Owner {
         Owner::Task { task: task.index, generation: task.generation, step }

@@ -23,6 +23,21 @@ pub(crate) fn timed_out(node: &str, response_us: u64) -> Vec<u8> {
     error(format!("node {node} did not answer within {after} ms; the command may or may not have been executed"))
 }
 
+/// An operator lets nobody send to the node.
+pub(crate) fn drained(node: &str) -> Vec<u8> {
+    error(format!("node {node} is not available: it was drained by an operator; the command was not sent"))
+}
+
+/// Other nodes were configured while a client waited for their word.
+pub(crate) fn nodes_changed() -> Vec<u8> {
+    error("the nodes were changed meanwhile; try again".to_owned())
+}
+
+/// The node is not configured any more.
+pub(crate) fn gone(node: &str) -> Vec<u8> {
+    error(format!("node {node} is not configured any more; the command was not sent"))
+}
+
 /// Too much waits for the node already.
 pub(crate) fn queue_full(node: &str) -> Vec<u8> {
     error(format!("node {node} is overloaded: too many bytes wait for it; the command was not sent"))
@@ -89,6 +104,11 @@ pub(crate) fn words(error: &[u8]) -> &[u8] {
     error.strip_prefix(b"-").and_then(|e| e.strip_suffix(b"\r\n")).unwrap_or(error)
 }
 
+/// A transaction under routes has requests that lead to different pools.
+pub(crate) const BLOCK_IN_TWO_POOLS: &[u8] =
+    b"ERR a transaction stays in one pool, and routes lead this command to another";
+/// A transaction under routes wants another database, in which other routes may hold.
+pub(crate) const SELECT_UNDER_ROUTES: &[u8] = b"ERR SELECT inside MULTI is not supported under routes";
 /// What a client gets that connects beyond a limit.
 pub(crate) const TOO_MANY_CLIENTS: &[u8] = b"-ERR max number of clients reached\r\n";
 /// What a client gets that connects while the process holds as many bytes as it may.

@@ -62,6 +62,8 @@ pub struct Worker<E> {
     pub(crate) route_scratch: RouteScratch,
     /// Requests under each route.
     pub(crate) route_hits: Vec<u64>,
+    /// An operator holds all requests back.
+    pub(crate) is_all_paused: bool,
     /// Which replica was asked last.
     pub(crate) replica_turn: u32,
     pub(crate) actions: VecDeque<Action<Mail>>,
@@ -105,6 +107,7 @@ impl<E: Execute> Worker<E> {
             route_scratch: RouteScratch::default(),
             route_hits: Vec::new(),
             replica_turn: 0,
+            is_all_paused: false,
             actions: VecDeque::new(),
             read_buffer: vec![0; READ_BYTES],
             decoder: RequestDecoder::new(),
@@ -301,7 +304,7 @@ impl<E: Execute> Worker<E> {
         }
         while let Some(lane) = self.lanes.next_dial(&self.config, &self.shared.ledger, self.now) {
             self.counters.dials.add(1);
-            let endpoint = Arc::clone(&self.config.nodes[self.lanes.all[lane].node].endpoint);
+            let endpoint = Arc::clone(&self.lanes.nodes[self.lanes.all[lane].node].told.endpoint);
             self.actions.push_back(Action::Dial { conn: ConnId::upstream(lane as u32), endpoint });
         }
     }
@@ -351,7 +354,7 @@ impl<E: Execute> Machine for Worker<E> {
         if !self.config.routes.are_plain() {
             session.special.add(Special::ROUTED);
         }
-        if self.hold.is_some() {
+        if self.hold.is_some() || self.is_holding() {
             session.special.add(Special::HELD);
         }
         let handle = self.clients.sessions.insert(session);

@@ -58,6 +58,8 @@ pub struct Adopted {
     pub changes: Vec<Change>,
     /// Pools were added, removed, renamed or moved, which needs a restart.
     pub has_other_pools: bool,
+    /// Routes, or the pools that they lead to, were changed and have been taken over.
+    pub has_other_routes: bool,
 }
 
 /// What a reload did about one setting.
@@ -117,9 +119,15 @@ impl Control {
     /// Takes what of `new` can be taken without a restart, wakes everybody, and says what changed.
     pub fn adopt(&self, new: Understood) -> Adopted {
         let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
-        let changes = settings.said.changes_to(&new).into_iter().map(|change| describe(change, &new)).collect();
-        let adopted = Adopted { changes, has_other_pools: !settings.said.has_pools_of(&new) };
-        settings.in_force = Arc::new(settings.in_force.with_live_part_of(&new.process));
+        let in_force = Arc::new(settings.in_force.with_live_part_of(&new.process));
+        let changes =
+            settings.said.changes_to(&new).into_iter().map(|change| describe(change, &new, &in_force)).collect();
+        let routing = |process: &Process| {
+            process.instances.iter().map(|instance| instance.proxy.routing.clone()).collect::<Vec<_>>()
+        };
+        let has_other_routes = routing(&settings.in_force) != routing(&in_force);
+        let adopted = Adopted { changes, has_other_pools: !settings.said.has_pools_of(&new), has_other_routes };
+        settings.in_force = in_force;
         settings.said = new;
         drop(settings);
         self.reloads.fetch_add(1, Ordering::Release);
@@ -146,16 +154,19 @@ impl fmt::Debug for Control {
     }
 }
 
-fn describe((setting, number): (Setting, usize), new: &Understood) -> Change {
-    use crate::settings::row::{Reload, Scope};
+fn describe((setting, number): (Setting, usize), new: &Understood, in_force: &Process) -> Change {
+    use crate::settings::row::{Group, Reload, Scope};
 
     let row = setting.row();
     let pool = || new.process.instances[number].name.clone();
+    let instance = &new.process.instances[number];
+    let in_force = in_force.instances.iter().find(|in_force| in_force.name == instance.name);
+    let has_nodes = in_force.is_some_and(|in_force| in_force.proxy.nodes == instance.proxy.nodes);
     Change {
         setting,
         pool: (row.scope == Scope::Pool).then(pool),
         value: new.values[number][setting as usize].show(row),
-        is_live: row.reload == Reload::Live,
+        is_live: row.reload == Reload::Live && (row.group != Group::Nodes || has_nodes),
     }
 }
 

@@ -39,7 +39,8 @@ impl Served {
 fn write(file: &Path, own: &[RedisServer], settings: &str) {
     let nodes: Vec<String> =
         own.iter().enumerate().map(|(n, node)| format!("\"{} name=own-{n}\"", node.tcp())).collect();
-    std::fs::write(file, format!("nodes = [{}]\n{settings}", nodes.join(", "))).expect("the file can be written");
+    std::fs::write(file, format!("nodes = [{}]\nadmin_commands = \"allow\"\n{settings}", nodes.join(", ")))
+        .expect("the file can be written");
 }
 
 fn pool(name: &str, nodes: &[&RedisServer]) -> String {
@@ -164,4 +165,185 @@ fn the_console_shows_clients_pools_and_memory_in_both_protocols() {
     assert!(clients[0].ask("PING").is_err(), "it was disconnected");
     ask(&mut client, "HELLO 3");
     assert!(ask(&mut client, "PROXY SHOW POOLS").starts_with("*1\r\n%"), "maps in RESP3");
+}
+
+/// The key of each server that holds it, as its clients see it.
+fn count(client: &mut Client, keys: &[String]) -> usize {
+    keys.iter().filter(|key| ask(client, &format!("GET {key}")).contains('v')).count()
+}
+
+#[test]
+fn a_reload_takes_other_nodes_and_routes_without_dropping_a_client() {
+    let mut served = Served::with("");
+    let file = served.directory.join("respool.toml");
+    let mut clients: Vec<Client> = (0..4).map(|_| served.client()).collect();
+    for (n, client) in clients.iter_mut().enumerate() {
+        assert_eq!(ask(client, &format!("SET before:{n} v")), "+OK\r\n");
+    }
+    // One node more, and one prefix to a pool of its own.
+    let (third, of_pool) = (server(), server());
+    let routes = format!("{}[[routes]]\nprefix = \"p:\"\nto = \"p\"\n", pool("p", &[&of_pool]));
+    let nodes: Vec<String> = [&served.own[0], &served.own[1], &third]
+        .iter()
+        .enumerate()
+        .map(|(n, node)| format!("\"{} name=own-{n}\"", node.tcp()))
+        .collect();
+    std::fs::write(&file, format!("nodes = [{}]\nadmin_commands = \"allow\"\n{routes}", nodes.join(", ")))
+        .expect("it can be written");
+    assert!(ask(&mut clients[0], "PROXY RELOAD").starts_with("+The settings are being read again"));
+    until(|| ask(&mut clients[0], "PROXY SHOW NODES").contains("own-2")).expect("it is taken over");
+    let keys: Vec<String> = (0..100).map(|n| format!("key:{n}")).collect();
+    for key in &keys {
+        assert_eq!(ask(&mut clients[1], &format!("SET {key} v")), "+OK\r\n");
+        assert_eq!(ask(&mut clients[1], &format!("SET p:{key} v")), "+OK\r\n");
+    }
+    assert_ne!(held_by(&third), "*0\r\n");
+    assert_eq!(ask(&mut of_pool.client().expect("it accepts"), "DBSIZE"), ":100\r\n");
+    assert_eq!(count(&mut clients[2], &keys), 100);
+
+    // The node is gone again, under the eyes of clients that ask on.
+    write(&file, &served.own, "");
+    served.respool.process().signal(rustix::process::Signal::HUP).expect("it is there");
+    until(|| !ask(&mut clients[3], "PROXY SHOW NODES").contains("own-2")).expect("it is taken over");
+    for client in &mut clients {
+        for key in &keys {
+            assert_eq!(ask(client, &format!("SET {key} w")), "+OK\r\n");
+        }
+    }
+    let mut third = third.client().expect("it accepts");
+    until(|| ask(&mut third, "INFO clients").contains("connected_clients:1\r\n")).expect("nobody is connected to it");
+}
+
+#[test]
+fn a_node_that_moves_is_followed_and_an_order_to_reconnect_loses_nothing() {
+    let served = Served::with("workers = 2\n");
+    let mut client = served.client();
+    assert_eq!(ask(&mut client, "MSET a 1 b 2 c 3 d 4"), "+OK\r\n");
+    assert_eq!(ask(&mut client, "PROXY RECONNECT nothing").split('\'').next(), Some("-ERR there is no node or pool "));
+    let lanes = |client: &mut Client| ask(client, "INFO PROXY").split("lanes_renewed:").nth(1).map(str::to_owned);
+    let before = lanes(&mut client);
+    assert!(ask(&mut client, "PROXY RECONNECT").starts_with(':'));
+    until(|| {
+        assert_eq!(ask(&mut client, "MGET a b c d"), "*4\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n$1\r\n4\r\n");
+        lanes(&mut client) != before
+    })
+    .expect("connections are replaced");
+    // The same data under another address: what follows goes there.
+    let file = served.directory.join("respool.toml");
+    let nodes: Vec<String> =
+        served.own.iter().enumerate().map(|(n, node)| format!("\"{} name=own-{n}\"", node.unix())).collect();
+    std::fs::write(&file, format!("nodes = [{}]\nadmin_commands = \"allow\"\nworkers = 2\n", nodes.join(", ")))
+        .expect("it can be written");
+    ask(&mut client, "PROXY RELOAD");
+    until(|| {
+        assert_eq!(ask(&mut client, "EXISTS a b c d"), ":4\r\n");
+        ask(&mut client, "PROXY SHOW NODES").contains("unix:")
+    })
+    .expect("it is taken over");
+}
+
+#[test]
+fn requests_wait_while_a_node_is_paused_and_go_elsewhere_while_it_is_drained() {
+    let served = Served::with("workers = 2\ndead_node = \"next\"\n");
+    let (mut client, mut operator) = (served.client(), served.client());
+    assert_eq!(ask(&mut client, "SET k v"), "+OK\r\n");
+    assert_eq!(ask(&mut operator, "PROXY PAUSE"), "+OK\r\n");
+    client.send_command(&["GET", "k"]).expect("it goes out");
+    until(|| ask(&mut operator, "PROXY SHOW CLIENTS").contains("\r\noperator\r\n")).expect("it waits");
+    assert!(ask(&mut operator, "PROXY SHOW NODES").contains("\r\npaused\r\n"));
+    assert_eq!(ask(&mut operator, "PROXY RESUME"), "+OK\r\n");
+    assert_eq!(client.reply().expect("it was only held"), b"$1\r\nv\r\n");
+
+    // One node alone: the other's keys are served meanwhile.
+    let explained = ask(&mut operator, "PROXY EXPLAIN GET k");
+    let (own, other) = if explained.contains("own-0") { ("own-0", 1) } else { ("own-1", 0) };
+    assert_eq!(ask(&mut operator, &format!("PROXY PAUSE {own}")), "+OK\r\n");
+    client.send_command(&["GET", "k"]).expect("it goes out");
+    let elsewhere = (0..).map(|n| format!("x{n}"));
+    let is_elsewhere =
+        |key: &String| ask(&mut operator, &format!("PROXY EXPLAIN GET {key}")).contains(&format!("own-{other}"));
+    let key = { elsewhere }.find(is_elsewhere).expect("one of many");
+    assert_eq!(ask(&mut served.client(), &format!("SET {key} v")), "+OK\r\n");
+    assert_eq!(ask(&mut operator, &format!("PROXY RESUME {own}")), "+OK\r\n");
+    assert_eq!(client.reply().expect("it was only held"), b"$1\r\nv\r\n");
+
+    assert_eq!(ask(&mut operator, &format!("PROXY DRAIN {own}")), "+OK\r\n");
+    assert!(ask(&mut operator, "PROXY SHOW NODES").contains("\r\ndrained\r\n"));
+    assert_eq!(ask(&mut client, "GET k"), "$-1\r\n", "the next node has never heard of it");
+    let number = own.trim_start_matches("own-").parse::<usize>().expect("a number");
+    let mut node = served.own[number].client().expect("it accepts");
+    until(|| ask(&mut node, "INFO clients").contains("connected_clients:1\r\n")).expect("nobody is connected to it");
+    assert_eq!(ask(&mut operator, "PROXY RESUME main"), "+OK\r\n");
+    assert_eq!(ask(&mut client, "GET k"), "$1\r\nv\r\n");
+}
+
+#[test]
+fn steering_is_refused_unless_the_settings_allow_it() {
+    let node = server();
+    let respool = Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &[node.tcp()], &[]).expect("it serves");
+    let mut client = respool.client().expect("it accepts");
+    for words in ["PAUSE", "RESUME", "DRAIN", "RECONNECT", "RELOAD", "KILL 1"] {
+        assert!(ask(&mut client, &format!("PROXY {words}")).starts_with("-NOPERM PROXY "), "{words}");
+    }
+    assert!(ask(&mut client, "PROXY SHOW NODES").starts_with('*'));
+}
+
+#[test]
+fn an_operator_ends_the_process_once_replies_are_out() {
+    let mut served = Served::with("");
+    assert!(ask(&mut served.client(), "PROXY DRAIN").starts_with("+Draining"));
+    assert!(served.respool.process().wait(LIMIT).expect("it ends").success());
+}
+
+#[test]
+fn a_transaction_goes_where_its_keys_do_and_stays_in_one_pool() {
+    let a = server();
+    let routes = "[[routes]]\nname = \"a\"\nprefix = \"a:\"\nto = \"a\"\nadd = \"n:\"\n";
+    let served = Served::with(&[pool("a", &[&a]), routes.to_owned()].concat());
+    let (mut client, mut other) = (served.client(), served.client());
+    for (request, reply) in [
+        ("WATCH a:1", "+OK\r\n"),
+        ("MULTI", "+OK\r\n"),
+        ("SET a:1 v", "+QUEUED\r\n"),
+        ("INCR a:2", "+QUEUED\r\n"),
+        ("EXEC", "*2\r\n+OK\r\n:1\r\n"),
+    ] {
+        assert_eq!(ask(&mut client, request), reply, "{request}");
+    }
+    assert!(held_by(&a).contains("n:a:1"), "under its other name");
+    assert_eq!(ask(&mut client, "WATCH a:1"), "+OK\r\n");
+    assert_eq!(ask(&mut other, "SET a:1 w"), "+OK\r\n");
+    assert_eq!(ask(&mut client, "MULTI"), "+OK\r\n");
+    assert!(ask(&mut other, "PROXY SHOW PINS").contains("\r\nwatch\r\n"));
+    assert_eq!(ask(&mut client, "GET a:1"), "+QUEUED\r\n");
+    assert_eq!(ask(&mut client, "EXEC"), "*-1\r\n", "the key was changed");
+    assert_eq!(ask(&mut client, "MULTI"), "+OK\r\n");
+    assert_eq!(ask(&mut client, "GET a:1"), "+QUEUED\r\n");
+    assert!(ask(&mut client, "GET k").starts_with("-ERR a transaction stays in one pool"));
+    assert!(ask(&mut client, "EXEC").starts_with("-EXECABORT"));
+}
+
+#[test]
+fn subscriptions_live_on_when_nodes_come_and_go() {
+    let served = Served::with("");
+    let file = served.directory.join("respool.toml");
+    let mut subscriber = served.client();
+    let channels: Vec<String> = (0..20).map(|n| format!("channel:{n}")).collect();
+    let mut request = vec!["SUBSCRIBE".to_owned()];
+    request.extend(channels.iter().cloned());
+    subscriber.send_command(&request).expect("it goes out");
+    subscriber.replies(channels.len()).expect("each is acknowledged");
+    let third = server();
+    let all = [&served.own[0], &served.own[1], &third];
+    let nodes: Vec<String> = all.iter().enumerate().map(|(n, node)| format!("\"{} name=n-{n}\"", node.tcp())).collect();
+    std::fs::write(&file, format!("nodes = [{}]\nadmin_commands = \"allow\"\n", nodes.join(", ")))
+        .expect("it is written");
+    let mut publisher = served.client();
+    ask(&mut publisher, "PROXY RELOAD");
+    for channel in &channels {
+        until(|| ask(&mut publisher, &format!("PUBLISH {channel} hello")) != ":0\r\n").expect("somebody hears");
+        let heard = subscriber.reply().expect("a message comes");
+        assert!(String::from_utf8_lossy(&heard).contains(channel), "{channel}");
+    }
+    drop(third);
 }

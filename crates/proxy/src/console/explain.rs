@@ -77,7 +77,12 @@ impl<E: Execute> Worker<E> {
         "allowed".to_owned()
     }
 
-    fn find_out(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Explained {
+    /// The nodes that a request would go to.
+    pub(super) fn nodes_of(&self, index: u32, row: &'static Row, args: Args<'_>) -> Vec<usize> {
+        self.find_out(index, row, args).nodes
+    }
+
+    fn find_out(&self, index: u32, row: &'static Row, args: Args<'_>) -> Explained {
         let local = |plan| Explained { plan, route: None, keys: Vec::new(), nodes: Vec::new(), refusal: None };
         if row.lane(args) == Lane::Local {
             return local("local");
@@ -89,12 +94,12 @@ impl<E: Execute> Worker<E> {
         let mut scratch = RouteScratch::default();
         let planned = self.plan_routed(&routes, index, row, args, &mut scratch);
         let (plan, route, nodes, refusal) = match planned {
-            Ok(Routed::One(place)) => ("one", Some(place.route), vec![self.stand_in(&routes, place, row)], None),
+            Ok(Routed::One(place)) => ("one", Some(place.route), vec![self.choose_node(&routes, place, row)], None),
             Ok(Routed::All(route)) => ("all", Some(route), nodes_of_all(&routes, route, row), None),
             Ok(Routed::Scan(route, step)) => ("scan", Some(route), vec![routes.pool_of(route).place(step.node)], None),
             Ok(Routed::Split) => {
                 let places: Vec<_> = scratch.parts().map(|(place, _)| place).collect();
-                let nodes = places.iter().map(|place| self.stand_in(&routes, *place, row)).collect();
+                let nodes = places.iter().map(|place| self.choose_node(&routes, *place, row)).collect();
                 ("split", places.first().map(|place| place.route), nodes, None)
             }
             Err(error) => {

@@ -1,5 +1,6 @@
 //! A question of the console to every worker, and the joint answer.
 
+use crate::console::orders::Order;
 use crate::console::show::Show;
 use crate::console::table::Table;
 use crate::limits::QUESTION_US_MAX;
@@ -18,9 +19,23 @@ pub struct Letter(Content);
 #[derive(Clone, Debug)]
 enum Content {
     /// A worker asks.
-    Ask { from: usize, inquiry: Handle, show: Show },
+    Ask { from: usize, inquiry: Handle, what: What },
     /// A worker answers.
-    Tell { inquiry: Handle, table: Table },
+    Tell { inquiry: Handle, told: Told },
+}
+
+/// What workers are asked to tell or to do.
+#[derive(Clone, Debug)]
+pub(super) enum What {
+    Show(Show),
+    Order(Order),
+}
+
+/// What a worker tells.
+#[derive(Clone, Debug, Default)]
+struct Told {
+    table: Table,
+    count: u64,
 }
 
 /// A question that waits for workers.
@@ -28,10 +43,10 @@ enum Content {
 struct Pending {
     /// `None` if no reply is wanted.
     asker: Option<Asker>,
-    show: Show,
+    what: What,
     awaited: usize,
     asked_us: u64,
-    table: Table,
+    told: Told,
 }
 
 /// The questions that clients of this worker have asked.
@@ -54,38 +69,54 @@ impl<E: Execute> Worker<E> {
 
     /// Has every worker tell its part of a table.
     pub(super) fn inquire(&mut self, index: u32, show: Show) -> Flow {
+        self.put_to_all(index, What::Show(show))
+    }
+
+    /// Has every worker carry out an order.
+    pub(super) fn order_all(&mut self, index: u32, order: Order) -> Flow {
+        self.put_to_all(index, What::Order(order))
+    }
+
+    fn put_to_all(&mut self, index: u32, what: What) -> Flow {
         let Some(asker) = self.expect_reply(index) else { return Flow::Stop };
         let workers = self.shared.counters.len();
         let (awaited, asked_us) = (workers, self.now.mono_us);
-        let pending = Pending { asker, show, awaited, asked_us, table: Table::default() };
+        let pending = Pending { asker, what: what.clone(), awaited, asked_us, told: Told::default() };
         let inquiry = self.inquiries.waiting.insert(pending);
         for worker in (0..workers).filter(|worker| *worker != self.number) {
-            let letter = Letter(Content::Ask { from: self.number, inquiry, show });
+            let letter = Letter(Content::Ask { from: self.number, inquiry, what: what.clone() });
             self.actions.push_back(Action::Post { worker, mail: Mail::Console(Box::new(letter)) });
         }
         self.is_busy = true;
-        let table = self.table_of(show);
-        self.take_table(inquiry, table);
+        let told = self.answer_letter(&what);
+        self.take_told(inquiry, told);
         Flow::Next
     }
 
     /// Another worker wrote.
     pub(crate) fn take_letter(&mut self, letter: Letter) {
         match letter.0 {
-            Content::Ask { from, inquiry, show } => {
-                let letter = Letter(Content::Tell { inquiry, table: self.table_of(show) });
+            Content::Ask { from, inquiry, what } => {
+                let letter = Letter(Content::Tell { inquiry, told: self.answer_letter(&what) });
                 self.actions.push_back(Action::Post { worker: from, mail: Mail::Console(Box::new(letter)) });
             }
-            Content::Tell { inquiry, table } => self.take_table(inquiry, table),
+            Content::Tell { inquiry, told } => self.take_told(inquiry, told),
         }
     }
 
-    fn take_table(&mut self, inquiry: Handle, table: Table) {
+    fn answer_letter(&mut self, what: &What) -> Told {
+        match what {
+            What::Show(show) => Told { table: self.table_of(*show), count: 0 },
+            What::Order(order) => Told { table: Table::default(), count: self.carry_out(order) },
+        }
+    }
+
+    fn take_told(&mut self, inquiry: Handle, told: Told) {
         let Some(pending) = self.inquiries.waiting.get_mut(inquiry) else { return };
-        if pending.show.is_joined() {
-            pending.table.join(table);
-        } else {
-            pending.table.append(table);
+        pending.told.count += told.count;
+        match &pending.what {
+            What::Show(show) if show.is_joined() => pending.told.table.join(told.table),
+            _ => pending.told.table.append(told.table),
         }
         pending.awaited -= 1;
         if pending.awaited == 0 {
@@ -94,13 +125,20 @@ impl<E: Execute> Worker<E> {
     }
 
     fn finish_inquiry(&mut self, inquiry: Handle) {
-        let Some(mut pending) = self.inquiries.waiting.remove(inquiry.index) else { return };
+        let Some(pending) = self.inquiries.waiting.remove(inquiry.index) else { return };
         let Some(asker) = pending.asker else { return };
         let Some(session) = self.clients.sessions.get_mut(asker.session) else { return };
-        let protocol = session.protocol;
-        pending.show.arrange(&mut pending.table);
         let mut out = Vec::new();
-        pending.table.write(&mut Encoder::new(&mut out, protocol));
+        let mut reply = Encoder::new(&mut out, session.protocol);
+        let Told { mut table, count } = pending.told;
+        match &pending.what {
+            What::Show(show) => {
+                show.arrange(&mut table);
+                table.write(&mut reply);
+            }
+            What::Order(order) if order.is_counted() => reply.integer(count as i64),
+            What::Order(_) => reply.raw(respool_wire::replies::OK),
+        }
         self.clients.feed(asker.session, asker.seq, &out, true);
     }
 

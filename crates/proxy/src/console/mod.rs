@@ -5,9 +5,11 @@
 
 mod explain;
 mod inquiry;
+mod orders;
 mod show;
 mod table;
 
+use crate::hooks::Demand;
 use crate::mail::{ClientFilter, Question};
 use crate::session::Flow;
 use crate::worker::Worker;
@@ -21,11 +23,20 @@ use show::Show;
 impl<E: Execute> Worker<E> {
     /// Answers a request of the console. The arity has been checked.
     pub(crate) fn console(&mut self, index: u32, command: ProxyCommand, row: &'static Row, args: Args<'_>) -> Flow {
+        if steers(command) && self.refuses_admin() {
+            return self.refuse(index, crate::text::admin_refused(row.name).as_bytes());
+        }
         match command {
             ProxyCommand::ProxyExplain => self.explain(index, args.from(2)),
             ProxyCommand::ProxyShow => self.show(index, args.from(2)),
             ProxyCommand::ProxyKill => self.kill(index, args.from(2)),
-            _ => self.console_help(index, row),
+            ProxyCommand::ProxyPause
+            | ProxyCommand::ProxyResume
+            | ProxyCommand::ProxyDrain
+            | ProxyCommand::ProxyReconnect => self.order(index, command, args.from(2)),
+            ProxyCommand::ProxyReload => self.demand(index, Demand::Reload),
+            ProxyCommand::ProxySlowlog => self.refuse(index, b"ERR the slow log is not kept yet"),
+            ProxyCommand::Proxy | ProxyCommand::ProxyHelp => self.console_help(index, row),
         }
     }
 
@@ -53,5 +64,22 @@ impl<E: Execute> Worker<E> {
     fn console_help(&mut self, index: u32, row: &'static Row) -> Flow {
         self.answer(index, |reply| crate::client_command::help(row, reply));
         Flow::Next
+    }
+}
+
+/// Whether it is more than a look.
+fn steers(command: ProxyCommand) -> bool {
+    match command {
+        ProxyCommand::ProxyDrain
+        | ProxyCommand::ProxyKill
+        | ProxyCommand::ProxyPause
+        | ProxyCommand::ProxyReconnect
+        | ProxyCommand::ProxyReload
+        | ProxyCommand::ProxyResume => true,
+        ProxyCommand::Proxy
+        | ProxyCommand::ProxyExplain
+        | ProxyCommand::ProxyHelp
+        | ProxyCommand::ProxyShow
+        | ProxyCommand::ProxySlowlog => false,
     }
 }

@@ -145,6 +145,13 @@ impl<E: Execute> Worker<E> {
 
     /// What a node is to this worker, in a word, the worst having the highest rank.
     fn state_of(&self, node: usize) -> (u8, &'static str) {
+        let known = &self.lanes.nodes[node];
+        if known.is_drained {
+            return (4, "drained");
+        }
+        if known.is_paused || self.is_all_paused {
+            return (3, "paused");
+        }
         let is_up = self.lanes.all.iter().any(|lane| lane.node == node && lane.up.is_ready());
         match (is_up, self.lanes.nodes[node].failures) {
             (_, 1..) => (2, "down"),
@@ -167,24 +174,18 @@ impl<E: Execute> Worker<E> {
         (String::new(), String::new())
     }
 
-    /// Connections that are not everybody's.
+    /// What clients hold that is not everybody's.
     fn show_pins(&self) -> Vec<Line> {
-        let lanes = self.lanes.all.iter().enumerate();
-        let apart = lanes.filter(|(_, lane)| lane.purpose != Purpose::Shared && !lane.is_retired);
-        let line = |(place, lane): (usize, &Lane)| -> Line {
-            let is_warm = self.lanes.warm.contains(&(place as u32));
-            let state = if is_warm { "warm" } else { "lent" };
+        let line = |pin: crate::pins::PinLine| -> Line {
             vec![
-                ("connection", Cell::Same((self.number << 24 | place) as u64)),
+                ("client", Cell::Same(pin.client)),
                 ("worker", Cell::Same(self.number as u64)),
-                ("node", text(&*self.lanes.nodes[lane.node].name)),
-                ("purpose", text(lane.purpose.name())),
-                ("state", text(state)),
-                ("db", Cell::Same(u64::from(self.lanes.class_database(place)))),
-                ("outstanding", Cell::Same(lane.up.tickets().outstanding() as u64)),
+                ("node", text(pin.node.unwrap_or_default())),
+                ("reason", text(pin.reason)),
+                ("age_ms", Cell::Same(pin.age_us / 1000)),
             ]
         };
-        apart.map(line).collect()
+        self.list_pins().into_iter().map(line).collect()
     }
 
     fn show_pools(&self) -> Vec<Line> {
@@ -229,7 +230,7 @@ impl<E: Execute> Worker<E> {
 }
 
 /// The states of a session, in words.
-const STATES: [(Special, &str); 9] = [
+const STATES: [(Special, &str); 10] = [
     (Special::UNAUTHENTICATED, "unauthenticated"),
     (Special::RESTRICTED, "restricted"),
     (Special::LIMITED, "limited"),
@@ -237,18 +238,20 @@ const STATES: [(Special, &str); 9] = [
     (Special::QUEUEING, "queueing"),
     (Special::PINNED, "pinned"),
     (Special::DEDICATED, "dedicated"),
+    (Special::HELD, "held"),
     (Special::ROUTED, "routed"),
     (Special::TRACKING, "tracking"),
 ];
 
 /// Why a client is not read, in words.
-const PAUSES: [(Pause, &str); 6] = [
+const PAUSES: [(Pause, &str); 7] = [
     (Pause::OUTPUT, "output"),
     (Pause::OUTSTANDING, "outstanding"),
     (Pause::BARRIER, "barrier"),
     (Pause::LANE, "node"),
     (Pause::PRESSURE, "memory"),
     (Pause::CLOSING, "closing"),
+    (Pause::HELD, "operator"),
 ];
 
 fn words<'a, T: 'a>(named: impl Iterator<Item = &'a (T, &'static str)>) -> String {

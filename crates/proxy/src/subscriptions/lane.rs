@@ -28,7 +28,7 @@ use respool_wire::{Protocol, encode_request};
 /// A worker's push lane to one node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PushLane {
-    lane: usize,
+    pub(super) lane: usize,
     /// When the PING was sent that has not been answered; 0 if none is out.
     pinged_us: u64,
 }
@@ -257,7 +257,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether anybody subscribes to anything that a node has to know of.
-    fn is_push_lane_wanted(&self, node: usize) -> bool {
+    pub(super) fn is_push_lane_wanted(&self, node: usize) -> bool {
         let all = self.subscriptions.registries.iter().zip(Kind::ALL);
         let mut active = all.flat_map(|(r, kind)| r.active_from(0).map(move |id| (kind, r.name(id))));
         self.drain_until_us.is_none()

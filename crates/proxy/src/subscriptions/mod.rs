@@ -24,6 +24,7 @@ mod id_table;
 mod lane;
 mod publish;
 mod registry;
+mod renewal;
 mod wait;
 
 pub use ask::{SubscriptionAnswer, SubscriptionInquiry};

@@ -26,6 +26,7 @@ use tls::InstanceTls;
 mod config;
 mod counters;
 pub mod handover;
+mod hooks;
 mod tls;
 
 /// What there is to serve, and by whom it can be told to end.
@@ -130,7 +131,8 @@ impl Running {
         let (mut shares, bound) = listen(instance, workers, &transport, &tls, doors)?;
         let clients = Arc::clone(&tls.nodes);
         let config = Arc::new(config::proxy(process, instance).map_err(|error| Failure::running(error.to_string()))?);
-        let shared = Arc::new(Shared::new(workers, unix_us(), about.clone(), Arc::clone(ledger)));
+        let shared = Shared::new(workers, unix_us(), about.clone(), Arc::clone(ledger));
+        let shared = Arc::new(shared.with_hooks(hooks::hooks()));
         job.metrics.observe(counters::source(Arc::clone(&shared), &instance.name, process.instances.len() > 1));
 
         let embedded = instance.nodes().filter(|node| node.address == NodeAddress::Embedded);

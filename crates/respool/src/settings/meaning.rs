@@ -72,10 +72,32 @@ pub struct Instance {
 impl Instance {
     fn with_live_part_of(&self, new: &Self) -> Self {
         let (timeouts, budgets) = (new.proxy.timeouts.clone(), new.proxy.budgets.clone());
-        let (dead_node, allows_admin) = (new.proxy.dead_node, new.proxy.allows_admin);
         let pooling = new.proxy.pooling.clone();
-        let proxy = ProxySettings { timeouts, budgets, pooling, dead_node, allows_admin, ..self.proxy.clone() };
+        let nodes = if self.takes_nodes_of(new) { &new.proxy } else { &self.proxy };
+        let proxy = ProxySettings {
+            timeouts,
+            budgets,
+            pooling,
+            allows_admin: new.proxy.allows_admin,
+            nodes: nodes.nodes.clone(),
+            placement: nodes.placement,
+            default_node: nodes.default_node,
+            dead_node: nodes.dead_node,
+            routing: nodes.routing.clone(),
+            ..self.proxy.clone()
+        };
         Self { proxy, tls: new.tls.clone(), ..self.clone() }
+    }
+
+    /// Whether a reload can take over the nodes of `new`: engines in this process neither come nor go, because they hold
+    /// data and are threads that run already.
+    #[must_use]
+    pub fn takes_nodes_of(&self, new: &Self) -> bool {
+        let engines = |of: &Self| {
+            let embedded = of.nodes().filter(|node| node.address == NodeAddress::Embedded);
+            embedded.map(|node| node.name.clone()).collect::<Vec<_>>()
+        };
+        self.is_embedded() == new.is_embedded() && engines(self) == engines(new)
     }
 
     /// All its nodes in the order in which the proxy lists them: those of its own that have keys, those of the pools that

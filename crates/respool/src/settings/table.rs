@@ -203,7 +203,7 @@ rows! {
     }
     /// Nodes behind this pool; none makes it an embedded server.
     Nodes {
-        name: "nodes", alias: Some("node"), group: Group::Nodes, kind: Kind::Nodes,
+        name: "nodes", alias: Some("node"), group: Group::Nodes, reload: Reload::Live, kind: Kind::Nodes,
         more: "A node is an address, or `embedded:` for an engine in this process, optionally followed by `name=NAME`, \
                `weight=N` and `replica_of=NAME`, separated by spaces. Order counts for placements that number their nodes; \
                replicas have no keys of their own. `--node A --node B` and `--nodes A,B` say the same. `tls:HOST:PORT` is \
@@ -212,17 +212,17 @@ rows! {
     }
     /// Rule that chooses a key's node.
     Placement {
-        name: "placement", group: Group::Nodes, kind: Kind::Word(placement::rules), default: "slots",
+        name: "placement", group: Group::Nodes, reload: Reload::Live, kind: Kind::Word(placement::rules), default: "slots",
         more: "Changing it, the order of the nodes or their number moves keys: nothing copies them.",
     }
     /// Which part of a key decides its node.
     HashTag {
-        name: "hash_tag", group: Group::Nodes, kind: Kind::Word(placement::tags), default: "auto",
+        name: "hash_tag", group: Group::Nodes, reload: Reload::Live, kind: Kind::Word(placement::tags), default: "auto",
         more: "`auto` is cluster for slots, rendezvous and jump, last-brace for crc32, and none for the others.",
     }
     /// Node that answers commands without a key, by its name or address.
     DefaultNode {
-        name: "default_node", group: Group::Nodes, kind: Kind::Text, absent: Some("first"), default: "first",
+        name: "default_node", group: Group::Nodes, reload: Reload::Live, kind: Kind::Text, absent: Some("first"), default: "first",
     }
     /// What becomes of requests to a node that is down.
     DeadNode {
@@ -232,14 +232,14 @@ rows! {
                is back.",
     }
     /// User to authenticate as at the nodes.
-    NodeUsername { name: "node_username", group: Group::Nodes, kind: Kind::Text }
+    NodeUsername { name: "node_username", group: Group::Nodes, reload: Reload::Live, kind: Kind::Text }
     /// Password to authenticate with at the nodes.
     NodePassword {
-        name: "node_password", group: Group::Nodes, kind: Kind::Secret,
+        name: "node_password", group: Group::Nodes, reload: Reload::Live, kind: Kind::Secret,
         more: "Other users of the machine can read flags; prefer `node_password_file` or the environment.",
     }
     /// File whose first line is the password for the nodes.
-    NodePasswordFile { name: "node_password_file", group: Group::Nodes, kind: Kind::Path }
+    NodePasswordFile { name: "node_password_file", group: Group::Nodes, reload: Reload::Live, kind: Kind::Path }
     /// File with the certificate chain that TLS listeners show, in PEM.
     TlsCertFile {
         name: "tls_cert_file", redis: Some("tls-cert-file"), group: Group::Tls, reload: Reload::Live, kind: Kind::Path,

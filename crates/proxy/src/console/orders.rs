@@ -1,0 +1,155 @@
+//! What an operator has done to nodes: `PROXY PAUSE`, `RESUME`, `DRAIN` and `RECONNECT`.
+//!
+//! A paused node's requests wait with their clients, which are not read meanwhile; a drained node gets none, and what
+//! becomes of them is for the route to say. Sessions know of a pause by a rare state, so nobody pays for it otherwise.
+
+use crate::config::Config;
+use crate::hooks::{Demand, Event};
+use crate::session::{Flow, Pause, Special};
+use crate::worker::Worker;
+use respool_command::{Execute, Lane, ProxyCommand, Row};
+use respool_wire::Args;
+
+/// An order to every worker. Nodes are named, because workers may be about to take over other lists of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    what: Deed,
+    /// Nobody named: all nodes.
+    nodes: Vec<String>,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Deed {
+    Pause,
+    Resume,
+    Drain,
+    Reconnect,
+}
+
+impl Order {
+    /// Whether the asker wants to know how many there were.
+    pub(super) fn is_counted(&self) -> bool {
+        self.what == Deed::Reconnect
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    pub(super) fn order(&mut self, index: u32, command: ProxyCommand, args: Args<'_>) -> Flow {
+        let what = match command {
+            ProxyCommand::ProxyPause => Deed::Pause,
+            ProxyCommand::ProxyResume => Deed::Resume,
+            ProxyCommand::ProxyDrain if args.is_empty() => return self.demand(index, Demand::Drain),
+            ProxyCommand::ProxyDrain => Deed::Drain,
+            _ => Deed::Reconnect,
+        };
+        let mut nodes = Vec::new();
+        for name in args.iter() {
+            let named = named(&self.config, name);
+            if named.is_empty() {
+                let words = [b"ERR there is no node or pool '", name, b"'; PROXY SHOW NODES names them"].concat();
+                return self.refuse(index, &words);
+            }
+            nodes.extend(named);
+        }
+        self.tell_order(index, &format!("{what:?} {}", nodes.join(" ")));
+        self.order_all(index, Order { what, nodes })
+    }
+
+    /// Asks the process for something.
+    pub(super) fn demand(&mut self, index: u32, demand: Demand) -> Flow {
+        self.tell_order(index, &format!("{demand:?}"));
+        if !self.shared.hooks.demand(demand) {
+            return self.refuse(index, b"ERR this process takes no such orders");
+        }
+        self.answer(index, |reply| match demand {
+            Demand::Reload => reply.simple("The settings are being read again; the log says what has changed"),
+            Demand::Drain => reply.simple("Draining: no new clients, and the process ends once all replies are out"),
+        });
+        Flow::Next
+    }
+
+    fn tell_order(&self, index: u32, order: &str) {
+        let client = self.clients.sessions.at(index).map_or_else(String::new, |s| s.cold.peer.address.clone());
+        self.shared.hooks.tell(&Event::Ordered { order: order.trim().to_owned(), client });
+    }
+
+    /// Does what was ordered. Returns how many connections it concerned.
+    pub(super) fn carry_out(&mut self, order: &Order) -> u64 {
+        let is_meant = |name: &String| order.nodes.is_empty() || order.nodes.contains(name);
+        let nodes: Vec<usize> =
+            (0..self.config.nodes.len()).filter(|node| is_meant(&self.lanes.nodes[*node].name)).collect();
+        let mut lanes = 0;
+        match order.what {
+            Deed::Pause if order.nodes.is_empty() => self.is_all_paused = true,
+            Deed::Resume if order.nodes.is_empty() => self.is_all_paused = false,
+            _ => {}
+        }
+        for node in nodes {
+            let this = &mut self.lanes.nodes[node];
+            match order.what {
+                Deed::Pause => this.is_paused = !order.nodes.is_empty(),
+                Deed::Resume => {
+                    this.is_paused = false;
+                    this.is_drained = false;
+                }
+                Deed::Drain => {
+                    this.is_drained = true;
+                    lanes += self.lanes.leave_node(node);
+                }
+                Deed::Reconnect => lanes += self.lanes.renew(node),
+            }
+        }
+        self.settle_holding();
+        self.is_busy = true;
+        lanes as u64
+    }
+
+    /// Whether requests are held back at all.
+    pub(crate) fn is_holding(&self) -> bool {
+        self.is_all_paused || self.lanes.nodes.iter().any(|node| node.is_paused)
+    }
+
+    /// Has sessions know whether requests are held back, and those go on that waited.
+    pub(crate) fn settle_holding(&mut self) {
+        let is_holding = self.is_holding() || self.hold.is_some();
+        self.for_each_session(
+            |special| {
+                if is_holding { special.add(Special::HELD) } else { special.remove(Special::HELD) }
+            },
+        );
+        let waiting = self.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::HELD));
+        let indexes: Vec<u32> = waiting.map(|(index, _)| index).collect();
+        // Whoever has to wait on finds out when its request is read again.
+        indexes.into_iter().for_each(|index| self.clients.unpause(index, Pause::HELD));
+    }
+
+    /// Holds a request back if it would go to a node that is paused: it is read again then.
+    pub(crate) fn hold_for_operator(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+        if row.lane(args) == Lane::Local {
+            return None;
+        }
+        let nodes = if self.is_all_paused { Vec::new() } else { self.nodes_of(index, row, args) };
+        if !self.is_all_paused && !nodes.iter().any(|node| self.lanes.nodes[*node].is_paused) {
+            return None;
+        }
+        let session = self.clients.sessions.at_mut(index)?;
+        session.pause.add(Pause::HELD);
+        self.counters.pauses.add(1);
+        Some(Flow::Again)
+    }
+}
+
+/// The nodes that a name means: one, or all of a pool.
+fn named(config: &Config, name: &[u8]) -> Vec<String> {
+    let node = config.nodes.iter().find(|node| node.name.as_bytes() == name);
+    if let Some(node) = node {
+        return vec![node.name.clone()];
+    }
+    let pool = config.routes.pools().iter().find(|pool| pool.name.as_bytes() == name);
+    pool.map_or_else(Vec::new, |pool| {
+        let replicas = pool.replicas.iter().flatten().map(|replica| usize::from(*replica));
+        let places = pool.places().filter(|_| !config.nodes.is_empty());
+        places.chain(replicas).map(|node| config.nodes[node].name.clone()).collect()
+    })
+}

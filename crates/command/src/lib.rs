@@ -39,6 +39,7 @@ mod lookup;
 mod policy;
 mod row;
 mod secrets;
+mod shape;
 mod table;
 pub mod text;
 
@@ -52,4 +53,5 @@ pub use keys::{Begin, Find, KeyAccess, KeyPosition, KeyPositions, KeySpec, Keys,
 pub use lookup::{UnknownCommand, lookup, lookup_full, resolve};
 pub use policy::{Group, Lane, RequestPolicy, ResponsePolicy};
 pub use row::{Deprecation, Row};
+pub use shape::{Shape, ShapeOf};
 pub use table::*;

@@ -5,6 +5,7 @@ use std::fmt;
 use respool_wire::Args;
 
 use crate::keys::Irregular;
+use crate::shape::{self, Shape, ShapeOf};
 use crate::{Categories, Command, Flags, Group, KeySpec, Keys, Lane, RequestPolicy, ResponsePolicy};
 
 /// One command or subcommand. Rows are `'static`; compare them by [`Row::command`].
@@ -46,6 +47,10 @@ pub struct Row {
     pub is_internal: bool,
     /// Subcommands; a row that has some is a container and cannot be called itself, `COMMAND` apart.
     pub subcommands: &'static [Row],
+    /// What the reply looks like in the two dialects.
+    shape: &'static Shape,
+    /// Decides that by the request's arguments.
+    shape_of: Option<ShapeOf>,
     /// The lane, or the most that `lane_of` may decide.
     lane: Lane,
     /// Decides the lane by the request's arguments.
@@ -108,6 +113,14 @@ impl Row {
         self.group == Group::Proxy
     }
 
+    /// What the reply to a request of this row looks like in the two dialects.
+    pub fn shape(&self, args: Args<'_>) -> &'static Shape {
+        match self.shape_of {
+            None => self.shape,
+            Some(decide) => decide(args),
+        }
+    }
+
     /// Whether it has subcommands.
     pub const fn is_container(&self) -> bool {
         !self.subcommands.is_empty()
@@ -136,6 +149,8 @@ pub(crate) const fn row(name: &'static str, arity: i16, since: &'static str) -> 
         keys: Keys::NONE,
         lane: Lane::Shared,
         lane_of: None,
+        shape: &shape::PLAIN,
+        shape_of: None,
         request_policy: RequestPolicy::OneShard,
         response_policy: ResponsePolicy::Single,
         is_retry_safe: false,
@@ -157,6 +172,8 @@ pub(crate) struct Draft {
     keys: Keys,
     lane: Lane,
     lane_of: Option<fn(Args<'_>) -> Lane>,
+    shape: &'static Shape,
+    shape_of: Option<ShapeOf>,
     request_policy: RequestPolicy,
     response_policy: ResponsePolicy,
     is_retry_safe: bool,
@@ -223,6 +240,18 @@ impl Draft {
     pub(crate) const fn lane_of(mut self, lane: Lane, decide: fn(Args<'_>) -> Lane) -> Self {
         self.lane = lane;
         self.lane_of = Some(decide);
+        self
+    }
+
+    /// What the reply looks like in the two dialects, if more than its nulls differs.
+    pub(crate) const fn replies(mut self, shape: &'static Shape) -> Self {
+        self.shape = shape;
+        self
+    }
+
+    /// The same, as the arguments decide.
+    pub(crate) const fn replies_by(mut self, decide: ShapeOf) -> Self {
+        self.shape_of = Some(decide);
         self
     }
 
@@ -314,6 +343,8 @@ impl Draft {
             subcommands,
             lane,
             lane_of: self.lane_of,
+            shape: self.shape,
+            shape_of: self.shape_of,
             word: last_word(self.name),
             full_name: FullName::of(self.name),
         }

@@ -51,6 +51,8 @@ enum Step {
 #[derive(Debug)]
 pub struct Handshake {
     awaited: Step,
+    /// The node does not know RESP3.
+    is_old: bool,
 }
 
 /// How a handshake goes on after an answer.
@@ -69,7 +71,12 @@ impl Handshake {
     pub(crate) fn begin(identity: &Identity, out: &mut Vec<u8>) -> Self {
         let first = if identity.credentials.is_some() { Step::Auth } else { Self::after_auth(identity) };
         Self::say(first, identity, out);
-        Self { awaited: first }
+        Self { awaited: first, is_old: false }
+    }
+
+    /// Whether the node speaks RESP2 although it was asked for RESP3.
+    pub(crate) fn is_old(&self) -> bool {
+        self.is_old
     }
 
     /// Takes the answer to the step that was written last and writes the next one.
@@ -77,6 +84,14 @@ impl Handshake {
         if self.awaited == Step::Ping && reply.starts_with(b"-BUSY") {
             // It runs a script, lives, and has taken everything else. It says so to every request that it cannot serve.
             return Progress::Done;
+        }
+        if self.awaited == Step::Hello && is_unknown(reply) {
+            // A node from before RESP3, or one whose HELLO is out of reach. The connection is as good as before.
+            self.is_old = true;
+            let next = Self::after_hello(identity);
+            self.awaited = next;
+            Self::say(next, identity, out);
+            return Progress::Continues;
         }
         if let Some(b'-' | b'!') = reply.first() {
             let text = String::from_utf8_lossy(reply.get(1..).unwrap_or_default());
@@ -116,6 +131,11 @@ impl Handshake {
             Step::Ping => say(out, &["PING"]),
         }
     }
+}
+
+/// Whether a node refuses HELLO because it does not know it, or not this version of the protocol, or hides it.
+fn is_unknown(reply: &[u8]) -> bool {
+    [&b"-ERR unknown command"[..], b"-NOPROTO", b"-NOPERM"].iter().any(|start| reply.starts_with(start))
 }
 
 fn say(out: &mut Vec<u8>, words: &[&str]) {
@@ -168,6 +188,22 @@ mod tests {
         assert_eq!(progress, Progress::Done);
         let identity = Identity { database: 9, ..Identity::default() };
         let (_, progress) = talk(&identity, &[b"-BUSY Redis is busy running a script.\r\n"]);
+        assert!(matches!(progress, Progress::Refused(_)));
+    }
+
+    #[test]
+    fn a_node_without_hello_is_spoken_to_in_resp2() {
+        let identity = Identity { database: 9, protocol: Protocol::Resp3, ..Identity::default() };
+        for refusal in ["-ERR unknown command `HELLO`, with args beginning with: `3`\r\n", "-NOPROTO no\r\n"] {
+            let mut said = Vec::new();
+            let mut handshake = Handshake::begin(&identity, &mut said);
+            assert_eq!(handshake.answer(&identity, refusal.as_bytes(), &mut said), Progress::Continues);
+            assert_eq!(handshake.answer(&identity, b"+OK\r\n", &mut said), Progress::Continues);
+            assert_eq!(handshake.answer(&identity, b"+PONG\r\n", &mut said), Progress::Done);
+            assert!(handshake.is_old());
+            assert!(said.ends_with(b"*2\r\n$6\r\nSELECT\r\n$1\r\n9\r\n*1\r\n$4\r\nPING\r\n"));
+        }
+        let (_, progress) = talk(&identity, &[b"-LOADING wait\r\n"]);
         assert!(matches!(progress, Progress::Refused(_)));
     }
 

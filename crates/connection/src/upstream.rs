@@ -111,6 +111,8 @@ pub struct Upstream {
     partial: Vec<u8>,
     /// The bytes in `partial` have been delivered and are to be forgotten.
     is_partial_spent: bool,
+    /// The node speaks RESP2 although it was asked for RESP3: its replies come whole, so that they can be converted.
+    is_old: bool,
     /// The beginning of the reply in progress has been delivered already.
     is_streaming: bool,
     streamed_bytes: usize,
@@ -140,6 +142,7 @@ impl Upstream {
             scanner: ReplyScanner::default(),
             partial: Vec::new(),
             is_partial_spent: false,
+            is_old: false,
             is_streaming: false,
             streamed_bytes: 0,
             has_reply_come: false,
@@ -177,6 +180,16 @@ impl Upstream {
     #[inline]
     pub fn queued_bytes(&self) -> usize {
         self.output.len()
+    }
+
+    /// Requests that wait to be written, as they will be.
+    pub fn queued(&self) -> &[u8] {
+        self.output.as_slice()
+    }
+
+    /// Whether the node speaks RESP2 although it was asked for RESP3.
+    pub fn is_old(&self) -> bool {
+        self.is_old
     }
 
     /// Bytes held of a reply that has not fully arrived.
@@ -254,7 +267,10 @@ impl Upstream {
                     match progress {
                         Progress::Continues => {}
                         Progress::Refused(words) => return Err(Fault::Refused(words)),
-                        Progress::Done => self.phase = Phase::Ready,
+                        Progress::Done => {
+                            self.is_old = handshake.is_old();
+                            self.phase = Phase::Ready;
+                        }
                     }
                 }
             }
@@ -371,7 +387,7 @@ impl Upstream {
             return Ok(Some(Delivery { owner, bytes, end: None }));
         }
         self.partial.extend_from_slice(bytes);
-        if self.partial.len() <= CUT_THROUGH_BYTES {
+        if self.partial.len() <= CUT_THROUGH_BYTES || self.is_old {
             return Ok(None);
         }
         self.is_streaming = true;
@@ -515,6 +531,7 @@ impl Upstream {
         self.forget_partial();
         self.is_streaming = false;
         self.streamed_bytes = 0;
+        self.is_old = false;
         self.has_reply_come = false;
         self.round_trip_us = 0;
         self.link_us = 0;

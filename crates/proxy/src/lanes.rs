@@ -5,6 +5,7 @@
 //! are used again once they have ended and the loop has been told.
 
 use crate::config::{Config, NodeConfig};
+use crate::converting::Dues;
 use crate::limits::CLASSES_MAX;
 use crate::session::Asker;
 use crate::shared::Ledger;
@@ -111,6 +112,8 @@ pub(crate) struct Lane {
     /// Clients that are not read until less waits for the node.
     pub(crate) throttled: Vec<u32>,
     pub(crate) accounted: usize,
+    /// What its replies look like, if they have to be converted.
+    pub(crate) dues: Option<Box<Dues>>,
 }
 
 /// The session state that a lane's users share.
@@ -231,6 +234,7 @@ impl Lanes {
             waiters: Vec::new(),
             throttled: Vec::new(),
             accounted: 0,
+            dues: None,
         }
     }
 
@@ -325,7 +329,11 @@ impl Lanes {
         write: impl FnOnce(&mut Vec<u8>),
     ) {
         let this = &mut self.all[lane];
+        let queued = this.up.queued_bytes();
         this.up.send(owner, now.mono_us, pool, write);
+        if let Some(dues) = &mut this.dues {
+            dues.note(this.up.queued().get(queued..).unwrap_or_default());
+        }
         if !this.is_listed {
             this.is_listed = true;
             self.listed.push(lane as u32);

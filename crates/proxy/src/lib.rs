@@ -24,6 +24,7 @@ mod client_command;
 mod clients;
 pub mod config;
 mod console;
+mod converting;
 mod cron;
 mod dispatch;
 mod drain;

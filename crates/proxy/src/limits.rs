@@ -34,6 +34,9 @@ pub const SCRIPTS_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The longest script that is remembered, in bytes: one that is longer should not crowd out all others.
 pub const SCRIPT_BYTES_MAX: usize = 1024 * 1024;
 
+/// Shapes of replies that a lane with an old node keeps room for while nothing is owed.
+pub const DUES_KEPT: usize = 1024;
+
 /// Dials that may begin at once before the governor spaces them out.
 pub const DIAL_BURST: u64 = 64;
 

@@ -116,6 +116,8 @@ counters! {
     requests_moved: Total,
     /// Requests that a replica answered because their route says so.
     replica_reads: Total,
+    /// Replies of nodes that speak RESP2 alone that were converted for clients that speak RESP3.
+    replies_converted: Total,
     /// Bytes read from nodes.
     upstream_bytes_in: Total,
     /// Bytes written to nodes.

@@ -41,6 +41,10 @@ impl<E: Execute> Worker<E> {
             return;
         }
         this.up.note_heard(now.mono_us);
+        if this.dues.is_some() {
+            let (fault, was_awaited) = self.take_converted(lane, bytes);
+            return self.finish_replies(lane, fault, was_awaited);
+        }
         let mut rest = bytes;
         let mut was_awaited = false;
         let fault = loop {
@@ -74,6 +78,13 @@ impl<E: Execute> Worker<E> {
                 },
             }
         };
+        self.finish_replies(lane, fault, was_awaited);
+    }
+
+    /// What has come from a node has been dealt with, as far as there was nothing wrong with it.
+    #[inline]
+    fn finish_replies(&mut self, lane: usize, fault: Option<Fault>, was_awaited: bool) {
+        let this = &mut self.lanes.all[lane];
         if was_awaited {
             this.late_since_us = None;
         }
@@ -102,7 +113,12 @@ impl<E: Execute> Worker<E> {
                 let waiters = std::mem::take(&mut this.waiters);
                 let is_successor = this.purpose == Purpose::Successor;
                 if is_push {
+                    if this.up.is_old() {
+                        this.up.set_protocol(respool_wire::Protocol::Resp2);
+                    }
                     self.begin_push_lane(lane);
+                } else if self.lanes.all[lane].up.is_old() {
+                    self.begin_converting(lane);
                 }
                 if is_successor {
                     self.lanes.succeed(lane);
@@ -135,6 +151,7 @@ impl<E: Execute> Worker<E> {
         let orphans = this.up.reset(&mut self.clients.pool);
         let waiters = std::mem::take(&mut this.waiters);
         this.wants_dial = false;
+        this.dues = None;
         this.is_blocked = false;
         this.late_since_us = None;
         self.shared.ledger.account(std::mem::take(&mut this.accounted), 0);

@@ -14,7 +14,7 @@ use crate::limits::{SCRIPT_BYTES_MAX, SCRIPTS_BYTES_MAX};
 use crate::session::{Asker, Flow, ReplyMode, Special};
 use crate::tasks::{Progress, Task, Tasks};
 use crate::worker::Worker;
-use respool_command::{Command, Execute, Row, ScriptingCommand};
+use respool_command::{Command, Execute, KeyPositions, Row, ScriptingCommand};
 use respool_connection::Owner;
 use respool_route::{Plan, plan};
 use respool_wire::{Args, Request, encode_request, request_bulk, request_head};
@@ -131,7 +131,10 @@ impl<E: Execute> Worker<E> {
         if self.engine.is_none() {
             let mut scripts = self.shared.scripts.lock().unwrap_or_else(PoisonError::into_inner);
             match command {
-                S::Eval | S::EvalRo => scripts.note(args.at(1)),
+                // One whose keys are not to be found is refused before its script is looked at.
+                S::Eval | S::EvalRo if row.keys.positions(args, &mut KeyPositions::new()).is_ok() => {
+                    scripts.note(args.at(1));
+                }
                 S::ScriptLoad => scripts.note(args.at(2)),
                 S::ScriptFlush => scripts.forget_all(),
                 S::ScriptKill | S::FunctionKill => {

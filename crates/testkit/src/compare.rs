@@ -33,6 +33,9 @@ pub struct Disagreement {
     pub command: String,
     /// Everything that is known of it, as text.
     pub told: String,
+    /// It follows from what was asked: a script answered in types of RESP3, which a node that speaks RESP2 alone cannot
+    /// pass on.
+    pub is_lost_by_resp2: bool,
 }
 
 /// Sends one script to both servers in pipelines and odd pieces; returns how many replies were errors, or fails with
@@ -138,9 +141,11 @@ impl<'c> Run<'c> {
     fn disagreement(&self, sent: &Request, replies: String) -> Disagreement {
         let words: Vec<String> = sent.arguments.iter().take(2).map(|word| shown(word).to_uppercase()).collect();
         let after = tell(&self.history, sent);
+        let asks_for_resp3 = |argument: &Vec<u8>| argument.starts_with(b"redis.setresp(3)");
         Disagreement {
             command: words.join(" "),
             told: format!("replies differ, {:?}{replies}{after}", self.comparison),
+            is_lost_by_resp2: sent.arguments.iter().any(asks_for_resp3),
         }
     }
 }

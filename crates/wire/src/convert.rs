@@ -39,6 +39,24 @@ pub fn to_resp2(reply: &[u8], out: &mut Vec<u8>) -> Result<(), ReplyError> {
     Ok(())
 }
 
+/// Appends one complete RESP2 reply as RESP3 has it where nothing is known of its shape: nulls become `_`, everything else is
+/// left as it is. On an error nothing is appended.
+pub fn to_resp3(reply: &[u8], out: &mut Vec<u8>) -> Result<(), ReplyError> {
+    check_complete(reply)?;
+    let mut encoder = Encoder::new(out, Protocol::Resp3);
+    let mut rest = reply;
+    while !rest.is_empty() {
+        let (token, tail) = token(rest)?;
+        match token {
+            Token::Leaf { kind: ReplyKind::NullBulk | ReplyKind::NullArray, .. } => encoder.null(),
+            // A head or a leaf as it was written.
+            _ => encoder.raw(rest.get(..rest.len() - tail.len()).unwrap_or_default()),
+        }
+        rest = tail;
+    }
+    Ok(())
+}
+
 fn leaf(encoder: &mut Encoder<'_>, kind: ReplyKind, text: &[u8], raw: &[u8]) {
     match kind {
         ReplyKind::Null => encoder.null(),
@@ -77,6 +95,22 @@ mod tests {
         );
         check(">2\r\n+message\r\n#t\r\n", "*2\r\n+message\r\n:1\r\n");
         check("|1\r\n+ttl\r\n%1\r\n+a\r\n+b\r\n*1\r\n|0\r\n:1\r\n", "*1\r\n:1\r\n");
+    }
+
+    #[test]
+    fn nulls_are_all_that_is_certain_without_a_shape() {
+        for (resp2, resp3) in [
+            ("$-1\r\n", "_\r\n"),
+            ("*-1\r\n", "_\r\n"),
+            ("*3\r\n$-1\r\n*1\r\n*-1\r\n$3\r\n$-1\r\n", "*3\r\n_\r\n*1\r\n_\r\n$3\r\n$-1\r\n"),
+            ("*0\r\n", "*0\r\n"),
+            ("-ERR x\r\n", "-ERR x\r\n"),
+        ] {
+            let mut out = Vec::new();
+            assert_eq!(to_resp3(resp2.as_bytes(), &mut out), Ok(()));
+            assert_eq!(String::from_utf8_lossy(&out), resp3);
+        }
+        assert!(to_resp3(b"*1\r\n", &mut Vec::new()).is_err());
     }
 
     #[test]

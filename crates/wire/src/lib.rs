@@ -54,7 +54,7 @@ mod token;
 mod value;
 
 pub use args::{Args, ArgsBuf, Span};
-pub use convert::to_resp2;
+pub use convert::{to_resp2, to_resp3};
 pub use double::DoubleText;
 pub use elements::{Elements, elements};
 pub use encode::{Encoder, encode_request, request_bulk, request_head};

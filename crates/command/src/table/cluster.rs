@@ -1,6 +1,7 @@
 //! Redis Cluster.
 
 use crate::row::row;
+use crate::shape;
 use crate::{Lane, RequestPolicy, ResponsePolicy};
 
 rows! {
@@ -48,14 +49,14 @@ rows! {
             .policy(RequestPolicy::AnyNode, ResponsePolicy::Single)
             .retry_safe();
         /// Describe the cluster's state.
-        ClusterInfo = row("CLUSTER INFO", 2, "3.0.0")
+        ClusterInfo = row("CLUSTER INFO", 2, "3.0.0").replies(&shape::TEXT)
             .flags("stale")
             .tips(&["nondeterministic_output"])
             .retry_safe();
         /// Tell the slot of a key.
         ClusterKeyslot = row("CLUSTER KEYSLOT", 3, "3.0.0").flags("stale").retry_safe();
         /// Describe the links to the other nodes.
-        ClusterLinks = row("CLUSTER LINKS", 2, "7.0.0")
+        ClusterLinks = row("CLUSTER LINKS", 2, "7.0.0").replies(&shape::MAPS)
             .flags("stale")
             .tips(&["nondeterministic_output"])
             .retry_safe();
@@ -64,7 +65,7 @@ rows! {
         /// Tell the id of this node.
         ClusterMyid = row("CLUSTER MYID", 2, "3.0.0").flags("stale").retry_safe();
         /// Show the nodes table.
-        ClusterNodes = row("CLUSTER NODES", 2, "3.0.0")
+        ClusterNodes = row("CLUSTER NODES", 2, "3.0.0").replies(&shape::TEXT)
             .flags("stale")
             .tips(&["nondeterministic_output"])
             .retry_safe();
@@ -85,7 +86,7 @@ rows! {
         /// Bind a slot to a node, or mark it as being migrated or imported.
         ClusterSetslot = row("CLUSTER SETSLOT", -4, "3.0.0").flags("admin stale no_async_loading");
         /// Describe shards, their slots and nodes.
-        ClusterShards = row("CLUSTER SHARDS", 2, "7.0.0")
+        ClusterShards = row("CLUSTER SHARDS", 2, "7.0.0").replies(&shape::SHARDS)
             .flags("stale")
             .tips(&["nondeterministic_output"])
             .retry_safe();
@@ -96,7 +97,7 @@ rows! {
             .retry_safe()
             .deprecated("5.0.0", "CLUSTER REPLICAS");
         /// List which nodes serve which ranges of slots.
-        ClusterSlots = row("CLUSTER SLOTS", 2, "3.0.0")
+        ClusterSlots = row("CLUSTER SLOTS", 2, "3.0.0").replies(&shape::SLOTS)
             .flags("stale")
             .tips(&["nondeterministic_output"])
             .retry_safe()

@@ -1,6 +1,7 @@
 //! Hashes.
 
 use crate::row::row;
+use crate::shape;
 
 rows! {
     /// Hashes.
@@ -16,7 +17,7 @@ rows! {
     Hget = row("HGET", 3, "2.0.0").flags("readonly fast").acl("hash").key(1, "RO access");
 
     /// List the fields and values of a hash.
-    Hgetall = row("HGETALL", 2, "2.0.0")
+    Hgetall = row("HGETALL", 2, "2.0.0").replies(&shape::MAP)
         .flags("readonly")
         .acl("hash")
         .key(1, "RO access")
@@ -52,7 +53,7 @@ rows! {
         .deprecated("4.0.0", "HSET");
 
     /// Pick random fields of a hash.
-    Hrandfield = row("HRANDFIELD", -2, "6.2.0")
+    Hrandfield = row("HRANDFIELD", -2, "6.2.0").replies_by(shape::of_random_fields)
         .flags("readonly")
         .acl("hash")
         .key(1, "RO access")

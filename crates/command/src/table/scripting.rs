@@ -1,6 +1,7 @@
 //! Scripts and functions.
 
 use crate::row::row;
+use crate::shape;
 use crate::{Lane, RequestPolicy, ResponsePolicy};
 
 rows! {
@@ -75,7 +76,7 @@ rows! {
             // On a shared connection it would wait behind the function that it is to stop.
             .lane(Lane::Script);
         /// Describe the libraries.
-        FunctionList = row("FUNCTION LIST", -2, "7.0.0")
+        FunctionList = row("FUNCTION LIST", -2, "7.0.0").replies(&shape::LIBRARIES)
             .flags("noscript")
             .acl("scripting")
             .tips(&["nondeterministic_output_order"])
@@ -91,7 +92,7 @@ rows! {
             .acl("scripting")
             .tips(&["request_policy:all_shards", "response_policy:all_succeeded"]);
         /// Describe the function that is running and the engines.
-        FunctionStats = row("FUNCTION STATS", 2, "7.0.0")
+        FunctionStats = row("FUNCTION STATS", 2, "7.0.0").replies(&shape::RUNNING)
             .flags("noscript allow_busy")
             .acl("scripting")
             .tips(&["nondeterministic_output", "request_policy:all_shards", "response_policy:special"])

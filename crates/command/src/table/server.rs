@@ -1,6 +1,7 @@
 //! The server itself.
 
 use crate::row::row;
+use crate::shape;
 use crate::secrets;
 use crate::{Lane, RequestPolicy, ResponsePolicy};
 
@@ -49,7 +50,7 @@ rows! {
         .policy(RequestPolicy::AllShards, ResponsePolicy::AllSucceeded);
 
     /// Describe every command.
-    Command = row("COMMAND", -1, "2.8.13")
+    Command = row("COMMAND", -1, "2.8.13").replies(&shape::COMMANDS)
         .flags("loading stale")
         .acl("connection")
         .tips(&["nondeterministic_output_order"])
@@ -60,7 +61,7 @@ rows! {
             .acl("connection")
             .lane(Lane::Local);
         /// Document commands.
-        CommandDocs = row("COMMAND DOCS", -2, "7.0.0")
+        CommandDocs = row("COMMAND DOCS", -2, "7.0.0").replies(&shape::COMMAND_DOCS)
             .flags("loading stale")
             .acl("connection")
             .tips(&["nondeterministic_output_order"])
@@ -71,14 +72,14 @@ rows! {
             .acl("connection")
             .lane(Lane::Local);
         /// Tell which arguments of a request are keys, and how each is used.
-        CommandGetkeysandflags = row("COMMAND GETKEYSANDFLAGS", -4, "7.0.0")
+        CommandGetkeysandflags = row("COMMAND GETKEYSANDFLAGS", -4, "7.0.0").replies(&shape::KEYS_AND_FLAGS)
             .flags("loading stale")
             .acl("connection")
             .lane(Lane::Local);
         /// List the subcommands.
         CommandHelp = row("COMMAND HELP", 2, "5.0.0").flags("loading stale").acl("connection").lane(Lane::Local);
         /// Describe the named commands.
-        CommandInfo = row("COMMAND INFO", -2, "2.8.13")
+        CommandInfo = row("COMMAND INFO", -2, "2.8.13").replies(&shape::COMMANDS)
             .flags("loading stale")
             .acl("connection")
             .tips(&["nondeterministic_output_order"])
@@ -94,7 +95,7 @@ rows! {
     /// Read and change settings.
     Config = row("CONFIG", -2, "2.0.0") => {
         /// Show the settings whose names match patterns.
-        ConfigGet = row("CONFIG GET", -3, "2.0.0")
+        ConfigGet = row("CONFIG GET", -3, "2.0.0").replies(&shape::MAP)
             .flags("admin noscript loading stale")
             .retry_safe()
             .lane_of(Lane::Admin, secrets::lane_of_config_get);
@@ -142,7 +143,7 @@ rows! {
         .tips(&["request_policy:all_shards", "response_policy:all_succeeded"]);
 
     /// Describe the server's state.
-    Info = row("INFO", -1, "1.0.0")
+    Info = row("INFO", -1, "1.0.0").replies(&shape::TEXT)
         .flags("loading stale")
         .acl("dangerous")
         .tips(&["nondeterministic_output", "request_policy:all_shards", "response_policy:special"])
@@ -160,13 +161,13 @@ rows! {
     /// See what made the server slow.
     Latency = row("LATENCY", -2, "2.8.13") => {
         /// Report on latency in prose.
-        LatencyDoctor = row("LATENCY DOCTOR", 2, "2.8.13")
+        LatencyDoctor = row("LATENCY DOCTOR", 2, "2.8.13").replies(&shape::TEXT)
             .flags("admin noscript loading stale")
             .tips(&["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"])
             .policy(RequestPolicy::AllNodes, ResponsePolicy::Texts)
             .retry_safe();
         /// Draw the latency of an event over time.
-        LatencyGraph = row("LATENCY GRAPH", 3, "2.8.13")
+        LatencyGraph = row("LATENCY GRAPH", 3, "2.8.13").replies(&shape::TEXT)
             .flags("admin noscript loading stale")
             .tips(&["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"])
             .policy(RequestPolicy::AllNodes, ResponsePolicy::Texts)
@@ -177,7 +178,7 @@ rows! {
             .policy(RequestPolicy::AnyNode, ResponsePolicy::Single)
             .retry_safe();
         /// Show how long commands took, as histograms.
-        LatencyHistogram = row("LATENCY HISTOGRAM", -2, "7.0.0")
+        LatencyHistogram = row("LATENCY HISTOGRAM", -2, "7.0.0").replies(&shape::HISTOGRAMS)
             .flags("admin noscript loading stale")
             .tips(&["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"])
             .policy(RequestPolicy::AllNodes, ResponsePolicy::Figures)
@@ -203,14 +204,14 @@ rows! {
     };
 
     /// Draw a picture and tell the version.
-    Lolwut = row("LOLWUT", -1, "5.0.0")
+    Lolwut = row("LOLWUT", -1, "5.0.0").replies(&shape::TEXT)
         .flags("readonly fast")
         .policy(RequestPolicy::AnyNode, ResponsePolicy::Single);
 
     /// See where memory goes.
     Memory = row("MEMORY", -2, "4.0.0") => {
         /// Report on memory in prose.
-        MemoryDoctor = row("MEMORY DOCTOR", 2, "4.0.0")
+        MemoryDoctor = row("MEMORY DOCTOR", 2, "4.0.0").replies(&shape::TEXT)
             .tips(&["nondeterministic_output", "request_policy:all_shards", "response_policy:special"])
             .policy(RequestPolicy::AllShards, ResponsePolicy::Texts)
             .retry_safe();
@@ -220,7 +221,7 @@ rows! {
             .policy(RequestPolicy::AnyNode, ResponsePolicy::Single)
             .retry_safe();
         /// Show the allocator's own figures.
-        MemoryMallocStats = row("MEMORY MALLOC-STATS", 2, "4.0.0")
+        MemoryMallocStats = row("MEMORY MALLOC-STATS", 2, "4.0.0").replies(&shape::TEXT)
             .tips(&["nondeterministic_output", "request_policy:all_shards", "response_policy:special"])
             .policy(RequestPolicy::AllShards, ResponsePolicy::Texts)
             .retry_safe();
@@ -228,7 +229,7 @@ rows! {
         MemoryPurge = row("MEMORY PURGE", 2, "4.0.0")
             .tips(&["request_policy:all_shards", "response_policy:all_succeeded"]);
         /// Show where memory goes.
-        MemoryStats = row("MEMORY STATS", 2, "4.0.0")
+        MemoryStats = row("MEMORY STATS", 2, "4.0.0").replies(&shape::MEMORY)
             .tips(&["nondeterministic_output", "request_policy:all_shards", "response_policy:special"])
             .policy(RequestPolicy::AllShards, ResponsePolicy::Figures)
             .retry_safe();
@@ -244,7 +245,7 @@ rows! {
             .policy(RequestPolicy::AnyNode, ResponsePolicy::Single)
             .retry_safe();
         /// List the loaded modules.
-        ModuleList = row("MODULE LIST", 2, "4.0.0")
+        ModuleList = row("MODULE LIST", 2, "4.0.0").replies(&shape::MAPS)
             .flags("admin noscript")
             .tips(&["nondeterministic_output_order"])
             .retry_safe();

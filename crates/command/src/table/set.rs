@@ -1,6 +1,7 @@
 //! Sets.
 
 use crate::row::row;
+use crate::shape;
 
 rows! {
     /// Sets.
@@ -13,7 +14,7 @@ rows! {
     Scard = row("SCARD", 2, "1.0.0").flags("readonly fast").acl("set").key(1, "RO");
 
     /// List the members of a set that other sets lack.
-    Sdiff = row("SDIFF", -2, "1.0.0")
+    Sdiff = row("SDIFF", -2, "1.0.0").replies(&shape::SET)
         .flags("readonly")
         .acl("set")
         .key_range(1, -1, 1, "RO access")
@@ -27,7 +28,7 @@ rows! {
         .key_range(2, -1, 1, "RO access");
 
     /// List the members that all sets share.
-    Sinter = row("SINTER", -2, "1.0.0")
+    Sinter = row("SINTER", -2, "1.0.0").replies(&shape::SET)
         .flags("readonly")
         .acl("set")
         .key_range(1, -1, 1, "RO access")
@@ -47,7 +48,7 @@ rows! {
     Sismember = row("SISMEMBER", 3, "1.0.0").flags("readonly fast").acl("set").key(1, "RO");
 
     /// List the members of a set.
-    Smembers = row("SMEMBERS", 2, "1.0.0")
+    Smembers = row("SMEMBERS", 2, "1.0.0").replies(&shape::SET)
         .flags("readonly")
         .acl("set")
         .key(1, "RO access")
@@ -64,7 +65,7 @@ rows! {
         .key(2, "RW insert");
 
     /// Take random members from a set.
-    Spop = row("SPOP", -2, "1.0.0")
+    Spop = row("SPOP", -2, "1.0.0").replies_by(shape::of_popped_members)
         .flags("write fast")
         .acl("set")
         .key(1, "RW access delete")
@@ -88,7 +89,7 @@ rows! {
         .tips(&["nondeterministic_output"]);
 
     /// List the members of any of the sets.
-    Sunion = row("SUNION", -2, "1.0.0")
+    Sunion = row("SUNION", -2, "1.0.0").replies(&shape::SET)
         .flags("readonly")
         .acl("set")
         .key_range(1, -1, 1, "RO access")

@@ -2,6 +2,7 @@
 
 use crate::keys::irregular;
 use crate::row::row;
+use crate::shape;
 use crate::{KeySpec, Lane, RequestPolicy, ResponsePolicy};
 
 rows! {
@@ -67,13 +68,13 @@ rows! {
     /// Look into streams and their groups.
     Xinfo = row("XINFO", -2, "5.0.0") => {
         /// List the consumers of a group.
-        XinfoConsumers = row("XINFO CONSUMERS", 4, "5.0.0")
+        XinfoConsumers = row("XINFO CONSUMERS", 4, "5.0.0").replies(&shape::MAPS)
             .flags("readonly")
             .acl("stream")
             .key(2, "RO access")
             .tips(&["nondeterministic_output"]);
         /// List the groups of a stream.
-        XinfoGroups = row("XINFO GROUPS", 3, "5.0.0").flags("readonly").acl("stream").key(2, "RO access");
+        XinfoGroups = row("XINFO GROUPS", 3, "5.0.0").replies(&shape::MAPS).flags("readonly").acl("stream").key(2, "RO access");
         /// List the subcommands.
         XinfoHelp = row("XINFO HELP", 2, "5.0.0")
             .flags("loading stale")
@@ -81,7 +82,7 @@ rows! {
             .policy(RequestPolicy::AnyNode, ResponsePolicy::Single)
             .retry_safe();
         /// Describe a stream.
-        XinfoStream = row("XINFO STREAM", -3, "5.0.0").flags("readonly").acl("stream").key(2, "RO access");
+        XinfoStream = row("XINFO STREAM", -3, "5.0.0").replies(&shape::STREAM).flags("readonly").acl("stream").key(2, "RO access");
     };
 
     /// Count the entries of a stream.
@@ -98,7 +99,7 @@ rows! {
     Xrange = row("XRANGE", -4, "5.0.0").flags("readonly").acl("stream").key(1, "RO access");
 
     /// Read new entries of streams, perhaps waiting for some.
-    Xread = row("XREAD", -4, "5.0.0")
+    Xread = row("XREAD", -4, "5.0.0").replies(&shape::STREAMS)
         .names_keys()
         .flags("readonly blocking")
         .acl("stream")
@@ -107,7 +108,7 @@ rows! {
         .lane_of(Lane::Blocking, irregular::streams_lane);
 
     /// Read entries of streams as a consumer of a group, perhaps waiting for some.
-    Xreadgroup = row("XREADGROUP", -7, "5.0.0")
+    Xreadgroup = row("XREADGROUP", -7, "5.0.0").replies(&shape::STREAMS)
         .names_keys()
         .flags("write blocking")
         .acl("stream")

@@ -2,6 +2,7 @@
 
 use crate::keys::irregular;
 use crate::row::row;
+use crate::shape;
 use crate::{RequestPolicy, ResponsePolicy};
 
 rows! {
@@ -49,7 +50,7 @@ rows! {
         .key(1, "RW access update");
 
     /// Find the longest common subsequence of two strings.
-    Lcs = row("LCS", -3, "7.0.0").flags("readonly").acl("string").key_range(1, 2, 1, "RO access");
+    Lcs = row("LCS", -3, "7.0.0").replies(&shape::MAP).flags("readonly").acl("string").key_range(1, 2, 1, "RO access");
 
     /// Tell the values of several strings.
     Mget = row("MGET", -2, "1.0.0")

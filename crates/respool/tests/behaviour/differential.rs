@@ -53,6 +53,22 @@ fn the_embedded_server_answers_as_redis() -> io::Result<()> {
     Ok(())
 }
 
+/// A node from before RESP3, asked by clients that speak it: every reply has the shape that a newer node gives it.
+#[test]
+fn one_node_without_hello() -> io::Result<()> {
+    let direct = RedisServer::start()?;
+    let behind = RedisServer::start_without_hello()?;
+    let proxy = proxy(&[behind.tcp()], &["--admin-commands", "allow"])?;
+    for subset in [Subset::OneNode, Subset::Table] {
+        let (found, _) = compare_all(&direct.tcp(), &proxy.tcp(), &comparison(subset, 3), usize::MAX)?;
+        let told: Vec<&str> = found.iter().filter(|one| !one.is_lost_by_resp2).map(|one| one.told.as_str()).collect();
+        assert!(told.is_empty(), "{}", told.join("\n\n"));
+        direct.client()?.ask("FLUSHALL")?;
+        behind.client()?.ask("FLUSHALL")?;
+    }
+    Ok(())
+}
+
 /// Every command of the table, within the committed list of what two equal servers may say differently.
 /// `cargo xtask differential` does the same at length.
 #[test]

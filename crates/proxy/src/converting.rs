@@ -1,0 +1,178 @@
+//! Nodes that speak RESP2 alone, behind clients that speak RESP3: what each reply on such a connection looks like, and
+//! the delivery of replies that have been converted.
+//!
+//! A lane of the newer dialect whose node refused it keeps a list of shapes beside its tickets, one for each request in
+//! their order; the shape is that of the request's row. Every other lane has no such list and pays for one test.
+
+use crate::limits::DUES_KEPT;
+use crate::slab::Handle;
+use crate::worker::Worker;
+use respool_command::{Command, Execute, Shape, TransactionsCommand as T, resolve};
+use respool_connection::{Fault, Owner};
+use respool_wire::{
+    Encoder, Protocol, ReplyKind, ReplyLimits, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step, Strictness,
+    elements, to_resp3,
+};
+use std::collections::VecDeque;
+
+/// What one reply looks like.
+#[derive(Debug)]
+enum Due {
+    One(&'static Shape),
+    /// The replies to a transaction's commands.
+    Block(Vec<&'static Shape>),
+}
+
+/// The shapes of the replies that one lane is owed.
+#[derive(Debug, Default)]
+pub(crate) struct Dues {
+    queue: VecDeque<Due>,
+    /// The commands of the transaction that is being sent.
+    block: Option<Vec<&'static Shape>>,
+}
+
+impl Dues {
+    /// Requests have been queued, these bytes.
+    pub(crate) fn note(&mut self, mut requests: &[u8]) {
+        let limits = RequestLimits::authenticated(Strictness::Lenient);
+        // What is queued was written by us, so it is whole.
+        while let Ok(Step::Request(request)) = RequestDecoder::new().decode(requests, &limits) {
+            let row = resolve(request.args).ok();
+            let shape = row.map_or(&Shape::Plain, |row| row.shape(request.args));
+            let due = match (row.map(|row| row.command), &mut self.block) {
+                (Some(Command::Transactions(T::Multi)), block) => {
+                    *block = Some(Vec::new());
+                    Due::One(&Shape::Plain)
+                }
+                (Some(Command::Transactions(T::Exec)), block) => Due::Block(block.take().unwrap_or_default()),
+                (Some(Command::Transactions(T::Discard)), block) => {
+                    *block = None;
+                    Due::One(&Shape::Plain)
+                }
+                (_, Some(block)) => {
+                    block.push(shape);
+                    Due::One(&Shape::Plain)
+                }
+                (_, None) => Due::One(shape),
+            };
+            self.queue.push_back(due);
+            requests = requests.get(request.consumed..).unwrap_or_default();
+        }
+    }
+
+    /// The next reply, as RESP3 has it. `None`: it is none.
+    fn convert(&mut self, reply: &[u8]) -> Option<Vec<u8>> {
+        let due = self.queue.pop_front().unwrap_or(Due::One(&Shape::Plain));
+        if self.queue.is_empty() && self.queue.capacity() > DUES_KEPT {
+            self.queue = VecDeque::new();
+        }
+        let mut out = Vec::with_capacity(reply.len() + 16);
+        match (due, elements(reply)) {
+            (Due::Block(shapes), Some(replies)) => {
+                Encoder::new(&mut out, Protocol::Resp3)
+                    .array(usize::try_from(replies.declared()).unwrap_or(usize::MAX));
+                for (at, reply) in replies.enumerate() {
+                    shapes.get(at).copied().unwrap_or(&Shape::Plain).to_resp3(reply, &mut out).ok()?;
+                }
+            }
+            (Due::Block(_), None) => to_resp3(reply, &mut out).ok()?,
+            (Due::One(shape), _) => shape.to_resp3(reply, &mut out).ok()?,
+        }
+        Some(out)
+    }
+}
+
+/// The kind of a complete reply.
+fn kind_of(reply: &[u8], limits: &ReplyLimits) -> Option<ReplyKind> {
+    match ReplyScanner::new().scan(reply, limits) {
+        Ok(Scan::Complete { kind, .. }) => Some(kind),
+        _ => None,
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// A lane is ready, and its node does not know the dialect that it was asked for: what waits to be sent is looked at.
+    #[cold]
+    pub(crate) fn begin_converting(&mut self, lane: usize) {
+        let this = &mut self.lanes.all[lane];
+        let mut dues = Box::<Dues>::default();
+        dues.note(this.up.queued());
+        this.dues = Some(dues);
+    }
+
+    /// Bytes have come from a node whose replies are converted. Gives what is wrong with them, and whether anybody waited.
+    #[cold]
+    pub(crate) fn take_converted(&mut self, lane: usize, bytes: &[u8]) -> (Option<Fault>, bool) {
+        let Self { lanes, clients, scatters, tasks, config, counters, now, .. } = self;
+        let this = &mut lanes.all[lane];
+        let mut was_awaited = false;
+        let mut rest = bytes;
+        let fault = loop {
+            let delivery = match this.up.next_reply(&mut rest, &config.reply_limits, now.mono_us) {
+                Ok(None) => break None,
+                Err(fault) => break Some(fault),
+                Ok(Some(delivery)) => delivery,
+            };
+            let reply = this.dues.as_mut().and_then(|dues| dues.convert(delivery.bytes));
+            let found = reply.and_then(|reply| kind_of(&reply, &config.reply_limits).map(|kind| (reply, kind)));
+            let Some((reply, kind)) = found else { break Some(Fault::Unsolicited) };
+            counters.replies_converted.add(1);
+            was_awaited |= delivery.owner != Owner::Nobody;
+            match delivery.owner {
+                Owner::Client { index, generation, seq } => {
+                    clients.feed(Handle { index, generation }, seq, &reply, true)
+                }
+                Owner::Part { gather, generation, part } => {
+                    scatters.feed(Handle { index: gather, generation }, part, kind, &reply, clients);
+                }
+                Owner::Task { task, generation, step } => {
+                    tasks.feed(Handle { index: task, generation }, step, kind, &reply, clients);
+                }
+                Owner::Nobody => counters.replies_swallowed.add(1),
+            }
+        };
+        (fault, was_awaited)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use respool_wire::encode_request;
+
+    fn requests(lines: &[&str]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for line in lines {
+            let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+            encode_request(&mut bytes, words.into_iter());
+        }
+        bytes
+    }
+
+    #[test]
+    fn each_reply_has_the_shape_of_its_request() {
+        let mut dues = Dues::default();
+        dues.note(&requests(&["GET a", "HGETALL h", "ZSCORE z m"]));
+        dues.note(&requests(&["SMEMBERS s"]));
+        assert_eq!(dues.convert(b"$-1\r\n").unwrap(), b"_\r\n");
+        assert_eq!(dues.convert(b"*2\r\n+a\r\n+b\r\n").unwrap(), b"%1\r\n+a\r\n+b\r\n");
+        assert_eq!(dues.convert(b"$1\r\n5\r\n").unwrap(), b",5\r\n");
+        assert_eq!(dues.convert(b"*0\r\n").unwrap(), b"~0\r\n");
+        assert_eq!(dues.convert(b"$-1\r\n").unwrap(), b"_\r\n", "one that nothing is known of");
+    }
+
+    #[test]
+    fn a_transaction_has_the_shapes_of_its_commands() {
+        let mut dues = Dues::default();
+        dues.note(&requests(&["MULTI", "HGETALL h", "GET a", "EXEC", "SMEMBERS s"]));
+        for _ in 0..3 {
+            assert_eq!(dues.convert(b"+QUEUED\r\n").unwrap(), b"+QUEUED\r\n");
+        }
+        assert_eq!(dues.convert(b"*2\r\n*0\r\n$-1\r\n").unwrap(), b"*2\r\n%0\r\n_\r\n");
+        assert_eq!(dues.convert(b"*0\r\n").unwrap(), b"~0\r\n");
+        dues.note(&requests(&["MULTI", "HGETALL h", "EXEC"]));
+        dues.convert(b"+OK\r\n");
+        dues.convert(b"+QUEUED\r\n");
+        assert_eq!(dues.convert(b"*-1\r\n").unwrap(), b"_\r\n", "it was watched in vain");
+    }
+}

@@ -7,7 +7,7 @@
 use libfuzzer_sys::fuzz_target;
 use respool_command::{Execute, Millis, Outcome, Row, SessionView};
 use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, WritePolicy};
-use respool_proxy::{About, Budgets, Config, Ledger, Mail, NodeConfig, Reconnects, Shared, Timeouts, Worker, WorkerSetup};
+use respool_proxy::{About, AccessRules, Budgets, Config, Ledger, Mail, NodeConfig, Reconnects, Shared, Timeouts, Worker, WorkerSetup};
 use respool_route::{Node, Pool, Routes, Scheme, Topology};
 use respool_wire::{Args, Encoder, ReplyLimits, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step};
 use std::collections::BTreeMap;
@@ -62,6 +62,7 @@ fn config() -> Config {
         allows_admin: true,
         subscriptions: respool_proxy::SubscriptionTerms::default(),
         lanes: respool_proxy::LaneLimits::default(),
+        access: AccessRules::default(),
     }
 }
 

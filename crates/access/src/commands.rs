@@ -74,5 +74,5 @@ pub(crate) fn of_category(category: Categories) -> impl Iterator<Item = &'static
 fn is_of_redis(row: &Row) -> bool {
     let mut numbers = row.since.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
     let since = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    since <= (7, 0) && !row.name.starts_with("PROXY")
+    since <= (7, 0) && !row.is_ours()
 }

@@ -17,9 +17,11 @@ pub(crate) enum Sanitize {
 }
 
 /// A user. Changing it makes another value; snapshots share what did not change.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct User {
     name: Box<[u8]>,
+    /// The snapshot that it was made in: a later user of the same name is another one.
+    pub(crate) born: u64,
     pub(crate) is_enabled: bool,
     pub(crate) needs_no_password: bool,
     pub(crate) sanitize: Sanitize,
@@ -36,6 +38,7 @@ impl User {
     pub fn new(name: &[u8], is_all_channels_by_default: bool) -> Self {
         Self {
             name: name.into(),
+            born: 0,
             is_enabled: false,
             needs_no_password: false,
             sanitize: Sanitize::Unsaid,
@@ -57,9 +60,19 @@ impl User {
         user
     }
 
+    /// The same user, made in that snapshot.
+    pub(crate) fn born_in(self, epoch: u64) -> Self {
+        Self { born: epoch, ..self }
+    }
+
     /// Its name.
     pub fn name(&self) -> &[u8] {
         &self.name
+    }
+
+    /// Whether they are the same user, be it with other rules: neither was removed before the other was made.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.name == other.name && self.born == other.born
     }
 
     /// Whether it may log in.
@@ -179,7 +192,8 @@ impl User {
 
     pub(crate) fn reset(&mut self) {
         let name = std::mem::take(&mut self.name);
-        *self = Self { sanitize: Sanitize::Yes, ..Self::new(&name, self.is_all_channels_by_default) };
+        let fresh = Self::new(&name, self.is_all_channels_by_default);
+        *self = Self { sanitize: Sanitize::Yes, born: self.born, ..fresh };
     }
 
     /// The words for what it is apart from its permissions, in Redis' order.

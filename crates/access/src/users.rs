@@ -92,10 +92,21 @@ impl Users {
         self.epoch
     }
 
-    /// The same users as the snapshot that follows `before`.
+    /// The same users as the snapshot that follows `before`. Who was there by the same name is the same user still.
     #[must_use]
     pub fn following(self, before: &Self) -> Self {
-        Self { epoch: before.epoch + 1, ..self }
+        let epoch = before.epoch + 1;
+        let users = self.by_name.into_iter().map(|(name, user)| {
+            let born = before.by_name.get(&name).map_or(epoch, |known| known.born);
+            (name, Arc::new(User::clone(&user).born_in(born)))
+        });
+        Self { epoch, ..Self::of(users.collect(), self.is_all_channels_by_default) }
+    }
+
+    /// The same users under a number that is larger than that of `before`.
+    #[must_use]
+    pub fn renumbered(self, before: &Self) -> Self {
+        Self { epoch: self.epoch.max(before.epoch + 1), ..self }
     }
 
     /// The user that everybody is at first.
@@ -153,7 +164,7 @@ impl Users {
         let before = match self.by_name.get(name) {
             Some(user) => User::clone(user),
             None if self.by_name.len() >= USERS_MAX => return Err(ChangeError::TooMany),
-            None => User::new(name, self.is_all_channels_by_default),
+            None => User::new(name, self.is_all_channels_by_default).born_in(self.epoch + 1),
         };
         let after = before
             .with_channels_by_default(self.is_all_channels_by_default)
@@ -196,5 +207,69 @@ impl Users {
         next.by_name.insert(user.name().into(), user);
         next.epoch += 1;
         next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_right_password_of_an_enabled_user_is_let_in() {
+        let users = Users::new()
+            .with_rules(b"on", &[b"on", b">secret"])
+            .and_then(|users| users.with_rules(b"off", &[b">secret"]))
+            .and_then(|users| users.with_rules(b"any", &[b"on", b"nopass"]))
+            .expect("the rules are valid");
+        for (name, password, is_let_in) in [
+            ("on", "secret", true),
+            ("on", "other", false),
+            ("on", "", false),
+            ("off", "secret", false),
+            ("any", "", true),
+            ("nobody", "secret", false),
+            ("default", "x", true),
+        ] {
+            assert_eq!(
+                users.authenticate(name.as_bytes(), password.as_bytes()).is_some(),
+                is_let_in,
+                "{name} {password}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_wrong_rule_changes_nothing_and_snapshots_do_not_change() {
+        let before = Users::new().with_rules(b"a", &[b"on", b">one"]).expect("the rules are valid");
+        let error = before.with_rules(b"a", &[b"off", b">two", b"+nothing"]).expect_err("there is no such command");
+        assert_eq!(error, ChangeError::Rule(b"+nothing".to_vec(), RuleError::Unknown));
+        assert!(before.authenticate(b"a", b"one").is_some() && before.authenticate(b"a", b"two").is_none());
+        let after = before.with_rules(b"a", &[b"off"]).expect("the rule is valid");
+        assert!(before.authenticate(b"a", b"one").is_some() && after.authenticate(b"a", b"one").is_none());
+        assert!(after.epoch() > before.epoch());
+    }
+
+    #[test]
+    fn whoever_is_made_again_is_somebody_else() {
+        let first = Users::new().with_rules(b"a", &[]).expect("the name is valid");
+        let changed = first.with_rules(b"a", &[b"reset", b"on"]).expect("the rules are valid");
+        let (gone, removed) = changed.without([&b"a"[..], b"b"].into_iter()).expect("it is not the default user");
+        let again = gone.with_rules(b"a", &[]).expect("the name is valid");
+        let of = |users: &Users| User::clone(users.user(b"a").expect("it is there"));
+        assert_eq!(removed, 1);
+        assert!(of(&first).is_same(&of(&changed)) && !of(&first).is_same(&of(&again)));
+        let loaded = crate::file::users(b"user a on\nuser b on\n", "f", false).expect("the file is right");
+        assert!(of(&loaded.following(&again)).is_same(&of(&again)));
+    }
+
+    #[test]
+    fn the_password_of_the_default_user_is_a_setting() {
+        let users = Users::new();
+        assert!(users.admits_anybody());
+        let closed = users.with_default_password(Some(b"secret"));
+        assert!(!closed.admits_anybody() && closed.authenticate(b"default", b"secret").is_some());
+        assert!(closed.default_user().is_all_powerful(), "only who it is has to be said");
+        assert!(closed.with_default_password(None).admits_anybody());
+        assert!(!users.with_rules(b"default", &[b"off"]).expect("the rule is valid").admits_anybody());
     }
 }

@@ -4,7 +4,7 @@
 //! place and is filled in when the last of them has answered.
 
 use crate::limits::CLIENT_NAME_BYTES_MAX;
-use crate::local::{DEFAULT_USER, integer};
+use crate::local::integer;
 use crate::mail::{ClientFilter, Question};
 use crate::session::{Flow, ReplyMode};
 use crate::slab::Handle;
@@ -190,7 +190,7 @@ impl<E: Execute> Worker<E> {
                         return self.refuse(index, &words);
                     }
                 }
-                b"USER" if value == DEFAULT_USER.as_bytes() => {}
+                b"USER" if self.users.user(value).is_some() => filter.user = Some(value.to_vec()),
                 b"USER" => {
                     let words = [b"ERR No such user '", value, b"'"].concat();
                     return self.refuse(index, &words);
@@ -242,7 +242,7 @@ impl<E: Execute> Worker<E> {
         format!(
             "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={flags} db={} sub={channels} psub={patterns} ssub={shards} multi=-1 \
              qbuf={} qbuf-free={} argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl={} oll={} omem={} tot-mem={} events=rw cmd={} \
-             user={DEFAULT_USER} redir=-1 resp={} lib-name={} lib-ver={}",
+             user={} redir=-1 resp={} lib-name={} lib-ver={}",
             session.id,
             cold.peer.address,
             cold.peer.local_address,
@@ -258,6 +258,7 @@ impl<E: Execute> Worker<E> {
             session.down.waiting_bytes(),
             session.held_bytes() + std::mem::size_of_val(session),
             session.last_row.map_or("NULL", |row| row.full_name()),
+            String::from_utf8_lossy(session.user_name()),
             session.protocol.version(),
             cold.lib_name,
             cold.lib_version,

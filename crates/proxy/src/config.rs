@@ -1,5 +1,6 @@
 //! What the proxy is told to be. Made by the settings, shared by all workers, replaced as a whole on reload.
 
+use crate::access::AccessRules;
 use respool_connection::{Credentials, Endpoint, WritePolicy};
 use respool_route::{Routes, Topology};
 use respool_wire::{ReplyLimits, RequestLimits};
@@ -143,4 +144,6 @@ pub struct Config {
     pub allows_admin: bool,
     /// What holds for subscriptions.
     pub subscriptions: SubscriptionTerms,
+    /// What is told about all users at once.
+    pub access: AccessRules,
 }

@@ -43,6 +43,7 @@ impl<E: Execute> Worker<E> {
             self.is_busy |= self.renew_lanes();
             self.leave_unused();
             self.check_clients();
+            self.is_busy |= self.check_permits();
             self.is_busy |= self.relieve_pressure();
             self.check_drain();
             self.counters.held_bytes.set(self.shared.ledger.held_bytes() as u64);

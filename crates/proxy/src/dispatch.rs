@@ -57,12 +57,19 @@ impl<E: Execute> Worker<E> {
 
     fn read_requests(&mut self, index: u32, decoder: &mut RequestDecoder, bytes: &[u8]) -> (usize, Halt) {
         let mut used = 0;
+        // What a client may send before it has said who it is; it may say so in the midst of these bytes.
+        let mut strangers = self.stranger_limits(index);
         while let Some(rest) = bytes.get(used..).filter(|r| !r.is_empty()) {
-            match decoder.decode(rest, &self.config.request_limits) {
+            match decoder.decode(rest, strangers.as_ref().unwrap_or(&self.config.request_limits)) {
                 Ok(Step::Request(request)) => {
                     let consumed = request.consumed;
                     match self.handle_request(index, &request) {
-                        Flow::Next => used += consumed,
+                        Flow::Next => {
+                            used += consumed;
+                            if strangers.is_some() {
+                                strangers = self.stranger_limits(index);
+                            }
+                        }
                         Flow::Pause => return (used + consumed, Halt::Paused),
                         Flow::Again => return (used, Halt::Paused),
                         Flow::Stop => return (used + consumed, Halt::Stopped),

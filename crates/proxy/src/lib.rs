@@ -18,6 +18,9 @@
 //! A worker knows no socket, file, clock, thread or randomness; a loop of `respool-net` drives it, and so can a test.
 #![forbid(unsafe_code)]
 
+mod access;
+mod acl_command;
+mod allowance;
 mod awaited;
 mod block;
 mod client_command;
@@ -39,6 +42,7 @@ pub mod limits;
 mod local;
 mod mail;
 pub mod observe;
+mod permit;
 mod pins;
 mod pressure;
 mod private;
@@ -58,6 +62,8 @@ mod tasks;
 mod text;
 mod worker;
 
+pub use access::{Access, AccessRules, Outside};
+pub use allowance::UserLimits;
 pub use config::{
     Budgets, Config, LaneLimits, NodeConfig, Receivers, Reconnects, SlowSubscribers, SubscriptionTerms, Timeouts,
 };

@@ -1,6 +1,6 @@
 //! Requests about the session itself: answered here, whatever nodes there are.
 
-use crate::session::{Asker, Flow};
+use crate::session::{Asker, Flow, Special};
 use crate::text;
 use crate::worker::Worker;
 use respool_command::{ClusterCommand, Command, ConnectionCommand, Execute, Row, ServerCommand, text as texts};
@@ -8,9 +8,6 @@ use respool_wire::{Args, Encoder, Protocol, Request};
 
 /// The version that clients are told, because they choose features by it: the one whose commands and texts we answer with.
 pub(crate) const COMPATIBLE_VERSION: &str = "7.0.15";
-
-/// The name of the only user there is.
-pub(crate) const DEFAULT_USER: &str = "default";
 
 impl<E: Execute> Worker<E> {
     /// Answers a request of the local lane. The arity has been checked.
@@ -30,11 +27,8 @@ impl<E: Execute> Worker<E> {
                 });
                 Flow::Next
             }
-            Command::Server(ServerCommand::AclWhoami) => {
-                self.answer(index, |reply| reply.bulk(DEFAULT_USER.as_bytes()));
-                Flow::Next
-            }
             Command::Pubsub(command) => self.ask_about_channels(index, command, row, args),
+            Command::Server(command) if row.name.split(' ').next() == Some("ACL") => self.acl(index, command, args),
             Command::Server(ServerCommand::Info) => self.info(index, row, args),
             Command::Server(_) if row.name.split(' ').next() == Some("COMMAND") => {
                 if self.engine.is_none() && self.config.topology.is_single() {
@@ -46,9 +40,7 @@ impl<E: Execute> Worker<E> {
                 });
                 Flow::Next
             }
-            _ => {
-                self.refuse_unsupported(index, row, "it comes with users and subscriptions, which are not built in yet")
-            }
+            _ => self.refuse_unsupported(index, row, "it comes with subscriptions, which are not built in yet"),
         }
     }
 
@@ -92,19 +84,6 @@ impl<E: Execute> Worker<E> {
         Flow::Next
     }
 
-    /// There is one user, and it needs no password.
-    fn auth(&mut self, index: u32, args: Args<'_>) -> Flow {
-        match args.len() {
-            2 => self.refuse(index, texts::NO_PASSWORD_CONFIGURED.as_bytes()),
-            3 if &args[1] == DEFAULT_USER.as_bytes() => {
-                self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
-                Flow::Next
-            }
-            3 => self.refuse(index, texts::WRONGPASS.as_bytes()),
-            _ => self.refuse(index, texts::SYNTAX.as_bytes()),
-        }
-    }
-
     fn hello(&mut self, index: u32, args: Args<'_>) -> Flow {
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
         let (id, database, before) = (session.id, session.database, session.protocol);
@@ -118,38 +97,40 @@ impl<E: Execute> Worker<E> {
             };
             protocol = asked;
         }
-        let mut name = None;
+        if protocol != before && self.settle_before(index).is_none() {
+            return Flow::Again;
+        }
+        // As in Redis, what stands before an option that is wrong has been done.
         let mut options = args.from(2);
         while let Some(option) = options.get(0) {
             if option.eq_ignore_ascii_case(b"AUTH") && options.len() >= 3 {
-                if options.at(1) != DEFAULT_USER.as_bytes() {
-                    return self.refuse(index, texts::WRONGPASS.as_bytes());
+                if let Err(why) = self.authenticate(index, options.at(1), options.at(2), args.name()) {
+                    return self.refuse(index, why.text().as_bytes());
                 }
                 options = options.from(3);
             } else if option.eq_ignore_ascii_case(b"SETNAME") && options.len() >= 2 {
-                name = options.get(1);
+                let name = match crate::client_command::checked_name(options.at(1)) {
+                    Ok(name) => name,
+                    Err(words) => return self.refuse(index, words.as_bytes()),
+                };
+                if let Some(session) = self.clients.sessions.at_mut(index) {
+                    session.cold.name = name.into();
+                }
                 options = options.from(2);
             } else {
                 let words = [b"ERR Syntax error in HELLO option '", option, b"'"].concat();
                 return self.refuse(index, &words);
             }
         }
-        if let Some(Err(words)) = name.map(crate::client_command::checked_name) {
-            return self.refuse(index, words.as_bytes());
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
+        if session.special.has(Special::UNAUTHENTICATED) {
+            return self.refuse(index, texts::NOAUTH_HELLO.as_bytes());
         }
         if protocol != before {
-            if self.settle_before(index).is_none() {
-                return Flow::Again;
-            }
             if !self.reclass(index, database, protocol) {
                 return self.refuse(index, TOO_MANY_CLASSES);
             }
             self.review_subscribed(index);
-        }
-        if let Some(Ok(name)) = name.map(crate::client_command::checked_name)
-            && let Some(session) = self.clients.sessions.at_mut(index)
-        {
-            session.cold.name = name.into();
         }
         self.answer(index, |reply| greet(reply, id, protocol));
         Flow::Next
@@ -168,6 +149,7 @@ impl<E: Execute> Worker<E> {
             session.cold.name = Box::default();
             session.cold.is_no_evict = false;
         }
+        self.forget_user(index);
         self.answer(index, |reply| reply.raw(respool_wire::replies::RESET));
         Flow::Next
     }

@@ -65,6 +65,11 @@ pub(crate) enum Question {
     KillOne,
     /// Close them and say how many there were.
     KillSome,
+    /// Go by the users that are in force now; how many were removed, if that was asked.
+    Users {
+        /// Users that there were.
+        removed: Option<u32>,
+    },
 }
 
 /// Which clients are meant: those that fit everything that is said.
@@ -73,6 +78,7 @@ pub(crate) struct ClientFilter {
     pub(crate) ids: Option<Vec<u64>>,
     pub(crate) address: Option<String>,
     pub(crate) local_address: Option<String>,
+    pub(crate) user: Option<Vec<u8>>,
     /// A client that is not meant whatever else fits.
     pub(crate) spared: Option<u64>,
     /// Only clients that subscribe to something, or only others.
@@ -90,6 +96,7 @@ impl ClientFilter {
             && self.ids.as_ref().is_none_or(|ids| ids.contains(&session.id))
             && self.address.as_ref().is_none_or(|a| *a == peer.address)
             && self.local_address.as_ref().is_none_or(|a| *a == peer.local_address)
+            && self.user.as_ref().is_none_or(|user| session.user_name() == user)
     }
 }
 
@@ -163,7 +170,9 @@ impl<E: Execute> Worker<E> {
     fn answer_inquiry(&mut self, inquiry: &Inquiry, asker: Option<Handle>) -> Answer {
         let Inquiry { handle, question, filter, .. } = inquiry;
         let mut answer = Answer { handle: *handle, lines: Vec::new(), killed: 0 };
-        if *question == Question::List {
+        if let Question::Users { .. } = question {
+            self.adopt_users(asker.map(|asker| asker.index));
+        } else if *question == Question::List {
             let matched = self.clients.sessions.iter().filter(|(_, s)| filter.matches(s));
             answer.lines = matched.map(|(index, s)| (s.id, self.describe_client(index))).collect();
         } else {
@@ -201,6 +210,8 @@ impl<E: Execute> Worker<E> {
             Question::KillOne if pending.killed == 0 => reply.error(texts::NO_SUCH_CLIENT.as_bytes()),
             Question::KillOne => reply.raw(respool_wire::replies::OK),
             Question::KillSome => reply.integer(pending.killed as i64),
+            Question::Users { removed: None } => reply.raw(respool_wire::replies::OK),
+            Question::Users { removed: Some(removed) } => reply.integer(removed.into()),
         }
         self.clients.feed(asker.session, asker.seq, &out, true);
     }

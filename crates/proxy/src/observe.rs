@@ -152,6 +152,22 @@ counters! {
     messages_dropped: Total,
     /// Subscribers that were disconnected because they did not keep up.
     subscribers_cut_off: Total,
+    /// Attempts to authenticate that failed.
+    auth_failures: Total,
+    /// Requests refused because the client had not said who it is.
+    refused_unauthenticated: Total,
+    /// Requests refused because the user may not run the command.
+    denied_commands: Total,
+    /// Requests refused because the user may not use one of the keys.
+    denied_keys: Total,
+    /// Requests refused because the user may not use one of the channels.
+    denied_channels: Total,
+    /// Clients refused because their user has as many connections as it may.
+    refused_by_user_limit: Total,
+    /// Times that a client was not read for a while because its user had asked for as much as it may.
+    throttled: Total,
+    /// Clients disconnected because they did not say who they are in time.
+    auth_timeouts: Total,
     /// Bytes held for clients and nodes now.
     held_bytes: Gauge,
 }

@@ -198,6 +198,7 @@ mod tests {
             write_policy: WritePolicy::EachTurn,
             allows_admin: true,
             subscriptions: crate::config::SubscriptionTerms::default(),
+            access: crate::access::AccessRules::default(),
         }
     }
 

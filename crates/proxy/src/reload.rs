@@ -28,6 +28,7 @@ impl<E: Execute> Worker<E> {
                 if is_plain { special.remove(Special::ROUTED) } else { special.add(Special::ROUTED) }
             },
         );
+        self.adopt_users(None);
         self.settle_holding();
         self.is_busy = true;
     }

@@ -12,11 +12,6 @@ use respool_wire::{Args, Request};
 use std::sync::Arc;
 
 impl<E: Execute> Worker<E> {
-    /// The name of a client's user.
-    pub(crate) fn user_of(&self, _index: u32) -> &str {
-        crate::local::DEFAULT_USER
-    }
-
     /// Sends a request where its routes lead.
     #[cold]
     pub(crate) fn forward_routed(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {

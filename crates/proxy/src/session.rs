@@ -3,13 +3,16 @@
 //! What a client does to "its connection" (SELECT, HELLO, CLIENT SETNAME, CLIENT REPLY) is kept here and never reaches a
 //! shared connection to a node.
 
+use crate::allowance::Allowance;
 use crate::large::Large;
 use crate::pins::Pins;
 use crate::slab::Handle;
 use crate::subscriptions::Subscriber;
+use respool_access::User;
 use respool_command::Row;
 use respool_connection::{Downstream, Input, Peer};
 use respool_wire::Protocol;
+use std::sync::Arc;
 
 /// Whether replies are wanted (`CLIENT REPLY`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,6 +53,8 @@ impl Pause {
     pub(crate) const CLOSING: Self = Self(32);
     /// Requests are held back: somebody has paused all clients, or an operator a node.
     pub(crate) const HELD: Self = Self(64);
+    /// Its user has asked for as much as it may for now.
+    pub(crate) const RATE: Self = Self(128);
 
     #[inline]
     pub(crate) fn is_none(self) -> bool {
@@ -143,6 +148,12 @@ pub(crate) struct Cold {
     pub(crate) lib_version: Box<str>,
     pub(crate) connected_us: u64,
     pub(crate) is_no_evict: bool,
+    /// Who it is; `None` is the default user, or nobody yet.
+    pub(crate) user: Option<Arc<User>>,
+    /// What its user may ask for, if that is bounded. It counts among that user's connections.
+    pub(crate) allowance: Option<Arc<Allowance>>,
+    /// Since when it has owed us to say who it is.
+    pub(crate) stranger_since_us: u64,
 }
 
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! What the workers of one proxy have in common. Everything in it is safe to touch from any of them without a lock.
 
+use crate::access::Access;
 use crate::hooks::Hooks;
 use crate::limits::DIAL_BURST;
 use crate::observe::Counters;
@@ -21,6 +22,8 @@ pub struct Shared {
     pub(crate) scripts: Mutex<Scripts>,
     /// What counts for the whole process, however many proxies it has.
     pub ledger: Arc<Ledger>,
+    /// Who may do what, in the whole process.
+    pub access: Arc<Access>,
     /// Whom rare events are told to, and demands of operators.
     pub hooks: Hooks,
 }
@@ -69,13 +72,27 @@ impl Shared {
     /// For `workers` workers.
     pub fn new(workers: usize, started_unix_us: u64, about: About, ledger: Arc<Ledger>) -> Self {
         let counters = (0..workers).map(|_| Arc::new(Counters::default())).collect();
-        Self { counters, started_unix_us, about, scripts: Mutex::default(), ledger, hooks: Hooks::default() }
+        Self {
+            counters,
+            started_unix_us,
+            about,
+            scripts: Mutex::default(),
+            ledger,
+            hooks: Hooks::default(),
+            access: Arc::default(),
+        }
     }
 
     /// The same with hooks.
     #[must_use]
     pub fn with_hooks(self, hooks: Hooks) -> Self {
         Self { hooks, ..self }
+    }
+
+    /// With these users.
+    #[must_use]
+    pub fn with_access(self, access: Arc<Access>) -> Self {
+        Self { access, ..self }
     }
 
     /// The sum of one counter over all workers.

@@ -28,6 +28,9 @@ impl<E: Execute> Worker<E> {
         match state {
             Special::HELD => self.hold_back(index, row).or_else(|| self.hold_for_operator(index, row, request.args)),
             Special::SUBSCRIBED => self.ask_subscribed(index, row, request.args),
+            Special::UNAUTHENTICATED => self.ask_stranger(index, row),
+            Special::RESTRICTED => self.ask_restricted(index, row, request.args),
+            Special::LIMITED => self.ask_limited(index, request),
             Special::ROUTED if is_routed(row, request.args) && self.engine.is_none() => {
                 (!self.is_own_info(row)).then(|| self.forward_routed(index, row, request))
             }
@@ -42,6 +45,9 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn refuse_unread(&mut self, index: u32, words: &[u8]) -> Flow {
         self.spoil_block(index);
+        if self.cuts_off_stranger(index) {
+            return Flow::Stop;
+        }
         self.refuse(index, words)
     }
 

@@ -1,5 +1,7 @@
 //! What clients are told when a node fails them. Each says which node, what happened and whether the command may have run.
 
+use respool_access::Denial;
+use respool_command::Row;
 use std::fmt::Display;
 
 /// An error about a node, as a whole RESP error. Control characters of names and causes cannot end the line.
@@ -115,6 +117,45 @@ pub(crate) const TOO_MANY_CLIENTS: &[u8] = b"-ERR max number of clients reached\
 pub(crate) const OUT_OF_MEMORY: &[u8] = b"-ERR the proxy holds as many bytes as it may; try again later\r\n";
 /// What a client gets that connects while the process drains.
 pub(crate) const DRAINING: &[u8] = b"-ERR the server is shutting down\r\n";
+
+/// What a client gets from elsewhere while the default user needs no password.
+pub(crate) const PROTECTED: &[u8] = b"-DENIED Respool is running in protected mode: the default user needs no password, so \
+     only clients of this machine are accepted. Set a password (requirepass, an ACL file or a [users.default] table), or \
+     turn protected_mode off if nobody else can reach this address.\r\n";
+/// What a client gets whose user has all its connections.
+pub(crate) const TOO_MANY_OF_USER: &str = "ERR max number of clients of this user reached";
+/// The same on connecting.
+pub(crate) const TOO_MANY_OF_DEFAULT: &[u8] = b"-ERR max number of clients of this user reached\r\n";
+/// `SORT ... BY` that would read keys that the user may not read. As Redis words it.
+pub(crate) const SORT_BY_DENIED: &str = "ERR BY option of SORT denied due to insufficient ACL permissions.";
+/// `SORT ... GET` that would.
+pub(crate) const SORT_GET_DENIED: &str = "ERR GET option of SORT denied due to insufficient ACL permissions.";
+/// A script of a user that may not do everything.
+pub(crate) const SCRIPT_UNTRUSTED: &str = "NOPERM scripts run on the node with the rights of the proxy's own user there, \
+     which may be more than this user's; the setting script_trust allows them";
+/// `ACL LOAD` or `ACL SAVE` without a file. As Redis words it.
+pub(crate) const NO_ACL_FILE: &str = "ERR This Redis instance is not configured to use an ACL file. You may want to specify \
+     users via the ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis configuration file \
+     set) in order to store users in the Redis configuration.";
+/// `ACL SAVE` failed. As Redis words it.
+pub(crate) const ACL_FILE_NOT_SAVED: &str =
+    "ERR There was an error trying to save the ACLs. Please check the server logs for more information";
+
+/// What the user may not do, as Redis words it; without the leading `-` and the line's end.
+pub(crate) fn denied(row: &Row, denial: Denial, out: &mut Vec<u8>) {
+    match denial {
+        Denial::Command => {
+            out.extend_from_slice(b"NOPERM this user has no permissions to run the '");
+            out.extend_from_slice(row.full_name().as_bytes());
+            out.extend_from_slice(b"' command");
+        }
+        Denial::Key(_) => {
+            out.extend_from_slice(b"NOPERM this user has no permissions to access one of the keys used as arguments")
+        }
+        Denial::Channel(_) => out
+            .extend_from_slice(b"NOPERM this user has no permissions to access one of the channels used as arguments"),
+    }
+}
 
 #[cfg(test)]
 mod tests {

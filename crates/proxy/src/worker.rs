@@ -3,6 +3,7 @@
 //! This file holds the state and the seam to the loop. What happens to a request is in `dispatch`, to a reply in
 //! `replies`, to time in `cron`.
 
+use crate::access::Allowances;
 use crate::clients::Clients;
 use crate::config::Config;
 use crate::console::Inquiries;
@@ -19,7 +20,8 @@ use crate::shared::Shared;
 use crate::subscriptions::Subscriptions;
 use crate::tasks::Tasks;
 use crate::text;
-use respool_command::Execute;
+use respool_access::Users;
+use respool_command::{Execute, KeyPositions};
 use respool_connection::limits::{HELD_AGE_US_MAX, HELD_BYTES_MAX};
 use respool_connection::{Action, ConnId, DialFailure, Machine, Now, Patience, Peer};
 use respool_route::{RouteScratch, Scratch};
@@ -47,6 +49,12 @@ pub struct WorkerSetup<E> {
 pub struct Worker<E> {
     pub(crate) config: Arc<Config>,
     pub(crate) shared: Arc<Shared>,
+    /// The users that this worker goes by.
+    pub(crate) users: Arc<Users>,
+    /// What some of them may ask for.
+    pub(crate) allowances: Arc<Allowances>,
+    /// Room for the keys of requests that are judged.
+    pub(crate) permit_keys: KeyPositions,
     pub(crate) counters: Arc<Counters>,
     pub(crate) number: usize,
     pub(crate) engine: Option<E>,
@@ -93,6 +101,9 @@ impl<E: Execute> Worker<E> {
             lanes: Lanes::new(&setup.config, setup.entropy),
             subscriptions: Subscriptions::new(&setup.config, setup.entropy),
             clients: Clients::new(Arc::clone(&counters)),
+            users: setup.shared.access.users(),
+            allowances: setup.shared.access.allowances(),
+            permit_keys: KeyPositions::new(),
             config: setup.config,
             shared: setup.shared,
             counters,
@@ -190,6 +201,7 @@ impl<E: Execute> Worker<E> {
         self.clients.awaited.forget(&mut session.pace);
         self.forget_pins(&mut session);
         self.forget_large(&mut session);
+        session.leave_user();
         session.down.clear(&mut self.clients.pool);
         if let Some(subscriber) = session.subscriber.take() {
             self.subscriptions.forget(*subscriber);
@@ -341,6 +353,8 @@ impl<E: Execute> Machine for Worker<E> {
             Some(text::DRAINING)
         } else if self.shared.ledger.held_bytes() > self.config.budgets.process {
             Some(text::OUT_OF_MEMORY)
+        } else if self.is_turned_away(&peer) {
+            Some(text::PROTECTED)
         } else if !self.shared.ledger.admit(self.config.clients_max) {
             Some(text::TOO_MANY_CLIENTS)
         } else {
@@ -351,6 +365,12 @@ impl<E: Execute> Machine for Worker<E> {
             return Err(refusal);
         }
         let mut session = Session::new(self.shared.ledger.next_client_id(), peer, self.now.mono_us);
+        if !self.welcome(&mut session) {
+            self.shared.ledger.leave();
+            self.counters.clients_refused.add(1);
+            self.counters.refused_by_user_limit.add(1);
+            return Err(text::TOO_MANY_OF_DEFAULT);
+        }
         if !self.config.routes.are_plain() {
             session.special.add(Special::ROUTED);
         }
@@ -533,6 +553,9 @@ impl<E: Execute> Machine for Worker<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.down.advance(bytes, &mut self.clients.pool);
         session.is_blocked = !session.down.output().is_empty();
+        if let Some(allowance) = &session.cold.allowance {
+            allowance.charge(self.now.unix_us, bytes);
+        }
         if session.down.is_drained() {
             self.clients.awaited.note_answered(&mut session.pace, self.now.mono_us);
         }

@@ -115,6 +115,7 @@ fn config(seed: u64) -> Config {
         credentials: None,
     };
     Config {
+        access: respool_proxy::AccessRules::default(),
         nodes: names.iter().enumerate().map(node).collect(),
         routes: Arc::new(Routes::plain(Pool::plain("main", Arc::clone(&topology)))),
         topology,

@@ -6,8 +6,8 @@
 use respool_command::{Execute, Millis, Outcome, Row, SessionView};
 use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, WritePolicy};
 use respool_proxy::{
-    About, Budgets, Config, LaneLimits, Ledger, Mail, NodeConfig, Reconnects, Shared, SubscriptionTerms, Timeouts,
-    Worker, WorkerSetup,
+    About, AccessRules, Budgets, Config, LaneLimits, Ledger, Mail, NodeConfig, Reconnects, Shared, SubscriptionTerms,
+    Timeouts, Worker, WorkerSetup,
 };
 use respool_route::{Node, Pool, Routes, Scheme, Topology};
 use respool_wire::{
@@ -147,6 +147,7 @@ impl World {
             lanes: LaneLimits::default(),
             clients_max: 1_000,
             databases: 16,
+            access: AccessRules::default(),
             write_policy: if seed.is_multiple_of(2) { WritePolicy::ReplyClock } else { WritePolicy::EachTurn },
             allows_admin: true,
             subscriptions: SubscriptionTerms::default(),

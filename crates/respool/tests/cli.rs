@@ -95,7 +95,7 @@ fn a_flag_overrules_the_environment_which_overrules_the_file() {
 
 #[test]
 fn check_says_what_a_file_means() {
-    let text = "workers = 2\n[[pool]]\nname = \"a\"\nlisten = \":7000\"\nnodes = [\"h:1\", \"h:2\"]\nconnect_timeout = \"9s\"\n";
+    let text = "workers = 2\nprotected_mode = \"no\"\n[[pool]]\nname = \"a\"\nlisten = \":7000\"\nnodes = [\"h:1\", \"h:2\"]\nconnect_timeout = \"9s\"\n";
     let run = check("good.toml", text);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     for line in [

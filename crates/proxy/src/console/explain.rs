@@ -73,8 +73,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// What access control says of a request.
-    fn acl_verdict(&self, _index: u32, _row: &Row, _args: Args<'_>) -> String {
-        "allowed".to_owned()
+    fn acl_verdict(&self, index: u32, row: &'static Row, args: Args<'_>) -> String {
+        self.verdict_text(index, row, args).unwrap_or_else(|| "allowed".to_owned())
     }
 
     /// The nodes that a request would go to.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use respool_connection::{Credentials, Endpoint, WritePolicy};
-use respool_proxy::{Budgets, Config, LaneLimits, NodeConfig, Receivers, Reconnects, SubscriptionTerms, Timeouts};
+use respool_proxy::{
+    AccessRules, Budgets, Config, LaneLimits, NodeConfig, Receivers, Reconnects, SubscriptionTerms, Timeouts,
+};
 use respool_route::{Node, NodeIndex, PlacementError, Pool, Routes, RoutesError, Scheme, Topology};
 use respool_wire::{ReplyLimits, RequestLimits, Strictness};
 
@@ -77,6 +79,7 @@ pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, Un
                 PublishReceivers::Connections => Receivers::Connections,
             },
         },
+        access: super::access::rules(&process.users),
     })
 }
 
@@ -111,6 +114,7 @@ pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Confi
         // Whoever asks has been looked at before.
         allows_admin: true,
         subscriptions: SubscriptionTerms::default(),
+        access: AccessRules::default(),
     }
 }
 

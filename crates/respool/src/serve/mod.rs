@@ -14,7 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use respool_engine::{Engine, EngineConfig};
 use respool_net::{EngineDoor, Inbox, Listener, Postbox, Setup, TransportOptions, adopt, bind, mailbox};
-use respool_proxy::{About, Ledger, Mail, Shared, WorkerSetup};
+use respool_proxy::{About, Access, Ledger, Mail, Shared, WorkerSetup};
 
 use crate::admin::Metrics;
 use crate::control::{Control, Phase};
@@ -23,6 +23,7 @@ use crate::settings::{Address, EngineSettings, Instance, NodeAddress, Process};
 use handover::{Inherited, Offered};
 use tls::InstanceTls;
 
+mod access;
 mod config;
 mod counters;
 pub mod handover;
@@ -76,11 +77,13 @@ pub fn run(
     let is_offering = process.takeover_socket.is_some();
     raise_file_limit();
     let ledger = Arc::new(Ledger::default());
+    let access = access::build(&process)?;
+    access::follow(&job.control, &access);
     let about = about(&process);
     let mut instances = Vec::new();
     for (number, instance) in process.instances.iter().enumerate() {
         let mut doors = Doors { inherited: &mut inherited, offered: is_offering.then_some(&offered) };
-        instances.push(Running::build(job, &process, number, instance, &ledger, &about, &mut doors)?);
+        instances.push(Running::build(job, &process, number, instance, (&ledger, &access), &about, &mut doors)?);
     }
     let _takeover_socket = handover::offer(&process, &job.control, &offered, &mut inherited)?;
     let bound: Vec<_> = instances.iter_mut().map(|instance| std::mem::take(&mut instance.bound)).collect();
@@ -120,7 +123,7 @@ impl Running {
         process: &Process,
         number: usize,
         instance: &Instance,
-        ledger: &Arc<Ledger>,
+        (ledger, access): (&Arc<Ledger>, &Arc<Access>),
         about: &About,
         doors: &mut Doors<'_>,
     ) -> Result<Self, Failure> {
@@ -132,7 +135,7 @@ impl Running {
         let clients = Arc::clone(&tls.nodes);
         let config = Arc::new(config::proxy(process, instance).map_err(|error| Failure::running(error.to_string()))?);
         let shared = Shared::new(workers, unix_us(), about.clone(), Arc::clone(ledger));
-        let shared = Arc::new(shared.with_hooks(hooks::hooks()));
+        let shared = Arc::new(shared.with_hooks(hooks::hooks()).with_access(Arc::clone(access)));
         job.metrics.observe(counters::source(Arc::clone(&shared), &instance.name, process.instances.len() > 1));
 
         let embedded = instance.nodes().filter(|node| node.address == NodeAddress::Embedded);

@@ -121,6 +121,10 @@ impl Place {
 
 /// The line, with the value hidden if its key is a secret's or anything like it, also where the value began further up.
 fn without_secret(line: &str, before: &str) -> String {
+    // Rules of users hold passwords, also where several keys or rules stand in one line.
+    if line.contains(['>', '<']) || line.contains("rules") {
+        return "(hidden)".to_owned();
+    }
     match line.find('=') {
         Some(equals) if is_secret(&line[..equals]) => format!("{} (hidden)", &line[..=equals]),
         Some(_) => line.to_owned(),
@@ -133,7 +137,7 @@ fn without_secret(line: &str, before: &str) -> String {
 
 fn is_secret(key: &str) -> bool {
     let nearest = super::nearest(key.trim(), ROWS.iter().map(|row| row.name)).and_then(Setting::named);
-    key.to_ascii_lowercase().contains("pass") || nearest.is_some_and(|near| near.row().is_secret())
+    key.to_ascii_lowercase().contains("pas") || nearest.is_some_and(|near| near.row().is_secret())
 }
 
 #[cfg(test)]

@@ -65,8 +65,9 @@ impl Reader<'_> {
                     self.routing(key.get_ref(), value, &mut routing);
                     self.said.routing = routing;
                 }
+                ("users", _) => super::users::hear(value, &mut self.said.users, &mut self.faults),
                 _ => {
-                    let statement = self.statement(key, value, &["pool", "pools", "routes"]);
+                    let statement = self.statement(key, value, &["pool", "pools", "routes", "users"]);
                     self.said.top.extend(statement);
                 }
             }

@@ -10,6 +10,7 @@ use super::routing::RoutingSettings;
 use super::row::{Scope, Secret, Value};
 use super::table::{LogFormat, LogLevel, PublishReceivers, Setting, SlowSubscribers};
 use super::tls::{NodeTls, TlsSettings};
+use super::users::UsersSettings;
 
 /// What a process is to do.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +31,8 @@ pub struct Process {
     pub takeover_socket: Option<PathBuf>,
     /// The HTTP side.
     pub admin: AdminSettings,
+    /// Who may do what.
+    pub users: UsersSettings,
     /// One per pool, at least one.
     pub instances: Vec<Instance>,
 }
@@ -48,6 +51,7 @@ impl Process {
             connects_per_second_max: new.connects_per_second_max,
             drain_timeout: new.drain_timeout,
             log: LogSettings { level: new.log.level, ..self.log.clone() },
+            users: UsersSettings { file: self.users.file.clone(), ..new.users.clone() },
             instances: instances.collect(),
             ..self.clone()
         }

@@ -25,6 +25,7 @@ pub mod said;
 pub mod table;
 pub mod tls;
 pub mod unit;
+pub mod users;
 mod values;
 
 pub use address::{Address, Door, NodeAddress};

@@ -20,10 +20,11 @@ use super::meaning::{
 use super::row::{Row, Secret, Value};
 use super::said::{Origin, PoolSaid, Said, Statement};
 use super::table::{
-    AdminCommands, LogFormat, LogLevel, NodeTlsVerify, PublishReceivers, Setting, SlowSubscribers, TlsAuthClients,
-    TlsIdentity,
+    AdminCommands, LogFormat, LogLevel, NodeTlsVerify, PublishReceivers, Setting, SlowSubscribers, Switch,
+    TlsAuthClients, TlsIdentity,
 };
 use super::tls::{self, ListenTls, NodeTls, PREFIX, TlsSettings};
+use super::users::UsersSettings;
 use super::values::{Values, saturating};
 use super::{placement, routing};
 
@@ -47,8 +48,9 @@ pub fn resolve(said: &Said, read_secret: ReadSecret<'_>) -> Result<Understood, F
         let instances: Vec<Instance> =
             named.map(|((name, values), pool)| judge.instance(name, values, *pool)).collect();
         judge.listeners_differ(&instances);
+        let users = judge.users(&values[0]);
         if judge.faults.is_empty() {
-            let process = process(&values[0], instances);
+            let process = process(&values[0], instances, users);
             let warnings = judge.warnings;
             return Ok(Understood { process, values, warnings });
         }
@@ -56,7 +58,7 @@ pub fn resolve(said: &Said, read_secret: ReadSecret<'_>) -> Result<Understood, F
     Err(Faults { file: said.file.clone(), faults: judge.faults })
 }
 
-fn process(values: &[Value], instances: Vec<Instance>) -> Process {
+fn process(values: &[Value], instances: Vec<Instance>, users: UsersSettings) -> Process {
     let of = Values(values);
     Process {
         workers: of.count(Setting::Workers).map(saturating),
@@ -70,6 +72,7 @@ fn process(values: &[Value], instances: Vec<Instance>) -> Process {
         },
         takeover_socket: of.text(Setting::TakeoverSocket).map(Into::into),
         admin: AdminSettings { listen: of.tcp(Setting::Metrics) },
+        users,
         instances,
     }
 }
@@ -147,7 +150,9 @@ impl Judge<'_> {
             let clients = door.tls.as_ref().and_then(|words| words.or(&tls.listen).clients);
             !door.address.is_local() && clients != Some(TlsAuthClients::Required)
         };
-        if let Some(door) = net.listen.iter().find(is_open) {
+        if let Some(door) = net.listen.iter().find(is_open)
+            && self.admits_anybody(&of)
+        {
             self.warnings.push(format!("pool {name}: everybody who reaches {} may send commands", door.address));
         }
         let engine = EngineSettings { databases: saturating(of.count(Setting::Databases).unwrap_or(1)) };
@@ -196,6 +201,15 @@ impl Judge<'_> {
                 self.blame(Setting::Nodes, pool, &format!("node {} cannot be dialled", node.name), fault);
             }
         }
+    }
+
+    /// Whether nothing that was said keeps anybody out who reaches the process.
+    fn admits_anybody(&self, of: &Values<'_>) -> bool {
+        let is_protected = Switch::ALL[of.word(Setting::ProtectedMode)] == Switch::Yes;
+        let has_password = of.secret(Setting::Requirepass).is_some() || of.text(Setting::RequirepassFile).is_some();
+        let has_users =
+            of.text(Setting::Aclfile).is_some() || self.said.users.iter().any(|user| user.name == "default");
+        !is_protected && !has_password && !has_users
     }
 
     fn proxy(&mut self, values: &[Value], pool: Option<&PoolSaid>) -> ProxySettings {
@@ -264,30 +278,45 @@ impl Judge<'_> {
 
     pub(super) fn credentials(&mut self, of: &Values<'_>, pool: Option<&PoolSaid>) -> Option<Credentials> {
         let username = of.text(Setting::NodeUsername).map(str::to_owned);
-        let password = match (of.secret(Setting::NodePassword), of.text(Setting::NodePasswordFile)) {
-            (Some(_), Some(_)) => {
-                let hint = "say one of node_password and node_password_file";
-                self.blame(Setting::NodePasswordFile, pool, "the password for the nodes is said twice", hint);
-                None
-            }
-            (Some(password), None) => Some(password),
-            (None, Some(path)) => self.secret_of(Setting::NodePasswordFile, path, pool),
-            (None, None) if username.is_some() => {
-                self.blame(Setting::NodeUsername, pool, "a user without a password", "set node_password_file");
-                None
-            }
-            (None, None) => None,
-        };
+        let places = [Setting::NodePassword, Setting::NodePasswordFile];
+        let password = self.secret(of, places, pool);
+        if username.is_some() && of.secret(places[0]).is_none() && of.text(places[1]).is_none() {
+            self.blame(Setting::NodeUsername, pool, "a user without a password", "set node_password_file");
+        }
         password.map(|password| Credentials { username, password })
     }
 
-    fn secret_of(&mut self, setting: Setting, path: &str, pool: Option<&PoolSaid>) -> Option<Secret> {
-        let first_line = |text: String| text.lines().next().filter(|line| !line.is_empty()).map(str::to_owned);
-        match (self.read_secret)(Path::new(path)).map(first_line) {
-            Ok(Some(line)) => return Some(Secret::new(line)),
-            Ok(None) => self.blame(setting, pool, &format!("{path} is empty"), "the first line is the password"),
-            Err(error) => self.blame(setting, pool, &format!("{path} cannot be read"), error),
+    /// A secret that is said itself, or by the file that holds it.
+    pub(super) fn secret(
+        &mut self,
+        of: &Values<'_>,
+        [itself, file]: [Setting; 2],
+        pool: Option<&PoolSaid>,
+    ) -> Option<Secret> {
+        match (of.secret(itself), of.text(file)) {
+            (Some(_), Some(_)) => {
+                let hint = format!("say one of {} and {}", itself.row().name, file.row().name);
+                self.blame(file, pool, "the password is said twice", hint);
+                None
+            }
+            (Some(password), None) => Some(password),
+            (None, Some(path)) => {
+                let origin = self.said.about(file, pool).map_or(Origin::Default, |said| said.origin.clone());
+                self.secret_at(path, &origin)
+            }
+            (None, None) => None,
         }
+    }
+
+    /// The first line of a file.
+    pub(super) fn secret_at(&mut self, path: &str, origin: &Origin) -> Option<Secret> {
+        let first_line = |text: String| text.lines().next().filter(|line| !line.is_empty()).map(str::to_owned);
+        let (what, hint) = match (self.read_secret)(Path::new(path)).map(first_line) {
+            Ok(Some(line)) => return Some(Secret::new(line)),
+            Ok(None) => ("is empty", "the first line is the password".to_owned()),
+            Err(error) => ("cannot be read", error.to_string()),
+        };
+        self.fault(Fault::new(origin.clone(), format!("{path} {what}")).hint(hint));
         None
     }
 
@@ -338,7 +367,7 @@ impl Judge<'_> {
     }
 
     /// Adds a fault at the place where a setting was said.
-    fn blame(&mut self, setting: Setting, pool: Option<&PoolSaid>, message: &str, hint: impl Display) {
+    pub(super) fn blame(&mut self, setting: Setting, pool: Option<&PoolSaid>, message: &str, hint: impl Display) {
         let origin = self.said.about(setting, pool).map_or(Origin::Default, |statement| statement.origin.clone());
         self.fault(Fault::new(origin, message.to_owned()).hint(hint.to_string()));
     }
@@ -595,8 +624,13 @@ mod tests {
     #[test]
     fn doors_open_to_everybody_are_warned_about() {
         assert_eq!(understood("listen = [\"127.0.0.1:1\", \"/s\"]").unwrap().warnings.len(), 0);
-        assert_eq!(understood("listen = \":1\"").unwrap().warnings.len(), 1);
-        let with = |clients: &str| format!("listen = \"tls::1 cert=/c key=/k ca=/a clients={clients}\"");
+        assert_eq!(understood("listen = \":1\"").unwrap().warnings.len(), 0, "protected mode refuses them");
+        let open = "listen = \":1\"\nprotected_mode = \"no\"\n";
+        assert_eq!(understood(open).unwrap().warnings.len(), 1);
+        assert_eq!(understood(&format!("{open}requirepass = \"x\"\n")).unwrap().warnings.len(), 0);
+        let with = |clients: &str| {
+            format!("protected_mode = \"no\"\nlisten = \"tls::1 cert=/c key=/k ca=/a clients={clients}\"")
+        };
         assert_eq!(understood(&with("optional")).unwrap().warnings.len(), 1);
         assert_eq!(understood(&with("required")).unwrap().warnings.len(), 0);
     }

@@ -55,6 +55,8 @@ pub enum Group {
     Requests,
     /// What clients may hold beyond the shared connections.
     Pooling,
+    /// Who may do what.
+    Users,
     /// The embedded server.
     Embedded,
     /// Threads, logs, metrics.
@@ -73,6 +75,7 @@ impl Group {
             Self::Budgets => "Budgets",
             Self::Requests => "Limits of a request",
             Self::Pooling => "Pooling",
+            Self::Users => "Users",
             Self::Embedded => "Embedded server",
             Self::Process => "Process, logs, metrics",
         }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::routing::RoutingSaid;
 use super::row::Row;
 use super::table::Setting;
+use super::users::UserSaid;
 
 /// Where a text stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,6 +107,8 @@ pub struct Said {
     pub top: Vec<Statement>,
     /// Routes that the file said outside every pool: they hold for each that has none of its own.
     pub routing: RoutingSaid,
+    /// Users that the file said.
+    pub users: Vec<UserSaid>,
     /// What was said about each pool; none means one pool that has no name.
     pub pools: Vec<PoolSaid>,
 }

@@ -70,6 +70,14 @@ words! {
 }
 
 words! {
+    /// Yes or no.
+    Switch {
+        Yes = "yes": "it is so",
+        No = "no": "it is not",
+    }
+}
+
+words! {
     /// Which name of a client's certificate says which user it is.
     TlsIdentity {
         Off = "off": "none",
@@ -109,6 +117,14 @@ words! {
     AdminCommands {
         Refuse = "refuse": "refused, but for those that only look at something harmless",
         Allow = "allow": "sent to the nodes like any other",
+    }
+}
+
+words! {
+    /// Which channels a new user may use unless a rule says otherwise.
+    ChannelsByDefault {
+        None = "resetchannels": "none",
+        All = "allchannels": "all",
     }
 }
 
@@ -418,6 +434,52 @@ rows! {
         name: "publish_receivers", group: Group::Pooling, reload: Reload::Live,
         kind: Kind::Word(PublishReceivers::choices), default: "clients",
         more: "Counting clients asks every worker that has subscribers, once for each message that is published.",
+    }
+    /// Password of the default user; without one everybody who connects may do everything.
+    Requirepass {
+        name: "requirepass", redis: Some("requirepass"), group: Group::Users, scope: Scope::Process,
+        reload: Reload::Live, kind: Kind::Secret,
+        more: "More users, and what each may do, stand in `[users.NAME]` tables or in an ACL file; see \
+               [users](routing-and-users.md). Other users of the machine can read flags; prefer `requirepass_file` or the \
+               environment.",
+    }
+    /// File whose first line is the password of the default user.
+    RequirepassFile {
+        name: "requirepass_file", group: Group::Users, scope: Scope::Process, reload: Reload::Live, kind: Kind::Path,
+    }
+    /// File of users in the format of Redis' ACL files.
+    Aclfile {
+        name: "aclfile", redis: Some("aclfile"), group: Group::Users, scope: Scope::Process, kind: Kind::Path,
+        more: "Read at the start and by ACL LOAD, written by ACL SAVE. A user's rules stand there or in a table, not in \
+               both.",
+    }
+    /// Channels that a new user may use unless a rule says otherwise.
+    AclPubsubDefault {
+        name: "acl_pubsub_default", redis: Some("acl-pubsub-default"), group: Group::Users, scope: Scope::Process,
+        reload: Reload::Live, kind: Kind::Word(ChannelsByDefault::choices), default: "resetchannels",
+    }
+    /// Most entries of the log of denials that ACL LOG shows.
+    AcllogMaxLen {
+        name: "acllog_max_len", redis: Some("acllog-max-len"), group: Group::Users, scope: Scope::Process,
+        reload: Reload::Live, kind: count(0, 1_000_000), default: "128",
+    }
+    /// Whether only clients of this machine are accepted while the default user needs no password.
+    ProtectedMode {
+        name: "protected_mode", redis: Some("protected-mode"), group: Group::Users, scope: Scope::Process,
+        reload: Reload::Live, kind: Kind::Word(Switch::choices), default: "yes",
+    }
+    /// How long a client may take to say who it is, where that is asked.
+    AuthTimeout {
+        name: "auth_timeout", group: Group::Users, scope: Scope::Process, reload: Reload::Live, kind: millis(100, HOUR),
+        absent: Some("off"), default: "10s",
+        more: "Before that it may send ten arguments of 16 KB at a time, and leave 17 KB of replies unread.",
+    }
+    /// Whether users that may not do everything may run scripts on nodes.
+    ScriptTrust {
+        name: "script_trust", group: Group::Users, scope: Scope::Process, reload: Reload::Live,
+        kind: Kind::Word(Switch::choices), default: "no",
+        more: "A script runs with the rights of the proxy's own user at the node: what it does with keys and commands \
+               inside is not checked.",
     }
     /// Number of databases of an embedded server.
     Databases {

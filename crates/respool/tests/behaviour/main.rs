@@ -17,6 +17,7 @@ mod scripts;
 mod session;
 mod transactions;
 mod trouble;
+mod users;
 
 use std::io;
 use std::path::Path;

@@ -1,0 +1,158 @@
+//! Who may do what, as all workers of a process know it: the users in force, what each may ask for, and who was refused.
+//!
+//! Workers hold the snapshot of users that they saw last and are told when there is another one. One writer at a time makes
+//! the next one. The locks here are taken when somebody changes users, logs in or is refused, never on behalf of a request
+//! that is allowed.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use respool_access::{ChangeError, DenialLog, Users};
+
+use crate::allowance::{Allowance, UserLimits};
+
+/// What the users need that a pure crate does not have: a file and chance.
+pub trait Outside: fmt::Debug + Send + Sync {
+    /// The path of the ACL file as the settings name it; `None` if users are kept in no file.
+    fn acl_file(&self) -> Option<&str>;
+
+    /// The text of the ACL file.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn read_acl_file(&self) -> Result<Vec<u8>, String>;
+
+    /// Puts a text into the place of the ACL file, all of it or nothing.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn write_acl_file(&self, text: &[u8]) -> Result<(), String>;
+
+    /// Fills `out` with bytes that nobody can guess.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn fill_with_chance(&self, out: &mut [u8]) -> Result<(), String>;
+}
+
+/// Nothing outside: users are kept in no file, and no password can be made.
+#[derive(Debug)]
+struct Nowhere;
+
+impl Outside for Nowhere {
+    fn acl_file(&self) -> Option<&str> {
+        None
+    }
+
+    fn read_acl_file(&self) -> Result<Vec<u8>, String> {
+        Err("there is no file".to_owned())
+    }
+
+    fn write_acl_file(&self, _: &[u8]) -> Result<(), String> {
+        Err("there is no file".to_owned())
+    }
+
+    fn fill_with_chance(&self, _: &mut [u8]) -> Result<(), String> {
+        Err("there is no source of chance".to_owned())
+    }
+}
+
+/// What is told about all users at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessRules {
+    /// Whether only clients of this machine are accepted while the default user needs no password.
+    pub is_protected: bool,
+    /// How long a client may take to say who it is, in microseconds.
+    pub auth_deadline_us: u64,
+    /// Whether users that may not do everything may run scripts on nodes, where these do what the proxy's own user may.
+    pub trusts_scripts: bool,
+}
+
+impl Default for AccessRules {
+    /// Everybody may come, without end.
+    fn default() -> Self {
+        Self { is_protected: false, auth_deadline_us: u64::MAX, trusts_scripts: true }
+    }
+}
+
+/// Users by name with what each may ask for.
+pub(crate) type Allowances = BTreeMap<Box<[u8]>, Arc<Allowance>>;
+
+/// Shared by all workers of a process.
+#[derive(Debug)]
+pub struct Access {
+    users: Mutex<Arc<Users>>,
+    allowances: Mutex<Arc<Allowances>>,
+    log: Mutex<DenialLog>,
+    outside: Box<dyn Outside>,
+}
+
+impl Default for Access {
+    /// One user, who needs no password and may do everything.
+    fn default() -> Self {
+        Self::new(Users::new(), Box::new(Nowhere))
+    }
+}
+
+impl Access {
+    /// With these users.
+    pub fn new(users: Users, outside: Box<dyn Outside>) -> Self {
+        Self { users: Mutex::new(Arc::new(users)), allowances: Mutex::default(), log: Mutex::default(), outside }
+    }
+
+    /// The users in force.
+    pub fn users(&self) -> Arc<Users> {
+        Arc::clone(&lock(&self.users))
+    }
+
+    /// Puts other users in the place of those in force, unless `change` finds something wrong. Workers have to be told.
+    ///
+    /// # Errors
+    /// What `change` says.
+    pub fn change<R, F>(&self, change: impl FnOnce(&Users) -> Result<(Users, R), F>) -> Result<R, F> {
+        let mut users = lock(&self.users);
+        let (next, result) = change(&users)?;
+        *users = Arc::new(next.renumbered(&users));
+        Ok(result)
+    }
+
+    /// As [`Access::change`], for a change that is a function of `Users`.
+    pub(crate) fn set(&self, change: impl FnOnce(&Users) -> Result<Users, ChangeError>) -> Result<(), ChangeError> {
+        self.change(|users| Ok((change(users)?, ())))
+    }
+
+    /// What each user may ask for from now on. What is in use stays counted. Workers have to be told.
+    pub fn set_limits(&self, limits: impl Iterator<Item = (Box<[u8]>, UserLimits)>) {
+        let mut allowances = lock(&self.allowances);
+        let next = limits.map(|(name, limits)| {
+            let allowance = Allowance::with(limits, allowances.get(&name).map(Arc::as_ref));
+            (name, Arc::new(allowance))
+        });
+        *allowances = Arc::new(next.collect());
+    }
+
+    /// What users may ask for.
+    pub(crate) fn allowances(&self) -> Arc<Allowances> {
+        Arc::clone(&lock(&self.allowances))
+    }
+
+    /// The log of denials.
+    pub(crate) fn log(&self) -> MutexGuard<'_, DenialLog> {
+        lock(&self.log)
+    }
+
+    /// Keeps at most so many entries of the log of denials (Redis' `acllog-max-len`).
+    pub fn set_log_entries_max(&self, entries_max: usize) {
+        self.log().set_entries_max(entries_max);
+    }
+
+    pub(crate) fn outside(&self) -> &dyn Outside {
+        &*self.outside
+    }
+}
+
+/// What is guarded is replaced as a whole, so it is sound even if somebody panicked meanwhile.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,170 @@
+//! AUTH and ACL: answered here, for all workers.
+//!
+//! A change of users is made once and told to every worker; whoever asked for it is answered when all of them go by it.
+
+use respool_access::{ChangeError, answer, file};
+use respool_command::{Execute, ServerCommand, text as texts};
+use respool_wire::Args;
+
+use crate::local::integer;
+use crate::mail::{ClientFilter, Question};
+use crate::session::Flow;
+use crate::text;
+use crate::worker::Worker;
+
+/// Entries that `ACL LOG` shows unless it is told how many.
+const LOG_SHOWN: usize = 10;
+
+impl<E: Execute> Worker<E> {
+    /// `AUTH [name] password`.
+    pub(crate) fn auth(&mut self, index: u32, args: Args<'_>) -> Flow {
+        let (name, password) = match args.len() {
+            2 if self.users.default_user().needs_no_password() => {
+                return self.refuse(index, texts::NO_PASSWORD_CONFIGURED.as_bytes());
+            }
+            2 => (respool_access::DEFAULT_USER, args.at(1)),
+            3 => (args.at(1), args.at(2)),
+            _ => return self.refuse(index, texts::SYNTAX.as_bytes()),
+        };
+        match self.authenticate(index, name, password, args.name()) {
+            Ok(()) => {
+                self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+                Flow::Next
+            }
+            Err(why) => self.refuse(index, why.text().as_bytes()),
+        }
+    }
+
+    /// Answers a subcommand of ACL.
+    pub(crate) fn acl(&mut self, index: u32, command: ServerCommand, args: Args<'_>) -> Flow {
+        use ServerCommand as C;
+        match command {
+            C::AclWhoami => {
+                let name = self.clients.sessions.at(index).map_or_else(Vec::new, |s| s.user_name().to_vec());
+                self.answer(index, |reply| reply.bulk(&name));
+            }
+            C::AclList => self.answer_of_users(index, answer::list),
+            C::AclUsers => self.answer_of_users(index, answer::names),
+            C::AclGetuser => self.answer_of_users(index, |users, reply| answer::user(users, args.at(2), reply)),
+            C::AclDryrun => {
+                self.answer_of_users(index, |users, reply| answer::dry_run(users, args.at(2), args.from(3), reply));
+            }
+            C::AclCat if args.len() <= 3 => self.answer(index, |reply| answer::categories(args.get(2), reply)),
+            C::AclGenpass if args.len() <= 3 => return self.acl_genpass(index, args.get(2)),
+            C::AclLog if args.len() <= 3 => return self.acl_log(index, args.get(2)),
+            C::AclSetuser => return self.acl_setuser(index, args),
+            C::AclDeluser => return self.acl_deluser(index, args),
+            C::AclLoad => return self.acl_load(index),
+            C::AclSave => return self.acl_save(index),
+            C::Acl | C::AclHelp => self.answer(index, answer::help),
+            _ => {
+                let words =
+                    [b"ERR unknown subcommand or wrong number of arguments for '", args.at(1), b"'. Try ACL HELP."];
+                return self.refuse(index, &words.concat());
+            }
+        }
+        Flow::Next
+    }
+
+    fn answer_of_users(
+        &mut self,
+        index: u32,
+        write: impl FnOnce(&respool_access::Users, &mut respool_wire::Encoder<'_>),
+    ) {
+        let users = std::sync::Arc::clone(&self.users);
+        self.answer(index, |reply| write(&users, reply));
+    }
+
+    fn acl_setuser(&mut self, index: u32, args: Args<'_>) -> Flow {
+        let rules: Vec<&[u8]> = args.from(3).iter().collect();
+        let changed = self.shared.access.set(|users| users.with_rules(args.at(2), &rules));
+        match changed {
+            Ok(()) => self.ask_all(index, Question::Users { removed: None }, ClientFilter::default()),
+            Err(error) => self.refuse_change(index, &error),
+        }
+    }
+
+    fn acl_deluser(&mut self, index: u32, args: Args<'_>) -> Flow {
+        match self.shared.access.change(|users| users.without(args.from(2).iter())) {
+            Ok(removed) => {
+                let removed = u32::try_from(removed).unwrap_or(u32::MAX);
+                self.ask_all(index, Question::Users { removed: Some(removed) }, ClientFilter::default())
+            }
+            Err(error) => self.refuse_change(index, &error),
+        }
+    }
+
+    fn refuse_change(&mut self, index: u32, error: &ChangeError) -> Flow {
+        let mut words = Vec::new();
+        error.write_text(&mut words);
+        self.refuse(index, &words)
+    }
+
+    fn acl_load(&mut self, index: u32) -> Flow {
+        let access = std::sync::Arc::clone(&self.shared.access);
+        let Some(path) = access.outside().acl_file() else {
+            return self.refuse(index, text::NO_ACL_FILE.as_bytes());
+        };
+        let text = match access.outside().read_acl_file() {
+            Ok(text) => text,
+            Err(why) => {
+                let words = format!("ERR Error loading ACLs, opening file '{path}': {why}");
+                return self.refuse(index, words.as_bytes());
+            }
+        };
+        let loaded = access.change(|users| {
+            let loaded = file::users(&text, path, users.has_channels_by_default())?;
+            Ok::<_, String>((loaded.following(users), ()))
+        });
+        match loaded {
+            Ok(()) => self.ask_all(index, Question::Users { removed: None }, ClientFilter::default()),
+            Err(words) => self.refuse(index, format!("ERR {words}").as_bytes()),
+        }
+    }
+
+    fn acl_save(&mut self, index: u32) -> Flow {
+        let access = std::sync::Arc::clone(&self.shared.access);
+        if access.outside().acl_file().is_none() {
+            return self.refuse(index, text::NO_ACL_FILE.as_bytes());
+        }
+        match access.outside().write_acl_file(&file::text(&access.users())) {
+            Ok(()) => self.answer(index, |reply| reply.raw(respool_wire::replies::OK)),
+            Err(_) => return self.refuse(index, text::ACL_FILE_NOT_SAVED.as_bytes()),
+        }
+        Flow::Next
+    }
+
+    fn acl_genpass(&mut self, index: u32, bits: Option<&[u8]>) -> Flow {
+        let digits = match answer::password_digits(bits) {
+            Ok(digits) => digits,
+            Err(words) => return self.refuse(index, &words),
+        };
+        let mut bytes = vec![0; digits.div_ceil(2)];
+        if let Err(why) = self.shared.access.outside().fill_with_chance(&mut bytes) {
+            return self.refuse(index, format!("ERR no password can be made: {why}").as_bytes());
+        }
+        let mut password: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        password.truncate(digits);
+        self.answer(index, |reply| reply.bulk(password.as_bytes()));
+        Flow::Next
+    }
+
+    fn acl_log(&mut self, index: u32, asked: Option<&[u8]>) -> Flow {
+        let access = std::sync::Arc::clone(&self.shared.access);
+        let count = match asked {
+            None => LOG_SHOWN,
+            Some(word) if word.eq_ignore_ascii_case(b"RESET") => {
+                access.log().clear();
+                self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+                return Flow::Next;
+            }
+            Some(number) => match integer(number) {
+                Some(count) => usize::try_from(count).unwrap_or(0),
+                None => return self.refuse(index, texts::NOT_AN_INTEGER.as_bytes()),
+            },
+        };
+        let unix_ms = self.now.unix_us / 1_000;
+        self.answer(index, |reply| access.log().write(count, unix_ms, reply));
+        Flow::Next
+    }
+}

@@ -1,0 +1,160 @@
+//! How much one user may ask for: connections, requests and bytes in a second. Counted for the whole process.
+//!
+//! Requests and bytes are leaky buckets that hold one second's worth. Whoever asks for more is not refused but read later,
+//! as somebody whose node is busy: its own pipeline waits, and nobody else.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// What one user may ask for; `None` is without bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UserLimits {
+    /// Connections at a time.
+    pub connections: Option<usize>,
+    /// Requests in a second.
+    pub requests_per_second: Option<u64>,
+    /// Bytes of requests and replies in a second.
+    pub bytes_per_second: Option<u64>,
+}
+
+impl UserLimits {
+    /// Whether requests have to be counted.
+    pub(crate) fn has_rates(&self) -> bool {
+        self.requests_per_second.is_some() || self.bytes_per_second.is_some()
+    }
+}
+
+/// What one user may ask for, and has asked for.
+#[derive(Debug)]
+pub(crate) struct Allowance {
+    pub(crate) limits: UserLimits,
+    used: Arc<Used>,
+}
+
+#[derive(Debug, Default)]
+struct Used {
+    connections: AtomicUsize,
+    requests: Bucket,
+    bytes: Bucket,
+}
+
+impl Allowance {
+    /// These limits; what is in use already is taken over.
+    pub(crate) fn with(limits: UserLimits, before: Option<&Self>) -> Self {
+        Self { limits, used: before.map_or_else(Arc::default, |before| Arc::clone(&before.used)) }
+    }
+
+    /// Counts a connection in, unless there are as many as there may be.
+    pub(crate) fn enter(&self) -> bool {
+        let max = self.limits.connections.unwrap_or(usize::MAX);
+        let connections = &self.used.connections;
+        connections.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| (now < max).then_some(now + 1)).is_ok()
+    }
+
+    /// Counts a connection in that is there already, whatever the limit is.
+    pub(crate) fn enter_anyway(&self) {
+        self.used.connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a connection out.
+    pub(crate) fn leave(&self) {
+        self.used.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Connections of the user now.
+    #[cfg(test)]
+    pub(crate) fn connections(&self) -> usize {
+        self.used.connections.load(Ordering::Relaxed)
+    }
+
+    /// Counts a request of so many bytes, unless it comes too early.
+    pub(crate) fn admits(&self, unix_us: u64, bytes: usize) -> bool {
+        let (requests, bytes_rate) = (self.limits.requests_per_second, self.limits.bytes_per_second);
+        if bytes_rate.is_some() && !self.used.bytes.has_room(unix_us) {
+            return false;
+        }
+        if requests.is_some_and(|rate| !self.used.requests.take(unix_us, rate)) {
+            return false;
+        }
+        self.charge(unix_us, bytes);
+        true
+    }
+
+    /// Counts bytes that have gone already.
+    pub(crate) fn charge(&self, unix_us: u64, bytes: usize) {
+        if let Some(rate) = self.limits.bytes_per_second {
+            self.used.bytes.add(unix_us, rate, bytes as u64);
+        }
+    }
+}
+
+/// When the next unit is due, in nanoseconds of the Unix clock. It may be in the past by a second's worth, and in the future
+/// if something came that was larger than what was left.
+#[derive(Debug, Default)]
+struct Bucket(AtomicU64);
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+impl Bucket {
+    fn has_room(&self, unix_us: u64) -> bool {
+        self.0.load(Ordering::Relaxed) <= unix_us * 1_000
+    }
+
+    fn take(&self, unix_us: u64, rate: u64) -> bool {
+        let now = unix_us * 1_000;
+        let step = SECOND_NS / rate.max(1);
+        let next = |due: u64| {
+            let due = due.max(now.saturating_sub(SECOND_NS)) + step;
+            (due <= now).then_some(due)
+        };
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+    }
+
+    fn add(&self, unix_us: u64, rate: u64, units: u64) {
+        let now = unix_us * 1_000;
+        let cost = u128::from(units) * u128::from(SECOND_NS) / u128::from(rate.max(1));
+        let cost = u64::try_from(cost).unwrap_or(u64::MAX / 2);
+        let next = |due: u64| Some(due.max(now.saturating_sub(SECOND_NS)).saturating_add(cost));
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START_US: u64 = 1_700_000_000_000_000;
+
+    fn allowance(requests: Option<u64>, bytes: Option<u64>) -> Allowance {
+        let limits = UserLimits { connections: Some(2), requests_per_second: requests, bytes_per_second: bytes };
+        Allowance::with(limits, None)
+    }
+
+    #[test]
+    fn requests_come_in_a_burst_and_then_at_the_rate() {
+        let allowance = allowance(Some(10), None);
+        let burst = (0..100).filter(|_| allowance.admits(START_US, 1)).count();
+        let later = (1..=200).filter(|i| allowance.admits(START_US + i * 10_000, 1)).count();
+        assert_eq!((burst, later), (10, 20));
+    }
+
+    #[test]
+    fn bytes_may_be_owed_and_are_paid_back() {
+        let allowance = allowance(None, Some(1_000));
+        assert!(allowance.admits(START_US, 3_000), "there is always room for one more");
+        assert!(!allowance.admits(START_US + 1_900_000, 1));
+        assert!(allowance.admits(START_US + 2_000_000, 1));
+        allowance.charge(START_US + 2_000_000, 5_000);
+        assert!(!allowance.admits(START_US + 6_900_000, 1) && allowance.admits(START_US + 7_100_000, 1));
+    }
+
+    #[test]
+    fn connections_are_counted_over_changes_of_the_limit() {
+        let first = allowance(None, None);
+        assert!(first.enter() && first.enter() && !first.enter());
+        let wider = Allowance::with(UserLimits { connections: Some(3), ..first.limits }, Some(&first));
+        assert!(wider.enter() && !wider.enter());
+        first.leave();
+        assert_eq!(wider.connections(), 2);
+    }
+}

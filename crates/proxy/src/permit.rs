@@ -1,0 +1,470 @@
+//! Who a client is, and what of its requests it may make.
+//!
+//! ```text
+//!               the default user needs no password             its user may not do everything
+//!   accepted --------------------------------------> known --------------------------------> known, RESTRICTED
+//!      |                                               ^
+//!      | else: UNAUTHENTICATED: AUTH, HELLO, RESET     |
+//!      +---------------- and QUIT are all it may say --+  AUTH, HELLO AUTH
+//! ```
+//!
+//! A plain session (the default user, all-powerful, without limits) has none of the bits and pays for nothing here.
+
+use std::sync::Arc;
+
+use respool_access::{DEFAULT_USER, Denial, Denied, Place, Reason, User};
+use respool_command::{Categories, Command, Execute, Flags, GenericCommand, KeyPositions, Row, text as texts};
+use respool_connection::Peer;
+use respool_wire::{Args, Request, RequestLimits, limits as wire_limits};
+
+use crate::limits::STRANGER_OUTPUT_BYTES_MAX;
+use crate::session::{Flow, Pause, Session, Special};
+use crate::text;
+use crate::worker::Worker;
+
+/// Why a client was not let in as somebody else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotLetIn {
+    /// The name or password is wrong, or the user may not log in.
+    Wrong,
+    /// The user has as many connections as it may have.
+    TooManyConnections,
+}
+
+impl NotLetIn {
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::Wrong => texts::WRONGPASS,
+            Self::TooManyConnections => text::TOO_MANY_OF_USER,
+        }
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// The name of a client's user, for routes and people. One that is no text is nobody that settings could name.
+    pub(crate) fn user_of(&self, index: u32) -> &str {
+        let name = self.clients.sessions.at(index).map_or(DEFAULT_USER, Session::user_name);
+        std::str::from_utf8(name).unwrap_or("\u{fffd}")
+    }
+
+    /// Whether a client that has just come is turned away before it is one.
+    pub(crate) fn is_turned_away(&self, peer: &Peer) -> bool {
+        self.config.access.is_protected
+            && self.users.default_user().needs_no_password()
+            && !is_local(peer)
+            && self.user_of_certificate(peer).is_none()
+    }
+
+    /// The user that a client's certificate has let in. A user without passwords gets in in no other way.
+    fn user_of_certificate(&self, peer: &Peer) -> Option<&Arc<User>> {
+        self.users.user(peer.identity.as_ref()?.as_bytes()).filter(|user| user.is_enabled())
+    }
+
+    /// Puts a new client into the state that it begins in. `false`: its user has all its connections.
+    pub(crate) fn welcome(&self, session: &mut Session) -> bool {
+        let named = self.user_of_certificate(&session.cold.peer).cloned();
+        if named.is_none() && !self.users.admits_anybody() {
+            session.special.add(Special::UNAUTHENTICATED);
+            session.cold.stranger_since_us = self.now.mono_us;
+            return true;
+        }
+        let user = named.as_ref().unwrap_or(self.users.default_user());
+        if let Some(allowance) = self.allowances.get(user.name()) {
+            if !allowance.enter() {
+                return false;
+            }
+            session.cold.allowance = Some(Arc::clone(allowance));
+        }
+        session.judge(user);
+        session.cold.user = named.filter(|user| user.name() != DEFAULT_USER);
+        true
+    }
+
+    /// What a client may send, if it is less than everybody may.
+    pub(crate) fn stranger_limits(&self, index: u32) -> Option<RequestLimits> {
+        let is_stranger = self.clients.sessions.at(index)?.special.has(Special::UNAUTHENTICATED);
+        is_stranger.then_some(RequestLimits {
+            unauth_elements_max: wire_limits::UNAUTH_ELEMENTS_MAX,
+            unauth_bulk_bytes_max: wire_limits::UNAUTH_BULK_BYTES_MAX,
+            ..self.config.request_limits
+        })
+    }
+
+    /// Whether a stranger has been answered more than it may leave unread. It is disconnected.
+    pub(crate) fn cuts_off_stranger(&mut self, index: u32) -> bool {
+        let Some(session) = self.clients.sessions.at(index) else { return true };
+        let is_too_much =
+            session.special.has(Special::UNAUTHENTICATED) && session.down.waiting_bytes() > STRANGER_OUTPUT_BYTES_MAX;
+        if is_too_much {
+            self.counters.clients_cut_off.add(1);
+            self.close_client(index);
+        }
+        is_too_much
+    }
+
+    /// A client that has not said who it is asks for something. `None`: it may.
+    pub(crate) fn ask_stranger(&mut self, index: u32, row: &'static Row) -> Option<Flow> {
+        if self.cuts_off_stranger(index) {
+            return Some(Flow::Stop);
+        }
+        if row.flags.has(Flags::NO_AUTH) {
+            return None;
+        }
+        self.counters.refused_unauthenticated.add(1);
+        Some(self.refuse_unread(index, texts::NOAUTH.as_bytes()))
+    }
+
+    /// A client whose user may not do everything asks for something. `None`: it may.
+    pub(crate) fn ask_restricted(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+        let user = self.user_in_force(index)?;
+        let mut keys = std::mem::take(&mut self.permit_keys);
+        let verdict = self.verdict(&user, row, args, &mut keys);
+        self.permit_keys = keys;
+        match verdict {
+            Verdict::Allowed => None,
+            Verdict::Denied(denial) => {
+                self.note_denial(index, &user, row, args, denial);
+                let mut words = Vec::new();
+                text::denied(row, denial, &mut words);
+                Some(self.refuse_unread(index, &words))
+            }
+            Verdict::Refused(words) => {
+                self.counters.denied_commands.add(1);
+                Some(self.refuse_unread(index, words.as_bytes()))
+            }
+        }
+    }
+
+    /// What stands against a request of a client, as half a sentence; `None` if nothing does. Asked without a request.
+    pub(crate) fn verdict_text(&self, index: u32, row: &'static Row, args: Args<'_>) -> Option<String> {
+        let user = self.user_in_force(index)?;
+        if user.is_all_powerful() {
+            return None;
+        }
+        match self.verdict(&user, row, args, &mut KeyPositions::new()) {
+            Verdict::Allowed => None,
+            Verdict::Denied(denial) => {
+                let mut words = Vec::new();
+                text::denied(row, denial, &mut words);
+                Some(String::from_utf8_lossy(&words).into_owned())
+            }
+            Verdict::Refused(words) => Some(words.to_owned()),
+        }
+    }
+
+    fn verdict(&self, user: &User, row: &'static Row, args: Args<'_>, keys: &mut KeyPositions) -> Verdict {
+        if let Err(denial) = user.check(row, args, keys) {
+            return Verdict::Denied(denial);
+        }
+        if let Some(words) = self.sort_refusal(user, row, args, keys) {
+            return Verdict::Refused(words);
+        }
+        let runs_script = row.categories.has(Categories::SCRIPTING) && !row.keys.is_none();
+        if runs_script && !self.config.access.trusts_scripts {
+            return Verdict::Refused(text::SCRIPT_UNTRUSTED);
+        }
+        Verdict::Allowed
+    }
+
+    /// `SORT` with `BY` or `GET` reads keys that it does not name.
+    fn sort_refusal(
+        &self,
+        user: &User,
+        row: &'static Row,
+        args: Args<'_>,
+        keys: &mut KeyPositions,
+    ) -> Option<&'static str> {
+        if !matches!(row.command, Command::Generic(GenericCommand::Sort | GenericCommand::SortRo)) {
+            return None;
+        }
+        let option = sort_option_that_reads(args)?;
+        if user.may_read_every_key(row, args, keys) {
+            return None;
+        }
+        Some(match option {
+            SortOption::By => text::SORT_BY_DENIED,
+            SortOption::Get => text::SORT_GET_DENIED,
+        })
+    }
+
+    /// A client's user as it is now.
+    pub(crate) fn user_in_force(&self, index: u32) -> Option<Arc<User>> {
+        let session = self.clients.sessions.at(index)?;
+        Some(Arc::clone(session.cold.user.as_ref().unwrap_or(self.users.default_user())))
+    }
+
+    fn note_denial(&mut self, index: u32, user: &User, row: &Row, args: Args<'_>, denial: Denial) {
+        let argument = |at: u32| args.get(at as usize).unwrap_or_default();
+        let (reason, object) = match denial {
+            Denial::Command => (Reason::Command, row.full_name().as_bytes()),
+            Denial::Key(at) => (Reason::Key, argument(at)),
+            Denial::Channel(at) => (Reason::Channel, argument(at)),
+        };
+        match denial {
+            Denial::Command => self.counters.denied_commands.add(1),
+            Denial::Key(_) => self.counters.denied_keys.add(1),
+            Denial::Channel(_) => self.counters.denied_channels.add(1),
+        }
+        self.log_denial(index, reason, object, user.name());
+    }
+
+    fn log_denial(&self, index: u32, reason: Reason, object: &[u8], user: &[u8]) {
+        let is_queueing = self.clients.sessions.at(index).is_some_and(|s| s.special.has(Special::QUEUEING));
+        let place = if is_queueing { Place::Multi } else { Place::TopLevel };
+        let client = self.describe_client(index);
+        let unix_ms = self.now.unix_us / 1_000;
+        self.shared.access.log().add(Denied { reason, place, object, user, client: &client, unix_ms });
+    }
+
+    /// Lets a client in as somebody, who it then is. `command` is how it asked, for the log.
+    pub(crate) fn authenticate(
+        &mut self,
+        index: u32,
+        name: &[u8],
+        password: &[u8],
+        command: &[u8],
+    ) -> Result<(), NotLetIn> {
+        let found = self.users.authenticate(name, password).cloned();
+        let Some(user) = found else {
+            self.counters.auth_failures.add(1);
+            self.log_denial(index, Reason::Auth, command, name);
+            return Err(NotLetIn::Wrong);
+        };
+        self.become_user(index, &user)
+    }
+
+    /// Makes a client somebody, whatever it was.
+    pub(crate) fn become_user(&mut self, index: u32, user: &Arc<User>) -> Result<(), NotLetIn> {
+        let allowance = self.allowances.get(user.name()).cloned();
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Ok(()) };
+        let was_it = !session.special.has(Special::UNAUTHENTICATED) && session.user_name() == user.name();
+        if !was_it {
+            if allowance.as_ref().is_some_and(|allowance| !allowance.enter()) {
+                self.counters.refused_by_user_limit.add(1);
+                return Err(NotLetIn::TooManyConnections);
+            }
+            if let Some(before) = std::mem::replace(&mut session.cold.allowance, allowance) {
+                before.leave();
+            }
+        }
+        session.special.remove(Special::UNAUTHENTICATED);
+        session.cold.user = (user.name() != DEFAULT_USER).then(|| Arc::clone(user));
+        session.judge(user);
+        Ok(())
+    }
+
+    /// Makes a client what everybody is at first.
+    pub(crate) fn forget_user(&mut self, index: u32) {
+        let now_us = self.now.mono_us;
+        let default = Arc::clone(self.users.default_user());
+        if self.users.admits_anybody() && self.become_user(index, &default).is_ok() {
+            return;
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        session.leave_user();
+        session.special.remove(Special::RESTRICTED);
+        session.special.add(Special::UNAUTHENTICATED);
+        session.cold.stranger_since_us = now_us;
+    }
+
+    /// The user asks for more than it may. `None`: it does not.
+    pub(crate) fn ask_limited(&mut self, index: u32, request: &Request<'_>) -> Option<Flow> {
+        let unix_us = self.now.unix_us;
+        let session = self.clients.sessions.at_mut(index)?;
+        let allowance = session.cold.allowance.as_ref()?;
+        if allowance.admits(unix_us, request.consumed) {
+            return None;
+        }
+        session.pause.add(Pause::RATE);
+        self.counters.throttled.add(1);
+        self.is_busy = true;
+        Some(Flow::Again)
+    }
+
+    /// Disconnects clients that have not said who they are in time, and reads those again that had asked for too much: whoever
+    /// comes too early is paused again. Returns whether any was.
+    pub(crate) fn check_permits(&mut self) -> bool {
+        let (now_us, deadline_us) = (self.now.mono_us, self.config.access.auth_deadline_us);
+        let (mut strangers, mut throttled) = (Vec::new(), Vec::new());
+        for (index, session) in self.clients.sessions.iter() {
+            let is_stranger = session.special.has(Special::UNAUTHENTICATED);
+            if is_stranger && now_us.saturating_sub(session.cold.stranger_since_us) > deadline_us {
+                strangers.push(index);
+            }
+            if session.pause.has(Pause::RATE) {
+                throttled.push(index);
+            }
+        }
+        self.counters.auth_timeouts.add(strangers.len() as u64);
+        strangers.into_iter().for_each(|index| self.close_client(index));
+        let is_throttled = !throttled.is_empty();
+        throttled.into_iter().for_each(|index| self.clients.unpause(index, Pause::RATE));
+        is_throttled
+    }
+
+    /// Looks at the users again. Clients whose user is gone are disconnected, `asker` only once its reply is written;
+    /// what the others may do is judged anew.
+    pub(crate) fn adopt_users(&mut self, asker: Option<u32>) {
+        let users = self.shared.access.users();
+        let before = std::mem::replace(&mut self.users, Arc::clone(&users));
+        self.allowances = self.shared.access.allowances();
+        let mut gone = Vec::new();
+        let mut muted = Vec::new();
+        let indexes: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();
+        for index in indexes {
+            let Some(session) = self.clients.sessions.at_mut(index) else { continue };
+            let known = session.cold.user.clone();
+            let old = known.as_ref().unwrap_or(before.default_user());
+            let Some(new) = users.user(old.name()).filter(|new| new.is_same(old) || known.is_none()) else {
+                gone.push(index);
+                continue;
+            };
+            if session.special.has(Special::UNAUTHENTICATED) {
+                if users.admits_anybody() {
+                    session.special.remove(Special::UNAUTHENTICATED);
+                } else {
+                    continue;
+                }
+            }
+            let allowance = self.allowances.get(new.name());
+            match (&session.cold.allowance, allowance) {
+                (None, Some(allowance)) => allowance.enter_anyway(),
+                (Some(before), None) => before.leave(),
+                _ => {}
+            }
+            session.cold.allowance = allowance.cloned();
+            session.cold.user = known.as_ref().map(|_| Arc::clone(new));
+            session.judge(new);
+            if new.may_have_lost_channels(old) {
+                muted.push((index, Arc::clone(new)));
+            }
+        }
+        for (index, user) in muted {
+            self.review_subscriptions(index, &user);
+        }
+        for index in gone {
+            if asker == Some(index) {
+                // It is nobody now, should anything still be asked of it.
+                if let Some(session) = self.clients.sessions.at_mut(index) {
+                    session.leave_user();
+                    session.special.add(Special::UNAUTHENTICATED);
+                }
+                self.stop_client(index);
+            } else {
+                self.close_client(index);
+            }
+        }
+    }
+
+    /// A client's user may have lost channels: if it is subscribed to one of them, it is disconnected, as Redis does.
+    fn review_subscriptions(&mut self, index: u32, user: &User) {
+        let _ = (index, user);
+    }
+}
+
+/// What comes of asking whether a request may be made.
+enum Verdict {
+    Allowed,
+    Denied(Denial),
+    /// It is refused for another reason than that a rule is missing.
+    Refused(&'static str),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SortOption {
+    By,
+    Get,
+}
+
+/// The first option of `SORT` that reads keys by a pattern, read as execution reads them.
+fn sort_option_that_reads(args: Args<'_>) -> Option<SortOption> {
+    let mut at = 2;
+    while let Some(word) = args.get(at) {
+        let behind = args.len() - at - 1;
+        let word = word.split(|byte| *byte == 0).next().unwrap_or_default();
+        let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
+        if is("BY") && behind >= 1 {
+            let pattern = args.get(at + 1).unwrap_or_default();
+            if pattern.contains(&b'*') {
+                return Some(SortOption::By);
+            }
+            at += 1;
+        } else if is("GET") && behind >= 1 {
+            return Some(SortOption::Get);
+        } else if is("LIMIT") && behind >= 2 {
+            at += 2;
+        } else if is("STORE") && behind >= 1 {
+            at += 1;
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Whether a client is on this machine.
+fn is_local(peer: &Peer) -> bool {
+    let address = peer.address.as_str();
+    let loopback = ["127.", "[::1]:", "[::ffff:127."];
+    peer.is_unix || loopback.iter().any(|beginning| address.starts_with(beginning))
+}
+
+impl Session {
+    /// The name of its user.
+    pub(crate) fn user_name(&self) -> &[u8] {
+        self.cold.user.as_ref().map_or(DEFAULT_USER, |user| user.name())
+    }
+
+    /// Sets the bits that follow from its user.
+    fn judge(&mut self, user: &User) {
+        if user.is_all_powerful() {
+            self.special.remove(Special::RESTRICTED);
+        } else {
+            self.special.add(Special::RESTRICTED);
+        }
+        if self.cold.allowance.as_ref().is_some_and(|allowance| allowance.limits.has_rates()) {
+            self.special.add(Special::LIMITED);
+        } else {
+            self.special.remove(Special::LIMITED);
+        }
+    }
+
+    /// It is nobody any more: counted out of its user's connections.
+    pub(crate) fn leave_user(&mut self) {
+        if let Some(allowance) = self.cold.allowance.take() {
+            allowance.leave();
+        }
+        self.cold.user = None;
+        self.special.remove(Special::LIMITED);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use respool_wire::ArgsBuf;
+
+    #[test]
+    fn options_of_sort_are_read_as_execution_reads_them() {
+        let option = |request: &str| {
+            let args: ArgsBuf = request.split(' ').collect();
+            sort_option_that_reads(args.as_args())
+        };
+        assert_eq!(option("SORT l BY w_*"), Some(SortOption::By));
+        assert_eq!(option("SORT l BY nosort GET #"), Some(SortOption::Get));
+        assert_eq!(option("SORT l BY nosort STORE GET"), None);
+        assert_eq!(option("SORT l LIMIT 0 BY STORE by"), None);
+        assert_eq!(option("SORT l asc get x by y*"), Some(SortOption::Get));
+    }
+
+    #[test]
+    fn loopback_and_unix_sockets_are_local() {
+        let peer = |address: &str, is_unix: bool| Peer { address: address.to_owned(), is_unix, ..Peer::default() };
+        for local in ["127.0.0.1:5", "127.9.9.9:5", "[::1]:5", "[::ffff:127.0.0.1]:5"] {
+            assert!(is_local(&peer(local, false)), "{local}");
+        }
+        assert!(is_local(&peer("/tmp/x:0", true)));
+        for far in ["10.0.0.1:5", "[2001:db8::1]:5", "1270.0.0.1:5", "", "[::ffff:10.0.0.1]:5"] {
+            assert!(!is_local(&peer(far, false)), "{far}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Users as the process has them: made from the settings or the ACL file, followed on reload, and given what they need of
+//! the system.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use respool_access::{Users, file};
+use respool_proxy::{Access, AccessRules, Outside};
+
+use crate::control::Control;
+use crate::failure::Failure;
+use crate::settings::Process;
+use crate::settings::users::{UsersSettings, reason};
+
+/// Largest ACL file that is read.
+const FILE_BYTES_MAX: u64 = 256 << 20;
+
+/// The system, as far as users need it.
+#[derive(Debug)]
+struct System {
+    /// The ACL file as the settings name it, and where it is.
+    file: Option<(String, PathBuf)>,
+}
+
+impl Outside for System {
+    fn acl_file(&self) -> Option<&str> {
+        self.file.as_ref().map(|(name, _)| name.as_str())
+    }
+
+    fn read_acl_file(&self) -> Result<Vec<u8>, String> {
+        let (_, path) = self.file.as_ref().ok_or("there is no file")?;
+        read(path).map_err(|error| error.to_string())
+    }
+
+    fn write_acl_file(&self, text: &[u8]) -> Result<(), String> {
+        let (name, path) = self.file.as_ref().ok_or("there is no file")?;
+        replace(path, text).map_err(|error| {
+            tracing::error!(file = name, %error, "the ACL file cannot be written");
+            error.to_string()
+        })
+    }
+
+    fn fill_with_chance(&self, out: &mut [u8]) -> Result<(), String> {
+        let fill = |out: &mut [u8]| fs::File::open("/dev/urandom")?.read_exact(out);
+        fill(out).map_err(|error| error.to_string())
+    }
+}
+
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    fs::File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > FILE_BYTES_MAX {
+        return Err(std::io::Error::other(format!("it is larger than {FILE_BYTES_MAX} bytes")));
+    }
+    Ok(text)
+}
+
+/// Writes beside the file and puts that into its place, so that nobody ever sees half of it.
+fn replace(path: &Path, text: &[u8]) -> std::io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".tmp-{}", std::process::id()));
+    let beside = PathBuf::from(beside);
+    let write = || {
+        let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+        if let Ok(old) = fs::metadata(path) {
+            file.set_permissions(old.permissions())?;
+        }
+        file.write_all(text)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    };
+    let written = write();
+    if written.is_err() {
+        // What is left of it has hashes of passwords.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+/// What workers are told about all users.
+pub(super) fn rules(settings: &UsersSettings) -> AccessRules {
+    AccessRules {
+        is_protected: settings.is_protected,
+        auth_deadline_us: settings
+            .auth_timeout
+            .map_or(u64::MAX, |limit| u64::try_from(limit.as_micros()).unwrap_or(u64::MAX)),
+        trusts_scripts: settings.trusts_scripts,
+    }
+}
+
+/// The users of a process that starts.
+///
+/// # Errors
+/// The ACL file cannot be read or has errors; the text names the lines.
+pub(super) fn build(process: &Process) -> Result<Arc<Access>, Failure> {
+    let settings = &process.users;
+    let named = settings.file.as_ref().map(|path| (path.display().to_string(), path.clone()));
+    let system = System { file: named };
+    let users = match system.acl_file() {
+        Some(name) => {
+            let text = system.read_acl_file();
+            let text =
+                text.map_err(|error| Failure::running(format!("the ACL file {name} cannot be read: {error}")))?;
+            file::users(&text, name, settings.has_channels_by_default).map_err(Failure::running)?
+        }
+        None => of_tables(settings)?,
+    };
+    let access = Access::new(users, Box::new(system));
+    apply_limits(&access, settings);
+    Ok(Arc::new(access))
+}
+
+fn of_tables(settings: &UsersSettings) -> Result<Users, Failure> {
+    settings.users().map_err(|(name, error)| Failure::running(format!("user {name}: {}", reason(&error))))
+}
+
+fn apply_limits(access: &Access, settings: &UsersSettings) {
+    access.set_limits(settings.limits());
+    access.set_log_entries_max(settings.log_entries_max);
+}
+
+/// Has users follow the settings: registered before the workers are told, so that they find the new ones.
+pub(super) fn follow(control: &Arc<Control>, access: &Arc<Access>) {
+    let told = Mutex::new((control.reloads(), control.settings().users.clone()));
+    let weak = Arc::downgrade(control);
+    let access = Arc::clone(access);
+    control.on_change(Box::new(move || {
+        let Some(control) = weak.upgrade() else { return };
+        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        if control.reloads() == told.0 {
+            return;
+        }
+        let new = control.settings().users.clone();
+        // Users that were changed while running stay as they are unless the settings say something else than before.
+        if new.file.is_none() && (&new.password, &new.tables) != (&told.1.password, &told.1.tables) {
+            let changed = access.change(|users| of_tables(&new).map(|next| (next.following(users), ())));
+            match changed {
+                Ok(()) => tracing::info!("the users are those of the settings now"),
+                Err(error) => tracing::error!(%error, "the users of the settings are not taken"),
+            }
+        } else if new.has_channels_by_default != told.1.has_channels_by_default {
+            let is_all = new.has_channels_by_default;
+            let _ =
+                access.change(|users| Ok::<_, std::convert::Infallible>((users.with_channels_by_default(is_all), ())));
+        }
+        apply_limits(&access, &new);
+        *told = (control.reloads(), new);
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_keeps_its_permissions() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = respool_testkit::TempDir::new().expect("a directory can be made");
+        let path = directory.join("users.acl");
+        replace(&path, b"one").expect("the directory can be written to");
+        assert_eq!(fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("it is ours");
+        replace(&path, b"two").expect("the directory can be written to");
+        assert_eq!(read(&path).expect("it is there"), b"two");
+        assert_eq!(fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o640);
+        assert!(replace(&directory.join("none/users.acl"), b"x").is_err());
+        assert_eq!(fs::read_dir(directory.path()).expect("it is there").count(), 1, "nothing is left behind");
+    }
+
+    #[test]
+    fn chance_fills_all_of_it() {
+        let mut out = [0; 64];
+        System { file: None }.fill_with_chance(&mut out).expect("the system has chance");
+        assert!(out[..32] != [0; 32] && out[32..] != [0; 32] && out[..32] != out[32..]);
+    }
+}

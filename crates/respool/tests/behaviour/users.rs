@@ -1,0 +1,402 @@
+//! Users: who is let in, what each may do, and that nobody sees a password.
+
+use std::io;
+use std::time::Duration;
+
+use respool_testkit::{Client, RedisServer, Respool, TempDir, wait_until};
+
+use super::{bulk, proxy};
+
+/// Settings files need a place that outlives the process.
+fn with_file(text: &str, server: &RedisServer, arguments: &[&str]) -> io::Result<(Respool, TempDir)> {
+    let directory = TempDir::new()?;
+    let path = directory.join("respool.toml");
+    std::fs::write(&path, text)?;
+    let shown = path.display().to_string();
+    let mut all = vec!["--config", shown.as_str()];
+    all.extend(arguments);
+    Ok((proxy(&[server.tcp()], &all)?, directory))
+}
+
+/// Sends the same to both and asserts the same answer.
+fn same(one: &mut Client, other: &mut Client, arguments: &[&str]) -> io::Result<String> {
+    let (ours, theirs) = (one.command(arguments)?, other.command(arguments)?);
+    let shown = |reply: &[u8]| String::from_utf8_lossy(reply).into_owned();
+    assert_eq!(shown(&ours), shown(&theirs), "{arguments:?}");
+    Ok(shown(&ours))
+}
+
+#[test]
+fn a_password_is_asked_for_with_the_texts_of_redis() -> io::Result<()> {
+    let node = RedisServer::start()?;
+    let model = RedisServer::start_with(&["--requirepass", "secret"])?;
+    let proxy = proxy(&[node.tcp()], &["--requirepass", "secret"])?;
+    let (mut ours, mut theirs) = (proxy.client()?, model.client()?);
+    for request in [
+        &["GET", "k"][..],
+        &["PING"],
+        &["FOO"],
+        &["GET"],
+        &["HELLO", "3"],
+        &["HELLO", "4"],
+        &["HELLO", "x"],
+        &["HELLO", "3", "SETNAME", "me"],
+        &["HELLO", "3", "AUTH", "default", "wrong"],
+        &["AUTH", "wrong"],
+        &["AUTH", "default", "wrong"],
+        &["AUTH", "nobody", "secret"],
+        &["AUTH", "a", "b", "c"],
+        &["AUTH"],
+        &["RESET"],
+        &["GET", "k"],
+        &["AUTH", "secret"],
+        &["SET", "k", "v"],
+        &["GET", "k"],
+        &["ACL", "WHOAMI"],
+        // A failed attempt leaves the client who it was.
+        &["AUTH", "wrong"],
+        &["ACL", "WHOAMI"],
+        &["GET", "k"],
+        &["RESET"],
+        &["GET", "k"],
+        &["AUTH", "default", "secret"],
+        &["GET", "k"],
+    ] {
+        same(&mut ours, &mut theirs, request)?;
+    }
+    assert_eq!(ours.ask("HELLO 3 AUTH default secret SETNAME me")?.as_bytes()[0], b'%');
+    assert_eq!(ours.ask("QUIT")?, "+OK\r\n");
+    Ok(())
+}
+
+#[test]
+fn everything_behind_an_auth_runs_as_the_new_user() -> io::Result<()> {
+    let node = RedisServer::start()?;
+    let proxy = proxy(&[node.tcp()], &["--requirepass", "secret"])?;
+    let mut client = proxy.client()?;
+    let mut bytes = respool_testkit::request(&["AUTH", "secret"]);
+    let large = "x".repeat(40_000);
+    bytes.extend(respool_testkit::request(&["SET", "large", &large]));
+    for number in 0..100 {
+        bytes.extend(respool_testkit::request(&["SET", &format!("k{number}"), "v"]));
+    }
+    client.send(&bytes)?;
+    assert!(client.replies(102)?.iter().all(|reply| reply == b"+OK\r\n"));
+    Ok(())
+}
+
+#[test]
+fn strangers_may_send_little_and_leave_little_unread() -> io::Result<()> {
+    let node = RedisServer::start()?;
+    let proxy = proxy(&[node.tcp()], &["--requirepass", "secret", "--auth-timeout", "1s"])?;
+    for (bytes, expected) in [
+        (&b"*100\r\n"[..], "-ERR Protocol error: unauthenticated multibulk length\r\n"),
+        (b"*1\r\n$20000\r\n", "-ERR Protocol error: unauthenticated bulk length\r\n"),
+    ] {
+        let mut client = proxy.client()?;
+        client.send(bytes)?;
+        assert_eq!(String::from_utf8_lossy(&client.read_to_close()?), expected);
+    }
+    let mut flood = proxy.client()?;
+    let pings = b"PING\r\n".repeat(1_000);
+    let is_cut_off = (0..10_000).any(|_| flood.send(&pings).is_err());
+    assert!(is_cut_off, "it reads nothing and is answered all the same");
+    let mut idle = proxy.client()?;
+    let mut known = proxy.client()?;
+    assert_eq!(known.ask("AUTH secret")?, "+OK\r\n");
+    assert_eq!(idle.read_to_close()?, b"", "it never says who it is");
+    assert_eq!(known.ask("PING")?, "+PONG\r\n");
+    Ok(())
+}
+
+#[test]
+fn users_may_do_what_their_rules_say_and_are_told_as_redis_tells() -> io::Result<()> {
+    let node = RedisServer::start()?;
+    let model = RedisServer::start()?;
+    let proxy = proxy(&[node.tcp()], &[])?;
+    let (mut ours, mut theirs) = (proxy.client()?, model.client()?);
+    for request in [
+        &[
+            "ACL",
+            "SETUSER",
+            "app",
+            "on",
+            ">one",
+            ">two",
+            "~app:*",
+            "%R~read:*",
+            "&news:*",
+            "+@read",
+            "+@write",
+            "+publish",
+            "+acl|whoami",
+            "+acl|log",
+            "-getset",
+            "(+mget ~b*)",
+        ][..],
+        &["ACL", "SETUSER", "app", "+nothing"],
+        &["ACL", "SETUSER", "a b"],
+        &["ACL", "SETUSER", "x", "(", "~a"],
+        &["ACL", "DELUSER", "default"],
+        &["ACL", "DELUSER", "nobody"],
+        &["ACL", "GETUSER", "nobody"],
+        &["ACL", "USERS"],
+        &["ACL", "DRYRUN", "app", "GET", "x"],
+        &["ACL", "LOAD"],
+        &["ACL", "SAVE"],
+        &["ACL", "GENPASS", "0"],
+        &["ACL", "CAT", "nothing"],
+        &["CLIENT", "KILL", "USER", "nobody"],
+        &["AUTH", "app", "wrong"],
+        &["AUTH", "app", "two"],
+        &["ACL", "WHOAMI"],
+        &["SET", "app:1", "v"],
+        &["GET", "app:1"],
+        &["GET", "other"],
+        &["GET", "read:1"],
+        &["SET", "read:1", "v"],
+        &["MGET", "app:1", "other"],
+        &["MGET", "b", "b2"],
+        &["GETSET", "app:1", "x"],
+        &["PUBLISH", "news:1", "m"],
+        &["PUBLISH", "other", "m"],
+        &["FLUSHALL"],
+        &["CONFIG", "GET", "maxmemory"],
+        &["ACL", "LIST"],
+        &["ACL", "NOTHING"],
+        &["COPY", "app:1", "app:2"],
+        &["COPY", "app:1", "other"],
+        &["EVAL", "return 1", "0"],
+        &["HELLO", "2", "AUTH", "app", "bad"],
+        &["ACL", "WHOAMI"],
+        &["RESET"],
+        &["ACL", "WHOAMI"],
+    ] {
+        same(&mut ours, &mut theirs, request)?;
+    }
+    assert!(ours.ask("ACL LIST")?.contains("user app on #"));
+    assert!(ours.ask("CLIENT LIST")?.contains("user=default"));
+    assert_eq!(ours.ask("ACL GENPASS")?.len(), 64 + 7);
+    assert_ne!(ours.ask("ACL GENPASS")?, ours.ask("ACL GENPASS")?);
+    Ok(())
+}
+
+#[test]
+fn a_change_of_a_user_holds_at_once_on_every_worker() -> io::Result<()> {
+    let node = RedisServer::start()?;
+    let proxy =
+        Respool::start(std::path::Path::new(env!("CARGO_BIN_EXE_respool")), &[node.tcp()], &["--workers", "2"])?;
+    let mut admin = proxy.client()?;
+    assert_eq!(admin.ask("ACL SETUSER app on >one ~* &* +@all")?, "+OK\r\n");
+    let mut apps: Vec<Client> = (0..8).map(|_| proxy.client()).collect::<io::Result<_>>()?;
+    for app in &mut apps {
+        assert_eq!(app.ask("AUTH app one")?, "+OK\r\n");
+        assert_eq!(app.ask("SET k v")?, "+OK\r\n");
+    }
+    assert_eq!(admin.ask("ACL SETUSER app -set")?, "+OK\r\n");
+    for app in &mut apps {
+        assert_eq!(app.ask("SET k v")?, "-NOPERM this user has no permissions to run the 'set' command\r\n");
+        assert_eq!(app.ask("GET k")?, "$1\r\nv\r\n");
+    }
+    assert_eq!(admin.ask("ACL SETUSER app off")?, "+OK\r\n");
+    assert_eq!(apps[0].ask("GET k")?, "$1\r\nv\r\n", "who is in stays in");
+    assert!(apps[0].ask("AUTH app one")?.starts_with("-WRONGPASS"));
+    assert_eq!(admin.ask("ACL DELUSER app")?, ":1\r\n");
+    for app in &mut apps {
+        assert_eq!(app.read_to_close()?, b"", "who is gone is gone");
+    }
+    assert_eq!(admin.ask("ACL SETUSER me on nopass ~* &* +@all")?, "+OK\r\n");
+    assert_eq!(admin.ask("AUTH me x")?, "+OK\r\n");
+    assert_eq!(admin.ask("ACL DELUSER me")?, ":1\r\n", "the one that asks is told before it is closed");
+    assert_eq!(admin.read_to_close()?, b"");
+    Ok(())
+}
+
+#[test]
+fn denials_are_logged_and_counted() -> io::Result<()> {
+    let node = RedisServer::start()?;
+    let proxy = proxy(&[node.tcp()], &[])?;
+    let (mut admin, mut app) = (proxy.client()?, proxy.client()?);
+    admin.ask("ACL SETUSER app on >one ~a* resetchannels +get +publish")?;
+    app.ask("AUTH app wrong")?;
+    app.ask("AUTH app one")?;
+    for request in ["GET b", "GET b", "SET a 1", "PUBLISH c m"] {
+        assert!(app.ask(request)?.starts_with("-NOPERM"), "{request}");
+    }
+    let log = admin.ask("ACL LOG")?;
+    assert!(log.starts_with("*4\r\n"), "{log}");
+    let places: Vec<usize> = ["channel", "command", "key", "auth"]
+        .iter()
+        .map(|reason| {
+            log.find(&format!("reason\r\n${}\r\n{reason}\r\n", reason.len())).unwrap_or_else(|| panic!("{log}"))
+        })
+        .collect();
+    assert!(places.is_sorted(), "the newest first: {log}");
+    assert!(log.contains("count\r\n:2\r\n") && log.contains("username\r\n$3\r\napp\r\n") && log.contains("user=app"));
+    assert!(admin.ask("ACL LOG 1")?.starts_with("*1\r\n"));
+    assert_eq!(admin.ask("ACL LOG RESET")?, "+OK\r\n");
+    assert_eq!(admin.ask("ACL LOG")?, "*0\r\n");
+    let info = admin.ask("INFO proxy")?;
+    for line in ["auth_failures:1", "denied_keys:2", "denied_commands:1", "denied_channels:1"] {
+        assert!(info.contains(line), "{line} in {info}");
+    }
+    Ok(())
+}
+
+#[test]
+fn users_are_kept_in_a_file() -> io::Result<()> {
+    let node = RedisServer::start()?;
+    let directory = TempDir::new()?;
+    let path = directory.join("users.acl");
+    std::fs::write(&path, "user default on nopass ~* &* +@all\nuser app on >one ~app:* +@read\n")?;
+    let shown = path.display().to_string();
+    let proxy = proxy(&[node.tcp()], &["--aclfile", &shown])?;
+    let (mut admin, mut app) = (proxy.client()?, proxy.client()?);
+    assert_eq!(app.ask("AUTH app one")?, "+OK\r\n");
+    assert!(app.ask("SET app:1 v")?.starts_with("-NOPERM"));
+    assert_eq!(admin.ask("ACL SETUSER app +set")?, "+OK\r\n");
+    assert_eq!(admin.ask("ACL SAVE")?, "+OK\r\n");
+    let saved = std::fs::read_to_string(&path)?;
+    assert!(saved.contains("user app on #") && !saved.contains("one"), "{saved}");
+    std::fs::write(&path, "user app on >one ~app:* +@read +nothing\nhello\n")?;
+    let error = admin.ask("ACL LOAD")?;
+    assert!(error.contains("users.acl:1: Error in applying operation '+nothing'"), "{error}");
+    assert!(error.contains("users.acl:2 should start with user keyword"), "{error}");
+    assert_eq!(app.ask("SET app:1 v")?, "+OK\r\n", "a file with errors changes nothing");
+    std::fs::write(&path, "user default on nopass ~* &* +@all\nuser app on >one ~app:* +get\n")?;
+    assert_eq!(admin.ask("ACL LOAD")?, "+OK\r\n");
+    assert!(app.ask("SET app:1 v")?.starts_with("-NOPERM"));
+    assert_eq!(app.ask("GET app:1")?, "$1\r\nv\r\n");
+    std::fs::write(&path, "user default on nopass ~* &* +@all\n")?;
+    assert_eq!(admin.ask("ACL LOAD")?, "+OK\r\n");
+    assert_eq!(app.read_to_close()?, b"");
+    Ok(())
+}
+
+#[test]
+fn limits_of_a_user_hold() -> io::Result<()> {
+    let node = RedisServer::start()?;
+    let text = "[users.few]\nrules = \"on nopass ~* &* +@all\"\nconnections = 2\nrequests_per_second = 50\n";
+    let (proxy, _directory) = with_file(text, &node, &[])?;
+    let mut clients: Vec<Client> = (0..3).map(|_| proxy.client()).collect::<io::Result<_>>()?;
+    assert_eq!(clients[0].ask("AUTH few x")?, "+OK\r\n");
+    assert_eq!(clients[1].ask("AUTH few x")?, "+OK\r\n");
+    assert_eq!(clients[2].ask("AUTH few x")?, "-ERR max number of clients of this user reached\r\n");
+    assert_eq!(clients[2].ask("ACL WHOAMI")?, "$7\r\ndefault\r\n");
+    clients[1].ask("RESET")?;
+    assert_eq!(clients[2].ask("AUTH few x")?, "+OK\r\n", "a place that is left is free");
+    let started = std::time::Instant::now();
+    let mut bytes = Vec::new();
+    for number in 0..150 {
+        bytes.extend(respool_testkit::request(&["SET", &format!("k{number}"), "v"]));
+    }
+    clients[0].send(&bytes)?;
+    let mut plain = proxy.client()?;
+    plain.ask("PING")?;
+    let plain_took = started.elapsed();
+    assert!(clients[0].replies(150)?.iter().all(|reply| reply == b"+OK\r\n"), "nothing is refused, only later");
+    let took = started.elapsed();
+    assert!(
+        took > Duration::from_millis(1_500),
+        "150 requests at 50 in a second, one second's worth at once: {took:?}"
+    );
+    assert!(plain_took < took / 2, "nobody else waits");
+    Ok(())
+}
+
+/// T-LEAK: whatever has a password in it says so to nobody.
+#[test]
+fn no_password_is_ever_shown() -> io::Result<()> {
+    const CANARY: &str = "canary-7c1f";
+    let node = RedisServer::start()?;
+    let text = format!(
+        "requirepass = \"{CANARY}\"\nlog = \"trace\"\n[users.app]\nrules = \"on >{CANARY} ~* &* +@all\"\nconnections = 9\n"
+    );
+    let (mut proxy, directory) = with_file(&text, &node, &[])?;
+    let (mut admin, mut app) = (proxy.client()?, proxy.client()?);
+    let mut seen = String::new();
+    for request in [&["AUTH", "nobody", CANARY][..], &["HELLO", "3", "AUTH", "nobody", CANARY], &["AUTH", CANARY]] {
+        seen += &String::from_utf8_lossy(&admin.command(request)?);
+    }
+    app.command(&["AUTH", "app", CANARY])?;
+    seen += &app.ask("CLIENT LIST")?;
+    for request in [
+        &["ACL", "SETUSER", "more", "on", &format!(">{CANARY}")][..],
+        &["MIGRATE", "127.0.0.1", "1", "k", "0", "10", "AUTH", CANARY],
+        &["CONFIG", "SET", "requirepass", CANARY],
+        &["AUTH", "default", CANARY],
+    ] {
+        seen += &String::from_utf8_lossy(&app.command(request)?);
+    }
+    admin.command(&["AUTH", CANARY])?;
+    for request in [
+        "ACL LIST",
+        "ACL GETUSER app",
+        "ACL LOG",
+        "CLIENT LIST",
+        "CLIENT INFO",
+        "INFO everything",
+        "INFO proxy",
+        "SLOWLOG GET 100",
+        "PROXY SHOW CLIENTS",
+        "PROXY SHOW MEM",
+        "PROXY SLOWLOG GET",
+    ] {
+        seen += &admin.ask(request)?;
+    }
+    // A file with a mistake is shown with the place of the mistake.
+    std::fs::write(directory.join("respool.toml"), text.replace("connections = 9", "connections = [1, 2]"))?;
+    proxy.process().signal(rustix::process::Signal::HUP)?;
+    wait_until("the reload is refused", Duration::from_secs(10), || {
+        Ok(proxy.output().iter().any(|line| line.contains("one value is needed here")))
+    })?;
+    proxy.terminate(Duration::from_secs(10))?;
+    seen += &proxy.output().join("\n");
+    assert!(
+        !seen.contains(CANARY),
+        "{}",
+        seen.lines().filter(|line| line.contains(CANARY)).collect::<Vec<_>>().join("\n")
+    );
+    assert!(seen.contains("user=app"));
+    Ok(())
+}
+
+#[test]
+fn keys_that_sort_does_not_name_need_a_right_too() -> io::Result<()> {
+    let node = RedisServer::start()?;
+    let model = RedisServer::start()?;
+    let proxy = proxy(&[node.tcp()], &[])?;
+    let (mut ours, mut theirs) = (proxy.client()?, model.client()?);
+    for request in [
+        &["ACL", "SETUSER", "a", "on", "nopass", "~list", "~dst", "+@all"][..],
+        &["RPUSH", "list", "1", "2"],
+        &["AUTH", "a", "x"],
+        &["SORT", "list"],
+        &["SORT", "list", "BY", "nosort"],
+        &["SORT", "list", "BY", "w_*"],
+        &["SORT", "list", "GET", "#"],
+        &["SORT", "list", "STORE", "dst"],
+        &["SORT", "list", "STORE", "other"],
+    ] {
+        same(&mut ours, &mut theirs, request)?;
+    }
+    assert_eq!(ours.command(&["EVAL", "return redis.call('GET', 'other')", "0"])?[..7], *b"-NOPERM");
+    Ok(())
+}
+
+#[test]
+fn users_follow_the_settings_file() -> io::Result<()> {
+    let node = RedisServer::start()?;
+    let text = "[users.app]\nrules = \"on nopass ~* &* +@all\"\n[users.old]\nrules = \"on nopass ~* &* +@all\"\n";
+    let (mut proxy, directory) = with_file(text, &node, &[])?;
+    let (mut app, mut old, mut admin) = (proxy.client()?, proxy.client()?, proxy.client()?);
+    assert_eq!(app.ask("AUTH app x")?, "+OK\r\n");
+    assert_eq!(old.ask("AUTH old x")?, "+OK\r\n");
+    std::fs::write(directory.join("respool.toml"), "[users.app]\nrules = \"on nopass ~* &* +@all -get\"\n")?;
+    proxy.process().signal(rustix::process::Signal::HUP)?;
+    wait_until("the new rules hold", Duration::from_secs(10), || Ok(app.ask("GET k")?.starts_with("-NOPERM")))?;
+    assert_eq!(old.read_to_close()?, b"");
+    assert_eq!(admin.command(&["SET", "k", "v"])?, b"+OK\r\n");
+    assert_eq!(admin.command(&["GET", "k"])?, bulk("v"), "whom the change does not concern stays");
+    Ok(())
+}

@@ -3,7 +3,7 @@
 //! A change of users is made once and told to every worker; whoever asked for it is answered when all of them go by it.
 
 use respool_access::{ChangeError, answer, file};
-use respool_command::{Execute, ServerCommand, text as texts};
+use respool_command::{Command, Execute, Row, ServerCommand, text as texts};
 use respool_wire::Args;
 
 use crate::local::integer;
@@ -11,6 +11,9 @@ use crate::mail::{ClientFilter, Question};
 use crate::session::Flow;
 use crate::text;
 use crate::worker::Worker;
+
+/// The most entries of the log of denials that may be asked for.
+const LOG_KEPT_MAX: usize = 1_000_000;
 
 /// Entries that `ACL LOG` shows unless it is told how many.
 const LOG_SHOWN: usize = 10;
@@ -132,6 +135,37 @@ impl<E: Execute> Worker<E> {
             Err(_) => return self.refuse(index, text::ACL_FILE_NOT_SAVED.as_bytes()),
         }
         Flow::Next
+    }
+
+    /// `CONFIG SET` of what is ours and no node's: passwords of nodes are not set through the proxy, which would be locked out.
+    /// `None`: it is about something else.
+    pub(crate) fn set_user_setting(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+        if row.command != Command::Server(ServerCommand::ConfigSet) || args.len() != 4 {
+            return None;
+        }
+        let (name, value) = (args.at(2), args.at(3));
+        if name.eq_ignore_ascii_case(b"requirepass") {
+            let password = (!value.is_empty()).then_some(value);
+            let _ = self.shared.access.set(|users| Ok(users.with_default_password(password)));
+        } else if name.eq_ignore_ascii_case(b"acl-pubsub-default") {
+            let is_all = value.eq_ignore_ascii_case(b"allchannels");
+            if !is_all && !value.eq_ignore_ascii_case(b"resetchannels") {
+                let words = "ERR CONFIG SET failed (possibly related to argument 'acl-pubsub-default') - argument(s) must \
+                             be one of the following: allchannels, resetchannels";
+                return Some(self.refuse(index, words.as_bytes()));
+            }
+            let _ = self.shared.access.set(|users| Ok(users.with_channels_by_default(is_all)));
+        } else if name.eq_ignore_ascii_case(b"acllog-max-len") {
+            let Some(entries_max) = integer(value).and_then(|count| usize::try_from(count).ok()) else {
+                let words = "ERR CONFIG SET failed (possibly related to argument 'acllog-max-len') - argument couldn't be \
+                             parsed into an integer";
+                return Some(self.refuse(index, words.as_bytes()));
+            };
+            self.shared.access.set_log_entries_max(entries_max.min(LOG_KEPT_MAX));
+        } else {
+            return None;
+        }
+        Some(self.ask_all(index, Question::Users { removed: None }, ClientFilter::default()))
     }
 
     fn acl_genpass(&mut self, index: u32, bits: Option<&[u8]>) -> Flow {

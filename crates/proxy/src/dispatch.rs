@@ -153,6 +153,9 @@ impl<E: Execute> Worker<E> {
         if self.refuses_admin() {
             return self.refuse(index, text::admin_refused(row.name).as_bytes());
         }
+        if let Some(flow) = self.set_user_setting(index, row, request.args) {
+            return flow;
+        }
         self.pass_on(index, row, request)
     }
 

@@ -302,14 +302,14 @@ impl<E: Execute> Worker<E> {
         is_throttled
     }
 
-    /// Looks at the users again. Clients whose user is gone are disconnected, `asker` only once its reply is written;
-    /// what the others may do is judged anew.
+    /// Looks at the users again. Clients whose user is gone, or who listen to what theirs may not hear any more, are
+    /// disconnected as Redis does, `asker` only once its reply is written; what the others may do is judged anew.
     pub(crate) fn adopt_users(&mut self, asker: Option<u32>) {
         let users = self.shared.access.users();
         let before = std::mem::replace(&mut self.users, Arc::clone(&users));
         self.allowances = self.shared.access.allowances();
         let mut gone = Vec::new();
-        let mut muted = Vec::new();
+        let (mut muted, mut changed) = (Vec::new(), Vec::new());
         let indexes: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();
         for index in indexes {
             let Some(session) = self.clients.sessions.at_mut(index) else { continue };
@@ -335,13 +335,20 @@ impl<E: Execute> Worker<E> {
             session.cold.allowance = allowance.cloned();
             session.cold.user = known.as_ref().map(|_| Arc::clone(new));
             session.judge(new);
+            if !Arc::ptr_eq(new, old) && !new.is_all_powerful() && session.special.has(Special::QUEUEING) {
+                changed.push(index);
+            }
             if new.may_have_lost_channels(old) {
                 muted.push((index, Arc::clone(new)));
             }
         }
         for (index, user) in muted {
-            self.review_subscriptions(index, &user);
+            if self.hears_too_much(index, &user) {
+                gone.push(index);
+            }
         }
+        // What was queued for EXEC was allowed under other rules.
+        changed.into_iter().for_each(|index| self.spoil_block(index));
         for index in gone {
             if asker == Some(index) {
                 // It is nobody now, should anything still be asked of it.
@@ -356,9 +363,12 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// A client's user may have lost channels: if it is subscribed to one of them, it is disconnected, as Redis does.
-    fn review_subscriptions(&mut self, index: u32, user: &User) {
-        let _ = (index, user);
+    /// Whether a client subscribes to something that its user may not receive any more.
+    fn hears_too_much(&self, index: u32, user: &User) -> bool {
+        let subscriber = self.clients.sessions.at(index).and_then(|session| session.subscriber.as_ref());
+        subscriber.is_some_and(|subscriber| {
+            self.subscriptions.names(subscriber).any(|(name, is_pattern)| !user.may_subscribe(name, is_pattern))
+        })
     }
 }
 

@@ -553,7 +553,9 @@ impl<E: Execute> Machine for Worker<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.down.advance(bytes, &mut self.clients.pool);
         session.is_blocked = !session.down.output().is_empty();
-        if let Some(allowance) = &session.cold.allowance {
+        if session.special.has(Special::LIMITED)
+            && let Some(allowance) = &session.cold.allowance
+        {
             allowance.charge(self.now.unix_us, bytes);
         }
         if session.down.is_drained() {

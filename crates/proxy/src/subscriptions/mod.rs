@@ -203,6 +203,13 @@ impl Subscriptions {
         self.registries[kind as usize].release(id);
     }
 
+    /// What a client subscribes to, and whether that is a pattern.
+    pub(crate) fn names<'a>(&'a self, subscriber: &'a Subscriber) -> impl Iterator<Item = (&'a [u8], bool)> {
+        Kind::ALL.into_iter().zip(&subscriber.sets).flat_map(move |(kind, set)| {
+            set.ids().map(move |id| (self.registries[kind as usize].name(id), matches!(kind, Kind::Pattern)))
+        })
+    }
+
     /// A client has gone, or has reset its connection. Its many subscriptions are struck out a part at a time.
     pub(crate) fn forget(&mut self, subscriber: Subscriber) {
         self.subscribers.retire(subscriber.id);

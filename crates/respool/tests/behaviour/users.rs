@@ -400,3 +400,40 @@ fn users_follow_the_settings_file() -> io::Result<()> {
     assert_eq!(admin.command(&["GET", "k"])?, bulk("v"), "whom the change does not concern stays");
     Ok(())
 }
+
+#[test]
+fn subscribers_and_transactions_follow_their_users_rules() -> io::Result<()> {
+    let node = RedisServer::start()?;
+    let proxy = proxy(&[node.tcp()], &["--admin-commands", "allow"])?;
+    let (mut admin, mut one, mut two, mut three) = (proxy.client()?, proxy.client()?, proxy.client()?, proxy.client()?);
+    admin.ask("ACL SETUSER app on nopass ~* +@all &news:* &other &p*")?;
+    for client in [&mut one, &mut two, &mut three] {
+        assert_eq!(client.ask("AUTH app x")?, "+OK\r\n");
+    }
+    assert_eq!(
+        one.ask("SUBSCRIBE secret")?,
+        "-NOPERM this user has no permissions to access one of the channels used as arguments\r\n"
+    );
+    assert!(one.ask("SUBSCRIBE other")?.contains("subscribe"));
+    assert!(two.ask("SUBSCRIBE news:1")?.contains("subscribe"));
+    assert!(two.ask("PSUBSCRIBE p*")?.contains("psubscribe"));
+    assert_eq!(three.ask("MULTI")?, "+OK\r\n");
+    assert!(three.ask("SUBSCRIBE secret")?.starts_with("-NOPERM"));
+    assert!(three.ask("EXEC")?.starts_with("-EXECABORT"));
+    assert_eq!(three.ask("MULTI")?, "+OK\r\n");
+    assert_eq!(three.ask("SET k v")?, "+QUEUED\r\n");
+    assert_eq!(admin.ask("ACL SETUSER app resetchannels &news:* &p* -set")?, "+OK\r\n");
+    assert_eq!(one.read_to_close()?, b"", "it listened to what it may not hear any more");
+    assert_eq!(admin.ask("PUBLISH news:1 m")?, ":1\r\n");
+    assert!(String::from_utf8_lossy(&two.reply()?).contains("news:1"), "it may still hear what it hears");
+    assert!(three.ask("EXEC")?.starts_with("-EXECABORT"), "what was queued was allowed under other rules");
+    assert_eq!(admin.ask("EXISTS k")?, ":0\r\n");
+    // The password that CONFIG SET sets is the proxy's, not the node's.
+    assert_eq!(admin.ask("CONFIG SET requirepass secret")?, "+OK\r\n");
+    assert!(proxy.client()?.ask("GET k")?.starts_with("-NOAUTH"));
+    assert_eq!(node.client()?.ask("GET k")?, "$-1\r\n");
+    assert_eq!(admin.ask("CONFIG SET requirepass ")?.as_bytes()[0], b'-');
+    assert_eq!(admin.command(&["CONFIG", "SET", "requirepass", ""])?, b"+OK\r\n");
+    assert_eq!(proxy.client()?.ask("GET k")?, "$-1\r\n");
+    Ok(())
+}

@@ -89,6 +89,9 @@ pub const NESTED_MULTI: &str = "ERR MULTI calls can not be nested";
 pub const WATCH_INSIDE_MULTI: &str = "ERR WATCH inside MULTI is not allowed";
 /// A command of the transaction was refused when it was queued.
 pub const EXECABORT: &str = "EXECABORT Transaction discarded because of previous errors.";
+/// Somebody else ended the waiting.
+pub const UNBLOCKED: &str = "UNBLOCKED client unblocked via CLIENT UNBLOCK";
+
 /// The command may be in no transaction.
 pub const NOT_IN_TRANSACTION: &str = "ERR Command not allowed inside a transaction";
 

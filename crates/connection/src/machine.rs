@@ -152,6 +152,12 @@ pub trait Machine {
     /// has it closed; nothing more is read of it.
     fn handle_ended(&mut self, conn: ConnId);
 
+    /// The peer has closed its side, as the kernel told; bytes of it may still be unread because the machine does not want
+    /// them yet. [`Self::handle_ended`] follows once they have been read.
+    fn handle_hung_up(&mut self, conn: ConnId) {
+        let _ = conn;
+    }
+
     /// The connection broke, in the kernel's words; its number is free again.
     fn handle_broken(&mut self, conn: ConnId, error: &str);
 

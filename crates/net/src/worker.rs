@@ -295,6 +295,9 @@ impl<M: Machine> Worker<M> {
             && let Some(connection) = self.connection(conn)
         {
             connection.is_readable = true;
+            if has_end {
+                self.machine.handle_hung_up(conn);
+            }
             self.read(conn);
             if has_end {
                 self.list_again(conn);

@@ -263,7 +263,7 @@ fn runner(row: &Row, args: Args<'_>) -> Runner {
         Command::Connection(C::Ping | C::Echo | C::Select) | Command::Server(ServerCommand::Time) => Runner::Node,
         Command::Transactions(T::Unwatch) => Runner::Node,
         Command::Server(ServerCommand::Info) => Runner::Us,
-        _ if matches!(row.lane(args), Lane::Shared | Lane::Blocking) => Runner::Node,
+        _ if matches!(row.lane(args), Lane::Shared | Lane::Blocking | Lane::Script) => Runner::Node,
         _ => Runner::Us,
     }
 }

@@ -8,6 +8,7 @@ use crate::local::integer;
 use crate::mail::{ClientFilter, Question};
 use crate::session::{Flow, ReplyMode};
 use crate::slab::Handle;
+use crate::waiter::Release;
 use crate::worker::Worker;
 use respool_command::{ConnectionCommand, Execute, Row, text as texts};
 use respool_wire::{Args, Encoder};
@@ -120,24 +121,23 @@ impl<E: Execute> Worker<E> {
         Flow::Next
     }
 
-    /// Nobody is ever blocked on a shared connection, so nobody can be unblocked.
     fn client_unblock(&mut self, index: u32, args: Args<'_>) -> Flow {
         if args.len() > 4 {
             let mut words = Vec::new();
             texts::subcommand_syntax(args, &mut words);
             return self.refuse(index, &words);
         }
-        if let Some(reason) = args.get(3)
-            && !reason.eq_ignore_ascii_case(b"TIMEOUT")
-            && !reason.eq_ignore_ascii_case(b"ERROR")
-        {
-            return self.refuse(index, b"ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
-        }
-        if integer(args.at(2)).is_none() {
+        let release = match args.get(3) {
+            None => Release::Timeout,
+            Some(reason) if reason.eq_ignore_ascii_case(b"TIMEOUT") => Release::Timeout,
+            Some(reason) if reason.eq_ignore_ascii_case(b"ERROR") => Release::Error,
+            Some(_) => return self.refuse(index, b"ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"),
+        };
+        let Some(id) = integer(args.at(2)) else {
             return self.refuse(index, texts::NOT_AN_INTEGER.as_bytes());
-        }
-        self.answer(index, |reply| reply.integer(0));
-        Flow::Next
+        };
+        let ids = u64::try_from(id).map(|id| vec![id]).unwrap_or_default();
+        self.ask_all(index, Question::Unblock(release), ClientFilter { ids: Some(ids), ..ClientFilter::default() })
     }
 
     fn client_list(&mut self, index: u32, args: Args<'_>) -> Flow {
@@ -230,7 +230,16 @@ impl<E: Execute> Worker<E> {
         let mut flags = String::new();
         let is_subscriber = self.is_subscriber(index);
         let [channels, patterns, shards] = session.subscriber.as_ref().map_or([0; 3], |s| s.counts());
-        for (flag, is_set) in [('P', is_subscriber), ('U', cold.peer.is_unix), ('e', cold.is_no_evict)] {
+        let pins = session.pins.as_deref();
+        let queued = pins.and_then(|p| p.block.as_ref()).map(|b| b.entries.len());
+        let is_blocked = pins.is_some_and(|p| !p.waiters.is_empty());
+        for (flag, is_set) in [
+            ('P', is_subscriber),
+            ('x', queued.is_some()),
+            ('b', is_blocked),
+            ('U', cold.peer.is_unix),
+            ('e', cold.is_no_evict),
+        ] {
             if is_set {
                 flags.push(flag);
             }
@@ -240,7 +249,7 @@ impl<E: Execute> Worker<E> {
         }
         let input = session.input.as_ref().map_or((0, 0), |i| (i.len(), i.capacity() - i.len()));
         format!(
-            "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={flags} db={} sub={channels} psub={patterns} ssub={shards} multi=-1 \
+            "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={flags} db={} sub={channels} psub={patterns} ssub={shards} multi={} \
              qbuf={} qbuf-free={} argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl={} oll={} omem={} tot-mem={} events=rw cmd={} \
              user={} redir=-1 resp={} lib-name={} lib-ver={}",
             session.id,
@@ -251,6 +260,7 @@ impl<E: Execute> Worker<E> {
             seconds_since(cold.connected_us),
             seconds_since(session.last_active_us),
             session.database,
+            queued.map_or(-1, |q| q as i64),
             input.0,
             input.1,
             session.down.output().len(),

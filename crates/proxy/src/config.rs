@@ -67,11 +67,22 @@ pub struct LaneLimits {
     pub private_max: usize,
     /// Those of them, of one database and dialect, that wait ready for the next client.
     pub private_warm_max: usize,
+    /// Connections of one worker to one node on which requests wait.
+    pub blocking_max: usize,
+    /// Requests of one worker that wait, with and without a connection.
+    pub waiters_max: usize,
 }
 
 impl Default for LaneLimits {
     fn default() -> Self {
-        Self { block_bytes_max: 64 << 20, block_commands_max: 100_000, private_max: 256, private_warm_max: 16 }
+        Self {
+            block_bytes_max: 64 << 20,
+            block_commands_max: 100_000,
+            private_max: 256,
+            private_warm_max: 16,
+            blocking_max: 64,
+            waiters_max: 20_000,
+        }
     }
 }
 

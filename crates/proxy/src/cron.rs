@@ -36,6 +36,7 @@ impl<E: Execute> Worker<E> {
         self.check_hold();
         if is_due {
             self.is_busy = self.check_lanes();
+            self.is_busy |= self.check_waiters();
             self.is_busy |= self.expire_questions();
             self.is_busy |= self.expire_inquiries();
             self.is_busy |= self.expire_askings();
@@ -83,6 +84,8 @@ impl<E: Execute> Worker<E> {
                 }
                 // Its reader takes its time.
                 Phase::Ready if this.is_unread => is_busy = true,
+                // Who waits there has its own time.
+                Phase::Ready if this.purpose == Purpose::Blocking => {}
                 Phase::Ready => {
                     let owes = this.up.tickets().oldest_us();
                     is_busy |= owes.is_some() || this.up.queued_bytes() > 0;

@@ -143,7 +143,8 @@ impl<E: Execute> Worker<E> {
             Lane::Admin => self.run_admin(index, row, request),
             Lane::Script => self.run_with_script(index, row, request),
             Lane::Push => self.handle_pubsub(index, row, request),
-            lane => self.refuse_lane(index, row, lane),
+            Lane::Blocking => self.block(index, row, request),
+            Lane::Dedicated => self.refuse_unsupported(index, row, "it changes what its connection is"),
         }
     }
 
@@ -301,18 +302,6 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn refuse(&mut self, index: u32, words: &[u8]) -> Flow {
         self.answer(index, |reply| reply.error(words));
         Flow::Next
-    }
-
-    /// The command needs a connection of its own, which the pool does not lend yet.
-    #[cold]
-    fn refuse_lane(&mut self, index: u32, row: &'static Row, lane: Lane) -> Flow {
-        let because = match lane {
-            Lane::Blocking => "it may wait, and everybody on the shared connection would wait with it",
-            Lane::Dedicated | Lane::Pinned | Lane::Push | Lane::Shared | Lane::Local | Lane::Admin | Lane::Script => {
-                "it changes what its connection is"
-            }
-        };
-        self.refuse_unsupported(index, row, because)
     }
 
     /// Changes what the client's connection is, at once if nothing is outstanding and else once that is so.

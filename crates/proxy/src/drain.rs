@@ -38,6 +38,8 @@ impl<E: Execute> Worker<E> {
         if self.drain_until_us.is_none() {
             self.drain_until_us = Some(self.now.mono_us + self.config.timeouts.drain_us);
             self.actions.push_back(Action::StopAccepting);
+            // Who waits for what may never come would hold the end up until its limit.
+            self.unblock_all();
             self.is_busy = true;
             // A client that is read on is never owed nothing. What it has sent and nobody has begun with is not done at all.
             let all: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();

@@ -95,9 +95,10 @@ impl<E: Execute> Worker<E> {
     fn info_clients(&self, out: &mut String) {
         let _ = write!(
             out,
-            "connected_clients:{}\r\nmaxclients:{}\r\nblocked_clients:0\r\n",
+            "connected_clients:{}\r\nmaxclients:{}\r\nblocked_clients:{}\r\n",
             self.shared.ledger.clients(),
-            self.config.clients_max
+            self.config.clients_max,
+            self.shared.sum(|c| c.blocked_clients.value())
         );
     }
 

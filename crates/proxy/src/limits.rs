@@ -116,3 +116,11 @@ pub const LANE_UNUSED_US: u64 = 60_000_000;
 /// Bytes of replies that a client may leave unread before it has said who it is: what Redis lets pile up, the buffer of
 /// 16 KB that every client has and 1 KB behind it.
 pub const STRANGER_OUTPUT_BYTES_MAX: usize = 17 * 1024;
+
+/// Queued requests that one node is tried with at each look at the timers: ten thousand of them come round within a few
+/// seconds, for a few percent of a core.
+pub const TRIES_PER_TICK: usize = 256;
+
+/// How often a node is asked to let a waiting request go before its connection is closed. It is asked again only if the
+/// request had not reached it, or its reply is on the way.
+pub const UNBLOCKS_MAX: u8 = 20;

@@ -6,6 +6,7 @@ use crate::limits::QUESTION_US_MAX;
 use crate::session::{Asker, Flow, ReplyMode, Session};
 use crate::slab::{Handle, Slab};
 use crate::subscriptions::{SubscriptionAnswer, SubscriptionInquiry};
+use crate::waiter::Release;
 use crate::worker::Worker;
 use respool_command::{Execute, text as texts};
 use respool_connection::Action;
@@ -70,6 +71,8 @@ pub(crate) enum Question {
         /// Users that there were.
         removed: Option<u32>,
     },
+    /// Let them wait no longer, if they do.
+    Unblock(Release),
 }
 
 /// Which clients are meant: those that fit everything that is said.
@@ -172,6 +175,8 @@ impl<E: Execute> Worker<E> {
         let mut answer = Answer { handle: *handle, lines: Vec::new(), killed: 0 };
         if let Question::Users { .. } = question {
             self.adopt_users(asker.map(|asker| asker.index));
+        } else if let Question::Unblock(release) = question {
+            answer.killed = self.unblock_clients(filter.ids.as_deref().unwrap_or_default(), *release);
         } else if *question == Question::List {
             let matched = self.clients.sessions.iter().filter(|(_, s)| filter.matches(s));
             answer.lines = matched.map(|(index, s)| (s.id, self.describe_client(index))).collect();
@@ -209,9 +214,9 @@ impl<E: Execute> Worker<E> {
             }
             Question::KillOne if pending.killed == 0 => reply.error(texts::NO_SUCH_CLIENT.as_bytes()),
             Question::KillOne => reply.raw(respool_wire::replies::OK),
-            Question::KillSome => reply.integer(pending.killed as i64),
             Question::Users { removed: None } => reply.raw(respool_wire::replies::OK),
             Question::Users { removed: Some(removed) } => reply.integer(removed.into()),
+            Question::KillSome | Question::Unblock(_) => reply.integer(pending.killed as i64),
         }
         self.clients.feed(asker.session, asker.seq, &out, true);
     }

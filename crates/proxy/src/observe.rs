@@ -168,6 +168,14 @@ counters! {
     throttled: Total,
     /// Clients disconnected because they did not say who they are in time.
     auth_timeouts: Total,
+    /// Clients that wait for something (BLPOP and its kin) now.
+    blocked_clients: Gauge,
+    /// Requests that may wait and were refused because too many do.
+    waiters_refused: Total,
+    /// Times that what was taken for a client that had left was put back.
+    elements_put_back: Total,
+    /// Times that it could not be put back.
+    elements_lost: Total,
     /// Bytes held for clients and nodes now.
     held_bytes: Gauge,
 }

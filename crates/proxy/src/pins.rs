@@ -50,6 +50,8 @@ pub(crate) struct Pins {
     /// A WATCH was answered with an error. The client may not have read that when it sends EXEC, which must then not
     /// succeed as if the keys had been watched.
     pub(crate) has_watch_failed: bool,
+    /// Requests that wait: one, or one for each node.
+    pub(crate) waiters: Vec<Handle>,
     /// What is left to do of an EXEC whose node has answered.
     pub(crate) script: Option<Script>,
 }
@@ -60,7 +62,11 @@ impl Pins {
     }
 
     fn is_empty(&self) -> bool {
-        self.block.is_none() && self.watches.is_empty() && self.script.is_none() && !self.has_watch_failed
+        self.block.is_none()
+            && self.watches.is_empty()
+            && self.script.is_none()
+            && self.waiters.is_empty()
+            && !self.has_watch_failed
     }
 }
 
@@ -385,6 +391,10 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn forget_pins(&mut self, session: &mut Session) {
         if let Some(pins) = session.pins.take() {
             self.give_back_watches(pins.watches);
+            if !pins.waiters.is_empty() {
+                self.counters.blocked_clients.set(self.counters.blocked_clients.value().saturating_sub(1));
+            }
+            self.release_all_of(pins.waiters);
         }
     }
 
@@ -403,6 +413,13 @@ impl<E: Execute> Worker<E> {
             let watch =
                 |pin: &Pin| PinLine { client, node: name(pin.node), reason: "watch", age_us: age_us(pin.since_us) };
             lines.extend(pins.watches.iter().map(watch));
+            let waiters = pins.waiters.iter().filter_map(|w| self.blocking.waiters.at(w.index));
+            lines.extend(waiters.map(|waiter| PinLine {
+                client,
+                node: name(waiter.node),
+                reason: "blocked",
+                age_us: age_us(waiter.arrived_us),
+            }));
         }
         lines
     }

@@ -163,7 +163,7 @@ impl<E: Execute> Worker<E> {
         if was_ready {
             self.counters.upstream_losses.add(1);
             self.counters.upstreams.set(self.counters.upstreams.value().saturating_sub(1));
-        } else {
+        } else if !matches!(ending, Ending::GivenUp) {
             self.counters.dial_failures.add(1);
         }
         let is_push = self.lanes.all[lane].purpose == Purpose::Push;
@@ -197,6 +197,9 @@ impl<E: Execute> Worker<E> {
         }
         self.release_throttled(lane);
         self.is_busy = true;
+        if matches!(ending, Ending::Silent) && !is_apart {
+            self.end_waiting(node);
+        }
         if is_apart {
             self.lanes.retire(lane);
             // Otherwise its place is free once the loop has closed its connection.

@@ -154,6 +154,8 @@ pub(crate) struct Cold {
     pub(crate) allowance: Option<Arc<Allowance>>,
     /// Since when it has owed us to say who it is.
     pub(crate) stranger_since_us: u64,
+    /// It has closed its side: it waits for nothing any more.
+    pub(crate) has_hung_up: bool,
 }
 
 #[derive(Debug)]

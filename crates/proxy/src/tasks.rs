@@ -3,6 +3,7 @@
 //! A task is fed like a gather: whole replies by `feed`, and `fail` where none will come. It may answer clients while it is
 //! fed; what needs lanes or the worker is done when it is through, by `conclude_tasks`.
 
+use crate::blocking::Wait;
 use crate::clients::Clients;
 use crate::exec::Exec;
 use crate::pins::Watching;
@@ -31,6 +32,8 @@ pub(crate) enum Task {
     Stop(Box<Stopping>),
     /// A node passes a message on.
     Publish(Publishing),
+    /// Something is asked for a request that waits.
+    Wait(Box<Wait>),
 }
 
 /// Whether a task waits for more.
@@ -60,6 +63,7 @@ impl Task {
             Self::Exec(exec) => exec.feed(step, reply, clients),
             Self::Heal(healing) => healing.feed(reply, clients),
             Self::Stop(stopping) => stopping.feed(step, kind, reply, clients),
+            Self::Wait(wait) => wait.feed(step, kind, reply),
         }
     }
 
@@ -71,6 +75,7 @@ impl Task {
             Self::Exec(exec) => exec.fail(loss, error, clients),
             Self::Heal(healing) => healing.fail(error, clients),
             Self::Stop(stopping) => stopping.feed(step, ReplyKind::Error, error, clients),
+            Self::Wait(wait) => wait.fail(error),
         }
     }
 }
@@ -143,6 +148,7 @@ impl<E: Execute> Worker<E> {
                 Task::Heal(healing) => self.conclude_healing(healing),
                 Task::Stop(stopping) => self.conclude_stopping(*stopping),
                 Task::Publish(publishing) => self.conclude_publish(publishing),
+                Task::Wait(wait) => self.conclude_wait(*wait),
             }
         }
     }

@@ -79,6 +79,16 @@ pub(crate) fn exec_in_doubt() -> Vec<u8> {
     error("the node's answer does not fit the transaction; it may or may not have been executed".to_owned())
 }
 
+/// Too many requests wait already.
+pub(crate) fn too_many_waiters() -> Vec<u8> {
+    error("too many clients wait already; the command was not sent".to_owned())
+}
+
+/// All connections on which requests may wait are taken, and this one cannot be sent later.
+pub(crate) fn no_blocking_connection(node: &str) -> Vec<u8> {
+    error(format!("all connections to node {node} on which commands may wait are taken; the command was not sent"))
+}
+
 /// A transaction with more commands than the settings allow.
 pub(crate) fn block_too_long(max: usize) -> String {
     format!("ERR transaction too long: more than {max} commands")

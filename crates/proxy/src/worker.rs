@@ -4,6 +4,7 @@
 //! `replies`, to time in `cron`.
 
 use crate::access::Allowances;
+use crate::blocking::Blocking;
 use crate::clients::Clients;
 use crate::config::Config;
 use crate::console::Inquiries;
@@ -63,6 +64,7 @@ pub struct Worker<E> {
     pub(crate) lanes: Lanes,
     pub(crate) scatters: Scatters,
     pub(crate) tasks: Tasks,
+    pub(crate) blocking: Blocking,
     pub(crate) questions: Questions,
     pub(crate) inquiries: Inquiries,
     pub(crate) subscriptions: Subscriptions,
@@ -112,6 +114,7 @@ impl<E: Execute> Worker<E> {
             now: Now::default(),
             scatters: Scatters::default(),
             tasks: Tasks::default(),
+            blocking: Blocking::default(),
             questions: Questions::default(),
             inquiries: Inquiries::default(),
             scratch: Scratch::default(),
@@ -432,7 +435,19 @@ impl<E: Execute> Machine for Worker<E> {
             session.pause.add(Pause::CLOSING);
             session.input = None;
             self.clients.list(index);
+            self.handle_hung_up(conn);
         }
+    }
+
+    fn handle_hung_up(&mut self, conn: ConnId) {
+        if conn.is_upstream() {
+            return;
+        }
+        let Some(session) = self.clients.sessions.at_mut(conn.index() as u32) else { return };
+        session.cold.has_hung_up = true;
+        // What it waits for may never come. Redis, too, lets a client go that has closed its side.
+        let waiters = session.pins.as_ref().map(|p| p.waiters.clone()).unwrap_or_default();
+        self.release_all_of(waiters);
     }
 
     fn handle_broken(&mut self, conn: ConnId, error: &str) {

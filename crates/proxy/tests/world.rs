@@ -16,6 +16,8 @@ use respool_wire::{
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+#[path = "world/blocking.rs"]
+mod blocking;
 #[path = "world/transactions.rs"]
 mod transactions;
 
@@ -80,9 +82,13 @@ struct NodeEnd {
     /// A reply has been sent in part.
     is_mid_reply: bool,
     state: transactions::State,
+    /// Its number, as CLIENT ID tells.
+    id: u64,
 }
 
 struct World {
+    parked: blocking::Parked,
+    next_id: u64,
     worker: Worker<NoEngine>,
     shared: Arc<Shared>,
     chance: Chance,
@@ -144,7 +150,7 @@ impl World {
                 upstream_queue: 1 << 20,
                 process: 256 << 20,
             },
-            lanes: LaneLimits::default(),
+            lanes: LaneLimits { blocking_max: 2, ..LaneLimits::default() },
             clients_max: 1_000,
             databases: 16,
             access: AccessRules::default(),
@@ -161,6 +167,8 @@ impl World {
             entropy: seed,
         };
         Self {
+            parked: blocking::Parked::default(),
+            next_id: 0,
             worker: Worker::new(setup),
             shared,
             chance: Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
@@ -196,7 +204,8 @@ impl World {
             if !is_calm && self.chance.one_in(3) {
                 self.dialing.push((lane, node));
             } else if self.is_node_up[node] {
-                self.lanes.insert(lane, NodeEnd { node, ..NodeEnd::default() });
+                self.next_id += 1;
+                self.lanes.insert(lane, NodeEnd { node, id: self.next_id, ..NodeEnd::default() });
                 self.worker.handle_connected(ConnId::upstream(lane));
             } else {
                 let failure = DialFailure::Refused("connection refused".to_owned());
@@ -206,6 +215,8 @@ impl World {
     }
 
     fn move_nodes(&mut self, is_calm: bool) {
+        self.parked.pass_time(self.now_us, is_calm, &mut self.chance);
+        self.wake();
         let lanes: Vec<u32> = self.lanes.keys().copied().collect();
         for lane in lanes {
             if !is_calm && self.chance.one_in(800) {
@@ -215,7 +226,7 @@ impl World {
             let Some(end) = self.lanes.get_mut(&lane) else { continue };
             if self.has_rogues && !is_calm && !end.is_mid_reply && self.chance.one_in(200) {
                 // Bytes that are no RESP at any time; a reply too many where nobody is owed one.
-                let is_idle = end.received.is_empty() && end.to_send.is_empty();
+                let is_idle = end.received.is_empty() && end.to_send.is_empty() && !self.parked.has(end.id);
                 let rogue: &[u8] = if is_idle { b"+ROGUE\r\n" } else { b"\x16\x03\x01HTTP" };
                 self.rogues += 1;
                 self.deliver_to_worker(ConnId::upstream(lane), rogue);
@@ -250,6 +261,15 @@ impl World {
         }
     }
 
+    /// Who waits no longer gets a reply, and is served on.
+    fn wake(&mut self) {
+        while let Some((id, reply)) = self.parked.woken.pop() {
+            let Some(end) = self.lanes.values_mut().find(|end| end.id == id) else { continue };
+            end.to_send.push_back(reply);
+            serve(end, &mut self.parked, self.now_us, &mut self.chance);
+        }
+    }
+
     /// Does what the worker wants now; whether the lane is still there afterwards.
     fn keeps_lane(&mut self, lane: u32) -> bool {
         while let Some(action) = self.worker.poll_action() {
@@ -259,7 +279,7 @@ impl World {
     }
 
     fn break_lane(&mut self, lane: u32) {
-        self.lanes.remove(&lane);
+        self.forget_lane(lane);
         if self.chance.one_in(2) {
             self.worker.handle_broken(ConnId::upstream(lane), "connection reset by peer");
         } else {
@@ -370,7 +390,7 @@ impl World {
                 self.dialing.push((conn.index() as u32, index));
             }
             Action::Close { conn } if conn.is_upstream() => {
-                self.lanes.remove(&(conn.index() as u32));
+                self.forget_lane(conn.index() as u32);
                 self.dialing.retain(|(lane, _)| *lane != conn.index() as u32);
             }
             Action::Close { conn } => {
@@ -390,6 +410,12 @@ impl World {
         }
     }
 
+    fn forget_lane(&mut self, lane: u32) {
+        if let Some(end) = self.lanes.remove(&lane) {
+            self.parked.forget(end.id);
+        }
+    }
+
     fn write(&mut self, conn: ConnId) {
         let bytes = self.worker.output(conn).to_vec();
         assert!(!bytes.is_empty(), "only what wants to be written is listed");
@@ -398,7 +424,8 @@ impl World {
         if conn.is_upstream() {
             let Some(end) = self.lanes.get_mut(&index) else { return };
             end.received.extend_from_slice(&bytes[..taken]);
-            serve(end);
+            serve(end, &mut self.parked, self.now_us, &mut self.chance);
+            self.wake();
             self.worker.handle_written(conn, taken);
             if taken < bytes.len() {
                 self.worker.handle_writable(conn);
@@ -452,7 +479,10 @@ impl World {
 }
 
 fn is_about_a_node(reply: &[u8]) -> bool {
-    reply.starts_with(b"-ERR node ") || reply.starts_with(b"-ERR the connection on which keys were watched is lost;")
+    reply.starts_with(b"-ERR node ")
+        // A node that sends what it must not while a database is selected for the first time.
+        || reply == b"-ERR Select was not answered as it should be\r\n"
+        || reply.starts_with(b"-ERR the connection on which keys were watched is lost;")
 }
 
 /// Has a client ask for something; what it must get is known from what it asks.
@@ -463,6 +493,9 @@ fn ask(client: &mut Client, chance: &mut Chance) {
     let bulk = |bytes: &[u8]| [format!("${}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat();
     if chance.one_in(4) {
         return transactions::ask(client, &key, chance);
+    }
+    if chance.one_in(12) {
+        return blocking::ask(client, &key, chance);
     }
     let out = &mut client.to_send;
     let expected = match chance.below(12) {
@@ -500,12 +533,12 @@ fn ask(client: &mut Client, chance: &mut Chance) {
 }
 
 /// A node reads requests and has its replies ready.
-fn serve(end: &mut NodeEnd) {
+fn serve(end: &mut NodeEnd, parked: &mut blocking::Parked, now_us: u64, chance: &mut Chance) {
     let mut used = 0;
     let limits = RequestLimits::default();
     loop {
         let rest = &end.received[used..];
-        if rest.is_empty() {
+        if rest.is_empty() || parked.has(end.id) {
             break;
         }
         match end.decoder.decode(rest, &limits).expect("the proxy sends canonical requests") {
@@ -515,9 +548,16 @@ fn serve(end: &mut NodeEnd) {
                 used += request.consumed;
                 let args = request.args;
                 let mut out = Vec::new();
-                if end.state.take(args, &mut out) {
+                if end.state.take(args, &mut out, chance) {
                     end.to_send.push_back(out);
                     continue;
+                }
+                if let Some(reply) = parked.take(end.id, args, now_us, chance) {
+                    end.to_send.push_back(reply);
+                    continue;
+                }
+                if parked.has(end.id) {
+                    break;
                 }
                 let mut reply = Encoder::new(&mut out, end.protocol);
                 match args.name() {
@@ -568,14 +608,17 @@ fn nobody_waits(world: &World, seed: u64) {
 
 #[test]
 fn every_reply_goes_to_its_request_whatever_happens() {
-    let (mut answered, mut failed) = (0, 0);
+    let (mut answered, mut failed, mut served, mut taken_back) = (0, 0, 0, 0);
     for seed in seeds() {
         let world = live(seed, false);
         nobody_waits(&world, seed);
         answered += world.answered;
         failed += world.failed;
+        served += world.parked.served;
+        taken_back += world.parked.taken_back;
     }
     assert!(answered > 3 * failed && failed > 0, "{answered} answered, {failed} failed: too kind or too cruel a world");
+    assert!(served > 0 && taken_back > 0, "{served} served, {taken_back} taken back: nobody waited");
 }
 
 #[test]
@@ -604,6 +647,7 @@ fn nothing_is_held_once_everybody_has_left() {
         assert_eq!(world.shared.ledger.held_bytes(), 0, "seed {seed}");
         assert_eq!(world.shared.ledger.clients(), 0, "seed {seed}");
         assert_eq!(world.shared.counters[0].pinned.value(), 0, "seed {seed}");
+        assert_eq!(world.shared.counters[0].blocked_clients.value(), 0, "seed {seed}");
     }
 }
 

@@ -3,6 +3,7 @@
 //! Every key names its client. So a node sees at once whose requests come between a MULTI and its EXEC, whose keys are
 //! watched on a connection, and whether the next client finds what the last one left.
 
+use super::blocking::at_once;
 use super::{Chance, Client, Expected, value_of};
 use respool_wire::{Args, encode_request};
 
@@ -28,7 +29,7 @@ fn owner(key: &[u8]) -> String {
 
 impl State {
     /// Answers what is about transactions, or inside of one. `false`: it is an ordinary request.
-    pub(super) fn take(&mut self, args: Args<'_>, out: &mut Vec<u8>) -> bool {
+    pub(super) fn take(&mut self, args: Args<'_>, out: &mut Vec<u8>, chance: &mut Chance) -> bool {
         match (args.name(), &mut self.block) {
             (b"MULTI", None) => {
                 self.block = Some((None, Vec::new()));
@@ -66,6 +67,10 @@ impl State {
                 assert_eq!(*whose, owner(args.at(1)), "requests of two clients are in one transaction");
                 let value = value_of(args.at(1));
                 replies.push([format!("${}\r\n", value.len()).as_bytes(), &value, b"\r\n"].concat());
+                out.extend_from_slice(b"+QUEUED\r\n");
+            }
+            (b"BLPOP", Some((_, replies))) => {
+                replies.push(at_once(args.at(1), chance).unwrap_or_else(|| b"*-1\r\n".to_vec()));
                 out.extend_from_slice(b"+QUEUED\r\n");
             }
             (b"SELECT", Some((_, replies))) => {

@@ -63,6 +63,8 @@ pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, Un
             block_commands_max: settings.pooling.transaction_commands_max,
             private_max: settings.pooling.private_max,
             private_warm_max: settings.pooling.private_warm_max,
+            blocking_max: settings.pooling.blocking_max,
+            waiters_max: settings.pooling.waiters_max,
         },
         clients_max: process.clients_max,
         databases: instance.engine.databases,

@@ -230,6 +230,10 @@ pub struct Pooling {
     pub slow_subscribers: SlowSubscribers,
     /// What PUBLISH answers.
     pub publish_receivers: PublishReceivers,
+    /// Connections on which commands wait, per node and worker.
+    pub blocking_max: usize,
+    /// Commands that wait, per worker.
+    pub waiters_max: usize,
 }
 
 /// Limits of one request.

@@ -390,6 +390,8 @@ fn pooling(of: &Values<'_>) -> Pooling {
         subscriber_output: of.bytes(Setting::SubscriberOutputBytes),
         slow_subscribers: SlowSubscribers::ALL[of.word(Setting::SlowSubscribers)],
         publish_receivers: PublishReceivers::ALL[of.word(Setting::PublishReceivers)],
+        blocking_max: count(Setting::BlockingConnectionsMax),
+        waiters_max: count(Setting::BlockedCommandsMax),
     }
 }
 

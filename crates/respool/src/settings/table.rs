@@ -481,6 +481,19 @@ rows! {
         more: "A script runs with the rights of the proxy's own user at the node: what it does with keys and commands \
                inside is not checked.",
     }
+    /// Most connections to one node on which commands wait (BLPOP and its kin), per worker.
+    BlockingConnectionsMax {
+        name: "blocking_connections_max", group: Group::Pooling, reload: Reload::Live, kind: count(1, 65_536),
+        default: "64",
+        more: "A client that waits has one to itself. Those for whom there is none stand in a queue, where they are still \
+               served if what they wait for is there.",
+    }
+    /// Most commands that wait, per worker, with a connection or in the queue.
+    BlockedCommandsMax {
+        name: "blocked_commands_max", group: Group::Pooling, reload: Reload::Live, kind: count(1, 10_000_000),
+        default: "20000",
+        more: "One more is answered with an error.",
+    }
     /// Number of databases of an embedded server.
     Databases {
         name: "databases", redis: Some("databases"), group: Group::Embedded, kind: count(1, 65_536), default: "16",

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod admin_plane;
+mod blocking;
 mod differential;
 mod everywhere;
 mod hostile_clients;

@@ -1,0 +1,606 @@
+//! The blocking lane: requests that may wait, each on a connection of its own for as long as it waits.
+//!
+//! ```text
+//!               a connection is free, or may be dialled                    reply
+//!   [arrived] -----------------------------------------> [waits at node] ---------> answered, next in the queue
+//!       | none is                                           |  |
+//!       '--> [queued] --------- one becomes free ----------'  '- UNBLOCK asked of the node: client left, CLIENT UNBLOCK
+//!               |   ^
+//!               '---'  tried now and then without waiting: MULTI, the request, EXEC on the shared lane
+//! ```
+//!
+//! The queue is fair, per node, and bounded. A request's time counts from its arrival: what is left of it is sent, and in
+//! the queue it ends here. Within MULTI nothing waits, so those in the queue can be tried without a connection of their own:
+//! a client whose element is there is served even while all connections wait for others.
+//!
+//! A client that leaves while it waits at the node is taken back by CLIENT UNBLOCK over the shared lane, not by closing
+//! its connection: the node then says whether the request had already taken something. If it had, and the client is gone,
+//! what was taken is put back.
+
+use crate::lanes::Purpose;
+use crate::limits::{TRIES_PER_TICK, UNBLOCKS_MAX};
+use crate::session::Flow;
+use crate::slab::{Handle, Slab};
+use crate::tasks::{Progress, Task, Tasks};
+use crate::text;
+use crate::waiter::{Release, State, Target, Waiter, begins_at_arrival, timeout_us};
+use crate::worker::Worker;
+use respool_command::{Command, Execute, GenericCommand, Row, text as texts};
+use respool_connection::Owner;
+use respool_wire::{ArgsBuf, Encoder, ReplyKind, Request, Value, elements, encode_request};
+use std::collections::VecDeque;
+
+/// A connection of the blocking lane.
+#[derive(Debug)]
+struct Connection {
+    lane: Handle,
+    is_free: bool,
+    /// The node's number for it, by which it can be unblocked.
+    id: Option<i64>,
+}
+
+/// The blocking lane to one node.
+#[derive(Debug, Default)]
+struct Waitlist {
+    queue: VecDeque<Handle>,
+    connections: Vec<Connection>,
+    /// Who of the queue is tried next.
+    next_try: usize,
+}
+
+/// All blocking lanes of one worker.
+#[derive(Debug, Default)]
+pub(crate) struct Blocking {
+    pub(crate) waiters: Slab<Waiter>,
+    nodes: Vec<Waitlist>,
+}
+
+impl Blocking {
+    fn at(&mut self, node: usize) -> &mut Waitlist {
+        if self.nodes.len() <= node {
+            self.nodes.resize_with(node + 1, Waitlist::default);
+        }
+        &mut self.nodes[node]
+    }
+
+    fn connection(&mut self, node: usize, lane: Handle) -> Option<&mut Connection> {
+        self.at(node).connections.iter_mut().find(|c| c.lane == lane)
+    }
+}
+
+/// What the node is asked on behalf of requests that wait, and what it said.
+#[derive(Debug)]
+pub(crate) struct Wait {
+    pub(crate) purpose: WaitPurpose,
+    reply: Option<(ReplyKind, Vec<u8>)>,
+}
+
+/// What for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum WaitPurpose {
+    /// The number of a fresh connection.
+    Number { node: usize, lane: Handle },
+    /// The request itself.
+    Request { waiter: Handle, lane: Handle },
+    /// The request, without waiting.
+    Try { waiter: Handle },
+    /// To let the request go.
+    Unblock { waiter: Handle },
+}
+
+/// The requests of these tasks: what comes before, and the one whose reply counts.
+const BEFORE: u16 = 0;
+const COUNTS: u16 = 1;
+
+impl Wait {
+    fn task(purpose: WaitPurpose) -> Task {
+        Task::Wait(Box::new(Self { purpose, reply: None }))
+    }
+
+    pub(crate) fn feed(&mut self, step: u16, kind: ReplyKind, reply: &[u8]) -> Progress {
+        // An error on the way, such as a request that cannot be queued, says more than the one that follows from it.
+        let has_error = self.reply.as_ref().is_some_and(|(kind, _)| kind.is_error());
+        if (step == COUNTS || kind.is_error()) && !has_error {
+            self.reply = Some((kind, reply.to_vec()));
+        }
+        if step == COUNTS { Progress::Through } else { Progress::Waits }
+    }
+
+    pub(crate) fn fail(&mut self, error: &[u8]) -> Progress {
+        self.reply = Some((ReplyKind::Error, error.to_vec()));
+        Progress::Through
+    }
+}
+
+fn is_wait(row: &Row) -> bool {
+    row.command == Command::Generic(GenericCommand::Wait)
+}
+
+impl<E: Execute> Worker<E> {
+    /// A request that may wait. What the client sends behind it is not read before it is answered.
+    #[cold]
+    pub(crate) fn block(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.engine.is_some() {
+            return self.refuse_unsupported(index, row, "the embedded server cannot wait yet");
+        }
+        if self.settle_before(index).is_none() {
+            return Flow::Again;
+        }
+        let is_full = self.blocking.waiters.len() >= self.config.lanes.waiters_max;
+        if is_full {
+            self.counters.waiters_refused.add(1);
+            self.answer(index, |reply| reply.raw(&text::too_many_waiters()));
+            return Flow::Next;
+        }
+        if is_wait(row) && !self.config.topology.is_single() {
+            return self.wait_everywhere(index, row, request);
+        }
+        let (node, args) = match self.home(index, row, request) {
+            Ok(home) => home,
+            Err(words) => return self.refuse(index, &words),
+        };
+        let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
+        let is_wanted = self.passes_reply(index);
+        self.enqueue(index, row, args, node, Target::Client { asker, is_wanted });
+        Flow::Pause
+    }
+
+    /// WAIT asks every node: the client's writes may have gone to any. The least is the answer.
+    fn wait_everywhere(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+        let nodes = self.config.topology.node_count();
+        let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
+        if !self.passes_reply(index) {
+            self.clients.feed(asker.session, asker.seq, &[], true);
+            return Flow::Pause;
+        }
+        let chance = self.chance();
+        let gather = self.scatters.begin(asker, |gather| gather.begin_all(row, request.args, nodes, chance));
+        for node in 0..nodes {
+            let args = request.args.iter().collect();
+            self.enqueue(index, row, args, node, Target::Part { gather, part: node as u16 });
+        }
+        Flow::Pause
+    }
+
+    fn enqueue(&mut self, index: u32, row: &'static Row, args: ArgsBuf, node: usize, target: Target) {
+        let arrived_us = self.now.mono_us;
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let deadline_us = timeout_us(row, args.as_args()).map(|timeout_us| arrived_us.saturating_add(timeout_us));
+        let waiter = self.blocking.waiters.insert(Waiter {
+            target,
+            client: session.id,
+            protocol: session.protocol,
+            node,
+            class: session.class,
+            row,
+            args,
+            arrived_us,
+            deadline_us,
+            state: State::Queued,
+            release: None,
+            asked: 0,
+        });
+        let pins = session.pins_mut();
+        pins.waiters.push(waiter);
+        if pins.waiters.len() == 1 {
+            self.counters.blocked_clients.set(self.counters.blocked_clients.value() + 1);
+        }
+        self.blocking.at(node).queue.push_back(waiter);
+        self.is_busy = true;
+        self.serve_waiters(node);
+        if self.clients.sessions.at(index).is_some_and(|s| s.cold.has_hung_up) {
+            self.release_waiter(waiter, Release::Vanished);
+            return;
+        }
+        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+        if this.state == State::Queued {
+            if begins_at_arrival(row, this.args.as_args()) {
+                let error = text::no_blocking_connection(&self.lanes.nodes[node].name);
+                self.take_from_queue(node, waiter);
+                self.finish_waiter(waiter, ReplyKind::Error, &error);
+            } else {
+                self.try_waiter(waiter);
+            }
+        }
+    }
+
+    /// Gives free connections to the first of a node's queue.
+    fn serve_waiters(&mut self, node: usize) {
+        loop {
+            let Blocking { waiters, nodes } = &mut self.blocking;
+            let Some(list) = nodes.get(node) else { return };
+            let mut queue = list.queue.iter().copied();
+            let Some(waiter) = queue.find(|w| waiters.get_mut(*w).is_some_and(|w| w.state == State::Queued)) else {
+                return;
+            };
+            let Some(this) = waiters.get_mut(waiter) else { return };
+            let class = this.class;
+            match self.free_connection(node, class) {
+                Ok(Some(lane)) => {
+                    self.take_from_queue(node, waiter);
+                    self.send_waiter(waiter, lane);
+                }
+                Ok(None) => return,
+                Err(error) => {
+                    self.take_from_queue(node, waiter);
+                    self.finish_waiter(waiter, ReplyKind::Error, &error);
+                }
+            }
+        }
+    }
+
+    fn take_from_queue(&mut self, node: usize, waiter: Handle) {
+        let queue = &mut self.blocking.at(node).queue;
+        if let Some(at) = queue.iter().position(|w| *w == waiter) {
+            queue.remove(at);
+        }
+    }
+
+    /// A connection of the blocking lane that nobody waits on; dialled if there may be one more.
+    fn free_connection(&mut self, node: usize, class: u16) -> Result<Option<Handle>, Vec<u8>> {
+        let Self { blocking, lanes, config, .. } = self;
+        let list = blocking.at(node);
+        list.connections.retain(|c| lanes.find(c.lane).is_some());
+        let fits = |c: &&mut Connection| c.is_free && lanes.all[c.lane.index as usize].class == class;
+        if let Some(free) = list.connections.iter_mut().find(fits) {
+            free.is_free = false;
+            return Ok(Some(free.lane));
+        }
+        if list.connections.len() >= config.lanes.blocking_max {
+            // One for another database or dialect gives its place.
+            let Some(at) = list.connections.iter().position(|c| c.is_free) else { return Ok(None) };
+            let other = list.connections.swap_remove(at);
+            self.close_lane(other.lane.index as usize);
+        }
+        let lane = self.lanes.make_apart(&self.config, node, class, Purpose::Blocking);
+        if let Err(error) = self.lanes.prepare(lane, &self.config, self.now) {
+            self.lanes.release(lane);
+            return Err(error);
+        }
+        let handle = self.lanes.handle(lane);
+        self.blocking.at(node).connections.push(Connection { lane: handle, is_free: false, id: None });
+        let task = self.tasks.begin(Wait::task(WaitPurpose::Number { node, lane: handle }));
+        let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
+        self.lanes.push(lane, Tasks::owner(task, COUNTS), self.now, &mut self.clients.pool, write);
+        Ok(Some(handle))
+    }
+
+    /// The request waits at the node from now on.
+    fn send_waiter(&mut self, waiter: Handle, lane: Handle) {
+        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+        this.state = State::Sent(lane);
+        let task = self.tasks.begin(Wait::task(WaitPurpose::Request { waiter, lane }));
+        let place = lane.index as usize;
+        let Self { lanes, clients, blocking, now, .. } = self;
+        let Some(this) = blocking.waiters.get_mut(waiter) else { return };
+        if is_wait(this.row) {
+            // WAIT is about all that had been written when its connection was last asked something: with this it is
+            // everything that this client has written, on whatever connection, and has an answer for.
+            let write = |out: &mut Vec<u8>| encode_request(out, [&b"PING"[..]].into_iter());
+            lanes.push(place, Tasks::owner(task, BEFORE), *now, &mut clients.pool, write);
+        }
+        let write = |out: &mut Vec<u8>| this.encode(now.mono_us, out);
+        lanes.push(place, Tasks::owner(task, COUNTS), *now, &mut clients.pool, write);
+    }
+
+    /// Looks whether what a queued request waits for is there already.
+    fn try_waiter(&mut self, waiter: Handle) {
+        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+        if is_wait(this.row) {
+            return;
+        }
+        let lane = self.lanes.lane(&self.config, this.node, this.class);
+        if let Err(error) = self.lanes.admit(lane, &self.config, self.now) {
+            let node = this.node;
+            self.take_from_queue(node, waiter);
+            self.finish_waiter(waiter, ReplyKind::Error, &error);
+            return;
+        }
+        this.state = State::Tried;
+        let task = self.tasks.begin(Wait::task(WaitPurpose::Try { waiter }));
+        let Self { lanes, clients, blocking, now, .. } = self;
+        let Some(this) = blocking.waiters.get_mut(waiter) else { return };
+        let mut push = |step: u16, words: &mut dyn ExactSizeIterator<Item = &[u8]>| {
+            let write = |out: &mut Vec<u8>| encode_request(out, words);
+            lanes.push(lane, Tasks::owner(task, step), *now, &mut clients.pool, write);
+        };
+        push(BEFORE, &mut [&b"MULTI"[..]].into_iter());
+        push(BEFORE, &mut this.args.as_args().iter());
+        push(COUNTS, &mut [&b"EXEC"[..]].into_iter());
+    }
+
+    /// A task about a request that waits is through.
+    pub(crate) fn conclude_wait(&mut self, wait: Wait) {
+        let (kind, reply) = wait.reply.unwrap_or((ReplyKind::Error, Vec::new()));
+        match wait.purpose {
+            WaitPurpose::Number { node, lane } => {
+                let id = match Value::parse(&reply) {
+                    Ok(Value::Integer(id)) => Some(id),
+                    _ => None,
+                };
+                if let Some(connection) = self.blocking.connection(node, lane) {
+                    connection.id = id;
+                }
+            }
+            WaitPurpose::Request { waiter, lane } => {
+                let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+                let node = this.node;
+                self.finish_waiter(waiter, kind, &reply);
+                match self.lanes.find(lane) {
+                    Some(place) if self.lanes.all[place].up.tickets().is_empty() => {
+                        if let Some(connection) = self.blocking.connection(node, lane) {
+                            connection.is_free = true;
+                        }
+                    }
+                    Some(place) => self.close_lane(place),
+                    None => {}
+                }
+                self.serve_waiters(node);
+            }
+            WaitPurpose::Try { waiter } => self.conclude_try(waiter, kind, &reply),
+            WaitPurpose::Unblock { waiter } => {
+                // 1: its reply is on the way. 0: it has come already, or the request had not; timers ask again.
+                if kind != ReplyKind::Integer {
+                    self.give_up_waiting(waiter);
+                }
+            }
+        }
+    }
+
+    fn conclude_try(&mut self, waiter: Handle, kind: ReplyKind, reply: &[u8]) {
+        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+        let (node, release) = (this.node, this.release);
+        this.state = State::Queued;
+        let element = match elements(reply).and_then(|mut all| all.next()) {
+            Some(element) if !kind.is_error() => element,
+            _ => {
+                self.take_from_queue(node, waiter);
+                self.finish_waiter(waiter, ReplyKind::Error, reply);
+                return;
+            }
+        };
+        let is_nothing = matches!(element, b"*-1\r\n" | b"$-1\r\n" | b"_\r\n");
+        if !is_nothing {
+            self.take_from_queue(node, waiter);
+            let kind = if element.starts_with(b"-") { ReplyKind::Error } else { ReplyKind::Array };
+            self.finish_waiter(waiter, kind, element);
+        } else if let Some(release) = release {
+            self.take_from_queue(node, waiter);
+            self.finish_released(waiter, release);
+        } else {
+            self.serve_waiters(node);
+        }
+    }
+
+    /// Answers a request that waits no longer, and forgets it.
+    fn finish_waiter(&mut self, waiter: Handle, kind: ReplyKind, reply: &[u8]) {
+        if self.blocking.waiters.get_mut(waiter).is_none() {
+            return;
+        }
+        let Some(this) = self.blocking.waiters.remove(waiter.index) else { return };
+        match this.target {
+            Target::Client { asker, is_wanted } => {
+                if self.clients.sessions.get_mut(asker.session).is_none() {
+                    self.put_back(&this, reply);
+                    return;
+                }
+                // Who has closed its side is told of what came, not that nothing did.
+                let is_wanted = is_wanted && !(this.release == Some(Release::Vanished) && kind.is_null());
+                self.clients.feed(asker.session, asker.seq, if is_wanted { reply } else { &[] }, true);
+                self.forget_waiter(asker.session.index, waiter);
+            }
+            Target::Part { gather, part } => {
+                self.scatters.feed(gather, part, kind, reply, &mut self.clients);
+                let of_client = self.clients.sessions.iter().find(|(_, s)| s.id == this.client).map(|(i, _)| i);
+                if let Some(index) = of_client {
+                    self.forget_waiter(index, waiter);
+                }
+            }
+        }
+    }
+
+    fn forget_waiter(&mut self, index: u32, waiter: Handle) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(pins) = &mut session.pins else { return };
+        pins.waiters.retain(|w| *w != waiter);
+        if pins.waiters.is_empty() {
+            self.counters.blocked_clients.set(self.counters.blocked_clients.value().saturating_sub(1));
+        }
+        session.settle_pins();
+    }
+
+    /// The client left before it could get what was taken for it.
+    fn put_back(&mut self, waiter: &Waiter, reply: &[u8]) {
+        let Some(undo) = waiter.undo(reply) else { return };
+        let lane = self.lanes.lane(&self.config, waiter.node, waiter.class);
+        let write = |out: &mut Vec<u8>| encode_request(out, undo.as_args().iter());
+        match self.lanes.send(lane, Owner::Nobody, &self.config, self.now, &mut self.clients.pool, write) {
+            Ok(()) => self.counters.elements_put_back.add(1),
+            Err(_) => self.counters.elements_lost.add(1),
+        }
+    }
+
+    fn finish_released(&mut self, waiter: Handle, release: Release) {
+        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+        let mut reply = Vec::new();
+        let mut encoder = Encoder::new(&mut reply, this.protocol);
+        let kind = match release {
+            Release::Timeout if is_wait(this.row) => {
+                encoder.integer(0);
+                ReplyKind::Integer
+            }
+            Release::Timeout => {
+                encoder.null_array();
+                ReplyKind::Null
+            }
+            Release::Error => {
+                encoder.error(texts::UNBLOCKED.as_bytes());
+                ReplyKind::Error
+            }
+            Release::Vanished => ReplyKind::Null,
+        };
+        self.finish_waiter(waiter, kind, &reply);
+    }
+
+    /// A request is to wait no longer.
+    pub(crate) fn release_waiter(&mut self, waiter: Handle, release: Release) {
+        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+        let node = this.node;
+        match this.state {
+            State::Queued => {
+                self.take_from_queue(node, waiter);
+                self.finish_released(waiter, release);
+            }
+            State::Tried => this.release = Some(release),
+            State::Sent(_) => {
+                this.release = Some(release);
+                self.is_busy = true;
+                self.unblock(waiter);
+            }
+        }
+    }
+
+    /// Asks the node to let a request go.
+    fn unblock(&mut self, waiter: Handle) {
+        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+        let (node, release) = (this.node, this.release);
+        let State::Sent(lane) = this.state else { return };
+        this.asked += 1;
+        let is_over = this.asked > UNBLOCKS_MAX;
+        let is_sent = self.lanes.find(lane).is_some_and(|place| self.lanes.all[place].up.is_ready());
+        let id = self.blocking.connection(node, lane).and_then(|c| c.id);
+        if let Some(release) = release.filter(|_| !is_sent) {
+            // The request has not been sent yet: nothing can have been taken for it.
+            self.finish_released(waiter, release);
+            if let Some(place) = self.lanes.find(lane) {
+                self.close_lane(place);
+            }
+            self.serve_waiters(node);
+            return;
+        }
+        let Some(id) = id.filter(|_| !is_over) else {
+            // Otherwise the number is about to come, and the timers ask again.
+            if is_over {
+                self.give_up_waiting(waiter);
+            }
+            return;
+        };
+        let id = id.to_string();
+        let mut words: Vec<&[u8]> = vec![b"CLIENT", b"UNBLOCK", id.as_bytes()];
+        if release == Some(Release::Error) {
+            words.push(b"ERROR");
+        }
+        let task = self.tasks.begin(Wait::task(WaitPurpose::Unblock { waiter }));
+        let shared = self.lanes.lane(&self.config, node, 0);
+        let write = |out: &mut Vec<u8>| encode_request(out, words.iter().copied());
+        let owner = Tasks::owner(task, COUNTS);
+        let sent = self.lanes.send(shared, owner, &self.config, self.now, &mut self.clients.pool, write);
+        if let Err(error) = sent {
+            self.tasks.fail(task, COUNTS, crate::tasks::Loss::Unsent, &error, &mut self.clients);
+        }
+    }
+
+    /// The node does not let the request go: its connection is closed, which ends it in any case.
+    fn give_up_waiting(&mut self, waiter: Handle) {
+        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+        let State::Sent(lane) = this.state else { return };
+        if let Some(place) = self.lanes.find(lane) {
+            self.close_lane(place);
+        }
+    }
+
+    /// A client has left, or sends nothing more: what it waits for is not wanted.
+    pub(crate) fn release_all_of(&mut self, waiters: Vec<Handle>) {
+        for waiter in waiters {
+            self.release_waiter(waiter, Release::Vanished);
+        }
+    }
+
+    /// Time has passed. Returns whether anybody waits for more of it.
+    pub(crate) fn check_waiters(&mut self) -> bool {
+        if self.blocking.waiters.is_empty() {
+            return false;
+        }
+        let now_us = self.now.mono_us;
+        let grace_us = self.config.timeouts.response_us;
+        let (mut over, mut stuck, mut asked) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, waiter) in self.blocking.waiters.iter() {
+            let Some(handle) = self.blocking.waiters.handle(index) else { continue };
+            match waiter.state {
+                State::Queued if waiter.deadline_us.is_some_and(|d| now_us >= d) => over.push(handle),
+                State::Sent(_) if waiter.release.is_some() => asked.push(handle),
+                State::Sent(_) if waiter.deadline_us.is_some_and(|d| now_us >= d.saturating_add(grace_us)) => {
+                    stuck.push(handle);
+                }
+                State::Queued | State::Tried | State::Sent(_) => {}
+            }
+        }
+        if !over.is_empty() {
+            let Blocking { waiters, nodes } = &mut self.blocking;
+            let mut is_over = |w: &Handle| {
+                waiters
+                    .get_mut(*w)
+                    .is_none_or(|w| w.state == State::Queued && w.deadline_us.is_some_and(|d| now_us >= d))
+            };
+            nodes.iter_mut().for_each(|list| list.queue.retain(|w| !is_over(w)));
+        }
+        over.into_iter().for_each(|waiter| self.finish_released(waiter, Release::Timeout));
+        stuck.into_iter().for_each(|waiter| self.give_up_waiting(waiter));
+        asked.into_iter().for_each(|waiter| self.unblock(waiter));
+        for node in 0..self.blocking.nodes.len() {
+            self.serve_waiters(node);
+            self.try_some(node);
+        }
+        // Who waits at a node needs no look at the clock, but for being asked back.
+        let is_restless = |w: &Waiter| !matches!(w.state, State::Sent(_)) || w.release.is_some();
+        self.blocking.waiters.iter().any(|(_, waiter)| is_restless(waiter))
+    }
+
+    /// Tries some of a node's queue, others each time.
+    fn try_some(&mut self, node: usize) {
+        let list = self.blocking.at(node);
+        let count = list.queue.len().min(TRIES_PER_TICK);
+        let start = list.next_try % list.queue.len().max(1);
+        list.next_try = start + count;
+        let chosen: Vec<Handle> = list.queue.iter().cycle().skip(start).take(count).copied().collect();
+        for waiter in chosen {
+            if self.blocking.waiters.get_mut(waiter).is_some_and(|w| w.state == State::Queued) {
+                self.try_waiter(waiter);
+            }
+        }
+    }
+
+    /// A node says nothing any more: nobody waits for it any longer.
+    pub(crate) fn end_waiting(&mut self, node: usize) {
+        let lanes: Vec<Handle> = self.blocking.at(node).connections.iter().map(|c| c.lane).collect();
+        for lane in lanes {
+            if let Some(place) = self.lanes.find(lane) {
+                self.close_lane(place);
+            }
+        }
+    }
+
+    /// Lets the waiting clients of this worker go that are meant. Returns how many.
+    pub(crate) fn unblock_clients(&mut self, ids: &[u64], release: Release) -> usize {
+        let meant = |s: &crate::session::Session| ids.contains(&s.id);
+        let of = |s: &crate::session::Session| s.pins.as_ref().map(|p| p.waiters.clone()).unwrap_or_default();
+        let found: Vec<Vec<Handle>> =
+            self.clients.sessions.iter().filter(|(_, s)| meant(s)).map(|(_, s)| of(s)).collect();
+        let mut released = 0;
+        for waiters in found.into_iter().filter(|w| !w.is_empty()) {
+            released += 1;
+            waiters.into_iter().for_each(|waiter| self.release_waiter(waiter, release));
+        }
+        released
+    }
+
+    /// Lets everybody go who waits: the worker is about to end.
+    pub(crate) fn unblock_all(&mut self) {
+        let all: Vec<u32> = self.blocking.waiters.iter().map(|(index, _)| index).collect();
+        for index in all {
+            if let Some(waiter) = self.blocking.waiters.handle(index) {
+                self.release_waiter(waiter, Release::Error);
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The one node that a request belongs to that cannot be split, and the request as that node gets it.
+
+use crate::session::Special;
+use crate::worker::Worker;
+use respool_command::{Execute, Row};
+use respool_route::{Plan, PlanError, Routed, plan};
+use respool_wire::{ArgsBuf, Encoder, Protocol, Request, RequestDecoder, RequestLimits, Step, Strictness};
+use std::sync::Arc;
+
+/// Why a request has no one node, as an error's words.
+fn words(write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
+    let mut line = Vec::new();
+    write(&mut Encoder::new(&mut line, Protocol::Resp2));
+    line.get(1..line.len().saturating_sub(2)).unwrap_or_default().to_vec()
+}
+
+impl<E: Execute> Worker<E> {
+    /// Where a request goes as a whole, and its arguments there. `Err`: the words of the error.
+    pub(crate) fn home(
+        &mut self,
+        index: u32,
+        row: &'static Row,
+        request: &Request<'_>,
+    ) -> Result<(usize, ArgsBuf), Vec<u8>> {
+        let args = request.args;
+        if self.clients.sessions.at(index).is_some_and(|s| s.special.has(Special::ROUTED)) {
+            return self.routed_home(index, row, request);
+        }
+        match plan(row, args, &self.config.topology, &mut self.scratch) {
+            Ok(Plan::One(node)) => Ok((node.get(), args.iter().collect())),
+            Ok(Plan::Split | Plan::All | Plan::Scan(_)) => Err(words(|e| PlanError::Unsupported.write(row, args, e))),
+            Err(error) => Err(words(|e| error.write(row, args, e))),
+        }
+    }
+
+    fn routed_home(
+        &mut self,
+        index: u32,
+        row: &'static Row,
+        request: &Request<'_>,
+    ) -> Result<(usize, ArgsBuf), Vec<u8>> {
+        let (args, routes) = (request.args, Arc::clone(&self.config.routes));
+        let mut scratch = std::mem::take(&mut self.route_scratch);
+        let home = match self.plan_routed(&routes, index, row, args, &mut scratch) {
+            Ok(Routed::One(place)) => {
+                let mut bytes = Vec::new();
+                scratch.encode_one(&routes, place.route, args, request.raw, &mut bytes);
+                let limits = RequestLimits::authenticated(Strictness::Strict);
+                match RequestDecoder::new().decode(&bytes, &limits) {
+                    Ok(Step::Request(made)) => Ok((usize::from(place.node), made.args.iter().collect())),
+                    _ => Err(words(|e| PlanError::Unsupported.write(row, args, e))),
+                }
+            }
+            Ok(Routed::Split | Routed::All(_) | Routed::Scan(..)) => {
+                Err(words(|e| PlanError::Unsupported.write(row, args, e)))
+            }
+            Err(error) => Err(words(|e| error.write(&routes, row, args, e))),
+        };
+        self.route_scratch = scratch;
+        home
+    }
+}

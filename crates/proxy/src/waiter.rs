@@ -1,0 +1,237 @@
+//! One request that may wait: until when, how it is sent, and what undoes it.
+
+use crate::session::Asker;
+use crate::slab::Handle;
+use respool_command::{Command, GenericCommand, ListCommand as L, Row, SortedSetCommand as Z, StreamCommand};
+use respool_wire::{Args, ArgsBuf, Protocol, Value, encode_request, request_bulk, request_head};
+
+/// Who is owed the reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A client.
+    Client {
+        asker: Asker,
+        /// It has not switched replies off.
+        is_wanted: bool,
+    },
+    /// A request that several nodes answer.
+    Part { gather: Handle, part: u16 },
+}
+
+/// How far a request that may wait has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// No connection is free; it stands in the queue.
+    Queued,
+    /// It stands in the queue, and is being tried without waiting on the shared lane.
+    Tried,
+    /// It waits at the node.
+    Sent(Handle),
+}
+
+/// Why it is to wait no longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Release {
+    /// `CLIENT UNBLOCK id`: as if its time had run out.
+    Timeout,
+    /// `CLIENT UNBLOCK id ERROR`.
+    Error,
+    /// Its client has left, or sends nothing more.
+    Vanished,
+}
+
+/// A request that may wait.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    pub(crate) target: Target,
+    pub(crate) client: u64,
+    pub(crate) protocol: Protocol,
+    pub(crate) node: usize,
+    pub(crate) class: u16,
+    pub(crate) row: &'static Row,
+    pub(crate) args: ArgsBuf,
+    pub(crate) arrived_us: u64,
+    /// When its time has run out; `None`: never, or the node has to say what is wrong with its timeout.
+    pub(crate) deadline_us: Option<u64>,
+    pub(crate) state: State,
+    pub(crate) release: Option<Release>,
+    /// How often the node has been asked to let it go.
+    pub(crate) asked: u8,
+}
+
+/// How a timeout is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Seconds,
+    Millis,
+}
+
+/// Where a request says how long it may wait.
+fn timeout_place(row: &Row, args: Args<'_>) -> Option<(usize, Unit)> {
+    match row.command {
+        Command::List(L::Blmpop) | Command::SortedSet(Z::Bzmpop) => Some((1, Unit::Seconds)),
+        Command::Stream(StreamCommand::Xread | StreamCommand::Xreadgroup) => {
+            // Behind the last BLOCK before STREAMS, which is the one that counts.
+            let end = args.iter().position(|a| a.eq_ignore_ascii_case(b"STREAMS"))?;
+            let at = args.first(end).iter().rposition(|a| a.eq_ignore_ascii_case(b"BLOCK"))?;
+            Some((at + 1, Unit::Millis))
+        }
+        Command::Generic(GenericCommand::Wait) => Some((2, Unit::Millis)),
+        _ => Some((args.len().checked_sub(1)?, Unit::Seconds)),
+    }
+}
+
+/// How long a request may wait, in microseconds. `None`: for ever, or the node will refuse what is said.
+pub(crate) fn timeout_us(row: &Row, args: Args<'_>) -> Option<u64> {
+    let (at, unit) = timeout_place(row, args)?;
+    let text = std::str::from_utf8(args.get(at)?).ok()?;
+    let us = match unit {
+        Unit::Millis => text.parse::<u64>().ok()?.checked_mul(1_000)?,
+        Unit::Seconds => {
+            let seconds = text.parse::<f64>().ok().filter(|s| (0.0..1e10).contains(s))?;
+            // Redis rounds up to milliseconds, so that a short time does not become none.
+            ((seconds * 1e3).ceil() * 1e3) as u64
+        }
+    };
+    (us > 0).then_some(us)
+}
+
+/// Whether what the request waits for depends on the moment at which the node reads it: `$` is the end of a stream then.
+pub(crate) fn begins_at_arrival(row: &Row, args: Args<'_>) -> bool {
+    row.command == Command::Stream(StreamCommand::Xread) && args.iter().skip(2).any(|a| a == b"$")
+}
+
+impl Waiter {
+    /// Writes the request, with what is left of its time if some of it has passed.
+    pub(crate) fn encode(&self, now_us: u64, out: &mut Vec<u8>) {
+        let args = self.args.as_args();
+        let is_late = now_us.saturating_sub(self.arrived_us) >= 1_000;
+        let (Some(deadline_us), Some((at, unit)), true) = (self.deadline_us, timeout_place(self.row, args), is_late)
+        else {
+            return encode_request(out, args.iter());
+        };
+        let left_ms = deadline_us.saturating_sub(now_us).div_ceil(1_000).max(1);
+        let left = match unit {
+            Unit::Millis => left_ms.to_string(),
+            Unit::Seconds => format!("{}.{:03}", left_ms / 1_000, left_ms % 1_000),
+        };
+        request_head(out, args.len());
+        for (index, arg) in args.iter().enumerate() {
+            request_bulk(out, if index == at { left.as_bytes() } else { arg });
+        }
+    }
+
+    /// The request that undoes a reply which nobody got, if it took anything away. What was moved is where it was to go,
+    /// and what a group has read is still owed to its reader.
+    pub(crate) fn undo(&self, reply: &[u8]) -> Option<ArgsBuf> {
+        let Ok(Value::Array(parts)) = Value::parse(reply) else { return None };
+        let args = self.args.as_args();
+        let from_left = args.iter().any(|a| a.eq_ignore_ascii_case(b"LEFT"));
+        let (name, key, taken): (&str, &Value, Vec<&[u8]>) = match (self.row.command, parts.as_slice()) {
+            (Command::List(L::Blpop), [key, element]) => ("LPUSH", key, vec![bytes(element)?]),
+            (Command::List(L::Brpop), [key, element]) => ("RPUSH", key, vec![bytes(element)?]),
+            (Command::List(L::Blmpop), [key, Value::Array(elements)]) => {
+                let name = if from_left { "LPUSH" } else { "RPUSH" };
+                (name, key, elements.iter().rev().map(bytes).collect::<Option<_>>()?)
+            }
+            (Command::SortedSet(Z::Bzpopmin | Z::Bzpopmax), [key, member, score]) => {
+                let score = score_text(score)?;
+                return Some([b"ZADD", bytes(key)?, score.as_bytes(), bytes(member)?].into_iter().collect());
+            }
+            (Command::SortedSet(Z::Bzmpop), [key, Value::Array(pairs)]) => {
+                let mut request: ArgsBuf = [&b"ZADD"[..], bytes(key)?].into_iter().collect();
+                for pair in pairs {
+                    let Value::Array(pair) = pair else { return None };
+                    let [member, score] = pair.as_slice() else { return None };
+                    request.push(score_text(score)?.as_bytes());
+                    request.push(bytes(member)?);
+                }
+                return Some(request);
+            }
+            _ => return None,
+        };
+        Some([name.as_bytes(), bytes(key)?].into_iter().chain(taken).collect())
+    }
+}
+
+fn bytes(value: &Value) -> Option<&[u8]> {
+    match value {
+        Value::Bulk(bytes) => Some(bytes),
+        _ => None,
+    }
+}
+
+fn score_text(value: &Value) -> Option<String> {
+    match value {
+        Value::Bulk(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        Value::Double(score) => Some(format!("{score}")),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use respool_connection::Seq;
+
+    fn waiter(words: &[&str], arrived_us: u64) -> Waiter {
+        let args: ArgsBuf = words.iter().collect();
+        let row = respool_command::resolve(args.as_args()).expect("the test knows its commands");
+        let deadline_us = timeout_us(row, args.as_args()).map(|t| arrived_us + t);
+        let session = Handle { index: 0, generation: 0 };
+        Waiter {
+            target: Target::Client { asker: Asker { session, seq: Seq(0) }, is_wanted: true },
+            client: 1,
+            protocol: Protocol::Resp2,
+            node: 0,
+            class: 0,
+            row,
+            args,
+            arrived_us,
+            deadline_us,
+            state: State::Queued,
+            release: None,
+            asked: 0,
+        }
+    }
+
+    fn sent(words: &[&str], after_us: u64) -> String {
+        let mut out = Vec::new();
+        waiter(words, 5_000_000).encode(5_000_000 + after_us, &mut out);
+        let text = String::from_utf8(out).expect("the test sends text");
+        text.split("\r\n").skip(2).step_by(2).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_late_request_has_what_is_left_of_its_time() {
+        assert_eq!(sent(&["BLPOP", "a", "b", "2.5"], 0), "BLPOP a b 2.5");
+        assert_eq!(sent(&["BLPOP", "a", "b", "2.5"], 1_250_000), "BLPOP a b 1.250");
+        assert_eq!(sent(&["BLPOP", "a", "0"], 1_250_000), "BLPOP a 0");
+        assert_eq!(sent(&["BLMPOP", "1", "1", "a", "LEFT"], 400_000), "BLMPOP 0.600 1 a LEFT");
+        let xread = ["XREAD", "BLOCK", "100", "COUNT", "1", "STREAMS", "BLOCK", "0"];
+        assert_eq!(sent(&xread, 40_000), "XREAD BLOCK 60 COUNT 1 STREAMS BLOCK 0");
+        assert_eq!(sent(&["BRPOP", "a", "nonsense"], 40_000), "BRPOP a nonsense");
+        assert_eq!(sent(&["WAIT", "1", "100"], 99_999), "WAIT 1 1");
+    }
+
+    #[test]
+    fn what_was_taken_in_vain_is_put_back_where_it_was() {
+        let undo = |words: &[&str], reply: &str| {
+            let made = waiter(words, 0).undo(reply.as_bytes())?;
+            let words: Vec<_> = made.as_args().iter().map(|a| String::from_utf8_lossy(a).into_owned()).collect();
+            Some(words.join(" "))
+        };
+        let pair = "*2\r\n$1\r\nk\r\n$1\r\nv\r\n";
+        assert_eq!(undo(&["BLPOP", "k", "0"], pair).as_deref(), Some("LPUSH k v"));
+        assert_eq!(undo(&["BRPOP", "k", "0"], pair).as_deref(), Some("RPUSH k v"));
+        let several = "*2\r\n$1\r\nk\r\n*2\r\n$1\r\nv\r\n$1\r\nw\r\n";
+        assert_eq!(undo(&["BLMPOP", "0", "1", "k", "LEFT"], several).as_deref(), Some("LPUSH k w v"));
+        assert_eq!(undo(&["BLMPOP", "0", "1", "k", "RIGHT"], several).as_deref(), Some("RPUSH k w v"));
+        let scored = "*3\r\n$1\r\nk\r\n$1\r\nm\r\n,1.5\r\n";
+        assert_eq!(undo(&["BZPOPMIN", "k", "0"], scored).as_deref(), Some("ZADD k 1.5 m"));
+        let scores = "*2\r\n$1\r\nk\r\n*1\r\n*2\r\n$1\r\nm\r\n$1\r\n2\r\n";
+        assert_eq!(undo(&["BZMPOP", "0", "1", "k", "MIN"], scores).as_deref(), Some("ZADD k 2 m"));
+        assert_eq!(undo(&["BLMOVE", "a", "b", "LEFT", "LEFT", "0"], "$1\r\nv\r\n"), None);
+        assert_eq!(undo(&["BLPOP", "k", "0"], "*-1\r\n"), None);
+    }
+}

@@ -1,0 +1,332 @@
+//! Commands that wait: on connections of their own, in a fair queue, taken back from clients that leave.
+
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use respool_testkit::{Client, RedisServer, Respool, Rng, elements, wait_until};
+
+use super::{Four, assert_error, bulk, proxy};
+
+fn pair(key: &str, element: &str) -> Vec<u8> {
+    [b"*2\r\n".to_vec(), bulk(key), bulk(element)].concat()
+}
+
+/// Waits until so many clients wait at a server.
+fn blocked(server: &RedisServer, count: usize) -> io::Result<()> {
+    let mut client = server.client()?;
+    wait_until("clients wait", Duration::from_secs(10), || {
+        Ok(client.ask("INFO clients")?.contains(&format!("blocked_clients:{count}\r\n")))
+    })
+}
+
+fn info(proxy: &Respool, name: &str) -> io::Result<u64> {
+    let info = proxy.client()?.ask("INFO proxy")?;
+    let value = info.lines().find_map(|line| line.strip_prefix(&format!("{name}:"))).map(str::trim);
+    Ok(value.and_then(|v| v.parse().ok()).unwrap_or_else(|| panic!("no {name} in {info}")))
+}
+
+fn number_of(client: &mut Client) -> io::Result<String> {
+    Ok(client.ask("CLIENT ID")?.trim_start_matches(':').trim_end().to_owned())
+}
+
+#[test]
+fn every_command_that_waits_is_served() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &[])?;
+    let (mut waiter, mut other) = (proxy.client()?, proxy.client()?);
+    other.ask("XGROUP CREATE stream group $ MKSTREAM")?;
+    let list = "*2\r\n$1\r\nk\r\n$1\r\nv\r\n";
+    let cases: [(&str, &str, &str); 9] = [
+        ("BLPOP nokey k 0", "RPUSH k v", list),
+        ("BRPOP k 0", "RPUSH k v", list),
+        ("BLMOVE k other LEFT RIGHT 0", "RPUSH k v", "$1\r\nv\r\n"),
+        ("BRPOPLPUSH k other 0", "RPUSH k v", "$1\r\nv\r\n"),
+        ("BLMPOP 0 2 nokey k LEFT COUNT 2", "RPUSH k v w", "*2\r\n$1\r\nk\r\n*2\r\n$1\r\nv\r\n$1\r\nw\r\n"),
+        ("BZPOPMIN z 0", "ZADD z 1 m", "*3\r\n$1\r\nz\r\n$1\r\nm\r\n$1\r\n1\r\n"),
+        ("BZPOPMAX z 0", "ZADD z 1 m", "*3\r\n$1\r\nz\r\n$1\r\nm\r\n$1\r\n1\r\n"),
+        ("BZMPOP 0 1 z MIN", "ZADD z 1 m", "*2\r\n$1\r\nz\r\n*1\r\n*2\r\n$1\r\nm\r\n$1\r\n1\r\n"),
+        (
+            "XREADGROUP GROUP group me BLOCK 0 STREAMS stream >",
+            "XADD stream 9-9 f v",
+            "*1\r\n*2\r\n$6\r\nstream\r\n*1\r\n*2\r\n$3\r\n9-9\r\n*2\r\n$1\r\nf\r\n$1\r\nv\r\n",
+        ),
+    ];
+    for (wait, push, expected) in cases {
+        let words: Vec<&str> = wait.split(' ').collect();
+        waiter.send_command(&words)?;
+        // Behind it in the pipeline, and answered behind it.
+        waiter.send_command(&["ECHO", wait])?;
+        blocked(&server, 1)?;
+        other.ask(push)?;
+        assert_eq!(String::from_utf8_lossy(&waiter.reply()?), expected, "{wait}");
+        assert_eq!(waiter.reply()?, bulk(wait));
+    }
+    waiter.send(b"XREAD BLOCK 0 STREAMS stream $\r\n")?;
+    blocked(&server, 1)?;
+    other.ask("XADD stream 10-1 f v")?;
+    assert!(String::from_utf8_lossy(&waiter.reply()?).contains("10-1"));
+    assert_eq!(info(&proxy, "blocked_clients")?, 0);
+    assert_eq!(info(&proxy, "dials")?, 2, "one connection for everybody, one to wait on");
+    Ok(())
+}
+
+#[test]
+fn nothing_comes_for_those_whose_time_runs_out() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &[])?;
+    let mut direct = server.client()?;
+    let mut client = proxy.client()?;
+    for hello in ["HELLO 2", "HELLO 3"] {
+        client.ask(hello)?;
+        direct.ask(hello)?;
+        for words in [
+            "BLPOP a 0.05",
+            "BRPOP a b 0.05",
+            "BLMOVE a b LEFT LEFT 0.05",
+            "BLMPOP 0.05 1 a LEFT",
+            "BZPOPMIN a 0.05",
+            "BZMPOP 0.05 1 a MIN",
+            "XREAD BLOCK 50 STREAMS s $",
+            "WAIT 0 0",
+            "WAIT 1 50",
+            "BLPOP a x",
+            "BLPOP a -1",
+            "XREAD BLOCK x STREAMS s 0",
+            "WAIT x 0",
+        ] {
+            assert_eq!(client.ask(words)?, direct.ask(words)?, "{words}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_queue_is_fair_and_counts_time_from_arrival() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &["--blocking-connections-max", "2"])?;
+    let mut clients = (0..6).map(|_| proxy.client()).collect::<io::Result<Vec<_>>>()?;
+    let mut direct = server.client()?;
+    for client in &mut clients {
+        client.send(b"BLPOP q 0\r\n")?;
+        // One after the other, so that the order is known.
+        let name = number_of(&mut proxy.client()?)?;
+        assert!(!name.is_empty());
+    }
+    blocked(&server, 2)?;
+    wait_until("all wait", Duration::from_secs(5), || Ok(info(&proxy, "blocked_clients")? == 6))?;
+    for (number, client) in clients.iter_mut().enumerate() {
+        direct.command(&["RPUSH", "q", &number.to_string()])?;
+        assert_eq!(client.reply()?, pair("q", &number.to_string()));
+    }
+    // Two wait for ever, so these do not get further than the queue.
+    for client in &mut clients[..2] {
+        client.send(b"BLPOP q 0\r\n")?;
+    }
+    blocked(&server, 2)?;
+    let began = Instant::now();
+    clients[2].send(b"BLPOP other 0.3\r\n")?;
+    clients[3].send(b"BLMOVE other some LEFT LEFT 0.3\r\n")?;
+    assert_eq!(clients[2].reply()?, b"*-1\r\n");
+    assert_eq!(clients[3].reply()?, b"*-1\r\n");
+    let waited = began.elapsed();
+    assert!((Duration::from_millis(295)..Duration::from_millis(1_500)).contains(&waited), "{waited:?}");
+    // But what is there they get, and what is not possible they are told.
+    clients[4].send(b"BLPOP there 0\r\n")?;
+    wait_until("it stands in the queue", Duration::from_secs(5), || Ok(info(&proxy, "blocked_clients")? == 3))?;
+    direct.ask("RPUSH there x")?;
+    assert_eq!(clients[4].reply()?, pair("there", "x"));
+    clients[4].send(b"XREAD BLOCK 0 STREAMS s $\r\n")?;
+    assert_error(&clients[4].reply()?, "its place is now or never");
+    direct.ask("SET wrong type")?;
+    clients[5].send(b"BLPOP wrong 0\r\n")?;
+    assert!(clients[5].reply()?.starts_with(b"-WRONGTYPE"));
+    Ok(())
+}
+
+#[test]
+fn too_many_that_wait_are_told_so() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &["--blocked-commands-max", "3", "--blocking-connections-max", "1"])?;
+    let mut clients = (0..4).map(|_| proxy.client()).collect::<io::Result<Vec<_>>>()?;
+    for client in &mut clients[..3] {
+        client.send(b"BLPOP q 0\r\n")?;
+    }
+    wait_until("three wait", Duration::from_secs(5), || Ok(info(&proxy, "blocked_clients")? == 3))?;
+    assert_eq!(clients[3].ask("BLPOP q 0")?, "-ERR too many clients wait already; the command was not sent\r\n");
+    assert_eq!(clients[3].ask("PING")?, "+PONG\r\n");
+    Ok(())
+}
+
+#[test]
+fn clients_unblock_each_other() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    for connections in ["1", "2"] {
+        let proxy = proxy(&[server.tcp()], &["--blocking-connections-max", connections])?;
+        let mut first = proxy.client()?;
+        first.send(b"BLPOP nothing 0\r\n")?;
+        let (mut waiter, mut other) = (proxy.client()?, proxy.client()?);
+        let id = number_of(&mut waiter)?;
+        assert_eq!(other.ask(&format!("CLIENT UNBLOCK {id}"))?, ":0\r\n");
+        for (reason, expected) in
+            [("", "*-1\r\n"), (" TIMEOUT", "*-1\r\n"), (" ERROR", "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n")]
+        {
+            waiter.send(b"BLPOP k 0\r\n")?;
+            wait_until("it is unblocked", Duration::from_secs(5), || {
+                Ok(other.ask(&format!("CLIENT UNBLOCK {id}{reason}"))? == ":1\r\n")
+            })?;
+            assert_eq!(String::from_utf8_lossy(&waiter.reply()?), expected);
+            assert_eq!(other.ask("RPUSH k v")?, ":1\r\n", "nobody waits for it");
+            assert_eq!(other.ask("LPOP k")?, "$1\r\nv\r\n");
+        }
+        assert!(other.ask(&format!("CLIENT UNBLOCK {id} WHY"))?.starts_with("-ERR CLIENT UNBLOCK reason"));
+        assert!(other.ask("CLIENT LIST")?.contains("flags=b"), "the first still waits");
+    }
+    Ok(())
+}
+
+/// Poppers that are cancelled at random: some close their side and read on, some just vanish while nothing is pushed.
+#[test]
+fn cancelled_poppers_lose_nothing() -> io::Result<()> {
+    const ITEMS: usize = 20_000;
+    let server = RedisServer::start()?;
+    let proxy = Arc::new(proxy(&[server.tcp()], &["--blocking-connections-max", "32"])?);
+    let got = Arc::new(Mutex::new(Vec::new()));
+    let is_over = Arc::new(AtomicUsize::new(0));
+    let poppers: Vec<_> = (0..200u64)
+        .map(|number| {
+            let (proxy, got, is_over) = (Arc::clone(&proxy), Arc::clone(&got), Arc::clone(&is_over));
+            std::thread::spawn(move || -> io::Result<()> {
+                let mut rng = Rng::new(number + 1);
+                let mut own = Vec::new();
+                while is_over.load(Ordering::Relaxed) == 0 {
+                    let mut client = proxy.client()?;
+                    for _ in 0..rng.below(40) {
+                        client.send(b"BLPOP items 0.2\r\n")?;
+                        own.extend(element(&client.reply()?));
+                    }
+                    // Cancelled while it waits: whatever is said afterwards has been taken for it.
+                    client.send(b"BLPOP items 0\r\n")?;
+                    client.finish_sending()?;
+                    own.extend(element(&client.read_to_close()?));
+                }
+                got.lock().unwrap().extend(own);
+                Ok(())
+            })
+        })
+        .collect();
+    let mut pusher = proxy.client()?;
+    for from in (0..ITEMS).step_by(20) {
+        let items: Vec<String> = (from..from + 20).map(|n| n.to_string()).collect();
+        let words: Vec<&str> = ["RPUSH", "items"].into_iter().chain(items.iter().map(String::as_str)).collect();
+        assert!(pusher.command(&words)?.starts_with(b":"));
+    }
+    let mut direct = server.client()?;
+    wait_until("most items are taken", Duration::from_secs(60), || Ok(direct.ask("LLEN items")? == ":0\r\n"))?;
+    is_over.store(1, Ordering::Relaxed);
+    for popper in poppers {
+        popper.join().expect("no popper sees anything wrong")?;
+    }
+    let mut all = std::mem::take(&mut *got.lock().unwrap());
+    let left = direct.command(&["LRANGE", "items", "0", "-1"])?;
+    all.extend(elements(&left).iter().filter_map(|e| text(e)));
+    all.sort_unstable();
+    let expected: Vec<usize> = (0..ITEMS).collect();
+    assert_eq!(all.len(), ITEMS, "lost or doubled; {} put back", info(&proxy, "elements_put_back")?);
+    assert_eq!(all, expected);
+    Ok(())
+}
+
+/// The element of a reply to BLPOP.
+fn element(reply: &[u8]) -> Option<usize> {
+    if !reply.starts_with(b"*2\r\n") {
+        return None;
+    }
+    elements(reply).get(1).and_then(|e| text(e))
+}
+
+fn text(bulk: &[u8]) -> Option<usize> {
+    std::str::from_utf8(bulk).ok()?.split("\r\n").nth(1)?.parse().ok()
+}
+
+#[test]
+fn a_client_that_vanishes_takes_nothing_with_it() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &["--blocking-connections-max", "4"])?;
+    for round in 0..40 {
+        let mut leavers = (0..6).map(|_| proxy.client()).collect::<io::Result<Vec<_>>>()?;
+        for client in &mut leavers {
+            client.send(b"BLPOP k 0\r\n")?;
+        }
+        if round % 2 == 0 {
+            blocked(&server, 4)?;
+        }
+        drop(leavers);
+        blocked(&server, 0)?;
+        wait_until("all have left", Duration::from_secs(5), || Ok(info(&proxy, "blocked_clients")? == 0))?;
+        let mut next = proxy.client()?;
+        assert_eq!(next.ask("RPUSH k v")?, ":1\r\n");
+        assert_eq!(next.ask("BLPOP k 0")?, "*2\r\n$1\r\nk\r\n$1\r\nv\r\n");
+    }
+    assert!(info(&proxy, "dials")? < 40, "connections that were let go are used again");
+    Ok(())
+}
+
+#[test]
+fn a_node_that_dies_tells_those_who_wait_for_it() -> io::Result<()> {
+    let mut server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &["--blocking-connections-max", "2"])?;
+    let mut clients = (0..4).map(|_| proxy.client()).collect::<io::Result<Vec<_>>>()?;
+    for client in &mut clients {
+        client.send(b"BLPOP k 0\r\n")?;
+    }
+    wait_until("all wait", Duration::from_secs(5), || Ok(info(&proxy, "blocked_clients")? == 4))?;
+    server.kill()?;
+    for client in &mut clients {
+        assert_error(&client.reply()?, "the node is gone");
+    }
+    server.restart()?;
+    super::wait_for_reply(&mut clients[0], &["RPUSH", "k", "v"], b":1\r\n")?;
+    super::wait_for_reply(&mut clients[0], &["BLPOP", "k", "0"], b"*2\r\n$1\r\nk\r\n$1\r\nv\r\n")?;
+    Ok(())
+}
+
+#[test]
+fn wait_counts_the_replicas_that_have_what_the_client_wrote() -> io::Result<()> {
+    let primary = RedisServer::start()?;
+    let port = primary.port().to_string();
+    let replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port])?;
+    let proxy = proxy(&[primary.tcp()], &[])?;
+    let mut client = proxy.client()?;
+    wait_until("the replica is there", Duration::from_secs(30), || {
+        client.ask("SET k v")?;
+        Ok(client.ask("WAIT 1 500")? == ":1\r\n")
+    })?;
+    // A replica that does not answer has not got what is written now, though it is connected.
+    replica.pause()?;
+    client.send(b"SET k w\r\nWAIT 1 200\r\nPING\r\n")?;
+    assert_eq!(client.replies(3)?, [&b"+OK\r\n"[..], b":0\r\n", b"+PONG\r\n"]);
+    let mut other = proxy.client()?;
+    other.send(b"SET k x\r\nWAIT 1 0\r\n")?;
+    assert_eq!(other.reply()?, b"+OK\r\n");
+    assert_eq!(client.ask("GET k")?, "$1\r\nx\r\n", "nobody waits with it");
+    replica.resume()?;
+    assert_eq!(other.reply()?, b":1\r\n");
+    Ok(())
+}
+
+#[test]
+fn keys_to_wait_for_are_on_one_node_and_wait_asks_all() -> io::Result<()> {
+    let four = Four::start(&[])?;
+    let mut client = four.proxy.client()?;
+    let [a, b] = [0, 1].map(|node| four.keys[node].as_str());
+    assert!(client.command(&["BLPOP", a, b, "0"])?.starts_with(b"-CROSSSLOT"));
+    assert_eq!(client.ask("WAIT 0 0")?, ":0\r\n");
+    client.command(&["DEL", a])?;
+    client.send_command(&["BLPOP", a, "0"])?;
+    blocked(&four.servers[0], 1)?;
+    four.proxy.client()?.command(&["RPUSH", a, "v"])?;
+    assert_eq!(client.reply()?, pair(a, "v"));
+    Ok(())
+}

@@ -83,8 +83,10 @@ pub fn categories(category: Option<&[u8]>, reply: &mut Encoder<'_>) {
     let name = before_nul(name);
     match Categories::named(name) {
         Some(category) => {
-            reply.array(of_category(category).count());
-            of_category(category).for_each(|row| reply.bulk(row.full_name().as_bytes()));
+            // As where all commands are listed, the console's are left out: no server has them.
+            let listed = || of_category(category).filter(|row| !row.is_ours());
+            reply.array(listed().count());
+            listed().for_each(|row| reply.bulk(row.full_name().as_bytes()));
         }
         None => {
             let shown = name.get(..128).unwrap_or(name);

@@ -66,11 +66,11 @@ impl Selector {
     /// commands that would be wrong, and of those the one with the most that are right.
     fn categories(&self, is_additive: bool) -> Vec<(Categories, &'static str)> {
         let mut left = self.commands;
-        let mut chosen = Vec::new();
+        let mut chosen: Vec<(Categories, &'static str)> = Vec::new();
         loop {
-            let unused = Categories::ALL.iter().filter(|category| !chosen.contains(*category));
-            let fits = unused.filter_map(|category| {
-                let (inside, outside) = left.count(category.0);
+            let unused = Categories::ALL.iter().enumerate().filter(|(_, category)| !chosen.contains(category));
+            let fits = unused.filter_map(|(place, category)| {
+                let (inside, outside) = left.count(place);
                 let (right, wrong) = if is_additive { (inside, outside) } else { (outside, inside) };
                 (right > wrong).then_some((wrong, std::cmp::Reverse(right), category))
             });

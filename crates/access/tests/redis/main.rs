@@ -12,6 +12,7 @@ mod verdicts;
 use std::collections::BTreeSet;
 
 use respool_access::{Users, answer};
+use respool_command::{Row, all, lookup_full};
 use respool_testkit::{Client, RedisServer};
 use respool_wire::{ArgsBuf, Encoder, Protocol, Value};
 
@@ -39,6 +40,16 @@ fn redis_with(arguments: &[&str]) -> Option<RedisServer> {
 
 fn redis() -> Option<RedisServer> {
     redis_with(&[])
+}
+
+/// Whether Redis 7.0 has the command: it is neither our own nor newer.
+fn is_of_redis(row: &Row) -> bool {
+    let is_newer = matches!(row.since.split('.').next(), Some("7" | "8")) && !row.since.starts_with("7.0");
+    !is_newer && !row.is_ours()
+}
+
+fn rows_of_redis() -> Vec<&'static Row> {
+    all().filter(|row| is_of_redis(row)).collect()
 }
 
 fn scale() -> usize {
@@ -103,8 +114,8 @@ fn sorted(text: &str) -> String {
     };
     for word in text.split(' ') {
         let command = word.trim_end_matches(')');
-        // It is of Redis 7.2: no rule of another command tells of it in 7.0.
-        if command.ends_with("client|setinfo") {
+        // No rule of another command tells of one that Redis does not know.
+        if lookup_full(command.get(1..).unwrap_or_default().as_bytes()).is_some_and(|row| !is_of_redis(row)) {
             continue;
         }
         let is_single = (command.starts_with('+') || command.starts_with('-')) && !command[1..].starts_with('@');

@@ -185,6 +185,18 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
+    /// These flags.
+    pub(crate) const fn with_flags(mut self, flags: Flags) -> Self {
+        self.flags = flags;
+        self
+    }
+
+    /// These categories, and no others than those that follow from the flags.
+    pub(crate) const fn with_categories(mut self, categories: Categories) -> Self {
+        self.categories = categories;
+        self
+    }
+
     /// Flags by name. `movablekeys` is derived from the keys and not written here.
     pub(crate) const fn flags(mut self, words: &str) -> Self {
         self.flags = Flags::of(words);
@@ -348,6 +360,14 @@ impl Draft {
             word: last_word(self.name),
             full_name: FullName::of(self.name),
         }
+    }
+}
+
+impl Row {
+    /// A row made while running, from what a node says of a command. `None`: its name is too long.
+    pub(crate) fn learnt(draft: Draft, group: Group) -> Option<Self> {
+        (draft.name.len() <= FullName::CAPACITY)
+            .then(|| draft.finish(Command::Learnt, group, "A command of the nodes.", &[]))
     }
 }
 

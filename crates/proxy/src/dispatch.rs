@@ -112,11 +112,10 @@ impl<E: Execute> Worker<E> {
         let args = request.args;
         let row = match resolve(args) {
             Ok(row) => row,
-            Err(unknown) => {
-                let mut words = Vec::new();
-                unknown.write_text(args, &mut words);
-                return self.refuse_unread(index, &words);
-            }
+            Err(unknown) => match self.learnt_row(index, unknown, request) {
+                Ok(row) => row,
+                Err(flow) => return flow,
+            },
         };
         if !row.accepts(args.len()) {
             return self.refuse_arity(index, row);

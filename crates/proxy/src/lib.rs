@@ -40,6 +40,7 @@ pub mod hooks;
 mod info;
 mod lanes;
 mod large;
+mod learning;
 pub mod limits;
 mod local;
 mod mail;

@@ -37,6 +37,17 @@ pub const SCRIPT_BYTES_MAX: usize = 1024 * 1024;
 /// Shapes of replies that a lane with an old node keeps room for while nothing is owed.
 pub const DUES_KEPT: usize = 1024;
 
+/// Commands that are learnt from nodes, in the whole process: their rows are never freed. The largest modules have a hundred.
+pub const LEARNT_MAX: usize = 512;
+/// Names that no node knows that are remembered at a time.
+pub const NOBODYS_MAX: usize = 1024;
+/// How long a name that no node knew is not asked for again, in microseconds.
+pub const LEARN_AGAIN_US: u64 = 30_000_000;
+/// Names that nodes may be asked for at once, and the pause between two beyond that, in microseconds.
+pub const LEARN_BURST: u64 = 32;
+/// See [`LEARN_BURST`].
+pub const LEARN_INTERVAL_US: u64 = 100_000;
+
 /// Dials that may begin at once before the governor spaces them out.
 pub const DIAL_BURST: u64 = 64;
 

@@ -35,8 +35,9 @@ impl<E: Execute> Worker<E> {
                     // The only node knows best what it can do.
                     return self.pass_on(index, row, &Request { args, consumed: 0, raw: None });
                 }
+                let learnt = self.learnt_rows();
                 self.answer(index, |reply| {
-                    respool_command::introspect::answer(row, args, reply);
+                    respool_command::introspect::answer(row, args, &learnt, reply);
                 });
                 Flow::Next
             }

@@ -78,6 +78,8 @@ counters! {
     admin_refused: Total,
     /// Scripts that a node had forgotten and was given again.
     scripts_healed: Total,
+    /// Names of commands that a node was asked for.
+    commands_asked: Total,
     /// Clients that broke the protocol.
     protocol_errors: Total,
     /// Bytes read from clients.

@@ -51,6 +51,8 @@ impl Pause {
     pub(crate) const PRESSURE: Self = Self(16);
     /// The client will be closed once its replies are written: nothing more is read of it.
     pub(crate) const CLOSING: Self = Self(32);
+    /// A node is being asked for the command.
+    pub(crate) const LEARNING: Self = Self(128);
     /// Requests are held back: somebody has paused all clients, or an operator a node.
     pub(crate) const HELD: Self = Self(64);
     /// Its user has asked for as much as it may for now.

@@ -2,6 +2,7 @@
 
 use crate::access::Access;
 use crate::hooks::Hooks;
+use crate::learning::Learnt;
 use crate::limits::DIAL_BURST;
 use crate::observe::Counters;
 use crate::pressure::Auction;
@@ -18,6 +19,8 @@ pub struct Shared {
     pub started_unix_us: u64,
     /// Text for `INFO`: what the process is and runs on.
     pub about: About,
+    /// Commands that nodes know and the table does not.
+    pub(crate) learnt: Mutex<Learnt>,
     /// Scripts that clients have sent, for nodes that forget them.
     pub(crate) scripts: Mutex<Scripts>,
     /// What counts for the whole process, however many proxies it has.
@@ -76,6 +79,7 @@ impl Shared {
             counters,
             started_unix_us,
             about,
+            learnt: Mutex::default(),
             scripts: Mutex::default(),
             ledger,
             hooks: Hooks::default(),

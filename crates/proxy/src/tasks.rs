@@ -6,6 +6,7 @@
 use crate::blocking::Wait;
 use crate::clients::Clients;
 use crate::exec::Exec;
+use crate::learning::Learning;
 use crate::pins::Watching;
 use crate::private::Cleaning;
 use crate::scripts::Healing;
@@ -30,6 +31,8 @@ pub(crate) enum Task {
     Heal(Healing),
     /// Nodes are told to stop what they run.
     Stop(Box<Stopping>),
+    /// A node is asked for a command that the table does not know.
+    Learn(Box<Learning>),
     /// A node passes a message on.
     Publish(Publishing),
     /// Something is asked for a request that waits.
@@ -64,6 +67,7 @@ impl Task {
             Self::Heal(healing) => healing.feed(reply, clients),
             Self::Stop(stopping) => stopping.feed(step, kind, reply, clients),
             Self::Wait(wait) => wait.feed(step, kind, reply),
+            Self::Learn(learning) => learning.feed(reply),
         }
     }
 
@@ -76,6 +80,7 @@ impl Task {
             Self::Heal(healing) => healing.fail(error, clients),
             Self::Stop(stopping) => stopping.feed(step, ReplyKind::Error, error, clients),
             Self::Wait(wait) => wait.fail(error),
+            Self::Learn(learning) => learning.feed(error),
         }
     }
 }
@@ -147,6 +152,7 @@ impl<E: Execute> Worker<E> {
                 Task::Exec(exec) => self.conclude_exec(*exec),
                 Task::Heal(healing) => self.conclude_healing(healing),
                 Task::Stop(stopping) => self.conclude_stopping(*stopping),
+                Task::Learn(learning) => self.conclude_learning(*learning),
                 Task::Publish(publishing) => self.conclude_publish(publishing),
                 Task::Wait(wait) => self.conclude_wait(*wait),
             }

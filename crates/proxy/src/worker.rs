@@ -18,16 +18,17 @@ use crate::pressure::Pressure;
 use crate::scatter::Scatters;
 use crate::session::{Flow, Pause, Session, Special};
 use crate::shared::Shared;
+use crate::slab::Handle;
 use crate::subscriptions::Subscriptions;
 use crate::tasks::Tasks;
 use crate::text;
 use respool_access::Users;
-use respool_command::{Execute, KeyPositions};
+use respool_command::{Execute, KeyPositions, Row};
 use respool_connection::limits::{HELD_AGE_US_MAX, HELD_BYTES_MAX};
 use respool_connection::{Action, ConnId, DialFailure, Machine, Now, Patience, Peer};
 use respool_route::{RouteScratch, Scratch};
 use respool_wire::RequestDecoder;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// What a worker is made of.
@@ -90,6 +91,10 @@ pub struct Worker<E> {
     pub(crate) pressure: Pressure,
     /// A drain is under way and ends by then.
     pub(crate) drain_until_us: Option<u64>,
+    /// Commands learnt from nodes, as far as this worker has heard of them.
+    pub(crate) learnt: Arc<BTreeMap<String, &'static Row>>,
+    /// Names that a node is being asked for.
+    pub(crate) learning: BTreeMap<String, Handle>,
     /// All clients hold their requests back until then.
     pub(crate) hold: Option<Hold>,
     pub(crate) retirement: Retirement,
@@ -131,6 +136,8 @@ impl<E: Execute> Worker<E> {
             engine_at_us: 0,
             pressure: Pressure::default(),
             drain_until_us: None,
+            learnt: Arc::default(),
+            learning: BTreeMap::new(),
             hold: None,
             retirement: Retirement::default(),
         }

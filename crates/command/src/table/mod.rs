@@ -63,13 +63,16 @@ macro_rules! groups {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Command {
             $( $(#[$doc])* $group($commands), )+
+            /// One that the table does not know and a node does: see [`learn`](crate::learn()).
+            Learnt,
         }
 
         impl Command {
             /// How many commands there are, subcommands included.
             pub const COUNT: usize = 0 $( + $module::COUNT )+;
 
-            /// A number below [`Command::COUNT`] that no other command has, for sets of commands. It holds for this build alone.
+            /// A number below [`Command::COUNT`] that no other command has, for sets of commands; [`Command::COUNT`] itself
+            /// for all that were learnt. It holds for this build alone.
             pub const fn ordinal(self) -> usize {
                 let before = 0;
                 $(

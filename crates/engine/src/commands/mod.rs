@@ -72,6 +72,7 @@ pub(crate) fn run(call: &mut Call<'_, '_>) -> Answer {
         | Command::Connection(_)
         | Command::Geo(_)
         | Command::Hyperloglog(_)
+        | Command::Learnt
         | Command::Proxy(_)
         | Command::Pubsub(_)
         | Command::Scripting(_)

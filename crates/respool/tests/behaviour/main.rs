@@ -10,6 +10,7 @@ mod differential;
 mod everywhere;
 mod hostile_clients;
 mod large;
+mod learning;
 mod misbehaving_nodes;
 mod order;
 mod pubsub;

@@ -28,6 +28,10 @@ pub struct Timeouts {
     pub silence_us: u64,
     /// A client that sends nothing for that long is disconnected; 0 means never.
     pub client_idle_us: u64,
+    /// A node from which nothing was heard for that long, and of which nothing is awaited, is sent a PING; 0 means never.
+    pub probe_idle_us: u64,
+    /// A node that has not answered a PING for that long is suspect.
+    pub probe_patience_us: u64,
     /// How long a drain waits for what is outstanding.
     pub drain_us: u64,
 }

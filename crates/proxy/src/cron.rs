@@ -37,6 +37,7 @@ impl<E: Execute> Worker<E> {
         if is_due {
             self.is_busy = self.check_lanes();
             self.is_busy |= self.check_waiters();
+            self.is_busy |= self.check_health();
             self.is_busy |= self.expire_questions();
             self.is_busy |= self.expire_inquiries();
             self.is_busy |= self.expire_askings();
@@ -49,9 +50,12 @@ impl<E: Execute> Worker<E> {
             self.check_drain();
             self.counters.held_bytes.set(self.shared.ledger.held_bytes() as u64);
         }
-        let interval = if self.is_busy { self.busy_interval_us() } else { CRON_IDLE_US };
+        let mut interval = if self.is_busy { self.busy_interval_us() } else { CRON_IDLE_US };
         if !self.is_busy {
             self.clients.pool.shrink();
+        }
+        if let Some(probe_us) = self.next_probe_us() {
+            interval = interval.min(probe_us.saturating_sub(self.now.mono_us).max(self.busy_interval_us()));
         }
         self.cron_at_us = self.now.mono_us + interval;
         self.mind_hold();

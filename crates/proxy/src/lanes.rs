@@ -25,6 +25,8 @@ pub(crate) struct Node {
     pub(crate) retry_at_us: u64,
     /// What went wrong last, for those who are refused meanwhile.
     pub(crate) last_failure: String,
+    /// It acknowledges what it is sent and does not answer.
+    pub(crate) is_suspect: bool,
     /// What is configured of it.
     pub(crate) told: NodeConfig,
     /// An operator holds requests to it back.
@@ -43,6 +45,7 @@ impl Node {
             failures: 0,
             retry_at_us: 0,
             last_failure: String::new(),
+            is_suspect: false,
             told: told.clone(),
             is_paused: false,
             is_drained: false,
@@ -52,7 +55,7 @@ impl Node {
 
     /// Whether requests had better go elsewhere, if there is an elsewhere.
     pub(crate) fn is_out(&self) -> bool {
-        self.failures > 0 || self.is_drained
+        self.failures > 0 || self.is_drained || self.is_suspect
     }
 }
 
@@ -107,6 +110,8 @@ pub(crate) struct Lane {
     pub(crate) dial_began_us: u64,
     /// Since when all its replies have come too late, if they have.
     pub(crate) late_since_us: Option<u64>,
+    /// When the PING was sent that has not been answered; 0 if none is out.
+    pub(crate) probed_us: u64,
     /// Clients that wait to hear whether the lane comes to be (`SELECT`).
     pub(crate) waiters: Vec<Asker>,
     /// Clients that are not read until less waits for the node.
@@ -231,6 +236,7 @@ impl Lanes {
             wants_dial: false,
             dial_began_us: 0,
             late_since_us: None,
+            probed_us: 0,
             waiters: Vec::new(),
             throttled: Vec::new(),
             accounted: 0,
@@ -405,6 +411,7 @@ impl Lanes {
     pub(crate) fn note_success(&mut self, node: usize) -> bool {
         let this = &mut self.nodes[node];
         let was_down = this.failures > 0;
+        this.is_suspect = false;
         this.failures = 0;
         this.retry_at_us = 0;
         this.last_failure.clear();

@@ -94,6 +94,10 @@ counters! {
     upstreams: Gauge,
     /// Dials of nodes.
     dials: Total,
+    /// PINGs sent to nodes on idle connections.
+    probes: Total,
+    /// Nodes that acknowledge what they are sent and do not answer.
+    nodes_suspect: Gauge,
     /// Dials that failed.
     dial_failures: Total,
     /// Ready connections to nodes that were lost.

@@ -184,7 +184,15 @@ mod tests {
             topology,
             request_limits: RequestLimits::default(),
             reply_limits: ReplyLimits::default(),
-            timeouts: Timeouts { connect_us: 1, response_us: 1, silence_us: 1, client_idle_us: 0, drain_us: 1 },
+            timeouts: Timeouts {
+                connect_us: 1,
+                response_us: 1,
+                silence_us: 1,
+                client_idle_us: 0,
+                probe_idle_us: 0,
+                probe_patience_us: 0,
+                drain_us: 1,
+            },
             reconnects: Reconnects { backoff_min_us: 1, backoff_max_us: 1, dials_per_second: 1 },
             budgets: Budgets {
                 client_output_soft: 1,

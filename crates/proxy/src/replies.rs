@@ -72,6 +72,9 @@ impl<E: Execute> Worker<E> {
                         // Tasks read replies whole, too.
                         if let Some(kind) = delivery.end {
                             tasks.feed(Handle { index: task, generation }, step, kind, delivery.bytes, clients);
+                            if tasks.take_out_of_step() {
+                                break Some(Fault::Unsolicited);
+                            }
                         }
                     }
                     Owner::Nobody => counters.replies_swallowed.add(u64::from(delivery.end.is_some())),

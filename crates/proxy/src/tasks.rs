@@ -6,6 +6,7 @@
 use crate::blocking::Wait;
 use crate::clients::Clients;
 use crate::exec::Exec;
+use crate::health::Probe;
 use crate::learning::Learning;
 use crate::pins::Watching;
 use crate::private::Cleaning;
@@ -37,6 +38,8 @@ pub(crate) enum Task {
     Publish(Publishing),
     /// Something is asked for a request that waits.
     Wait(Box<Wait>),
+    /// A node is asked whether it is there.
+    Probe(Probe),
 }
 
 /// Whether a task waits for more.
@@ -61,6 +64,7 @@ impl Task {
     fn feed(&mut self, step: u16, kind: ReplyKind, reply: &[u8], clients: &mut Clients) -> Progress {
         match self {
             Self::Publish(publishing) => publishing.feed(kind, reply, clients),
+            Self::Probe(_) => Progress::Through,
             Self::Clean(cleaning) => cleaning.feed(step, reply),
             Self::Watch(watching) => watching.feed(reply, clients),
             Self::Exec(exec) => exec.feed(step, reply, clients),
@@ -74,6 +78,7 @@ impl Task {
     fn fail(&mut self, step: u16, loss: Loss, error: &[u8], clients: &mut Clients) -> Progress {
         match self {
             Self::Publish(publishing) => publishing.fail(error, clients),
+            Self::Probe(_) => Progress::Through,
             Self::Clean(cleaning) => cleaning.fail(),
             Self::Watch(watching) => watching.feed(error, clients),
             Self::Exec(exec) => exec.fail(loss, error, clients),
@@ -90,6 +95,7 @@ impl Task {
 pub(crate) struct Tasks {
     running: Slab<Task>,
     through: Vec<Task>,
+    is_out_of_step: bool,
 }
 
 impl Tasks {
@@ -124,9 +130,26 @@ impl Tasks {
             clients.counters.replies_swallowed.add(1);
             return;
         };
-        if task.feed(step, kind, reply, clients) == Progress::Through {
+        let progress = match task {
+            Task::Probe(probe) => probe.feed(reply).unwrap_or_else(|()| {
+                self.is_out_of_step = true;
+                Progress::Through
+            }),
+            task => task.feed(step, kind, reply, clients),
+        };
+        if progress == Progress::Through {
             self.end(to);
         }
+    }
+
+    /// Whether the last reply fed cannot have been for its task: replies of its connection belong to others by now.
+    pub(crate) fn take_out_of_step(&mut self) -> bool {
+        std::mem::take(&mut self.is_out_of_step)
+    }
+
+    /// A task was begun in vain: nothing was sent.
+    pub(crate) fn forget(&mut self, of: Handle) {
+        self.running.remove(of.index);
     }
 
     /// One request of a task will have no reply; `error` says why.
@@ -155,6 +178,7 @@ impl<E: Execute> Worker<E> {
                 Task::Learn(learning) => self.conclude_learning(*learning),
                 Task::Publish(publishing) => self.conclude_publish(publishing),
                 Task::Wait(wait) => self.conclude_wait(*wait),
+                Task::Probe(probe) => self.conclude_probe(probe),
             }
         }
     }

@@ -127,6 +127,8 @@ fn config(seed: u64) -> Config {
             silence_us: 2_000_000,
             client_idle_us: 0,
             drain_us: 1_000_000,
+            probe_idle_us: 0,
+            probe_patience_us: 0,
         },
         reconnects: Reconnects { backoff_min_us: 1_000, backoff_max_us: 50_000, dials_per_second: 1_000 },
         budgets: Budgets {

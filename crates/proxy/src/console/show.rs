@@ -147,14 +147,15 @@ impl<E: Execute> Worker<E> {
     fn state_of(&self, node: usize) -> (u8, &'static str) {
         let known = &self.lanes.nodes[node];
         if known.is_drained {
-            return (4, "drained");
+            return (5, "drained");
         }
         if known.is_paused || self.is_all_paused {
-            return (3, "paused");
+            return (4, "paused");
         }
         let is_up = self.lanes.all.iter().any(|lane| lane.node == node && lane.up.is_ready());
         match (is_up, self.lanes.nodes[node].failures) {
-            (_, 1..) => (2, "down"),
+            (_, 1..) => (3, "down"),
+            (true, 0) if known.is_suspect => (2, "suspect"),
             (true, 0) => (1, "up"),
             (false, 0) => (0, "idle"),
         }

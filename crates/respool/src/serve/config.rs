@@ -45,6 +45,8 @@ pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, Un
             response_us: timeouts.request.map_or(u64::MAX, micros),
             silence_us: timeouts.node_silence.map_or(u64::MAX, micros),
             client_idle_us: timeouts.client_idle.map_or(0, micros),
+            probe_idle_us: timeouts.probe_idle.map_or(0, micros),
+            probe_patience_us: micros(timeouts.probe_patience),
             drain_us: micros(process.drain_timeout),
         },
         reconnects: Reconnects {
@@ -100,6 +102,8 @@ pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Confi
             response_us: u64::MAX,
             silence_us: u64::MAX,
             client_idle_us: 0,
+            probe_idle_us: 0,
+            probe_patience_us: 0,
             drain_us: micros(process.drain_timeout),
         },
         reconnects: Reconnects { backoff_min_us: 1, backoff_max_us: 1, dials_per_second: 1 },

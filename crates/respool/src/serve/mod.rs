@@ -10,7 +10,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use respool_engine::{Engine, EngineConfig};
 use respool_net::{EngineDoor, Inbox, Listener, Postbox, Setup, TransportOptions, adopt, bind, mailbox};
@@ -130,6 +130,7 @@ impl Running {
         // An engine belongs to one thread, so a server that is nothing but an engine has one worker.
         let workers = if instance.is_embedded() { 1 } else { job.workers };
         let transport = TransportOptions { keepalive: instance.net.keepalive, user_timeout: instance.net.user_timeout };
+        let to_nodes = transport_to_nodes(instance, transport);
         let tls = InstanceTls::load(instance)?;
         let (mut shares, bound) = listen(instance, workers, &transport, &tls, doors)?;
         let clients = Arc::clone(&tls.nodes);
@@ -165,7 +166,7 @@ impl Running {
             running.workers.push(Box::new(move || {
                 let machine = respool_proxy::Worker::<Engine>::new(setup);
                 let number = worker;
-                let setup = Setup { machine, inbox, workers, number, listeners, engines, transport, tls };
+                let setup = Setup { machine, inbox, workers, number, listeners, engines, transport: to_nodes, tls };
                 respool_net::Worker::new(setup)?.run()
             }));
         }
@@ -245,6 +246,14 @@ impl EmbeddedNode {
             let setup = Setup { machine, inbox, workers, number: 0, listeners, engines, transport, tls };
             respool_net::Worker::new(setup)?.run()
         })
+    }
+}
+
+/// A node that vanishes is missed sooner than a client: the kernel asks once a second whether a silent one is there.
+fn transport_to_nodes(instance: &Instance, of_clients: TransportOptions) -> TransportOptions {
+    match instance.net.node_timeout {
+        Some(timeout) => TransportOptions { keepalive: Some(Duration::from_secs(1)), user_timeout: Some(timeout) },
+        None => of_clients,
     }
 }
 

@@ -130,8 +130,10 @@ pub struct NetSettings {
     pub backlog: u32,
     /// First keepalive probe after this long without traffic; `None` is off.
     pub keepalive: Option<Duration>,
-    /// TCP_USER_TIMEOUT; `None` is the kernel's own.
+    /// TCP_USER_TIMEOUT of clients; `None` is the kernel's own.
     pub user_timeout: Option<Duration>,
+    /// TCP_USER_TIMEOUT of nodes, with the kernel's probes once a second; `None` is as for clients.
+    pub node_timeout: Option<Duration>,
 }
 
 /// Nodes, placement, limits and budgets.
@@ -196,6 +198,10 @@ pub struct Timeouts {
     pub node_silence: Option<Duration>,
     /// For a client to say nothing.
     pub client_idle: Option<Duration>,
+    /// For an idle node to say nothing before it is asked whether it is there; `None` never asks.
+    pub probe_idle: Option<Duration>,
+    /// For it to answer.
+    pub probe_patience: Duration,
     /// Pause before the first reconnect.
     pub reconnect_min: Duration,
     /// Longest pause between reconnects.

@@ -138,6 +138,7 @@ impl Judge<'_> {
             backlog: saturating(of.count(Setting::Backlog).unwrap_or(u64::MAX)),
             keepalive: of.duration(Setting::Keepalive),
             user_timeout: of.duration(Setting::TcpUserTimeout),
+            node_timeout: of.duration(Setting::NodeTcpUserTimeout),
         };
         if net.listen.is_empty() {
             self.blame(Setting::Listen, pool, "nothing to listen on", "give at least one address");
@@ -326,6 +327,8 @@ impl Judge<'_> {
             request: of.duration(Setting::RequestTimeout),
             node_silence: of.duration(Setting::NodeSilenceTimeout),
             client_idle: of.duration(Setting::ClientIdleTimeout),
+            probe_idle: of.duration(Setting::HealthInterval),
+            probe_patience: of.duration(Setting::HealthTimeout).unwrap_or_default(),
             reconnect_min: of.duration(Setting::ReconnectMin).unwrap_or_default(),
             reconnect_max: of.duration(Setting::ReconnectMax).unwrap_or_default(),
         };

@@ -321,6 +321,24 @@ rows! {
         name: "node_silence_timeout", group: Group::Timeouts, reload: Reload::Live, kind: millis(10, HOUR),
         absent: Some("off"), default: "10s",
     }
+    /// How long bytes sent to a node may stay unacknowledged before the TCP connection counts as dead.
+    NodeTcpUserTimeout {
+        name: "node_tcp_user_timeout", group: Group::Timeouts, kind: millis(100, DAY), absent: Some("off"),
+        default: "900ms",
+        more: "With it the kernel asks a silent peer once a second, so a node that has vanished is found within two: the \
+               count begins with the first repetition, about a third of a second after what was lost. Longer for \
+               links that are sometimes away for a moment. `off`: as for clients.",
+    }
+    /// An idle node that has said nothing for so long is sent a PING.
+    HealthInterval {
+        name: "health_interval", group: Group::Timeouts, reload: Reload::Live, kind: millis(10, HOUR),
+        absent: Some("off"), default: "250ms",
+    }
+    /// A node that does not answer a PING for so long is suspect: routes that can go elsewhere do.
+    HealthTimeout {
+        name: "health_timeout", group: Group::Timeouts, reload: Reload::Live, kind: millis(10, HOUR), default: "1s",
+        more: "Its connection stays: one slow command is no reason to fail everybody else's requests.",
+    }
     /// How long a client may say nothing before it is disconnected.
     ClientIdleTimeout {
         name: "client_idle_timeout", redis: Some("timeout"), group: Group::Timeouts, reload: Reload::Live,

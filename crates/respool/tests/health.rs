@@ -1,0 +1,152 @@
+//! Nodes that vanish, freeze or lose step while nobody asks them anything.
+
+mod support;
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use respool_testkit::{Act, Address, Client, FakeBackend, TempDir, usual_reply, wait_until};
+use rustix::process::Signal;
+use support::{LIMIT, Running, respool, serve};
+
+/// Runs a command of the system; `false` if it cannot.
+fn does(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let command = words.next().map(Command::new);
+    let output = command.map(|mut command| command.args(words).output());
+    output.is_some_and(|output| output.is_ok_and(|output| output.status.success()))
+}
+
+/// Two network namespaces with a cable between them. They go when this goes.
+struct Cable {
+    here: String,
+    there: String,
+}
+
+impl Cable {
+    /// `None`: this system does not let us.
+    fn lay() -> Option<Self> {
+        let id = std::process::id();
+        let cable = Self { here: format!("respool-{id}-a"), there: format!("respool-{id}-b") };
+        let Self { here, there } = &cable;
+        let commands = [
+            format!("ip netns add {here}"),
+            format!("ip netns add {there}"),
+            format!("ip link add rsp0 netns {here} type veth peer name rsp1 netns {there}"),
+            format!("ip -n {here} addr add 10.99.0.1/24 dev rsp0"),
+            format!("ip -n {there} addr add 10.99.0.2/24 dev rsp1"),
+            format!("ip -n {here} link set rsp0 up"),
+            format!("ip -n {there} link set rsp1 up"),
+            format!("ip -n {here} link set lo up"),
+        ];
+        commands.iter().all(|command| does(command)).then_some(cable)
+    }
+
+    fn set(&self, state: &str) {
+        assert!(does(&format!("ip -n {} link set rsp1 {state}", self.there)), "the cable is ours");
+    }
+
+    fn serve(&self, namespace: &str, args: &[&str]) -> Running {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", namespace, env!("CARGO_BIN_EXE_respool"), "serve"]).args(args);
+        Running::start(&mut command)
+    }
+}
+
+impl Drop for Cable {
+    fn drop(&mut self) {
+        does(&format!("ip netns del {}", self.here));
+        does(&format!("ip netns del {}", self.there));
+    }
+}
+
+/// The state of the only node.
+fn state(client: &mut Client) -> String {
+    let shown = client.ask("PROXY SHOW NODES").expect("a reply");
+    let words = ["suspect", "down", "idle", "up"];
+    let is_in = |word: &&str| shown.lines().any(|line| line.split_whitespace().any(|part| part == *word));
+    words.into_iter().find(is_in).unwrap_or_else(|| panic!("{shown}")).to_owned()
+}
+
+#[test]
+fn a_node_that_vanishes_is_found_within_two_seconds() {
+    let Some(cable) = Cable::lay() else {
+        eprintln!("skipped: this system does not let us make network namespaces");
+        return;
+    };
+    let node = cable.serve(&cable.there, &["--listen", "10.99.0.2:0", "--protected-mode", "no"]);
+    let directory = TempDir::new().expect("a directory");
+    let socket = directory.join("s");
+    let address = node.addresses()[0].to_string();
+    let args = ["--listen", socket.to_str().expect("UTF-8"), "--node", &address, "--workers", "1"];
+    let proxy = cable.serve(&cable.here, &args);
+    let mut client = Client::connect(&Address::Unix(socket.clone())).expect("it accepts");
+    let slack = Duration::from_millis(300);
+    for is_asked in [false, true] {
+        wait_until("the node is there", LIMIT, || Ok(client.ask("SET k v")? == "+OK\r\n")).expect("it is");
+        assert_eq!(state(&mut client), "up");
+        cable.set("down");
+        let began = Instant::now();
+        if is_asked {
+            let reply = client.ask("SET k w").expect("a reply");
+            assert!(reply.starts_with('-'), "{reply}");
+        }
+        wait_until("the node is missed", LIMIT, || Ok(state(&mut client) == "down")).expect("it is");
+        assert!(began.elapsed() < Duration::from_secs(2) + slack, "asked: {is_asked}, {:?}", began.elapsed());
+        cable.set("up");
+    }
+    wait_until("the node is back", LIMIT, || Ok(client.ask("GET k")?.starts_with('$'))).expect("it is");
+    proxy.end();
+    node.end();
+}
+
+#[test]
+fn a_node_that_is_frozen_is_suspect_and_keeps_its_connection() {
+    let node = serve(&["--listen", "127.0.0.1:0"]);
+    let address = node.addresses()[0].to_string();
+    let args = ["--health-interval", "50ms", "--health-timeout", "100ms", "--workers", "1"];
+    let proxy = serve(&[&["--listen", "127.0.0.1:0", "--node", &address][..], &args].concat());
+    let mut client = proxy.client(0);
+    assert_eq!(client.ask("SET k v").expect("a reply"), "+OK\r\n");
+    node.process.signal(Signal::STOP).expect("it is there");
+    wait_until("it is suspect", LIMIT, || Ok(state(&mut client) == "suspect")).expect("it becomes so");
+    client.send(b"GET k\r\n").expect("it is taken");
+    node.process.signal(Signal::CONT).expect("it is there");
+    assert_eq!(client.reply().expect("a reply"), b"$1\r\nv\r\n");
+    wait_until("it is trusted again", LIMIT, || Ok(state(&mut client) == "up")).expect("it becomes so");
+    let clients = node.client(0).ask("INFO stats").expect("a reply");
+    // Our own connection, and the one that was there all the time.
+    assert!(clients.contains("total_connections_received:2\r\n"), "{clients}");
+    proxy.end();
+    node.end();
+}
+
+#[test]
+fn an_answer_that_is_none_to_a_ping_costs_the_connection_and_nobody_gets_it() {
+    let is_out_of_step = std::sync::atomic::AtomicUsize::new(0);
+    let node = FakeBackend::start(move |request| {
+        // The first one ends the handshake; the second is answered as if it had been something else.
+        let count = if &*request.command() == "PING" {
+            is_out_of_step.fetch_add(1, std::sync::atomic::Ordering::SeqCst)
+        } else {
+            0
+        };
+        if count == 1 { Act::Bytes(b"$5\r\nother\r\n".to_vec()) } else { Act::Bytes(usual_reply(request)) }
+    })
+    .expect("a port");
+    let address = node.address().to_string();
+    let args = ["--health-interval", "50ms", "--reconnect-min", "10ms", "--workers", "1"];
+    let proxy = Running::start(respool(&["serve", "--listen", "127.0.0.1:0", "--node", &address]).args(args));
+    let mut client = proxy.client(0);
+    assert_eq!(client.ask("GET a").expect("a reply"), "$10\r\nvalue-of-a\r\n");
+    wait_until("the connection was given up", LIMIT, || Ok(node.connections() >= 2)).expect("it was");
+    for key in ["b", "c"] {
+        wait_until("it is served again", LIMIT, || {
+            let reply = client.ask(&format!("GET {key}"))?;
+            assert!(reply.starts_with('-') || reply == format!("$10\r\nvalue-of-{key}\r\n"), "{reply}");
+            Ok(reply.starts_with('$'))
+        })
+        .expect("it is");
+    }
+    proxy.end();
+}

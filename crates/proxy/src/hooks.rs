@@ -1,5 +1,8 @@
 //! What the proxy tells whoever it is part of, and what it asks of it. A pure crate can neither log nor end a process.
 
+use respool_command::{Categories, Row};
+use respool_connection::Peer;
+use respool_wire::Args;
 use std::fmt;
 
 /// Something that happens rarely and that people want to read of.
@@ -21,6 +24,13 @@ pub enum Event {
         /// The worker's number.
         worker: usize,
     },
+    /// A client was not let in.
+    ClientRefused {
+        /// Its address.
+        address: String,
+        /// What it was told.
+        why: &'static str,
+    },
     /// An operator gave an order on the console.
     Ordered {
         /// The order as it was given.
@@ -41,12 +51,16 @@ pub enum Demand {
 
 type OnEvent = Box<dyn Fn(&Event) + Send + Sync>;
 type OnDemand = Box<dyn Fn(Demand) + Send + Sync>;
+type OnAccept = Box<dyn Fn(&Peer) -> bool + Send + Sync>;
+type OnRequest = Box<dyn Fn(&Peer, &'static Row, Args<'_>) -> Result<(), String> + Send + Sync>;
 
-/// Where both go. Called from workers, so they must not wait.
+/// Where all of it goes. Called from workers in the middle of a turn, so they must not wait, and a panic ends the proxy.
 #[derive(Default)]
 pub struct Hooks {
     on_event: Option<OnEvent>,
     on_demand: Option<OnDemand>,
+    on_accept: Option<OnAccept>,
+    on_request: Option<(Categories, OnRequest)>,
 }
 
 impl Hooks {
@@ -60,6 +74,38 @@ impl Hooks {
     #[must_use]
     pub fn on_demand(self, on_demand: impl Fn(Demand) + Send + Sync + 'static) -> Self {
         Self { on_demand: Some(Box::new(on_demand)), ..self }
+    }
+
+    /// Has `on_accept` asked whether somebody who connected may come in.
+    #[must_use]
+    pub fn on_accept(self, on_accept: impl Fn(&Peer) -> bool + Send + Sync + 'static) -> Self {
+        Self { on_accept: Some(Box::new(on_accept)), ..self }
+    }
+
+    /// Has `on_request` asked about every request of one of these categories, after the user's own rules have let it pass.
+    /// `Err` is what the client is told instead. Requests of other categories cost a look at their row.
+    #[must_use]
+    pub fn on_request(
+        self,
+        categories: Categories,
+        on_request: impl Fn(&Peer, &'static Row, Args<'_>) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        Self { on_request: Some((categories, Box::new(on_request))), ..self }
+    }
+
+    pub(crate) fn admits(&self, peer: &Peer) -> bool {
+        self.on_accept.as_ref().is_none_or(|on_accept| on_accept(peer))
+    }
+
+    pub(crate) fn wants_requests(&self) -> bool {
+        self.on_request.is_some()
+    }
+
+    pub(crate) fn allows(&self, peer: &Peer, row: &'static Row, args: Args<'_>) -> Result<(), String> {
+        match &self.on_request {
+            Some((categories, on_request)) if row.categories.has_any(*categories) => on_request(peer, row, args),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn tell(&self, event: &Event) {

@@ -106,13 +106,16 @@ impl Special {
 
     /// It has fetched large replies and has a connection of its own for them.
     pub(crate) const LARGE: Self = Self(1024);
+    /// The program around the proxy wants to be asked about requests.
+    pub(crate) const HOOKED: Self = Self(2048);
 
     /// Who is asked about a request, in this order: who the client is, what it may do, what its state makes of the
     /// request, where it goes.
-    pub(crate) const ORDER: [Self; 10] = [
+    pub(crate) const ORDER: [Self; 11] = [
         Self::UNAUTHENTICATED,
         Self::RESTRICTED,
         Self::LIMITED,
+        Self::HOOKED,
         Self::SUBSCRIBED,
         Self::LARGE,
         Self::QUEUEING,

@@ -26,6 +26,12 @@ impl<E: Execute> Worker<E> {
     /// One arm for each state whose owner deals with requests.
     fn ask(&mut self, state: Special, index: u32, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
         match state {
+            Special::HOOKED => {
+                let peer = &self.clients.sessions.at(index)?.cold.peer;
+                let refusal = self.shared.hooks.allows(peer, row, request.args).err()?;
+                let words: Vec<u8> = refusal.bytes().map(|b| if b.is_ascii_control() { b' ' } else { b }).collect();
+                Some(self.refuse_unread(index, &words))
+            }
             Special::HELD => self.hold_back(index, row).or_else(|| self.hold_for_operator(index, row, request.args)),
             Special::SUBSCRIBED => self.ask_subscribed(index, row, request.args),
             Special::UNAUTHENTICATED => self.ask_stranger(index, row),

@@ -125,6 +125,9 @@ pub(crate) const SELECT_UNDER_ROUTES: &[u8] = b"ERR SELECT inside MULTI is not s
 pub(crate) const TOO_MANY_CLIENTS: &[u8] = b"-ERR max number of clients reached\r\n";
 /// What a client gets that connects while the process holds as many bytes as it may.
 pub(crate) const OUT_OF_MEMORY: &[u8] = b"-ERR the proxy holds as many bytes as it may; try again later\r\n";
+/// What a client gets whom the program around the proxy does not let in.
+pub(crate) const NOT_ADMITTED: &[u8] = b"-ERR this client is not let in\r\n";
+
 /// What a client gets that connects while the process drains.
 pub(crate) const DRAINING: &[u8] = b"-ERR the server is shutting down\r\n";
 

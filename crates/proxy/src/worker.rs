@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::console::Inquiries;
 use crate::drain::Retirement;
 use crate::holding::Hold;
+use crate::hooks::Event;
 use crate::lanes::{Ending, Lanes};
 use crate::limits::{PATIENT_LANES_MAX, READ_BYTES};
 use crate::mail::{Mail, Questions};
@@ -365,6 +366,8 @@ impl<E: Execute> Machine for Worker<E> {
             Some(text::OUT_OF_MEMORY)
         } else if self.is_turned_away(&peer) {
             Some(text::PROTECTED)
+        } else if !self.shared.hooks.admits(&peer) {
+            Some(text::NOT_ADMITTED)
         } else if !self.shared.ledger.admit(self.config.clients_max) {
             Some(text::TOO_MANY_CLIENTS)
         } else {
@@ -372,6 +375,8 @@ impl<E: Execute> Machine for Worker<E> {
         };
         if let Some(refusal) = refusal {
             self.counters.clients_refused.add(1);
+            let why = std::str::from_utf8(refusal).unwrap_or_default().trim();
+            self.shared.hooks.tell(&Event::ClientRefused { address: peer.address, why });
             return Err(refusal);
         }
         let mut session = Session::new(self.shared.ledger.next_client_id(), peer, self.now.mono_us);
@@ -383,6 +388,9 @@ impl<E: Execute> Machine for Worker<E> {
         }
         if !self.config.routes.are_plain() {
             session.special.add(Special::ROUTED);
+        }
+        if self.shared.hooks.wants_requests() {
+            session.special.add(Special::HOOKED);
         }
         if self.hold.is_some() || self.is_holding() {
             session.special.add(Special::HELD);

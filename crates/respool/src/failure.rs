@@ -65,6 +65,8 @@ impl From<std::io::Error> for Failure {
     }
 }
 
+impl std::error::Error for Failure {}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_said = self.message.starts_with("error:");

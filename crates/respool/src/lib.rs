@@ -1,9 +1,18 @@
-//! The `respool` program, as a library so that its parts can be tested and fuzzed: settings, command line, the front ends
-//! that stand in for other programs, logs, metrics and signals. `main.rs` only calls [`cli::main`].
+//! The `respool` program as a library. A program of your own runs the proxy or the embedded server in its process with a
+//! [`Builder`]. The modules are the program's parts: settings, command line, the front ends that stand in for other programs,
+//! logs, metrics and signals; `main.rs` only calls [`cli::main`].
+//!
+//! ```
+//! let server = respool::Builder::new().listen("127.0.0.1:0").start()?;
+//! println!("redis-cli -p {}", server.addresses()[0].port().unwrap_or_default());
+//! server.shut_down()?;
+//! # Ok::<(), respool::Failure>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod admin;
 pub mod banner;
+mod builder;
 pub mod cli;
 pub mod control;
 pub mod failure;
@@ -14,3 +23,11 @@ pub mod serve;
 pub mod settings;
 pub mod signals;
 pub mod systemd;
+
+pub use builder::{Builder, Server};
+pub use failure::Failure;
+pub use respool_command::{Categories, Row};
+pub use respool_connection::Peer;
+pub use respool_proxy::hooks::Event;
+pub use respool_wire::Args;
+pub use settings::Address;

@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::frontend::{Program, Translation};
 use crate::logging::Logging;
 use crate::serve::handover::Inherited;
+use crate::serve::hooks::HookMaker;
 use crate::serve::{Job, Opened};
 use crate::settings::meaning::Understood;
 use crate::settings::row::Scope;
@@ -91,6 +92,7 @@ fn serve(sources: Sources, take_over: Option<&Path>) -> Result<(), Failure> {
         workers: process.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
         control: Control::new(understood),
         metrics: Metrics::default(),
+        hooks: HookMaker::of_process(),
     };
     job.metrics.observe(admin::process::snapshot);
     let inherited = Inherited::ask(take_over)?;

@@ -1,18 +1,45 @@
-//! What workers tell the process: rare events, for the log, and demands of operators, which are signals to itself.
+//! What workers tell the process: rare events, for the log, and demands of operators, which are signals to itself. A program
+//! that Respool is a part of has hooks of its own.
+
+use std::fmt;
 
 use respool_proxy::hooks::{Demand, Event, Hooks};
 use rustix::process::{Signal, getpid, kill_process};
-use tracing::{error, info, warn};
+use tracing::{debug, error, info, warn};
 
-/// The hooks of one proxy.
-pub(super) fn hooks() -> Hooks {
-    Hooks::default().on_event(tell).on_demand(obey)
+/// Makes the hooks of one proxy: every pool gets its own.
+pub struct HookMaker(Box<dyn Fn() -> Hooks + Send + Sync>);
+
+impl HookMaker {
+    /// Hooks as `make` makes them.
+    pub fn new(make: impl Fn() -> Hooks + Send + Sync + 'static) -> Self {
+        Self(Box::new(make))
+    }
+
+    /// Hooks for a process that is Respool's own: its log is told, and its signals do what operators demand.
+    #[must_use]
+    pub fn of_process() -> Self {
+        Self::new(|| Hooks::default().on_event(tell).on_demand(obey))
+    }
+
+    pub(super) fn make(&self) -> Hooks {
+        (self.0)()
+    }
 }
 
-fn tell(event: &Event) {
+impl fmt::Debug for HookMaker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HookMaker").finish_non_exhaustive()
+    }
+}
+
+/// Tells the log.
+pub(crate) fn tell(event: &Event) {
     match event {
         Event::NodeOut { node, worker, why } => warn!(node, worker, "node {node} is out of use: it {why}"),
         Event::NodeBack { node, worker } => info!(node, worker, "node {node} is back in use"),
+        // Anybody can cause this at will.
+        Event::ClientRefused { address, why } => debug!(address, "a client was not let in: {why}"),
         Event::Ordered { order, client } => info!(client, "an operator ordered: {order}"),
     }
 }

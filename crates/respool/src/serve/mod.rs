@@ -21,13 +21,14 @@ use crate::control::{Control, Phase};
 use crate::failure::Failure;
 use crate::settings::{Address, EngineSettings, Instance, NodeAddress, Process};
 use handover::{Inherited, Offered};
+use hooks::HookMaker;
 use tls::InstanceTls;
 
 mod access;
 mod config;
 mod counters;
 pub mod handover;
-mod hooks;
+pub mod hooks;
 mod tls;
 
 /// What there is to serve, and by whom it can be told to end.
@@ -39,6 +40,8 @@ pub struct Job {
     pub control: Arc<Control>,
     /// Where counters are shown.
     pub metrics: Metrics,
+    /// Whom workers tell, and ask.
+    pub hooks: HookMaker,
 }
 
 /// What the call of [`run`] is told when every listener is open.
@@ -136,7 +139,7 @@ impl Running {
         let clients = Arc::clone(&tls.nodes);
         let config = Arc::new(config::proxy(process, instance).map_err(|error| Failure::running(error.to_string()))?);
         let shared = Shared::new(workers, unix_us(), about.clone(), Arc::clone(ledger));
-        let shared = Arc::new(shared.with_hooks(hooks::hooks()).with_access(Arc::clone(access)));
+        let shared = Arc::new(shared.with_hooks(job.hooks.make()).with_access(Arc::clone(access)));
         job.metrics.observe(counters::source(Arc::clone(&shared), &instance.name, process.instances.len() > 1));
 
         let embedded = instance.nodes().filter(|node| node.address == NodeAddress::Embedded);

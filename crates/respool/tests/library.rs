@@ -1,0 +1,91 @@
+//! Respool in a program of one's own: the example, and what a builder can say.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use respool::{Builder, Categories, Event, Server};
+use respool_testkit::{Address, Client, wait_until};
+
+#[path = "../examples/embed.rs"]
+mod embed;
+
+fn client_of(server: &Server) -> Client {
+    let address = server.addresses()[0].to_string().parse().expect("an address");
+    Client::connect(&Address::Tcp(address)).expect("it accepts")
+}
+
+#[test]
+fn the_example_runs() {
+    embed::main().expect("it runs");
+}
+
+#[test]
+fn hooks_say_who_comes_in_and_what_may_be_done() {
+    let (refused, asked) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (count_refused, count_asked) = (Arc::clone(&refused), Arc::clone(&asked));
+    let is_open = Arc::new(AtomicUsize::new(1));
+    let door = Arc::clone(&is_open);
+    let server = Builder::new()
+        .listen("127.0.0.1:0")
+        .node("embedded:")
+        .set("workers", 1)
+        .user("app", "on >secret ~* +@all -flushall")
+        .on_accept(move |peer| peer.address.starts_with("127.0.0.1:") && door.load(Ordering::SeqCst) == 1)
+        .on_event(move |event| {
+            if let Event::ClientRefused { .. } = event {
+                count_refused.fetch_add(1, Ordering::SeqCst);
+            }
+        })
+        .on_request(Categories::WRITE, move |_, row, args| {
+            count_asked.fetch_add(1, Ordering::SeqCst);
+            match args.get(1) {
+                Some(key) if key.starts_with(b"frozen") => Err(format!("ERR {} would change a frozen key", row.name)),
+                _ => Ok(()),
+            }
+        })
+        .start()
+        .expect("it starts");
+    let mut client = client_of(&server);
+    assert_eq!(client.ask("SET k v").expect("a reply"), "+OK\r\n");
+    assert_eq!(client.ask("GET frozen").expect("a reply"), "$-1\r\n");
+    assert_eq!(client.ask("SET frozen v").expect("a reply"), "-ERR SET would change a frozen key\r\n");
+    assert_eq!(asked.load(Ordering::SeqCst), 2, "reads are not asked about");
+    // Within a transaction a refusal spoils the block.
+    assert_eq!(client.ask("MULTI").expect("a reply"), "+OK\r\n");
+    assert!(client.ask("DEL frozen").expect("a reply").starts_with("-ERR DEL would"));
+    assert!(client.ask("EXEC").expect("a reply").starts_with("-EXECABORT"));
+    assert_eq!(client.ask("AUTH app secret").expect("a reply"), "+OK\r\n");
+    assert!(client.ask("FLUSHALL").expect("a reply").starts_with("-NOPERM"));
+
+    is_open.store(0, Ordering::SeqCst);
+    assert_eq!(client_of(&server).read_to_close().expect("an end"), b"-ERR this client is not let in\r\n");
+    wait_until("the refusal is told", Duration::from_secs(10), || Ok(refused.load(Ordering::SeqCst) == 1))
+        .expect("it is");
+    assert_eq!(client.ask("PING").expect("a reply"), "+PONG\r\n", "whoever is in stays in");
+    assert!(server.metrics().lines().any(|line| line == "respool_clients_refused_total 1"), "{}", server.metrics());
+    server.shut_down().expect("it ends well");
+    assert_eq!(client.read_to_close().expect("an end"), b"");
+}
+
+#[test]
+fn what_is_said_wrong_is_told_and_several_servers_live_side_by_side() {
+    let refused = Builder::new().set("conect_timeout", "1s").start().expect_err("there is no such setting");
+    assert!(refused.to_string().contains("did you mean connect_timeout?"), "{refused}");
+    let refused = Builder::new().set("backlog", 0).start().expect_err("that is no backlog");
+    assert!(refused.to_string().contains("allowed are 1 to 65535"), "{refused}");
+    let refused = Builder::new().settings("listen = 7").start().expect_err("that is no address");
+    assert!(refused.to_string().contains("listen"), "{refused}");
+
+    let server = || Builder::new().settings("databases = 3").listen("127.0.0.1:0").start().expect("it starts");
+    let (first, second) = (server(), server());
+    assert_eq!(client_of(&first).ask("SET k first").expect("a reply"), "+OK\r\n");
+    assert_eq!(client_of(&second).ask("GET k").expect("a reply"), "$-1\r\n");
+    assert!(client_of(&second).ask("SELECT 3").expect("a reply").starts_with("-ERR"));
+    let taken = first.addresses()[0].to_string();
+    assert!(Builder::new().listen(&taken).start().is_err(), "the address is taken");
+    let address = first.addresses()[0].to_string();
+    drop(first);
+    assert!(std::net::TcpStream::connect(address).is_err(), "nobody listens any more");
+    second.shut_down().expect("it ends well");
+}

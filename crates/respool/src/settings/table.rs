@@ -436,6 +436,19 @@ rows! {
         default: "16",
         more: "Counted for each database and protocol by itself.",
     }
+    /// Most connections to one node on which commands wait (BLPOP and its kin), per worker.
+    BlockingConnectionsMax {
+        name: "blocking_connections_max", group: Group::Pooling, reload: Reload::Live, kind: count(1, 65_536),
+        default: "64",
+        more: "A client that waits has one to itself. Those for whom there is none stand in a queue, where they are still \
+               served if what they wait for is there.",
+    }
+    /// Most commands that wait, per worker, with a connection or in the queue.
+    BlockedCommandsMax {
+        name: "blocked_commands_max", group: Group::Pooling, reload: Reload::Live, kind: count(1, 10_000_000),
+        default: "20000",
+        more: "One more is answered with an error.",
+    }
     /// Messages one subscriber has not taken yet; over it the subscriber is slow.
     SubscriberOutputBytes {
         name: "subscriber_output_bytes", group: Group::Pooling, reload: Reload::Live, kind: bytes(4 * KB, 64 * GB),
@@ -498,19 +511,6 @@ rows! {
         kind: Kind::Word(Switch::choices), default: "no",
         more: "A script runs with the rights of the proxy's own user at the node: what it does with keys and commands \
                inside is not checked.",
-    }
-    /// Most connections to one node on which commands wait (BLPOP and its kin), per worker.
-    BlockingConnectionsMax {
-        name: "blocking_connections_max", group: Group::Pooling, reload: Reload::Live, kind: count(1, 65_536),
-        default: "64",
-        more: "A client that waits has one to itself. Those for whom there is none stand in a queue, where they are still \
-               served if what they wait for is there.",
-    }
-    /// Most commands that wait, per worker, with a connection or in the queue.
-    BlockedCommandsMax {
-        name: "blocked_commands_max", group: Group::Pooling, reload: Reload::Live, kind: count(1, 10_000_000),
-        default: "20000",
-        more: "One more is answered with an error.",
     }
     /// Number of databases of an embedded server.
     Databases {

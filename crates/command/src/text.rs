@@ -123,6 +123,45 @@ pub const INVALID_ARGUMENTS: &str = "ERR Invalid arguments specified for command
 /// `COMMAND INFO` or `COMMAND DOCS` with more names than Respool answers at once. Not a text of Redis.
 pub const TOO_MANY_NAMES: &str = "ERR too many command names in one request";
 
+/// `CLIENT TRACKING` with a prefix and without `BCAST`.
+pub const TRACKING_PREFIX_WITHOUT_BCAST: &str = "ERR PREFIX option requires BCAST mode to be enabled";
+/// `CLIENT TRACKING` with `BCAST` and a word that is about reading.
+pub const TRACKING_OPT_WITH_BCAST: &str = "ERR OPTIN and OPTOUT are not compatible with BCAST";
+/// `CLIENT TRACKING` with both words about reading.
+pub const TRACKING_BOTH_OPTS: &str = "ERR You can't specify both OPTIN mode and OPTOUT mode";
+/// `CLIENT TRACKING` that redirects to two clients.
+pub const TRACKING_REDIRECT_TWICE: &str = "ERR A client can only redirect to a single other client";
+/// `CLIENT TRACKING` that redirects to nobody.
+pub const TRACKING_REDIRECT_UNKNOWN: &str = "ERR The client ID you want redirect to does not exist";
+/// `CLIENT TRACKING` that turns `BCAST` on or off.
+pub const TRACKING_SWITCHES_BCAST: &str = "ERR You can't switch BCAST mode on/off before disabling tracking for this \
+     client, and then re-enabling it with a different mode.";
+/// `CLIENT TRACKING` that turns `OPTIN` into `OPTOUT` or back.
+pub const TRACKING_SWITCHES_OPT: &str = "ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this \
+     client, and then re-enabling it with a different mode.";
+/// `CLIENT CACHING` of a client that has no use for it.
+pub const CACHING_WITHOUT_OPT: &str = "ERR CLIENT CACHING can be called only when the client is in tracking mode with \
+     OPTIN or OPTOUT mode enabled";
+/// `CLIENT CACHING YES` of a client in `OPTOUT` mode.
+pub const CACHING_YES_WITHOUT_OPTIN: &str =
+    "ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.";
+/// `CLIENT CACHING NO` of a client in `OPTIN` mode.
+pub const CACHING_NO_WITHOUT_OPTOUT: &str =
+    "ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.";
+
+/// `ERR Prefix 'ab' overlaps with an existing prefix 'a'. ...`; `which` is `an existing` or `another provided`.
+pub fn overlapping_prefix(prefix: &[u8], which: &str, other: &[u8]) -> Vec<u8> {
+    let (prefix, other) = (echoed(prefix, ECHOED_BYTES_MAX), echoed(other, ECHOED_BYTES_MAX));
+    let mut words = b"ERR Prefix '".to_vec();
+    words.extend_from_slice(prefix);
+    words.extend_from_slice(b"' overlaps with ");
+    words.extend_from_slice(which.as_bytes());
+    words.extend_from_slice(b" prefix '");
+    words.extend_from_slice(other);
+    words.extend_from_slice(b"'. Prefixes for a single client must not overlap.");
+    words
+}
+
 /// As many bytes of a peer's name, and of its arguments together, as an error repeats.
 const ECHOED_BYTES_MAX: usize = 128;
 

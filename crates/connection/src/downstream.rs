@@ -21,6 +21,11 @@ impl Downstream {
         self.ring.expect()
     }
 
+    /// The place that [`Self::expect`] would take.
+    pub fn next_place(&self) -> Seq {
+        self.ring.next_place()
+    }
+
     /// Answers at once, in request order: `write` appends the whole reply to the buffer that it is given.
     #[inline]
     pub fn answer(&mut self, pool: &mut BufferPool, write: impl FnOnce(&mut Vec<u8>)) {

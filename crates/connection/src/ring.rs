@@ -72,6 +72,11 @@ impl Ring {
         !self.is_empty() && seq.0 == self.head.wrapping_add(self.slots.len() as u32 - 1)
     }
 
+    /// The place that [`Self::expect`] would take.
+    pub fn next_place(&self) -> Seq {
+        Seq(self.head.wrapping_add(self.slots.len() as u32))
+    }
+
     /// Takes the next place.
     #[inline]
     pub fn expect(&mut self) -> Seq {

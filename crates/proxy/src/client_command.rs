@@ -63,8 +63,13 @@ impl<E: Execute> Worker<E> {
                 None => return self.refuse(index, texts::SYNTAX.as_bytes()),
             },
             C::ClientReply => return self.client_reply(index, args),
-            C::ClientGetredir => self.answer(index, |reply| reply.integer(-1)),
-            C::ClientTrackinginfo => self.answer(index, tracking_is_off),
+            C::ClientGetredir => {
+                let redirection = self.redirection_of(index);
+                self.answer(index, |reply| reply.integer(redirection));
+            }
+            C::ClientTracking => return self.client_tracking(index, row, args),
+            C::ClientCaching => return self.client_caching(index, args),
+            C::ClientTrackinginfo => return self.client_trackinginfo(index),
             C::ClientUnblock => return self.client_unblock(index, args),
             C::Client | C::ClientHelp => self.answer(index, |reply| help(row, reply)),
             C::ClientPause => return self.client_pause(index, args),
@@ -244,6 +249,7 @@ impl<E: Execute> Worker<E> {
                 flags.push(flag);
             }
         }
+        flags.push_str(self.tracking_flags(index));
         if flags.is_empty() {
             flags.push('N');
         }
@@ -251,7 +257,7 @@ impl<E: Execute> Worker<E> {
         format!(
             "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={flags} db={} sub={channels} psub={patterns} ssub={shards} multi={} \
              qbuf={} qbuf-free={} argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl={} oll={} omem={} tot-mem={} events=rw cmd={} \
-             user={} redir=-1 resp={} lib-name={} lib-ver={}",
+             user={} redir={} resp={} lib-name={} lib-ver={}",
             session.id,
             cold.peer.address,
             cold.peer.local_address,
@@ -269,6 +275,7 @@ impl<E: Execute> Worker<E> {
             session.held_bytes() + std::mem::size_of_val(session),
             session.last_row.map_or("NULL", |row| row.full_name()),
             String::from_utf8_lossy(session.user_name()),
+            self.redirection_of(index),
             session.protocol.version(),
             cold.lib_name,
             cold.lib_version,
@@ -293,17 +300,6 @@ fn only_of_type(word: &[u8], filter: &mut ClientFilter) -> Result<(), Vec<u8>> {
         _ => return Err([b"ERR Unknown client type '", word, b"'"].concat()),
     }
     Ok(())
-}
-
-fn tracking_is_off(reply: &mut Encoder<'_>) {
-    reply.map(3);
-    reply.bulk(b"flags");
-    reply.set(1);
-    reply.bulk(b"off");
-    reply.bulk(b"redirect");
-    reply.integer(-1);
-    reply.bulk(b"prefixes");
-    reply.array(0);
 }
 
 /// The subcommands of a container with what they do, as lines.

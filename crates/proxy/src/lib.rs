@@ -75,5 +75,5 @@ pub use config::{
 pub use console::Letter;
 pub use mail::{Answer, Inquiry, Mail};
 pub use shared::{About, Ledger, Shared};
-pub use subscriptions::{Message, SubscriptionAnswer, SubscriptionInquiry};
+pub use subscriptions::{Broken, Message, Redirected, SubscriptionAnswer, SubscriptionInquiry};
 pub use worker::{Worker, WorkerSetup};

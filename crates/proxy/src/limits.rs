@@ -111,6 +111,16 @@ pub const PUSH_OUTBOX_BYTES: usize = 64 * 1024;
 /// channels on sixteen connections, the largest experiment known, are a tenth of it each.
 pub const SUBSCRIPTIONS_PER_CLIENT_MAX: usize = 1_000_000;
 
+/// Keys that one worker remembers for the clients that track them: as many as Redis by default. For one more some other
+/// is told of as if it had changed.
+pub const TRACKED_KEYS_MAX: usize = 1_000_000;
+
+/// Keys of one transaction of a tracking client that are remembered until EXEC.
+pub const TRACKED_BLOCK_KEYS_MAX: usize = 10_000;
+
+/// Prefixes of keys that one command of a client may ask to be told of.
+pub const TRACKING_PREFIXES_MAX: usize = 128;
+
 /// Subscriptions of clients that have left that are struck out in one turn: one or two milliseconds' worth.
 pub const STRUCK_OUT_PER_TURN_MAX: usize = 10_000;
 

@@ -5,7 +5,7 @@ use crate::holding::Hold;
 use crate::limits::QUESTION_US_MAX;
 use crate::session::{Asker, Flow, ReplyMode, Session};
 use crate::slab::{Handle, Slab};
-use crate::subscriptions::{SubscriptionAnswer, SubscriptionInquiry};
+use crate::subscriptions::{Broken, Redirected, SubscriptionAnswer, SubscriptionInquiry};
 use crate::waiter::Release;
 use crate::worker::Worker;
 use respool_command::{Execute, text as texts};
@@ -36,6 +36,10 @@ pub enum Mail {
     AskSubscriptions(Box<SubscriptionInquiry>),
     /// Another worker has answered about channels.
     TellSubscriptions(Box<SubscriptionAnswer>),
+    /// A client is told of changed keys in the place of another.
+    Redirected(Box<Redirected>),
+    /// The client that was to be told in the place of this one has gone.
+    RedirectionBroken(Broken),
     /// Other settings hold from now on. The nodes and their order are the same.
     Reload(Arc<Config>),
 }
@@ -161,6 +165,8 @@ impl<E: Execute> Worker<E> {
             Mail::Console(letter) => self.take_letter(*letter),
             Mail::Hold(hold) => self.hold(hold),
             Mail::Release => self.release(),
+            Mail::Redirected(redirected) => self.take_redirected(*redirected),
+            Mail::RedirectionBroken(broken) => self.break_redirection(broken),
             Mail::AskSubscriptions(inquiry) => self.tell_subscriptions(*inquiry),
             Mail::TellSubscriptions(answer) => self.take_subscriptions(*answer),
             Mail::Drain => self.begin_drain(),

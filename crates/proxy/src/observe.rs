@@ -156,6 +156,8 @@ counters! {
     messages_delivered: Total,
     /// Messages that a slow subscriber lost.
     messages_dropped: Total,
+    /// Clients told that keys have changed: each counts once for every time.
+    invalidations: Total,
     /// Subscribers that were disconnected because they did not keep up.
     subscribers_cut_off: Total,
     /// Attempts to authenticate that failed.

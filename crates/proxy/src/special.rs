@@ -12,6 +12,9 @@ impl<E: Execute> Worker<E> {
     /// Asks the states that a session is in about one of its requests. `None`: it goes on as everybody's do.
     #[cold]
     pub(crate) fn handle_special(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
+        if self.clients.sessions.at(index)?.special.has(Special::TRACKING) {
+            self.track_request(index, row, request.args);
+        }
         for state in Special::ORDER {
             // Looked at anew each time: whoever was asked before may have ended a state.
             if self.clients.sessions.at(index)?.special.has(state)

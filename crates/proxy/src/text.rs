@@ -111,6 +111,14 @@ pub(crate) const WATCHED_ELSEWHERE: &str = "CROSSSLOT Watched keys and the trans
 /// A client subscribes to more than anybody should.
 pub(crate) const TOO_MANY_SUBSCRIPTIONS: &str = "ERR too many subscriptions of one connection";
 
+/// A client tracks more prefixes than anybody should.
+pub(crate) const TOO_MANY_PREFIXES: &str = "ERR too many prefixes of one connection";
+
+/// The node is too old to tell of changed keys.
+pub(crate) fn no_tracking(node: &str) -> Vec<u8> {
+    error(format!("node {node} knows no RESP3, in which changed keys are told of"))
+}
+
 /// A whole error without what the encoder adds.
 pub(crate) fn words(error: &[u8]) -> &[u8] {
     error.strip_prefix(b"-").and_then(|e| e.strip_suffix(b"\r\n")).unwrap_or(error)

@@ -19,7 +19,7 @@ rows! {
         ClientCaching = row("CLIENT CACHING", 3, "6.0.0")
             .flags("noscript loading stale")
             .acl("connection")
-            .lane(Lane::Dedicated);
+            .lane(Lane::Local);
         /// Tell the name given to this connection.
         ClientGetname = row("CLIENT GETNAME", 2, "2.6.9")
             .flags("noscript loading stale")
@@ -89,7 +89,7 @@ rows! {
         ClientTracking = row("CLIENT TRACKING", -3, "6.0.0")
             .flags("noscript loading stale")
             .acl("connection")
-            .lane(Lane::Dedicated);
+            .lane(Lane::Local);
         /// Show how this connection tracks keys.
         ClientTrackinginfo = row("CLIENT TRACKINGINFO", 2, "6.2.0")
             .flags("noscript loading stale")

@@ -4,13 +4,14 @@
 //! PUBSUB speaks of this process's clients. What others subscribe to at the nodes is theirs to say.
 
 use super::frame::Kind;
+use super::tracking::{Redirect, Wanted};
 use crate::limits::QUESTION_US_MAX;
 use crate::mail::Mail;
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::slab::{Handle, Slab};
 use crate::worker::Worker;
 use respool_command::{Execute, PubsubCommand, Row, glob, text as texts};
-use respool_connection::Action;
+use respool_connection::{Action, Seq};
 use respool_wire::{Args, Encoder};
 use std::collections::BTreeSet;
 
@@ -25,17 +26,21 @@ pub(super) enum Question {
     Counts { kind: Kind, names: Vec<Box<[u8]>> },
     /// By how much the clients that a node reaches with a message exceed the lanes it counts.
     Receivers { kind: Kind, channel: Box<[u8]>, node: usize },
+    /// Which worker has the client of this number, and where.
+    Find { id: u64 },
     /// Deliver this and say to how many.
     Publish { kind: Kind, channel: Box<[u8]>, payload: Box<[u8]> },
 }
 
 /// What is done with the sum of the answers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) enum Then {
     /// It is the reply.
     Reply,
     /// It and this is the reply.
     Add(i64),
+    /// The client that was asked for is told in the asker's place.
+    Redirect(Wanted),
 }
 
 /// A question from one worker to another.
@@ -120,7 +125,8 @@ impl<E: Execute> Worker<E> {
     pub(super) fn ask_workers_for(&mut self, asker: Option<Asker>, question: Question, then: Then) {
         let has_subscriptions = |worker: &usize| self.shared.counters[*worker].subscriptions.value() > 0;
         let others = (0..self.shared.counters.len()).filter(|worker| *worker != self.number);
-        let asked: Vec<usize> = others.filter(has_subscriptions).collect();
+        let concerns_all = matches!(question, Question::Find { .. });
+        let asked: Vec<usize> = others.filter(|worker| concerns_all || has_subscriptions(worker)).collect();
         let asking = Asking {
             asker,
             question: question.clone(),
@@ -139,6 +145,14 @@ impl<E: Execute> Worker<E> {
         }
         let answer = self.answer_subscriptions(inquiry);
         self.take_subscriptions(answer);
+    }
+
+    /// Looks for the client that is to be told in a client's place.
+    pub(super) fn find_redirect(&mut self, index: u32, seq: Seq, id: u64, wanted: Wanted) {
+        let Some(session) = self.clients.sessions.handle(index) else { return };
+        let asker = Asker { session, seq };
+        self.is_busy = true;
+        self.ask_workers_for(Some(asker), Question::Find { id }, Then::Redirect(wanted));
     }
 
     /// Another worker asks.
@@ -171,6 +185,13 @@ impl<E: Execute> Worker<E> {
             Question::Receivers { kind, channel, node } => {
                 answer.counts = vec![self.subscriptions.surplus(kind, &channel, node)];
             }
+            Question::Find { id } => {
+                let found = self.clients.sessions.iter().find(|(_, session)| session.id == id);
+                if let Some(handle) = found.and_then(|(index, _)| self.clients.sessions.handle(index)) {
+                    let worker = self.number as i64 + 1;
+                    answer.counts = vec![worker, i64::from(handle.index), i64::from(handle.generation)];
+                }
+            }
             Question::Publish { kind, channel, payload } => {
                 answer.counts = vec![self.deliver_here(kind, &channel, &payload)];
             }
@@ -193,6 +214,18 @@ impl<E: Execute> Worker<E> {
     fn finish_asking(&mut self, handle: Handle) {
         let Some(asking) = self.subscriptions.askings.0.remove(handle.index) else { return };
         let Some(asker) = asking.asker else { return };
+        let base = if let Then::Add(base) = asking.then { base } else { 0 };
+        if let (Then::Redirect(wanted), Question::Find { id }) = (asking.then, &asking.question) {
+            let found = match asking.counts[..] {
+                [worker, index, generation] if worker > 0 => Some(Redirect {
+                    id: *id,
+                    worker: worker as usize - 1,
+                    session: Handle { index: index as u32, generation: generation as u32 },
+                }),
+                _ => None,
+            };
+            return self.redirect_tracking(asker.session, asker.seq, wanted, found);
+        }
         let Some(session) = self.clients.sessions.get_mut(asker.session) else { return };
         let mut out = Vec::new();
         let mut reply = Encoder::new(&mut out, session.protocol);
@@ -209,11 +242,8 @@ impl<E: Execute> Worker<E> {
                     reply.integer(asking.counts.get(place).copied().unwrap_or_default());
                 }
             }
+            Question::Find { .. } => return,
             Question::Receivers { .. } | Question::Publish { .. } => {
-                let base = match asking.then {
-                    Then::Reply => 0,
-                    Then::Add(base) => base,
-                };
                 reply.integer((base + asking.counts.iter().sum::<i64>()).max(0));
             }
         }

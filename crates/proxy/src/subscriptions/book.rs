@@ -20,7 +20,7 @@ use super::id_table::IdTable;
 use super::registry::Registry;
 use crate::limits::{PUSH_COMMAND_BYTES_MAX, PUSH_COMMAND_NAMES_MAX};
 use crate::slab::Handle;
-use respool_wire::{request_bulk, request_head};
+use respool_wire::{encode_request, request_bulk, request_head};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -37,6 +37,38 @@ struct Order {
     is_last: bool,
 }
 
+/// What is due next of the node.
+#[derive(Clone, Copy, Debug)]
+enum Due {
+    /// An acknowledgement of a channel.
+    Channel(Order),
+    /// OK: it tells of changed keys from now on, or no more.
+    Tracking,
+}
+
+/// Whether the node tells of changed keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Tracking {
+    #[default]
+    Off,
+    /// It was told to, by this order.
+    Told(u64),
+    On,
+    /// It will not.
+    Refused,
+}
+
+/// What a node has refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// One channel. The caller releases it.
+    Channel(Kind, u32),
+    /// To tell of changed keys.
+    Tracking,
+    /// Nothing that anybody waits for, or one of several channels, which are now told of one by one.
+    Nothing,
+}
+
 /// The value in `told` of a channel that the node has acknowledged.
 const CONFIRMED: u32 = 0;
 
@@ -47,7 +79,10 @@ pub(crate) struct Book {
     is_live: bool,
     /// The channels that the node knows of once it has read everything, with the order that told it.
     told: [IdTable<u32>; 3],
-    ledger: VecDeque<Order>,
+    ledger: VecDeque<Due>,
+    tracking: Tracking,
+    /// Somebody wants to hear of changed keys.
+    is_tracking_wanted: bool,
     /// Orders written on this connection.
     written: u64,
     /// Orders acknowledged on this connection.
@@ -85,7 +120,44 @@ impl Book {
 
     /// Whether there is something to write.
     pub(crate) fn has_news(&self) -> bool {
-        !self.changed.is_empty() || !self.alone.is_empty() || self.restoring.is_some() || !self.unwritten.is_empty()
+        self.is_tracking_wanted != (self.tracking != Tracking::Off)
+            || !self.changed.is_empty()
+            || !self.alone.is_empty()
+            || self.restoring.is_some()
+            || !self.unwritten.is_empty()
+    }
+
+    /// Whether the node tells of changed keys.
+    pub(crate) fn is_tracking(&self) -> bool {
+        self.tracking == Tracking::On
+    }
+
+    /// The node is to tell of changed keys, or no more.
+    pub(crate) fn want_tracking(&mut self, is_wanted: bool) {
+        self.is_tracking_wanted = is_wanted;
+    }
+
+    /// The node tells of changed keys now, or no more. Returns whether it does.
+    pub(crate) fn acknowledge_tracking(&mut self) -> Result<bool, OutOfStep> {
+        let Some(Due::Tracking) = self.ledger.front() else { return Err(OutOfStep) };
+        self.ledger.pop_front();
+        self.done += 1;
+        let is_on = self.tracking == Tracking::Told(self.done);
+        if is_on {
+            self.tracking = Tracking::On;
+        }
+        Ok(is_on)
+    }
+
+    fn tell_tracking(&mut self, out: &mut Vec<u8>) {
+        self.written += 1;
+        self.ledger.push_back(Due::Tracking);
+        self.tracking = if self.is_tracking_wanted { Tracking::Told(self.written) } else { Tracking::Off };
+        let words: &[&[u8]] = match self.is_tracking_wanted {
+            true => &[b"CLIENT", b"TRACKING", b"ON", b"BCAST"],
+            false => &[b"CLIENT", b"TRACKING", b"OFF"],
+        };
+        encode_request(out, words.iter().copied());
     }
 
     /// How many acknowledgements are due.
@@ -133,8 +205,10 @@ impl Book {
 
     /// The connection is gone, and with it everything the node was told.
     pub(crate) fn lose(&mut self, registries: &mut Registries) {
-        for order in self.ledger.drain(..) {
-            registries[order.kind as usize].release(order.id);
+        for due in self.ledger.drain(..) {
+            if let Due::Channel(order) = due {
+                registries[order.kind as usize].release(order.id);
+            }
         }
         for (kind, id) in self.changed.drain(..).chain(self.alone.drain(..)) {
             registries[kind as usize].release(id);
@@ -143,7 +217,8 @@ impl Book {
             std::mem::take(told).ids().for_each(|id| registry.release(id));
         }
         self.stranded = self.take_waits();
-        *self = Self { stranded: std::mem::take(&mut self.stranded), ..Self::default() };
+        let (stranded, is_tracking_wanted) = (std::mem::take(&mut self.stranded), self.is_tracking_wanted);
+        *self = Self { stranded, is_tracking_wanted, ..Self::default() };
     }
 
     /// Appends commands for what has changed, until `room` bytes are used up or nothing is left. `belongs` says whether a
@@ -156,6 +231,9 @@ impl Book {
         out: &mut Vec<u8>,
     ) {
         let begun = out.len();
+        if self.is_tracking_wanted != (self.tracking != Tracking::Off) {
+            self.tell_tracking(out);
+        }
         while out.len() - begun < room {
             if let Some((kind, id)) = self.alone.pop() {
                 self.tell(registries, &[(kind, id)], out);
@@ -250,7 +328,7 @@ impl Book {
             _ => return false,
         }
         self.written += 1;
-        self.ledger.push_back(Order { kind, verb, id, is_last: false });
+        self.ledger.push_back(Due::Channel(Order { kind, verb, id, is_last: false }));
         true
     }
 
@@ -258,7 +336,7 @@ impl Book {
         if ids.is_empty() {
             return;
         }
-        if let Some(last) = self.ledger.back_mut() {
+        if let Some(Due::Channel(last)) = self.ledger.back_mut() {
             last.is_last = true;
         }
         request_head(out, ids.len() + 1);
@@ -274,9 +352,14 @@ impl Book {
         verb: Verb,
         name: &[u8],
     ) -> Result<(), OutOfStep> {
-        let order = self.ledger.front().filter(|order| order.kind == kind && order.verb == verb);
         let registry = &mut registries[kind as usize];
-        let order = order.copied().filter(|order| registry.name(order.id) == name).ok_or(OutOfStep)?;
+        let order = match self.ledger.front() {
+            Some(Due::Channel(order)) if order.kind == kind && order.verb == verb => *order,
+            _ => return Err(OutOfStep),
+        };
+        if registry.name(order.id) != name {
+            return Err(OutOfStep);
+        }
         self.ledger.pop_front();
         self.done += 1;
         let number = order_number(self.done);
@@ -298,11 +381,21 @@ impl Book {
         }
     }
 
-    /// The node refused the command whose acknowledgements are due next. `Ok(Some)` is the one channel it was about; a
-    /// command about several is repeated channel by channel.
-    pub(crate) fn refuse(&mut self, registries: &mut Registries) -> Result<Option<(Kind, u32)>, OutOfStep> {
-        let end = self.ledger.iter().position(|order| order.is_last).ok_or(OutOfStep)?;
-        let refused: Vec<Order> = self.ledger.drain(..=end).collect();
+    /// The node refused the command whose acknowledgements are due next. A command about several channels is repeated
+    /// channel by channel.
+    pub(crate) fn refuse(&mut self, registries: &mut Registries) -> Result<Refusal, OutOfStep> {
+        if let Some(Due::Tracking) = self.ledger.front() {
+            self.ledger.pop_front();
+            self.done += 1;
+            let is_about_now = self.tracking == Tracking::Told(self.done);
+            self.tracking = if is_about_now { Tracking::Refused } else { self.tracking };
+            return Ok(if is_about_now { Refusal::Tracking } else { Refusal::Nothing });
+        }
+        let is_last = |due: &Due| matches!(due, Due::Channel(order) if order.is_last);
+        let end = self.ledger.iter().position(is_last).ok_or(OutOfStep)?;
+        let drained = self.ledger.drain(..=end);
+        let refused: Vec<Order> =
+            drained.filter_map(|due| if let Due::Channel(order) = due { Some(order) } else { None }).collect();
         for order in &refused {
             self.done += 1;
             let registry = &mut registries[order.kind as usize];
@@ -318,12 +411,12 @@ impl Book {
             if !is_subscription {
                 registries[order.kind as usize].release(order.id);
             }
-            return Ok(is_subscription.then_some((order.kind, order.id)));
+            return Ok(if is_subscription { Refusal::Channel(order.kind, order.id) } else { Refusal::Nothing });
         }
         // The ledger's holds become those of the list.
         self.alone.extend(refused.iter().map(|order| (order.kind, order.id)));
         self.unwritten.extend(self.waiting.drain().map(|Reverse((_, index, generation))| Handle { index, generation }));
-        Ok(None)
+        Ok(Refusal::Nothing)
     }
 
     /// The next one whose wait is over.
@@ -461,11 +554,11 @@ mod tests {
         }
         book.wait(handle(1));
         assert_eq!(write(&mut book, &mut registries), "subscribe a b");
-        assert_eq!(book.refuse(&mut registries), Ok(None));
+        assert_eq!(book.refuse(&mut registries), Ok(Refusal::Nothing));
         assert_eq!(write(&mut book, &mut registries), "subscribe b subscribe a");
         done(&mut book, &mut registries, Verb::Subscribe, "b");
         assert_eq!(book.next_over(), None, "a is not through yet");
-        let (kind, id) = book.refuse(&mut registries).unwrap().expect("one channel is to blame");
+        let Ok(Refusal::Channel(kind, id)) = book.refuse(&mut registries) else { panic!("one channel is to blame") };
         assert_eq!(registries[0].name(id), b"a");
         registries[kind as usize].release(id);
         assert_eq!(book.told(), 1);

@@ -170,8 +170,17 @@ impl<E: Execute> Worker<E> {
         let seq = this.down.expect();
         let Some(subscriber) = &mut this.subscriber else { return Flow::Stop };
         subscriber.after = Some(seq);
-        let wait =
-            Wait { session, seq, kind, verb, items, missing: nodes.len(), asked_us: self.now.mono_us, failure: None };
+        let wait = Wait {
+            session,
+            seq,
+            kind,
+            verb,
+            items,
+            missing: nodes.len(),
+            asked_us: self.now.mono_us,
+            failure: None,
+            tracking: None,
+        };
         let wait = self.subscriptions.waits.insert(wait);
         subscriber.pending.push_back(wait);
         self.counters.requests_local.add(1);
@@ -204,6 +213,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn reset_subscriptions(&mut self, index: u32) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.special.remove(Special::SUBSCRIBED);
+        session.special.remove(Special::TRACKING);
         if let Some(subscriber) = session.subscriber.take() {
             self.subscriptions.forget(*subscriber);
         }

@@ -46,6 +46,8 @@ pub(crate) enum Frame<'a> {
     Message { kind: Kind, name: &'a [u8] },
     /// The node has done what it was told about `name`. No name: there was nothing to give up.
     Done { kind: Kind, verb: Verb, name: Option<&'a [u8]> },
+    /// OK.
+    Ok,
     /// The answer to a PING.
     Pong,
     /// The node refused a command, in its own words with the line's end.
@@ -64,6 +66,7 @@ impl<'a> Frame<'a> {
         match kind {
             ReplyKind::Push | ReplyKind::Array => {}
             ReplyKind::Simple if bytes == respool_wire::replies::PONG => return Self::Pong,
+            ReplyKind::Simple if bytes == respool_wire::replies::OK => return Self::Ok,
             ReplyKind::Error => return Self::Refused(bytes),
             _ => return Self::Nonsense,
         }
@@ -151,7 +154,8 @@ mod tests {
             read("2\r\n$4\r\npong\r\n$0\r\n\r\n", &|frame| assert_eq!(frame, Frame::Pong));
         }
         assert_eq!(Frame::read(ReplyKind::Simple, b"+PONG\r\n"), Frame::Pong);
-        assert_eq!(Frame::read(ReplyKind::Simple, b"+OK\r\n"), Frame::Nonsense);
+        assert_eq!(Frame::read(ReplyKind::Simple, b"+OK\r\n"), Frame::Ok);
+        assert_eq!(Frame::read(ReplyKind::Simple, b"+QUEUED\r\n"), Frame::Nonsense);
         assert_eq!(Frame::read(ReplyKind::Error, b"-NOPERM x\r\n"), Frame::Refused(b"-NOPERM x\r\n"));
         assert_eq!(Frame::read(ReplyKind::Push, b">1\r\n+x\r\n"), Frame::Other);
         assert_eq!(Frame::read(ReplyKind::Array, b"*1\r\n+x\r\n"), Frame::Nonsense);

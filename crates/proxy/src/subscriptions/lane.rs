@@ -12,7 +12,7 @@
 //! has vanished without a word, so a silent one is sent PINGs.
 
 use super::Subscriptions;
-use super::book::OutOfStep;
+use super::book::{OutOfStep, Refusal};
 use super::delivery::Terms;
 use super::frame::{Frame, Kind, Verb};
 use crate::lanes::{Ending, Purpose};
@@ -130,20 +130,34 @@ impl<E: Execute> Worker<E> {
                     }
                 }
                 Frame::Refused(words) => match book.refuse(&mut subscriptions.registries) {
-                    Ok(refused) => {
-                        counters.subscriptions_refused.add(u64::from(refused.is_some()));
-                        if let Some((kind, id)) = refused {
-                            for wait in subscriptions.waits_for(kind, id) {
-                                subscriptions.fail(wait, words, clients, config);
-                            }
-                            subscriptions.registries[kind as usize].release(id);
+                    Ok(Refusal::Channel(kind, id)) => {
+                        counters.subscriptions_refused.add(1);
+                        for wait in subscriptions.waits_for(kind, id) {
+                            subscriptions.fail(wait, words, clients, config);
                         }
-                        subscriptions.has_news = true;
+                        subscriptions.registries[kind as usize].release(id);
                         Ok(())
                     }
+                    Ok(Refusal::Tracking) => {
+                        for wait in subscriptions.waits_for_tracking() {
+                            subscriptions.fail(wait, words, clients, config);
+                        }
+                        Ok(())
+                    }
+                    Ok(Refusal::Nothing) => Ok(()),
                     Err(out_of_step) => Err(out_of_step),
                 },
-                Frame::Pong | Frame::Invalid(_) | Frame::Other => Ok(()),
+                Frame::Ok => book.acknowledge_tracking().map(|is_on| {
+                    // Changes that were made meanwhile went untold.
+                    if is_on {
+                        subscriptions.invalidate_all(clients);
+                    }
+                }),
+                Frame::Invalid(keys) => {
+                    subscriptions.invalidate(keys, clients);
+                    Ok(())
+                }
+                Frame::Pong | Frame::Other => Ok(()),
                 Frame::Done { name: None, .. } | Frame::Nonsense => Err(OutOfStep),
             };
             if step.is_err() {
@@ -160,10 +174,23 @@ impl<E: Execute> Worker<E> {
             shared.ledger.account(this.accounted, held);
             this.accounted = held;
         }
+        let has_redirected = !subscriptions.redirected.is_empty();
         if let Some(fault) = fault {
             counters.unsolicited_replies.add(u64::from(fault == Fault::Unsolicited));
             self.actions.push_back(Action::Close { conn: ConnId::upstream(lane as u32) });
             self.end_lane(lane, Ending::Fault(fault));
+        }
+        if has_redirected {
+            self.pass_on_redirected();
+        }
+    }
+
+    /// Whether a node's push lane can tell of changed keys.
+    pub(super) fn check_push_dialect(&self, node: usize) -> Result<(), Vec<u8>> {
+        let Some(push_lane) = self.subscriptions.lanes[node] else { return Ok(()) };
+        match self.lanes.all[push_lane.lane].up.identity().protocol {
+            Protocol::Resp3 => Ok(()),
+            Protocol::Resp2 => Err(text::no_tracking(&self.lanes.nodes[node].told.name)),
         }
     }
 
@@ -177,12 +204,19 @@ impl<E: Execute> Worker<E> {
         if self.subscriptions.has_news {
             self.tell_news();
         }
+        if self.subscriptions.has_to_tell() {
+            self.settle_doubts();
+            self.pass_on_redirected();
+        }
     }
 
     #[cold]
     fn tell_news(&mut self) {
         let Self { subscriptions, lanes, clients, config, now, .. } = self;
         subscriptions.has_news = false;
+        let is_tracking = subscriptions.tracked.is_any() || subscriptions.has_waits_for_tracking();
+        subscriptions.is_tracking_wanted = is_tracking;
+        subscriptions.books.iter_mut().for_each(|book| book.want_tracking(is_tracking));
         let Subscriptions { books, registries, lanes: push_lanes, .. } = subscriptions;
         for (node, book) in books.iter_mut().enumerate() {
             let Some(push_lane) = push_lanes[node].filter(|_| book.is_live() && book.has_news()) else { continue };
@@ -260,8 +294,9 @@ impl<E: Execute> Worker<E> {
     pub(super) fn is_push_lane_wanted(&self, node: usize) -> bool {
         let all = self.subscriptions.registries.iter().zip(Kind::ALL);
         let mut active = all.flat_map(|(r, kind)| r.active_from(0).map(move |id| (kind, r.name(id))));
-        self.drain_until_us.is_none()
-            && active.any(|(kind, name)| self.subscriptions.nodes_of(&self.config, kind, name).contains(&node))
+        let is_known =
+            |(kind, name): (Kind, &[u8])| self.subscriptions.nodes_of(&self.config, kind, name).contains(&node);
+        self.drain_until_us.is_none() && (self.subscriptions.is_tracking_wanted || active.any(is_known))
     }
 
     /// Clients that have waited too long for a node's word are told so.

@@ -21,14 +21,17 @@ mod commands;
 mod delivery;
 mod frame;
 mod id_table;
+mod invalidation;
 mod lane;
 mod publish;
 mod registry;
 mod renewal;
+mod tracking;
 mod wait;
 
 pub use ask::{SubscriptionAnswer, SubscriptionInquiry};
 pub use delivery::Message;
+pub use invalidation::{Broken, Redirected};
 pub(crate) use publish::Publishing;
 
 use crate::config::Config;
@@ -44,6 +47,7 @@ use registry::Registry;
 use respool_connection::Seq;
 use std::collections::VecDeque;
 use std::ops::Range;
+use tracking::{Tracked, Tracking};
 use wait::Wait;
 
 /// What one client subscribes to, and what is on its way to it because of that.
@@ -62,6 +66,8 @@ pub(crate) struct Subscriber {
     /// The place of the last request that changed its subscriptions: no message may overtake that reply.
     after: Option<Seq>,
     backlog: Backlog,
+    /// What it wants to hear of changed keys, if anything.
+    tracking: Option<Box<Tracking>>,
 }
 
 impl Subscriber {
@@ -74,6 +80,7 @@ impl Subscriber {
             pending: VecDeque::new(),
             after: None,
             backlog: Backlog::default(),
+            tracking: None,
         }
     }
 
@@ -128,6 +135,11 @@ pub(crate) struct Subscriptions {
     waits: Slab<Wait>,
     leaving: Vec<Leaving>,
     askings: Askings,
+    tracked: Tracked,
+    /// Nodes have to tell of changed keys.
+    is_tracking_wanted: bool,
+    /// Invalidations for clients that others named in their place.
+    redirected: Vec<Redirected>,
     /// Pairs of client and channel.
     pairs: usize,
     accounted: usize,
@@ -155,6 +167,9 @@ impl Subscriptions {
             waits: Slab::default(),
             leaving: Vec::new(),
             askings: Askings::default(),
+            tracked: Tracked::new(seed(4)),
+            is_tracking_wanted: false,
+            redirected: Vec::new(),
             pairs: 0,
             accounted: 0,
             has_news: false,
@@ -211,7 +226,11 @@ impl Subscriptions {
     }
 
     /// A client has gone, or has reset its connection. Its many subscriptions are struck out a part at a time.
-    pub(crate) fn forget(&mut self, subscriber: Subscriber) {
+    pub(crate) fn forget(&mut self, mut subscriber: Subscriber) {
+        if subscriber.tracking.is_some() {
+            self.tracked.end(&mut subscriber);
+            self.has_news = true;
+        }
         self.subscribers.retire(subscriber.id);
         for wait in subscriber.pending {
             self.end_wait(wait);
@@ -250,6 +269,12 @@ impl Subscriptions {
         !self.refilling.is_empty()
     }
 
+    /// Whether clients are to be told to forget what they have read, or others in their place.
+    #[inline]
+    pub(crate) fn has_to_tell(&self) -> bool {
+        !self.tracked.doubtful.is_empty() || !self.redirected.is_empty()
+    }
+
     /// Whether somebody who has left is still to be struck out.
     #[inline]
     pub(crate) fn is_striking_out(&self) -> bool {
@@ -259,6 +284,7 @@ impl Subscriptions {
     /// Tells the process's account what is held here.
     fn account(&mut self, ledger: &Ledger) {
         let now = self.registries.iter().map(Registry::bytes).sum::<usize>() + self.pairs * PAIR_BYTES;
+        let now = now + self.tracked.keys.bytes() + self.tracked.pairs * PAIR_BYTES;
         ledger.account(self.accounted, now);
         self.accounted = now;
     }

@@ -5,6 +5,7 @@
 
 use super::book::Registries;
 use super::frame::{Kind, Verb, acknowledge};
+use super::tracking::Wanted;
 use super::{Subscriber, Subscriptions, count_of};
 use crate::clients::Clients;
 use crate::config::Config;
@@ -35,9 +36,26 @@ pub(super) struct Wait {
     pub(super) asked_us: u64,
     /// The error reply that it gets instead.
     pub(super) failure: Option<Vec<u8>>,
+    /// It is no subscription: the client wants to hear of changed keys.
+    pub(super) tracking: Option<Wanted>,
 }
 
 impl Wait {
+    /// A request to track, at place `seq`, that `nodes` nodes have to do their part of.
+    pub(super) fn for_tracking(session: Handle, seq: Seq, wanted: Wanted, nodes: usize, now_us: u64) -> Self {
+        Self {
+            session,
+            seq,
+            kind: Kind::Channel,
+            verb: Verb::Subscribe,
+            items: Vec::new(),
+            missing: nodes,
+            asked_us: now_us,
+            failure: None,
+            tracking: Some(wanted),
+        }
+    }
+
     fn is_over(&self) -> bool {
         self.missing == 0 || self.failure.is_some()
     }
@@ -117,6 +135,15 @@ impl Subscriptions {
         let mut answers = Vec::new();
         while let Some(front) = subscriber.pending.front() {
             let Some(wait) = self.waits.get_mut(*front).filter(|w| w.is_over()) else { break };
+            if let Some(wanted) = wait.tracking.take().filter(|_| wait.failure.is_none()) {
+                answers.push((wait.seq, respool_wire::replies::OK.to_vec()));
+                session.special.add(Special::TRACKING);
+                if let Some(front) = subscriber.pending.pop_front() {
+                    self.end_wait(front);
+                }
+                self.track(subscriber, wanted);
+                continue;
+            }
             answers.push((wait.seq, wait.answer(&self.registries, subscriber, protocol)));
             if let Some(unsettled) = subscriber.unsettled.as_mut().filter(|_| wait.verb == Verb::Subscribe) {
                 let (kind, mix) = (wait.kind as usize, self.registries[wait.kind as usize].mix());
@@ -176,6 +203,17 @@ impl Subscriptions {
     /// Whether a request waits to begin a subscription.
     pub(super) fn is_subscribing(&mut self, wait: Handle) -> bool {
         self.waits.get_mut(wait).is_some_and(|w| w.verb == Verb::Subscribe)
+    }
+
+    /// The requests that wait for nodes to tell of changed keys.
+    pub(super) fn waits_for_tracking(&self) -> Vec<Handle> {
+        let all = self.waits.iter().filter(|(_, w)| w.tracking.is_some());
+        all.filter_map(|(index, _)| self.waits.handle(index)).collect()
+    }
+
+    /// Whether any request waits for nodes to tell of changed keys.
+    pub(super) fn has_waits_for_tracking(&self) -> bool {
+        self.waits.iter().any(|(_, w)| w.tracking.is_some())
     }
 
     /// Whether any request waits for a node.

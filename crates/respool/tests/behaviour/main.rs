@@ -17,6 +17,7 @@ mod pubsub;
 mod scatter;
 mod scripts;
 mod session;
+mod tracking;
 mod transactions;
 mod trouble;
 mod users;

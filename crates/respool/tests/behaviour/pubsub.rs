@@ -66,7 +66,7 @@ const IN_RESP2: &[Step] = &[
 const IN_RESP3: &[Step] =
     &[("SUBSCRIBE a", 1), ("GET x", 1), ("ECHO x", 1), ("PUBLISH other x", 1), ("MULTI", 1), ("PING", 1), ("EXEC", 1)];
 
-fn tell(address: &Address, version: &str, story: &[Step]) -> io::Result<Vec<String>> {
+pub(super) fn tell(address: &Address, version: &str, story: &[Step]) -> io::Result<Vec<String>> {
     let mut client = Client::connect(address)?;
     let mut other = Client::connect(address)?;
     if version == "3" {

@@ -1,0 +1,196 @@
+//! The way of an invalidation: from a node's push to the clients that have read the key, or to those they named instead.
+
+use super::Subscriptions;
+use super::frame::bulk;
+use super::tracking::{Mode, Redirect};
+use crate::clients::Clients;
+use crate::mail::Mail;
+use crate::slab::Handle;
+use crate::worker::Worker;
+use respool_command::Execute;
+use respool_connection::Action;
+use respool_wire::{Encoder, Protocol, elements};
+
+/// What a RESP2 client that invalidations are redirected to has to subscribe to.
+const CHANNEL: &[u8] = b"__redis__:invalidate";
+
+/// An invalidation for a client that another one named in its place.
+#[derive(Clone, Debug)]
+pub struct Redirected {
+    to: Redirect,
+    from_worker: usize,
+    from: Handle,
+    /// `None`: all keys.
+    keys: Option<Vec<Box<[u8]>>>,
+}
+
+/// Whom a client named in its place has gone.
+#[derive(Clone, Copy, Debug)]
+pub struct Broken {
+    session: Handle,
+    id: u64,
+}
+
+impl Subscriptions {
+    /// A node tells of changed keys; `None`: of all.
+    pub(super) fn invalidate(&mut self, keys: Option<&[u8]>, clients: &mut Clients) {
+        let Some(keys) = keys else { return self.invalidate_all(clients) };
+        let keys: Vec<&[u8]> = elements(keys).into_iter().flatten().filter_map(bulk).collect();
+        for key in &keys {
+            if let Some(id) = self.tracked.keys.find(key) {
+                self.invalidate_key(id, clients);
+            }
+        }
+        let numbers: Vec<u32> = self.tracked.clients.ids().collect();
+        for number in numbers {
+            let Some(handle) = self.subscribers.at(number).copied() else { continue };
+            let Some(session) = clients.sessions.get_mut(handle) else { continue };
+            let tracking = session.subscriber.as_ref().and_then(|s| s.tracking.as_ref());
+            let Some(tracking) = tracking.filter(|t| t.mode == Mode::Broadcast) else { continue };
+            let is_meant = |key: &&&[u8]| tracking.prefixes.iter().any(|prefix| key.starts_with(prefix));
+            let meant: Vec<Box<[u8]>> = keys.iter().filter(is_meant).map(|key| Box::from(*key)).collect();
+            if !meant.is_empty() {
+                self.tell_invalid(handle, Some(meant), clients);
+            }
+        }
+    }
+
+    /// A key has changed, or is forgotten: those who have read it are told once.
+    pub(super) fn invalidate_key(&mut self, id: u32, clients: &mut Clients) {
+        let key: Box<[u8]> = self.tracked.keys.name(id).into();
+        self.tracked.keys.hold(id);
+        let numbers: Vec<u32> = self.tracked.keys.subscribers(id).collect();
+        for number in numbers {
+            let Some(handle) = self.subscribers.at(number).copied() else { continue };
+            if let Some(session) = clients.sessions.get_mut(handle)
+                && let Some(subscriber) = session.subscriber.as_deref_mut()
+            {
+                self.tracked.forget(subscriber, id);
+                self.tell_invalid(handle, Some(vec![key.clone()]), clients);
+            }
+        }
+        self.tracked.keys.release(id);
+    }
+
+    /// Everything that clients have read may have changed.
+    pub(super) fn invalidate_all(&mut self, clients: &mut Clients) {
+        let numbers: Vec<u32> = self.tracked.clients.ids().collect();
+        for number in numbers {
+            let Some(handle) = self.subscribers.at(number).copied() else { continue };
+            self.invalidate_client(handle, clients);
+        }
+    }
+
+    /// Everything that one client has read may have changed.
+    pub(super) fn invalidate_client(&mut self, handle: Handle, clients: &mut Clients) {
+        let Some(session) = clients.sessions.get_mut(handle) else { return };
+        if let Some(subscriber) = session.subscriber.as_deref_mut() {
+            self.tracked.forget_all(subscriber);
+            self.tell_invalid(handle, None, clients);
+        }
+    }
+
+    fn tell_invalid(&mut self, handle: Handle, keys: Option<Vec<Box<[u8]>>>, clients: &mut Clients) {
+        let Some(session) = clients.sessions.get_mut(handle) else { return };
+        let Some(tracking) = session.subscriber.as_ref().and_then(|s| s.tracking.as_ref()) else { return };
+        clients.counters.invalidations.add(1);
+        if let Some(to) = tracking.redirect {
+            if !tracking.is_redirect_broken {
+                self.redirected.push(Redirected { to, from_worker: 0, from: handle, keys });
+            }
+            return;
+        }
+        if session.protocol == Protocol::Resp3 {
+            let after = tracking.after;
+            session.down.push(after, &mut clients.pool, |out| write(out, Protocol::Resp3, keys.as_deref()));
+            clients.list(handle.index);
+        }
+    }
+}
+
+/// An invalidation as a client gets it: a push, or a message of the channel that a RESP2 client subscribes to for it.
+fn write(out: &mut Vec<u8>, protocol: Protocol, keys: Option<&[Box<[u8]>]>) {
+    let mut out = Encoder::new(out, protocol);
+    match protocol {
+        Protocol::Resp3 => {
+            out.push(2);
+            out.bulk(b"invalidate");
+        }
+        Protocol::Resp2 => {
+            out.push(3);
+            out.bulk(b"message");
+            out.bulk(CHANNEL);
+        }
+    }
+    match keys {
+        None => out.null_array(),
+        Some(keys) => {
+            out.array(keys.len());
+            keys.iter().for_each(|key| out.bulk(key));
+        }
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// Tells those to forget everything who have read something while nobody told of changes.
+    pub(super) fn settle_doubts(&mut self) {
+        for handle in std::mem::take(&mut self.subscriptions.tracked.doubtful) {
+            self.subscriptions.invalidate_client(handle, &mut self.clients);
+        }
+    }
+
+    /// Passes on what is for clients that were named in place of others.
+    pub(super) fn pass_on_redirected(&mut self) {
+        for redirected in std::mem::take(&mut self.subscriptions.redirected) {
+            let redirected = Redirected { from_worker: self.number, ..redirected };
+            let worker = redirected.to.worker;
+            if worker == self.number {
+                self.take_redirected(redirected);
+            } else {
+                self.actions.push_back(Action::Post { worker, mail: Mail::Redirected(Box::new(redirected)) });
+            }
+        }
+    }
+
+    /// An invalidation is for a client of this worker.
+    pub(crate) fn take_redirected(&mut self, redirected: Redirected) {
+        let Redirected { to, from_worker, from, keys } = redirected;
+        let Some(session) = self.clients.sessions.get_mut(to.session) else {
+            if from_worker == self.number {
+                return self.break_redirection(Broken { session: from, id: to.id });
+            }
+            let mail = Mail::RedirectionBroken(Broken { session: from, id: to.id });
+            self.actions.push_back(Action::Post { worker: from_worker, mail });
+            return;
+        };
+        let protocol = session.protocol;
+        let subscriber = session.subscriber.as_ref();
+        if protocol == Protocol::Resp2 && !subscriber.is_some_and(|s| s.is_subscribed()) {
+            return;
+        }
+        let after = subscriber.and_then(|s| s.after);
+        session.down.push(after, &mut self.clients.pool, |out| write(out, protocol, keys.as_deref()));
+        self.clients.list(to.session.index);
+    }
+
+    /// Whom a client named in its place has gone.
+    pub(crate) fn break_redirection(&mut self, broken: Broken) {
+        let Broken { session: of, id } = broken;
+        let Some(session) = self.clients.sessions.get_mut(of) else { return };
+        let Some(tracking) = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut()) else { return };
+        if tracking.is_redirect_broken || tracking.redirect.is_none_or(|r| r.id != id) {
+            return;
+        }
+        tracking.is_redirect_broken = true;
+        if session.protocol == Protocol::Resp3 {
+            let after = tracking.after;
+            session.down.push(after, &mut self.clients.pool, |out| {
+                let mut out = Encoder::new(out, Protocol::Resp3);
+                out.push(2);
+                out.bulk(b"tracking-redir-broken");
+                out.integer(id as i64);
+            });
+            self.clients.list(of.index);
+        }
+    }
+}

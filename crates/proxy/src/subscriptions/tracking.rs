@@ -1,0 +1,480 @@
+//! CLIENT TRACKING: who wants to hear of changes to which keys.
+//!
+//! A node tells the connection that reads, and reads of all clients share connections. So the push lane has every node tell of
+//! every change (`CLIENT TRACKING ON BCAST`), for as long as any client of the worker tracks, and the worker remembers which
+//! client has read which key.
+//!
+//! ```text
+//!   GET k --> remembered, before it is sent --> node
+//!                    |                           |  somebody changes k
+//!   invalidate k <---'<-- behind the reply <-----'  on the push lane
+//! ```
+//!
+//! A key is remembered before its reading leaves, and an invalidation never overtakes the reply to a reading that is under
+//! way: what a client stores, it is told of later. In doubt (a lane was lost, or is not there) clients are told to forget
+//! everything. NOLOOP is accepted and shown, but own changes are told of nevertheless: which of several clients on a shared
+//! connection made a change cannot be known, and a client that forgets too much is never wrong.
+
+use super::id_table::IdTable;
+use super::registry::Registry;
+use super::wait::Wait;
+use super::{Subscriber, Subscriptions};
+use crate::limits::{TRACKED_BLOCK_KEYS_MAX, TRACKED_KEYS_MAX, TRACKING_PREFIXES_MAX};
+use crate::local::integer;
+use crate::session::{Flow, Pause, Special};
+use crate::slab::Handle;
+use crate::text;
+use crate::worker::Worker;
+use respool_command::{Command, Execute, Flags, Group, KeyPositions, Row, TransactionsCommand, text as texts};
+use respool_connection::Seq;
+use respool_wire::{Args, Encoder, Protocol};
+
+/// What a client has asked to be told of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Keys that it has read.
+    #[default]
+    Read,
+    /// Keys that it has read after CLIENT CACHING YES.
+    OptIn,
+    /// Keys that it has read, unless after CLIENT CACHING NO.
+    OptOut,
+    /// All keys that begin in some way.
+    Broadcast,
+}
+
+/// Who is told in a client's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Redirect {
+    pub(super) id: u64,
+    pub(super) worker: usize,
+    pub(super) session: Handle,
+}
+
+/// The tracking of one client.
+#[derive(Debug, Default)]
+pub(crate) struct Tracking {
+    pub(super) mode: Mode,
+    pub(super) is_noloop: bool,
+    pub(super) redirect: Option<Redirect>,
+    pub(super) is_redirect_broken: bool,
+    pub(super) prefixes: Vec<Box<[u8]>>,
+    /// CLIENT CACHING was said for the next request.
+    is_marked: bool,
+    /// Keys that it has read.
+    pub(super) keys: IdTable<()>,
+    /// Keys of its transaction, which will be read at EXEC.
+    block: Vec<Box<[u8]>>,
+    /// The place of the last request with keys: no invalidation may overtake that reply.
+    pub(super) after: Option<Seq>,
+}
+
+/// What all tracking clients of a worker have in common.
+#[derive(Debug)]
+pub(super) struct Tracked {
+    pub(super) keys: Registry,
+    /// Numbers of subscribers.
+    pub(super) clients: IdTable<()>,
+    /// Pairs of client and key.
+    pub(super) pairs: usize,
+    /// Where the next key is looked for when there are too many.
+    cursor: u32,
+    /// Clients that have read something while a lane was missing.
+    pub(super) doubtful: Vec<Handle>,
+}
+
+impl Tracked {
+    pub(super) fn new(seed: u64) -> Self {
+        Self { keys: Registry::new(seed), clients: IdTable::default(), pairs: 0, cursor: 0, doubtful: Vec::new() }
+    }
+
+    pub(super) fn is_any(&self) -> bool {
+        !self.clients.is_empty()
+    }
+
+    /// Strikes a key out of a client's.
+    pub(super) fn forget(&mut self, subscriber: &mut Subscriber, key: u32) {
+        let Some(tracking) = &mut subscriber.tracking else { return };
+        if tracking.keys.remove(key, self.keys.mix()).is_some() {
+            self.pairs -= 1;
+            self.keys.leave(key, subscriber.id);
+        }
+    }
+
+    /// Strikes out all of a client's keys.
+    pub(super) fn forget_all(&mut self, subscriber: &mut Subscriber) {
+        let Some(tracking) = &mut subscriber.tracking else { return };
+        let keys = std::mem::take(&mut tracking.keys);
+        self.pairs -= keys.len();
+        keys.ids().for_each(|key| _ = self.keys.leave(key, subscriber.id));
+    }
+
+    /// The client is told of nothing any more.
+    pub(super) fn end(&mut self, subscriber: &mut Subscriber) {
+        self.forget_all(subscriber);
+        subscriber.tracking = None;
+        self.clients.remove(subscriber.id, self.keys.mix());
+    }
+
+    /// The client has read a key. Returns one that has to be forgotten for it, if there are too many.
+    fn remember(&mut self, subscriber: &mut Subscriber, key: &[u8]) -> Option<u32> {
+        let tracking = subscriber.tracking.as_mut()?;
+        let id = self.keys.intern(key);
+        if tracking.keys.insert(id, (), self.keys.mix()) {
+            self.pairs += 1;
+            self.keys.join(id, subscriber.id);
+        }
+        if self.keys.len() <= TRACKED_KEYS_MAX {
+            return None;
+        }
+        let victim = self.keys.active_from(self.cursor).next().or_else(|| self.keys.active_from(0).next())?;
+        self.cursor = victim + 1;
+        Some(victim)
+    }
+}
+
+/// What a CLIENT TRACKING ON says.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    mode: Option<Mode>,
+    is_noloop: bool,
+    redirect: Option<Redirect>,
+    prefixes: Vec<Box<[u8]>>,
+}
+
+impl Wanted {
+    /// Reads the options behind ON or OFF. The client to redirect to is only named here.
+    fn read(options: Args<'_>) -> Result<(Self, Option<u64>), Vec<u8>> {
+        let mut wanted = Self::default();
+        let (mut redirect, mut is_in, mut is_out, mut is_broadcast) = (None, false, false, false);
+        let mut rest = options;
+        while let Some(option) = rest.get(0) {
+            let mut taken = 1;
+            match option.to_ascii_uppercase().as_slice() {
+                b"REDIRECT" if rest.len() > 1 => {
+                    let id = integer(rest.at(1)).ok_or(texts::NOT_AN_INTEGER)?;
+                    if redirect.replace(id).is_some() {
+                        return Err(texts::TRACKING_REDIRECT_TWICE.into());
+                    }
+                    taken = 2;
+                }
+                b"PREFIX" if rest.len() > 1 => {
+                    wanted.prefixes.push(rest.at(1).into());
+                    taken = 2;
+                }
+                b"BCAST" => is_broadcast = true,
+                b"OPTIN" => is_in = true,
+                b"OPTOUT" => is_out = true,
+                b"NOLOOP" => wanted.is_noloop = true,
+                _ => return Err(texts::SYNTAX.into()),
+            }
+            rest = rest.from(taken);
+        }
+        wanted.mode = match (is_broadcast, is_in, is_out) {
+            (false, false, false) if !wanted.prefixes.is_empty() => {
+                return Err(texts::TRACKING_PREFIX_WITHOUT_BCAST.into());
+            }
+            (true, true, _) | (true, _, true) => return Err(texts::TRACKING_OPT_WITH_BCAST.into()),
+            (_, true, true) => return Err(texts::TRACKING_BOTH_OPTS.into()),
+            (true, ..) => Some(Mode::Broadcast),
+            (_, true, _) => Some(Mode::OptIn),
+            (.., true) => Some(Mode::OptOut),
+            _ => Some(Mode::Read),
+        };
+        if wanted.prefixes.len() > TRACKING_PREFIXES_MAX {
+            return Err(text::TOO_MANY_PREFIXES.into());
+        }
+        Ok((wanted, redirect.map(|id| id as u64)))
+    }
+
+    /// Whether a client that tracks already may ask for this.
+    fn fits(&self, now: Option<&Tracking>) -> Result<(), Vec<u8>> {
+        let wanted = self.mode.unwrap_or_default();
+        if let Some(now) = now {
+            if (now.mode == Mode::Broadcast) != (wanted == Mode::Broadcast) {
+                return Err(texts::TRACKING_SWITCHES_BCAST.into());
+            }
+            let is_opt = |mode| matches!(mode, Mode::OptIn | Mode::OptOut);
+            if is_opt(now.mode) && is_opt(wanted) && now.mode != wanted {
+                return Err(texts::TRACKING_SWITCHES_OPT.into());
+            }
+        }
+        let overlap = |a: &[u8], b: &[u8]| a.starts_with(b) || b.starts_with(a);
+        for (place, prefix) in self.prefixes.iter().enumerate() {
+            let existing = now.iter().flat_map(|now| &now.prefixes).find(|other| overlap(prefix, other));
+            if let Some(other) = existing {
+                return Err(texts::overlapping_prefix(prefix, "an existing", other));
+            }
+            if let Some(other) = self.prefixes[place + 1..].iter().find(|other| overlap(prefix, other)) {
+                return Err(texts::overlapping_prefix(prefix, "another provided", other));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// CLIENT TRACKING.
+    pub(crate) fn client_tracking(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Flow {
+        let (wanted, redirect) = match Wanted::read(args.from(3)) {
+            Ok(read) => read,
+            Err(words) => return self.refuse(index, &words),
+        };
+        let is_on = match args.at(2).to_ascii_uppercase().as_slice() {
+            b"ON" => true,
+            b"OFF" => false,
+            _ => return self.refuse(index, texts::SYNTAX.as_bytes()),
+        };
+        if !is_on {
+            self.end_tracking(index);
+            self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+            return Flow::Next;
+        }
+        if self.engine.is_some() {
+            return self.refuse_unsupported(index, row, "an embedded server does not tell of changes yet");
+        }
+        if !self.config.routes.are_plain() {
+            return self.refuse_unsupported(index, row, "a key that routes lead elsewhere may have another name there");
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let now = session.subscriber.as_ref().and_then(|s| s.tracking.as_deref());
+        if let Err(words) = wanted.fits(now) {
+            return self.refuse(index, &words);
+        }
+        // What is read from now on has to be tracked, so nothing is read before it is.
+        session.reply_mode.pass();
+        session.pause.add(Pause::BARRIER);
+        let seq = session.down.expect();
+        self.clients.list(index);
+        match redirect {
+            Some(id) => self.find_redirect(index, seq, id, wanted),
+            None => self.begin_tracking(index, seq, wanted),
+        }
+        Flow::Pause
+    }
+
+    /// The client to redirect to has been found, or not.
+    pub(super) fn redirect_tracking(&mut self, session: Handle, seq: Seq, mut wanted: Wanted, found: Option<Redirect>) {
+        if self.clients.sessions.get_mut(session).is_none() {
+            return;
+        }
+        match found {
+            Some(_) => {
+                wanted.redirect = found;
+                self.begin_tracking(session.index, seq, wanted);
+            }
+            None => {
+                let mut error = Vec::new();
+                Encoder::new(&mut error, Protocol::Resp2).error(texts::TRACKING_REDIRECT_UNKNOWN.as_bytes());
+                self.clients.feed(session, seq, &error, true);
+            }
+        }
+    }
+
+    /// The client is told OK once all nodes tell of changes.
+    fn begin_tracking(&mut self, index: u32, seq: Seq, wanted: Wanted) {
+        let Some(handle) = self.clients.sessions.handle(index) else { return };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let this = &mut self.subscriptions;
+        let subscriber =
+            session.subscriber.get_or_insert_with(|| Box::new(Subscriber::new(this.subscribers.insert(handle).index)));
+        this.is_tracking_wanted = true;
+        let nodes: Vec<usize> = (0..this.books.len()).filter(|node| !this.books[*node].is_tracking()).collect();
+        let wait = Wait::for_tracking(handle, seq, wanted, nodes.len(), self.now.mono_us);
+        let wait = this.waits.insert(wait);
+        subscriber.pending.push_back(wait);
+        for node in &nodes {
+            self.subscriptions.books[*node].wait(wait);
+            self.subscriptions.has_news = true;
+            let prepared = self.prepare_push_lane(*node).and_then(|()| self.check_push_dialect(*node));
+            if let Err(error) = prepared {
+                self.subscriptions.fail(wait, &error, &mut self.clients, &self.config);
+            }
+        }
+        self.is_busy |= !nodes.is_empty();
+        self.subscriptions.answer(handle, &mut self.clients);
+        self.account_subscriptions();
+    }
+
+    /// The client is told of nothing any more.
+    pub(crate) fn end_tracking(&mut self, index: u32) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        session.special.remove(Special::TRACKING);
+        let Some(subscriber) = &mut session.subscriber else { return };
+        if subscriber.tracking.is_some() {
+            self.subscriptions.tracked.end(subscriber);
+            self.subscriptions.has_news = true;
+            self.account_subscriptions();
+        }
+    }
+
+    /// CLIENT CACHING.
+    pub(crate) fn client_caching(&mut self, index: u32, args: Args<'_>) -> Flow {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let tracking = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut());
+        let Some(tracking) = tracking else {
+            return self.refuse(index, texts::CACHING_WITHOUT_OPT.as_bytes());
+        };
+        match (args.at(2).to_ascii_uppercase().as_slice(), tracking.mode) {
+            (b"YES", Mode::OptIn) | (b"NO", Mode::OptOut) => tracking.is_marked = true,
+            (b"YES", _) => return self.refuse(index, texts::CACHING_YES_WITHOUT_OPTIN.as_bytes()),
+            (b"NO", _) => return self.refuse(index, texts::CACHING_NO_WITHOUT_OPTOUT.as_bytes()),
+            _ => return self.refuse(index, texts::SYNTAX.as_bytes()),
+        }
+        self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+        Flow::Next
+    }
+
+    /// CLIENT GETREDIR, and the figure of CLIENT LIST: -1 without tracking, 0 without a redirection.
+    pub(crate) fn redirection_of(&self, index: u32) -> i64 {
+        let session = self.clients.sessions.at(index);
+        let tracking = session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_ref());
+        tracking.map_or(-1, |t| t.redirect.map_or(0, |r| r.id as i64))
+    }
+
+    /// The flags that tracking adds to CLIENT LIST.
+    pub(crate) fn tracking_flags(&self, index: u32) -> &'static str {
+        let session = self.clients.sessions.at(index);
+        match session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_ref()) {
+            None => "",
+            Some(t) => match (t.is_redirect_broken, t.mode == Mode::Broadcast) {
+                (false, false) => "t",
+                (true, false) => "tR",
+                (false, true) => "tB",
+                (true, true) => "tRB",
+            },
+        }
+    }
+
+    /// CLIENT TRACKINGINFO.
+    pub(crate) fn client_trackinginfo(&mut self, index: u32) -> Flow {
+        let redirection = self.redirection_of(index);
+        let session = self.clients.sessions.at(index);
+        let tracking = session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_ref());
+        let mut flags = Vec::new();
+        let mut prefixes: Vec<Box<[u8]>> = Vec::new();
+        match tracking {
+            None => flags.push("off"),
+            Some(tracking) => {
+                flags.push("on");
+                match tracking.mode {
+                    Mode::Read => {}
+                    Mode::Broadcast => flags.push("bcast"),
+                    Mode::OptIn => {
+                        flags.extend(["optin"].into_iter().chain(tracking.is_marked.then_some("caching-yes")))
+                    }
+                    Mode::OptOut => {
+                        flags.extend(["optout"].into_iter().chain(tracking.is_marked.then_some("caching-no")))
+                    }
+                }
+                flags.extend(tracking.is_noloop.then_some("noloop"));
+                flags.extend(tracking.is_redirect_broken.then_some("broken_redirect"));
+                prefixes = tracking.prefixes.iter().filter(|p| !p.is_empty()).cloned().collect();
+                prefixes.sort_unstable();
+            }
+        }
+        self.answer(index, |reply| {
+            reply.map(3);
+            reply.bulk(b"flags");
+            reply.set(flags.len());
+            flags.iter().for_each(|flag| reply.bulk(flag.as_bytes()));
+            reply.bulk(b"redirect");
+            reply.integer(redirection);
+            reply.bulk(b"prefixes");
+            reply.array(prefixes.len());
+            prefixes.iter().for_each(|prefix| reply.bulk(prefix));
+        });
+        Flow::Next
+    }
+
+    /// A tracking client asks for something: the keys that it reads are remembered before the request leaves.
+    pub(crate) fn track_request(&mut self, index: u32, row: &'static Row, args: Args<'_>) {
+        let Some(handle) = self.clients.sessions.handle(index) else { return };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let is_queueing = session.special.has(Special::QUEUEING);
+        let place = session.down.next_place();
+        let Some(subscriber) = session.subscriber.as_deref_mut() else { return };
+        let Some(tracking) = subscriber.tracking.as_deref_mut() else { return };
+        let is_exec = row.command == Command::Transactions(TransactionsCommand::Exec);
+        let is_about_block = matches!(row.command, Command::Transactions(_)) && !is_exec;
+        let is_about_client = row.group == Group::Connection && row.name.starts_with("CLIENT ");
+        if is_exec || !row.keys.is_none() {
+            tracking.after = Some(place);
+        }
+        let is_wanted = match tracking.mode {
+            Mode::Broadcast if reads(row) && !self.subscriptions.tells_of_changes() => {
+                return self.subscriptions.tracked.doubtful.push(handle);
+            }
+            Mode::Broadcast => return,
+            Mode::Read => true,
+            Mode::OptIn => tracking.is_marked,
+            Mode::OptOut => !tracking.is_marked,
+        };
+        // As in Redis, CLIENT CACHING is about the next command, or about the whole transaction that follows.
+        tracking.is_marked &= is_queueing && !is_exec || is_about_client || is_about_block;
+        let mut keys = Vec::new();
+        if row.command == Command::Transactions(TransactionsCommand::Discard) {
+            tracking.block.clear();
+        } else if is_exec {
+            keys = std::mem::take(&mut tracking.block);
+        } else if reads(row) && is_wanted {
+            let mut positions = KeyPositions::new();
+            if row.keys.positions(args, &mut positions).is_ok() {
+                keys.extend(positions.iter().filter_map(|p| args.get(p.index as usize)).map(Box::from));
+            }
+        }
+        if keys.is_empty() {
+            return;
+        }
+        if is_queueing && !is_exec {
+            // One with more keys than that is told to forget everything after its transaction.
+            if tracking.block.len() + keys.len() <= TRACKED_BLOCK_KEYS_MAX {
+                tracking.block.extend(keys);
+            } else {
+                self.subscriptions.tracked.doubtful.push(handle);
+            }
+            return;
+        }
+        let mut victims = Vec::new();
+        for key in &keys {
+            victims.extend(self.subscriptions.tracked.remember(subscriber, key));
+        }
+        if !self.subscriptions.tells_of_changes() {
+            self.subscriptions.tracked.doubtful.push(handle);
+        }
+        for victim in victims {
+            self.subscriptions.invalidate_key(victim, &mut self.clients);
+        }
+    }
+}
+
+/// Whether a request reads its keys, as far as tracking cares. What a script reads is what it was told of.
+fn reads(row: &Row) -> bool {
+    row.flags.has(Flags::READONLY) || row.group == Group::Scripting && !row.keys.is_none()
+}
+
+impl Subscriptions {
+    /// Whether every node tells of every change.
+    fn tells_of_changes(&self) -> bool {
+        self.books.iter().all(super::book::Book::is_tracking)
+    }
+
+    /// A client tracks from now on, or differently.
+    pub(super) fn track(&mut self, subscriber: &mut Subscriber, wanted: Wanted) {
+        let Wanted { mode, is_noloop, redirect, prefixes } = wanted;
+        let tracking = subscriber.tracking.get_or_insert_default();
+        let mode = mode.unwrap_or_default();
+        // An OPTIN or OPTOUT that is on stays on.
+        if mode != Mode::Read || tracking.mode == Mode::Read {
+            tracking.mode = mode;
+        }
+        tracking.is_noloop |= is_noloop;
+        tracking.redirect = redirect;
+        tracking.is_redirect_broken = false;
+        tracking.prefixes.extend(prefixes);
+        if mode == Mode::Broadcast && tracking.prefixes.is_empty() {
+            tracking.prefixes.push(Box::default());
+        }
+        self.tracked.clients.insert(subscriber.id, (), self.tracked.keys.mix());
+    }
+}

@@ -1,0 +1,308 @@
+//! CLIENT TRACKING through the pool: what a client has stored and is not told of is what the node has.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use respool_testkit::{Client, RedisServer, Respool, elements, wait_until};
+
+use super::{addresses, proxy, pubsub::tell, redis_servers};
+
+const STORIES: &[&[(&str, usize)]] = &[
+    &[
+        ("CLIENT TRACKING", 1),
+        ("CLIENT TRACKING NOSUCH", 1),
+        ("CLIENT TRACKING ON NOSUCH", 1),
+        ("CLIENT TRACKING ON PREFIX a", 1),
+        ("CLIENT TRACKING ON BCAST OPTIN", 1),
+        ("CLIENT TRACKING ON OPTIN OPTOUT", 1),
+        ("CLIENT TRACKING ON REDIRECT 99999", 1),
+        ("CLIENT TRACKING ON REDIRECT x", 1),
+        ("CLIENT TRACKING ON BCAST PREFIX ab PREFIX a", 1),
+        ("CLIENT TRACKING OFF BCAST", 1),
+        ("CLIENT CACHING YES", 1),
+        ("CLIENT CACHING NOSUCH", 1),
+        ("CLIENT GETREDIR", 1),
+        ("CLIENT TRACKINGINFO", 1),
+    ],
+    &[
+        ("CLIENT TRACKING ON", 1),
+        ("CLIENT GETREDIR", 1),
+        ("CLIENT TRACKINGINFO", 1),
+        ("CLIENT TRACKING ON BCAST", 1),
+        ("CLIENT TRACKING ON OPTIN", 1),
+        ("CLIENT TRACKING OFF", 1),
+        ("CLIENT TRACKING ON BCAST PREFIX a PREFIX b NOLOOP", 1),
+        ("CLIENT TRACKINGINFO", 1),
+        ("CLIENT TRACKING ON BCAST PREFIX b", 1),
+        ("CLIENT TRACKING ON BCAST PREFIX c", 1),
+        ("CLIENT TRACKING ON", 1),
+        ("CLIENT CACHING YES", 1),
+        ("CLIENT TRACKING OFF", 1),
+        ("CLIENT TRACKING ON OPTIN", 1),
+        ("CLIENT CACHING NO", 1),
+        ("CLIENT CACHING YES", 1),
+        ("CLIENT TRACKINGINFO", 1),
+        ("CLIENT TRACKING ON OPTOUT", 1),
+        ("CLIENT TRACKING OFF", 1),
+        ("CLIENT TRACKING ON OPTOUT", 1),
+        ("CLIENT CACHING NO", 1),
+        ("CLIENT TRACKINGINFO", 1),
+        ("RESET", 1),
+        ("CLIENT TRACKINGINFO", 1),
+    ],
+];
+
+/// What is told of changes, which only RESP3 has a place for.
+const IN_RESP3: &[&[(&str, usize)]] = &[
+    &[
+        ("CLIENT TRACKING ON", 1),
+        ("GET k", 1),
+        ("!SET k 1", 1),
+        ("!SET k 2", 0),
+        ("GET k", 1),
+        ("SET k 3", 2),
+        ("MGET k {k}l", 1),
+        ("!SET {k}l 1", 1),
+        ("!DEL k", 1),
+        ("GET k", 1),
+        ("!FLUSHALL", 1),
+        ("CLIENT TRACKING OFF", 1),
+        ("GET k", 1),
+        ("!SET k 9", 0),
+        ("PING", 1),
+    ],
+    &[
+        ("CLIENT TRACKING ON BCAST PREFIX k PREFIX q", 1),
+        ("!SET k 1", 1),
+        ("!SET x 1", 0),
+        ("!SET q1 1", 1),
+        ("!FLUSHALL", 1),
+    ],
+    &[
+        ("CLIENT TRACKING ON OPTIN", 1),
+        ("GET k", 1),
+        ("!SET k 1", 0),
+        ("CLIENT CACHING YES", 1),
+        ("GET k", 1),
+        ("!SET k 1", 1),
+        ("CLIENT CACHING YES", 1),
+        ("PING", 1),
+        ("GET k", 1),
+        ("!SET k 1", 0),
+        ("CLIENT CACHING YES", 1),
+        ("MULTI", 1),
+        ("GET k", 1),
+        ("EXEC", 1),
+        ("!SET k 9", 1),
+        ("PING", 1),
+    ],
+    &[
+        ("CLIENT TRACKING ON OPTOUT", 1),
+        ("CLIENT CACHING NO", 1),
+        ("GET k", 1),
+        ("!SET k 1", 0),
+        ("GET k", 1),
+        ("!SET k 1", 1),
+        ("PING", 1),
+    ],
+];
+
+#[test]
+fn tracking_clients_are_told_what_redis_tells_them() -> io::Result<()> {
+    let servers = redis_servers(2)?;
+    let proxy = proxy(&[servers[1].tcp()], &[])?;
+    for (version, stories) in [("2", STORIES), ("3", STORIES), ("3", IN_RESP3)] {
+        for story in stories {
+            let wanted = tell(&servers[0].tcp(), version, story)?;
+            let told = tell(&proxy.tcp(), version, story)?;
+            for (told, wanted) in told.iter().zip(&wanted) {
+                assert_eq!(told, wanted, "RESP{version}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A client's own store of what it has read, kept as pushes and replies come.
+struct Store {
+    client: Client,
+    values: HashMap<String, Vec<u8>>,
+    flushes: usize,
+    invalidations: usize,
+}
+
+impl Store {
+    fn read(&mut self, key: &str) -> io::Result<()> {
+        self.client.send_command(&["GET", key])?;
+        loop {
+            let frame = self.client.reply()?;
+            if !self.take(&frame) {
+                self.values.insert(key.to_owned(), frame);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Forgets what an invalidation names. `false`: it is none.
+    fn take(&mut self, frame: &[u8]) -> bool {
+        if !frame.starts_with(b">2\r\n$10\r\ninvalidate\r\n") {
+            return false;
+        }
+        match elements(frame)[1] {
+            b"_\r\n" => {
+                self.values.clear();
+                self.flushes += 1;
+            }
+            keys => {
+                for key in elements(keys) {
+                    let text = String::from_utf8_lossy(key).into_owned();
+                    let key = text.split("\r\n").nth(1).unwrap_or_default();
+                    self.values.remove(key);
+                    self.invalidations += 1;
+                }
+            }
+        }
+        true
+    }
+}
+
+/// Keys are changed behind the proxy's back, at any rate, and the connections that tell of it are cut again and again.
+#[test]
+fn what_is_stored_is_what_the_node_has() -> io::Result<()> {
+    let servers = redis_servers(2)?;
+    let proxy = proxy(&addresses(&servers), &["--reconnect-min", "1ms", "--reconnect-max", "20ms"])?;
+    for mode in ["CLIENT TRACKING ON", "CLIENT TRACKING ON BCAST"] {
+        let mut store = Store { client: proxy.client()?, values: HashMap::new(), flushes: 0, invalidations: 0 };
+        store.client.ask("HELLO 3")?;
+        assert_eq!(store.client.ask(mode)?, "+OK\r\n");
+        // Each key's owner is found by asking through the proxy; who writes goes there directly.
+        let mut owners = HashMap::new();
+        let mut asking = proxy.client()?;
+        for number in 0..40 {
+            let key = format!("key{number}");
+            asking.command(&["SET", &key, "0"])?;
+            let owner = servers.iter().position(|server| {
+                server.client().and_then(|mut c| c.command(&["EXISTS", &key])).is_ok_and(|reply| reply == b":1\r\n")
+            });
+            owners.insert(key, owner.expect("somebody has it"));
+        }
+        std::thread::scope(|scope| -> io::Result<()> {
+            let writers: Vec<_> = (0..servers.len())
+                .map(|number| {
+                    let (server, owners) = (&servers[number], &owners);
+                    scope.spawn(move || -> io::Result<()> {
+                        let mut direct = server.client()?;
+                        let own: Vec<&String> =
+                            owners.iter().filter(|(_, owner)| **owner == number).map(|(key, _)| key).collect();
+                        for round in 0..3_000 {
+                            direct.command(&["SET", own[round * 7 % own.len()], &round.to_string()])?;
+                            if round % 500 == 250 {
+                                direct.ask("CLIENT KILL TYPE normal SKIPME yes")?;
+                            }
+                        }
+                        Ok(())
+                    })
+                })
+                .collect();
+            let mut round = 0;
+            while !writers.iter().all(std::thread::ScopedJoinHandle::is_finished) {
+                round += 1;
+                // A node that has just cut its connections may refuse; an error is nothing to store.
+                let key = format!("key{}", round * 11 % 40);
+                store.read(&key)?;
+                store.values.retain(|_, value| !value.starts_with(b"-"));
+            }
+            writers.into_iter().try_for_each(|writer| writer.join().expect("a writer does not panic"))
+        })?;
+        wait_until("all nodes tell of changes again", Duration::from_secs(10), || {
+            store.read("key0")?;
+            store.client.send_command(&["ECHO", "x"])?;
+            loop {
+                let frame = store.client.reply()?;
+                if !store.take(&frame) {
+                    return Ok(store.values.contains_key("key0"));
+                }
+            }
+        })?;
+        // What is stored by now stays; the rest is read once more, so that there is something of everything.
+        for key in owners.keys() {
+            if !store.values.contains_key(key) {
+                store.read(key)?;
+            }
+        }
+        // Each node's last word: what it tells comes in order.
+        for (number, server) in servers.iter().enumerate() {
+            let key = owners.iter().find(|(_, owner)| **owner == number).map(|(key, _)| key).expect("a key");
+            server.client()?.command(&["SET", key, "end"])?;
+            while store.values.contains_key(key) {
+                let frame = store.client.reply()?;
+                assert!(store.take(&frame), "{}", frame.escape_ascii());
+            }
+        }
+        for (key, value) in &store.values {
+            let held = servers[owners[key]].client()?.command(&["GET", key])?;
+            assert_eq!(value.escape_ascii().to_string(), held.escape_ascii().to_string(), "{mode}: {key}");
+        }
+        assert!(store.flushes > 0, "{mode}: connections were cut");
+        assert!(store.values.len() > 20, "{mode}: something was stored");
+    }
+    Ok(())
+}
+
+/// A RESP2 client has another one told, wherever that is connected.
+#[test]
+fn somebody_else_may_be_told() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let binary = Path::new(env!("CARGO_BIN_EXE_respool"));
+    let proxy = Respool::start(binary, &[server.tcp()], &["--workers", "3"])?;
+    let mut direct = server.client()?;
+    // Several, so that workers differ.
+    for _ in 0..6 {
+        let (mut reader, mut listener) = (proxy.client()?, proxy.client()?);
+        listener.ask("SUBSCRIBE __redis__:invalidate")?;
+        let mut modern = proxy.client()?;
+        modern.ask("HELLO 3")?;
+        let list = modern.ask("CLIENT LIST")?;
+        let newest =
+            list.lines().filter(|line| line.contains(" sub=1 ")).filter_map(id_of).max().expect("the listener");
+        assert_eq!(reader.ask(&format!("CLIENT TRACKING ON REDIRECT {newest}"))?, "+OK\r\n");
+        assert_eq!(reader.ask("CLIENT GETREDIR")?, format!(":{newest}\r\n"));
+        reader.ask("GET k")?;
+        direct.ask("SET k 1")?;
+        assert_eq!(
+            listener.reply()?.escape_ascii().to_string(),
+            "*3\\r\\n$7\\r\\nmessage\\r\\n$20\\r\\n__redis__:invalidate\\r\\n*1\\r\\n$1\\r\\nk\\r\\n"
+        );
+        reader.ask("GET k")?;
+        direct.ask("FLUSHALL")?;
+        assert!(listener.reply()?.ends_with(b"\r\n*-1\r\n"));
+        drop(listener);
+        wait_until("the listener is missed", Duration::from_secs(10), || {
+            reader.ask("GET k")?;
+            direct.ask("SET k 1")?;
+            Ok(reader.ask("CLIENT TRACKINGINFO")?.contains("broken_redirect"))
+        })?;
+    }
+    Ok(())
+}
+
+fn id_of(line: &str) -> Option<u64> {
+    line.split_once("id=")?.1.split(' ').next()?.parse().ok()
+}
+
+#[test]
+fn nobody_is_told_of_changes_once_nobody_tracks() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &[])?;
+    let mut client = proxy.client()?;
+    client.ask("HELLO 3")?;
+    client.ask("CLIENT TRACKING ON")?;
+    let mut direct = server.client()?;
+    assert!(direct.ask("INFO clients")?.contains("tracking_clients:1\r\n"));
+    drop(client);
+    wait_until("the node does not have to tell any more", Duration::from_secs(10), || {
+        Ok(direct.ask("INFO clients")?.contains("tracking_clients:0\r\n"))
+    })
+}

@@ -59,6 +59,7 @@ fn config() -> Config {
         clients_max: 8,
         databases: 16,
         write_policy: WritePolicy::ReplyClock,
+        seeing: Default::default(),
         allows_admin: true,
         subscriptions: respool_proxy::SubscriptionTerms::default(),
         lanes: respool_proxy::LaneLimits::default(),

@@ -98,6 +98,21 @@ impl Output {
         }
     }
 
+    /// Takes the buffer if nothing of it was written before and it is of a size to keep: it counts as written then.
+    pub(crate) fn take_whole(&mut self) -> Vec<u8> {
+        if self.written > 0 || self.buffer.capacity() > POOLED_BUFFER_BYTES_MAX {
+            return Vec::new();
+        }
+        std::mem::take(&mut self.buffer)
+    }
+
+    /// Takes `buffer`, which is empty, for what is appended next, unless there is one.
+    pub(crate) fn use_buffer(&mut self, buffer: &mut Vec<u8>) {
+        if self.buffer.capacity() == 0 {
+            self.buffer = std::mem::take(buffer);
+        }
+    }
+
     /// Forgets everything that waits and gives the buffer back.
     #[inline]
     pub fn clear(&mut self, pool: &mut BufferPool) {

@@ -39,3 +39,7 @@ pub const FILLING_BATCH_MIN: usize = 8;
 /// How long a batch that is smaller than usual may wait for clients that are about to send more, in microseconds; never
 /// longer than half a round trip either, so that it cannot cost more than it may gain.
 pub const FILLING_US_MAX: u64 = 200;
+
+/// Unanswered batches of one connection whose requests are kept for the slow log. With more, the node is far behind and the
+/// first of them tell why.
+pub const RECORDED_BATCHES_MAX: usize = 64;

@@ -151,6 +151,11 @@ impl Tickets {
         Some((ticket, sample))
     }
 
+    /// How many requests of the oldest batch have not been answered.
+    pub fn oldest_batch(&self) -> usize {
+        self.batches.front().map_or(0, |batch| batch.outstanding)
+    }
+
     /// When the oldest unanswered request was written.
     pub fn oldest_us(&self) -> Option<u64> {
         self.batches.front().map(|b| b.written_us)

@@ -15,6 +15,7 @@ use crate::limits::{
     CUT_THROUGH_BYTES, FILLING_BATCH_MIN, FILLING_US_MAX, HELD_AGE_US_MAX, HELD_BYTES_MAX, HELD_ROUND_TRIP_US_MAX,
     PATIENT_OUTSTANDING_MAX, POOLED_BUFFER_BYTES_MAX,
 };
+use crate::recorder::{InFlight, Recorder};
 use crate::{BufferPool, Handshake, Identity, Output, Owner, Ticket, Tickets};
 use respool_wire::{Protocol, ReplyError, ReplyKind, ReplyLimits, ReplyScanner, Scan};
 use std::fmt;
@@ -127,6 +128,12 @@ pub struct Upstream {
     last_heard_us: u64,
     /// Requests per write of late, in sixteenths.
     usual_batch: usize,
+    /// Requests that are not answered, if anybody wants to know them.
+    recorder: Option<Box<Recorder>>,
+    /// When the last reply came.
+    last_reply_us: u64,
+    /// The round trip of the last batch that was answered, until somebody takes it; 0 if there is none.
+    sample_us: u64,
 }
 
 impl Upstream {
@@ -151,6 +158,9 @@ impl Upstream {
             link_us: 0,
             last_heard_us: 0,
             usual_batch: 0,
+            recorder: None,
+            last_reply_us: 0,
+            sample_us: 0,
         }
     }
 
@@ -310,6 +320,9 @@ impl Upstream {
                     let (ticket, sample) = self.tickets.pop().ok_or(Fault::Unsolicited)?;
                     if let Some(written_us) = sample {
                         self.note_round_trip(now_us.saturating_sub(written_us));
+                        if let Some(recorder) = &mut self.recorder {
+                            recorder.end_batch();
+                        }
                     }
                     self.has_reply_come = true;
                     return Ok(Some(self.finish(ticket, bytes, kind)));
@@ -412,6 +425,7 @@ impl Upstream {
 
     /// Exponential smoothing with a weight of one eighth, as TCP does.
     fn note_round_trip(&mut self, sample_us: u64) {
+        self.sample_us = sample_us.max(1);
         self.round_trip_us = match self.round_trip_us {
             0 => sample_us,
             smoothed => (smoothed * 7 + sample_us) / 8,
@@ -427,6 +441,33 @@ impl Upstream {
     #[inline]
     pub fn note_heard(&mut self, now_us: u64) {
         self.last_heard_us = now_us;
+        self.last_reply_us = now_us;
+    }
+
+    /// Keeps unanswered requests from now on. To be asked for before any is sent.
+    pub fn keep_records(&mut self) {
+        if self.tickets.is_empty() {
+            self.recorder.get_or_insert_default();
+        }
+    }
+
+    /// Since when the next reply has been waited for, and for nothing else: since its request was queued, or since the reply
+    /// before it.
+    #[inline]
+    pub fn waiting_since_us(&self) -> Option<u64> {
+        let queued_us = self.recorder.as_ref()?.queued_us()?;
+        Some(queued_us.max(self.last_reply_us))
+    }
+
+    /// The request that is to be answered next.
+    pub fn in_flight(&self) -> Option<InFlight<'_>> {
+        self.recorder.as_ref()?.front(self.tickets.oldest_batch(), self.tickets.oldest_us()?)
+    }
+
+    /// The round trip of the last batch that was answered, once.
+    #[inline]
+    pub fn take_sample_us(&mut self) -> u64 {
+        std::mem::take(&mut self.sample_us)
     }
 
     /// Whether bytes are to be written at the end of this turn.
@@ -505,15 +546,22 @@ impl Upstream {
         }
         if bytes > 0 {
             self.has_reply_come = false;
-            self.held_since_us = now_us;
+            let queued_us = std::mem::replace(&mut self.held_since_us, now_us);
             let batch = self.tickets.len() - self.tickets.outstanding();
             if batch > 0 {
+                if let Some(recorder) = &mut self.recorder {
+                    let is_whole = bytes == self.output.len();
+                    recorder.record(&mut self.output, batch, queued_us, is_whole);
+                }
                 // A weight of one sixteenth.
                 self.usual_batch = self.usual_batch - self.usual_batch / 16 + batch;
             }
             self.tickets.mark_sent(now_us);
         }
         self.output.advance(bytes, pool);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.lend(&mut self.output);
+        }
     }
 
     /// Turns every request written at or before `written_us` into a tombstone and gives their owners to `each`.
@@ -536,6 +584,10 @@ impl Upstream {
         self.round_trip_us = 0;
         self.link_us = 0;
         self.usual_batch = 0;
+        self.sample_us = 0;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.clear(pool);
+        }
         self.tickets.drain()
     }
 }

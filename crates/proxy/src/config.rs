@@ -155,6 +155,8 @@ pub struct Config {
     pub databases: u32,
     /// When bytes for a node are written.
     pub write_policy: WritePolicy,
+    /// What is looked at.
+    pub seeing: crate::seeing::Terms,
     /// Whether commands that steer nodes are sent to them.
     pub allows_admin: bool,
     /// What holds for subscriptions.

@@ -7,12 +7,14 @@
 use crate::config::{Config, NodeConfig};
 use crate::converting::Dues;
 use crate::limits::CLASSES_MAX;
+use crate::seeing::histogram::Histogram;
 use crate::session::Asker;
-use crate::shared::Ledger;
+use crate::shared::{Ledger, Shared};
 use crate::slab::Handle;
 use crate::text;
 use respool_connection::{BufferPool, DialFailure, Fault, Identity, Now, Owner, Phase, Upstream, WritePolicy};
 use respool_wire::Protocol;
+use std::sync::Arc;
 
 /// What a worker knows of one node.
 #[derive(Debug)]
@@ -33,6 +35,8 @@ pub(crate) struct Node {
     pub(crate) is_paused: bool,
     /// An operator lets nobody send to it.
     pub(crate) is_drained: bool,
+    /// Round trips, once one was measured.
+    pub(crate) latency: Option<Arc<Histogram>>,
     /// It is not configured any more, and only still owes something.
     pub(crate) is_gone: bool,
 }
@@ -50,7 +54,13 @@ impl Node {
             is_paused: false,
             is_drained: false,
             is_gone: false,
+            latency: None,
         }
+    }
+
+    /// Where its round trips are counted.
+    pub(crate) fn latency_of(&mut self, shared: &Shared) -> &Histogram {
+        self.latency.get_or_insert_with(|| shared.histogram("node", &self.name))
     }
 
     /// Whether requests had better go elsewhere, if there is an elsewhere.
@@ -218,8 +228,12 @@ impl Lanes {
         let credentials = self.nodes[node].told.credentials.clone();
         let is_shared = matches!(purpose, Purpose::Shared | Purpose::Successor);
         let policy = if is_shared { config.write_policy } else { WritePolicy::EachTurn };
+        let mut up = Upstream::new(Identity { database, protocol, credentials }, policy);
+        if config.seeing.is_anything_seen() {
+            up.keep_records();
+        }
         Lane {
-            up: Upstream::new(Identity { database, protocol, credentials }, policy),
+            up,
             purpose,
             generation: 0,
             is_retired: false,

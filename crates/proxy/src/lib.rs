@@ -56,6 +56,7 @@ mod replies;
 mod routing;
 mod scatter;
 mod scripts;
+pub mod seeing;
 mod session;
 mod shared;
 mod slab;
@@ -74,6 +75,6 @@ pub use config::{
 };
 pub use console::Letter;
 pub use mail::{Answer, Inquiry, Mail};
-pub use shared::{About, Ledger, Shared};
+pub use shared::{About, Ledger, Measured, Shared};
 pub use subscriptions::{Broken, Message, Redirected, SubscriptionAnswer, SubscriptionInquiry};
 pub use worker::{Worker, WorkerSetup};

@@ -145,3 +145,21 @@ pub const TRIES_PER_TICK: usize = 256;
 /// How often a node is asked to let a waiting request go before its connection is closed. It is asked again only if the
 /// request had not reached it, or its reply is on the way.
 pub const UNBLOCKS_MAX: u8 = 20;
+
+/// Arguments of a slow request that are kept, as in Redis.
+pub const SLOW_ARGS_MAX: usize = 32;
+
+/// Bytes of each of them, as in Redis.
+pub const SLOW_ARG_BYTES_MAX: usize = 128;
+
+/// Keys that are ranked by how often they are seen, and by the size of their values.
+pub const RANKED_KEYS_MAX: usize = 128;
+
+/// Bytes of a ranked key that are kept.
+pub const RANKED_KEY_BYTES_MAX: usize = 256;
+
+/// Keys seen before what was often once counts half.
+pub const RANKED_AGE_SAMPLES: u64 = 100_000;
+
+/// Requests of one batch that a sample looks at, and keys of one request.
+pub const SAMPLED_REQUESTS_MAX: usize = 64;

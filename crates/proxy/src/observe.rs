@@ -124,6 +124,8 @@ counters! {
     replica_reads: Total,
     /// Replies of nodes that speak RESP2 alone that were converted for clients that speak RESP3.
     replies_converted: Total,
+    /// Requests whose replies took longer than the slow log tolerates.
+    slow_requests: Total,
     /// Bytes read from nodes.
     upstream_bytes_in: Total,
     /// Bytes written to nodes.

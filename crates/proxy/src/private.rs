@@ -204,6 +204,7 @@ mod tests {
             clients_max: 1,
             databases: 16,
             write_policy: WritePolicy::EachTurn,
+            seeing: Default::default(),
             allows_admin: true,
             subscriptions: crate::config::SubscriptionTerms::default(),
             access: crate::access::AccessRules::default(),

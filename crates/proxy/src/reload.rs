@@ -17,6 +17,10 @@ impl<E: Execute> Worker<E> {
         }
         self.config = config;
         self.route_hits.clear();
+        self.seen.begin_countdown(self.config.seeing);
+        if self.config.seeing.is_anything_seen() {
+            self.lanes.all.iter_mut().for_each(|lane| lane.up.keep_records());
+        }
         let moved = self.lanes.take_nodes(&self.config);
         self.move_pins(&moved);
         self.tasks.move_nodes(&moved);

@@ -30,6 +30,9 @@ fn refuse(owner: Owner, loss: Loss, error: &[u8], clients: &mut Clients, scatter
 impl<E: Execute> Worker<E> {
     /// Bytes have come from a node.
     pub(crate) fn take_replies(&mut self, lane: usize, bytes: &[u8]) {
+        if self.is_worth_a_look(lane) {
+            self.look(lane, bytes);
+        }
         let Self { lanes, clients, scatters, tasks, config, counters, now, .. } = self;
         let Some(this) = lanes.all.get_mut(lane) else { return };
         if !this.up.is_ready() {
@@ -90,6 +93,10 @@ impl<E: Execute> Worker<E> {
         let this = &mut self.lanes.all[lane];
         if was_awaited {
             this.late_since_us = None;
+        }
+        let sample_us = this.up.take_sample_us();
+        if sample_us > 0 {
+            self.lanes.nodes[this.node].latency_of(&self.shared).record(sample_us);
         }
         let held = this.up.partial_bytes();
         if held != this.accounted {

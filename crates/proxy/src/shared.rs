@@ -7,6 +7,7 @@ use crate::limits::DIAL_BURST;
 use crate::observe::Counters;
 use crate::pressure::Auction;
 use crate::scripts::Scripts;
+use crate::seeing::histogram::Histogram;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -27,8 +28,21 @@ pub struct Shared {
     pub ledger: Arc<Ledger>,
     /// Who may do what, in the whole process.
     pub access: Arc<Access>,
+    /// What is measured, by kind and name, each by one worker.
+    measured: Mutex<Vec<Measured>>,
     /// Whom rare events are told to, and demands of operators.
     pub hooks: Hooks,
+}
+
+/// Durations of one kind, as one worker has measured them.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Of what: `node` or `command`.
+    pub kind: &'static str,
+    /// Which one.
+    pub name: String,
+    /// How long it took.
+    pub histogram: Arc<Histogram>,
 }
 
 /// What a process counts as one: clients, bytes, dials.
@@ -82,9 +96,23 @@ impl Shared {
             learnt: Mutex::default(),
             scripts: Mutex::default(),
             ledger,
-            hooks: Hooks::default(),
             access: Arc::default(),
+            measured: Mutex::default(),
+            hooks: Hooks::default(),
         }
+    }
+
+    /// A histogram of this kind and name for one worker, shown with those of the others.
+    pub(crate) fn histogram(&self, kind: &'static str, name: &str) -> Arc<Histogram> {
+        let histogram = Arc::new(Histogram::default());
+        let measured = Measured { kind, name: name.to_owned(), histogram: Arc::clone(&histogram) };
+        self.measured.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(measured);
+        histogram
+    }
+
+    /// What is measured.
+    pub fn measured(&self) -> Vec<Measured> {
+        self.measured.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 
     /// The same with hooks.

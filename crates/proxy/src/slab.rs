@@ -70,6 +70,11 @@ impl<T> Slab<T> {
         self.free.push(index);
     }
 
+    /// The value of a handle, unless it has gone.
+    pub(crate) fn get(&self, of: Handle) -> Option<&T> {
+        self.places.get(of.index as usize).filter(|place| place.generation == of.generation)?.value.as_ref()
+    }
+
     /// The value at a place, whichever generation.
     #[inline]
     pub(crate) fn at(&self, index: u32) -> Option<&T> {

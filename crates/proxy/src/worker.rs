@@ -17,6 +17,7 @@ use crate::mail::{Mail, Questions};
 use crate::observe::Counters;
 use crate::pressure::Pressure;
 use crate::scatter::Scatters;
+use crate::seeing::Seen;
 use crate::session::{Flow, Pause, Session, Special};
 use crate::shared::Shared;
 use crate::slab::Handle;
@@ -69,6 +70,7 @@ pub struct Worker<E> {
     pub(crate) blocking: Blocking,
     pub(crate) questions: Questions,
     pub(crate) inquiries: Inquiries,
+    pub(crate) seen: Seen,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) scratch: Scratch,
     pub(crate) route_scratch: RouteScratch,
@@ -112,6 +114,7 @@ impl<E: Execute> Worker<E> {
             users: setup.shared.access.users(),
             allowances: setup.shared.access.allowances(),
             permit_keys: KeyPositions::new(),
+            seen: Seen::new(setup.config.seeing),
             config: setup.config,
             shared: setup.shared,
             counters,

@@ -140,6 +140,7 @@ fn config(seed: u64) -> Config {
         clients_max: 1_000,
         databases: 16,
         write_policy: if seed.is_multiple_of(2) { WritePolicy::ReplyClock } else { WritePolicy::EachTurn },
+        seeing: Default::default(),
         allows_admin: true,
         subscriptions: SubscriptionTerms::default(),
         lanes: LaneLimits::default(),

@@ -157,6 +157,7 @@ impl World {
             databases: 16,
             access: AccessRules::default(),
             write_policy: if seed.is_multiple_of(2) { WritePolicy::ReplyClock } else { WritePolicy::EachTurn },
+            seeing: Default::default(),
             allows_admin: true,
             subscriptions: SubscriptionTerms::default(),
         };

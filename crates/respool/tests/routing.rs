@@ -352,3 +352,39 @@ fn subscriptions_live_on_when_nodes_come_and_go() {
     }
     drop(third);
 }
+
+#[test]
+fn what_is_slow_often_or_big_is_seen() {
+    let served = Served::with("slow_log_threshold = \"20ms\"\nsample_every = 1\nmetrics = \"127.0.0.1:0\"\n");
+    let mut client = served.client();
+    assert_eq!(ask(&mut client, "CLIENT SETNAME somebody"), "+OK\r\n");
+    let big = "x".repeat(20_000);
+    client.command(&["SET", "big", &big]).expect("a reply");
+    for n in 0..300 {
+        ask(&mut client, "GET hot");
+        ask(&mut client, &format!("GET cold:{n}"));
+    }
+    ask(&mut client, "GET big");
+    let explained = ask(&mut client, "PROXY EXPLAIN GET hot");
+    let node = &served.own[usize::from(explained.contains("own-1"))];
+    // The node stops for a while: the first request that waits for it is slow, and it alone.
+    let mut operator = node.client().expect("it accepts");
+    operator.send_command(&["DEBUG", "SLEEP", "0.1"]).expect("it goes out");
+    until(|| ask(&mut client, "GET hot") == "$-1\r\n" && ask(&mut client, "PROXY SLOWLOG LEN") != ":0\r\n")
+        .expect("slow");
+    let log = ask(&mut client, "PROXY SLOWLOG GET");
+    for part in ["GET hot", "somebody", "queue_us", "upstream_us", "total_us", "own-"] {
+        assert!(log.contains(part), "{part}: {log}");
+    }
+    let hot = ask(&mut client, "PROXY SHOW HOTKEYS");
+    assert_eq!(hot.lines().nth(5), Some("hot"), "{hot}");
+    let bigkeys = ask(&mut client, "PROXY SHOW BIGKEYS");
+    assert_eq!(bigkeys.lines().nth(5), Some("big"), "{bigkeys}");
+    let latency = ask(&mut client, "PROXY SHOW LATENCY");
+    for part in ["command get", "command set", "node own-0", "node own-1", "p99_us"] {
+        assert!(latency.contains(part), "{part}: {latency}");
+    }
+    assert_eq!(ask(&mut client, "PROXY SLOWLOG RESET"), "+OK\r\n");
+    assert_eq!(ask(&mut client, "PROXY SLOWLOG LEN"), ":0\r\n");
+    assert!(ask(&mut client, "PROXY SLOWLOG NOPE").starts_with("-ERR syntax"));
+}

@@ -2,6 +2,7 @@
 
 use crate::console::orders::Order;
 use crate::console::show::Show;
+use crate::console::slowlog::{self, SlowlogOrder};
 use crate::console::table::Table;
 use crate::limits::QUESTION_US_MAX;
 use crate::mail::Mail;
@@ -29,6 +30,7 @@ enum Content {
 pub(super) enum What {
     Show(Show),
     Order(Order),
+    Slowlog(SlowlogOrder),
 }
 
 /// What a worker tells.
@@ -77,6 +79,10 @@ impl<E: Execute> Worker<E> {
         self.put_to_all(index, What::Order(order))
     }
 
+    pub(super) fn ask_slowlog(&mut self, index: u32, order: SlowlogOrder) -> Flow {
+        self.put_to_all(index, What::Slowlog(order))
+    }
+
     fn put_to_all(&mut self, index: u32, what: What) -> Flow {
         let Some(asker) = self.expect_reply(index) else { return Flow::Stop };
         let workers = self.shared.counters.len();
@@ -108,6 +114,10 @@ impl<E: Execute> Worker<E> {
         match what {
             What::Show(show) => Told { table: self.table_of(*show), count: 0 },
             What::Order(order) => Told { table: Table::default(), count: self.carry_out(order) },
+            What::Slowlog(order) => {
+                let (table, count) = self.slowlog_of(*order);
+                Told { table, count }
+            }
         }
     }
 
@@ -137,7 +147,12 @@ impl<E: Execute> Worker<E> {
                 table.write(&mut reply);
             }
             What::Order(order) if order.is_counted() => reply.integer(count as i64),
-            What::Order(_) => reply.raw(respool_wire::replies::OK),
+            What::Slowlog(order @ SlowlogOrder::Get(_)) => {
+                slowlog::arrange(*order, &mut table);
+                table.write(&mut reply);
+            }
+            What::Slowlog(SlowlogOrder::Len) => reply.integer(count as i64),
+            What::Order(_) | What::Slowlog(SlowlogOrder::Reset) => reply.raw(respool_wire::replies::OK),
         }
         self.clients.feed(asker.session, asker.seq, &out, true);
     }

@@ -7,6 +7,7 @@ mod explain;
 mod inquiry;
 mod orders;
 mod show;
+mod slowlog;
 mod table;
 
 use crate::hooks::Demand;
@@ -35,7 +36,7 @@ impl<E: Execute> Worker<E> {
             | ProxyCommand::ProxyDrain
             | ProxyCommand::ProxyReconnect => self.order(index, command, args.from(2)),
             ProxyCommand::ProxyReload => self.demand(index, Demand::Reload),
-            ProxyCommand::ProxySlowlog => self.refuse(index, b"ERR the slow log is not kept yet"),
+            ProxyCommand::ProxySlowlog => self.slowlog(index, args.from(2)),
             ProxyCommand::Proxy | ProxyCommand::ProxyHelp => self.console_help(index, row),
         }
     }

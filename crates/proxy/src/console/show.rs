@@ -2,6 +2,8 @@
 
 use crate::console::table::{Cell, Line, Table};
 use crate::lanes::{Lane, Purpose};
+use crate::limits::RANKED_KEYS_MAX;
+use crate::seeing::histogram::quantile_us;
 use crate::session::{Pause, Special};
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -10,7 +12,10 @@ use respool_route::{Route, When};
 /// What can be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Show {
+    Bigkeys,
     Clients,
+    Hotkeys,
+    Latency,
     Mem,
     Nodes,
     Pins,
@@ -19,11 +24,24 @@ pub(crate) enum Show {
 }
 
 impl Show {
-    pub(crate) const ALL: [Self; 6] = [Self::Clients, Self::Mem, Self::Nodes, Self::Pins, Self::Pools, Self::Routes];
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Bigkeys,
+        Self::Clients,
+        Self::Hotkeys,
+        Self::Latency,
+        Self::Mem,
+        Self::Nodes,
+        Self::Pins,
+        Self::Pools,
+        Self::Routes,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
+            Self::Bigkeys => "BIGKEYS",
             Self::Clients => "CLIENTS",
+            Self::Hotkeys => "HOTKEYS",
+            Self::Latency => "LATENCY",
             Self::Mem => "MEM",
             Self::Nodes => "NODES",
             Self::Pins => "PINS",
@@ -38,7 +56,7 @@ impl Show {
 
     /// Whether workers tell of the same things, or each of its own.
     pub(crate) fn is_joined(self) -> bool {
-        matches!(self, Self::Nodes | Self::Pools | Self::Routes)
+        matches!(self, Self::Nodes | Self::Pools | Self::Routes | Self::Hotkeys | Self::Bigkeys | Self::Latency)
     }
 
     /// Brings the rows into the order in which they are shown.
@@ -49,6 +67,14 @@ impl Show {
                 _ => u64::MAX,
             };
             table.rows.sort_by_key(number);
+        }
+        if matches!(self, Self::Hotkeys | Self::Bigkeys) {
+            let figure = |row: &Line| match row.get(1) {
+                Some((_, Cell::Sum(figure) | Cell::Max(figure))) => *figure,
+                _ => 0,
+            };
+            table.rows.sort_by_key(|row| std::cmp::Reverse(figure(row)));
+            table.rows.truncate(RANKED_KEYS_MAX);
         }
     }
 }
@@ -61,7 +87,10 @@ impl<E: Execute> Worker<E> {
     /// What this worker has to tell.
     pub(super) fn table_of(&self, show: Show) -> Table {
         let rows = match show {
+            Show::Bigkeys => self.show_bigkeys(),
             Show::Clients => self.show_clients(),
+            Show::Hotkeys => self.show_hotkeys(),
+            Show::Latency => self.show_latency(),
             Show::Mem => self.show_mem(),
             Show::Nodes => self.show_nodes(),
             Show::Pins => self.show_pins(),
@@ -69,6 +98,64 @@ impl<E: Execute> Worker<E> {
             Show::Routes => self.show_routes(),
         };
         Table { rows }
+    }
+
+    /// Keys by how often they were seen in samples.
+    fn show_hotkeys(&self) -> Vec<Line> {
+        let often = &self.seen.often;
+        let line = |ranked: crate::seeing::Ranked| -> Line {
+            vec![
+                ("key", text(ranked.key.escape_ascii().to_string())),
+                ("seen", Cell::Sum(ranked.figure)),
+                ("seen_too_often_by", Cell::Sum(ranked.error)),
+                ("of_samples", Cell::Sum(often.seen)),
+                ("command", text(ranked.command)),
+            ]
+        };
+        often.ranked().into_iter().map(line).collect()
+    }
+
+    /// Keys by the largest request or reply that was seen in samples.
+    fn show_bigkeys(&self) -> Vec<Line> {
+        let line = |ranked: crate::seeing::Ranked| -> Line {
+            vec![
+                ("key", text(ranked.key.escape_ascii().to_string())),
+                ("bytes", Cell::Max(ranked.figure)),
+                ("command", text(ranked.command)),
+            ]
+        };
+        self.seen.largest.ranked().into_iter().map(line).collect()
+    }
+
+    /// Round trips of nodes and times of commands; every worker knows those of all.
+    fn show_latency(&self) -> Vec<Line> {
+        let mut joined: Vec<(String, Vec<u64>, u64)> = Vec::new();
+        for measured in self.shared.measured() {
+            let name = format!("{} {}", measured.kind, measured.name);
+            let (counts, sum_us) = (measured.histogram.counts(), measured.histogram.sum_us());
+            match joined.iter_mut().find(|(known, ..)| *known == name) {
+                Some((_, all, sum)) => {
+                    all.iter_mut().zip(counts).for_each(|(all, count)| *all += count);
+                    *sum += sum_us;
+                }
+                None => joined.push((name, counts, sum_us)),
+            }
+        }
+        joined.sort();
+        let line = |(name, counts, sum_us): (String, Vec<u64>, u64)| -> Line {
+            let count: u64 = counts.iter().sum();
+            let at = |share: f64| Cell::Same(quantile_us(&counts, share));
+            vec![
+                ("of", text(name)),
+                ("samples", Cell::Same(count)),
+                ("mean_us", Cell::Same(sum_us / count.max(1))),
+                ("p50_us", at(0.5)),
+                ("p99_us", at(0.99)),
+                ("p999_us", at(0.999)),
+                ("max_us", at(1.0)),
+            ]
+        };
+        joined.into_iter().map(line).collect()
     }
 
     fn show_clients(&self) -> Vec<Line> {

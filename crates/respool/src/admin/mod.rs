@@ -5,4 +5,4 @@ pub mod http;
 pub mod metrics;
 pub mod process;
 
-pub use metrics::{Family, Histogram, Metrics, Reading, Sample, Source};
+pub use metrics::{Family, Histogram, Labels, Metrics, Reading, Sample, Source};

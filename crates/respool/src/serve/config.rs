@@ -71,6 +71,11 @@ pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, Un
         clients_max: process.clients_max,
         databases: instance.engine.databases,
         write_policy: WritePolicy::ReplyClock,
+        seeing: respool_proxy::seeing::Terms {
+            slow_us: settings.seeing.slow_log_threshold.map_or(u64::MAX, micros),
+            slow_entries: settings.seeing.slow_log_entries,
+            sample_every: settings.seeing.sample_every.unwrap_or(0),
+        },
         allows_admin: settings.allows_admin,
         subscriptions: SubscriptionTerms {
             output_bytes: saturating(settings.pooling.subscriber_output),
@@ -118,6 +123,7 @@ pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Confi
         databases: engine.databases,
         write_policy: WritePolicy::EachTurn,
         // Whoever asks has been looked at before.
+        seeing: respool_proxy::seeing::Terms::default(),
         allows_admin: true,
         subscriptions: SubscriptionTerms::default(),
         access: AccessRules::default(),

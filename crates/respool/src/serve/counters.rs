@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use respool_proxy::Shared;
 use respool_proxy::observe::{Counters, Kind};
+use respool_proxy::{Measured, Shared};
 
-use crate::admin::{Family, Reading, Sample};
+use crate::admin::{Family, Histogram, Labels, Reading, Sample};
 
 /// One family per counter, in the counters' own order.
 fn families() -> &'static [Family] {
@@ -31,6 +31,31 @@ pub(super) fn source(shared: Arc<Shared>, name: &str, is_one_of_several: bool) -
             });
             samples.collect::<Vec<_>>()
         };
-        shared.counters.iter().flat_map(of_worker).collect()
+        let durations = shared.measured().into_iter().map(|measured| durations(&measured, &labels));
+        shared.counters.iter().flat_map(of_worker).chain(durations).collect()
     }
+}
+
+static ROUND_TRIPS: Family =
+    Family { name: "node_round_trip_seconds", help: "From writing a batch of requests to a node to its last reply." };
+static COMMANDS: Family =
+    Family { name: "command_seconds", help: "From writing a request to a node to its reply, in a sample of requests." };
+
+/// Bounds of the ranges that are shown, as powers of two in microseconds: 64 us to 17 s.
+const BOUNDS: std::ops::RangeInclusive<u32> = 6..=24;
+
+fn durations(measured: &Measured, labels: &Labels) -> Sample {
+    let is_node = measured.kind == "node";
+    let mut labels = labels.clone();
+    labels.push((measured.kind, measured.name.clone()));
+    let (mut below, mut buckets) = (0, Vec::new());
+    for bound in BOUNDS {
+        let bound_us = (1_u64 << bound) - 1;
+        let up_to = measured.histogram.up_to(bound_us);
+        buckets.push(((bound_us + 1) as f64 / 1e6, up_to - below));
+        below = up_to;
+    }
+    buckets.push((f64::INFINITY, measured.histogram.count().saturating_sub(below)));
+    let histogram = Histogram { sum: measured.histogram.sum_us() as f64 / 1e6, buckets };
+    Sample { family: if is_node { &ROUND_TRIPS } else { &COMMANDS }, labels, reading: Reading::Histogram(histogram) }
 }

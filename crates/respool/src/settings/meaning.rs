@@ -87,6 +87,7 @@ impl Instance {
             placement: nodes.placement,
             default_node: nodes.default_node,
             dead_node: nodes.dead_node,
+            seeing: new.proxy.seeing.clone(),
             routing: nodes.routing.clone(),
             ..self.proxy.clone()
         };
@@ -147,6 +148,8 @@ pub struct ProxySettings {
     pub default_node: usize,
     /// What becomes of requests to a node that is down.
     pub dead_node: DeadNode,
+    /// What is looked at.
+    pub seeing: SeeingSettings,
     /// Routes, and the pools that they lead to.
     pub routing: RoutingSettings,
     /// Time allowed for things.
@@ -240,6 +243,17 @@ pub struct Pooling {
     pub blocking_max: usize,
     /// Commands that wait, per worker.
     pub waiters_max: usize,
+}
+
+/// What is looked at and remembered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeeingSettings {
+    /// Requests that take longer are kept; `None`: none is.
+    pub slow_log_threshold: Option<Duration>,
+    /// So many of them, per worker.
+    pub slow_log_entries: usize,
+    /// One read from a node in so many is a sample; `None`: none is.
+    pub sample_every: Option<u32>,
 }
 
 /// Limits of one request.

@@ -15,7 +15,7 @@ use super::address::{Address, Door, NodeAddress, NodeText};
 use super::fault::{self, Fault, Faults};
 use super::meaning::{
     AdminSettings, Budgets, Credentials, EngineSettings, Instance, LogSettings, NetSettings, NodeSettings, Pooling,
-    Process, ProxySettings, RequestSettings, Timeouts, Understood,
+    Process, ProxySettings, RequestSettings, SeeingSettings, Timeouts, Understood,
 };
 use super::row::{Row, Secret, Value};
 use super::said::{Origin, PoolSaid, Said, Statement};
@@ -223,6 +223,11 @@ impl Judge<'_> {
             default_node: self.default_node(of, &nodes, pool),
             dead_node: DeadNode::ALL[of.word(Setting::DeadNode)].0,
             routing: self.routing(values, &nodes, pool),
+            seeing: SeeingSettings {
+                slow_log_threshold: of.duration(Setting::SlowLogThreshold),
+                slow_log_entries: saturating(of.count(Setting::SlowLogEntries).unwrap_or(u64::MAX)),
+                sample_every: of.count(Setting::SampleEvery).map(saturating),
+            },
             nodes,
             placement,
             timeouts: self.timeouts(of, pool),

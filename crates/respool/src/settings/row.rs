@@ -55,6 +55,8 @@ pub enum Group {
     Requests,
     /// What clients may hold beyond the shared connections.
     Pooling,
+    /// What is looked at and remembered.
+    Seeing,
     /// Who may do what.
     Users,
     /// The embedded server.
@@ -76,6 +78,7 @@ impl Group {
             Self::Requests => "Limits of a request",
             Self::Pooling => "Pooling",
             Self::Users => "Users",
+            Self::Seeing => "Slow log and samples",
             Self::Embedded => "Embedded server",
             Self::Process => "Process, logs, metrics",
         }

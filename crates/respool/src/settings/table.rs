@@ -466,6 +466,36 @@ rows! {
         kind: Kind::Word(PublishReceivers::choices), default: "clients",
         more: "Counting clients asks every worker that has subscribers, once for each message that is published.",
     }
+    /// Most connections to one node on which commands wait (BLPOP and its kin), per worker.
+    BlockingConnectionsMax {
+        name: "blocking_connections_max", group: Group::Pooling, reload: Reload::Live, kind: count(1, 65_536),
+        default: "64",
+        more: "A client that waits has one to itself. Those for whom there is none stand in a queue, where they are still \
+               served if what they wait for is there.",
+    }
+    /// Most commands that wait, per worker, with a connection or in the queue.
+    BlockedCommandsMax {
+        name: "blocked_commands_max", group: Group::Pooling, reload: Reload::Live, kind: count(1, 10_000_000),
+        default: "20000",
+        more: "One more is answered with an error.",
+    }
+    /// How long a request may take before the proxy's slow log keeps it.
+    SlowLogThreshold {
+        name: "slow_log_threshold", group: Group::Seeing, reload: Reload::Live,
+        kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(3600) }, absent: Some("off"),
+        default: "10ms",
+        more: "Counted from the moment the request was queued for its node, or from the reply before it on the same \
+               connection. `PROXY SLOWLOG` shows the time in the queue, at the node and in all.",
+    }
+    /// Slow requests that each worker remembers.
+    SlowLogEntries {
+        name: "slow_log_entries", group: Group::Seeing, reload: Reload::Live, kind: count(1, 100_000), default: "128",
+    }
+    /// One read from a node in so many is a sample for latencies of commands, hot keys and big keys.
+    SampleEvery {
+        name: "sample_every", group: Group::Seeing, reload: Reload::Live, kind: count(1, 1_000_000),
+        absent: Some("off"), default: "64",
+    }
     /// Password of the default user; without one everybody who connects may do everything.
     Requirepass {
         name: "requirepass", redis: Some("requirepass"), group: Group::Users, scope: Scope::Process,

@@ -1,0 +1,80 @@
+//! `PROXY SLOWLOG`: the slow requests of all workers.
+
+use crate::console::table::{Cell, Line, Table};
+use crate::seeing::Slow;
+use crate::session::Flow;
+use crate::worker::Worker;
+use respool_command::{Execute, text as texts};
+use respool_wire::Args;
+
+/// What is wanted of the slow log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SlowlogOrder {
+    /// The newest, so many of them.
+    Get(usize),
+    Len,
+    Reset,
+}
+
+/// How many are shown if nobody says, as in Redis.
+const SHOWN: usize = 10;
+
+impl<E: Execute> Worker<E> {
+    pub(super) fn slowlog(&mut self, index: u32, args: Args<'_>) -> Flow {
+        let is = |word: &str| args.at(0).eq_ignore_ascii_case(word.as_bytes());
+        let order = match args.len() {
+            1 if is("LEN") => SlowlogOrder::Len,
+            1 if is("RESET") => SlowlogOrder::Reset,
+            1 if is("GET") => SlowlogOrder::Get(SHOWN),
+            2 if is("GET") => match crate::local::integer(args.at(1)) {
+                Some(-1) => SlowlogOrder::Get(usize::MAX),
+                Some(count) if count >= 0 => SlowlogOrder::Get(usize::try_from(count).unwrap_or(usize::MAX)),
+                _ => return self.refuse(index, texts::NOT_AN_INTEGER.as_bytes()),
+            },
+            _ => return self.refuse(index, texts::SYNTAX.as_bytes()),
+        };
+        if order == SlowlogOrder::Reset && self.refuses_admin() {
+            return self.refuse(index, crate::text::admin_refused("PROXY SLOWLOG RESET").as_bytes());
+        }
+        self.ask_slowlog(index, order)
+    }
+
+    /// This worker's part.
+    pub(super) fn slowlog_of(&mut self, order: SlowlogOrder) -> (Table, u64) {
+        let log = &mut self.seen.slow;
+        match order {
+            SlowlogOrder::Get(count) => (Table { rows: log.entries().take(count).map(line).collect() }, 0),
+            SlowlogOrder::Len => (Table::default(), log.len() as u64),
+            SlowlogOrder::Reset => {
+                log.clear();
+                (Table::default(), 0)
+            }
+        }
+    }
+}
+
+fn line(slow: &Slow) -> Line {
+    let text = |text: &str| Cell::Text(text.to_owned());
+    vec![
+        ("unix_us", Cell::Same(slow.unix_us)),
+        ("total_us", Cell::Same(slow.total_us)),
+        ("queue_us", Cell::Same(slow.queue_us)),
+        ("upstream_us", Cell::Same(slow.upstream_us)),
+        ("node", text(&slow.node)),
+        ("command", text(&slow.command)),
+        ("client", text(&slow.client)),
+        ("client_name", text(&slow.client_name)),
+        ("user", text(&slow.user)),
+    ]
+}
+
+/// The newest first, and no more than were asked for.
+pub(super) fn arrange(order: SlowlogOrder, table: &mut Table) {
+    let SlowlogOrder::Get(count) = order else { return };
+    let age = |row: &Line| match row.first() {
+        Some((_, Cell::Same(unix_us))) => std::cmp::Reverse(*unix_us),
+        _ => std::cmp::Reverse(0),
+    };
+    table.rows.sort_by_key(age);
+    table.rows.truncate(count);
+}

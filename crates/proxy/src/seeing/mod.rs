@@ -1,0 +1,218 @@
+//! What the proxy sees of requests without looking at each: slow ones, and samples of all.
+//!
+//! Once for each read from a node, two numbers are compared: how long its first reply was waited for, and a countdown. Only
+//! if one of them says so is the request looked up that the reply belongs to, among the batches that the connection keeps
+//! until they are answered. A request that nobody looks at costs nothing.
+
+pub mod histogram;
+mod slow_log;
+mod top;
+
+use crate::lanes::Purpose;
+use crate::limits::{RANKED_AGE_SAMPLES, RANKED_KEY_BYTES_MAX, RANKED_KEYS_MAX, SAMPLED_REQUESTS_MAX};
+use crate::slab::Handle;
+use crate::worker::Worker;
+use histogram::Histogram;
+use respool_command::{Execute, KeyPositions, Row, resolve};
+use respool_connection::{InFlight, Owner};
+use respool_wire::{Args, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step, Strictness};
+pub(crate) use slow_log::{Slow, SlowLog};
+use std::sync::Arc;
+pub(crate) use top::{Largest, Often, Ranked};
+
+/// What is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// A request is slow if its reply takes longer, in microseconds; `u64::MAX`: none is.
+    pub slow_us: u64,
+    /// Slow requests that each worker remembers.
+    pub slow_entries: usize,
+    /// One read from a node in so many is looked at for latencies and keys; 0: none is.
+    pub sample_every: u32,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self { slow_us: u64::MAX, slow_entries: 0, sample_every: 0 }
+    }
+}
+
+impl Terms {
+    /// Whether anybody wants to know the requests that replies belong to.
+    pub(crate) fn is_anything_seen(&self) -> bool {
+        self.slow_us != u64::MAX || self.sample_every > 0
+    }
+}
+
+/// What a worker has seen.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    countdown: u32,
+    pub(crate) slow: SlowLog,
+    pub(crate) often: Often,
+    pub(crate) largest: Largest,
+    keys: KeyPositions,
+    /// Times at nodes, by command.
+    pub(crate) commands: Vec<(&'static Row, Arc<Histogram>)>,
+}
+
+impl<E: Execute> Worker<E> {
+    /// Whether the request that the next reply belongs to is worth looking at.
+    #[inline]
+    pub(crate) fn is_worth_a_look(&mut self, lane: usize) -> bool {
+        self.seen.countdown = self.seen.countdown.saturating_sub(1);
+        let Some(since_us) = self.lanes.all[lane].up.waiting_since_us() else { return false };
+        self.seen.countdown == 0 || self.now.mono_us - since_us.min(self.now.mono_us) > self.config.seeing.slow_us
+    }
+
+    /// Looks at the request that the next reply belongs to, and whose beginning is in `bytes`.
+    #[cold]
+    pub(crate) fn look(&mut self, lane: usize, bytes: &[u8]) {
+        let terms = self.config.seeing;
+        let is_sampled = self.seen.countdown == 0;
+        if is_sampled {
+            self.seen.begin_countdown(terms);
+        }
+        let this = &self.lanes.all[lane];
+        if this.purpose == Purpose::Push || !this.up.is_ready() {
+            return;
+        }
+        let (Some(flight), Some(since_us)) = (this.up.in_flight(), this.up.waiting_since_us()) else { return };
+        let now_us = self.now.mono_us;
+        let is_slow = now_us.saturating_sub(since_us) > terms.slow_us;
+        let upstream_us = now_us.saturating_sub(flight.written_us.max(since_us));
+        let slow = is_slow.then(|| self.describe_slow(lane, &flight, upstream_us));
+        if is_sampled && terms.sample_every > 0 {
+            let reply_bytes = if this.up.partial_bytes() == 0 { length_of(bytes) } else { None };
+            let flight_of = Flight { batch: flight.batch.to_vec(), number: flight.number };
+            self.sample(&flight_of, upstream_us, reply_bytes);
+        }
+        if let Some(slow) = slow {
+            self.counters.slow_requests.add(1);
+            self.seen.slow.note(slow, terms.slow_entries);
+        }
+    }
+
+    fn describe_slow(&self, lane: usize, flight: &InFlight<'_>, upstream_us: u64) -> Slow {
+        let this = &self.lanes.all[lane];
+        let asker = match this.up.tickets().front().map(|ticket| ticket.owner) {
+            Some(Owner::Client { index, generation, .. }) => Some(Handle { index, generation }),
+            _ => None,
+        };
+        let session = asker.and_then(|asker| self.clients.sessions.get(asker).map(|session| (asker.index, session)));
+        let mut command = "(not kept)".to_owned();
+        let mut at = 0;
+        each_request(flight.batch, |args| {
+            if at == flight.number {
+                command = match resolve(args) {
+                    Ok(row) => slow_log::shown(row, args),
+                    Err(_) => args.name().escape_ascii().to_string(),
+                };
+            }
+            at += 1;
+            at <= flight.number
+        });
+        Slow {
+            unix_us: self.now.unix_us,
+            queue_us: flight.written_us.saturating_sub(flight.queued_us),
+            upstream_us,
+            total_us: self.now.mono_us.saturating_sub(flight.queued_us),
+            node: self.lanes.nodes[this.node].name.clone(),
+            client: session.map_or_else(String::new, |(_, session)| session.cold.peer.address.clone()),
+            client_name: session.map_or_else(String::new, |(_, session)| session.cold.name.to_string()),
+            user: session.map_or_else(String::new, |(index, _)| self.user_of(index).to_owned()),
+            command,
+        }
+    }
+
+    /// Counts the keys of a batch whose first reply is due, or of one request, and the time that it took.
+    fn sample(&mut self, flight: &Flight, upstream_us: u64, reply_bytes: Option<usize>) {
+        let mut at = 0;
+        let (number, seen) = (flight.number, &mut self.seen);
+        let shared = &self.shared;
+        each_request(&flight.batch, |args| {
+            if at >= number
+                && let Ok(row) = resolve(args)
+            {
+                let is_next = at == number;
+                if is_next {
+                    seen.latency_of(row, |name| shared.histogram("command", name)).record(upstream_us);
+                }
+                seen.note_keys(row, args, reply_bytes.filter(|_| is_next));
+            }
+            at += 1;
+            at < number + SAMPLED_REQUESTS_MAX
+        });
+    }
+}
+
+/// A batch, and which of its requests is next.
+struct Flight {
+    batch: Vec<u8>,
+    number: usize,
+}
+
+impl Seen {
+    /// Nothing yet.
+    pub(crate) fn new(terms: Terms) -> Self {
+        let mut seen = Self::default();
+        seen.begin_countdown(terms);
+        seen
+    }
+
+    /// How many reads from nodes it is until the next sample.
+    pub(crate) fn begin_countdown(&mut self, terms: Terms) {
+        self.countdown = if terms.sample_every == 0 { u32::MAX } else { terms.sample_every };
+    }
+
+    fn latency_of(&mut self, row: &'static Row, make: impl FnOnce(&str) -> Arc<Histogram>) -> &Histogram {
+        let known = self.commands.iter().position(|(known, _)| known.command == row.command);
+        let at = known.unwrap_or_else(|| {
+            self.commands.push((row, make(row.full_name())));
+            self.commands.len() - 1
+        });
+        &self.commands[at].1
+    }
+
+    fn note_keys(&mut self, row: &'static Row, args: Args<'_>, reply_bytes: Option<usize>) {
+        if row.keys.positions(args, &mut self.keys).is_err() {
+            return;
+        }
+        let request_bytes: usize = args.iter().map(<[u8]>::len).sum();
+        let keys = self.keys.len().max(1);
+        // What comes or goes with several keys is shared out among them.
+        let bytes = (request_bytes.max(reply_bytes.unwrap_or(0)) / keys) as u64;
+        for key in self.keys.iter().filter(|key| key.access.is_key()).take(SAMPLED_REQUESTS_MAX) {
+            let key = args.get(key.index as usize).unwrap_or_default();
+            let key = key.get(..RANKED_KEY_BYTES_MAX).unwrap_or(key);
+            self.often.note(key, row.name, RANKED_KEYS_MAX);
+            self.largest.note(key, row.name, bytes, RANKED_KEYS_MAX);
+        }
+        if self.often.seen > RANKED_AGE_SAMPLES {
+            self.often.age();
+        }
+    }
+}
+
+/// Gives the requests of a batch to `each`, until it says `false`.
+fn each_request(batch: &[u8], mut each: impl FnMut(Args<'_>) -> bool) {
+    let limits = RequestLimits::authenticated(Strictness::Strict);
+    let mut decoder = RequestDecoder::new();
+    let mut rest = batch;
+    while !rest.is_empty() {
+        let Ok(Step::Request(request)) = decoder.decode(rest, &limits) else { return };
+        let consumed = request.consumed;
+        if !each(request.args) {
+            return;
+        }
+        rest = rest.get(consumed..).unwrap_or_default();
+    }
+}
+
+/// The length of the first reply, if it is there as a whole.
+fn length_of(bytes: &[u8]) -> Option<usize> {
+    match ReplyScanner::default().scan(bytes, &respool_wire::ReplyLimits::default()) {
+        Ok(Scan::Complete { consumed, .. }) => Some(consumed),
+        _ => Some(bytes.len()),
+    }
+}

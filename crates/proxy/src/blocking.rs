@@ -204,6 +204,33 @@ impl<E: Execute> Worker<E> {
         }
     }
 
+    /// Other nodes are configured: `moved` says for each node before where it is now. Those who queue for a node that has
+    /// gone are told so; those who wait there are still answered.
+    pub(crate) fn move_waiters(&mut self, moved: &[usize]) {
+        let nodes = std::mem::take(&mut self.blocking.nodes);
+        for (before, list) in nodes.into_iter().enumerate() {
+            if let Some(now) = moved.get(before).filter(|now| **now != usize::MAX) {
+                *self.blocking.at(*now) = list;
+            }
+        }
+        let mut orphans = Vec::new();
+        let waiters = &self.blocking.waiters;
+        let handles: Vec<Handle> = waiters.iter().filter_map(|(index, _)| waiters.handle(index)).collect();
+        for handle in handles {
+            let Some(waiter) = self.blocking.waiters.get_mut(handle) else { continue };
+            let now = moved.get(waiter.node).copied().unwrap_or(usize::MAX);
+            let is_gone = now >= self.config.nodes.len();
+            if is_gone && waiter.state == State::Queued {
+                orphans.push(handle);
+            } else {
+                waiter.node = now.min(self.lanes.nodes.len().saturating_sub(1));
+            }
+        }
+        for waiter in orphans {
+            self.finish_waiter(waiter, ReplyKind::Error, &text::nodes_changed());
+        }
+    }
+
     /// Gives free connections to the first of a node's queue.
     fn serve_waiters(&mut self, node: usize) {
         loop {
@@ -241,7 +268,10 @@ impl<E: Execute> Worker<E> {
         let Self { blocking, lanes, config, .. } = self;
         let list = blocking.at(node);
         list.connections.retain(|c| lanes.find(c.lane).is_some());
-        let fits = |c: &&mut Connection| c.is_free && lanes.all[c.lane.index as usize].class == class;
+        let fits = |c: &&mut Connection| {
+            let lane = &lanes.all[c.lane.index as usize];
+            c.is_free && lane.class == class && !lane.is_stale
+        };
         if let Some(free) = list.connections.iter_mut().find(fits) {
             free.is_free = false;
             return Ok(Some(free.lane));

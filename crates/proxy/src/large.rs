@@ -40,6 +40,13 @@ pub(crate) struct Large {
 }
 
 impl Clients {
+    /// Other nodes are configured: `moved` says for each node before where it is now.
+    pub(crate) fn move_large(&mut self, moved: &[usize]) {
+        for large in self.sessions.iter_mut().filter_map(|(_, session)| session.large.as_mut()) {
+            large.node = moved.get(large.node).copied().unwrap_or(usize::MAX);
+        }
+    }
+
     /// `bytes` of a reply have come to a client over a shared connection to a node, and there is more.
     #[cold]
     pub(crate) fn note_large(&mut self, to: Handle, node: usize, bytes: usize, now_us: u64) {

@@ -23,6 +23,8 @@ impl<E: Execute> Worker<E> {
         }
         let moved = self.lanes.take_nodes(&self.config);
         self.move_pins(&moved);
+        self.move_waiters(&moved);
+        self.clients.move_large(&moved);
         self.tasks.move_nodes(&moved);
         if has_other_channels {
             self.begin_push_lanes();

@@ -53,9 +53,7 @@ impl Lanes {
                 self.leave(*lane);
             }
         }
-        for lane in self.all.iter_mut().filter(|lane| lane.node == node && lane.purpose == Purpose::Private) {
-            lane.is_stale = true;
-        }
+        self.mark_apart(node);
         self.let_warm_go(node);
         lanes.len()
     }
@@ -64,8 +62,15 @@ impl Lanes {
     pub(crate) fn leave_node(&mut self, node: usize) -> usize {
         let lanes: Vec<usize> = self.shared_of(node).collect();
         lanes.iter().for_each(|lane| self.leave(*lane));
+        self.mark_apart(node);
         self.let_warm_go(node);
         lanes.len()
+    }
+
+    /// Lanes of a node that clients have to themselves are not kept for others once they are given back.
+    fn mark_apart(&mut self, node: usize) {
+        let is_apart = |lane: &crate::lanes::Lane| matches!(lane.purpose, Purpose::Private | Purpose::Blocking);
+        self.all.iter_mut().filter(|lane| lane.node == node && is_apart(lane)).for_each(|lane| lane.is_stale = true);
     }
 
     fn shared_of(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
@@ -204,6 +209,8 @@ impl<E: Execute> Worker<E> {
                         self.lanes.begin_renewal(lane, &self.config, self.now);
                     }
                 }
+                // Nobody waits on it, and nobody is to wait on a connection to where the node was before.
+                Purpose::Blocking if this.is_stale && this.up.tickets().is_empty() => self.close_lane(lane),
                 Purpose::Leaving => {
                     is_busy = true;
                     let is_owed = !this.up.tickets().is_empty() || this.up.queued_bytes() > 0;

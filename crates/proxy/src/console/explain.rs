@@ -37,7 +37,7 @@ impl<E: Execute> Worker<E> {
             return self.refuse(index, &words);
         }
         let explained = self.find_out(index, row, args);
-        let acl = self.acl_verdict(index, row, args);
+        let acl = self.verdict_text(index, row, args).unwrap_or_else(|| "allowed".to_owned());
         let lane = lane_name(row.lane(args));
         let config = Arc::clone(&self.config);
         self.answer(index, |reply| {
@@ -70,11 +70,6 @@ impl<E: Execute> Worker<E> {
             optional("refused", explained.refusal.as_deref(), reply);
         });
         Flow::Next
-    }
-
-    /// What access control says of a request.
-    fn acl_verdict(&self, index: u32, row: &'static Row, args: Args<'_>) -> String {
-        self.verdict_text(index, row, args).unwrap_or_else(|| "allowed".to_owned())
     }
 
     /// The nodes that a request would go to.

@@ -466,19 +466,6 @@ rows! {
         kind: Kind::Word(PublishReceivers::choices), default: "clients",
         more: "Counting clients asks every worker that has subscribers, once for each message that is published.",
     }
-    /// Most connections to one node on which commands wait (BLPOP and its kin), per worker.
-    BlockingConnectionsMax {
-        name: "blocking_connections_max", group: Group::Pooling, reload: Reload::Live, kind: count(1, 65_536),
-        default: "64",
-        more: "A client that waits has one to itself. Those for whom there is none stand in a queue, where they are still \
-               served if what they wait for is there.",
-    }
-    /// Most commands that wait, per worker, with a connection or in the queue.
-    BlockedCommandsMax {
-        name: "blocked_commands_max", group: Group::Pooling, reload: Reload::Live, kind: count(1, 10_000_000),
-        default: "20000",
-        more: "One more is answered with an error.",
-    }
     /// How long a request may take before the proxy's slow log keeps it.
     SlowLogThreshold {
         name: "slow_log_threshold", group: Group::Seeing, reload: Reload::Live,

@@ -85,6 +85,7 @@ fn refuse(fault: Fault, start: usize, reply: &mut Encoder<'_>) {
     match fault {
         Fault::Text(text) => reply.error(text.as_bytes()),
         Fault::Written(text) => reply.error(&text),
+        Fault::Waits => {}
     }
 }
 
@@ -107,10 +108,14 @@ impl Execute for Engine {
         } else {
             commands::run(&mut Call { keyspace: &mut self.keyspace, row, args, at: At { database, now }, start, reply })
         };
-        if let Err(fault) = answer {
-            refuse(fault, start, reply);
+        match answer {
+            Ok(()) => Outcome::Done,
+            Err(fault) => {
+                let outcome = if matches!(fault, Fault::Waits) { Outcome::Parked } else { Outcome::Done };
+                refuse(fault, start, reply);
+                outcome
+            }
         }
-        Outcome::Done
     }
 
     fn tick(&mut self, now: Millis) -> Option<Millis> {

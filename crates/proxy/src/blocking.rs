@@ -53,9 +53,15 @@ struct Waitlist {
 pub(crate) struct Blocking {
     pub(crate) waiters: Slab<Waiter>,
     nodes: Vec<Waitlist>,
+    /// When the time of somebody who has no connection runs out next, at the earliest.
+    pub(crate) next_deadline_us: Option<u64>,
 }
 
 impl Blocking {
+    fn note_deadline(&mut self, deadline_us: Option<u64>) {
+        self.next_deadline_us = self.next_deadline_us.into_iter().chain(deadline_us).min();
+    }
+
     fn at(&mut self, node: usize) -> &mut Waitlist {
         if self.nodes.len() <= node {
             self.nodes.resize_with(node + 1, Waitlist::default);
@@ -121,7 +127,7 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn block(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.engine.is_some() {
-            return self.refuse_unsupported(index, row, "the embedded server cannot wait yet");
+            return self.park(index, row, request);
         }
         if self.settle_before(index).is_none() {
             return Flow::Again;
@@ -163,8 +169,35 @@ impl<E: Execute> Worker<E> {
     }
 
     fn enqueue(&mut self, index: u32, row: &'static Row, args: ArgsBuf, node: usize, target: Target) {
+        let waiter = self.enter_queue(index, row, args, node, target);
+        self.serve_waiters(node);
+        if self.clients.sessions.at(index).is_some_and(|s| s.cold.has_hung_up) {
+            self.release_waiter(waiter, Release::Vanished);
+            return;
+        }
+        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+        if this.state == State::Queued {
+            if begins_at_arrival(row, this.args.as_args()) {
+                let error = text::no_blocking_connection(&self.lanes.nodes[node].name);
+                self.take_from_queue(node, waiter);
+                self.finish_waiter(waiter, ReplyKind::Error, &error);
+            } else {
+                self.try_waiter(waiter);
+            }
+        }
+    }
+
+    /// The session's request waits from now on, in the queue of its node.
+    pub(crate) fn enter_queue(
+        &mut self,
+        index: u32,
+        row: &'static Row,
+        args: ArgsBuf,
+        node: usize,
+        target: Target,
+    ) -> Handle {
         let arrived_us = self.now.mono_us;
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let session = self.clients.sessions.at_mut(index).expect("it has just been given a place for its reply");
         let deadline_us = timeout_us(row, args.as_args()).map(|timeout_us| arrived_us.saturating_add(timeout_us));
         let waiter = self.blocking.waiters.insert(Waiter {
             target,
@@ -186,22 +219,9 @@ impl<E: Execute> Worker<E> {
             self.counters.blocked_clients.set(self.counters.blocked_clients.value() + 1);
         }
         self.blocking.at(node).queue.push_back(waiter);
+        self.blocking.note_deadline(deadline_us);
         self.is_busy = true;
-        self.serve_waiters(node);
-        if self.clients.sessions.at(index).is_some_and(|s| s.cold.has_hung_up) {
-            self.release_waiter(waiter, Release::Vanished);
-            return;
-        }
-        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
-        if this.state == State::Queued {
-            if begins_at_arrival(row, this.args.as_args()) {
-                let error = text::no_blocking_connection(&self.lanes.nodes[node].name);
-                self.take_from_queue(node, waiter);
-                self.finish_waiter(waiter, ReplyKind::Error, &error);
-            } else {
-                self.try_waiter(waiter);
-            }
-        }
+        waiter
     }
 
     /// Other nodes are configured: `moved` says for each node before where it is now. Those who queue for a node that has
@@ -234,7 +254,7 @@ impl<E: Execute> Worker<E> {
     /// Gives free connections to the first of a node's queue.
     fn serve_waiters(&mut self, node: usize) {
         loop {
-            let Blocking { waiters, nodes } = &mut self.blocking;
+            let Blocking { waiters, nodes, .. } = &mut self.blocking;
             let Some(list) = nodes.get(node) else { return };
             let mut queue = list.queue.iter().copied();
             let Some(waiter) = queue.find(|w| waiters.get_mut(*w).is_some_and(|w| w.state == State::Queued)) else {
@@ -256,7 +276,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    fn take_from_queue(&mut self, node: usize, waiter: Handle) {
+    pub(crate) fn take_from_queue(&mut self, node: usize, waiter: Handle) {
         let queue = &mut self.blocking.at(node).queue;
         if let Some(at) = queue.iter().position(|w| *w == waiter) {
             queue.remove(at);
@@ -403,7 +423,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Answers a request that waits no longer, and forgets it.
-    fn finish_waiter(&mut self, waiter: Handle, kind: ReplyKind, reply: &[u8]) {
+    pub(crate) fn finish_waiter(&mut self, waiter: Handle, kind: ReplyKind, reply: &[u8]) {
         if self.blocking.waiters.get_mut(waiter).is_none() {
             return;
         }
@@ -549,10 +569,13 @@ impl<E: Execute> Worker<E> {
     /// Time has passed. Returns whether anybody waits for more of it.
     pub(crate) fn check_waiters(&mut self) -> bool {
         if self.blocking.waiters.is_empty() {
+            self.blocking.next_deadline_us = None;
             return false;
         }
         let now_us = self.now.mono_us;
         let grace_us = self.config.timeouts.response_us;
+        self.blocking.next_deadline_us = None;
+        let mut next_us: Option<u64> = None;
         let (mut over, mut stuck, mut asked) = (Vec::new(), Vec::new(), Vec::new());
         for (index, waiter) in self.blocking.waiters.iter() {
             let Some(handle) = self.blocking.waiters.handle(index) else { continue };
@@ -562,11 +585,13 @@ impl<E: Execute> Worker<E> {
                 State::Sent(_) if waiter.deadline_us.is_some_and(|d| now_us >= d.saturating_add(grace_us)) => {
                     stuck.push(handle);
                 }
-                State::Queued | State::Tried | State::Sent(_) => {}
+                State::Queued | State::Tried => next_us = next_us.into_iter().chain(waiter.deadline_us).min(),
+                State::Sent(_) => {}
             }
         }
+        self.blocking.next_deadline_us = next_us;
         if !over.is_empty() {
-            let Blocking { waiters, nodes } = &mut self.blocking;
+            let Blocking { waiters, nodes, .. } = &mut self.blocking;
             let mut is_over = |w: &Handle| {
                 waiters
                     .get_mut(*w)
@@ -577,6 +602,10 @@ impl<E: Execute> Worker<E> {
         over.into_iter().for_each(|waiter| self.finish_released(waiter, Release::Timeout));
         stuck.into_iter().for_each(|waiter| self.give_up_waiting(waiter));
         asked.into_iter().for_each(|waiter| self.unblock(waiter));
+        if self.engine.is_some() {
+            self.sweep_parking();
+            return false;
+        }
         for node in 0..self.blocking.nodes.len() {
             self.serve_waiters(node);
             self.try_some(node);

@@ -7,7 +7,7 @@ use crate::limits::{CLIENT_OUTSTANDING_MAX, LANE_QUEUE_SOFT_DIVISOR};
 use crate::session::{Asker, Flow, Pause, ReplyMode, Special};
 use crate::text;
 use crate::worker::Worker;
-use respool_command::{Execute, Lane, Millis, Outcome, Row, SessionView, resolve};
+use respool_command::{Execute, Flags, Lane, Millis, Outcome, Row, SessionView, resolve};
 use respool_connection::{Input, Owner};
 use respool_route::{Plan, plan};
 use respool_wire::{Encoder, Protocol, Request, RequestDecoder, RequestError, Step};
@@ -183,6 +183,9 @@ impl<E: Execute> Worker<E> {
         if self.is_own_info(row) {
             return self.answer_locally(index, row, request.args);
         }
+        if !self.parking.is_empty() && row.flags.has(Flags::WRITE) {
+            return self.park(index, row, request);
+        }
         let now = Millis(self.now.unix_us / 1000);
         let Some(engine) = &mut self.engine else { return Flow::Stop };
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
@@ -195,7 +198,7 @@ impl<E: Execute> Worker<E> {
             return Flow::Next;
         }
         self.clients.answer(index, |out| {
-            // Blocking commands do not come here, so nothing is ever parked.
+            // What may wait does not come here, so nothing is ever parked.
             let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(out, protocol));
         });
         Flow::Next

@@ -132,7 +132,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn exec(&mut self, index: u32) -> Flow {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let class = session.class;
-        let Some(Pins { block: Some(block), watches, has_watch_failed, .. }) = session.pins.as_deref_mut() else {
+        let Some(Pins { block: Some(block), .. }) = session.pins.as_deref_mut() else {
             return Flow::Stop;
         };
         if block.is_dirty {
@@ -140,6 +140,18 @@ impl<E: Execute> Worker<E> {
             self.leave_watches(index);
             return self.refuse(index, texts::EXECABORT.as_bytes());
         }
+        if let Some(watch) = session.pins.as_mut().and_then(|p| p.local_watch.take())
+            && let Some(handle) = self.clients.sessions.handle(index)
+            && self.leave_local_watch(handle, watch)
+        {
+            self.leave_block(index);
+            self.answer(index, |reply| reply.null_array());
+            return Flow::Next;
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(Pins { block: Some(block), watches, has_watch_failed, .. }) = session.pins.as_deref_mut() else {
+            return Flow::Stop;
+        };
         if *has_watch_failed {
             self.leave_block(index);
             self.leave_watches(index);
@@ -368,6 +380,7 @@ impl<E: Execute> Worker<E> {
                     session.reply_mode = mode;
                 }
                 session.settle_pins();
+                self.serve_parked();
                 return Flow::Next;
             };
             let flow = match &part {

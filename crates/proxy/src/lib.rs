@@ -46,6 +46,7 @@ pub mod limits;
 mod local;
 mod mail;
 pub mod observe;
+mod parking;
 mod permit;
 mod pins;
 mod pressure;

@@ -21,6 +21,7 @@
 
 use crate::block::{Block, Destination, Subjected};
 use crate::exec::Script;
+use crate::parking::LocalWatch;
 use crate::private::Dirt;
 use crate::session::{Asker, Flow, Pause, ReplyMode, Session, Special};
 use crate::slab::Handle;
@@ -47,6 +48,8 @@ pub(crate) struct Pins {
     pub(crate) block: Option<Block>,
     pub(crate) since_us: u64,
     pub(crate) watches: Vec<Pin>,
+    /// What it watches in the engine of this process.
+    pub(crate) local_watch: Option<LocalWatch>,
     /// A WATCH was answered with an error. The client may not have read that when it sends EXEC, which must then not
     /// succeed as if the keys had been watched.
     pub(crate) has_watch_failed: bool,
@@ -65,6 +68,7 @@ impl Pins {
         self.block.is_none()
             && self.watches.is_empty()
             && self.script.is_none()
+            && self.local_watch.is_none()
             && self.waiters.is_empty()
             && !self.has_watch_failed
     }
@@ -123,7 +127,7 @@ impl Session {
     /// Looks whether the session still holds anything.
     pub(crate) fn settle_pins(&mut self) {
         let Some(pins) = &self.pins else { return };
-        if pins.watches.is_empty() {
+        if pins.watches.is_empty() && pins.local_watch.is_none() {
             self.special.remove(Special::PINNED);
         }
         if pins.block.is_none() && pins.script.is_none() {
@@ -132,6 +136,11 @@ impl Session {
         if pins.is_empty() {
             self.pins = None;
         }
+    }
+
+    /// What it watches in the engine of this process.
+    pub(crate) fn local_watch_mut(&mut self) -> Option<&mut LocalWatch> {
+        self.pins.as_mut()?.local_watch.as_mut()
     }
 
     /// The block that is being queued.
@@ -234,7 +243,7 @@ impl<E: Execute> Worker<E> {
     /// have said so. What it reads afterwards, on whatever connection, is read after the watching began.
     fn watch(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.engine.is_some() {
-            return self.refuse_unsupported(index, row, "the embedded server does not know yet who watches which key");
+            return self.watch_engine(index, request.args);
         }
         if self.settle_before(index).is_none() {
             return Flow::Again;
@@ -366,6 +375,12 @@ impl<E: Execute> Worker<E> {
         let Some(pins) = &mut session.pins else { return };
         pins.has_watch_failed = false;
         let watches = std::mem::take(&mut pins.watches);
+        if let Some(watch) = pins.local_watch.take()
+            && let Some(handle) = self.clients.sessions.handle(index)
+        {
+            self.leave_local_watch(handle, watch);
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.settle_pins();
         self.give_back_watches(watches);
     }
@@ -391,6 +406,9 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn forget_pins(&mut self, session: &mut Session) {
         if let Some(pins) = session.pins.take() {
             self.give_back_watches(pins.watches);
+            if let Some(watch) = pins.local_watch {
+                self.forget_local_watch(watch);
+            }
             if !pins.waiters.is_empty() {
                 self.counters.blocked_clients.set(self.counters.blocked_clients.value().saturating_sub(1));
             }
@@ -413,6 +431,9 @@ impl<E: Execute> Worker<E> {
             let watch =
                 |pin: &Pin| PinLine { client, node: name(pin.node), reason: "watch", age_us: age_us(pin.since_us) };
             lines.extend(pins.watches.iter().map(watch));
+            if pins.local_watch.is_some() {
+                lines.push(PinLine { client, node: None, reason: "watch", age_us: age_us(pins.since_us) });
+            }
             let waiters = pins.waiters.iter().filter_map(|w| self.blocking.waiters.at(w.index));
             lines.extend(waiters.map(|waiter| PinLine {
                 client,

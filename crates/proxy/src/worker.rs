@@ -15,6 +15,7 @@ use crate::lanes::{Ending, Lanes};
 use crate::limits::{PATIENT_LANES_MAX, READ_BYTES};
 use crate::mail::{Mail, Questions};
 use crate::observe::Counters;
+use crate::parking::Parking;
 use crate::pressure::Pressure;
 use crate::scatter::Scatters;
 use crate::seeing::Seen;
@@ -68,6 +69,7 @@ pub struct Worker<E> {
     pub(crate) scatters: Scatters,
     pub(crate) tasks: Tasks,
     pub(crate) blocking: Blocking,
+    pub(crate) parking: Parking,
     pub(crate) questions: Questions,
     pub(crate) inquiries: Inquiries,
     pub(crate) seen: Seen,
@@ -124,6 +126,7 @@ impl<E: Execute> Worker<E> {
             scatters: Scatters::default(),
             tasks: Tasks::default(),
             blocking: Blocking::default(),
+            parking: Parking::default(),
             questions: Questions::default(),
             inquiries: Inquiries::default(),
             scratch: Scratch::default(),
@@ -651,6 +654,8 @@ impl<E: Execute> Machine for Worker<E> {
         let engine = (self.engine_at_us > 0).then_some(self.engine_at_us);
         let held = self.lanes.held.iter().map(|l| self.lanes.all[*l as usize].up.held_until_us()).min();
         let held_replies = (!self.clients.held.is_empty()).then_some(self.now.mono_us + HELD_AGE_US_MAX);
-        [Some(self.cron_at_us), engine, held, held_replies, self.subscriptions_due_us()].into_iter().flatten().min()
+        let deadline = self.blocking.next_deadline_us;
+        let due = [Some(self.cron_at_us), engine, held, held_replies, self.subscriptions_due_us(), deadline];
+        due.into_iter().flatten().min()
     }
 }

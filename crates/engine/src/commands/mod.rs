@@ -44,6 +44,8 @@ pub(crate) struct Call<'c, 'o> {
 pub(crate) enum Fault {
     Text(&'static str),
     Written(Vec<u8>),
+    /// Nothing is there yet of what the request waits for.
+    Waits,
 }
 
 impl From<&'static str> for Fault {
@@ -85,12 +87,6 @@ pub(crate) fn run(call: &mut Call<'_, '_>) -> Answer {
 #[cold]
 fn unsupported(row: &Row) -> Fault {
     Fault::Written(format!("ERR the embedded server does not have '{}' yet", row.full_name()).into_bytes())
-}
-
-/// The command would have to wait, which the engine cannot do.
-#[cold]
-fn would_wait(row: &Row) -> Fault {
-    Fault::Written(format!("ERR the embedded server cannot let '{}' wait yet", row.full_name()).into_bytes())
 }
 
 /// A text that names the command.

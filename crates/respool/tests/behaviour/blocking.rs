@@ -73,6 +73,65 @@ fn every_command_that_waits_is_served() -> io::Result<()> {
 }
 
 #[test]
+fn an_embedded_server_lets_clients_wait() -> io::Result<()> {
+    // By itself, and as a node behind the proxy.
+    let alone = proxy(&[], &[])?;
+    let behind = proxy(&[], &["--node", "embedded:"])?;
+    for server in [&alone, &behind] {
+        let mut clients = (0..4).map(|_| server.client()).collect::<io::Result<Vec<_>>>()?;
+        let mut other = server.client()?;
+        let waiting = |count: u64| {
+            wait_until("they wait", Duration::from_secs(5), || Ok(info(server, "blocked_clients")? == count))
+        };
+        // The order of arrival at a node is known only once its connections are there.
+        for client in &mut clients {
+            client.send(b"BLPOP warm 0.5\r\n")?;
+        }
+        clients.iter_mut().try_for_each(|client| client.reply().map(drop))?;
+        clients[0].send(b"BLPOP a b 0\r\n")?;
+        waiting(1)?;
+        clients[1].send(b"BLPOP b 0\r\nPING\r\n")?;
+        waiting(2)?;
+        clients[2].send(b"BLMOVE b c LEFT LEFT 0\r\n")?;
+        waiting(3)?;
+        clients[3].send(b"BRPOP c 0\r\n")?;
+        waiting(4)?;
+        // First come, first served; and what the third moves serves the fourth.
+        assert_eq!(other.ask("RPUSH b 1 2 3")?, ":3\r\n");
+        assert_eq!(clients[0].reply()?, pair("b", "1"));
+        assert_eq!(clients[1].replies(2)?, [pair("b", "2"), b"+PONG\r\n".to_vec()]);
+        assert_eq!(clients[2].reply()?, bulk("3"));
+        assert_eq!(clients[3].reply()?, pair("c", "3"));
+        // A transaction is over before anybody is served.
+        clients[0].send(b"BLPOP t 0\r\n")?;
+        waiting(1)?;
+        other.send(b"MULTI\r\nRPUSH t x\r\nLPOP t\r\nRPUSH t y\r\nBLPOP nothing 0\r\nEXEC\r\n")?;
+        assert_eq!(other.replies(6)?.pop().unwrap(), b"*4\r\n:1\r\n$1\r\nx\r\n:1\r\n*-1\r\n");
+        assert_eq!(clients[0].reply()?, pair("t", "y"));
+        clients[0].send(b"BZPOPMIN z 0\r\n")?;
+        waiting(1)?;
+        other.ask("ZADD z 1 m")?;
+        assert_eq!(clients[0].reply()?, b"*3\r\n$1\r\nz\r\n$1\r\nm\r\n$1\r\n1\r\n");
+        let began = Instant::now();
+        assert_eq!(clients[0].ask("BLPOP nothing 0.1")?, "*-1\r\n");
+        assert!(began.elapsed() >= Duration::from_millis(95), "{:?}", began.elapsed());
+        // Who leaves takes nothing along, and who is unblocked is told so.
+        clients[0].send(b"BLPOP k 0\r\n")?;
+        waiting(1)?;
+        drop(clients.remove(0));
+        waiting(0)?;
+        assert_eq!(other.ask("RPUSH k v")?, ":1\r\n");
+        assert_eq!(other.ask("LLEN k")?, ":1\r\n");
+        let id = number_of(&mut clients[0])?;
+        clients[0].send(b"BLPOP nothing 0\r\n")?;
+        waiting(1)?;
+        assert_eq!(other.ask(&format!("CLIENT UNBLOCK {id} ERROR"))?, ":1\r\n");
+        assert!(clients[0].reply()?.starts_with(b"-UNBLOCKED "));
+    }
+    Ok(())
+}
+
+#[test]
 fn nothing_comes_for_those_whose_time_runs_out() -> io::Result<()> {
     let server = RedisServer::start()?;
     let proxy = proxy(&[server.tcp()], &[])?;

@@ -1,0 +1,288 @@
+//! An embedded engine's part of what takes its time: who waits for which key, and who watches which.
+//!
+//! The engine knows nothing of clients. It says that a request would have to wait, and every request that may write comes
+//! by here: the keys that it names are the ones that somebody may have waited for or watched. Those who wait are served in
+//! the order in which they came, each by running its request again; within EXEC that happens after the last command. That a
+//! request fails changes nothing, and one that may have changed a key counts as if it had: a transaction may then fail that
+//! need not have, but never succeed that must not.
+
+use crate::session::{Flow, Session};
+use crate::slab::Handle;
+use crate::waiter::{Release, State, Target};
+use crate::worker::Worker;
+use respool_command::{
+    Command, Execute, Flags, GenericCommand as G, KeyPositions, Millis, Outcome, Row, ServerCommand, SessionView,
+    lookup,
+};
+use respool_wire::{Args, ArgsBuf, Encoder, Protocol, ReplyKind, Request, replies};
+use std::collections::BTreeMap;
+
+/// Who waits for the keys of an embedded engine, and who watches them.
+#[derive(Debug, Default)]
+pub(crate) struct Parking {
+    waiting: BTreeMap<Box<[u8]>, Vec<Handle>>,
+    watching: BTreeMap<Box<[u8]>, Vec<Handle>>,
+    /// Keys that have been written to since those who wait were last served.
+    written: Vec<Box<[u8]>>,
+    is_everything_written: bool,
+}
+
+/// One key that a session watches in an embedded engine.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    database: u32,
+    key: Box<[u8]>,
+    /// It was there when the watching began: if it is not any more, its time has come.
+    was_there: bool,
+}
+
+/// What a session watches in an embedded engine.
+#[derive(Debug, Default)]
+pub(crate) struct LocalWatch {
+    keys: Vec<Watched>,
+    is_stale: bool,
+}
+
+impl Parking {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.watching.is_empty()
+    }
+}
+
+/// The database may be another than the session's.
+fn reaches_other_databases(row: &Row) -> bool {
+    matches!(
+        row.command,
+        Command::Generic(G::Move | G::Copy) | Command::Server(ServerCommand::Swapdb | ServerCommand::Flushall)
+    )
+}
+
+impl<E: Execute> Worker<E> {
+    /// A request that may wait, for the engine in this process.
+    pub(crate) fn park(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.settle_before(index).is_none() {
+            return Flow::Again;
+        }
+        let mut reply = Vec::new();
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
+        let in_transaction = session.pins.as_ref().is_some_and(|p| p.script.is_some());
+        if self.ask_engine(index, row, request.args, &mut reply) == Outcome::Done {
+            self.answer(index, |out| out.raw(&reply));
+            return Flow::Next;
+        }
+        if in_transaction {
+            // Nothing waits there: as if its time had run out.
+            self.answer(index, |out| out.null_array());
+            return Flow::Next;
+        }
+        if self.blocking.waiters.len() >= self.config.lanes.waiters_max {
+            self.counters.waiters_refused.add(1);
+            self.answer(index, |out| out.raw(&crate::text::too_many_waiters()));
+            return Flow::Next;
+        }
+        let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
+        let is_wanted = self.passes_reply(index);
+        let args: ArgsBuf = request.args.iter().collect();
+        let keys = keys_of(row, request.args);
+        let waiter = self.enter_queue(index, row, args, 0, Target::Client { asker, is_wanted });
+        for key in keys {
+            self.parking.waiting.entry(key).or_default().push(waiter);
+        }
+        if self.clients.sessions.at(index).is_some_and(|s| s.cold.has_hung_up) {
+            self.release_waiter(waiter, Release::Vanished);
+        }
+        Flow::Pause
+    }
+
+    /// Has the engine run a request of a session.
+    fn ask_engine(&mut self, index: u32, row: &'static Row, args: Args<'_>, reply: &mut Vec<u8>) -> Outcome {
+        let Some(session) = self.clients.sessions.at(index) else { return Outcome::Done };
+        let (database, protocol, client_id) = (session.database, session.protocol, session.id);
+        let now = Millis(self.now.unix_us / 1000);
+        let Some(engine) = &mut self.engine else { return Outcome::Done };
+        let mut view = SessionView { database, now, client_id };
+        let outcome = engine.execute(row, args, &mut view, &mut Encoder::new(reply, protocol));
+        if outcome == Outcome::Done && !reply.starts_with(b"-") {
+            self.note_written(index, row, args);
+        }
+        outcome
+    }
+
+    /// A request that may write has been run for a session, and did not fail.
+    #[cold]
+    pub(crate) fn note_written(&mut self, index: u32, row: &'static Row, args: Args<'_>) {
+        if self.parking.is_empty() || !row.flags.has(Flags::WRITE) {
+            return;
+        }
+        let database = self.clients.sessions.at(index).map_or(0, |s| s.database);
+        let is_everywhere = reaches_other_databases(row);
+        let keys = keys_of(row, args);
+        if keys.is_empty() {
+            self.parking.is_everything_written = true;
+        }
+        let Self { parking, clients, .. } = self;
+        let mut spoil = |watchers: &[Handle], key: Option<&[u8]>| {
+            for watcher in watchers {
+                let Some(watch) = clients.sessions.get_mut(*watcher).and_then(Session::local_watch_mut) else {
+                    continue;
+                };
+                let is_meant =
+                    |w: &Watched| (is_everywhere || w.database == database) && key.is_none_or(|key| *w.key == *key);
+                watch.is_stale |= watch.keys.iter().any(is_meant);
+            }
+        };
+        for key in keys {
+            if let Some(watchers) = parking.watching.get(&key) {
+                spoil(watchers, Some(&key));
+            }
+            if parking.waiting.contains_key(&key) {
+                parking.written.push(key);
+            }
+        }
+        if parking.is_everything_written {
+            parking.watching.values().for_each(|watchers| spoil(watchers, None));
+        }
+        let in_transaction =
+            self.clients.sessions.at(index).and_then(|s| s.pins.as_ref()).is_some_and(|p| p.script.is_some());
+        if !in_transaction {
+            self.serve_parked();
+        }
+    }
+
+    /// Serves those who wait for keys that have been written to.
+    pub(crate) fn serve_parked(&mut self) {
+        loop {
+            let keys = match std::mem::take(&mut self.parking.is_everything_written) {
+                true => self.parking.waiting.keys().cloned().collect(),
+                false => std::mem::take(&mut self.parking.written),
+            };
+            if keys.is_empty() {
+                return;
+            }
+            for key in keys {
+                self.serve_key(&key);
+            }
+        }
+    }
+
+    fn serve_key(&mut self, key: &[u8]) {
+        let Some(waiters) = self.parking.waiting.remove(key) else { return };
+        let mut left = Vec::new();
+        for waiter in waiters {
+            let Some(this) = self.blocking.waiters.get_mut(waiter) else { continue };
+            let Target::Client { asker, .. } = this.target else { continue };
+            let (row, args) = (this.row, std::mem::take(&mut this.args));
+            let mut reply = Vec::new();
+            let outcome = self.ask_engine_quietly(asker.session.index, row, args.as_args(), &mut reply);
+            if let Some(this) = self.blocking.waiters.get_mut(waiter) {
+                this.args = args;
+            }
+            match outcome {
+                Outcome::Done => self.finish_parked(waiter, &reply),
+                Outcome::Parked => left.push(waiter),
+            }
+        }
+        if !left.is_empty() {
+            self.parking.waiting.entry(key.into()).or_default().splice(0..0, left);
+        }
+    }
+
+    /// As [`Self::ask_engine`], but who waits for what this writes is served by the caller.
+    fn ask_engine_quietly(&mut self, index: u32, row: &'static Row, args: Args<'_>, reply: &mut Vec<u8>) -> Outcome {
+        let Some(session) = self.clients.sessions.at(index) else { return Outcome::Parked };
+        let (database, protocol, client_id) = (session.database, session.protocol, session.id);
+        let now = Millis(self.now.unix_us / 1000);
+        let Some(engine) = &mut self.engine else { return Outcome::Parked };
+        let mut view = SessionView { database, now, client_id };
+        let outcome = engine.execute(row, args, &mut view, &mut Encoder::new(reply, protocol));
+        if outcome == Outcome::Done {
+            let written: Vec<_> =
+                keys_of(row, args).into_iter().filter(|key| self.parking.waiting.contains_key(key)).collect();
+            self.parking.written.extend(written);
+        }
+        outcome
+    }
+
+    fn finish_parked(&mut self, waiter: Handle, reply: &[u8]) {
+        self.take_from_queue(0, waiter);
+        let kind = if reply.starts_with(b"-") { ReplyKind::Error } else { ReplyKind::Array };
+        self.finish_waiter(waiter, kind, reply);
+    }
+
+    /// WATCH, for the engine in this process.
+    pub(crate) fn watch_engine(&mut self, index: u32, args: Args<'_>) -> Flow {
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
+        let database = session.database;
+        let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
+        let mut keys = Vec::new();
+        for key in args.from(1).iter() {
+            keys.push(Watched { database, key: key.into(), was_there: self.is_there(database, key) });
+            let watchers = self.parking.watching.entry(key.into()).or_default();
+            if !watchers.contains(&handle) {
+                watchers.push(handle);
+            }
+        }
+        if let Some(session) = self.clients.sessions.at_mut(index) {
+            session.special.add(crate::session::Special::PINNED);
+            session.pins_mut().local_watch.get_or_insert_default().keys.extend(keys);
+        }
+        self.answer(index, |reply| reply.raw(replies::OK));
+        Flow::Next
+    }
+
+    fn is_there(&mut self, database: u32, key: &[u8]) -> bool {
+        let args: ArgsBuf = [&b"EXISTS"[..], key].into_iter().collect();
+        let (Some(engine), Some(row)) = (&mut self.engine, lookup(b"EXISTS")) else { return false };
+        let now = Millis(self.now.unix_us / 1000);
+        let mut view = SessionView { database, now, client_id: 0 };
+        let mut reply = Vec::new();
+        let _: Outcome = engine.execute(row, args.as_args(), &mut view, &mut Encoder::new(&mut reply, Protocol::Resp2));
+        reply == b":1\r\n"
+    }
+
+    /// Ends what a session watches here. Whether any of it may have changed.
+    pub(crate) fn leave_local_watch(&mut self, handle: Handle, watch: LocalWatch) -> bool {
+        let mut is_stale = watch.is_stale;
+        for Watched { database, key, was_there } in watch.keys {
+            is_stale |= was_there && !self.is_there(database, &key);
+            if let Some(watchers) = self.parking.watching.get_mut(&key) {
+                watchers.retain(|w| *w != handle);
+                if watchers.is_empty() {
+                    self.parking.watching.remove(&key);
+                }
+            }
+        }
+        is_stale
+    }
+
+    /// A client has left: nobody is told of what it watched.
+    pub(crate) fn forget_local_watch(&mut self, watch: LocalWatch) {
+        let Self { parking, clients, .. } = self;
+        for Watched { key, .. } in watch.keys {
+            if let Some(watchers) = parking.watching.get_mut(&key) {
+                watchers.retain(|w| clients.sessions.get_mut(*w).is_some());
+                if watchers.is_empty() {
+                    parking.watching.remove(&key);
+                }
+            }
+        }
+    }
+
+    /// Strikes out who waits no longer.
+    pub(crate) fn sweep_parking(&mut self) {
+        let Self { parking, blocking, .. } = self;
+        parking.waiting.retain(|_, waiters| {
+            waiters.retain(|w| blocking.waiters.get_mut(*w).is_some_and(|w| w.state == State::Queued));
+            !waiters.is_empty()
+        });
+    }
+}
+
+fn keys_of(row: &Row, args: Args<'_>) -> Vec<Box<[u8]>> {
+    let mut positions = KeyPositions::default();
+    if row.keys.positions(args, &mut positions).is_err() {
+        return Vec::new();
+    }
+    positions.iter().filter_map(|key| args.get(key.index as usize)).map(Into::into).collect()
+}

@@ -18,9 +18,9 @@ impl<E: Execute> Worker<E> {
         matches!(row.command, Command::Server(ServerCommand::Info))
     }
 
-    /// Whether INFO asks for the section that only the proxy has.
+    /// Whether INFO asks for a section that only the proxy has.
     pub(crate) fn asks_for_proxy(&self, args: Args<'_>) -> bool {
-        args.len() == 2 && args.at(1).eq_ignore_ascii_case(b"proxy")
+        args.len() == 2 && [&b"proxy"[..], b"nodes"].iter().any(|own| args.at(1).eq_ignore_ascii_case(own))
     }
 
     const fn sections() -> [Section<E>; 6] {
@@ -139,24 +139,20 @@ impl<E: Execute> Worker<E> {
         }
     }
 
+    /// Every node, with the connections of all workers to it.
     fn info_nodes(&self, out: &mut String) {
-        for (number, node) in self.config.nodes.iter().enumerate() {
-            let lanes: Vec<_> = self.lanes.all.iter().filter(|lane| lane.node == number).collect();
-            let state = match (lanes.iter().any(|l| l.up.is_ready()), self.lanes.nodes[number].failures) {
-                (true, _) => "up",
-                (false, 0) => "idle",
-                (false, _) => "down",
-            };
+        for (number, (node, figures)) in self.config.nodes.iter().zip(self.figures()).enumerate() {
             let _ = write!(
                 out,
-                "node{number}:name={},address={},state={state},connections={},outstanding={},queued_bytes={},\
+                "node{number}:name={},address={},state={},connections={},outstanding={},queued_bytes={},\
                  round_trip_us={}\r\n",
                 node.name,
                 node.endpoint,
-                lanes.iter().filter(|l| l.up.is_ready()).count(),
-                lanes.iter().map(|l| l.up.tickets().outstanding()).sum::<usize>(),
-                lanes.iter().map(|l| l.up.queued_bytes()).sum::<usize>(),
-                lanes.iter().map(|l| l.up.round_trip_us()).max().unwrap_or(0),
+                figures.state(),
+                figures.connections,
+                figures.outstanding,
+                figures.queued_bytes,
+                figures.round_trip_us,
             );
         }
     }

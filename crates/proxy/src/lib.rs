@@ -34,6 +34,7 @@ mod dispatch;
 mod drain;
 mod everywhere;
 mod exec;
+mod figures;
 mod health;
 mod holding;
 mod home;

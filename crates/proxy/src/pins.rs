@@ -183,7 +183,10 @@ impl<E: Execute> Worker<E> {
             _ if row.is_admin(request.args) && !row.flags.has(Flags::NO_MULTI) && self.refuses_admin() => {
                 Some(self.refuse_unread(index, crate::text::admin_refused(row.name).as_bytes()))
             }
-            _ => Some(self.queue(index, row, request)),
+            _ => {
+                self.note_script(row, request.args);
+                Some(self.queue(index, row, request))
+            }
         }
     }
 

@@ -20,7 +20,7 @@ use respool_route::{Plan, plan};
 use respool_wire::{Args, Request, encode_request, request_bulk, request_head};
 use sha1::{Digest, Sha1};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// The hash that names a script.
 type Hash = [u8; 20];
@@ -126,24 +126,13 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn run_with_script(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
         use ScriptingCommand as S;
-        let args = request.args;
         let Command::Scripting(command) = row.command else { return self.pass_on(index, row, request) };
         if self.engine.is_none() {
-            let mut scripts = self.shared.scripts.lock().unwrap_or_else(PoisonError::into_inner);
+            self.note_script(row, request.args);
             match command {
-                // One whose keys are not to be found is refused before its script is looked at.
-                S::Eval | S::EvalRo if row.keys.positions(args, &mut KeyPositions::new()).is_ok() => {
-                    scripts.note(args.at(1));
-                }
-                S::ScriptLoad => scripts.note(args.at(2)),
-                S::ScriptFlush => scripts.forget_all(),
-                S::ScriptKill | S::FunctionKill => {
-                    drop(scripts);
-                    return self.stop_scripts(index, row, request);
-                }
+                S::ScriptKill | S::FunctionKill => return self.stop_scripts(index, row, request),
                 S::Evalsha | S::EvalshaRo => {
-                    let script = scripts.find(args.at(1));
-                    drop(scripts);
+                    let script = self.scripts().find(request.args.at(1));
                     if let Some(script) = script {
                         return self.run_by_hash(index, row, request, script);
                     }
@@ -152,6 +141,24 @@ impl<E: Execute> Worker<E> {
             }
         }
         self.pass_on(index, row, request)
+    }
+
+    /// Remembers what a request says of scripts, whether it is sent now or queued in a transaction.
+    pub(crate) fn note_script(&self, row: &Row, args: Args<'_>) {
+        use ScriptingCommand as S;
+        match row.command {
+            // One whose keys are not to be found is refused before its script is looked at.
+            Command::Scripting(S::Eval | S::EvalRo) if row.keys.positions(args, &mut KeyPositions::new()).is_ok() => {
+                self.scripts().note(args.at(1));
+            }
+            Command::Scripting(S::ScriptLoad) => self.scripts().note(args.at(2)),
+            Command::Scripting(S::ScriptFlush) => self.scripts().forget_all(),
+            _ => {}
+        }
+    }
+
+    fn scripts(&self) -> MutexGuard<'_, Scripts> {
+        self.shared.scripts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn run_by_hash(&mut self, index: u32, row: &'static Row, request: &Request<'_>, script: Arc<[u8]>) -> Flow {

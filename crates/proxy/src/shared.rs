@@ -1,6 +1,7 @@
 //! What the workers of one proxy have in common. Everything in it is safe to touch from any of them without a lock.
 
 use crate::access::Access;
+use crate::figures::Figures;
 use crate::hooks::Hooks;
 use crate::learning::Learnt;
 use crate::limits::DIAL_BURST;
@@ -20,6 +21,8 @@ pub struct Shared {
     pub started_unix_us: u64,
     /// Text for `INFO`: what the process is and runs on.
     pub about: About,
+    /// What each worker has written down of nodes.
+    pub(crate) figures: Vec<Figures>,
     /// Commands that nodes know and the table does not.
     pub(crate) learnt: Mutex<Learnt>,
     /// Scripts that clients have sent, for nodes that forget them.
@@ -93,6 +96,7 @@ impl Shared {
             counters,
             started_unix_us,
             about,
+            figures: (0..workers).map(|_| Figures::default()).collect(),
             learnt: Mutex::default(),
             scripts: Mutex::default(),
             ledger,

@@ -571,6 +571,12 @@ fn serve(end: &mut NodeEnd, parked: &mut blocking::Parked, now_us: u64, chance: 
                         args.from(1).iter().for_each(|key| reply.bulk(&value_of(key)));
                     }
                     b"DEL" => reply.integer(args.len() as i64 - 1),
+                    // What a client called NOSUCH is asked about, now and then.
+                    b"COMMAND" => {
+                        assert_eq!((args.at(1), args.at(2)), (&b"INFO"[..], &b"nosuch"[..]));
+                        reply.array(1);
+                        reply.null_array();
+                    }
                     b"SELECT" => {
                         end.database = String::from_utf8_lossy(args.at(1)).parse().unwrap();
                         reply.simple("OK");

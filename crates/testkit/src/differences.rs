@@ -37,7 +37,7 @@ const fn difference(commands: &'static str, likeness: Likeness, reason: &'static
 pub const DIFFERENCES: &[Difference] = &[
     difference(
         "KEYS,SMEMBERS,SINTER,SUNION,SDIFF,HGETALL,HKEYS,HVALS,SCAN,SSCAN,HSCAN,ZSCAN,SPOP,SORT,SORT_RO,CONFIG GET,\
-         FUNCTION LIST,COMMAND,COMMAND LIST,COMMAND INFO,COMMAND DOCS,MODULE LIST",
+         FUNCTION LIST,COMMAND,COMMAND LIST,COMMAND INFO,COMMAND DOCS,MODULE LIST,ACL CAT",
         Likeness::Unordered,
         "the order hangs on a hash seed of the server's own; scans ask for everything at once",
     ),
@@ -66,8 +66,8 @@ pub const DIFFERENCES: &[Difference] = &[
     difference("HELLO,CLIENT ID", Likeness::Alike, "numbers of connections are given out by whoever accepts them"),
     difference(
         "ACL GENPASS,ACL LOG,ACL LIST,ACL GETUSER",
-        Likeness::NotSent,
-        "random, or about the proxy's own users; tested by themselves",
+        Likeness::Kind,
+        "random, or in an order and with times of the server's own",
     ),
     difference("SHUTDOWN,QUIT", Likeness::NotSent, "ends the connection or the server"),
     difference("CLIENT REPLY", Likeness::NotSent, "has no reply; tested by itself"),
@@ -100,22 +100,23 @@ pub const DIFFERENCES: &[Difference] = &[
         "help is in the words of whoever answers",
     ),
     difference(
-        "ACL CAT,ACL DELUSER,ACL DRYRUN,ACL LOAD,ACL SAVE,ACL SETUSER,ACL USERS",
+        "CLIENT TRACKING,CLIENT CACHING",
         Likeness::NotSent,
-        "about the proxy's own users, not the node's; tested by themselves",
+        "tracking sends messages between replies; tested by itself",
     ),
     difference(
-        "PUBSUB CHANNELS,PUBSUB NUMSUB,PUBSUB NUMPAT,PUBSUB SHARDCHANNELS,PUBSUB SHARDNUMSUB,CLIENT TRACKING,\
-         CLIENT CACHING",
+        "WATCH",
         Likeness::NotSent,
-        "about the proxy's own subscribers; tested by themselves",
+        "keys that are watched in one database or protocol do not go with a transaction in another, which is refused; \
+         tested by itself",
+    ),
+    difference(
+        "MODULE LOAD,MODULE LOADEX,MODULE UNLOAD",
+        Likeness::NotSent,
+        "a server that may not do it refuses it when it is queued in a transaction, the proxy when that is executed",
     ),
     difference("PROXY *", Likeness::NotSent, "the proxy's own console"),
-    difference(
-        "MULTI",
-        Likeness::NotSent,
-        "everything behind it is queued until an EXEC that nobody may ever draw; tested by itself",
-    ),
+    difference("MULTI", Likeness::NotSent, "not by itself: only with a few requests and an EXEC or DISCARD behind it"),
 ];
 
 /// What is listed of a row, if anything is.

@@ -42,6 +42,14 @@ pub struct Script {
     one_node_templates: Vec<&'static str>,
     table_templates: Vec<&'static str>,
     rows: Vec<&'static Row>,
+    /// A transaction that was begun.
+    block: Option<Block>,
+}
+
+/// What is left of a transaction.
+struct Block {
+    left: usize,
+    likeness: Likeness,
 }
 
 /// Requests by template, separated by `|`. `@x` is a key that mostly holds type x (`s`tring, `h`ash, `l`ist, se`t`,
@@ -204,6 +212,7 @@ impl Script {
             templates: templates(TEMPLATES).collect(),
             one_node_templates: templates(ONE_NODE_TEMPLATES).collect(),
             table_templates: templates(TABLE_TEMPLATES).collect(),
+            block: None,
             rows: match subset {
                 Subset::Table => all().filter(is_drawn_of_table).collect(),
                 _ => top_level().filter(is_drawn).collect(),
@@ -213,6 +222,29 @@ impl Script {
 
     /// The next request.
     pub fn next_request(&mut self) -> Request {
+        match &mut self.block {
+            None if self.subset == Subset::Table && self.rng.once_in(100) => {
+                self.block = Some(Block { left: self.rng.between(0, 5), likeness: Likeness::Same });
+                return plain("MULTI", Likeness::Same);
+            }
+            Some(Block { left: 0, likeness }) => {
+                let likeness = *likeness;
+                self.block = None;
+                let end = if self.rng.once_in(5) { "DISCARD" } else { "EXEC" };
+                return plain(end, likeness);
+            }
+            _ => {}
+        }
+        let request = self.any_request();
+        if let Some(block) = &mut self.block {
+            // What is queued is answered by the EXEC, with as much likeness as the least of it has.
+            block.left -= 1;
+            block.likeness = block.likeness.max(request.likeness);
+        }
+        request
+    }
+
+    fn any_request(&mut self) -> Request {
         loop {
             let arguments = if self.rng.once_in(5) { self.drawn() } else { self.by_template() };
             if let Some(request) = self.accept(arguments) {
@@ -389,6 +421,11 @@ impl Script {
             _ => name.as_bytes().to_vec(),
         }
     }
+}
+
+/// A request of one word.
+fn plain(word: &str, likeness: Likeness) -> Request {
+    Request { arguments: vec![word.as_bytes().to_vec()], likeness }
 }
 
 /// What is compared of a request of the whole table, if it is sent.

@@ -77,6 +77,11 @@ fn a_pause_holds_back_writes_or_everything() -> io::Result<()> {
     }
     assert_eq!(server.client()?.ask("GET n")?, "$1\r\n9\r\n");
 
+    // Whichever worker is asked tells of the connections of both.
+    wait_until("both workers' connections are told", Duration::from_secs(5), || {
+        Ok(boss.ask("INFO nodes")?.contains("state=up,connections=2,"))
+    })?;
+
     let before = Instant::now();
     assert_eq!(boss.ask("CLIENT PAUSE 300")?, "+OK\r\n");
     assert_eq!(boss.ask("PING")?, "+PONG\r\n");

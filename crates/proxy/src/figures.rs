@@ -1,0 +1,91 @@
+//! What workers tell each other of their connections to nodes, so that whoever asks one of them hears of all.
+//!
+//! Each worker writes down its own figures when it looks at its timers, and reads those of the others when it is asked.
+
+use crate::worker::Worker;
+use respool_command::Execute;
+use std::sync::{Mutex, PoisonError};
+
+/// One worker's connections to one node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NodeFigures {
+    pub(crate) connections: usize,
+    pub(crate) outstanding: usize,
+    pub(crate) queued_bytes: usize,
+    pub(crate) round_trip_us: u64,
+    /// It failed last, and has not been reached since.
+    pub(crate) is_down: bool,
+}
+
+impl NodeFigures {
+    /// Both workers' together.
+    fn joined(self, other: Self) -> Self {
+        Self {
+            connections: self.connections + other.connections,
+            outstanding: self.outstanding + other.outstanding,
+            queued_bytes: self.queued_bytes + other.queued_bytes,
+            round_trip_us: self.round_trip_us.max(other.round_trip_us),
+            is_down: self.is_down || other.is_down,
+        }
+    }
+
+    /// In one word: some worker reaches it, nobody has tried, or it failed whoever tried last.
+    pub(crate) fn state(self) -> &'static str {
+        match (self.connections > 0, self.is_down) {
+            (true, _) => "up",
+            (false, false) => "idle",
+            (false, true) => "down",
+        }
+    }
+}
+
+/// The figures of one worker, node by node.
+pub(crate) type Figures = Mutex<Vec<NodeFigures>>;
+
+impl<E: Execute> Worker<E> {
+    /// Writes this worker's figures down.
+    pub(crate) fn note_figures(&self) {
+        let mut figures = vec![NodeFigures::default(); self.config.nodes.len()];
+        for (figures, node) in figures.iter_mut().zip(&self.lanes.nodes) {
+            figures.is_down = node.failures > 0;
+        }
+        for lane in self.lanes.all.iter().filter(|lane| !lane.is_retired) {
+            let Some(figures) = figures.get_mut(lane.node) else { continue };
+            *figures = figures.joined(NodeFigures {
+                connections: usize::from(lane.up.is_ready()),
+                outstanding: lane.up.tickets().outstanding(),
+                queued_bytes: lane.up.queued_bytes(),
+                round_trip_us: lane.up.round_trip_us(),
+                is_down: false,
+            });
+        }
+        if let Some(own) = self.shared.figures.get(self.number) {
+            *own.lock().unwrap_or_else(PoisonError::into_inner) = figures;
+        }
+    }
+
+    /// The figures of all workers, node by node: this one's of now, the others' of their last look.
+    pub(crate) fn figures(&self) -> Vec<NodeFigures> {
+        self.note_figures();
+        let mut sums = vec![NodeFigures::default(); self.config.nodes.len()];
+        for of_worker in &self.shared.figures {
+            let of_worker = of_worker.lock().unwrap_or_else(PoisonError::into_inner);
+            sums.iter_mut().zip(of_worker.iter()).for_each(|(sum, figures)| *sum = sum.joined(*figures));
+        }
+        sums
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_worker_that_reaches_a_node_is_enough() {
+        let up = NodeFigures { connections: 2, round_trip_us: 50, ..NodeFigures::default() };
+        let down = NodeFigures { is_down: true, round_trip_us: 9, ..NodeFigures::default() };
+        assert_eq!((up.joined(down).state(), up.joined(down).round_trip_us), ("up", 50));
+        assert_eq!(NodeFigures::default().joined(down).state(), "down");
+        assert_eq!(NodeFigures::default().state(), "idle");
+    }
+}

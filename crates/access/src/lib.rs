@@ -46,4 +46,4 @@ pub use log::{DenialLog, Denied, Place, Reason};
 pub use rule::RuleError;
 pub use user::User;
 pub use users::{ChangeError, DEFAULT_USER, Users};
-pub use verdict::Denial;
+pub use verdict::{Denial, is_for_everybody};

@@ -115,7 +115,7 @@ impl Selector {
     }
 
     fn allows_command(&self, row: &'static Row, args: Args<'_>) -> bool {
-        if self.is_all_commands || row.flags.has(Flags::NO_AUTH) || self.commands.has(row) {
+        if self.is_all_commands || is_for_everybody(row) || self.commands.has(row) {
             return true;
         }
         let Some(allowed) = self.first_arguments.get(row.full_name()) else { return false };
@@ -129,6 +129,12 @@ impl Selector {
                 false => respool_command::glob::matches(allowed, channel),
             })
     }
+}
+
+/// Whether everybody may run it, logged in or not: AUTH and what goes with it. What a node says of its own commands does not
+/// count.
+pub fn is_for_everybody(row: &Row) -> bool {
+    row.flags.has(Flags::NO_AUTH) && row.command != Command::Learnt
 }
 
 /// Which arguments are channels that need a right: those published to and subscribed to. Giving one up needs none.

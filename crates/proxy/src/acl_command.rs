@@ -29,6 +29,9 @@ impl<E: Execute> Worker<E> {
             3 => (args.at(1), args.at(2)),
             _ => return self.refuse(index, texts::SYNTAX.as_bytes()),
         };
+        if self.has_speakers && self.settle_before(index).is_none() {
+            return Flow::Again;
+        }
         match self.authenticate(index, name, password, args.name()) {
             Ok(()) => {
                 self.answer(index, |reply| reply.raw(respool_wire::replies::OK));

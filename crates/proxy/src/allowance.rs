@@ -3,11 +3,12 @@
 //! Requests and bytes are leaky buckets that hold one second's worth. Whoever asks for more is not refused but read later,
 //! as somebody whose node is busy: its own pipeline waits, and nobody else.
 
+use respool_connection::Credentials;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// What one user may ask for; `None` is without bound.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What one user may ask for, and whom nodes take it for; `None` is without bound, and as everybody.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserLimits {
     /// Connections at a time.
     pub connections: Option<usize>,
@@ -15,6 +16,8 @@ pub struct UserLimits {
     pub requests_per_second: Option<u64>,
     /// Bytes of requests and replies in a second.
     pub bytes_per_second: Option<u64>,
+    /// What nodes are told instead of what they are configured with: there the user has connections of its own.
+    pub node_credentials: Option<Arc<Credentials>>,
 }
 
 impl UserLimits {
@@ -126,7 +129,12 @@ mod tests {
     const START_US: u64 = 1_700_000_000_000_000;
 
     fn allowance(requests: Option<u64>, bytes: Option<u64>) -> Allowance {
-        let limits = UserLimits { connections: Some(2), requests_per_second: requests, bytes_per_second: bytes };
+        let limits = UserLimits {
+            connections: Some(2),
+            requests_per_second: requests,
+            bytes_per_second: bytes,
+            node_credentials: None,
+        };
         Allowance::with(limits, None)
     }
 
@@ -152,7 +160,7 @@ mod tests {
     fn connections_are_counted_over_changes_of_the_limit() {
         let first = allowance(None, None);
         assert!(first.enter() && first.enter() && !first.enter());
-        let wider = Allowance::with(UserLimits { connections: Some(3), ..first.limits }, Some(&first));
+        let wider = Allowance::with(UserLimits { connections: Some(3), ..first.limits.clone() }, Some(&first));
         assert!(wider.enter() && !wider.enter());
         first.leave();
         assert_eq!(wider.connections(), 2);

@@ -320,7 +320,9 @@ impl<E: Execute> Worker<E> {
 
     /// Gives a client another database or dialect. `false`: there is no room for another kind of connection.
     pub(crate) fn reclass(&mut self, index: u32, database: u32, protocol: Protocol) -> bool {
-        let Some(class) = self.lanes.class(Class { database, protocol }) else { return false };
+        let Some(session) = self.clients.sessions.at(index) else { return false };
+        let speaker = self.lanes.speaker_of(session.class);
+        let Some(class) = self.lanes.class(Class { database, protocol, speaker }) else { return false };
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         session.class = class;
         session.database = database;

@@ -12,7 +12,9 @@ use crate::session::Asker;
 use crate::shared::{Ledger, Shared};
 use crate::slab::Handle;
 use crate::text;
-use respool_connection::{BufferPool, DialFailure, Fault, Identity, Now, Owner, Phase, Upstream, WritePolicy};
+use respool_connection::{
+    BufferPool, Credentials, DialFailure, Fault, Identity, Now, Owner, Phase, Upstream, WritePolicy,
+};
 use respool_wire::Protocol;
 use std::sync::Arc;
 
@@ -136,6 +138,8 @@ pub(crate) struct Lane {
 pub(crate) struct Class {
     pub(crate) database: u32,
     pub(crate) protocol: Protocol,
+    /// Who is speaking to the nodes: 0 for whom each node is configured with, else one of the speakers, counted from 1.
+    pub(crate) speaker: u16,
 }
 
 /// All lanes of one worker.
@@ -144,6 +148,8 @@ pub(crate) struct Lanes {
     pub(crate) all: Vec<Lane>,
     pub(crate) nodes: Vec<Node>,
     classes: Vec<Class>,
+    /// Those who speak to nodes under a name of their own.
+    speakers: Vec<Arc<Credentials>>,
     /// The lane of a class and node, at `class * nodes + node`; `NONE` if there is none yet.
     pub(crate) table: Vec<u32>,
     /// Lanes with something to write, each once.
@@ -170,7 +176,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 impl Lanes {
     /// Lanes for the nodes of `config`. `entropy` seeds the jitter of reconnects.
     pub(crate) fn new(config: &Config, entropy: u64) -> Self {
-        let plain = Class { database: 0, protocol: Protocol::Resp2 };
+        let plain = Class { database: 0, protocol: Protocol::Resp2, speaker: 0 };
         Self {
             nodes: config.nodes.iter().map(Node::new).collect(),
             classes: vec![plain],
@@ -191,6 +197,25 @@ impl Lanes {
         self.classes.push(class);
         self.table.resize(self.classes.len() * self.nodes.len(), NONE);
         Some((self.classes.len() - 1) as u16)
+    }
+
+    /// The number of whoever speaks under this name. `None`: there are as many as there may be.
+    pub(crate) fn speaker(&mut self, credentials: Option<&Arc<Credentials>>) -> Option<u16> {
+        let Some(credentials) = credentials else { return Some(0) };
+        let known = self.speakers.iter().position(|known| known == credentials);
+        if known.is_none() && self.speakers.len() >= CLASSES_MAX {
+            return None;
+        }
+        let place = known.unwrap_or_else(|| {
+            self.speakers.push(Arc::clone(credentials));
+            self.speakers.len() - 1
+        });
+        Some(place as u16 + 1)
+    }
+
+    /// Who speaks to nodes for a class.
+    pub(crate) fn speaker_of(&self, class: u16) -> u16 {
+        self.classes[class as usize].speaker
     }
 
     /// How many classes there are.
@@ -224,8 +249,9 @@ impl Lanes {
     }
 
     fn build(&self, config: &Config, node: usize, class: u16, purpose: Purpose) -> Lane {
-        let Class { database, protocol } = self.classes[class as usize];
-        let credentials = self.nodes[node].told.credentials.clone();
+        let Class { database, protocol, speaker } = self.classes[class as usize];
+        let own = usize::from(speaker).checked_sub(1).and_then(|place| self.speakers.get(place));
+        let credentials = own.or(self.nodes[node].told.credentials.as_ref()).cloned();
         let is_shared = matches!(purpose, Purpose::Shared | Purpose::Successor);
         let policy = if is_shared { config.write_policy } else { WritePolicy::EachTurn };
         let mut up = Upstream::new(Identity { database, protocol, credentials }, policy);

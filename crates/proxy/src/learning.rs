@@ -174,7 +174,9 @@ impl<E: Execute> Worker<E> {
         } else {
             let learning = Learning { name: name.to_owned(), waiting: vec![client], answer: Answer::None };
             let task = self.tasks.begin(Task::Learn(Box::new(learning)));
-            let Some(class) = self.lanes.class(Class { database: 0, protocol: Protocol::Resp2 }) else { return false };
+            let Some(class) = self.lanes.class(Class { database: 0, protocol: Protocol::Resp2, speaker: 0 }) else {
+                return false;
+            };
             let node = self.config.topology.default_node().get();
             let lane = self.lanes.lane(&self.config, node, class);
             let full_name = name.to_ascii_lowercase().replace(' ', "|");

@@ -98,7 +98,7 @@ impl<E: Execute> Worker<E> {
             };
             protocol = asked;
         }
-        if protocol != before && self.settle_before(index).is_none() {
+        if (protocol != before || self.has_speakers) && self.settle_before(index).is_none() {
             return Flow::Again;
         }
         // As in Redis, what stands before an option that is wrong has been done.
@@ -143,6 +143,7 @@ impl<E: Execute> Worker<E> {
         }
         self.leave_pins(index);
         self.reset_subscriptions(index);
+        self.forget_user(index);
         // The plain class is there from the beginning, so this cannot fail.
         self.reclass(index, 0, Protocol::Resp2);
         if let Some(session) = self.clients.sessions.at_mut(index) {
@@ -150,7 +151,6 @@ impl<E: Execute> Worker<E> {
             session.cold.name = Box::default();
             session.cold.is_no_evict = false;
         }
-        self.forget_user(index);
         self.answer(index, |reply| reply.raw(respool_wire::replies::RESET));
         Flow::Next
     }
@@ -178,7 +178,8 @@ impl<E: Execute> Worker<E> {
         if self.settle_before(index).is_none() {
             return Flow::Again;
         }
-        let Some(class) = self.lanes.class(crate::lanes::Class { database, protocol }) else {
+        let speaker = self.clients.sessions.at(index).map_or(0, |session| self.lanes.speaker_of(session.class));
+        let Some(class) = self.lanes.class(crate::lanes::Class { database, protocol, speaker }) else {
             return self.refuse(index, TOO_MANY_CLASSES);
         };
         if self.engine.is_none() && database != 0 {

@@ -12,11 +12,13 @@
 
 use std::sync::Arc;
 
-use respool_access::{DEFAULT_USER, Denial, Denied, Place, Reason, User};
-use respool_command::{Categories, Command, Execute, Flags, GenericCommand, KeyPositions, Row, text as texts};
+use respool_access::{DEFAULT_USER, Denial, Denied, Place, Reason, User, is_for_everybody};
+use respool_command::{Categories, Command, Execute, GenericCommand, KeyPositions, Row, text as texts};
 use respool_connection::Peer;
 use respool_wire::{Args, Request, RequestLimits, limits as wire_limits};
 
+use crate::allowance::Allowance;
+use crate::lanes::Class;
 use crate::limits::STRANGER_OUTPUT_BYTES_MAX;
 use crate::session::{Flow, Pause, Session, Special};
 use crate::text;
@@ -29,6 +31,8 @@ pub(crate) enum NotLetIn {
     Wrong,
     /// The user has as many connections as it may have.
     TooManyConnections,
+    /// Too many users have connections to nodes in their own name.
+    TooManySpeakers,
 }
 
 impl NotLetIn {
@@ -36,6 +40,7 @@ impl NotLetIn {
         match self {
             Self::Wrong => texts::WRONGPASS,
             Self::TooManyConnections => text::TOO_MANY_OF_USER,
+            Self::TooManySpeakers => text::TOO_MANY_SPEAKERS,
         }
     }
 }
@@ -107,7 +112,7 @@ impl<E: Execute> Worker<E> {
         if self.cuts_off_stranger(index) {
             return Some(Flow::Stop);
         }
-        if row.flags.has(Flags::NO_AUTH) {
+        if is_for_everybody(row) {
             return None;
         }
         self.counters.refused_unauthenticated.add(1);
@@ -160,7 +165,9 @@ impl<E: Execute> Worker<E> {
             return Verdict::Refused(words);
         }
         let runs_script = row.categories.has(Categories::SCRIPTING) && !row.keys.is_none();
-        if runs_script && !self.config.access.trusts_scripts {
+        // A user whom nodes know by its own name is judged by them.
+        let is_known = || self.allowances.get(user.name()).is_some_and(|a| a.limits.node_credentials.is_some());
+        if runs_script && !self.config.access.trusts_scripts && !is_known() {
             return Verdict::Refused(text::SCRIPT_UNTRUSTED);
         }
         Verdict::Allowed
@@ -236,6 +243,9 @@ impl<E: Execute> Worker<E> {
     /// Makes a client somebody, whatever it was.
     pub(crate) fn become_user(&mut self, index: u32, user: &Arc<User>) -> Result<(), NotLetIn> {
         let allowance = self.allowances.get(user.name()).cloned();
+        if !self.speak_as(index, allowance.as_deref()) {
+            return Err(NotLetIn::TooManySpeakers);
+        }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Ok(()) };
         let was_it = !session.special.has(Special::UNAUTHENTICATED) && session.user_name() == user.name();
         if !was_it {
@@ -253,6 +263,27 @@ impl<E: Execute> Worker<E> {
         Ok(())
     }
 
+    /// Has a client's requests go to nodes in the name of its user. `false`: there are too many such names already.
+    pub(crate) fn speak_as(&mut self, index: u32, allowance: Option<&Allowance>) -> bool {
+        let credentials = allowance.and_then(|allowance| allowance.limits.node_credentials.as_ref());
+        let Some(speaker) = self.lanes.speaker(credentials) else { return false };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return true };
+        if self.lanes.speaker_of(session.class) == speaker {
+            return true;
+        }
+        let class = Class { database: session.database, protocol: session.protocol, speaker };
+        let Some(class) = self.lanes.class(class) else { return false };
+        session.class = class;
+        true
+    }
+
+    /// Takes what users may ask for as it is now.
+    pub(crate) fn adopt_allowances(&mut self) {
+        self.allowances = self.shared.access.allowances();
+        // Then who a client is decides whose connections it uses, and nothing may be outstanding when that changes.
+        self.has_speakers = self.allowances.values().any(|allowance| allowance.limits.node_credentials.is_some());
+    }
+
     /// Makes a client what everybody is at first.
     pub(crate) fn forget_user(&mut self, index: u32) {
         let now_us = self.now.mono_us;
@@ -260,6 +291,7 @@ impl<E: Execute> Worker<E> {
         if self.users.admits_anybody() && self.become_user(index, &default).is_ok() {
             return;
         }
+        self.speak_as(index, None);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.leave_user();
         session.special.remove(Special::RESTRICTED);
@@ -307,7 +339,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn adopt_users(&mut self, asker: Option<u32>) {
         let users = self.shared.access.users();
         let before = std::mem::replace(&mut self.users, Arc::clone(&users));
-        self.allowances = self.shared.access.allowances();
+        self.adopt_allowances();
         let mut gone = Vec::new();
         let (mut muted, mut changed) = (Vec::new(), Vec::new());
         let indexes: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();
@@ -335,12 +367,14 @@ impl<E: Execute> Worker<E> {
             session.cold.allowance = allowance.cloned();
             session.cold.user = known.as_ref().map(|_| Arc::clone(new));
             session.judge(new);
+            let allowance = session.cold.allowance.clone();
             if !Arc::ptr_eq(new, old) && !new.is_all_powerful() && session.special.has(Special::QUEUEING) {
                 changed.push(index);
             }
             if new.may_have_lost_channels(old) {
                 muted.push((index, Arc::clone(new)));
             }
+            self.speak_as(index, allowance.as_deref());
         }
         for (index, user) in muted {
             if self.hears_too_much(index, &user) {

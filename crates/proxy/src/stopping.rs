@@ -50,7 +50,7 @@ impl<E: Execute> Worker<E> {
             this.reply_mode.pass();
         }
         // The plain classes are among the first that a worker has, so there is room for them.
-        let class = Class { database: 0, protocol: this.protocol };
+        let class = Class { database: 0, protocol: this.protocol, speaker: 0 };
         let class = self.lanes.class(class).unwrap_or(this.class);
         let nodes = self.config.nodes.len();
         let mut gather = Gather::new();

@@ -145,6 +145,9 @@ pub(crate) const PROTECTED: &[u8] = b"-DENIED Respool is running in protected mo
      turn protected_mode off if nobody else can reach this address.\r\n";
 /// What a client gets whose user has all its connections.
 pub(crate) const TOO_MANY_OF_USER: &str = "ERR max number of clients of this user reached";
+/// What a client gets whose user would be one too many with connections to nodes of its own.
+pub(crate) const TOO_MANY_SPEAKERS: &str =
+    "ERR too many users with connections of their own to nodes are connected; try again later";
 /// The same on connecting.
 pub(crate) const TOO_MANY_OF_DEFAULT: &[u8] = b"-ERR max number of clients of this user reached\r\n";
 /// `SORT ... BY` that would read keys that the user may not read. As Redis words it.

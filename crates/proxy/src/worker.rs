@@ -58,6 +58,8 @@ pub struct Worker<E> {
     pub(crate) users: Arc<Users>,
     /// What some of them may ask for.
     pub(crate) allowances: Arc<Allowances>,
+    /// Some of them have connections of their own to nodes.
+    pub(crate) has_speakers: bool,
     /// Room for the keys of requests that are judged.
     pub(crate) permit_keys: KeyPositions,
     pub(crate) counters: Arc<Counters>,
@@ -109,12 +111,13 @@ impl<E: Execute> Worker<E> {
     /// A worker with no connections.
     pub fn new(setup: WorkerSetup<E>) -> Self {
         let counters = Arc::clone(&setup.shared.counters[setup.number]);
-        Self {
+        let mut worker = Self {
             lanes: Lanes::new(&setup.config, setup.entropy),
             subscriptions: Subscriptions::new(&setup.config, setup.entropy),
             clients: Clients::new(Arc::clone(&counters)),
             users: setup.shared.access.users(),
             allowances: setup.shared.access.allowances(),
+            has_speakers: false,
             permit_keys: KeyPositions::new(),
             seen: Seen::new(setup.config.seeing),
             config: setup.config,
@@ -147,7 +150,9 @@ impl<E: Execute> Worker<E> {
             learning: BTreeMap::new(),
             hold: None,
             retirement: Retirement::default(),
-        }
+        };
+        worker.adopt_allowances();
+        worker
     }
 
     /// Reads requests from what has just been received.
@@ -401,7 +406,11 @@ impl<E: Execute> Machine for Worker<E> {
         if self.hold.is_some() || self.is_holding() {
             session.special.add(Special::HELD);
         }
+        let allowance = session.cold.allowance.clone();
         let handle = self.clients.sessions.insert(session);
+        if self.has_speakers {
+            self.speak_as(handle.index, allowance.as_deref());
+        }
         self.counters.clients_accepted.add(1);
         self.counters.clients.set(self.clients.sessions.len() as u64);
         Ok(ConnId::client(handle.index))

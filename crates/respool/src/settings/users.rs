@@ -4,9 +4,11 @@
 //! name may still say limits. Rules may hold passwords, so they are secrets.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use respool_access::{ChangeError, DEFAULT_USER, Users};
+use respool_connection::Credentials;
 use respool_proxy::UserLimits;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -39,7 +41,8 @@ macro_rules! user_keys {
 
 user_keys! {
     Rules = "rules", Password = "password", PasswordFile = "password_file", Connections = "connections",
-    RequestsPerSecond = "requests_per_second", BytesPerSecond = "bytes_per_second",
+    RequestsPerSecond = "requests_per_second", BytesPerSecond = "bytes_per_second", NodeUsername = "node_username",
+    NodePassword = "node_password", NodePasswordFile = "node_password_file",
 }
 
 /// What was said about one user.
@@ -104,7 +107,7 @@ impl UsersSettings {
     /// What each user may ask for.
     pub fn limits(&self) -> impl Iterator<Item = (Box<[u8]>, UserLimits)> {
         let bounded = self.tables.iter().filter(|table| table.limits != UserLimits::default());
-        bounded.map(|table| (table.name.as_bytes().into(), table.limits))
+        bounded.map(|table| (table.name.as_bytes().into(), table.limits.clone()))
     }
 }
 
@@ -207,6 +210,7 @@ impl Judge<'_> {
     fn user(&mut self, said: &UserSaid, has_file: bool) -> Option<UserSettings> {
         let mut user = UserSettings { name: said.name.clone(), rules: Vec::new(), limits: UserLimits::default() };
         let mut place = said.origin.clone();
+        let (mut node_username, mut node_password) = (None, None);
         for (key, texts) in &said.keys {
             let origin = texts.first().map_or(&said.origin, |text| &text.origin).clone();
             if matches!(key, UserKey::Rules | UserKey::Password | UserKey::PasswordFile) {
@@ -225,6 +229,21 @@ impl Judge<'_> {
                 self.fault(Fault::new(origin, "one value is needed here".to_owned()));
                 continue;
             };
+            match key {
+                UserKey::NodeUsername => {
+                    node_username = Some(text.text.clone());
+                    continue;
+                }
+                UserKey::NodePassword => {
+                    node_password = Some(Secret::new(text.text.clone()));
+                    continue;
+                }
+                UserKey::NodePasswordFile => {
+                    node_password = self.secret_at(&text.text, &origin);
+                    continue;
+                }
+                _ => {}
+            }
             let number = || text.text.parse::<u64>().ok().filter(|number| *number > 0);
             let limit = match key {
                 UserKey::Password => {
@@ -251,6 +270,18 @@ impl Judge<'_> {
                 _ => user.limits.bytes_per_second = Some(limit),
             }
         }
+        user.limits.node_credentials = match (node_username, node_password) {
+            (None, None) => None,
+            (Some(username), Some(password)) => {
+                Some(Arc::new(Credentials { username: Some(username), password: password.reveal().to_owned() }))
+            }
+            _ => {
+                let message = format!("user {:.64?} has half of what nodes ask for", user.name);
+                let fault = Fault::new(said.origin.clone(), message);
+                self.fault(fault.hint("say node_username and one of node_password and node_password_file"));
+                None
+            }
+        };
         if has_file && !user.rules.is_empty() {
             let fault = Fault::new(place, format!("user {} has rules here, and there is an ACL file", user.name));
             self.fault(fault.hint("move the rules to the file, or leave aclfile out; limits may stay"));
@@ -308,7 +339,8 @@ mod tests {
         assert!(users.authenticate(b"app", b"one").is_some_and(|user| !user.is_all_powerful()));
         assert!(users.authenticate(b"ops", b"from-a-file").is_some_and(|user| user.is_all_powerful()));
         let limits: Vec<_> = settings.limits().collect();
-        let app = UserLimits { connections: None, requests_per_second: Some(100), bytes_per_second: Some(1 << 20) };
+        let app =
+            UserLimits { requests_per_second: Some(100), bytes_per_second: Some(1 << 20), ..UserLimits::default() };
         let ops = UserLimits { connections: Some(3), ..UserLimits::default() };
         assert_eq!(limits, [(Box::from(&b"app"[..]), app), (Box::from(&b"ops"[..]), ops)]);
         assert!(!format!("{settings:?}").contains("secret") && !format!("{settings:?}").contains("one\""));

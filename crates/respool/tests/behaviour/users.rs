@@ -437,3 +437,55 @@ fn subscribers_and_transactions_follow_their_users_rules() -> io::Result<()> {
     assert_eq!(proxy.client()?.ask("GET k")?, "$-1\r\n");
     Ok(())
 }
+
+#[test]
+fn a_user_may_have_a_name_of_its_own_at_the_nodes() -> io::Result<()> {
+    let node = RedisServer::start()?;
+    let mut direct = node.client()?;
+    assert_eq!(direct.ask("ACL SETUSER tenant on >canary ~tenant:* &* +@all")?, "+OK\r\n");
+    let text = "[users.tenant]\nrules = \"on nopass ~* &* +@all -acl\"\nnode_username = \"tenant\"\n\
+                node_password = \"canary\"\n";
+    let (proxy, _directory) = with_file(text, &node, &[])?;
+    let (mut tenant, mut plain) = (proxy.client()?, proxy.client()?);
+    assert_eq!(tenant.ask("SET other 1")?, "+OK\r\n", "it is the default user still");
+    assert_eq!(tenant.ask("AUTH tenant x")?, "+OK\r\n");
+    assert_eq!(tenant.ask("SET tenant:1 v")?, "+OK\r\n");
+    assert!(tenant.ask("GET other")?.starts_with("-NOPERM"), "the node refuses it");
+    assert!(tenant.command(&["EVAL", "return redis.call('GET', 'other')", "0"])?.starts_with(b"-"), "scripts as well");
+    assert_eq!(tenant.command(&["EVAL", "return redis.call('GET', 'tenant:1')", "0"])?, bulk("v"));
+    assert_eq!(plain.ask("GET other")?, "$1\r\n1\r\n");
+    assert_eq!(tenant.ask("SELECT 3")?, "+OK\r\n");
+    assert!(tenant.ask("GET other")?.starts_with("-NOPERM"), "in every database");
+    assert!(tenant.ask("HELLO 3")?.starts_with('%'));
+    assert!(tenant.ask("GET other")?.starts_with("-NOPERM"), "in every protocol");
+    assert_eq!(tenant.ask("RESET")?, "+RESET\r\n");
+    assert_eq!(tenant.ask("GET other")?, "$1\r\n1\r\n");
+    assert!(direct.ask("CLIENT LIST")?.contains("user=tenant"));
+    Ok(())
+}
+
+/// T-AUTH: one reply for each request, whatever becomes of AUTH.
+#[test]
+fn every_attempt_to_authenticate_has_one_reply() -> io::Result<()> {
+    let node = RedisServer::start()?;
+    let model = RedisServer::start_with(&["--requirepass", "secret"])?;
+    let proxy = proxy(&[node.tcp()], &["--requirepass", "secret"])?;
+    for requests in [
+        &["PING", "AUTH bad", "PING"][..],
+        &["AUTH secret", "HELLO 3 AUTH default bad", "PING"],
+        &["AUTH secret", "MULTI", "AUTH bad", "EXEC", "PING"],
+        &["AUTH secret", "MULTI", "SET k v", "AUTH secret", "EXEC", "GET k"],
+        &["AUTH secret", "GET k", "AUTH default bad", "GET k", "RESET", "GET k", "AUTH secret", "GET k"],
+    ] {
+        let (mut ours, mut theirs) = (proxy.client()?, model.client()?);
+        let mut bytes = Vec::new();
+        for request in requests {
+            bytes.extend(respool_testkit::request(&request.split(' ').collect::<Vec<_>>()));
+        }
+        ours.send(&bytes)?;
+        theirs.send(&bytes)?;
+        let shown = |replies: Vec<Vec<u8>>| replies.iter().map(|r| r.escape_ascii().to_string()).collect::<Vec<_>>();
+        assert_eq!(shown(ours.replies(requests.len())?), shown(theirs.replies(requests.len())?), "{requests:?}");
+    }
+    Ok(())
+}

@@ -47,10 +47,13 @@ impl Subscriptions {
             let Some(session) = clients.sessions.get_mut(handle) else { continue };
             let tracking = session.subscriber.as_ref().and_then(|s| s.tracking.as_ref());
             let Some(tracking) = tracking.filter(|t| t.mode == Mode::Broadcast) else { continue };
-            let is_meant = |key: &&&[u8]| tracking.prefixes.iter().any(|prefix| key.starts_with(prefix));
-            let meant: Vec<Box<[u8]>> = keys.iter().filter(is_meant).map(|key| Box::from(*key)).collect();
-            if !meant.is_empty() {
-                self.tell_invalid(handle, Some(meant), clients);
+            // As from Redis, each prefix has a push of its own.
+            let of = |prefix: &[u8]| -> Vec<Box<[u8]>> {
+                keys.iter().filter(|key| key.starts_with(prefix)).map(|key| Box::from(*key)).collect()
+            };
+            let meant: Vec<Vec<Box<[u8]>>> = tracking.prefixes.iter().map(|prefix| of(prefix)).collect();
+            for keys in meant.into_iter().filter(|keys| !keys.is_empty()) {
+                self.tell_invalid(handle, Some(keys), clients);
             }
         }
     }

@@ -18,8 +18,8 @@ const CLUSTER_NODES: usize = 4;
 /// Arguments with which the baselines were taken: the suite needs what they allow.
 const SERVER_ARGUMENTS: [&str; 6] =
     ["--enable-protected-configs", "yes", "--enable-debug-command", "yes", "--enable-module-command", "yes"];
-/// Some tests have a server sleep or count for seconds, which a busy machine stretches.
-const PATIENT: [&str; 4] = ["--request-timeout", "2m", "--node-silence-timeout", "2m"];
+/// The suite steers its server; and some tests have it sleep or count for seconds, which a busy machine stretches.
+const ARGUMENTS: [&str; 6] = ["--admin-commands", "allow", "--request-timeout", "2m", "--node-silence-timeout", "2m"];
 /// A security test of a later redis: its payload has a version that 7.0 does not know.
 const SKIPPED: [&str; 1] = ["RESTORE fail with invalid payload size"];
 /// How long a unit may take in all; the longest takes a minute and a half alone on a machine.
@@ -77,7 +77,7 @@ impl Deployment<'_> {
         let servers = (0..count).map(|_| self.server(is_proxied)).collect::<io::Result<Vec<_>>>()?;
         let nodes: Vec<Address> = servers.iter().map(RedisServer::tcp).collect();
         let further = self.options.respool_argument.iter().map(String::as_str);
-        let arguments: Vec<&str> = PATIENT.into_iter().chain(further).collect();
+        let arguments: Vec<&str> = ARGUMENTS.into_iter().chain(further).collect();
         let respool = self.respool.as_ref().map(|binary| Respool::start(binary, &nodes, &arguments)).transpose()?;
         let Address::Tcp(address) = respool.as_ref().map_or(servers[0].tcp(), Respool::tcp) else {
             unreachable!("both listen for TCP first");

@@ -12,6 +12,7 @@ mod differential;
 mod fuzz;
 mod instructions;
 mod pooling;
+mod redis_py;
 mod setup;
 mod tcl;
 mod test;
@@ -53,6 +54,8 @@ enum Verb {
     Instructions(instructions::Options),
     /// Check what transactions, blocking pops, subscriptions and slow readers cost the others
     Pooling(pooling::Options),
+    /// Run the Python client's tests straight to a redis-server and through Respool, in both dialects
+    RedisPy(redis_py::Options),
     /// Build all fuzz targets, and with --minutes run them
     Fuzz(fuzz::Options),
     /// Check what no compiler checks: edges between crates, purity, lengths, leftovers, stale files
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Verb::Differential(options) => ("differential", differential::run(options)),
         Verb::Instructions(options) => ("instructions", instructions::run(options)),
         Verb::Pooling(options) => ("pooling", pooling::run(options)),
+        Verb::RedisPy(options) => ("redis-py", redis_py::run(options)),
         Verb::Fuzz(options) => ("fuzz", fuzz::run(options)),
         Verb::Tidy(options) => ("tidy", tidy::run(options)),
         Verb::Codegen(options) => ("codegen", codegen::run(options)),

@@ -4,6 +4,7 @@
 //! arguments, in their places between them.
 
 use crate::config::LaneLimits;
+use crate::holding::may_change;
 use crate::text;
 use respool_command::{
     Command, ConnectionCommand as C, Keys, Lane, Row, ServerCommand, TransactionsCommand as T, text as texts,
@@ -48,6 +49,8 @@ pub(crate) struct Block {
     /// Something was refused: EXEC will run nothing.
     pub(crate) is_dirty: bool,
     pub(crate) has_select: bool,
+    /// Some request may change data, which a pause of writes holds back.
+    pub(crate) may_change: bool,
 }
 
 impl Block {
@@ -94,6 +97,7 @@ impl Block {
         to: &mut Destination<'_>,
     ) -> Result<(), Vec<u8>> {
         let taken = self.try_queue(row, request, to);
+        self.may_change |= may_change(row);
         if taken.is_err() {
             self.spoil();
         }

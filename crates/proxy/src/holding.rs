@@ -7,7 +7,9 @@ use crate::local::integer;
 use crate::mail::Mail;
 use crate::session::{Flow, Pause, Special};
 use crate::worker::Worker;
-use respool_command::{Command, ConnectionCommand, Execute, Flags, Group, PubsubCommand, Row, text as texts};
+use respool_command::{
+    Command, ConnectionCommand, Execute, Flags, Group, PubsubCommand, Row, TransactionsCommand, text as texts,
+};
 use respool_connection::Action;
 use respool_wire::Args;
 
@@ -20,11 +22,11 @@ pub struct Hold {
     is_for_all: bool,
 }
 
-/// Whether a request may change data, or say something that a change of data would say.
-fn may_change(row: &Row) -> bool {
+/// Whether a request may change data, or has replicas told something all the same (PFCOUNT keeps what it computed).
+pub(crate) fn may_change(row: &Row) -> bool {
     let is_script = row.group == Group::Scripting && row.subcommands.is_empty() && !row.flags.has(Flags::READONLY);
     let is_publish = matches!(row.command, Command::Pubsub(PubsubCommand::Publish | PubsubCommand::Spublish));
-    row.flags.has(Flags::WRITE) || is_script || is_publish || row.name == "EXEC"
+    row.flags.has(Flags::WRITE) || is_script || is_publish || row.name == "PFCOUNT"
 }
 
 impl<E: Execute> Worker<E> {
@@ -106,12 +108,29 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn hold_back(&mut self, index: u32, row: &Row) -> Option<Flow> {
         let hold = self.hold?;
         let ends_it = row.command == Command::Connection(ConnectionCommand::ClientUnpause);
-        if ends_it || row.is_ours() || !(hold.is_for_all || may_change(row)) {
+        let session = self.clients.sessions.at_mut(index)?;
+        let is_exec = row.command == Command::Transactions(TransactionsCommand::Exec);
+        let changes = may_change(row) || (is_exec && session.block_mut().is_some_and(|block| block.may_change));
+        if ends_it || row.is_ours() || !(hold.is_for_all || changes) {
             return None;
         }
-        let session = self.clients.sessions.at_mut(index)?;
-        session.pause.add(Pause::HELD);
+        self.mark_held(index);
         Some(Flow::Again)
+    }
+
+    /// A client waits for the end of a pause. It counts as blocked, as it does in Redis.
+    pub(crate) fn mark_held(&mut self, index: u32) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        if !session.pause.has(Pause::HELD) {
+            session.pause.add(Pause::HELD);
+            self.counters.blocked_clients.set(self.counters.blocked_clients.value() + 1);
+        }
+    }
+
+    /// Clients waited for the end of a pause and do so no more.
+    pub(crate) fn unmark_held(&mut self, count: usize) {
+        let gauge = &self.counters.blocked_clients;
+        gauge.set(gauge.value().saturating_sub(count as u64));
     }
 }
 
@@ -122,10 +141,10 @@ mod tests {
 
     #[test]
     fn what_changes_data_waits_even_if_reads_go_on() {
-        for name in ["SET", "DEL", "EVAL", "FCALL", "PUBLISH", "EXEC", "FLUSHALL"] {
+        for name in ["SET", "DEL", "EVAL", "FCALL", "PUBLISH", "PFCOUNT", "FLUSHALL"] {
             assert!(may_change(lookup(name.as_bytes()).expect("it has a row")), "{name}");
         }
-        for name in ["GET", "EVAL_RO", "PING", "SCAN", "INFO", "MULTI"] {
+        for name in ["GET", "EVAL_RO", "PING", "SCAN", "INFO", "MULTI", "EXEC"] {
             assert!(!may_change(lookup(name.as_bytes()).expect("it has a row")), "{name}");
         }
     }

@@ -407,6 +407,9 @@ impl<E: Execute> Worker<E> {
 
     /// A client has left: what it held is given back.
     pub(crate) fn forget_pins(&mut self, session: &mut Session) {
+        if session.pause.has(Pause::HELD) {
+            self.unmark_held(1);
+        }
         if let Some(pins) = session.pins.take() {
             self.give_back_watches(pins.watches);
             if let Some(watch) = pins.local_watch {

@@ -120,6 +120,7 @@ impl<E: Execute> Worker<E> {
         );
         let waiting = self.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::HELD));
         let indexes: Vec<u32> = waiting.map(|(index, _)| index).collect();
+        self.unmark_held(indexes.len());
         // Whoever has to wait on finds out when its request is read again.
         indexes.into_iter().for_each(|index| self.clients.unpause(index, Pause::HELD));
     }
@@ -133,8 +134,7 @@ impl<E: Execute> Worker<E> {
         if !self.is_all_paused && !nodes.iter().any(|node| self.lanes.nodes[*node].is_paused) {
             return None;
         }
-        let session = self.clients.sessions.at_mut(index)?;
-        session.pause.add(Pause::HELD);
+        self.mark_held(index);
         self.counters.pauses.add(1);
         Some(Flow::Again)
     }

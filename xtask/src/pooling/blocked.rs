@@ -12,7 +12,8 @@ use super::{Bench, Finding, Wanted};
 use crate::command;
 
 const CLIENTS: usize = 10_000;
-/// Connections to the node that may be used for waiting.
+const WORKERS: u64 = 2;
+/// Connections to the node that may be used for waiting, by all workers together.
 const CONNECTIONS_MAX: u64 = 64;
 /// Connections for everything else: a shared one for each dialect and worker, and one that watches the node.
 const OTHER_CONNECTIONS_MAX: u64 = 8;
@@ -38,7 +39,9 @@ struct Ends {
 
 pub(super) fn run(bench: &Bench) -> io::Result<Vec<Finding>> {
     command::allow_open_files(CLIENTS as u64 + 1_000)?;
-    let mut pair = Pair::start(bench, &["--workers", "2", "--max-clients", "12000"])?;
+    let (workers, each) = (WORKERS.to_string(), (CONNECTIONS_MAX / WORKERS).to_string());
+    let arguments = ["--workers", &workers, "--blocking-connections-max", &each, "--max-clients", "12000"];
+    let mut pair = Pair::start(bench, &arguments)?;
     let address = pair.respool.tcp();
     let without = beside::alone(&address, ALONE)?;
     let (mut ends, mut connections) = (Ends::default(), 0);

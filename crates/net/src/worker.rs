@@ -230,7 +230,7 @@ impl<M: Machine> Worker<M> {
         if !self.glance.may_yield(now) {
             self.glance.begin();
             self.machine.stop_expecting();
-            return !self.settle();
+            return true;
         }
         let before = self.clock.now();
         std::thread::yield_now();
@@ -256,12 +256,15 @@ impl<M: Machine> Worker<M> {
         }
         for event in events {
             match event.token() {
+                Token(place) if place < FIRST_LISTENER => {
+                    if !conn_of(event).is_upstream() {
+                        self.take_edge(event);
+                    }
+                }
                 BELL => has_rung = true,
                 Token(place) if place >= FIRST_LINGERING => self.lingering.hear(place - FIRST_LINGERING),
                 Token(place) if place >= FIRST_HANDSHAKE => self.handshakes.list(place - FIRST_HANDSHAKE),
-                Token(place) if place >= FIRST_LISTENER => self.accept(place - FIRST_LISTENER, now),
-                _ if !conn_of(event).is_upstream() => self.take_edge(event),
-                _ => {}
+                Token(place) => self.accept(place - FIRST_LISTENER, now),
             }
         }
         for conn in left_over {
@@ -463,17 +466,17 @@ impl<M: Machine> Worker<M> {
             while let Some(action) = self.machine.poll_action() {
                 self.act(action);
             }
-            let Some(conn) = self.machine.poll_output() else {
+            let mut has_written = false;
+            while let Some(conn) = self.machine.poll_output() {
+                self.write(conn);
+                has_written = true;
+            }
+            if !has_written {
                 // Looking for output may have brought up something to do.
                 match self.machine.poll_action() {
                     Some(action) => self.act(action),
                     None => return true,
                 }
-                continue;
-            };
-            self.write(conn);
-            while let Some(conn) = self.machine.poll_output() {
-                self.write(conn);
             }
         }
         false

@@ -94,7 +94,7 @@ impl Task {
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
     running: Slab<Task>,
-    through: Vec<Task>,
+    pub(crate) through: Vec<Task>,
     is_out_of_step: bool,
 }
 

@@ -321,6 +321,29 @@ impl<E: Execute> Worker<E> {
         }
     }
 
+    #[inline(never)]
+    fn next_action(&mut self) -> Option<Action<Mail>> {
+        self.go_on();
+        let action = self.actions.pop_front()?;
+        match &action {
+            Action::Close { conn } if conn.is_upstream() => self.lanes.note_closed(conn.index()),
+            Action::Close { conn } | Action::Finish { conn } => {
+                self.clients.sessions.release(conn.index() as u32);
+            }
+            _ => {}
+        }
+        Some(action)
+    }
+
+    /// Whether there is anything for `go_on`.
+    #[inline(always)]
+    fn has_come_up(&self) -> bool {
+        !(self.tasks.through.is_empty()
+            && self.clients.doomed.is_empty()
+            && self.clients.resuming.is_empty()
+            && self.lanes.to_dial.is_empty())
+    }
+
     /// Goes on with clients that had to wait, and begins dials: what has come up since the last turn's reads.
     fn go_on(&mut self) {
         self.conclude_tasks();
@@ -525,20 +548,13 @@ impl<E: Execute> Machine for Worker<E> {
         }
     }
 
+    #[inline(always)]
     fn poll_action(&mut self) -> Option<Action<Mail>> {
-        self.go_on();
-        let action = self.actions.pop_front()?;
-        match &action {
-            Action::Close { conn } if conn.is_upstream() => self.lanes.note_closed(conn.index()),
-            Action::Close { conn } | Action::Finish { conn } => {
-                self.clients.sessions.release(conn.index() as u32);
-            }
-            _ => {}
-        }
-        Some(action)
+        // Asked several times in every turn, and mostly in vain.
+        if self.actions.is_empty() && !self.has_come_up() { None } else { self.next_action() }
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll_output(&mut self) -> Option<ConnId> {
         while let Some(lane) = self.lanes.listed.pop() {
             let this = &mut self.lanes.all[lane as usize];
@@ -579,7 +595,7 @@ impl<E: Execute> Machine for Worker<E> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn handle_written(&mut self, conn: ConnId, bytes: usize) {
         if conn.is_upstream() {
             self.counters.upstream_writes.add(1);

@@ -157,7 +157,7 @@ fn is_through(error: Option<io::Error>, peer: impl FnOnce() -> io::Result<()>) -
     }
 }
 
-#[inline]
+#[inline(always)]
 fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {

@@ -60,6 +60,7 @@ pub struct Opened<'a> {
 /// # Errors
 /// What is wrong with them.
 pub fn check(process: &Process) -> Result<(), Failure> {
+    access::build(process)?;
     process.instances.iter().try_for_each(|instance| InstanceTls::load(instance).map(drop))
 }
 

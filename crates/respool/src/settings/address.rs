@@ -153,6 +153,10 @@ pub struct NodeText {
     pub weight: u32,
     /// The name of the node whose replica it is.
     pub replica_of: Option<String>,
+    /// The user to authenticate as there, if not the one of the other nodes.
+    pub username: Option<String>,
+    /// The file whose first line is the password there, if not that of the other nodes.
+    pub password_file: Option<String>,
     /// What is said about TLS behind the address; `None`: TLS is not spoken there.
     pub tls: Option<NodeTls>,
 }
@@ -174,17 +178,21 @@ impl NodeText {
             return Err("TLS is spoken over TCP: tls:host:port".to_owned());
         }
         let tls = tls.map(|_| NodeTls::default());
-        let mut node = Self { address, name: None, weight: 1, replica_of: None, tls };
+        let mut node =
+            Self { address, name: None, weight: 1, replica_of: None, username: None, password_file: None, tls };
         for word in words {
             match word.split_once('=') {
                 Some(("name", name)) => node.name = Some(parse_name(name)?),
                 Some(("weight", weight)) => node.weight = parse_weight(weight)?,
                 Some(("replica_of", name)) => node.replica_of = Some(parse_name(name)?),
+                Some(("username", name)) => node.username = Some(parse_name(name)?),
+                Some(("password_file", path)) if !path.is_empty() => node.password_file = Some(path.to_owned()),
                 _ => match &mut node.tls {
                     Some(tls) => tls.hear(word)?,
                     None => {
                         return Err(format!(
-                            "behind a node's address stand name=NAME, weight=N or replica_of=NAME, not {word:?}"
+                            "behind a node's address stand name=NAME, weight=N, replica_of=NAME, username=NAME or \
+                             password_file=FILE, not {word:?}"
                         ));
                     }
                 },
@@ -208,6 +216,12 @@ impl fmt::Display for NodeText {
         }
         if let Some(primary) = &self.replica_of {
             write!(f, " replica_of={primary}")?;
+        }
+        if let Some(username) = &self.username {
+            write!(f, " username={username}")?;
+        }
+        if let Some(path) = &self.password_file {
+            write!(f, " password_file={path}")?;
         }
         self.tls.as_ref().map_or(Ok(()), |tls| tls.fmt(f))
     }

@@ -204,6 +204,37 @@ impl Judge<'_> {
         }
     }
 
+    /// The nodes, each with what it is told to let us in: its own words, or what is said for all of them.
+    pub(super) fn nodes(
+        &mut self,
+        of: &Values<'_>,
+        credentials: Option<&Credentials>,
+        pool: Option<&PoolSaid>,
+    ) -> Vec<NodeSettings> {
+        let texts = of.nodes(Setting::Nodes);
+        let mut nodes = named_nodes(texts, credentials);
+        let origin = self.said.about(Setting::Nodes, pool).map_or(Origin::Default, |said| said.origin.clone());
+        for (node, text) in nodes.iter_mut().zip(texts) {
+            let password = match &text.password_file {
+                Some(path) => self.secret_at(path, &origin),
+                None => node.credentials.as_ref().map(|credentials| credentials.password.clone()),
+            };
+            if text.username.is_none() && text.password_file.is_none() {
+                continue;
+            }
+            let Some(password) = password else {
+                if text.password_file.is_none() {
+                    let fault = Fault::new(origin.clone(), format!("node {} has a user without a password", node.name));
+                    self.fault(fault.hint("add password_file=FILE behind it, or set node_password_file"));
+                }
+                continue;
+            };
+            let username = text.username.clone().or(node.credentials.take().and_then(|known| known.username));
+            node.credentials = Some(Credentials { username, password });
+        }
+        nodes
+    }
+
     /// Whether nothing that was said keeps anybody out who reaches the process.
     fn admits_anybody(&self, of: &Values<'_>) -> bool {
         let is_protected = Switch::ALL[of.word(Setting::ProtectedMode)] == Switch::Yes;
@@ -216,7 +247,7 @@ impl Judge<'_> {
     fn proxy(&mut self, values: &[Value], pool: Option<&PoolSaid>) -> ProxySettings {
         let of = &Values(values);
         let credentials = self.credentials(of, pool);
-        let nodes = named_nodes(of.nodes(Setting::Nodes), credentials.as_ref());
+        let nodes = self.nodes(of, credentials.as_ref(), pool);
         let placement = placement::scheme(of.word(Setting::Placement), of.word(Setting::HashTag));
         self.nodes_fit(&nodes, placement, pool);
         ProxySettings {
@@ -410,7 +441,7 @@ pub(super) fn default_of(row: &Row) -> Value {
     row.parse(&[row.default]).expect("a test reads every default in the table")
 }
 
-pub(super) fn named_nodes(nodes: &[NodeText], credentials: Option<&Credentials>) -> Vec<NodeSettings> {
+fn named_nodes(nodes: &[NodeText], credentials: Option<&Credentials>) -> Vec<NodeSettings> {
     let mut engines = 0;
     let mut named = Vec::with_capacity(nodes.len());
     for node in nodes {
@@ -629,6 +660,21 @@ mod tests {
         let moved = understood("[[pool]]\nname = \"b\"\nlisten = \":1\"\nbacklog = 3").unwrap();
         assert_eq!(old.changes_to(&moved), [(Setting::Backlog, 0)]);
         assert!(!old.has_pools_of(&moved) && old.has_pools_of(&old));
+    }
+
+    #[test]
+    fn a_node_may_have_credentials_of_its_own() {
+        let text = "node_username = \"all\"\nnode_password = \"canary\"\n\
+                    nodes = [\"a:1\", \"b:1 username=other\", \"c:1 password_file=/p\", \"d:1 username=x password_file=/p\"]";
+        let mut said = Said::default();
+        assert_eq!(file::hear(&mut said, "r.toml", text.to_owned()), []);
+        let process = resolve(&said, &|_| Ok("own\n".to_owned())).expect("all of it is right").process;
+        let told = process.instances[0].proxy.nodes.iter().map(|node| {
+            let credentials = node.credentials.as_ref().expect("it has some");
+            (credentials.username.as_deref().unwrap_or_default(), credentials.password.reveal())
+        });
+        assert!(told.eq([("all", "canary"), ("other", "canary"), ("all", "own"), ("x", "own")]));
+        assert!(understood("nodes = \"a:1 username=x\"").unwrap_err().contains("a user without a password"));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use toml::de::DeValue;
 
 use super::fault::{self, Fault};
 use super::meaning::NodeSettings;
-use super::resolve::{Judge, named_nodes};
+use super::resolve::Judge;
 use super::row::{Choice, Value};
 use super::said::{Origin, PoolSaid, Statement, Text};
 use super::table::Setting;
@@ -299,7 +299,7 @@ impl Judge<'_> {
         let pool = PoolSaid { statements: said.statements.clone(), ..PoolSaid::default() };
         let of = Values(&values);
         let credentials = self.credentials(&of, Some(&pool));
-        let nodes = named_nodes(of.nodes(Setting::Nodes), credentials.as_ref());
+        let nodes = self.nodes(&of, credentials.as_ref(), Some(&pool));
         if nodes.is_empty() {
             let fault = Fault::new(said.origin.clone(), format!("pool {} has no nodes", said.name));
             self.fault(fault.hint("set nodes = [\"host:port\", ...] in it"));

@@ -257,7 +257,7 @@ impl Row {
                 "host:port, :port, [v6]:port, unix:/path, /path; tls: in front of a TCP address for TLS".to_owned()
             }
             Kind::Nodes => {
-                "host:port, [v6]:port, unix:/path, /path or embedded:, each with name=NAME, weight=N and replica_of=NAME \
+                "host:port, [v6]:port, unix:/path, /path or embedded:, each with name=NAME, weight=N, replica_of=NAME, username=NAME and password_file=FILE \
                  behind it; tls: in front of a TCP address for TLS"
                     .to_owned()
             }

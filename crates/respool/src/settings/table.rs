@@ -221,7 +221,7 @@ rows! {
     Nodes {
         name: "nodes", alias: Some("node"), group: Group::Nodes, reload: Reload::Live, kind: Kind::Nodes,
         more: "A node is an address, or `embedded:` for an engine in this process, optionally followed by `name=NAME`, \
-               `weight=N` and `replica_of=NAME`, separated by spaces. Order counts for placements that number their nodes; \
+               `weight=N`, `replica_of=NAME`, `username=NAME` and `password_file=FILE`, separated by spaces. Order counts for placements that number their nodes; \
                replicas have no keys of their own. `--node A --node B` and `--nodes A,B` say the same. `tls:HOST:PORT` is \
                dialled with TLS, with the settings below or with words behind the address: `server_name=NAME`, `ca=FILE`, \
                `cert=FILE`, `key=FILE`, `verify=on|off`.",

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use std::{fmt, io, thread};
 
 use respool_testkit::{RedisServer, Rng};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::World;
 
@@ -21,16 +22,21 @@ const STALLED_LIMIT: Duration = Duration::from_secs(60);
 pub(super) struct Summary {
     kills: usize,
     pauses: usize,
+    reloads: usize,
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "nodes killed {} times and paused {} times", self.kills, self.pauses)
+        write!(
+            f,
+            "nodes killed {} times and paused {} times, settings read again {} times",
+            self.kills, self.pauses, self.reloads
+        )
     }
 }
 
 /// Runs the schedule to its end; all nodes are up afterwards.
-pub(super) fn run(world: &World, nodes: &mut [RedisServer], requests: u64) -> io::Result<Summary> {
+pub(super) fn run(world: &World, nodes: &mut [RedisServer], respool: u32, requests: u64) -> io::Result<Summary> {
     let mut rng = Rng::part(world.seed, PART);
     let mut summary = Summary::default();
     let faults = (requests / REQUESTS_PER_FAULT).clamp(FAULTS_MIN, FAULTS_MAX);
@@ -44,7 +50,11 @@ pub(super) fn run(world: &World, nodes: &mut [RedisServer], requests: u64) -> io
         }
         let node = rng.below(nodes.len());
         let length = Duration::from_millis(rng.between(0, 600) as u64);
-        if rng.once_in(2) {
+        if rng.once_in(5) {
+            summary.reloads += 1;
+            let respool = i32::try_from(respool).ok().and_then(Pid::from_raw);
+            kill_process(respool.expect("a child has a process id"), Signal::HUP)?;
+        } else if rng.once_in(2) {
             summary.kills += 1;
             nodes[node].kill()?;
             world.kills.fetch_add(1, Ordering::SeqCst);

@@ -105,7 +105,7 @@ impl Connection<'_> {
         let outcome = self.send(&bytes, rng).and_then(|()| {
             let mut allowance = if let Reading::Vanish(allowance) = reading { allowance } else { usize::MAX };
             for step in steps {
-                let Some(reply) = self.reply(reading, &mut allowance)? else { break };
+                let Some(reply) = self.replies(step.replies(), reading, &mut allowance)? else { break };
                 let kills = (kills_before, self.world.kills.load(Ordering::SeqCst));
                 answered += 1;
                 tally.replies += 1;
@@ -113,7 +113,7 @@ impl Connection<'_> {
                     Verdict::Right => {}
                     Verdict::Failed => {
                         failed += 1;
-                        tally.error(&reply);
+                        tally.error(step.error(&reply));
                     }
                     Verdict::Wrong(description) => tally.wrong(description),
                 }
@@ -177,6 +177,16 @@ impl Connection<'_> {
             pieces = pieces.max(1) - 1;
         }
         Ok(())
+    }
+
+    /// The next replies one behind the other, or `None` when fewer are read.
+    fn replies(&mut self, count: usize, reading: Reading, allowance: &mut usize) -> io::Result<Option<Vec<u8>>> {
+        let mut replies = Vec::new();
+        for _ in 0..count {
+            let Some(reply) = self.reply(reading, allowance)? else { return Ok(None) };
+            replies.extend_from_slice(&reply);
+        }
+        Ok(Some(replies))
     }
 
     /// The next reply, or `None` when as many bytes were received as the client waits for.

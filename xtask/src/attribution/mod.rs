@@ -8,6 +8,7 @@
 mod chaos;
 mod client;
 mod model;
+mod states;
 mod tally;
 
 use std::path::PathBuf;
@@ -32,6 +33,11 @@ const WARM_UP_DIVISOR: u64 = 5;
 /// Memory that may stay with the allocator beyond the base: a share of the base and a constant.
 const RESIDENT_SHARE_MAX: f64 = 1.25;
 const RESIDENT_EXTRA_MAX: u64 = 8 << 20;
+/// Clean connections that Respool keeps for those who need one to themselves, for each worker, node and purpose: watching
+/// keys and waiting. So many more descriptors than at the base may be open.
+const WARM: usize = 2;
+const WARM_DESCRIPTORS_MAX: usize = NODES * WORKERS * WARM * 2;
+const WORKERS: usize = 2;
 const SETTLE_LIMIT: Duration = Duration::from_secs(20);
 
 /// Check that not one reply goes to the wrong request while nodes and clients fail
@@ -97,7 +103,9 @@ pub(crate) fn run(options: &Options) -> Outcome {
     thread::scope(|scope| {
         let chaos = scope.spawn(|| match options.calm {
             true => Ok(chaos::Summary::default()),
-            false => chaos::run(&world, &mut nodes, options.requests - options.requests / WARM_UP_DIVISOR),
+            false => {
+                chaos::run(&world, &mut nodes, respool.pid(), options.requests - options.requests / WARM_UP_DIVISOR)
+            }
         });
         all_clients(options, &world, per_client - per_client.div_ceil(WARM_UP_DIVISOR), Behaviour::Hostile);
         chaos.join().expect("the chaos thread does not panic")
@@ -133,7 +141,8 @@ fn start_respool(options: &Options, nodes: &[RedisServer]) -> io::Result<Respool
         }
     };
     let nodes: Vec<Address> = nodes.iter().map(RedisServer::tcp).collect();
-    let mut arguments = vec!["--workers", "2"];
+    let (workers, warm) = (WORKERS.to_string(), WARM.to_string());
+    let mut arguments = vec!["--workers", &workers, "--private-connections-warm", &warm];
     if !options.calm {
         // Shorter than many pauses, so that there are late replies to swallow.
         arguments.extend(["--request-timeout", "250ms"]);
@@ -185,7 +194,7 @@ fn settle(respool: &Respool, base: Option<&Used>) -> io::Result<Used> {
     let resident_max = (base.resident_bytes as f64 * RESIDENT_SHARE_MAX) as u64 + RESIDENT_EXTRA_MAX;
     let waited = wait_until("descriptors and memory are back to base", SETTLE_LIMIT, || {
         used = Used::of(respool)?;
-        Ok(used.open_files <= base.open_files && used.resident_bytes <= resident_max)
+        Ok(used.open_files <= base.open_files + WARM_DESCRIPTORS_MAX && used.resident_bytes <= resident_max)
     });
     match waited {
         Ok(()) => Ok(used),

@@ -2,6 +2,8 @@
 
 use respool_testkit::{Rng, reply_length};
 
+use super::states::State;
+
 /// Keys that a client uses at a time; enough that all nodes have some.
 pub(super) const KEYS: usize = 16;
 /// One value in this many is long.
@@ -18,6 +20,19 @@ pub(super) enum Step {
     Echo { seq: u64 },
     Ping { seq: u64 },
     Unknown { seq: u64 },
+    State { state: State, seq: u64 },
+}
+
+impl Step {
+    /// How many replies belong to it.
+    pub(super) fn replies(&self) -> usize {
+        if let Step::State { state, .. } = self { state.replies() } else { 1 }
+    }
+
+    /// The error in its reply, or in the first of its replies that is one.
+    pub(super) fn error<'a>(&self, reply: &'a [u8]) -> &'a [u8] {
+        if let Step::State { state, .. } = self { state.error(reply).unwrap_or_default() } else { reply }
+    }
 }
 
 /// What a reply turned out to be.
@@ -78,6 +93,7 @@ impl Model {
             16 => Step::Del { keys: some_keys(rng, false) },
             17 => Step::Echo { seq },
             18 => Step::Ping { seq },
+            19 if rng.once_in(2) => Step::State { state: State::any(rng), seq },
             _ => Step::Unknown { seq },
         }
     }
@@ -107,12 +123,21 @@ impl Model {
             Step::Echo { seq } => encode(out, &[b"ECHO", &self.token(*seq)]),
             Step::Ping { seq } => encode(out, &[b"PING", &self.token(*seq)]),
             Step::Unknown { seq } => encode(out, &[&self.unknown_command(*seq)]),
+            Step::State { state, seq } => state.encode(&self.state_token(*seq), out),
         }
     }
 
     /// Judges a reply and learns from it. `kills` is the count of kills when the request was sent and when its reply
     /// was there.
     pub(super) fn check(&mut self, step: &Step, reply: &[u8], kills: (u64, u64)) -> Verdict {
+        if let Step::State { state, seq } = step {
+            let error = state.error(reply);
+            let is_troubled = error.is_some() || kills.0 != kills.1;
+            if !state.is_right(&self.state_token(*seq), reply, is_troubled) {
+                return self.describe(step, reply);
+            }
+            return error.map_or(Verdict::Right, |error| self.check_error(step, error));
+        }
         if reply.first() == Some(&b'-') {
             return self.check_error(step, reply);
         }
@@ -133,7 +158,7 @@ impl Model {
             Step::Get { key } => self.is_content(*key, reply, kills.1),
             Step::Mget { keys } => self.are_contents(keys, reply, kills.1),
             Step::Echo { seq } | Step::Ping { seq } => is_bulk(reply, &self.token(*seq)),
-            Step::Unknown { .. } => false,
+            Step::Unknown { .. } | Step::State { .. } => false,
         };
         if is_right { Verdict::Right } else { self.describe(step, reply) }
     }
@@ -146,6 +171,8 @@ impl Model {
             Step::Mset { pairs } => pairs.iter().for_each(|&(key, seq)| self.keys[key].unknown.push(Some(seq))),
             Step::Del { keys } => keys.iter().for_each(|&key| self.keys[key].unknown.push(None)),
             Step::Get { .. } | Step::Mget { .. } | Step::Echo { .. } | Step::Ping { .. } | Step::Unknown { .. } => {}
+            // What it leaves behind has a name that is never used again.
+            Step::State { .. } => {}
         }
     }
 
@@ -240,6 +267,10 @@ impl Model {
 
     fn token(&self, seq: u64) -> Vec<u8> {
         format!("{seq}:c{}", self.client).into_bytes()
+    }
+
+    fn state_token(&self, seq: u64) -> String {
+        format!("{seq}:c{}:g{}", self.client, self.generation)
     }
 
     fn unknown_command(&self, seq: u64) -> Vec<u8> {

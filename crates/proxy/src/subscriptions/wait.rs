@@ -173,6 +173,8 @@ impl Subscriptions {
             return;
         }
         let Some(wait) = self.waits.remove(wait.index) else { return };
+        // Nodes may have been asked to tell of changed keys for it alone.
+        self.has_news |= wait.tracking.is_some();
         wait.items.iter().for_each(|item| self.registries[wait.kind as usize].release(item.id));
     }
 

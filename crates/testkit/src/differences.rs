@@ -18,6 +18,17 @@ pub enum Likeness {
     NotSent,
 }
 
+impl Likeness {
+    /// How much alike a reply has to be that has one part of each.
+    pub fn of_both(self, other: Self) -> Self {
+        match (self.min(other), self.max(other)) {
+            // Parts that are alike in another order are not alike.
+            (Self::Unordered, Self::Alike) => Self::Kind,
+            (_, least) => least,
+        }
+    }
+}
+
 /// One entry of the list.
 #[derive(Debug)]
 pub struct Difference {
@@ -100,11 +111,6 @@ pub const DIFFERENCES: &[Difference] = &[
         "help is in the words of whoever answers",
     ),
     difference(
-        "CLIENT TRACKING,CLIENT CACHING",
-        Likeness::NotSent,
-        "tracking sends messages between replies; tested by itself",
-    ),
-    difference(
         "WATCH",
         Likeness::NotSent,
         "keys that are watched in one database or protocol do not go with a transaction in another, which is refused; \
@@ -116,7 +122,12 @@ pub const DIFFERENCES: &[Difference] = &[
         "a server that may not do it refuses it when it is queued in a transaction, the proxy when that is executed",
     ),
     difference("PROXY *", Likeness::NotSent, "the proxy's own console"),
-    difference("MULTI", Likeness::NotSent, "not by itself: only with a few requests and an EXEC or DISCARD behind it"),
+    difference(
+        "MULTI",
+        Likeness::NotSent,
+        "not by itself: only with a few requests and an EXEC or DISCARD behind it, none of them HELLO, after which a server \
+         answers the rest of the transaction in the other protocol and the proxy only what comes behind it",
+    ),
 ];
 
 /// What is listed of a row, if anything is.

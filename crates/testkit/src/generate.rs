@@ -239,7 +239,7 @@ impl Script {
         if let Some(block) = &mut self.block {
             // What is queued is answered by the EXEC, with as much likeness as the least of it has.
             block.left -= 1;
-            block.likeness = block.likeness.max(request.likeness);
+            block.likeness = block.likeness.of_both(request.likeness);
         }
         request
     }
@@ -260,7 +260,8 @@ impl Script {
             return Some(Request { arguments, likeness: Likeness::Same });
         };
         if self.subset == Subset::Table {
-            return accept_of_table(row, arguments);
+            let is_fit = self.block.is_none() || row.name != "HELLO";
+            return accept_of_table(row, arguments).filter(|_| is_fit);
         }
         let is_well_formed = row.accepts(arguments.len());
         if is_well_formed && row.lane(args.as_args()) == Lane::Blocking {

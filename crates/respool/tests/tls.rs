@@ -125,6 +125,41 @@ fn a_name_that_can_be_misread_lets_nobody_in() {
 }
 
 #[test]
+fn a_certificate_names_a_user_whom_no_password_lets_in() {
+    let authority = Authority::new();
+    authority.write("server", &authority.issue("127.0.0.1", "server"));
+    let file = authority.path("r.toml");
+    let listeners = [
+        authority.listener("server", "clients=optional identity=cn"),
+        authority.listener("server", "clients=required"),
+    ];
+    let text = format!(
+        "listen = {listeners:?}\n[users.alice]\nrules = \"on ~* +@all\"\n[users.default]\nrules = \"on >secret ~* +@all\"\n"
+    );
+    std::fs::write(&file, text).expect("a file");
+    let server = Running::start(respool(&["serve", "--config"]).arg(&file));
+    let of = |name: &str| config(&authority, Some(&authority.issue("", name)));
+    let who = |client: &mut Encrypted| client.ask("ACL WHOAMI").expect("a reply");
+
+    assert_eq!(who(&mut connect(&server, &of("alice"))), "$5\r\nalice\r\n");
+    // A name that is no user's, byte for byte, is nobody's; nor is a certificate where none is asked who it is.
+    for mut client in [
+        connect(&server, &of("Alice")),
+        connect(&server, &of("alice2")),
+        connect(&server, &config(&authority, None)),
+        Encrypted::connect(server.addresses()[1], &of("alice")).expect("it accepts"),
+    ] {
+        assert!(who(&mut client).starts_with("-NOAUTH"));
+        for password in ["alice", "secret", "\"\""] {
+            assert!(client.ask(&format!("AUTH alice {password}")).expect("a reply").starts_with("-WRONGPASS"));
+        }
+        assert_eq!(client.ask("AUTH secret").expect("a reply"), "+OK\r\n");
+        assert_eq!(who(&mut client), "$7\r\ndefault\r\n");
+    }
+    server.end();
+}
+
+#[test]
 fn renewed_certificates_hold_for_new_connections_and_disturb_no_old_one() {
     let (authority, server) = server("", &["--nodes", "embedded:,embedded:"]);
     let settings = config(&authority, None);

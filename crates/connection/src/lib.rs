@@ -13,6 +13,7 @@ mod handshake;
 mod input;
 pub mod limits;
 mod machine;
+mod ramp;
 mod recorder;
 mod ring;
 mod tickets;

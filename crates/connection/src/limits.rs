@@ -43,3 +43,12 @@ pub const FILLING_US_MAX: u64 = 200;
 /// Unanswered batches of one connection whose requests are kept for the slow log. With more, the node is far behind and the
 /// first of them tell why.
 pub const RECORDED_BATCHES_MAX: usize = 64;
+
+/// Bytes that a node which has just come back is sent at once: some hundred small requests.
+pub const RAMP_BYTES_MIN: u64 = 16 * 1024;
+
+/// Bytes that it may have been sent when it is treated like any other again.
+pub const RAMP_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// How often it is looked at whether more may be sent, in microseconds.
+pub const RAMP_STEP_US: u64 = 1_000;

@@ -15,6 +15,7 @@ use crate::limits::{
     CUT_THROUGH_BYTES, FILLING_BATCH_MIN, FILLING_US_MAX, HELD_AGE_US_MAX, HELD_BYTES_MAX, HELD_ROUND_TRIP_US_MAX,
     PATIENT_OUTSTANDING_MAX, POOLED_BUFFER_BYTES_MAX,
 };
+use crate::ramp::Ramp;
 use crate::recorder::{InFlight, Recorder};
 use crate::{BufferPool, Handshake, Identity, Output, Owner, Ticket, Tickets};
 use respool_wire::{Protocol, ReplyError, ReplyKind, ReplyLimits, ReplyScanner, Scan};
@@ -134,6 +135,8 @@ pub struct Upstream {
     last_reply_us: u64,
     /// The round trip of the last batch that was answered, until somebody takes it; 0 if there is none.
     sample_us: u64,
+    /// The node was away until a moment ago.
+    ramp: Option<Box<Ramp>>,
 }
 
 impl Upstream {
@@ -161,6 +164,7 @@ impl Upstream {
             recorder: None,
             last_reply_us: 0,
             sample_us: 0,
+            ramp: None,
         }
     }
 
@@ -476,8 +480,33 @@ impl Upstream {
         match self.phase {
             Phase::Idle | Phase::Dialing => false,
             Phase::Shaking(_) => !self.greeting.is_empty(),
-            Phase::Ready => !self.output.is_empty() && !self.is_held(now_us),
+            Phase::Ready => !self.output.is_empty() && !self.is_held(now_us) && !self.is_curbed(),
         }
+    }
+
+    /// The node was away: for `length_us` it is sent only so much, and ever more.
+    pub fn begin_slowly(&mut self, now_us: u64, length_us: u64) {
+        self.ramp = Some(Box::new(Ramp::begin(now_us, length_us)));
+    }
+
+    /// Whether it is sent only so much. Then [`Self::go_on_slowly`] is to be called before it is asked what is to be written.
+    #[inline]
+    pub fn is_slow(&self) -> bool {
+        self.ramp.is_some()
+    }
+
+    /// Time has passed: more may be sent, and in the end everything.
+    pub fn go_on_slowly(&mut self, now_us: u64) {
+        if let Some(ramp) = &mut self.ramp
+            && !ramp.go_on(now_us)
+        {
+            self.ramp = None;
+        }
+    }
+
+    /// Whether what waits must go on waiting, because the node was away.
+    fn is_curbed(&self) -> bool {
+        self.ramp.as_ref().is_some_and(|ramp| ramp.allowed() == 0)
     }
 
     /// Whether waiting bytes are better written with the next replies.
@@ -528,13 +557,18 @@ impl Upstream {
 
     /// When held bytes have to be looked at again, if nothing happens before.
     pub fn held_until_us(&self) -> u64 {
-        self.held_since_us + HELD_AGE_US_MAX
+        let held_until_us = self.held_since_us + HELD_AGE_US_MAX;
+        self.ramp.as_ref().map_or(held_until_us, |ramp| held_until_us.max(ramp.again_us()))
     }
 
     /// The bytes to write.
     #[inline]
     pub fn output(&self) -> &[u8] {
-        if self.is_ready() { self.output.as_slice() } else { self.greeting.as_slice() }
+        match (&self.ramp, self.is_ready()) {
+            (None, true) => self.output.as_slice(),
+            (Some(ramp), true) => &self.output.as_slice()[..self.output.len().min(ramp.allowed())],
+            (_, false) => self.greeting.as_slice(),
+        }
     }
 
     /// The first `bytes` bytes of [`Self::output`] were written.
@@ -543,6 +577,9 @@ impl Upstream {
         if !self.is_ready() {
             self.greeting.advance(bytes, pool);
             return;
+        }
+        if let Some(ramp) = &mut self.ramp {
+            ramp.note_written(bytes);
         }
         if bytes > 0 {
             self.has_reply_come = false;
@@ -588,6 +625,7 @@ impl Upstream {
         if let Some(recorder) = &mut self.recorder {
             recorder.clear(pool);
         }
+        self.ramp = None;
         self.tickets.drain()
     }
 }

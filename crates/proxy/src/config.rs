@@ -32,6 +32,8 @@ pub struct Timeouts {
     pub probe_idle_us: u64,
     /// A node that has not answered a PING for that long is suspect.
     pub probe_patience_us: u64,
+    /// How long a node that comes back is sent only so much; 0 means not at all.
+    pub slow_start_us: u64,
     /// How long a drain waits for what is outstanding.
     pub drain_us: u64,
 }

@@ -63,6 +63,19 @@ impl<E: Execute> Worker<E> {
         is_any_out
     }
 
+    /// A lane is ready. A node that was down until now, or shortly before, is sent little at first.
+    pub(crate) fn begin_slowly(&mut self, lane: usize, is_back: bool) {
+        let now_us = self.now.mono_us;
+        let this = &mut self.lanes.all[lane];
+        let node = &mut self.lanes.nodes[this.node];
+        if is_back {
+            node.spared_until_us = now_us + self.config.timeouts.slow_start_us;
+        }
+        if node.spared_until_us > now_us && this.purpose == Purpose::Shared {
+            this.up.begin_slowly(now_us, node.spared_until_us - now_us);
+        }
+    }
+
     /// When the timers have to be looked at for the next PING, at the latest.
     pub(crate) fn next_probe_us(&self) -> Option<u64> {
         let idle_us = self.config.timeouts.probe_idle_us;

@@ -31,6 +31,8 @@ pub(crate) struct Node {
     pub(crate) last_failure: String,
     /// It acknowledges what it is sent and does not answer.
     pub(crate) is_suspect: bool,
+    /// It was down, and is spared until then.
+    pub(crate) spared_until_us: u64,
     /// What is configured of it.
     pub(crate) told: NodeConfig,
     /// An operator holds requests to it back.
@@ -52,6 +54,7 @@ impl Node {
             retry_at_us: 0,
             last_failure: String::new(),
             is_suspect: false,
+            spared_until_us: 0,
             told: told.clone(),
             is_paused: false,
             is_drained: false,

@@ -191,6 +191,7 @@ mod tests {
                 client_idle_us: 0,
                 probe_idle_us: 0,
                 probe_patience_us: 0,
+                slow_start_us: 0,
                 drain_us: 1,
             },
             reconnects: Reconnects { backoff_min_us: 1, backoff_max_us: 1, dials_per_second: 1 },

@@ -133,7 +133,9 @@ impl<E: Execute> Worker<E> {
                 if is_successor {
                     self.lanes.succeed(lane);
                 }
-                if self.lanes.note_success(node) {
+                let is_back = self.lanes.note_success(node);
+                self.begin_slowly(lane, is_back);
+                if is_back {
                     self.counters.nodes_returned.add(1);
                     let node = self.lanes.nodes[node].name.clone();
                     self.shared.hooks.tell(&Event::NodeBack { node, worker: self.number });

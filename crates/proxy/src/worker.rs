@@ -559,6 +559,9 @@ impl<E: Execute> Machine for Worker<E> {
         while let Some(lane) = self.lanes.listed.pop() {
             let this = &mut self.lanes.all[lane as usize];
             this.is_listed = false;
+            if this.up.is_slow() {
+                this.up.go_on_slowly(self.now.mono_us);
+            }
             if this.up.wants_write(self.now.mono_us) {
                 if self.clients.are_awaited() && this.up.is_filling(self.now.mono_us) {
                     this.is_filling = true;
@@ -603,6 +606,11 @@ impl<E: Execute> Machine for Worker<E> {
             let this = &mut self.lanes.all[conn.index()];
             this.up.handle_written(bytes, self.now.mono_us, &mut self.clients.pool);
             this.is_blocked = !this.up.output().is_empty();
+            if this.up.is_slow() && this.up.queued_bytes() > 0 {
+                // What it may not be sent yet is looked at again.
+                self.lanes.list(conn.index());
+            }
+            let this = &mut self.lanes.all[conn.index()];
             if !this.throttled.is_empty() {
                 self.release_throttled(conn.index());
             }

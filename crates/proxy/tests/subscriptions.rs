@@ -129,6 +129,7 @@ fn config(seed: u64) -> Config {
             drain_us: 1_000_000,
             probe_idle_us: 0,
             probe_patience_us: 0,
+            slow_start_us: 0,
         },
         reconnects: Reconnects { backoff_min_us: 1_000, backoff_max_us: 50_000, dials_per_second: 1_000 },
         budgets: Budgets {

@@ -150,3 +150,32 @@ fn an_answer_that_is_none_to_a_ping_costs_the_connection_and_nobody_gets_it() {
     }
     proxy.end();
 }
+
+#[test]
+fn a_node_that_comes_back_is_sent_little_at_first_and_everything_in_the_end() {
+    let node = FakeBackend::start(|request| match request.key() {
+        b"die" => Act::Close,
+        _ => Act::Bytes(usual_reply(request)),
+    })
+    .expect("a port");
+    let address = node.address().to_string();
+    let args = ["--slow-start", "2s", "--reconnect-min", "10ms", "--workers", "1", "--health-interval", "off"];
+    let proxy = Running::start(respool(&["serve", "--listen", "127.0.0.1:0", "--node", &address]).args(args));
+    let mut client = proxy.client(0);
+    assert!(client.ask("GET die").expect("a reply").starts_with('-'));
+    let is_back = |client: &mut Client| Ok(client.ask("GET a")? == "$10\r\nvalue-of-a\r\n");
+    wait_until("it is back", LIMIT, || is_back(&mut client)).expect("it is");
+
+    let began = Instant::now();
+    // As much as it may have been sent after two fifths of a second; a lone request does not wait for that.
+    let value = "v".repeat(10_000);
+    let mut busy = proxy.client(0);
+    let requests: Vec<u8> = (0..300).flat_map(|_| respool_testkit::request(&["SET", "k", &value])).collect();
+    busy.send(&requests).expect("they are taken");
+    for _ in 0..300 {
+        assert_eq!(busy.reply().expect("a reply"), b"+OK\r\n");
+    }
+    assert!(began.elapsed() > Duration::from_millis(50), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    proxy.end();
+}

@@ -47,6 +47,7 @@ pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, Un
             client_idle_us: timeouts.client_idle.map_or(0, micros),
             probe_idle_us: timeouts.probe_idle.map_or(0, micros),
             probe_patience_us: micros(timeouts.probe_patience),
+            slow_start_us: timeouts.slow_start.map_or(0, micros),
             drain_us: micros(process.drain_timeout),
         },
         reconnects: Reconnects {
@@ -109,6 +110,7 @@ pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Confi
             client_idle_us: 0,
             probe_idle_us: 0,
             probe_patience_us: 0,
+            slow_start_us: 0,
             drain_us: micros(process.drain_timeout),
         },
         reconnects: Reconnects { backoff_min_us: 1, backoff_max_us: 1, dials_per_second: 1 },

@@ -205,6 +205,8 @@ pub struct Timeouts {
     pub probe_idle: Option<Duration>,
     /// For it to answer.
     pub probe_patience: Duration,
+    /// For a node that comes back to be sent only so much; `None` sends everything at once.
+    pub slow_start: Option<Duration>,
     /// Pause before the first reconnect.
     pub reconnect_min: Duration,
     /// Longest pause between reconnects.

@@ -365,6 +365,7 @@ impl Judge<'_> {
             client_idle: of.duration(Setting::ClientIdleTimeout),
             probe_idle: of.duration(Setting::HealthInterval),
             probe_patience: of.duration(Setting::HealthTimeout).unwrap_or_default(),
+            slow_start: of.duration(Setting::SlowStart),
             reconnect_min: of.duration(Setting::ReconnectMin).unwrap_or_default(),
             reconnect_max: of.duration(Setting::ReconnectMax).unwrap_or_default(),
         };

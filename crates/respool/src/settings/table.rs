@@ -339,6 +339,12 @@ rows! {
         name: "health_timeout", group: Group::Timeouts, reload: Reload::Live, kind: millis(10, HOUR), default: "1s",
         more: "Its connection stays: one slow command is no reason to fail everybody else's requests.",
     }
+    /// How long a node that comes back is sent little at first and then ever more.
+    SlowStart {
+        name: "slow_start", group: Group::Timeouts, reload: Reload::Live, kind: millis(1, HOUR), absent: Some("off"),
+        default: "1s",
+        more: "What it is not sent yet waits and counts as waiting for the node: nothing is refused for it.",
+    }
     /// How long a client may say nothing before it is disconnected.
     ClientIdleTimeout {
         name: "client_idle_timeout", redis: Some("timeout"), group: Group::Timeouts, reload: Reload::Live,

@@ -62,9 +62,21 @@ pub struct Budgets {
     pub process: usize,
 }
 
+/// For how long a client has a connection to a node to itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PoolMode {
+    /// Never, unless the protocol forces it: all share.
+    #[default]
+    Multiplex,
+    /// For each transaction.
+    Transaction,
+}
+
 /// What clients may hold beyond the shared connections.
 #[derive(Clone, Copy, Debug)]
 pub struct LaneLimits {
+    /// For how long a client has a connection to itself.
+    pub mode: PoolMode,
     /// Bytes of the commands of one transaction that wait for EXEC.
     pub block_bytes_max: usize,
     /// Commands of one transaction.
@@ -82,6 +94,7 @@ pub struct LaneLimits {
 impl Default for LaneLimits {
     fn default() -> Self {
         Self {
+            mode: PoolMode::Multiplex,
             block_bytes_max: 64 << 20,
             block_commands_max: 100_000,
             private_max: 256,

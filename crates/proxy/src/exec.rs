@@ -9,6 +9,7 @@
 
 use crate::block::{Block, Entry};
 use crate::clients::Clients;
+use crate::config::PoolMode;
 use crate::pins::{Pins, say};
 use crate::private::Dirt;
 use crate::session::{Asker, Flow, Pause, ReplyMode, Special};
@@ -158,7 +159,8 @@ impl<E: Execute> Worker<E> {
             self.answer(index, |reply| reply.raw(&text::pin_lost()));
             return Flow::Next;
         }
-        let is_private = !watches.is_empty() || block.has_select;
+        let is_shared = self.config.lanes.mode == PoolMode::Multiplex || self.engine.is_some();
+        let is_private = !is_shared || !watches.is_empty() || block.has_select;
         let has_own = block.has_own();
         let node = block.node.or(watches.first().map(|w| w.node)).or(block.keyless_node);
         let node = node.unwrap_or(self.config.topology.default_node().get());

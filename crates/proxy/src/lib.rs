@@ -73,7 +73,8 @@ mod worker;
 pub use access::{Access, AccessRules, Outside};
 pub use allowance::UserLimits;
 pub use config::{
-    Budgets, Config, LaneLimits, NodeConfig, Receivers, Reconnects, SlowSubscribers, SubscriptionTerms, Timeouts,
+    Budgets, Config, LaneLimits, NodeConfig, PoolMode, Receivers, Reconnects, SlowSubscribers, SubscriptionTerms,
+    Timeouts,
 };
 pub use console::Letter;
 pub use mail::{Answer, Inquiry, Mail};

@@ -6,8 +6,8 @@
 use respool_command::{Execute, Millis, Outcome, Row, SessionView};
 use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, WritePolicy};
 use respool_proxy::{
-    About, AccessRules, Budgets, Config, LaneLimits, Ledger, Mail, NodeConfig, Reconnects, Shared, SubscriptionTerms,
-    Timeouts, Worker, WorkerSetup,
+    About, AccessRules, Budgets, Config, LaneLimits, Ledger, Mail, NodeConfig, PoolMode, Reconnects, Shared,
+    SubscriptionTerms, Timeouts, Worker, WorkerSetup,
 };
 use respool_route::{Node, Pool, Routes, Scheme, Topology};
 use respool_wire::{
@@ -153,7 +153,11 @@ impl World {
                 upstream_queue: 1 << 20,
                 process: 256 << 20,
             },
-            lanes: LaneLimits { blocking_max: 2, ..LaneLimits::default() },
+            lanes: LaneLimits {
+                mode: [PoolMode::Multiplex, PoolMode::Transaction][seed as usize / 2 % 2],
+                blocking_max: 2,
+                ..LaneLimits::default()
+            },
             clients_max: 1_000,
             databases: 16,
             access: AccessRules::default(),

@@ -16,8 +16,6 @@ pub(super) struct State {
     watcher: Option<String>,
     /// Somebody has changed one of them.
     is_stale: bool,
-    /// Keys have been watched here: the connection is nobody's shared one.
-    is_private: bool,
 }
 
 /// Whom a key belongs to.
@@ -54,7 +52,6 @@ impl State {
                 out.extend_from_slice(b"+OK\r\n");
             }
             (b"WATCH", None) => {
-                self.is_private = true;
                 for key in args.from(1).iter() {
                     let watcher = self.watcher.get_or_insert_with(|| owner(key));
                     assert_eq!(*watcher, owner(key), "keys of two clients are watched on one connection");
@@ -84,7 +81,8 @@ impl State {
             (b"SELECT" | b"PING", None) => return false,
             (name, block) => {
                 assert!(block.is_none(), "{} came into a transaction", String::from_utf8_lossy(name));
-                assert!(!self.is_private, "{} came to a private connection", String::from_utf8_lossy(name));
+                let name = String::from_utf8_lossy(name);
+                assert!(self.watcher.is_none(), "{name} came to a connection on which keys are watched");
                 return false;
             }
         }

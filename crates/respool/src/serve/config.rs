@@ -13,7 +13,7 @@ use respool_wire::{ReplyLimits, RequestLimits, Strictness};
 
 use crate::settings::routing::PoolSettings;
 use crate::settings::{
-    Address, EngineSettings, Instance, NodeAddress, NodeSettings, Process, PublishReceivers, SlowSubscribers,
+    Address, EngineSettings, Instance, NodeAddress, NodeSettings, PoolMode, Process, PublishReceivers, SlowSubscribers,
 };
 
 /// What the proxy of `instance` is told.
@@ -62,6 +62,10 @@ pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, Un
             process: saturating(process.buffer_bytes_max),
         },
         lanes: LaneLimits {
+            mode: match settings.pooling.mode {
+                PoolMode::Multiplex => respool_proxy::PoolMode::Multiplex,
+                PoolMode::Transaction => respool_proxy::PoolMode::Transaction,
+            },
             block_bytes_max: saturating(settings.pooling.transaction_bytes_max),
             block_commands_max: settings.pooling.transaction_commands_max,
             private_max: settings.pooling.private_max,

@@ -8,7 +8,7 @@ use respool_route::{DeadNode, Scheme};
 use super::address::{Address, Door, NodeAddress};
 use super::routing::RoutingSettings;
 use super::row::{Scope, Secret, Value};
-use super::table::{LogFormat, LogLevel, PublishReceivers, Setting, SlowSubscribers};
+use super::table::{LogFormat, LogLevel, PoolMode, PublishReceivers, Setting, SlowSubscribers};
 use super::tls::{NodeTls, TlsSettings};
 use super::users::UsersSettings;
 
@@ -227,6 +227,8 @@ pub struct Budgets {
 /// What clients may hold beyond the shared connections.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pooling {
+    /// For how long a client has a connection to itself.
+    pub mode: PoolMode,
     /// Bytes of one transaction's commands.
     pub transaction_bytes_max: u64,
     /// Commands of one transaction.

@@ -36,7 +36,7 @@ pub use meaning::{
 pub use resolve::{ReadSecret, resolve};
 pub use row::Secret;
 pub use said::{Origin, Said};
-pub use table::{AdminCommands, LogFormat, LogLevel, PublishReceivers, Setting, SlowSubscribers};
+pub use table::{AdminCommands, LogFormat, LogLevel, PoolMode, PublishReceivers, Setting, SlowSubscribers};
 
 /// The environment variable that names the settings file.
 pub const CONFIG_ENV: &str = "RESPOOL_CONFIG";

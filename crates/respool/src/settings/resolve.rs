@@ -20,7 +20,7 @@ use super::meaning::{
 use super::row::{Row, Secret, Value};
 use super::said::{Origin, PoolSaid, Said, Statement};
 use super::table::{
-    AdminCommands, LogFormat, LogLevel, NodeTlsVerify, PublishReceivers, Setting, SlowSubscribers, Switch,
+    AdminCommands, LogFormat, LogLevel, NodeTlsVerify, PoolMode, PublishReceivers, Setting, SlowSubscribers, Switch,
     TlsAuthClients, TlsIdentity,
 };
 use super::tls::{self, ListenTls, NodeTls, PREFIX, TlsSettings};
@@ -423,6 +423,7 @@ impl Judge<'_> {
 fn pooling(of: &Values<'_>) -> Pooling {
     let count = |setting: Setting| saturating(of.count(setting).unwrap_or(u64::MAX));
     Pooling {
+        mode: PoolMode::ALL[of.word(Setting::PoolMode)],
         transaction_bytes_max: of.bytes(Setting::TransactionBytesMax),
         transaction_commands_max: count(Setting::TransactionCommandsMax),
         private_max: count(Setting::PrivateConnectionsMax),

@@ -53,6 +53,14 @@ words! {
 }
 
 words! {
+    /// For how long a client has a connection to itself.
+    PoolMode {
+        Multiplex = "multiplex": "never: all share, which is the fastest",
+        Transaction = "transaction": "for each transaction",
+    }
+}
+
+words! {
     /// How a line of the log looks.
     LogFormat {
         Text = "text": "for people",
@@ -417,6 +425,11 @@ rows! {
         kind: Kind::Word(AdminCommands::choices), default: "refuse",
         more: "What only looks at something harmless is never refused. CONFIG GET counts as harmless unless a pattern \
                reaches a password.",
+    }
+    /// For how long a client has a connection to a node to itself.
+    PoolMode {
+        name: "pool_mode", group: Group::Pooling, kind: Kind::Word(PoolMode::choices), default: "multiplex",
+        more: "What cannot share a connection has one of its own in every mode.",
     }
     /// Commands of one transaction that wait for EXEC, in bytes.
     TransactionBytesMax {

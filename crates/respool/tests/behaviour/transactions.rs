@@ -151,6 +151,17 @@ fn every_transaction_looks_as_it_does_at_a_server_without_a_node_behind() -> io:
 }
 
 #[test]
+fn every_pool_mode_gives_the_same_answers() -> io::Result<()> {
+    let (direct, behind) = (RedisServer::start()?, RedisServer::start()?);
+    let proxy = proxy(&[behind.tcp()], &["--pool-mode", "transaction"])?;
+    for script in SCRIPTS {
+        let expected = without_id(&answers(&direct.tcp(), script)?);
+        same(script, &expected, &without_id(&answers(&proxy.tcp(), script)?));
+    }
+    Ok(())
+}
+
+#[test]
 fn a_transaction_is_one_piece_whoever_shares_the_connection() -> io::Result<()> {
     let server = RedisServer::start()?;
     let proxy = proxy(&[server.tcp()], &[])?;

@@ -428,7 +428,7 @@ rows! {
     }
     /// For how long a client has a connection to a node to itself.
     PoolMode {
-        name: "pool_mode", group: Group::Pooling, kind: Kind::Word(PoolMode::choices), default: "multiplex",
+        name: "pool_mode", group: Group::Pooling, reload: Reload::Live, kind: Kind::Word(PoolMode::choices), default: "multiplex",
         more: "What cannot share a connection has one of its own in every mode.",
     }
     /// Commands of one transaction that wait for EXEC, in bytes.

@@ -89,6 +89,15 @@ pub const NESTED_MULTI: &str = "ERR MULTI calls can not be nested";
 pub const WATCH_INSIDE_MULTI: &str = "ERR WATCH inside MULTI is not allowed";
 /// A command of the transaction was refused when it was queued.
 pub const EXECABORT: &str = "EXECABORT Transaction discarded because of previous errors.";
+
+const EXEC_REFUSED: &[u8] = b"EXECABORT Transaction discarded because of: ";
+
+/// EXEC itself was refused, for the reason that `refusal` tells, an error line with or without its dash and line end.
+pub fn exec_refused(refusal: &[u8], out: &mut Vec<u8>) {
+    let reason = refusal.strip_prefix(b"-").unwrap_or(refusal);
+    out.extend_from_slice(EXEC_REFUSED);
+    out.extend_from_slice(reason.strip_suffix(b"\r\n").unwrap_or(reason));
+}
 /// Somebody else ended the waiting.
 pub const UNBLOCKED: &str = "UNBLOCKED client unblocked via CLIENT UNBLOCK";
 
@@ -205,7 +214,7 @@ pub fn subcommand_syntax(args: Args<'_>, out: &mut Vec<u8>) {
 /// even where there is none.
 pub fn wrong_arity(row: &Row, out: &mut Vec<u8>) {
     let is_exec = row.command == Command::Transactions(TransactionsCommand::Exec);
-    out.extend_from_slice(if is_exec { b"EXECABORT Transaction discarded because of: " } else { b"ERR " });
+    out.extend_from_slice(if is_exec { EXEC_REFUSED } else { b"ERR " });
     out.extend_from_slice(b"wrong number of arguments for '");
     out.extend_from_slice(row.full_name().as_bytes());
     out.extend_from_slice(b"' command");
@@ -215,7 +224,7 @@ pub fn wrong_arity(row: &Row, out: &mut Vec<u8>) {
 /// is refused ends its transaction and says so.
 pub fn not_while_subscribed(row: &Row, out: &mut Vec<u8>) {
     let is_exec = row.command == Command::Transactions(TransactionsCommand::Exec);
-    out.extend_from_slice(if is_exec { b"EXECABORT Transaction discarded because of: " } else { b"ERR " });
+    out.extend_from_slice(if is_exec { EXEC_REFUSED } else { b"ERR " });
     out.extend_from_slice(b"Can't execute '");
     out.extend_from_slice(row.full_name().as_bytes());
     out.extend_from_slice(

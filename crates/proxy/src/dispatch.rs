@@ -221,8 +221,13 @@ impl<E: Execute> Worker<E> {
 
     #[inline]
     pub(crate) fn forward_to(&mut self, index: u32, node: usize, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.is_own_info(row) && self.asks_for_proxy(request.args) {
-            return self.answer_locally(index, row, request.args);
+        if self.is_own_info(row) {
+            if self.asks_for_proxy(request.args) {
+                return self.answer_locally(index, row, request.args);
+            }
+            if self.asks_for_clients(request.args) {
+                return self.scatter(index, row, request, false);
+            }
         }
         self.send_to(index, node, |out| match request.raw {
             Some(raw) => out.extend_from_slice(raw),

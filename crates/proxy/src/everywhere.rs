@@ -12,7 +12,10 @@ impl<E: Execute> Worker<E> {
     /// Several nodes answer, each its part.
     pub(crate) fn scatter(&mut self, index: u32, row: &'static Row, request: &Request<'_>, is_split: bool) -> Flow {
         self.counters.requests_split.add(1);
-        let preface = if self.is_own_info(row) { Some(self.own_sections(request.args)) } else { None };
+        let preface = self.is_own_info(row).then(|| match self.config.topology.node_count() {
+            1 => self.own_clients(),
+            _ => self.own_sections(request.args),
+        });
         let chance = self.chance();
         let Self { clients, lanes, scatters, scratch, config, now, .. } = self;
         let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };

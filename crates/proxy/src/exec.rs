@@ -19,7 +19,7 @@ use crate::text;
 use crate::worker::Worker;
 use respool_command::{Execute, Row, text as texts};
 use respool_connection::Owner;
-use respool_wire::{ArgsBuf, Request, elements, replies};
+use respool_wire::{ArgsBuf, Encoder, Protocol, Request, elements, replies};
 use std::collections::VecDeque;
 
 /// The requests that a task of this kind has in a lane.
@@ -86,6 +86,13 @@ impl Exec {
             self.answer(&text::exec_in_doubt(), clients);
         } else if self.is_read && has_run || self.moved_to().is_some() {
             self.reply = Some(reply.to_vec());
+        } else if let Some(refusal) = self.refusal.as_deref().filter(|r| r.starts_with(b"-")) {
+            // The client saw its requests queued, so to it EXEC is the first that is refused, and for this reason.
+            let mut words = Vec::new();
+            texts::exec_refused(refusal, &mut words);
+            let mut line = Vec::new();
+            Encoder::new(&mut line, Protocol::Resp2).error(&words);
+            self.answer(&line, clients);
         } else {
             self.answer(reply, clients);
         }

@@ -102,6 +102,18 @@ impl<E: Execute> Worker<E> {
         );
     }
 
+    /// What stands in the place of a single node's own figures.
+    pub(crate) fn own_clients(&self) -> String {
+        let mut text = "# Clients\r\n".to_owned();
+        self.info_clients(&mut text);
+        text
+    }
+
+    /// Whether INFO asks for what a single node would tell of our connections instead of our clients.
+    pub(crate) fn asks_for_clients(&self, args: Args<'_>) -> bool {
+        self.config.topology.node_count() == 1 && asks_for_section(args, "Clients")
+    }
+
     fn info_memory(&self, out: &mut String) {
         let _ = write!(out, "held_bytes:{}\r\n", self.shared.ledger.held_bytes());
     }

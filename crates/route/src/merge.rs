@@ -214,7 +214,45 @@ struct Database {
     ttl_sum: u128,
 }
 
+/// One node's text, in which fields of ours take the place of the node's of the same section and name: its clients are
+/// our connections to it.
+fn overridden(own: &str, text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let heading_of = |line: &str| line.starts_with("# ").then(|| line.trim_end().to_owned());
+    let mut fields: std::collections::BTreeMap<(String, &str), &str> = std::collections::BTreeMap::new();
+    let mut section = String::new();
+    for line in own.lines() {
+        match (heading_of(line), line.split_once(':')) {
+            (Some(heading), _) => section = heading,
+            (None, Some((name, _))) => drop(fields.insert((section.clone(), name), line)),
+            (None, None) => {}
+        }
+    }
+    section.clear();
+    for line in text.split_inclusive('\n') {
+        if let Some(heading) = heading_of(line) {
+            section = heading;
+        }
+        let ours = line.split_once(':').and_then(|(name, _)| fields.get(&(section.clone(), name)));
+        match ours {
+            Some(ours) => out.extend([ours, "\r\n"]),
+            None => out.push_str(line),
+        }
+    }
+    out
+}
+
 fn sections(own: &str, replies: &[&[u8]], out: &mut Encoder<'_>) -> bool {
+    if let [reply] = replies {
+        let (Ok(Value::Bulk(text)) | Ok(Value::Verbatim { text, .. })) = Value::parse(reply) else { return false };
+        let text = overridden(own, &String::from_utf8_lossy(&text));
+        if reply.starts_with(b"=") {
+            out.verbatim("txt", text.as_bytes())
+        } else {
+            out.bulk(text.as_bytes())
+        }
+        return true;
+    }
     let mut databases: std::collections::BTreeMap<u32, Database> = std::collections::BTreeMap::new();
     let mut is_told = false;
     for reply in replies {
@@ -335,6 +373,15 @@ mod tests {
             "# Server\r\nx:1\r\n\r\n# Keyspace\r\ndb0:keys=7,expires=4,avg_ttl=40\r\ndb2:keys=1,expires=0,avg_ttl=0\r\n",
         );
         check(&Merge::Sections("# Server\r\nx:1\r\n".to_owned()), &[&one, &other], &expected);
-        check(&Merge::Sections("x".to_owned()), &[&node("")], &node("x"));
+        check(&Merge::Sections("x".to_owned()), &[&node(""), &node("")], &node("x"));
+    }
+
+    #[test]
+    fn our_fields_take_the_place_of_a_single_nodes() {
+        let node = |text: &str| format!("${}\r\n{text}\r\n", text.len());
+        let told = "# Server\r\na:1\r\n\r\n# Clients\r\na:2\r\nb:3\r\n\r\n# Stats\r\nb:4\r\n";
+        let expected = "# Server\r\na:1\r\n\r\n# Clients\r\na:2\r\nb:9\r\n\r\n# Stats\r\nb:4\r\n";
+        let own = "# Clients\r\nb:9\r\nc:7\r\n".to_owned();
+        check(&Merge::Sections(own), &[&node(told)], &node(expected));
     }
 }

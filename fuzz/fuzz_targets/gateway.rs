@@ -7,7 +7,9 @@
 use libfuzzer_sys::fuzz_target;
 use respool_command::{Execute, Millis, Outcome, Row, SessionView};
 use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, WritePolicy};
-use respool_proxy::{About, AccessRules, Budgets, Config, Ledger, Mail, NodeConfig, Reconnects, Shared, Timeouts, Worker, WorkerSetup};
+use respool_proxy::{
+    About, AccessRules, Budgets, Config, Ledger, Mail, NodeConfig, Reconnects, Shared, Timeouts, Worker, WorkerSetup,
+};
 use respool_route::{Node, Pool, Routes, Scheme, Topology};
 use respool_wire::{Args, Encoder, ReplyLimits, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step};
 use std::collections::BTreeMap;
@@ -29,7 +31,8 @@ const NODES: usize = 3;
 
 fn config() -> Config {
     let names: Vec<String> = (0..NODES).map(|n| format!("node-{n}")).collect();
-    let topology = Topology::new(Scheme::default(), names.iter().map(Node::new).collect()).expect("nodes can be placed on");
+    let topology =
+        Topology::new(Scheme::default(), names.iter().map(Node::new).collect()).expect("nodes can be placed on");
     let topology = Arc::new(topology);
     let node = |name: &String| NodeConfig {
         name: name.clone(),
@@ -48,6 +51,9 @@ fn config() -> Config {
             silence_us: 200_000,
             client_idle_us: 5_000_000,
             drain_us: 100_000,
+            probe_idle_us: 20_000,
+            probe_patience_us: 40_000,
+            slow_start_us: 10_000,
         },
         reconnects: Reconnects { backoff_min_us: 100, backoff_max_us: 10_000, dials_per_second: 100 },
         budgets: Budgets {
@@ -114,7 +120,7 @@ impl World {
                     self.lanes.remove(&(conn.index() as u32));
                     self.dialing.retain(|lane| *lane != conn.index() as u32);
                 }
-                Action::Close { conn } => {
+                Action::Close { conn } | Action::Finish { conn } => {
                     self.clients.remove(&(conn.index() as u32)).expect("only what is open is closed");
                 }
                 Action::Exit => self.is_over = true,

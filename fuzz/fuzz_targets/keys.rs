@@ -24,7 +24,7 @@ fn answer(question: &str, request: &ArgsBuf) -> Value {
     let asked: ArgsBuf = words.chain(request.as_args().iter()).collect();
     let row = resolve(asked.as_args()).expect("COMMAND has rows");
     let mut reply = Vec::new();
-    assert!(introspect::answer(row, asked.as_args(), &mut Encoder::new(&mut reply, Protocol::Resp3)));
+    assert!(introspect::answer(row, asked.as_args(), &[], &mut Encoder::new(&mut reply, Protocol::Resp3)));
     Value::parse(&reply).expect("one whole reply")
 }
 

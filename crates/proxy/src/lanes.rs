@@ -75,7 +75,6 @@ impl Node {
 }
 
 /// What a lane is for.
-#[allow(dead_code, reason = "the owners of the other lanes come next")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Everybody's requests.

@@ -94,12 +94,9 @@ impl Special {
     pub(crate) const QUEUEING: Self = Self(16);
     /// It holds private connections for a while: it watches keys.
     pub(crate) const PINNED: Self = Self(32);
-    /// It holds private connections until it leaves.
-    pub(crate) const DEDICATED: Self = Self(64);
     /// Its requests do not all go where the topology says.
     pub(crate) const ROUTED: Self = Self(128);
     /// It is told of changes to what it has read.
-    #[allow(dead_code, reason = "the owners of the states come next")]
     pub(crate) const TRACKING: Self = Self(256);
     /// Requests may have to wait: all clients are paused (`CLIENT PAUSE`), or nodes (`PROXY PAUSE`).
     pub(crate) const HELD: Self = Self(512);
@@ -111,7 +108,7 @@ impl Special {
 
     /// Who is asked about a request, in this order: who the client is, what it may do, what its state makes of the
     /// request, where it goes.
-    pub(crate) const ORDER: [Self; 11] = [
+    pub(crate) const ORDER: [Self; 10] = [
         Self::UNAUTHENTICATED,
         Self::RESTRICTED,
         Self::LIMITED,
@@ -120,7 +117,6 @@ impl Special {
         Self::LARGE,
         Self::QUEUEING,
         Self::PINNED,
-        Self::DEDICATED,
         Self::HELD,
         Self::ROUTED,
     ];

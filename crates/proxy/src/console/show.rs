@@ -325,7 +325,7 @@ const STATES: [(Special, &str); 10] = [
     (Special::SUBSCRIBED, "subscribed"),
     (Special::QUEUEING, "queueing"),
     (Special::PINNED, "pinned"),
-    (Special::DEDICATED, "dedicated"),
+    (Special::LARGE, "large"),
     (Special::HELD, "held"),
     (Special::ROUTED, "routed"),
     (Special::TRACKING, "tracking"),

@@ -111,11 +111,7 @@ impl Block {
         }
         if self.is_dirty {
             // It is looked at, so that the client hears of every mistake, and dropped.
-            return if runner(row, args) == Runner::Node && !to.has_engine {
-                self.place(row, args, to).map(|_| ())
-            } else {
-                Ok(())
-            };
+            return if to.runner(row, args) == Runner::Node { self.place(row, args, to).map(|_| ()) } else { Ok(()) };
         }
         if self.entries.len() >= to.limits.block_commands_max {
             return Err(text::block_too_long(to.limits.block_commands_max).into());
@@ -124,7 +120,7 @@ impl Block {
         if self.bytes.len() + self.own_bytes + bytes > to.limits.block_bytes_max {
             return Err(text::block_too_large(to.limits.block_bytes_max).into());
         }
-        if to.has_engine || runner(row, args) == Runner::Us {
+        if to.runner(row, args) == Runner::Us {
             self.own_bytes += bytes;
             self.entries.push(Entry::Own { row, args: args.iter().collect() });
             return Ok(());
@@ -247,6 +243,20 @@ pub(crate) struct Destination<'a> {
     pub(crate) has_engine: bool,
     /// For sessions under routes.
     pub(crate) routed: Option<Subjected<'a>>,
+}
+
+impl Destination<'_> {
+    /// Who runs a request of a transaction.
+    fn runner(&self, row: &Row, args: Args<'_>) -> Runner {
+        let is_only_node = self.topology.is_single() && self.routed.is_none();
+        match row.lane(args) {
+            _ if self.has_engine => Runner::Us,
+            // What steers a node is part of a transaction if there is only one; of several we ask each. What is set for
+            // users is ours.
+            Lane::Admin if row.command != Command::Server(ServerCommand::ConfigSet) && is_only_node => Runner::Node,
+            _ => runner(row, args),
+        }
+    }
 }
 
 /// Whose routes hold, and where to find them.

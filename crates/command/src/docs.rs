@@ -20,7 +20,7 @@ may share its connection to a node with those of other clients:
 | blocking | may wait, so it gets a connection on which nobody else waits |
 | push | about subscriptions |
 | local | answered by Respool itself |
-| dedicated | changes what its connection is: refused with an error, no client is lent a connection for good |
+| dedicated | changes what its connection is: on a connection of its own (MONITOR, SYNC, PSYNC, REPLCONF), else refused with an error |
 | script | may share; a script that the node has forgotten is brought back |
 | admin | may share, but is refused unless the settings allow what steers servers |
 

@@ -8,6 +8,10 @@ use respool_wire::Args;
 
 use crate::{Command, Row, TransactionsCommand};
 
+/// A client that monitors, or follows as a replica, asks for data.
+pub const REPLICA_AND_KEYSPACE: &str = "ERR Replica can't interact with the keyspace";
+/// `MONITOR` within a transaction.
+pub const MONITOR_DENIED: &str = "ERR MONITOR isn't allowed for DENY BLOCKING client";
 /// The key holds another type than the command is for.
 pub const WRONGTYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
 /// Options that do not fit together, or none of the command's.

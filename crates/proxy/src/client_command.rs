@@ -5,7 +5,7 @@
 
 use crate::limits::CLIENT_NAME_BYTES_MAX;
 use crate::local::integer;
-use crate::mail::{ClientFilter, Question};
+use crate::mail::{ClientFilter, ClientKind, Question};
 use crate::session::{Flow, ReplyMode};
 use crate::slab::Handle;
 use crate::waiter::Release;
@@ -238,6 +238,7 @@ impl<E: Execute> Worker<E> {
         let pins = session.pins.as_deref();
         let queued = pins.and_then(|p| p.block.as_ref()).map(|b| b.entries.len());
         let is_blocked = pins.is_some_and(|p| !p.waiters.is_empty());
+        flags.extend(session.dedicated().and_then(|dedicated| dedicated.flag()));
         for (flag, is_set) in [
             ('P', is_subscriber),
             ('x', queued.is_some()),
@@ -291,14 +292,15 @@ fn on_or_off(word: &[u8]) -> Option<bool> {
     }
 }
 
-/// Only clients of a kind are meant; no client of ours is another server.
+/// Only clients of a kind are meant.
 fn only_of_type(word: &[u8], filter: &mut ClientFilter) -> Result<(), Vec<u8>> {
-    match word.to_ascii_lowercase().as_slice() {
-        b"normal" => filter.is_subscriber = Some(false),
-        b"pubsub" => filter.is_subscriber = Some(true),
-        b"master" | b"replica" | b"slave" => filter.matches_nobody = true,
+    filter.kind = Some(match word.to_ascii_lowercase().as_slice() {
+        b"normal" => ClientKind::Normal,
+        b"pubsub" => ClientKind::Pubsub,
+        b"replica" | b"slave" => ClientKind::Replica,
+        b"master" => ClientKind::Master,
         _ => return Err([b"ERR Unknown client type '", word, b"'"].concat()),
-    }
+    });
     Ok(())
 }
 

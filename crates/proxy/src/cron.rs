@@ -94,6 +94,7 @@ impl<E: Execute> Worker<E> {
                 Phase::Ready if this.is_unread => is_busy = true,
                 // Who waits there has its own time.
                 Phase::Ready if this.purpose == Purpose::Blocking => {}
+                Phase::Ready if this.purpose == Purpose::Dedicated => is_busy |= self.check_dedicated(lane),
                 Phase::Ready => {
                     let owes = this.up.tickets().oldest_us();
                     is_busy |= owes.is_some() || this.up.queued_bytes() > 0;

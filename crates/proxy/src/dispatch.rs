@@ -143,7 +143,7 @@ impl<E: Execute> Worker<E> {
             Lane::Script => self.run_with_script(index, row, request),
             Lane::Push => self.handle_pubsub(index, row, request),
             Lane::Blocking => self.block(index, row, request),
-            Lane::Dedicated => self.refuse_unsupported(index, row, "it changes what its connection is"),
+            Lane::Dedicated => self.dedicate(index, row, request),
         }
     }
 

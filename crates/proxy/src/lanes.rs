@@ -85,6 +85,8 @@ pub(crate) enum Purpose {
     Blocking,
     /// Subscriptions, and what the node tells of them.
     Push,
+    /// One client's for good, see `dedicated`.
+    Dedicated,
     /// To take the place of a shared one as soon as it is ready, see `renewal`.
     Successor,
     /// To answer what it owes and then end.

@@ -30,6 +30,7 @@ pub mod config;
 mod console;
 mod converting;
 mod cron;
+mod dedicated;
 mod dispatch;
 mod drain;
 mod everywhere;

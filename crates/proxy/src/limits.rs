@@ -138,6 +138,16 @@ pub const LANE_UNUSED_US: u64 = 60_000_000;
 /// 16 KB that every client has and 1 KB behind it.
 pub const STRANGER_OUTPUT_BYTES_MAX: usize = 17 * 1024;
 
+/// Bytes of a node's answer to MONITOR, SYNC or PSYNC before it must have said whether it agrees. It is one line.
+pub const AGREEMENT_BYTES_MAX: usize = 16 * 1024;
+
+/// A node is given that long to agree at least, in microseconds: while it makes a snapshot it says so once a second.
+pub const AGREEMENT_US_MIN: u64 = 5_000_000;
+
+/// Bytes of one line that MONITOR shows. Lines of several nodes are shown one after the other, so each is kept until it is
+/// whole; a longer one is cut.
+pub const MONITOR_LINE_BYTES_MAX: usize = 1 << 20;
+
 /// Queued requests that one node is tried with at each look at the timers: ten thousand of them come round within a few
 /// seconds, for a few percent of a core.
 pub const TRIES_PER_TICK: usize = 256;

@@ -88,18 +88,39 @@ pub(crate) struct ClientFilter {
     pub(crate) user: Option<Vec<u8>>,
     /// A client that is not meant whatever else fits.
     pub(crate) spared: Option<u64>,
-    /// Only clients that subscribe to something, or only others.
-    pub(crate) is_subscriber: Option<bool>,
-    /// Some condition that no client of a proxy ever fits.
-    pub(crate) matches_nobody: bool,
+    /// Only clients of this kind.
+    pub(crate) kind: Option<ClientKind>,
+}
+
+/// What a client is to the others, as Redis tells clients apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClientKind {
+    Normal,
+    /// It subscribes to something.
+    Pubsub,
+    /// It follows a node.
+    Replica,
+    /// A node follows it. None of a proxy's ever is.
+    Master,
+}
+
+impl ClientKind {
+    fn of(session: &Session) -> Self {
+        if session.is_replica() {
+            Self::Replica
+        } else if session.subscriber.as_ref().is_some_and(|s| s.is_subscribed()) {
+            Self::Pubsub
+        } else {
+            Self::Normal
+        }
+    }
 }
 
 impl ClientFilter {
     pub(crate) fn matches(&self, session: &Session) -> bool {
         let peer = &session.cold.peer;
-        !self.matches_nobody
-            && self.spared != Some(session.id)
-            && self.is_subscriber.is_none_or(|is| is == session.subscriber.as_ref().is_some_and(|s| s.is_subscribed()))
+        self.spared != Some(session.id)
+            && self.kind.is_none_or(|kind| kind == ClientKind::of(session))
             && self.ids.as_ref().is_none_or(|ids| ids.contains(&session.id))
             && self.address.as_ref().is_none_or(|a| *a == peer.address)
             && self.local_address.as_ref().is_none_or(|a| *a == peer.local_address)

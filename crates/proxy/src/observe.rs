@@ -140,6 +140,8 @@ counters! {
     transactions: Total,
     /// Private connections that are lent to clients now.
     pinned: Gauge,
+    /// Connections to nodes that one client has for good: it monitors, or follows the node as a replica does.
+    dedicated: Gauge,
     /// Connections to nodes that are there to be pushed to.
     push_lanes: Gauge,
     /// Pairs of client and channel, pattern or sharded channel, that are subscribed now.

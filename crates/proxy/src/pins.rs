@@ -20,6 +20,7 @@
 //! belongs to the session, then to the task that executes on it, then to the clean-up, and to nobody else meanwhile.
 
 use crate::block::{Block, Destination, Subjected};
+use crate::dedicated::Dedicated;
 use crate::exec::Script;
 use crate::parking::LocalWatch;
 use crate::private::Dirt;
@@ -57,17 +58,22 @@ pub(crate) struct Pins {
     pub(crate) waiters: Vec<Handle>,
     /// What is left to do of an EXEC whose node has answered.
     pub(crate) script: Option<Script>,
+    /// Connections that it has for good.
+    pub(crate) dedicated: Option<Box<Dedicated>>,
 }
 
 impl Pins {
     pub(crate) fn held_bytes(&self) -> usize {
-        size_of::<Self>() + self.block.as_ref().map_or(0, Block::held_bytes)
+        size_of::<Self>()
+            + self.block.as_ref().map_or(0, Block::held_bytes)
+            + self.dedicated.as_ref().map_or(0, |dedicated| dedicated.held_bytes())
     }
 
     fn is_empty(&self) -> bool {
         self.block.is_none()
             && self.watches.is_empty()
             && self.script.is_none()
+            && self.dedicated.is_none()
             && self.local_watch.is_none()
             && self.waiters.is_empty()
             && !self.has_watch_failed
@@ -132,6 +138,9 @@ impl Session {
         }
         if pins.block.is_none() && pins.script.is_none() {
             self.special.remove(Special::QUEUEING);
+        }
+        if pins.dedicated.is_none() {
+            self.special.remove(Special::DEDICATED);
         }
         if pins.is_empty() {
             self.pins = None;
@@ -399,10 +408,16 @@ impl<E: Execute> Worker<E> {
         self.counters.pinned.set(self.counters.pinned.value().saturating_sub(1));
     }
 
-    /// Ends every state that the session is in because of what it holds (RESET).
-    pub(crate) fn leave_pins(&mut self, index: u32) {
+    /// Ends a transaction, and the watching that comes before it.
+    pub(crate) fn leave_transaction(&mut self, index: u32) {
         self.leave_block(index);
         self.leave_watches(index);
+    }
+
+    /// Ends every state that the session is in because of what it holds (RESET).
+    pub(crate) fn leave_pins(&mut self, index: u32) {
+        self.leave_transaction(index);
+        self.leave_dedicated(index);
     }
 
     /// A client has left: what it held is given back.
@@ -412,6 +427,9 @@ impl<E: Execute> Worker<E> {
         }
         if let Some(pins) = session.pins.take() {
             self.give_back_watches(pins.watches);
+            if let Some(dedicated) = pins.dedicated {
+                self.close_links(&dedicated);
+            }
             if let Some(watch) = pins.local_watch {
                 self.forget_local_watch(watch);
             }
@@ -437,6 +455,15 @@ impl<E: Execute> Worker<E> {
             let watch =
                 |pin: &Pin| PinLine { client, node: name(pin.node), reason: "watch", age_us: age_us(pin.since_us) };
             lines.extend(pins.watches.iter().map(watch));
+            if let Some(dedicated) = &pins.dedicated {
+                let (since_us, nodes) = dedicated.places();
+                lines.extend(nodes.map(|node| PinLine {
+                    client,
+                    node: name(node),
+                    reason: dedicated.reason(),
+                    age_us: age_us(since_us),
+                }));
+            }
             if pins.local_watch.is_some() {
                 lines.push(PinLine { client, node: None, reason: "watch", age_us: age_us(pins.since_us) });
             }

@@ -71,11 +71,24 @@ impl Lanes {
             let lane = self.warm.remove(at) as usize;
             return Ok(self.handle(lane));
         }
-        let lent = self.all.iter().filter(|l| l.purpose == Purpose::Private && !l.is_retired && l.node == node).count();
+        self.lend_new(config, node, class, Purpose::Private, now)
+    }
+
+    /// Lends a private connection that nobody has had before.
+    pub(crate) fn lend_new(
+        &mut self,
+        config: &Config,
+        node: usize,
+        class: u16,
+        purpose: Purpose,
+        now: Now,
+    ) -> Result<Handle, Vec<u8>> {
+        let is_lent = |purpose: Purpose| matches!(purpose, Purpose::Private | Purpose::Dedicated);
+        let lent = self.all.iter().filter(|l| is_lent(l.purpose) && !l.is_retired && l.node == node).count();
         if lent >= config.lanes.private_max {
             return Err(text::too_many_private(&self.nodes[node].name));
         }
-        let lane = self.make_apart(config, node, class, Purpose::Private);
+        let lane = self.make_apart(config, node, class, purpose);
         match self.prepare(lane, config, now) {
             Ok(()) => Ok(self.handle(lane)),
             Err(error) => {

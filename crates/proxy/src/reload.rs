@@ -24,6 +24,7 @@ impl<E: Execute> Worker<E> {
         let moved = self.lanes.take_nodes(&self.config);
         self.move_pins(&moved);
         self.move_waiters(&moved);
+        self.move_dedicated(&moved);
         self.clients.move_large(&moved);
         self.tasks.move_nodes(&moved);
         if has_other_channels {

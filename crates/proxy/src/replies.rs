@@ -39,9 +39,11 @@ impl<E: Execute> Worker<E> {
             self.shake(lane, bytes);
             return;
         }
-        if this.purpose == Purpose::Push {
-            self.take_pushes(lane, bytes);
-            return;
+        if matches!(this.purpose, Purpose::Push | Purpose::Dedicated) {
+            return match this.purpose {
+                Purpose::Push => self.take_pushes(lane, bytes),
+                _ => self.take_dedicated(lane, bytes),
+            };
         }
         this.up.note_heard(now.mono_us);
         if this.dues.is_some() {
@@ -160,6 +162,7 @@ impl<E: Execute> Worker<E> {
         let is_apart = !matches!(this.purpose, Purpose::Shared | Purpose::Push);
         let is_on_trial = this.purpose == Purpose::Successor;
         let was_ready = this.up.is_ready();
+        let follower = if this.purpose == Purpose::Dedicated { this.reader.take() } else { None };
         let orphans = this.up.reset(&mut self.clients.pool);
         let waiters = std::mem::take(&mut this.waiters);
         this.wants_dial = false;
@@ -218,6 +221,9 @@ impl<E: Execute> Worker<E> {
             if !self.lanes.all[lane].is_closing {
                 self.lanes.release(lane);
             }
+        }
+        if let Some(follower) = follower {
+            self.lose_dedicated(follower, if was_ready { &sent } else { &unsent });
         }
     }
 

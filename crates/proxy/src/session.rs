@@ -94,6 +94,8 @@ impl Special {
     pub(crate) const QUEUEING: Self = Self(16);
     /// It holds private connections for a while: it watches keys.
     pub(crate) const PINNED: Self = Self(32);
+    /// It has connections of its own for good: it monitors, or follows a node as a replica does.
+    pub(crate) const DEDICATED: Self = Self(64);
     /// Its requests do not all go where the topology says.
     pub(crate) const ROUTED: Self = Self(128);
     /// It is told of changes to what it has read.
@@ -108,12 +110,13 @@ impl Special {
 
     /// Who is asked about a request, in this order: who the client is, what it may do, what its state makes of the
     /// request, where it goes.
-    pub(crate) const ORDER: [Self; 10] = [
+    pub(crate) const ORDER: [Self; 11] = [
         Self::UNAUTHENTICATED,
         Self::RESTRICTED,
         Self::LIMITED,
         Self::HOOKED,
         Self::SUBSCRIBED,
+        Self::DEDICATED,
         Self::LARGE,
         Self::QUEUEING,
         Self::PINNED,

@@ -43,6 +43,7 @@ impl<E: Execute> Worker<E> {
             Special::ROUTED if is_routed(row, request.args) && self.engine.is_none() => {
                 (!self.is_own_info(row)).then(|| self.forward_routed(index, row, request))
             }
+            Special::DEDICATED => self.while_dedicated(index, row, request),
             Special::QUEUEING => self.while_queueing(index, row, request),
             Special::LARGE => self.order_large(index, row, row.lane(request.args)),
             _ => None,
@@ -66,7 +67,7 @@ impl<E: Execute> Worker<E> {
         let mut words = Vec::new();
         texts::wrong_arity(row, &mut words);
         if row.command == Command::Transactions(TransactionsCommand::Exec) {
-            self.leave_pins(index);
+            self.leave_transaction(index);
         }
         self.refuse_unread(index, &words)
     }

@@ -74,6 +74,14 @@ pub(crate) fn pin_lost() -> Vec<u8> {
     error("the connection on which keys were watched is lost; the transaction was not executed".to_owned())
 }
 
+/// What a replica asks for concerns one node.
+pub(crate) const ONE_NODE_ONLY: &str = "a replica follows one node, and this proxy has several; ask the node itself";
+
+/// The connection on which a node was told of a replica is gone.
+pub(crate) fn replica_lost() -> Vec<u8> {
+    error("the connection on which the node was told of this replica is lost; begin anew".to_owned())
+}
+
 /// A node has answered a transaction in a way that does not fit what it was sent.
 pub(crate) fn exec_in_doubt() -> Vec<u8> {
     error("the node's answer does not fit the transaction; it may or may not have been executed".to_owned())

@@ -311,6 +311,7 @@ impl<E: Execute> Worker<E> {
         let is_light = session.down.waiting_bytes() <= budgets.client_output_soft / 2;
         if is_light {
             self.resume_lane_of(index);
+            self.resume_dedicated_of(index);
             self.clients.unpause(index, Pause::OUTPUT);
         }
         if outstanding <= crate::limits::CLIENT_OUTSTANDING_MAX / 2 {
@@ -501,6 +502,7 @@ impl<E: Execute> Machine for Worker<E> {
         // What it waits for may never come. Redis, too, lets a client go that has closed its side.
         let waiters = session.pins.as_ref().map(|p| p.waiters.clone()).unwrap_or_default();
         self.release_all_of(waiters);
+        self.end_dedicated(conn.index() as u32);
     }
 
     fn handle_broken(&mut self, conn: ConnId, error: &str) {

@@ -318,13 +318,14 @@ impl<E: Execute> Worker<E> {
 }
 
 /// The states of a session, in words.
-const STATES: [(Special, &str); 10] = [
+const STATES: [(Special, &str); 11] = [
     (Special::UNAUTHENTICATED, "unauthenticated"),
     (Special::RESTRICTED, "restricted"),
     (Special::LIMITED, "limited"),
     (Special::SUBSCRIBED, "subscribed"),
     (Special::QUEUEING, "queueing"),
     (Special::PINNED, "pinned"),
+    (Special::DEDICATED, "dedicated"),
     (Special::LARGE, "large"),
     (Special::HELD, "held"),
     (Special::ROUTED, "routed"),

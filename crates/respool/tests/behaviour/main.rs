@@ -6,6 +6,7 @@
 
 mod admin_plane;
 mod blocking;
+mod dedicated;
 mod differential;
 mod everywhere;
 mod hostile_clients;

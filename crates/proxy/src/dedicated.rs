@@ -1,0 +1,705 @@
+//! Connections that serve one client for good: MONITOR, and what replicas say.
+//!
+//! ```text
+//!             MONITOR, SYNC, PSYNC                   the node agrees
+//!   [shared] ----------------------> [asking] ---------------------------> [passing] --- client leaves,
+//!      |  ^                         ^  |  the node refuses: its error         |  |       node ends: both
+//!      |  '-------------------------|--'  (MONITOR: connections closed)       |  |       are closed
+//!      |   '------------------------|---------- RESET of MONITOR: closed -----'  |
+//!      |                            |                                            |
+//!      '- REPLCONF -> [preparing] --' <--- SYNC, PSYNC refused ---- (asking)     '-- slow client: nodes not read
+//!                          '---- RESET, client leaves: closed
+//! ```
+//!
+//! Nothing is passed on before the node has agreed, and nothing of anybody else's ever goes over such a connection: it is
+//! closed in the end, never lent again. To a replica the node's bytes pass as they come, and it gets nothing else; what it
+//! says is still read request by request, so that it may do no more than its user. MONITOR shows the lines of all nodes,
+//! each whole; the client may go on asking for what is not about keys, as it may in Redis.
+
+use crate::clients::Clients;
+use crate::lanes::Purpose;
+use crate::limits::{AGREEMENT_BYTES_MAX, AGREEMENT_US_MIN, MONITOR_LINE_BYTES_MAX};
+use crate::session::{Asker, Flow, Pause, Session, Special};
+use crate::slab::Handle;
+use crate::text;
+use crate::worker::Worker;
+use respool_command::{Command, ConnectionCommand as C, Execute, Flags, Row, ServerCommand as S, text as texts};
+use respool_connection::{Action, ConnId, Owner};
+use respool_wire::{Args, Request, encode_request, replies};
+
+/// What for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Monitor,
+    Replica,
+}
+
+/// How far it has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// A replica has told the node of itself and follows it not yet.
+    Preparing,
+    /// Nodes have been asked and have not all agreed. `is_wanted`: the client has not switched replies off.
+    Asking { asker: Asker, since_us: u64, is_wanted: bool },
+    /// The node's bytes are the client's.
+    Passing { asker: Asker },
+}
+
+/// A connection to one node.
+#[derive(Debug)]
+struct Link {
+    node: usize,
+    lane: Handle,
+    has_agreed: bool,
+    /// The beginning of the node's answer, or of a line of MONITOR.
+    partial: Vec<u8>,
+    /// The rest of the line is left out.
+    is_cut: bool,
+}
+
+/// What one client has of connections that serve it alone.
+#[derive(Debug)]
+pub(crate) struct Dedicated {
+    kind: Kind,
+    stage: Stage,
+    links: Vec<Link>,
+    since_us: u64,
+    /// The nodes are not read because the client does not read.
+    is_paused: bool,
+}
+
+/// What a node's bytes mean.
+#[derive(Debug, PartialEq, Eq)]
+enum Taken {
+    /// Nothing yet.
+    Nothing,
+    /// These are the client's.
+    Bytes(Vec<u8>),
+    /// The node has agreed; these are the client's.
+    Agreed(Vec<u8>),
+    /// The node refuses, with this error.
+    Refused(Vec<u8>),
+    /// The node answers as no node should.
+    Nonsense,
+}
+
+impl Link {
+    fn take(&mut self, kind: Kind, bytes: &[u8]) -> Taken {
+        if self.has_agreed {
+            return match kind {
+                Kind::Replica => Taken::Bytes(bytes.to_vec()),
+                Kind::Monitor => self.lines(bytes),
+            };
+        }
+        self.partial.extend_from_slice(bytes);
+        let end = self.partial.windows(2).position(|pair| pair == b"\r\n").map(|at| at + 2);
+        match (self.partial.first(), kind, end) {
+            (None, ..) => Taken::Nothing,
+            (Some(b'-'), _, Some(end)) => {
+                let is_all = end == self.partial.len();
+                self.partial.truncate(end);
+                if is_all { Taken::Refused(std::mem::take(&mut self.partial)) } else { Taken::Nonsense }
+            }
+            (Some(b'-'), _, None) | (Some(_), Kind::Monitor, None) => {
+                if self.partial.len() > AGREEMENT_BYTES_MAX {
+                    Taken::Nonsense
+                } else {
+                    Taken::Nothing
+                }
+            }
+            // Whatever else begins here: the status of PSYNC, the length of a snapshot, or the empty lines by which the
+            // node says that it is still making it.
+            (Some(_), Kind::Replica, _) => {
+                self.has_agreed = true;
+                Taken::Agreed(std::mem::take(&mut self.partial))
+            }
+            (Some(_), Kind::Monitor, Some(end)) => {
+                if self.partial.get(..end) != Some(replies::OK) {
+                    return Taken::Nonsense;
+                }
+                self.has_agreed = true;
+                let rest = std::mem::take(&mut self.partial).split_off(end);
+                match self.lines(&rest) {
+                    Taken::Bytes(lines) => Taken::Agreed(lines),
+                    _ => Taken::Agreed(Vec::new()),
+                }
+            }
+        }
+    }
+
+    /// Whole lines, each with its end; what is left of the last one is kept. A very long line is cut.
+    fn lines(&mut self, bytes: &[u8]) -> Taken {
+        let mut lines = Vec::new();
+        let mut rest = bytes;
+        while let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
+            let (line, behind) = rest.split_at(at + 1);
+            rest = behind;
+            lines.append(&mut self.partial);
+            match std::mem::take(&mut self.is_cut) {
+                true => lines.extend_from_slice(b"...\r\n"),
+                false => lines.extend_from_slice(line),
+            }
+        }
+        if !self.is_cut {
+            let room = MONITOR_LINE_BYTES_MAX.saturating_sub(self.partial.len());
+            self.is_cut = rest.len() > room;
+            // A line's end may have come in part: without its beginning.
+            let rest = rest.strip_suffix(b"\r").filter(|_| self.is_cut).unwrap_or(rest);
+            self.partial.extend_from_slice(rest.get(..room).unwrap_or(rest));
+        }
+        if lines.is_empty() { Taken::Nothing } else { Taken::Bytes(lines) }
+    }
+}
+
+impl Dedicated {
+    fn new(kind: Kind, since_us: u64) -> Self {
+        Self { kind, stage: Stage::Preparing, links: Vec::new(), since_us, is_paused: false }
+    }
+
+    /// Bytes held.
+    pub(crate) fn held_bytes(&self) -> usize {
+        size_of::<Self>() + self.links.iter().map(|link| size_of::<Link>() + link.partial.capacity()).sum::<usize>()
+    }
+
+    /// What it is, in a word.
+    pub(crate) fn reason(&self) -> &'static str {
+        match (self.kind, self.stage) {
+            (Kind::Monitor, _) => "monitor",
+            (Kind::Replica, Stage::Preparing) => "replconf",
+            (Kind::Replica, _) => "replica",
+        }
+    }
+
+    /// Since when, and to which nodes.
+    pub(crate) fn places(&self) -> (u64, impl Iterator<Item = usize> + '_) {
+        (self.since_us, self.links.iter().map(|link| link.node))
+    }
+
+    /// The letter by which CLIENT LIST tells of it.
+    pub(crate) fn flag(&self) -> Option<char> {
+        match (self.kind, self.stage) {
+            (Kind::Monitor, Stage::Passing { .. }) => Some('O'),
+            (Kind::Replica, Stage::Passing { .. }) => Some('S'),
+            _ => None,
+        }
+    }
+
+    /// Its bytes are the node's, and nothing of ours may come between them.
+    fn is_raw(&self) -> bool {
+        self.kind == Kind::Replica && matches!(self.stage, Stage::Passing { .. })
+    }
+
+    fn asker(&self) -> Option<Asker> {
+        match self.stage {
+            Stage::Preparing => None,
+            Stage::Asking { asker, .. } | Stage::Passing { asker } => Some(asker),
+        }
+    }
+}
+
+impl Session {
+    pub(crate) fn dedicated(&self) -> Option<&Dedicated> {
+        self.pins.as_ref()?.dedicated.as_deref()
+    }
+
+    /// Whether the client follows a node.
+    pub(crate) fn is_replica(&self) -> bool {
+        self.dedicated().is_some_and(Dedicated::is_raw)
+    }
+
+    fn dedicated_mut(&mut self) -> Option<&mut Dedicated> {
+        self.pins.as_mut()?.dedicated.as_deref_mut()
+    }
+}
+
+impl Clients {
+    fn feed_all(&mut self, asker: Asker, bytes: &[u8]) {
+        self.feed(asker.session, asker.seq, bytes, false);
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// A request of the dedicated lane.
+    #[cold]
+    pub(crate) fn dedicate(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+        if row.is_admin(request.args) && self.refuses_admin() {
+            return self.refuse(index, text::admin_refused(row.name).as_bytes());
+        }
+        let in_transaction =
+            self.clients.sessions.at(index).and_then(|s| s.pins.as_ref()).is_some_and(|pins| pins.script.is_some());
+        match row.command {
+            Command::Server(S::Monitor) if in_transaction => self.refuse(index, texts::MONITOR_DENIED.as_bytes()),
+            _ if in_transaction => self.refuse_unsupported(index, row, "not inside a transaction"),
+            _ if self.engine.is_some() => {
+                self.refuse_unsupported(index, row, "the engine in this process has no connections of this kind")
+            }
+            Command::Server(S::Monitor) => self.monitor(index, request.args),
+            Command::Server(S::Replconf) => self.replconf(index, row, request.args),
+            Command::Server(S::Sync | S::Psync) => self.follow(index, row, request.args),
+            _ => self.refuse_unsupported(index, row, "it changes what its connection is; ask the node itself"),
+        }
+    }
+
+    /// A request of a session with connections of its own for good. `None`: it is done as everybody's.
+    pub(crate) fn while_dedicated(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
+        let dedicated = self.clients.sessions.at(index)?.dedicated()?;
+        if dedicated.is_raw() {
+            return Some(self.pass_to_node(index, request.args));
+        }
+        if dedicated.kind == Kind::Replica {
+            return None;
+        }
+        match row.command {
+            Command::Connection(C::Reset | C::Quit) => None,
+            Command::Server(S::Replconf) => Some(self.refuse_unsupported(index, row, "its client monitors")),
+            // As in Redis, without an answer.
+            Command::Server(S::Monitor | S::Sync | S::Psync) => Some(Flow::Next),
+            _ if crate::holding::may_change(row) || row.flags.has(Flags::READONLY) => {
+                Some(self.refuse_unread(index, texts::REPLICA_AND_KEYSPACE.as_bytes()))
+            }
+            _ => None,
+        }
+    }
+
+    /// What a replica says goes to its node as it is.
+    fn pass_to_node(&mut self, index: u32, args: Args<'_>) -> Flow {
+        let link = self.clients.sessions.at(index).and_then(Session::dedicated).and_then(|d| d.links.first());
+        let Some(lane) = link.and_then(|link| self.lanes.find(link.lane)) else { return Flow::Stop };
+        let up = &mut self.lanes.all[lane].up;
+        up.tell(self.now.mono_us, &mut self.clients.pool, |out| encode_request(out, args.iter()));
+        self.lanes.list(lane);
+        self.keep_pace(index, lane, 1)
+    }
+
+    /// A connection to a node that will be nobody else's. `Err` is what the client is told instead.
+    fn link(&mut self, index: u32, node: usize, purpose: Purpose) -> Result<Link, Vec<u8>> {
+        let class = self.clients.sessions.at(index).map_or(0, |session| session.class);
+        let lane = self.lanes.lend_new(&self.config, node, class, purpose, self.now)?;
+        if let Some(place) = self.lanes.find(lane) {
+            self.lanes.all[place].reader =
+                self.clients.sessions.handle(index).filter(|_| purpose == Purpose::Dedicated);
+        }
+        self.is_busy = true;
+        Ok(Link { node, lane, has_agreed: false, partial: Vec::new(), is_cut: false })
+    }
+
+    /// MONITOR: every node shows what it is asked.
+    fn monitor(&mut self, index: u32, args: Args<'_>) -> Flow {
+        if self.settle_before(index).is_none() {
+            return Flow::Again;
+        }
+        self.leave_dedicated(index);
+        let mut dedicated = Box::new(Dedicated::new(Kind::Monitor, self.now.mono_us));
+        for node in 0..self.config.nodes.len() {
+            match self.link(index, node, Purpose::Dedicated) {
+                Ok(link) => dedicated.links.push(link),
+                Err(error) => {
+                    self.close_links(&dedicated);
+                    self.answer(index, |reply| reply.raw(&error));
+                    return Flow::Next;
+                }
+            }
+        }
+        self.begin_dedicated(index, dedicated, args)
+    }
+
+    /// REPLCONF: what a replica tells the node of itself holds for the connection on which it is told.
+    fn replconf(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Flow {
+        if self.config.nodes.len() != 1 {
+            return self.refuse_unsupported(index, row, text::ONE_NODE_ONLY);
+        }
+        let is_silent = |option: &[u8]| option.eq_ignore_ascii_case(b"ACK") || option.eq_ignore_ascii_case(b"GETACK");
+        if args.from(1).iter().step_by(2).any(is_silent) && args.len() % 2 == 1 {
+            // Only a replica that follows acknowledges; of anybody else Redis takes no notice.
+            return Flow::Next;
+        }
+        let known = self.clients.sessions.at(index).and_then(Session::dedicated).and_then(|d| d.links.first());
+        let lane = match known.map(|link| link.lane) {
+            Some(lane) => lane,
+            None => match self.link(index, 0, Purpose::Private) {
+                Ok(link) => {
+                    let lane = link.lane;
+                    let mut dedicated = Box::new(Dedicated::new(Kind::Replica, self.now.mono_us));
+                    dedicated.links.push(link);
+                    self.hold_dedicated(index, dedicated);
+                    lane
+                }
+                Err(error) => {
+                    self.answer(index, |reply| reply.raw(&error));
+                    return Flow::Next;
+                }
+            },
+        };
+        let Some(lane) = self.lanes.find(lane) else { return self.refuse_lost(index) };
+        let is_wanted = self.passes_reply(index);
+        let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let owner = match is_wanted {
+            true => Owner::Client { index, generation: handle.generation, seq: session.down.expect() },
+            false => Owner::Nobody,
+        };
+        let Self { lanes, clients, config, now, .. } = self;
+        let write = |out: &mut Vec<u8>| encode_request(out, args.iter());
+        if let Err(error) = lanes.send(lane, owner, config, *now, &mut clients.pool, write)
+            && let Owner::Client { seq, .. } = owner
+        {
+            clients.fail(handle, seq, &error);
+        }
+        self.is_busy = true;
+        Flow::Next
+    }
+
+    /// What the node was told of the client is lost with its connection: as if the client were new.
+    fn refuse_lost(&mut self, index: u32) -> Flow {
+        self.leave_dedicated(index);
+        self.answer(index, |reply| reply.raw(&text::replica_lost()));
+        Flow::Next
+    }
+
+    /// SYNC and PSYNC: the client follows the node.
+    fn follow(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Flow {
+        if self.config.nodes.len() != 1 {
+            return self.refuse_unsupported(index, row, text::ONE_NODE_ONLY);
+        }
+        if self.settle_before(index).is_none() {
+            return Flow::Again;
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        if session.subscriber.as_ref().is_some_and(|s| s.is_subscribed()) || session.special.has(Special::TRACKING) {
+            return self.refuse_unsupported(index, row, "its client is told of messages or changed keys");
+        }
+        let class = session.class;
+        let mut prepared = session.pins.as_mut().and_then(|pins| pins.dedicated.take());
+        if let Some(link) = prepared.as_mut().and_then(|dedicated| dedicated.links.first_mut()) {
+            let Some(lane) = self.lanes.find(link.lane).filter(|lane| self.lanes.all[*lane].class == class) else {
+                self.give_up_dedicated(index, prepared);
+                return self.refuse_lost(index);
+            };
+            let this = &mut self.lanes.all[lane];
+            this.purpose = Purpose::Dedicated;
+            this.reader = self.clients.sessions.handle(index);
+            link.has_agreed = false;
+        }
+        let dedicated = match prepared {
+            Some(dedicated) => dedicated,
+            None => match self.link(index, 0, Purpose::Dedicated) {
+                Ok(link) => {
+                    let mut dedicated = Box::new(Dedicated::new(Kind::Replica, self.now.mono_us));
+                    dedicated.links.push(link);
+                    dedicated
+                }
+                Err(error) => {
+                    self.answer(index, |reply| reply.raw(&error));
+                    return Flow::Next;
+                }
+            },
+        };
+        self.begin_dedicated(index, dedicated, args)
+    }
+
+    /// Asks the nodes; the client is not read before they have all agreed or one has refused.
+    fn begin_dedicated(&mut self, index: u32, mut dedicated: Box<Dedicated>, args: Args<'_>) -> Flow {
+        let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
+        let is_wanted = self.passes_reply(index);
+        dedicated.stage = Stage::Asking { asker, since_us: self.now.mono_us, is_wanted };
+        for link in &dedicated.links {
+            let Some(lane) = self.lanes.find(link.lane) else { continue };
+            let up = &mut self.lanes.all[lane].up;
+            up.tell(self.now.mono_us, &mut self.clients.pool, |out| encode_request(out, args.iter()));
+            self.lanes.list(lane);
+        }
+        self.hold_dedicated(index, dedicated);
+        self.is_busy = true;
+        Flow::Pause
+    }
+
+    fn hold_dedicated(&mut self, index: u32, dedicated: Box<Dedicated>) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        session.special.add(Special::DEDICATED);
+        session.pins_mut().dedicated = Some(dedicated);
+        self.count_dedicated();
+    }
+
+    fn count_dedicated(&mut self) {
+        let is_its = |lane: &&crate::lanes::Lane| lane.purpose == Purpose::Dedicated && !lane.is_retired;
+        self.counters.dedicated.set(self.lanes.all.iter().filter(is_its).count() as u64);
+    }
+
+    /// Bytes have come on a connection that serves one client alone.
+    #[cold]
+    pub(crate) fn take_dedicated(&mut self, lane: usize, bytes: &[u8]) {
+        let now_us = self.now.mono_us;
+        let this = &mut self.lanes.all[lane];
+        this.up.note_heard(now_us);
+        let Some(reader) = this.reader else { return };
+        let handle = self.lanes.handle(lane);
+        let Some(session) = self.clients.sessions.get_mut(reader) else { return };
+        let Some(dedicated) = session.dedicated_mut() else { return };
+        let kind = dedicated.kind;
+        let Some(link) = dedicated.links.iter_mut().find(|link| link.lane == handle) else { return };
+        match link.take(kind, bytes) {
+            Taken::Nothing => {}
+            Taken::Bytes(bytes) => self.pass_to_client(reader, &bytes),
+            Taken::Agreed(bytes) => self.agree(reader, &bytes),
+            Taken::Refused(error) => self.refuse_dedicated(reader, &error),
+            Taken::Nonsense => {
+                let node = link.node;
+                let error = text::broken_off(&self.lanes.nodes[node].name, &"answered as no node should");
+                self.lose_dedicated(reader, &error);
+            }
+        }
+    }
+
+    /// Gives the client what a node has for it.
+    fn pass_to_client(&mut self, reader: Handle, bytes: &[u8]) {
+        let Some(session) = self.clients.sessions.get_mut(reader) else { return };
+        let Some(Dedicated { kind, stage: Stage::Passing { asker }, .. }) = session.dedicated() else { return };
+        match (kind, *asker) {
+            (Kind::Replica, asker) => self.clients.feed_all(asker, bytes),
+            (Kind::Monitor, _) => {
+                session.down.push(None, &mut self.clients.pool, |out| out.extend_from_slice(bytes));
+                self.clients.list(reader.index);
+            }
+        }
+        self.pace_dedicated(reader);
+    }
+
+    fn agree(&mut self, reader: Handle, bytes: &[u8]) {
+        let Some(session) = self.clients.sessions.get_mut(reader) else { return };
+        let Some(dedicated) = session.dedicated_mut() else { return };
+        let Stage::Asking { asker, is_wanted, .. } = dedicated.stage else { return };
+        if !dedicated.links.iter().all(|link| link.has_agreed) {
+            // What is seen before all nodes are seen is left out.
+            return;
+        }
+        dedicated.stage = Stage::Passing { asker };
+        if dedicated.kind == Kind::Monitor {
+            self.clients.feed(asker.session, asker.seq, if is_wanted { replies::OK } else { &[] }, true);
+        } else {
+            // Its reply never ends, and nothing waits behind it.
+            self.clients.unpause(reader.index, Pause::BARRIER);
+        }
+        self.pass_to_client(reader, bytes);
+    }
+
+    /// A node refuses. A replica may have another way to ask; whoever wanted to see all nodes sees none.
+    fn refuse_dedicated(&mut self, reader: Handle, error: &[u8]) {
+        let Some(session) = self.clients.sessions.get_mut(reader) else { return };
+        let Some(dedicated) = session.dedicated_mut() else { return };
+        let Stage::Asking { asker, is_wanted, .. } = dedicated.stage else { return };
+        dedicated.stage = Stage::Preparing;
+        if dedicated.kind == Kind::Monitor {
+            self.leave_dedicated(reader.index);
+        } else if let Some(lane) = dedicated.links.first().and_then(|link| self.lanes.find(link.lane)) {
+            let this = &mut self.lanes.all[lane];
+            this.purpose = Purpose::Private;
+            this.reader = None;
+            self.count_dedicated();
+        }
+        self.clients.feed(asker.session, asker.seq, if is_wanted { error } else { &[] }, true);
+    }
+
+    /// The nodes are left alone while their client has enough to read.
+    fn pace_dedicated(&mut self, reader: Handle) {
+        let Some(session) = self.clients.sessions.get_mut(reader) else { return };
+        if session.down.waiting_bytes() <= self.config.budgets.client_output_soft {
+            return;
+        }
+        let Some(dedicated) = session.dedicated_mut().filter(|d| !d.is_paused) else { return };
+        dedicated.is_paused = true;
+        self.counters.pauses.add(1);
+        for link in &dedicated.links {
+            if let Some(lane) = self.lanes.find(link.lane) {
+                self.lanes.all[lane].is_unread = true;
+            }
+        }
+    }
+
+    /// A client has taken most of what waited for it: its nodes are read on.
+    pub(crate) fn resume_dedicated_of(&mut self, index: u32) {
+        let Some(dedicated) = self.clients.sessions.at_mut(index).and_then(Session::dedicated_mut) else { return };
+        if !std::mem::take(&mut dedicated.is_paused) {
+            return;
+        }
+        for link in &dedicated.links {
+            let Some(lane) = self.lanes.find(link.lane) else { continue };
+            let this = &mut self.lanes.all[lane];
+            this.is_unread = false;
+            this.up.note_heard(self.now.mono_us);
+            self.actions.push_back(Action::Resume { conn: ConnId::upstream(lane as u32) });
+        }
+    }
+
+    /// A connection of a client's is lost, or cannot be trusted. Who has not been shown anything yet is told; who has is
+    /// disconnected, since it would miss something.
+    pub(crate) fn lose_dedicated(&mut self, reader: Handle, error: &[u8]) {
+        let Some(session) = self.clients.sessions.get_mut(reader) else { return };
+        let Some(dedicated) = session.dedicated() else { return };
+        let stage = dedicated.stage;
+        match stage {
+            Stage::Preparing => self.leave_dedicated(reader.index),
+            Stage::Asking { asker, is_wanted, .. } => {
+                self.counters.node_errors.add(1);
+                self.leave_dedicated(reader.index);
+                self.clients.feed(asker.session, asker.seq, if is_wanted { error } else { &[] }, true);
+            }
+            Stage::Passing { .. } => self.end_dedicated(reader.index),
+        }
+    }
+
+    /// Ends what a client is shown, and with it the client: what comes after is not for it to miss.
+    pub(crate) fn end_dedicated(&mut self, index: u32) {
+        let Some(dedicated) = self.clients.sessions.at(index).and_then(Session::dedicated) else { return };
+        let (stage, asker) = (dedicated.stage, dedicated.asker());
+        self.leave_dedicated(index);
+        if let Some(asker) = asker {
+            self.clients.feed(asker.session, asker.seq, &[], true);
+        }
+        if stage != Stage::Preparing {
+            self.stop_client(index);
+        }
+    }
+
+    /// Everybody who has connections for good is to leave: the worker ends, or its nodes are others now.
+    pub(crate) fn end_all_dedicated(&mut self) {
+        let indexes = self.clients.sessions.iter().filter(|(_, s)| s.dedicated().is_some()).map(|(index, _)| index);
+        for index in indexes.collect::<Vec<u32>>() {
+            self.end_dedicated(index);
+        }
+    }
+
+    /// The session is as everybody's from now on (RESET).
+    pub(crate) fn leave_dedicated(&mut self, index: u32) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let dedicated = session.pins.as_mut().and_then(|pins| pins.dedicated.take());
+        self.give_up_dedicated(index, dedicated);
+    }
+
+    fn give_up_dedicated(&mut self, index: u32, dedicated: Option<Box<Dedicated>>) {
+        if let Some(session) = self.clients.sessions.at_mut(index) {
+            session.settle_pins();
+        }
+        if let Some(dedicated) = dedicated {
+            self.close_links(&dedicated);
+        }
+    }
+
+    /// Closes connections that were one client's alone.
+    pub(crate) fn close_links(&mut self, dedicated: &Dedicated) {
+        for link in &dedicated.links {
+            if let Some(lane) = self.lanes.find(link.lane) {
+                let this = &mut self.lanes.all[lane];
+                this.reader = None;
+                this.is_unread = false;
+                self.close_lane(lane);
+            }
+        }
+        self.count_dedicated();
+    }
+
+    /// Whether a node has been asked on a connection of this kind and has not agreed. It is given up if that takes too long.
+    pub(crate) fn check_dedicated(&mut self, lane: usize) -> bool {
+        let this = &self.lanes.all[lane];
+        let Some(reader) = this.reader else { return false };
+        let Some(dedicated) = self.clients.sessions.get(reader).and_then(Session::dedicated) else { return false };
+        let Stage::Asking { since_us, .. } = dedicated.stage else { return false };
+        let patience_us = self.config.timeouts.response_us.max(AGREEMENT_US_MIN);
+        if self.now.mono_us.saturating_sub(since_us) > patience_us {
+            self.counters.timeouts.add(1);
+            let error = text::timed_out(&self.lanes.nodes[this.node].name, patience_us);
+            self.lose_dedicated(reader, &error);
+        }
+        true
+    }
+
+    /// Other nodes are configured. Who followed or watched all nodes there were would miss something without noticing.
+    pub(crate) fn move_dedicated(&mut self, moved: &[usize]) {
+        let count = self.config.nodes.len();
+        let is_same = moved.len() == count && moved.iter().enumerate().all(|(before, now)| before == *now);
+        if !is_same {
+            self.end_all_dedicated();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link() -> Link {
+        let lane = Handle { index: 0, generation: 0 };
+        Link { node: 0, lane, has_agreed: false, partial: Vec::new(), is_cut: false }
+    }
+
+    /// All that a link makes of bytes, fed in two pieces.
+    fn take(kind: Kind, bytes: &[u8], split: usize) -> (Vec<u8>, bool, Vec<Taken>) {
+        let mut link = link();
+        let (mut shown, mut ends) = (Vec::new(), Vec::new());
+        for piece in [&bytes[..split], &bytes[split..]] {
+            if piece.is_empty() || !ends.is_empty() {
+                continue;
+            }
+            match link.take(kind, piece) {
+                Taken::Nothing => {}
+                Taken::Bytes(bytes) | Taken::Agreed(bytes) => shown.extend(bytes),
+                end => ends.push(end),
+            }
+        }
+        (shown, link.has_agreed, ends)
+    }
+
+    #[test]
+    fn a_snapshot_passes_as_it_comes_however_it_is_cut() {
+        for bytes in
+            [&b"$5\r\nREDIS*1\r\n$4\r\nPING\r\n"[..], b"\n\n$0\r\n", b"+FULLRESYNC abc 0\r\n$1\r\nx", b"+CONTINUE\r\n"]
+        {
+            for split in 0..bytes.len() {
+                assert_eq!(take(Kind::Replica, bytes, split), (bytes.to_vec(), true, Vec::new()), "split at {split}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_told_whole_and_nothing_may_come_behind_it() {
+        let error = b"-NOMASTERLINK Can't SYNC while not connected with my master\r\n";
+        for kind in [Kind::Replica, Kind::Monitor] {
+            for split in 0..error.len() {
+                let (shown, has_agreed, ends) = take(kind, error, split);
+                assert!(shown.is_empty() && !has_agreed);
+                assert_eq!(ends, [Taken::Refused(error.to_vec())], "split at {split}");
+            }
+        }
+        assert_eq!(take(Kind::Replica, b"-ERR no\r\n$3\r\n", 0).2, [Taken::Nonsense]);
+        assert_eq!(take(Kind::Monitor, b"$3\r\nabc\r\n", 0).2, [Taken::Nonsense]);
+        let endless = [&b"-"[..], &[b'x'; AGREEMENT_BYTES_MAX + 1]].concat();
+        assert_eq!(take(Kind::Monitor, &endless, 0).2, [Taken::Nonsense]);
+    }
+
+    #[test]
+    fn lines_are_shown_whole() {
+        let bytes = b"+OK\r\n+1.0 [0 a:1] \"get\" \"k\"\r\n+1.1 [0 a:1] \"ping\"\r\n+1.2 [0";
+        for split in 0..bytes.len() {
+            let (shown, has_agreed, ends) = take(Kind::Monitor, bytes, split);
+            assert_eq!(shown, b"+1.0 [0 a:1] \"get\" \"k\"\r\n+1.1 [0 a:1] \"ping\"\r\n", "split at {split}");
+            assert!(has_agreed && ends.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_is_cut_and_holds_no_more_than_its_limit() {
+        let mut link = link();
+        assert_eq!(link.take(Kind::Monitor, b"+OK\r\n"), Taken::Agreed(Vec::new()));
+        let mut shown = Vec::new();
+        for _ in 0..(2 * MONITOR_LINE_BYTES_MAX / 1024) {
+            assert_eq!(link.take(Kind::Monitor, &[b'x'; 1024]), Taken::Nothing);
+            assert!(link.partial.len() <= MONITOR_LINE_BYTES_MAX);
+        }
+        for bytes in [&b"\r"[..], b"\n+next\r\n"] {
+            if let Taken::Bytes(bytes) = link.take(Kind::Monitor, bytes) {
+                shown.extend(bytes);
+            }
+        }
+        assert_eq!(shown.len(), MONITOR_LINE_BYTES_MAX + b"...\r\n+next\r\n".len());
+        assert!(shown.ends_with(b"x...\r\n+next\r\n"));
+    }
+}

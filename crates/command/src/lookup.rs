@@ -2,15 +2,37 @@
 //!
 //! [`lookup`] runs for every request. A name of at most 24 bytes becomes three words of 8 bytes (overlapping where it is
 //! shorter, so that each is one load), in capitals; those and the length are the name exactly. They are hashed into an
-//! open table made at compile time. Nothing is allocated, locked or compared byte by byte.
+//! open table made at compile time. Nothing is allocated, locked or compared byte by byte. Names of less than 8 bytes, which
+//! most requests have, are one word, and only that one is made and compared.
 
 use respool_wire::Args;
 
 use crate::{Row, table, text};
 
 /// The row of the command called `name`, in any case. Containers are found, their subcommands are not.
-#[inline]
+#[inline(always)]
 pub fn lookup(name: &[u8]) -> Option<&'static Row> {
+    match short_head(name) {
+        Some(head) => lookup_short(capitals(head), name.len() as u64),
+        None => lookup_any(name),
+    }
+}
+
+/// The row with a name of this length and head, of less than 8 bytes.
+#[inline(always)]
+fn lookup_short(head: u64, len: u64) -> Option<&'static Row> {
+    let mut at = Name { len, head, middle: 0, tail: 0 }.bucket();
+    loop {
+        match INDEX[at] {
+            Some((ref name, row)) if name.head == head && name.len == len => return Some(row),
+            Some(_) => at = (at + 1) % BUCKETS,
+            None => return None,
+        }
+    }
+}
+
+#[inline(never)]
+fn lookup_any(name: &[u8]) -> Option<&'static Row> {
     let name = Name::of(name)?;
     let mut at = name.bucket();
     loop {
@@ -111,12 +133,10 @@ impl Name {
     const fn of(name: &[u8]) -> Option<Self> {
         let len = name.len();
         let (head, middle, tail) = match len {
-            0 => return None,
-            1..4 => {
-                let packed = name[0] as u64 | (name[len / 2] as u64) << 8 | (name[len - 1] as u64) << 16;
-                (packed, 0, 0)
-            }
-            4..8 => (word4(name, 0) | word4(name, len - 4) << 32, 0, 0),
+            0..8 => match short_head(name) {
+                Some(head) => (head, 0, 0),
+                None => return None,
+            },
             8..=16 => (word8(name, 0), 0, word8(name, len - 8)),
             17..=NAME_BYTES_MAX => (word8(name, 0), word8(name, 8), word8(name, len - 8)),
             _ => return None,
@@ -129,6 +149,17 @@ impl Name {
         let mixed = (self.head ^ self.len).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ self.tail;
         let mixed = (mixed ^ self.middle.rotate_left(17)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
         (mixed >> 54) as usize % BUCKETS
+    }
+}
+
+/// The bytes of a name that has less than 8, and at least one, in a word.
+#[inline(always)]
+const fn short_head(name: &[u8]) -> Option<u64> {
+    let len = name.len();
+    match len {
+        1..4 => Some(name[0] as u64 | (name[len / 2] as u64) << 8 | (name[len - 1] as u64) << 16),
+        4..8 => Some(word4(name, 0) | word4(name, len - 4) << 32),
+        _ => None,
     }
 }
 

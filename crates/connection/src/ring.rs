@@ -4,9 +4,11 @@
 //! place. The reply at the head goes straight into the outbox; one behind a gap waits in its slot.
 //!
 //! ```text
-//!   expect() ->  [ head: waiting ][ ready "+OK" ][ waiting ][ ready ":1" ]
+//!   expect() ->  [ head: waiting ][ ready "+OK" ][ waiting ][ ready ":1" ] waiting waiting
 //!                      ^ feed(): bytes go to the outbox, then every ready slot behind it until the next gap
 //! ```
+//!
+//! Places behind the last reply that waits are only counted: replies of one node come in order, and then there are no slots.
 
 use std::collections::VecDeque;
 
@@ -30,8 +32,11 @@ type Behind = VecDeque<(Seq, Vec<u8>)>;
 /// The slots of one client's outstanding replies.
 #[derive(Debug, Default)]
 pub struct Ring {
+    /// The first places, up to the last one that something is here for.
     slots: VecDeque<Slot>,
     head: u32,
+    /// How many places are outstanding, those without slots too.
+    len: u32,
     /// The beginning of the head's reply has been handed to the outbox: it can no longer be replaced by an error.
     is_head_open: bool,
     /// Bytes that wait in slots.
@@ -40,26 +45,26 @@ pub struct Ring {
     behind: Option<Box<Behind>>,
 }
 
-/// More capacity than this is given back when the ring runs empty, in slots: a client that once sent a long pipeline and
-/// then idles should not keep its ring.
+/// More capacity than this is given back when no slot is needed, in slots: a client that once sent a long pipeline and then
+/// idles should not keep its ring.
 const IDLE_SLOTS_MAX: usize = 64;
 
 impl Ring {
     /// A ring without slots.
     pub const fn new() -> Self {
-        Self { slots: VecDeque::new(), head: 0, is_head_open: false, waiting_bytes: 0, behind: None }
+        Self { slots: VecDeque::new(), head: 0, len: 0, is_head_open: false, waiting_bytes: 0, behind: None }
     }
 
     /// How many replies are outstanding or wait behind one that is.
     #[inline]
     pub fn len(&self) -> usize {
-        self.slots.len()
+        self.len as usize
     }
 
     /// Whether no reply is outstanding.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+        self.len == 0
     }
 
     /// Bytes of replies that wait behind a gap.
@@ -69,19 +74,19 @@ impl Ring {
 
     /// Whether `seq` is the latest place that was taken, and still outstanding.
     pub fn is_last(&self, seq: Seq) -> bool {
-        !self.is_empty() && seq.0 == self.head.wrapping_add(self.slots.len() as u32 - 1)
+        !self.is_empty() && seq.0 == self.head.wrapping_add(self.len - 1)
     }
 
     /// The place that [`Self::expect`] would take.
     pub fn next_place(&self) -> Seq {
-        Seq(self.head.wrapping_add(self.slots.len() as u32))
+        Seq(self.head.wrapping_add(self.len))
     }
 
     /// Takes the next place.
     #[inline]
     pub fn expect(&mut self) -> Seq {
-        let seq = Seq(self.head.wrapping_add(self.slots.len() as u32));
-        self.slots.push_back(Slot::Waiting);
+        let seq = self.next_place();
+        self.len += 1;
         seq
     }
 
@@ -90,13 +95,15 @@ impl Ring {
     pub fn append_ready(&mut self, reply: Vec<u8>) {
         debug_assert!(!self.is_empty());
         self.waiting_bytes += reply.len();
-        self.slots.push_back(Slot::Ready(reply));
+        let index = self.len as usize;
+        self.len += 1;
+        *self.slot(index) = Slot::Ready(reply);
     }
 
     /// Puts bytes that are no reply between replies: at once, but never inside a reply, and not before the one in place
     /// `after` if that is outstanding.
     pub fn push(&mut self, after: Option<Seq>, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
-        let is_outstanding = |seq: &Seq| (seq.0.wrapping_sub(self.head) as usize) < self.slots.len();
+        let is_outstanding = |seq: &Seq| seq.0.wrapping_sub(self.head) < self.len;
         let open = self.is_head_open.then_some(Seq(self.head));
         let Some(seq) = after.filter(is_outstanding).or(open) else { return write(out) };
         let behind = self.behind.get_or_insert_default();
@@ -117,7 +124,7 @@ impl Ring {
     #[inline]
     pub fn feed(&mut self, seq: Seq, bytes: &[u8], is_last: bool, out: &mut Vec<u8>) -> bool {
         let index = seq.0.wrapping_sub(self.head) as usize;
-        if index == 0 && !self.slots.is_empty() {
+        if index == 0 && self.len > 0 {
             out.extend_from_slice(bytes);
             self.is_head_open = !is_last;
             if is_last {
@@ -130,19 +137,31 @@ impl Ring {
     }
 
     fn feed_behind(&mut self, index: usize, bytes: &[u8], is_last: bool) {
-        let Some(slot) = self.slots.get_mut(index) else { return };
+        if index >= self.len as usize {
+            return;
+        }
+        self.waiting_bytes += bytes.len();
+        let slot = self.slot(index);
         let mut reply = match std::mem::replace(slot, Slot::Waiting) {
             Slot::Waiting => Vec::with_capacity(bytes.len()),
             Slot::Growing(begun) => begun,
             Slot::Ready(done) => {
                 *slot = Slot::Ready(done);
+                self.waiting_bytes -= bytes.len();
                 debug_assert!(false, "a reply is fed once");
                 return;
             }
         };
-        self.waiting_bytes += bytes.len();
         reply.extend_from_slice(bytes);
         *slot = if is_last { Slot::Ready(reply) } else { Slot::Growing(reply) };
+    }
+
+    /// The slot of an outstanding place, made if there is none.
+    fn slot(&mut self, index: usize) -> &mut Slot {
+        if self.slots.len() <= index {
+            self.slots.resize_with(index + 1, || Slot::Waiting);
+        }
+        &mut self.slots[index]
     }
 
     /// Replaces the reply in place `seq` by `error`, whatever of it has arrived. Returns `false` if its beginning has left
@@ -165,6 +184,13 @@ impl Ring {
     #[inline]
     fn advance(&mut self, out: &mut Vec<u8>) {
         self.pop(out);
+        if !self.slots.is_empty() {
+            self.advance_further(out);
+        }
+    }
+
+    #[inline(never)]
+    fn advance_further(&mut self, out: &mut Vec<u8>) {
         while let Some(slot) = self.slots.front_mut() {
             match slot {
                 Slot::Waiting => return,
@@ -190,6 +216,7 @@ impl Ring {
     #[inline]
     fn pop(&mut self, out: &mut Vec<u8>) {
         self.slots.pop_front();
+        self.len -= 1;
         self.head = self.head.wrapping_add(1);
         if self.behind.is_some() {
             self.let_pushes_go(out);

@@ -36,7 +36,7 @@ impl ReplyMode {
 
 /// Why a client is not being read. Several reasons may hold at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Pause(u8);
+pub(crate) struct Pause(u16);
 
 impl Pause {
     /// Too many bytes of replies wait to be written.
@@ -51,12 +51,12 @@ impl Pause {
     pub(crate) const PRESSURE: Self = Self(16);
     /// The client will be closed once its replies are written: nothing more is read of it.
     pub(crate) const CLOSING: Self = Self(32);
-    /// A node is being asked for the command.
-    pub(crate) const LEARNING: Self = Self(128);
     /// Requests are held back: somebody has paused all clients, or an operator a node.
     pub(crate) const HELD: Self = Self(64);
+    /// A node is being asked for the command.
+    pub(crate) const LEARNING: Self = Self(128);
     /// Its user has asked for as much as it may for now.
-    pub(crate) const RATE: Self = Self(128);
+    pub(crate) const RATE: Self = Self(256);
 
     #[inline]
     pub(crate) fn is_none(self) -> bool {
@@ -254,4 +254,30 @@ pub(crate) enum Flow {
 pub(crate) struct Asker {
     pub(crate) session: Handle,
     pub(crate) seq: respool_connection::Seq,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pause;
+
+    #[test]
+    fn a_reason_that_goes_leaves_the_others() {
+        let all = [
+            Pause::OUTPUT,
+            Pause::OUTSTANDING,
+            Pause::BARRIER,
+            Pause::LANE,
+            Pause::PRESSURE,
+            Pause::CLOSING,
+            Pause::HELD,
+            Pause::LEARNING,
+            Pause::RATE,
+        ];
+        for gone in all {
+            let mut pause = Pause::default();
+            all.into_iter().for_each(|reason| pause.add(reason));
+            pause.remove(gone);
+            assert!(all.into_iter().all(|reason| pause.has(reason) == (reason != gone)), "{gone:?}");
+        }
+    }
 }

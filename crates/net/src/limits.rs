@@ -75,3 +75,6 @@ pub const HANDOVER_LABEL_BYTES_MAX: usize = 510;
 
 /// Longest line that two processes say to each other then, in bytes.
 pub const HANDOVER_LINE_BYTES_MAX: usize = 1024;
+
+/// How old a reading of the wall clock may be, in microseconds: a change of it is noticed that late.
+pub const WALL_CLOCK_AGE_US_MAX: u64 = 10_000;

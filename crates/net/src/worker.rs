@@ -239,9 +239,9 @@ impl<M: Machine> Worker<M> {
     }
 
     fn timeout(&self, now: Now) -> Option<Duration> {
-        let of_clients = [self.accept_again_us, self.handshakes.next_due_us(), self.lingering.next_due_us()];
-        let due = of_clients.into_iter().chain([self.machine.next_wakeup_us()]).flatten().min()?;
-        Some(Duration::from_micros(due.saturating_sub(now.mono_us)))
+        let of_clients = earlier(self.handshakes.next_due_us(), self.lingering.next_due_us());
+        let due = earlier(earlier(self.machine.next_wakeup_us(), self.accept_again_us), of_clients);
+        due.map(|at| Duration::from_micros(at.saturating_sub(now.mono_us)))
     }
 
     /// Reads what is ready: nodes first, so that their replies leave with this turn's writes whoever is read later.
@@ -646,6 +646,15 @@ impl Connection {
             has_ended: false,
             alternatives: Alternatives::default(),
         }
+    }
+}
+
+/// The earlier of two times, of which there may be none.
+#[inline]
+fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }
 

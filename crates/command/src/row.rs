@@ -45,6 +45,9 @@ pub struct Row {
     pub deprecation: Option<Deprecation>,
     /// Whether it is meant for servers and their tests rather than for users.
     pub is_internal: bool,
+    /// Whether every request of this row goes down a shared lane, to the one node or the nodes that have its keys: it is not
+    /// a container, and nothing but its keys decides.
+    pub is_plain: bool,
     /// Subcommands; a row that has some is a container and cannot be called itself, `COMMAND` apart.
     pub subcommands: &'static [Row],
     /// What the reply looks like in the two dialects.
@@ -352,6 +355,10 @@ impl Draft {
             doc: doc.trim_ascii(),
             deprecation: self.deprecation,
             is_internal: self.is_internal,
+            is_plain: subcommands.is_empty()
+                && self.lane_of.is_none()
+                && matches!(lane, Lane::Shared)
+                && matches!(self.request_policy, RequestPolicy::OneShard | RequestPolicy::SplitByKey),
             subcommands,
             lane,
             lane_of: self.lane_of,

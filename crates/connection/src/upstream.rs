@@ -299,7 +299,7 @@ impl Upstream {
 
     /// Cuts the next reply off `input`. `Ok(None)` when `input` is used up; call again until then. A large reply comes in
     /// several deliveries, all to the same owner.
-    #[inline]
+    #[inline(always)]
     pub fn next_reply<'a, 'i: 'a>(
         &'a mut self,
         input: &mut &'i [u8],

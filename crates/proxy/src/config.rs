@@ -1,6 +1,7 @@
 //! What the proxy is told to be. Made by the settings, shared by all workers, replaced as a whole on reload.
 
 use crate::access::AccessRules;
+use crate::limits::LANE_QUEUE_SOFT_DIVISOR;
 use respool_connection::{Credentials, Endpoint, WritePolicy};
 use respool_route::{Routes, Topology};
 use respool_wire::{ReplyLimits, RequestLimits};
@@ -60,6 +61,14 @@ pub struct Budgets {
     pub upstream_queue: usize,
     /// Of the whole process: beyond it no client is accepted or read.
     pub process: usize,
+}
+
+impl Budgets {
+    /// Of requests that wait for one node in one worker: beyond it the client that asks is not read on.
+    #[inline]
+    pub(crate) const fn queue_soft(&self) -> usize {
+        self.upstream_queue / LANE_QUEUE_SOFT_DIVISOR
+    }
 }
 
 /// For how long a client has a connection to a node to itself.

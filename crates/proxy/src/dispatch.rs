@@ -3,7 +3,7 @@
 //! Session state comes before anything else, so no kind of node bypasses it.
 
 use crate::lanes::Class;
-use crate::limits::{CLIENT_OUTSTANDING_MAX, LANE_QUEUE_SOFT_DIVISOR};
+use crate::limits::CLIENT_OUTSTANDING_MAX;
 use crate::session::{Asker, Flow, Pause, ReplyMode, Special};
 use crate::text;
 use crate::worker::Worker;
@@ -57,11 +57,22 @@ impl<E: Execute> Worker<E> {
 
     fn read_requests(&mut self, index: u32, decoder: &mut RequestDecoder, bytes: &[u8]) -> (usize, Halt) {
         let mut used = 0;
+        let mut plain = 0;
         // What a client may send before it has said who it is; it may say so in the midst of these bytes.
         let mut strangers = self.stranger_limits(index);
-        while let Some(rest) = bytes.get(used..).filter(|r| !r.is_empty()) {
+        let mut way = self.plain_way(index);
+        let halt = loop {
+            let Some(rest) = bytes.get(used..).filter(|r| !r.is_empty()) else { break Halt::Drained };
             match decoder.decode(rest, strangers.as_ref().unwrap_or(&self.config.request_limits)) {
                 Ok(Step::Request(request)) => {
+                    if let Some(flow) = self.do_plain(way, index, &request) {
+                        used += request.consumed;
+                        plain += 1;
+                        match flow {
+                            Flow::Next => continue,
+                            _ => break Halt::Paused,
+                        }
+                    }
                     let consumed = request.consumed;
                     match self.handle_request(index, &request) {
                         Flow::Next => {
@@ -69,21 +80,31 @@ impl<E: Execute> Worker<E> {
                             if strangers.is_some() {
                                 strangers = self.stranger_limits(index);
                             }
+                            way = self.plain_way(index);
                         }
-                        Flow::Pause => return (used + consumed, Halt::Paused),
-                        Flow::Again => return (used, Halt::Paused),
-                        Flow::Stop => return (used + consumed, Halt::Stopped),
+                        Flow::Pause => {
+                            used += consumed;
+                            break Halt::Paused;
+                        }
+                        Flow::Again => break Halt::Paused,
+                        Flow::Stop => {
+                            used += consumed;
+                            break Halt::Stopped;
+                        }
                     }
                 }
                 Ok(Step::Empty { consumed }) => used += consumed,
-                Ok(Step::Incomplete) => return (used, Halt::Drained),
+                Ok(Step::Incomplete) => break Halt::Drained,
                 Err(error) => {
                     self.refuse_protocol(index, &error);
-                    return (bytes.len(), Halt::Stopped);
+                    used = bytes.len();
+                    break Halt::Stopped;
                 }
             }
-        }
-        (used, Halt::Drained)
+        };
+        self.is_busy |= plain > 0;
+        self.counters.requests.add(plain);
+        (used, halt)
     }
 
     /// The client's bytes are no requests: it is told, once what it asked before is answered, and disconnected.
@@ -107,6 +128,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
+    #[inline(never)]
     fn handle_request(&mut self, index: u32, request: &Request<'_>) -> Flow {
         self.counters.requests.add(1);
         let args = request.args;
@@ -271,8 +293,8 @@ impl<E: Execute> Worker<E> {
     /// Goes on with a client's requests, unless it has asked for more than is being answered.
     #[inline]
     pub(crate) fn keep_pace(&mut self, index: u32, lane: usize, outstanding: usize) -> Flow {
-        let queue_soft = self.config.budgets.upstream_queue / LANE_QUEUE_SOFT_DIVISOR;
-        if outstanding > CLIENT_OUTSTANDING_MAX || self.lanes.all[lane].up.queued_bytes() > queue_soft {
+        let has_much = self.lanes.all[lane].up.queued_bytes() > self.config.budgets.queue_soft();
+        if has_much || outstanding > CLIENT_OUTSTANDING_MAX {
             return self.throttle(index, lane, outstanding);
         }
         Flow::Next
@@ -280,7 +302,7 @@ impl<E: Execute> Worker<E> {
 
     /// The client has asked for more than is being answered: it is not read for a while.
     #[cold]
-    fn throttle(&mut self, index: u32, lane: usize, outstanding: usize) -> Flow {
+    pub(crate) fn throttle(&mut self, index: u32, lane: usize, outstanding: usize) -> Flow {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         self.counters.pauses.add(1);
         if outstanding > CLIENT_OUTSTANDING_MAX {

@@ -137,6 +137,15 @@ pub(crate) struct Lane {
     pub(crate) dues: Option<Box<Dues>>,
 }
 
+impl Lane {
+    /// Whether a request can be appended to what waits here, of which there is no more than `queue_max`, and nothing else is
+    /// to be done.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self, queue_max: usize) -> bool {
+        self.up.is_ready() && self.dues.is_none() && self.up.queued_bytes() <= queue_max
+    }
+}
+
 /// The session state that a lane's users share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Class {
@@ -240,6 +249,13 @@ impl Lanes {
             NONE => self.make(config, node, class),
             lane => lane as usize,
         }
+    }
+
+    /// The lane of a node and class, if there is one.
+    #[inline(always)]
+    pub(crate) fn known(&self, node: usize, class: u16) -> Option<usize> {
+        let lane = *self.table.get(class as usize * self.nodes.len() + node)?;
+        (lane != NONE).then_some(lane as usize)
     }
 
     #[cold]

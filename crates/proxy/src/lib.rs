@@ -51,6 +51,7 @@ pub mod observe;
 mod parking;
 mod permit;
 mod pins;
+mod plain;
 mod pressure;
 mod private;
 mod reload;

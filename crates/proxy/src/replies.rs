@@ -3,7 +3,6 @@
 use crate::clients::Clients;
 use crate::hooks::Event;
 use crate::lanes::{Ending, Purpose};
-use crate::limits::LANE_QUEUE_SOFT_DIVISOR;
 use crate::scatter::Scatters;
 use crate::session::Pause;
 use crate::slab::Handle;
@@ -245,7 +244,7 @@ impl<E: Execute> Worker<E> {
 
     /// Lets clients be read again that wait for a lane to have less to do.
     pub(crate) fn release_throttled(&mut self, lane: usize) {
-        let limit = self.config.budgets.upstream_queue / (2 * LANE_QUEUE_SOFT_DIVISOR);
+        let limit = self.config.budgets.queue_soft() / 2;
         let this = &mut self.lanes.all[lane];
         if this.up.queued_bytes() <= limit {
             for index in std::mem::take(&mut this.throttled) {

@@ -87,6 +87,13 @@ impl<T> Slab<T> {
         self.places.get_mut(index as usize)?.value.as_mut()
     }
 
+    /// The value at a place, and which generation it is of.
+    #[inline(always)]
+    pub(crate) fn with_generation(&mut self, index: u32) -> Option<(&mut T, u32)> {
+        let place = self.places.get_mut(index as usize)?;
+        Some((place.value.as_mut()?, place.generation))
+    }
+
     /// The value of a handle, unless it has gone.
     #[inline]
     pub(crate) fn get_mut(&mut self, handle: Handle) -> Option<&mut T> {

@@ -686,11 +686,22 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn next_wakeup_us(&self) -> Option<u64> {
-        let engine = (self.engine_at_us > 0).then_some(self.engine_at_us);
-        let held = self.lanes.held.iter().map(|l| self.lanes.all[*l as usize].up.held_until_us()).min();
-        let held_replies = (!self.clients.held.is_empty()).then_some(self.now.mono_us + HELD_AGE_US_MAX);
-        let deadline = self.blocking.next_deadline_us;
-        let due = [Some(self.cron_at_us), engine, held, held_replies, self.subscriptions_due_us(), deadline];
-        due.into_iter().flatten().min()
+        let mut due = self.cron_at_us;
+        if self.engine_at_us > 0 {
+            due = due.min(self.engine_at_us);
+        }
+        for lane in &self.lanes.held {
+            due = due.min(self.lanes.all[*lane as usize].up.held_until_us());
+        }
+        if !self.clients.held.is_empty() {
+            due = due.min(self.now.mono_us + HELD_AGE_US_MAX);
+        }
+        if let Some(at) = self.subscriptions_due_us() {
+            due = due.min(at);
+        }
+        if let Some(at) = self.blocking.next_deadline_us {
+            due = due.min(at);
+        }
+        Some(due)
     }
 }

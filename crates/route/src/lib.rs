@@ -30,7 +30,7 @@ pub use part::{Part, Scratch};
 pub use placement::{
     KeyHash, Placement, PlacementError, Rule, SLOTS, Scheme, UnknownKeyHash, UnknownScheme, slot, slots_of,
 };
-pub use plan::{Plan, PlanError, plan};
+pub use plan::{Plan, PlanError, plan, plan_at_once};
 pub use routed::{KeyPlace, Place, RouteError, RouteScratch, Routed, plan_routed};
 pub use routes::{Commands, DeadNode, Pool, Reads, Rewrite, Route, Routes, RoutesError, Subject, When};
 pub use scan::ScanStep;

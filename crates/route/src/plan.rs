@@ -57,13 +57,19 @@ pub enum PlanError {
 /// those if there is only one node.
 #[inline]
 pub fn plan(row: &Row, args: Args<'_>, topology: &Topology, scratch: &mut Scratch) -> Result<Plan, PlanError> {
+    match plan_at_once(row, args, topology) {
+        Some(node) => Ok(Plan::One(node)),
+        None => plan_by_policy(row, args, topology, scratch),
+    }
+}
+
+/// The node that a request goes to as it is, if one look at the row says so: there is one node, or the row has one key.
+#[inline(always)]
+pub fn plan_at_once(row: &Row, args: Args<'_>, topology: &Topology) -> Option<NodeIndex> {
     if topology.is_single() {
-        return Ok(Plan::One(NodeIndex::FIRST));
+        return Some(NodeIndex::FIRST);
     }
-    if let Some(key) = row.keys.single().and_then(|index| args.get(index)) {
-        return Ok(Plan::One(topology.place(key)));
-    }
-    plan_by_policy(row, args, topology, scratch)
+    row.keys.single().and_then(|index| args.get(index)).map(|key| topology.place(key))
 }
 
 fn plan_by_policy(row: &Row, args: Args<'_>, topology: &Topology, scratch: &mut Scratch) -> Result<Plan, PlanError> {

@@ -110,7 +110,7 @@ impl RequestDecoder {
     /// While the answer is [`Step::Incomplete`], the next call's input must start with the same bytes. After any other
     /// answer it starts `consumed` bytes later. Called with no input between two requests, the decoder gives back the
     /// memory that an unusual request has left behind.
-    #[inline]
+    #[inline(always)]
     pub fn decode<'a>(&'a mut self, input: &'a [u8], limits: &RequestLimits) -> Result<Step<'a>, RequestError> {
         let is_whole = self.phase == Phase::Idle && self.quick_start(input, limits);
         let (bytes, consumed, raw) = if is_whole {

@@ -1,0 +1,92 @@
+//! The common request by the shortest way: nothing rare about its row, its session or its lane, and one node that answers.
+//!
+//! `dispatch` can do all of this and the rest. What is here only leaves out what cannot matter for such a request, so that
+//! it stays small enough to be compiled into the loop over a client's requests: whatever is not plain is given back
+//! untouched, and decided there.
+
+use crate::limits::CLIENT_OUTSTANDING_MAX;
+use crate::session::{Flow, ReplyMode};
+use crate::worker::Worker;
+use respool_command::{Execute, Flags, Millis, Outcome, SessionView, lookup};
+use respool_connection::Owner;
+use respool_route::plan_at_once;
+use respool_wire::{Encoder, Request};
+
+/// Who answers a client's plain requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Plain {
+    /// There are none: something about the client is rare.
+    Nobody,
+    /// Nodes.
+    Nodes,
+    /// The engine in this process.
+    Engine,
+}
+
+impl<E: Execute> Worker<E> {
+    /// Who answers a client's next request if it is plain. Stays as it is while only plain requests are read.
+    pub(crate) fn plain_way(&self, index: u32) -> Plain {
+        match self.clients.sessions.at(index) {
+            Some(session) if session.special.is_none() && session.reply_mode == ReplyMode::On => {
+                if self.engine.is_some() { Plain::Engine } else { Plain::Nodes }
+            }
+            _ => Plain::Nobody,
+        }
+    }
+
+    /// Does a request if it is plain. `None`: it is not, and nothing has been done.
+    #[inline(always)]
+    pub(crate) fn do_plain(&mut self, way: Plain, index: u32, request: &Request<'_>) -> Option<Flow> {
+        match way {
+            Plain::Nobody => None,
+            Plain::Nodes => self.forward_plain(index, request),
+            Plain::Engine => self.execute_plain(index, request),
+        }
+    }
+
+    #[inline(always)]
+    fn forward_plain(&mut self, index: u32, request: &Request<'_>) -> Option<Flow> {
+        let row = lookup(request.args.name()).filter(|row| row.is_plain && row.accepts(request.args.len()))?;
+        let raw = request.raw?;
+        let Self { clients, lanes, config, now, .. } = self;
+        let node = plan_at_once(row, request.args, &config.topology)?;
+        let (session, generation) = clients.sessions.with_generation(index)?;
+        let place = lanes.known(node.get(), session.class)?;
+        let lane = lanes.all.get_mut(place).filter(|lane| lane.is_plain(config.budgets.upstream_queue))?;
+        session.last_row = Some(row);
+        let outstanding = session.down.outstanding();
+        let owner = Owner::Client { index, generation, seq: session.down.expect() };
+        lane.up.send(owner, now.mono_us, &mut clients.pool, |out| out.extend_from_slice(raw));
+        let has_much = lane.up.queued_bytes() > config.budgets.queue_soft() || outstanding > CLIENT_OUTSTANDING_MAX;
+        if !lane.is_listed {
+            lane.is_listed = true;
+            lanes.listed.push(place as u32);
+        }
+        if has_much { Some(self.throttle(index, place, outstanding)) } else { Some(Flow::Next) }
+    }
+
+    #[inline(always)]
+    fn execute_plain(&mut self, index: u32, request: &Request<'_>) -> Option<Flow> {
+        let args = request.args;
+        let row = lookup(args.name()).filter(|row| row.is_plain && row.accepts(args.len()))?;
+        if !self.parking.is_empty() && row.flags.has(Flags::WRITE) {
+            return None;
+        }
+        let Self { clients, engine, now, .. } = self;
+        let engine = engine.as_mut()?;
+        let session = clients.sessions.at_mut(index)?;
+        session.last_row = Some(row);
+        let mut view =
+            SessionView { database: session.database, now: Millis(now.unix_us / 1000), client_id: session.id };
+        let protocol = session.protocol;
+        session.down.answer(&mut clients.pool, |out| {
+            // What may wait is not plain, so nothing is ever parked.
+            let _: Outcome = engine.execute(row, args, &mut view, &mut Encoder::new(out, protocol));
+        });
+        if !session.is_listed {
+            session.is_listed = true;
+            clients.listed.push(index);
+        }
+        Some(Flow::Next)
+    }
+}

@@ -97,10 +97,17 @@ impl Stream {
 }
 
 impl Read for Stream {
+    /// Reads on where the process was stopped and continued, which ends a read that has a time limit.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Stream::Tcp(stream) => stream.read(buffer),
-            Stream::Unix(stream) => stream.read(buffer),
+        loop {
+            let outcome = match self {
+                Stream::Tcp(stream) => stream.read(buffer),
+                Stream::Unix(stream) => stream.read(buffer),
+            };
+            match outcome {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                outcome => return outcome,
+            }
         }
     }
 }

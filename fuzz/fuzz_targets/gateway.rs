@@ -66,6 +66,7 @@ fn config() -> Config {
         databases: 16,
         write_policy: WritePolicy::ReplyClock,
         seeing: Default::default(),
+        integrity: Default::default(),
         allows_admin: true,
         subscriptions: respool_proxy::SubscriptionTerms::default(),
         lanes: respool_proxy::LaneLimits::default(),

@@ -53,6 +53,8 @@ pub enum Fault {
     Malformed(ReplyError),
     /// It sent a reply that nobody is owed.
     Unsolicited,
+    /// Its replies are not those to its requests.
+    OutOfStep,
     /// It refused the handshake; its words.
     Refused(String),
 }
@@ -62,6 +64,7 @@ impl fmt::Display for Fault {
         match self {
             Self::Malformed(error) => write!(f, "sent a malformed reply ({error})"),
             Self::Unsolicited => f.write_str("sent a reply that no request was waiting for"),
+            Self::OutOfStep => f.write_str("sent replies that are not those to its requests"),
             Self::Refused(words) => write!(f, "refused the connection ({words})"),
         }
     }
@@ -234,6 +237,13 @@ impl Upstream {
         }
         write(self.output.appender(pool));
         self.tickets.push(owner);
+    }
+
+    /// Queues a request of our own behind a batch of others. Its reply is nobody's, and it does not count in what batches
+    /// usually are.
+    pub fn seal(&mut self, now_us: u64, pool: &mut BufferPool, write: impl FnOnce(&mut Vec<u8>)) {
+        self.send(Owner::Nobody, now_us, pool, write);
+        self.usual_batch = self.usual_batch.saturating_sub(1);
     }
 
     /// Queues what is answered by pushes and by no reply, as on a connection that [`Self::next_frame`] is read from.

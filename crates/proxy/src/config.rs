@@ -1,6 +1,7 @@
 //! What the proxy is told to be. Made by the settings, shared by all workers, replaced as a whole on reload.
 
 use crate::access::AccessRules;
+use crate::integrity::IntegrityTerms;
 use crate::limits::LANE_QUEUE_SOFT_DIVISOR;
 use respool_connection::{Credentials, Endpoint, WritePolicy};
 use respool_route::{Routes, Topology};
@@ -181,6 +182,8 @@ pub struct Config {
     pub write_policy: WritePolicy,
     /// What is looked at.
     pub seeing: crate::seeing::Terms,
+    /// Which replies have to be proved before they leave.
+    pub integrity: IntegrityTerms,
     /// Whether commands that steer nodes are sent to them.
     pub allows_admin: bool,
     /// What holds for subscriptions.

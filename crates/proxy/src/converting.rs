@@ -1,14 +1,11 @@
-//! Nodes that speak RESP2 alone, behind clients that speak RESP3: what each reply on such a connection looks like, and
-//! the delivery of replies that have been converted.
+//! Nodes that speak RESP2 alone, behind clients that speak RESP3: what each reply on such a connection looks like.
 //!
 //! A lane of the newer dialect whose node refused it keeps a list of shapes beside its tickets, one for each request in
-//! their order; the shape is that of the request's row. Every other lane has no such list and pays for one test.
+//! their order; the shape is that of the request's row. The replies are converted in `beside`.
 
 use crate::limits::DUES_KEPT;
-use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Command, Execute, Shape, TransactionsCommand as T, resolve};
-use respool_connection::{Fault, Owner};
 use respool_wire::{
     Encoder, Protocol, ReplyKind, ReplyLimits, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step, Strictness,
     elements, to_resp3,
@@ -61,7 +58,7 @@ impl Dues {
     }
 
     /// The next reply, as RESP3 has it. `None`: it is none.
-    fn convert(&mut self, reply: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn convert(&mut self, reply: &[u8]) -> Option<Vec<u8>> {
         let due = self.queue.pop_front().unwrap_or(Due::One(&Shape::Plain));
         if self.queue.is_empty() && self.queue.capacity() > DUES_KEPT {
             self.queue = VecDeque::new();
@@ -83,7 +80,7 @@ impl Dues {
 }
 
 /// The kind of a complete reply.
-fn kind_of(reply: &[u8], limits: &ReplyLimits) -> Option<ReplyKind> {
+pub(crate) fn kind_of(reply: &[u8], limits: &ReplyLimits) -> Option<ReplyKind> {
     match ReplyScanner::new().scan(reply, limits) {
         Ok(Scan::Complete { kind, .. }) => Some(kind),
         _ => None,
@@ -95,43 +92,9 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn begin_converting(&mut self, lane: usize) {
         let this = &mut self.lanes.all[lane];
-        let mut dues = Box::<Dues>::default();
+        let mut dues = Dues::default();
         dues.note(this.up.queued());
-        this.dues = Some(dues);
-    }
-
-    /// Bytes have come from a node whose replies are converted. Gives what is wrong with them, and whether anybody waited.
-    #[cold]
-    pub(crate) fn take_converted(&mut self, lane: usize, bytes: &[u8]) -> (Option<Fault>, bool) {
-        let Self { lanes, clients, scatters, tasks, config, counters, now, .. } = self;
-        let this = &mut lanes.all[lane];
-        let mut was_awaited = false;
-        let mut rest = bytes;
-        let fault = loop {
-            let delivery = match this.up.next_reply(&mut rest, &config.reply_limits, now.mono_us) {
-                Ok(None) => break None,
-                Err(fault) => break Some(fault),
-                Ok(Some(delivery)) => delivery,
-            };
-            let reply = this.dues.as_mut().and_then(|dues| dues.convert(delivery.bytes));
-            let found = reply.and_then(|reply| kind_of(&reply, &config.reply_limits).map(|kind| (reply, kind)));
-            let Some((reply, kind)) = found else { break Some(Fault::Unsolicited) };
-            counters.replies_converted.add(1);
-            was_awaited |= delivery.owner != Owner::Nobody;
-            match delivery.owner {
-                Owner::Client { index, generation, seq } => {
-                    clients.feed(Handle { index, generation }, seq, &reply, true)
-                }
-                Owner::Part { gather, generation, part } => {
-                    scatters.feed(Handle { index: gather, generation }, part, kind, &reply, clients);
-                }
-                Owner::Task { task, generation, step } => {
-                    tasks.feed(Handle { index: task, generation }, step, kind, &reply, clients);
-                }
-                Owner::Nobody => counters.replies_swallowed.add(1),
-            }
-        };
-        (fault, was_awaited)
+        this.beside.get_or_insert_default().dues = Some(dues);
     }
 }
 

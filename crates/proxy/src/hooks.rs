@@ -24,6 +24,13 @@ pub enum Event {
         /// The worker's number.
         worker: usize,
     },
+    /// A node's replies were not those to its requests. Its connection has been given up.
+    OutOfStep {
+        /// The node's name.
+        node: String,
+        /// The worker's number.
+        worker: usize,
+    },
     /// A client was not let in.
     ClientRefused {
         /// Its address.

@@ -4,8 +4,9 @@
 //! other purposes stand in the same table of places, outside the table of classes, and are known by handles: their places
 //! are used again once they have ended and the loop has been told.
 
+use crate::beside::Beside;
 use crate::config::{Config, NodeConfig};
-use crate::converting::Dues;
+use crate::integrity::Proof;
 use crate::limits::CLASSES_MAX;
 use crate::seeing::histogram::Histogram;
 use crate::session::Asker;
@@ -133,8 +134,8 @@ pub(crate) struct Lane {
     /// Clients that are not read until less waits for the node.
     pub(crate) throttled: Vec<u32>,
     pub(crate) accounted: usize,
-    /// What its replies look like, if they have to be converted.
-    pub(crate) dues: Option<Box<Dues>>,
+    /// What is known of its replies beyond their tickets, if anything is.
+    pub(crate) beside: Option<Box<Beside>>,
 }
 
 impl Lane {
@@ -142,7 +143,7 @@ impl Lane {
     /// to be done.
     #[inline(always)]
     pub(crate) fn is_plain(&self, queue_max: usize) -> bool {
-        self.up.is_ready() && self.dues.is_none() && self.up.queued_bytes() <= queue_max
+        self.up.is_ready() && self.beside.is_none() && self.up.queued_bytes() <= queue_max
     }
 }
 
@@ -274,6 +275,8 @@ impl Lanes {
         let credentials = own.or(self.nodes[node].told.credentials.as_ref()).cloned();
         let is_shared = matches!(purpose, Purpose::Shared | Purpose::Successor);
         let policy = if is_shared { config.write_policy } else { WritePolicy::EachTurn };
+        let entropy = (self.all.len() as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.entropy;
+        let proof = Proof::new(config.integrity, entropy);
         let mut up = Upstream::new(Identity { database, protocol, credentials }, policy);
         if config.seeing.is_anything_seen() {
             up.keep_records();
@@ -300,7 +303,7 @@ impl Lanes {
             waiters: Vec::new(),
             throttled: Vec::new(),
             accounted: 0,
-            dues: None,
+            beside: if is_shared { Beside::proving(proof) } else { None },
         }
     }
 
@@ -397,12 +400,13 @@ impl Lanes {
         let this = &mut self.all[lane];
         let queued = this.up.queued_bytes();
         this.up.send(owner, now.mono_us, pool, write);
-        if let Some(dues) = &mut this.dues {
-            dues.note(this.up.queued().get(queued..).unwrap_or_default());
-        }
+        let has_beside = this.beside.is_some();
         if !this.is_listed {
             this.is_listed = true;
             self.listed.push(lane as u32);
+        }
+        if has_beside {
+            self.note_beside(lane, queued, now, pool);
         }
     }
 

@@ -22,6 +22,7 @@ mod access;
 mod acl_command;
 mod allowance;
 mod awaited;
+mod beside;
 mod block;
 mod blocking;
 mod client_command;
@@ -41,6 +42,7 @@ mod holding;
 mod home;
 pub mod hooks;
 mod info;
+mod integrity;
 mod lanes;
 mod large;
 mod learning;
@@ -79,6 +81,7 @@ pub use config::{
     Timeouts,
 };
 pub use console::Letter;
+pub use integrity::IntegrityTerms;
 pub use mail::{Answer, Inquiry, Mail};
 pub use shared::{About, Ledger, Measured, Shared};
 pub use subscriptions::{Broken, Message, Redirected, SubscriptionAnswer, SubscriptionInquiry};

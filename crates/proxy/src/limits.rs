@@ -34,6 +34,9 @@ pub const SCRIPTS_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The longest script that is remembered, in bytes: one that is longer should not crowd out all others.
 pub const SCRIPT_BYTES_MAX: usize = 1024 * 1024;
 
+/// Memory for replies that wait for their proof that a lane keeps while none does, in bytes.
+pub const INTEGRITY_KEPT_BYTES: usize = 64 * 1024;
+
 /// Shapes of replies that a lane with an old node keeps room for while nothing is owed.
 pub const DUES_KEPT: usize = 1024;
 

@@ -104,6 +104,10 @@ counters! {
     upstream_losses: Total,
     /// Replies that nobody was waiting for. Each ended its connection.
     unsolicited_replies: Total,
+    /// Connections to nodes that were given up because their replies were not those to their requests.
+    integrity_faults: Total,
+    /// Replies that were not passed on because they could not be proved.
+    integrity_withheld: Total,
     /// Replies read from nodes.
     replies: Total,
     /// Replies that came after their deadline or after their client had left, and were swallowed.

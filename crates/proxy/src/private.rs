@@ -219,6 +219,7 @@ mod tests {
             databases: 16,
             write_policy: WritePolicy::EachTurn,
             seeing: Default::default(),
+            integrity: Default::default(),
             allows_admin: true,
             subscriptions: crate::config::SubscriptionTerms::default(),
             access: crate::access::AccessRules::default(),

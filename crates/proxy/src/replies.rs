@@ -13,7 +13,14 @@ use respool_command::Execute;
 use respool_connection::{Fault, Owner, Shake};
 
 /// Gives an error to whoever is owed a reply.
-fn refuse(owner: Owner, loss: Loss, error: &[u8], clients: &mut Clients, scatters: &mut Scatters, tasks: &mut Tasks) {
+pub(crate) fn refuse(
+    owner: Owner,
+    loss: Loss,
+    error: &[u8],
+    clients: &mut Clients,
+    scatters: &mut Scatters,
+    tasks: &mut Tasks,
+) {
     match owner {
         Owner::Client { index, generation, seq } => clients.fail(Handle { index, generation }, seq, error),
         Owner::Part { gather, generation, part } => {
@@ -45,8 +52,8 @@ impl<E: Execute> Worker<E> {
             };
         }
         this.up.note_heard(now.mono_us);
-        if this.dues.is_some() {
-            let (fault, was_awaited) = self.take_converted(lane, bytes);
+        if this.beside.is_some() {
+            let (fault, was_awaited) = self.take_beside(lane, bytes);
             return self.finish_replies(lane, fault, was_awaited);
         }
         let mut rest = bytes;
@@ -109,6 +116,9 @@ impl<E: Execute> Worker<E> {
         }
         if let Some(fault) = fault {
             self.counters.unsolicited_replies.add(u64::from(fault == Fault::Unsolicited));
+            if fault == Fault::OutOfStep {
+                self.note_out_of_step(lane);
+            }
             self.close_upstream(lane);
             self.end_lane(lane, Ending::Fault(fault));
         }
@@ -165,7 +175,6 @@ impl<E: Execute> Worker<E> {
         let orphans = this.up.reset(&mut self.clients.pool);
         let waiters = std::mem::take(&mut this.waiters);
         this.wants_dial = false;
-        this.dues = None;
         this.is_blocked = false;
         this.late_since_us = None;
         self.shared.ledger.account(std::mem::take(&mut this.accounted), 0);
@@ -197,6 +206,7 @@ impl<E: Execute> Worker<E> {
         }
         let name = &self.lanes.nodes[node].name;
         let (sent, unsent) = (text::broken_off(name, &cause), text::not_sent(name, &cause));
+        self.end_beside(lane, &sent);
         for (owner, was_sent) in orphans {
             self.counters.node_errors.add(u64::from(owner != Owner::Nobody));
             let (loss, error) = if was_sent { (Loss::Unknown, &sent) } else { (Loss::Unsent, &unsent) };
@@ -240,6 +250,9 @@ impl<E: Execute> Worker<E> {
             refuse(owner, Loss::Unknown, &error, clients, scatters, tasks);
         });
         this.late_since_us.get_or_insert(now.mono_us);
+        if this.beside.is_some() {
+            self.expire_beside(lane, &error);
+        }
     }
 
     /// Lets clients be read again that wait for a lane to have less to do.

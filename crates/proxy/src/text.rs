@@ -25,6 +25,17 @@ pub(crate) fn timed_out(node: &str, response_us: u64) -> Vec<u8> {
     error(format!("node {node} did not answer within {after} ms; the command may or may not have been executed"))
 }
 
+/// The node answered, and could not prove whose its answer is.
+pub(crate) fn unproved(node: &str, error: &[u8]) -> Vec<u8> {
+    let cause = String::from_utf8_lossy(words(error)).into_owned();
+    broken_off(node, &format!("could not prove its reply ({cause})"))
+}
+
+/// The node's answer is larger than what is held until it is proved.
+pub(crate) fn too_large_to_prove(node: &str) -> Vec<u8> {
+    broken_off(node, &"sent a reply that is too large to be proved")
+}
+
 /// An operator lets nobody send to the node.
 pub(crate) fn drained(node: &str) -> Vec<u8> {
     error(format!("node {node} is not available: it was drained by an operator; the command was not sent"))

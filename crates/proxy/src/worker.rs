@@ -577,6 +577,9 @@ impl<E: Execute> Machine for Worker<E> {
                     self.stop_expecting();
                 }
                 if may_write {
+                    if self.lanes.all[lane as usize].beside.is_some() {
+                        self.lanes.end_batch(lane as usize, self.now, &mut self.clients.pool);
+                    }
                     return Some(ConnId::upstream(lane));
                 }
             } else if this.up.is_ready() && this.up.queued_bytes() > 0 {

@@ -142,6 +142,7 @@ fn config(seed: u64) -> Config {
         databases: 16,
         write_policy: if seed.is_multiple_of(2) { WritePolicy::ReplyClock } else { WritePolicy::EachTurn },
         seeing: Default::default(),
+        integrity: Default::default(),
         allows_admin: true,
         subscriptions: SubscriptionTerms::default(),
         lanes: LaneLimits::default(),

@@ -18,6 +18,8 @@ use std::sync::Arc;
 
 #[path = "world/blocking.rs"]
 mod blocking;
+#[path = "world/integrity.rs"]
+mod integrity;
 #[path = "world/transactions.rs"]
 mod transactions;
 
@@ -84,6 +86,7 @@ struct NodeEnd {
     state: transactions::State,
     /// Its number, as CLIENT ID tells.
     id: u64,
+    misdeeds: integrity::Misdeeds,
 }
 
 struct World {
@@ -103,6 +106,7 @@ struct World {
     closed: usize,
     has_rogues: bool,
     rogues: usize,
+    seed: u64,
 }
 
 const NODES: usize = 3;
@@ -163,6 +167,7 @@ impl World {
             access: AccessRules::default(),
             write_policy: if seed.is_multiple_of(2) { WritePolicy::ReplyClock } else { WritePolicy::EachTurn },
             seeing: Default::default(),
+            integrity: integrity::terms(seed),
             allows_admin: true,
             subscriptions: SubscriptionTerms::default(),
         };
@@ -191,6 +196,7 @@ impl World {
             closed: 0,
             has_rogues,
             rogues: 0,
+            seed,
         }
     }
 
@@ -213,7 +219,8 @@ impl World {
                 self.dialing.push((lane, node));
             } else if self.is_node_up[node] {
                 self.next_id += 1;
-                self.lanes.insert(lane, NodeEnd { node, id: self.next_id, ..NodeEnd::default() });
+                let misdeeds = integrity::Misdeeds::of(self.seed, self.has_rogues && !is_calm);
+                self.lanes.insert(lane, NodeEnd { node, id: self.next_id, misdeeds, ..NodeEnd::default() });
                 self.worker.handle_connected(ConnId::upstream(lane));
             } else {
                 let failure = DialFailure::Refused("connection refused".to_owned());
@@ -299,7 +306,7 @@ impl World {
     fn deliver_to_worker(&mut self, conn: ConnId, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let Some(buffer) = self.worker.read_buffer(conn) else {
-                assert!(!conn.is_upstream(), "nodes are always read");
+                assert!(!conn.is_upstream() || self.has_rogues, "nodes are read unless they are given up");
                 return;
             };
             let taken = bytes.len().min(buffer.len());
@@ -575,6 +582,10 @@ fn serve(end: &mut NodeEnd, parked: &mut blocking::Parked, now_us: u64, chance: 
                         reply.array(args.len() - 1);
                         args.from(1).iter().for_each(|key| reply.bulk(&value_of(key)));
                     }
+                    b"ECHO" => {
+                        end.misdeeds.note_echo();
+                        reply.bulk(args.at(1));
+                    }
                     b"DEL" => reply.integer(args.len() as i64 - 1),
                     // What a client called NOSUCH is asked about, now and then.
                     b"COMMAND" => {
@@ -588,7 +599,8 @@ fn serve(end: &mut NodeEnd, parked: &mut blocking::Parked, now_us: u64, chance: 
                     }
                     other => panic!("a shared lane got {}", String::from_utf8_lossy(other)),
                 }
-                end.to_send.push_back(out);
+                let is_behind = !end.is_mid_reply || end.to_send.len() > 1;
+                end.misdeeds.commit(&mut end.to_send, out, is_behind, chance);
             }
         }
     }
@@ -637,13 +649,14 @@ fn every_reply_goes_to_its_request_whatever_happens() {
 
 #[test]
 fn a_node_that_sends_what_it_must_not_loses_its_connection_and_shifts_no_reply() {
-    let mut rogues = 0;
+    let (mut rogues, mut faults) = (0, 0);
     for seed in seeds() {
         let world = live(seed, true);
         nobody_waits(&world, seed);
         rogues += world.rogues;
+        faults += world.shared.counters[0].integrity_faults.value();
     }
-    assert!(rogues > 0);
+    assert!(rogues > 0 && faults > 0, "{rogues} rogues, {faults} lanes out of step");
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use respool_connection::{Credentials, Endpoint, WritePolicy};
 use respool_proxy::{
-    AccessRules, Budgets, Config, LaneLimits, NodeConfig, Receivers, Reconnects, SubscriptionTerms, Timeouts,
+    AccessRules, Budgets, Config, IntegrityTerms, LaneLimits, NodeConfig, Receivers, Reconnects, SubscriptionTerms,
+    Timeouts,
 };
 use respool_route::{Node, NodeIndex, PlacementError, Pool, Routes, RoutesError, Scheme, Topology};
 use respool_wire::{ReplyLimits, RequestLimits, Strictness};
@@ -81,6 +82,11 @@ pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, Un
             slow_entries: settings.seeing.slow_log_entries,
             sample_every: settings.seeing.sample_every.unwrap_or(0),
         },
+        integrity: IntegrityTerms {
+            every: settings.integrity.every.unwrap_or(0),
+            run: settings.integrity.run.unwrap_or(0),
+            held_bytes: saturating(settings.integrity.held_bytes),
+        },
         allows_admin: settings.allows_admin,
         subscriptions: SubscriptionTerms {
             output_bytes: saturating(settings.pooling.subscriber_output),
@@ -130,6 +136,7 @@ pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Confi
         write_policy: WritePolicy::EachTurn,
         // Whoever asks has been looked at before.
         seeing: respool_proxy::seeing::Terms::default(),
+        integrity: IntegrityTerms::default(),
         allows_admin: true,
         subscriptions: SubscriptionTerms::default(),
         access: AccessRules::default(),

@@ -38,6 +38,12 @@ pub(crate) fn tell(event: &Event) {
     match event {
         Event::NodeOut { node, worker, why } => warn!(node, worker, "node {node} is out of use: it {why}"),
         Event::NodeBack { node, worker } => info!(node, worker, "node {node} is back in use"),
+        Event::OutOfStep { node, worker } => {
+            error!(
+                node,
+                worker, "node {node} sent replies that are not those to its requests; its connection is given up"
+            );
+        }
         // Anybody can cause this at will.
         Event::ClientRefused { address, why } => debug!(address, "a client was not let in: {why}"),
         Event::Ordered { order, client } => info!(client, "an operator ordered: {order}"),

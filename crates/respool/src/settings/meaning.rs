@@ -150,6 +150,8 @@ pub struct ProxySettings {
     pub dead_node: DeadNode,
     /// What is looked at.
     pub seeing: SeeingSettings,
+    /// Which replies have to be proved.
+    pub integrity: IntegritySettings,
     /// Routes, and the pools that they lead to.
     pub routing: RoutingSettings,
     /// Time allowed for things.
@@ -258,6 +260,17 @@ pub struct SeeingSettings {
     pub slow_log_entries: usize,
     /// One read from a node in so many is a sample; `None`: none is.
     pub sample_every: Option<u32>,
+}
+
+/// Which replies have to be proved before they leave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IntegritySettings {
+    /// Those of one batch in so many; `None`: none.
+    pub every: Option<u32>,
+    /// By an echo behind so many requests each; `None`: by one at the batch's end.
+    pub run: Option<u32>,
+    /// Bytes of them that one connection holds.
+    pub held_bytes: u64,
 }
 
 /// Limits of one request.

@@ -14,8 +14,8 @@ use respool_route::{DeadNode, PlacementError, Scheme};
 use super::address::{Address, Door, NodeAddress, NodeText};
 use super::fault::{self, Fault, Faults};
 use super::meaning::{
-    AdminSettings, Budgets, Credentials, EngineSettings, Instance, LogSettings, NetSettings, NodeSettings, Pooling,
-    Process, ProxySettings, RequestSettings, SeeingSettings, Timeouts, Understood,
+    AdminSettings, Budgets, Credentials, EngineSettings, Instance, IntegritySettings, LogSettings, NetSettings,
+    NodeSettings, Pooling, Process, ProxySettings, RequestSettings, SeeingSettings, Timeouts, Understood,
 };
 use super::row::{Row, Secret, Value};
 use super::said::{Origin, PoolSaid, Said, Statement};
@@ -258,6 +258,11 @@ impl Judge<'_> {
                 slow_log_threshold: of.duration(Setting::SlowLogThreshold),
                 slow_log_entries: saturating(of.count(Setting::SlowLogEntries).unwrap_or(u64::MAX)),
                 sample_every: of.count(Setting::SampleEvery).map(saturating),
+            },
+            integrity: IntegritySettings {
+                every: of.count(Setting::IntegrityCheck).map(saturating),
+                run: of.count(Setting::IntegrityRun).map(saturating),
+                held_bytes: of.bytes(Setting::IntegrityBytes),
             },
             nodes,
             placement,

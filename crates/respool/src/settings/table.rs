@@ -502,6 +502,21 @@ rows! {
         name: "sample_every", group: Group::Seeing, reload: Reload::Live, kind: count(1, 1_000_000),
         absent: Some("off"), default: "64",
     }
+    /// One batch of requests in so many has its replies proved by an echo before they leave.
+    IntegrityCheck {
+        name: "integrity_check", group: Group::Seeing, kind: count(1, 1_000_000), absent: Some("off"), default: "off",
+        more: "For nodes, or anything between them and the proxy, that may leave out a reply or send one too many. `1` \
+               checks every batch. See [operations](operations.md#integrity-mode).",
+    }
+    /// In a batch that is checked, requests behind each of which an echo goes; otherwise one at its end.
+    IntegrityRun {
+        name: "integrity_run", group: Group::Seeing, kind: count(1, 10_000), absent: Some("off"), default: "off",
+        more: "With `1` every reply stands between two echoes.",
+    }
+    /// Replies that one connection to a node holds until they are proved; one that does not fit is an error.
+    IntegrityBytes {
+        name: "integrity_bytes", group: Group::Seeing, kind: bytes(64 * KB, 4 * GB), default: "32mb",
+    }
     /// Password of the default user; without one everybody who connects may do everything.
     Requirepass {
         name: "requirepass", redis: Some("requirepass"), group: Group::Users, scope: Scope::Process,

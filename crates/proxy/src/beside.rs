@@ -1,0 +1,226 @@
+//! Lanes of which more is known than their tickets: what each reply has to be converted from, and proof that it is whose
+//! the ticket says. Their replies go through here; those of every other lane do not, and pay for one test.
+
+use crate::clients::Clients;
+use crate::converting::{Dues, kind_of};
+use crate::hooks::Event;
+use crate::integrity::{Held, Proof, Word, write_echo};
+use crate::lanes::Lanes;
+use crate::observe::Counters;
+use crate::replies::refuse;
+use crate::scatter::Scatters;
+use crate::slab::Handle;
+use crate::tasks::{Loss, Tasks};
+use crate::text;
+use crate::worker::Worker;
+use respool_command::Execute;
+use respool_connection::{BufferPool, Fault, Now, Owner};
+use respool_wire::ReplyKind;
+use std::borrow::Cow;
+
+/// What is kept beside the tickets of a lane, in step with them.
+#[derive(Debug, Default)]
+pub(crate) struct Beside {
+    /// What its replies look like, if they have to be converted.
+    pub(crate) dues: Option<Dues>,
+    /// What proves them, if that is wanted.
+    pub(crate) proof: Option<Proof>,
+}
+
+impl Beside {
+    /// For a lane with this proof and nothing else; `None` if there is nothing to keep.
+    pub(crate) fn proving(proof: Option<Proof>) -> Option<Box<Self>> {
+        proof.map(|proof| Box::new(Self { dues: None, proof: Some(proof) }))
+    }
+}
+
+impl Lanes {
+    /// A request has been queued for a lane of which more is known: the bytes from `queued` on.
+    #[cold]
+    pub(crate) fn note_beside(&mut self, lane: usize, queued: usize, now: Now, pool: &mut BufferPool) {
+        let this = &mut self.all[lane];
+        let Some(beside) = &mut this.beside else { return };
+        let request = this.up.queued().get(queued..).unwrap_or_default();
+        if let Some(dues) = &mut beside.dues {
+            dues.note(request);
+        }
+        if beside.proof.as_mut().is_some_and(|proof| proof.note(request)) {
+            self.seal(lane, now, pool, Proof::seal);
+        }
+    }
+
+    /// What is queued for a lane of which more is known is about to be written.
+    #[cold]
+    pub(crate) fn end_batch(&mut self, lane: usize, now: Now, pool: &mut BufferPool) {
+        self.seal(lane, now, pool, Proof::end_batch);
+    }
+
+    fn seal(&mut self, lane: usize, now: Now, pool: &mut BufferPool, number: impl Fn(&mut Proof) -> Option<u64>) {
+        let this = &mut self.all[lane];
+        let Some(beside) = &mut this.beside else { return };
+        let Some(number) = beside.proof.as_mut().and_then(number) else { return };
+        let queued = this.up.queued_bytes();
+        this.up.seal(now.mono_us, pool, |out| write_echo(number, out));
+        if let Some(dues) = &mut beside.dues {
+            dues.note(this.up.queued().get(queued..).unwrap_or_default());
+        }
+    }
+}
+
+/// Where replies go.
+struct Takers<'a> {
+    clients: &'a mut Clients,
+    scatters: &'a mut Scatters,
+    tasks: &'a mut Tasks,
+    counters: &'a Counters,
+}
+
+impl Takers<'_> {
+    /// Gives whoever is owed a reply what has come of it; `kind` if that is the end of it. `false`: it cannot be for whom
+    /// the tickets say.
+    fn deliver(&mut self, owner: Owner, kind: Option<ReplyKind>, reply: &[u8]) -> bool {
+        match (owner, kind) {
+            (Owner::Client { index, generation, seq }, kind) => {
+                self.clients.feed(Handle { index, generation }, seq, reply, kind.is_some());
+            }
+            (Owner::Part { gather, generation, part }, Some(kind)) => {
+                self.scatters.feed(Handle { index: gather, generation }, part, kind, reply, self.clients);
+            }
+            (Owner::Task { task, generation, step }, Some(kind)) => {
+                self.tasks.feed(Handle { index: task, generation }, step, kind, reply, self.clients);
+                return !self.tasks.take_out_of_step();
+            }
+            (Owner::Nobody, Some(_)) => self.counters.replies_swallowed.add(1),
+            // Only what goes to a client is passed on in pieces.
+            (_, None) => {}
+        }
+        true
+    }
+
+    fn refuse(&mut self, owner: Owner, error: &[u8]) {
+        self.counters.node_errors.add(u64::from(owner != Owner::Nobody));
+        refuse(owner, Loss::Unknown, error, self.clients, self.scatters, self.tasks);
+    }
+
+    /// What was held is proved, or has to be given up because an error stands where the proof should.
+    fn let_go(&mut self, held: &[Held], all: &[u8], node: &str, error: Option<&[u8]>) -> bool {
+        let mut is_in_step = true;
+        for one in held {
+            let reply = one.reply(all);
+            // A node that refuses everything has refused this, too.
+            let is_known = error.is_none_or(|error| reply == error);
+            if is_known && !one.is_too_large {
+                is_in_step &= self.deliver(one.owner, one.kind, reply);
+                continue;
+            }
+            self.counters.integrity_withheld.add(1);
+            let words = match error {
+                Some(error) => text::unproved(node, error),
+                None => text::too_large_to_prove(node),
+            };
+            self.refuse(one.owner, &words);
+        }
+        is_in_step
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// Bytes have come from a node of whose lane more is known. Gives what is wrong with them, and whether anybody waited.
+    #[cold]
+    pub(crate) fn take_beside(&mut self, lane: usize, bytes: &[u8]) -> (Option<Fault>, bool) {
+        let Self { lanes, clients, scatters, tasks, config, counters, now, shared, .. } = self;
+        let this = &mut lanes.all[lane];
+        let node = &lanes.nodes[this.node].name;
+        let Some(beside) = this.beside.as_deref_mut() else { return (None, false) };
+        let mut takers = Takers { clients, scatters, tasks, counters };
+        let mut was_awaited = false;
+        let mut rest = bytes;
+        let fault = loop {
+            let delivery = match this.up.next_reply(&mut rest, &config.reply_limits, now.mono_us) {
+                Ok(None) => break None,
+                Err(fault) => break Some(fault),
+                Ok(Some(delivery)) => delivery,
+            };
+            let owner = delivery.owner;
+            let (reply, kind) = match &mut beside.dues {
+                // Such replies come whole.
+                Some(dues) => {
+                    let reply = dues.convert(delivery.bytes);
+                    let found = reply.and_then(|reply| kind_of(&reply, &config.reply_limits).map(|kind| (reply, kind)));
+                    let Some((reply, kind)) = found else {
+                        takers.refuse(owner, &text::broken_off(node, &Fault::Unsolicited));
+                        break Some(Fault::Unsolicited);
+                    };
+                    counters.replies_converted.add(1);
+                    (Cow::Owned(reply), Some(kind))
+                }
+                None => (Cow::Borrowed(delivery.bytes), delivery.end),
+            };
+            let is_large = delivery.end.is_none();
+            was_awaited |= owner != Owner::Nobody;
+            let word = beside.proof.as_mut().map_or(Word::Pass, |proof| proof.take(owner, kind, &reply));
+            let is_in_step = match (word, &mut beside.proof) {
+                (Word::Proved | Word::Unproved, Some(proof)) => {
+                    let (held, all) = proof.held();
+                    let error = (word == Word::Unproved).then_some(&*reply);
+                    let is_in_step = takers.let_go(&held, &all, node, error);
+                    proof.release(held, all);
+                    is_in_step
+                }
+                (Word::OutOfStep, _) => {
+                    // Its ticket has gone: nobody else would tell.
+                    takers.refuse(owner, &text::broken_off(node, &Fault::OutOfStep));
+                    break Some(Fault::OutOfStep);
+                }
+                (Word::Held, _) => true,
+                _ => takers.deliver(owner, kind, &reply),
+            };
+            if !is_in_step {
+                break Some(Fault::Unsolicited);
+            }
+            if is_large && let Owner::Client { index, generation, .. } = owner {
+                let bytes = this.up.streamed_bytes();
+                takers.clients.note_large(Handle { index, generation }, this.node, bytes, now.mono_us);
+            }
+        };
+        if let Some(proof) = &mut beside.proof {
+            let held = proof.bytes();
+            shared.ledger.account(proof.accounted, held);
+            proof.accounted = held;
+        }
+        (fault, was_awaited)
+    }
+
+    /// Requests of a lane of which more is known have passed their deadline: so have those before them, whose replies wait
+    /// for a proof.
+    #[cold]
+    pub(crate) fn expire_beside(&mut self, lane: usize, error: &[u8]) {
+        let Self { lanes, clients, scatters, tasks, counters, .. } = self;
+        let Some(proof) = lanes.all[lane].beside.as_mut().and_then(|beside| beside.proof.as_mut()) else { return };
+        let mut takers = Takers { clients, scatters, tasks, counters };
+        proof.give_up(|owner| {
+            counters.timeouts.add(u64::from(owner != Owner::Nobody));
+            takers.refuse(owner, error);
+        });
+    }
+
+    /// A lane of which more is known has ended: whoever waited for the proof of a reply gets an error instead.
+    #[cold]
+    pub(crate) fn end_beside(&mut self, lane: usize, error: &[u8]) {
+        let Self { lanes, clients, scatters, tasks, counters, shared, .. } = self;
+        let Some(beside) = lanes.all[lane].beside.take() else { return };
+        let Some(mut proof) = beside.proof else { return };
+        shared.ledger.account(proof.accounted, 0);
+        let mut takers = Takers { clients, scatters, tasks, counters };
+        proof.give_up(|owner| takers.refuse(owner, error));
+        lanes.all[lane].beside = Beside::proving(proof.anew());
+    }
+
+    /// A node's replies were not those to its requests.
+    #[cold]
+    pub(crate) fn note_out_of_step(&mut self, lane: usize) {
+        self.counters.integrity_faults.add(1);
+        let node = self.lanes.nodes[self.lanes.all[lane].node].name.clone();
+        self.shared.hooks.tell(&Event::OutOfStep { node, worker: self.number });
+    }
+}

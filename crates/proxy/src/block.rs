@@ -4,7 +4,6 @@
 //! arguments, in their places between them.
 
 use crate::config::LaneLimits;
-use crate::holding::may_change;
 use crate::text;
 use respool_command::{
     Command, ConnectionCommand as C, Keys, Lane, Row, ServerCommand, TransactionsCommand as T, text as texts,
@@ -97,7 +96,6 @@ impl Block {
         to: &mut Destination<'_>,
     ) -> Result<(), Vec<u8>> {
         let taken = self.try_queue(row, request, to);
-        self.may_change |= may_change(row);
         if taken.is_err() {
             self.spoil();
         }

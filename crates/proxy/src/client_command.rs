@@ -11,7 +11,7 @@ use crate::slab::Handle;
 use crate::waiter::Release;
 use crate::worker::Worker;
 use respool_command::{ConnectionCommand, Execute, Row, text as texts};
-use respool_wire::{Args, Encoder};
+use respool_wire::{Args, Encoder, encode_request};
 
 /// A name that clients may have, or the error text.
 pub(crate) fn checked_name(name: &[u8]) -> Result<&str, &'static str> {
@@ -49,7 +49,7 @@ impl<E: Execute> Worker<E> {
             },
             C::ClientSetinfo => return self.client_setinfo(index, args),
             C::ClientInfo => {
-                let mut line = self.describe_client(index);
+                let mut line = self.describe_client(index, Some(canonical_bytes(args)));
                 line.push('\n');
                 self.answer(index, |reply| reply.verbatim("txt", line.as_bytes()));
             }
@@ -165,7 +165,7 @@ impl<E: Execute> Worker<E> {
             }
             Some(_) => return self.refuse(index, texts::SYNTAX.as_bytes()),
         }
-        self.ask_all(index, Question::List, filter)
+        self.ask_all(index, Question::List { request_bytes: canonical_bytes(args) }, filter)
     }
 
     fn client_kill(&mut self, index: u32, args: Args<'_>) -> Flow {
@@ -227,8 +227,9 @@ impl<E: Execute> Worker<E> {
         matched.len()
     }
 
-    /// One line of CLIENT LIST.
-    pub(crate) fn describe_client(&self, index: u32) -> String {
+    /// One line of CLIENT LIST. `request_bytes`: it is the client that asks, with a request of so many bytes, whose reply
+    /// does not count as outstanding.
+    pub(crate) fn describe_client(&self, index: u32, request_bytes: Option<usize>) -> String {
         let Some(session) = self.clients.sessions.at(index) else { return String::new() };
         let cold = &session.cold;
         let seconds_since = |then: u64| self.now.mono_us.saturating_sub(then) / 1_000_000;
@@ -255,9 +256,10 @@ impl<E: Execute> Worker<E> {
             flags.push('N');
         }
         let input = session.input.as_ref().map_or((0, 0), |i| (i.len(), i.capacity() - i.len()));
+        let outstanding = session.down.outstanding();
         format!(
             "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={flags} db={} sub={channels} psub={patterns} ssub={shards} multi={} \
-             qbuf={} qbuf-free={} argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl={} oll={} omem={} tot-mem={} events=rw cmd={} \
+             qbuf={} qbuf-free={} argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl={} oll={} omem={} tot-mem={} events={} cmd={} \
              user={} redir={} resp={} lib-name={} lib-ver={}",
             session.id,
             cold.peer.address,
@@ -268,12 +270,13 @@ impl<E: Execute> Worker<E> {
             seconds_since(session.last_active_us),
             session.database,
             queued.map_or(-1, |q| q as i64),
-            input.0,
+            request_bytes.map_or(input.0, |bytes| bytes.max(input.0)),
             input.1,
             session.down.output().len(),
-            session.down.outstanding(),
+            if request_bytes.is_some() { outstanding.saturating_sub(1) } else { outstanding },
             session.down.waiting_bytes(),
             session.held_bytes() + std::mem::size_of_val(session),
+            if session.is_blocked { "rw" } else { "r" },
             session.last_row.map_or("NULL", |row| row.full_name()),
             String::from_utf8_lossy(session.user_name()),
             self.redirection_of(index),
@@ -282,6 +285,13 @@ impl<E: Execute> Worker<E> {
             cold.lib_version,
         )
     }
+}
+
+/// The bytes of a request as most clients send it.
+fn canonical_bytes(args: Args<'_>) -> usize {
+    let mut request = Vec::new();
+    encode_request(&mut request, args.iter());
+    request.len()
 }
 
 fn on_or_off(word: &[u8]) -> Option<bool> {

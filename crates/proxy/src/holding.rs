@@ -8,7 +8,8 @@ use crate::mail::Mail;
 use crate::session::{Flow, Pause, Special};
 use crate::worker::Worker;
 use respool_command::{
-    Command, ConnectionCommand, Execute, Flags, Group, PubsubCommand, Row, TransactionsCommand, text as texts,
+    Command, ConnectionCommand, Execute, Flags, Group, PubsubCommand, Row, ScriptingCommand, TransactionsCommand,
+    text as texts,
 };
 use respool_connection::Action;
 use respool_wire::Args;
@@ -23,10 +24,19 @@ pub struct Hold {
 }
 
 /// Whether a request may change data, or has replicas told something all the same (PFCOUNT keeps what it computed).
-pub(crate) fn may_change(row: &Row) -> bool {
+fn may_change(row: &Row) -> bool {
     let is_script = row.group == Group::Scripting && row.subcommands.is_empty() && !row.flags.has(Flags::READONLY);
     let is_publish = matches!(row.command, Command::Pubsub(PubsubCommand::Publish | PubsubCommand::Spublish));
     row.flags.has(Flags::WRITE) || is_script || is_publish || row.name == "PFCOUNT"
+}
+
+/// Whether a script says in its first line that it writes nothing; the node holds it to that.
+fn is_readonly_script(script: &[u8]) -> bool {
+    let Some(line) = script.split(|byte| *byte == b'\n').next().and_then(|line| line.strip_prefix(b"#!")) else {
+        return false;
+    };
+    let flags = line.trim_ascii().split(u8::is_ascii_whitespace).filter_map(|word| word.strip_prefix(b"flags="));
+    flags.flat_map(|flags| flags.split(|byte| *byte == b',')).any(|flag| flag == b"no-writes")
 }
 
 impl<E: Execute> Worker<E> {
@@ -105,17 +115,31 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A request during a pause. Whoever ends the pause is always heard, and so is the console.
-    pub(crate) fn hold_back(&mut self, index: u32, row: &Row) -> Option<Flow> {
+    pub(crate) fn hold_back(&mut self, index: u32, row: &Row, args: Args<'_>) -> Option<Flow> {
         let hold = self.hold?;
         let ends_it = row.command == Command::Connection(ConnectionCommand::ClientUnpause);
         let session = self.clients.sessions.at_mut(index)?;
         let is_exec = row.command == Command::Transactions(TransactionsCommand::Exec);
-        let changes = may_change(row) || (is_exec && session.block_mut().is_some_and(|block| block.may_change));
+        let block_changes = is_exec && session.block_mut().is_some_and(|block| block.may_change);
+        let changes = block_changes || self.may_change(row, args);
         if ends_it || row.is_ours() || !(hold.is_for_all || changes) {
             return None;
         }
         self.mark_held(index);
         Some(Flow::Again)
+    }
+
+    /// Whether a request may change data; of a script, what its first line says of it is believed.
+    pub(crate) fn may_change(&self, row: &Row, args: Args<'_>) -> bool {
+        use ScriptingCommand as S;
+        may_change(row)
+            && !match row.command {
+                Command::Scripting(S::Eval) => is_readonly_script(args.at(1)),
+                Command::Scripting(S::Evalsha) => {
+                    self.scripts().find(args.at(1)).is_some_and(|script| is_readonly_script(&script))
+                }
+                _ => false,
+            }
     }
 
     /// A client waits for the end of a pause. It counts as blocked, as it does in Redis.
@@ -136,7 +160,7 @@ impl<E: Execute> Worker<E> {
 
 #[cfg(test)]
 mod tests {
-    use super::may_change;
+    use super::{is_readonly_script, may_change};
     use respool_command::lookup;
 
     #[test]
@@ -146,6 +170,25 @@ mod tests {
         }
         for name in ["GET", "EVAL_RO", "PING", "SCAN", "INFO", "MULTI", "EXEC"] {
             assert!(!may_change(lookup(name.as_bytes()).expect("it has a row")), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_script_that_says_so_changes_nothing() {
+        for script in
+            ["#!lua flags=no-writes\nreturn 1", "#!lua name=x flags=allow-stale,no-writes", "#!lua flags=no-writes\r\n"]
+        {
+            assert!(is_readonly_script(script.as_bytes()), "{script}");
+        }
+        for script in [
+            "",
+            "return 1",
+            "#!lua\nflags=no-writes",
+            "#!lua flags=allow-oom\n",
+            " #!lua flags=no-writes",
+            "-- flags=no-writes",
+        ] {
+            assert!(!is_readonly_script(script.as_bytes()), "{script}");
         }
     }
 }

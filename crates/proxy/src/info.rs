@@ -95,10 +95,11 @@ impl<E: Execute> Worker<E> {
     fn info_clients(&self, out: &mut String) {
         let _ = write!(
             out,
-            "connected_clients:{}\r\nmaxclients:{}\r\nblocked_clients:{}\r\n",
+            "connected_clients:{}\r\nmaxclients:{}\r\nblocked_clients:{}\r\ntracking_clients:{}\r\n",
             self.shared.ledger.clients(),
             self.config.clients_max,
-            self.shared.sum(|c| c.blocked_clients.value())
+            self.shared.sum(|c| c.blocked_clients.value()),
+            self.shared.sum(|c| c.tracking_clients.value())
         );
     }
 
@@ -106,12 +107,25 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn own_clients(&self) -> String {
         let mut text = "# Clients\r\n".to_owned();
         self.info_clients(&mut text);
+        text.push_str("# Stats\r\n");
+        self.info_tracking(&mut text);
         text
     }
 
     /// Whether INFO asks for what a single node would tell of our connections instead of our clients.
     pub(crate) fn asks_for_clients(&self, args: Args<'_>) -> bool {
-        self.config.topology.node_count() == 1 && asks_for_section(args, "Clients")
+        let asks_for = |section| asks_for_section(args, section);
+        self.config.topology.node_count() == 1 && (asks_for("Clients") || asks_for("Stats"))
+    }
+
+    fn info_tracking(&self, out: &mut String) {
+        let _ = write!(
+            out,
+            "tracking_total_keys:{}\r\ntracking_total_items:{}\r\ntracking_total_prefixes:{}\r\n",
+            self.shared.sum(|c| c.tracked_keys.value()),
+            self.shared.sum(|c| c.tracked_items.value()),
+            self.shared.sum(|c| c.tracked_prefixes.value()),
+        );
     }
 
     fn info_memory(&self, out: &mut String) {
@@ -136,6 +150,7 @@ impl<E: Execute> Worker<E> {
             shared.sum(|c| c.pubsub_patterns.value()),
             shared.sum(|c| c.pubsub_shard_channels.value()),
         );
+        self.info_tracking(out);
     }
 
     /// Every counter, summed over the workers.

@@ -64,8 +64,8 @@ pub struct Answer {
 /// What is asked about clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
-    /// Describe them.
-    List,
+    /// Describe them; the request that asks for it has so many bytes.
+    List { request_bytes: usize },
     /// Close the one with this address; it is an error if there is none.
     KillOne,
     /// Close them and say how many there were.
@@ -204,9 +204,13 @@ impl<E: Execute> Worker<E> {
             self.adopt_users(asker.map(|asker| asker.index));
         } else if let Question::Unblock(release) = question {
             answer.killed = self.unblock_clients(filter.ids.as_deref().unwrap_or_default(), *release);
-        } else if *question == Question::List {
+        } else if let Question::List { request_bytes } = *question {
             let matched = self.clients.sessions.iter().filter(|(_, s)| filter.matches(s));
-            answer.lines = matched.map(|(index, s)| (s.id, self.describe_client(index))).collect();
+            let describe = |index| {
+                let is_asking = asker.is_some_and(|asker| asker.index == index);
+                self.describe_client(index, is_asking.then_some(request_bytes))
+            };
+            answer.lines = matched.map(|(index, s)| (s.id, describe(index))).collect();
         } else {
             answer.killed = self.kill_clients(filter, asker);
         }
@@ -230,7 +234,7 @@ impl<E: Execute> Worker<E> {
         let mut out = Vec::new();
         let mut reply = Encoder::new(&mut out, session.protocol);
         match pending.question {
-            Question::List => {
+            Question::List { .. } => {
                 pending.lines.sort_unstable();
                 let mut text = String::new();
                 for (_, line) in &pending.lines {

@@ -164,6 +164,14 @@ counters! {
     messages_delivered: Total,
     /// Messages that a slow subscriber lost.
     messages_dropped: Total,
+    /// Clients that want to be told of changed keys.
+    tracking_clients: Gauge,
+    /// Keys that such clients have read and not been told of since, in each worker.
+    tracked_keys: Gauge,
+    /// Pairs of such a client and such a key.
+    tracked_items: Gauge,
+    /// Prefixes of keys of whose changes clients are told whether they have read them or not, in each worker.
+    tracked_prefixes: Gauge,
     /// Clients told that keys have changed: each counts once for every time.
     invalidations: Total,
     /// Subscribers that were disconnected because they did not keep up.

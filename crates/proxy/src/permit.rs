@@ -218,7 +218,7 @@ impl<E: Execute> Worker<E> {
     fn log_denial(&self, index: u32, reason: Reason, object: &[u8], user: &[u8]) {
         let is_queueing = self.clients.sessions.at(index).is_some_and(|s| s.special.has(Special::QUEUEING));
         let place = if is_queueing { Place::Multi } else { Place::TopLevel };
-        let client = self.describe_client(index);
+        let client = self.describe_client(index, None);
         let unix_ms = self.now.unix_us / 1_000;
         self.shared.access.log().add(Denied { reason, place, object, user, client: &client, unix_ms });
     }

@@ -188,7 +188,9 @@ impl<E: Execute> Worker<E> {
                 self.answer(index, |reply| reply.raw(replies::OK));
                 Some(Flow::Next)
             }
-            Command::Transactions(T::Exec) => Some(self.exec(index)),
+            Command::Transactions(T::Exec) => {
+                Some(self.hold_back(index, row, request.args).unwrap_or_else(|| self.exec(index)))
+            }
             _ if row.is_admin(request.args) && !row.flags.has(Flags::NO_MULTI) && self.refuses_admin() => {
                 Some(self.refuse_unread(index, crate::text::admin_refused(row.name).as_bytes()))
             }
@@ -217,6 +219,7 @@ impl<E: Execute> Worker<E> {
         // Copied, because the block that is changed belongs to the same session.
         let user = if is_routed { self.user_of(index).to_owned() } else { String::new() };
         let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
+        let may_change = self.may_change(row, request.args);
         let scratch = &mut self.route_scratch;
         let mut to = Destination {
             routed: is_routed.then_some(Subjected { routes: &routes, user: &user, database, scratch }),
@@ -226,6 +229,7 @@ impl<E: Execute> Worker<E> {
             has_engine: self.engine.is_some(),
         };
         let Some(block) = self.clients.sessions.at_mut(index).and_then(Session::block_mut) else { return Flow::Stop };
+        block.may_change |= may_change;
         match block.queue(row, request, &mut to) {
             Ok(()) => {
                 self.answer(index, |reply| reply.raw(replies::QUEUED));

@@ -58,7 +58,7 @@ impl Scripts {
     }
 
     /// The script of a hash, written as a request does.
-    fn find(&self, hash: &[u8]) -> Option<Arc<[u8]>> {
+    pub(crate) fn find(&self, hash: &[u8]) -> Option<Arc<[u8]>> {
         self.by_hash.get(&parsed(hash)?).cloned()
     }
 
@@ -157,7 +157,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    fn scripts(&self) -> MutexGuard<'_, Scripts> {
+    pub(crate) fn scripts(&self) -> MutexGuard<'_, Scripts> {
         self.shared.scripts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -35,7 +35,9 @@ impl<E: Execute> Worker<E> {
                 let words: Vec<u8> = refusal.bytes().map(|b| if b.is_ascii_control() { b' ' } else { b }).collect();
                 Some(self.refuse_unread(index, &words))
             }
-            Special::HELD => self.hold_back(index, row).or_else(|| self.hold_for_operator(index, row, request.args)),
+            Special::HELD => {
+                self.hold_back(index, row, request.args).or_else(|| self.hold_for_operator(index, row, request.args))
+            }
             Special::SUBSCRIBED => self.ask_subscribed(index, row, request.args),
             Special::UNAUTHENTICATED => self.ask_stranger(index, row),
             Special::RESTRICTED => self.ask_restricted(index, row, request.args),

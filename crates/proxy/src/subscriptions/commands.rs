@@ -207,6 +207,7 @@ impl<E: Execute> Worker<E> {
         self.counters.pubsub_patterns.set(patterns as u64);
         self.counters.pubsub_shard_channels.set(shards as u64);
         self.counters.subscriptions.set(self.subscriptions.pairs as u64);
+        self.subscriptions.tracked.show(&self.counters);
     }
 
     /// Forgets all that a client subscribes to.

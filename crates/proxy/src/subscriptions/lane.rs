@@ -169,6 +169,7 @@ impl<E: Execute> Worker<E> {
         };
         subscriptions.has_news |= subscriptions.books[node].has_news();
         subscriptions.account(&shared.ledger);
+        subscriptions.tracked.show(counters);
         let held = this.up.partial_bytes();
         if held != this.accounted {
             shared.ledger.account(this.accounted, held);

@@ -19,8 +19,10 @@ use super::id_table::IdTable;
 use super::registry::Registry;
 use super::wait::Wait;
 use super::{Subscriber, Subscriptions};
+
 use crate::limits::{TRACKED_BLOCK_KEYS_MAX, TRACKED_KEYS_MAX, TRACKING_PREFIXES_MAX};
 use crate::local::integer;
+use crate::observe::Counters;
 use crate::session::{Flow, Pause, Special};
 use crate::slab::Handle;
 use crate::text;
@@ -28,6 +30,7 @@ use crate::worker::Worker;
 use respool_command::{Command, Execute, Flags, Group, KeyPositions, Row, TransactionsCommand, text as texts};
 use respool_connection::Seq;
 use respool_wire::{Args, Encoder, Protocol};
+use std::collections::BTreeMap;
 
 /// What a client has asked to be told of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,6 +80,8 @@ pub(super) struct Tracked {
     pub(super) clients: IdTable<()>,
     /// Pairs of client and key.
     pub(super) pairs: usize,
+    /// Prefixes, with how many clients want each.
+    prefixes: BTreeMap<Box<[u8]>, usize>,
     /// Where the next key is looked for when there are too many.
     cursor: u32,
     /// Clients that have read something while a lane was missing.
@@ -85,11 +90,26 @@ pub(super) struct Tracked {
 
 impl Tracked {
     pub(super) fn new(seed: u64) -> Self {
-        Self { keys: Registry::new(seed), clients: IdTable::default(), pairs: 0, cursor: 0, doubtful: Vec::new() }
+        Self {
+            keys: Registry::new(seed),
+            clients: IdTable::default(),
+            pairs: 0,
+            prefixes: BTreeMap::new(),
+            cursor: 0,
+            doubtful: Vec::new(),
+        }
     }
 
     pub(super) fn is_any(&self) -> bool {
         !self.clients.is_empty()
+    }
+
+    /// Shows how much is tracked.
+    pub(super) fn show(&self, counters: &Counters) {
+        counters.tracking_clients.set(self.clients.len() as u64);
+        counters.tracked_keys.set(self.keys.len() as u64);
+        counters.tracked_items.set(self.pairs as u64);
+        counters.tracked_prefixes.set(self.prefixes.len() as u64);
     }
 
     /// Strikes a key out of a client's.
@@ -112,7 +132,12 @@ impl Tracked {
     /// The client is told of nothing any more.
     pub(super) fn end(&mut self, subscriber: &mut Subscriber) {
         self.forget_all(subscriber);
-        subscriber.tracking = None;
+        for prefix in subscriber.tracking.take().into_iter().flat_map(|tracking| tracking.prefixes) {
+            match self.prefixes.get_mut(&prefix) {
+                Some(wanted) if *wanted > 1 => *wanted -= 1,
+                _ => drop(self.prefixes.remove(&prefix)),
+            }
+        }
         self.clients.remove(subscriber.id, self.keys.mix());
     }
 
@@ -369,7 +394,7 @@ impl<E: Execute> Worker<E> {
                 }
                 flags.extend(tracking.is_noloop.then_some("noloop"));
                 flags.extend(tracking.is_redirect_broken.then_some("broken_redirect"));
-                prefixes = tracking.prefixes.iter().filter(|p| !p.is_empty()).cloned().collect();
+                prefixes = tracking.prefixes.clone();
                 prefixes.sort_unstable();
             }
         }
@@ -445,6 +470,7 @@ impl<E: Execute> Worker<E> {
         for victim in victims {
             self.subscriptions.invalidate_key(victim, &mut self.clients);
         }
+        self.subscriptions.tracked.show(&self.counters);
     }
 }
 
@@ -471,9 +497,10 @@ impl Subscriptions {
         tracking.is_noloop |= is_noloop;
         tracking.redirect = redirect;
         tracking.is_redirect_broken = false;
-        tracking.prefixes.extend(prefixes);
-        if mode == Mode::Broadcast && tracking.prefixes.is_empty() {
-            tracking.prefixes.push(Box::default());
+        let is_for_all = mode == Mode::Broadcast && tracking.prefixes.is_empty() && prefixes.is_empty();
+        for prefix in prefixes.into_iter().chain(is_for_all.then(Box::default)) {
+            *self.tracked.prefixes.entry(prefix.clone()).or_default() += 1;
+            tracking.prefixes.push(prefix);
         }
         self.tracked.clients.insert(subscriber.id, (), self.tracked.keys.mix());
     }

@@ -4,19 +4,18 @@
 //! client's input, and is read again when the pause is over.
 
 use crate::local::integer;
-use crate::mail::Mail;
+use crate::mail::{ClientFilter, Question};
 use crate::session::{Flow, Pause, Special};
 use crate::worker::Worker;
 use respool_command::{
     Command, ConnectionCommand, Execute, Flags, Group, PubsubCommand, Row, ScriptingCommand, TransactionsCommand,
     text as texts,
 };
-use respool_connection::Action;
 use respool_wire::Args;
 
 /// A pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hold {
+pub(crate) struct Hold {
     /// When it ends, on the monotonic clock.
     until_us: u64,
     /// Whether reads wait, too.
@@ -24,7 +23,7 @@ pub struct Hold {
 }
 
 /// Whether a request may change data, or has replicas told something all the same (PFCOUNT keeps what it computed).
-fn may_change(row: &Row) -> bool {
+pub(crate) fn may_change(row: &Row) -> bool {
     let is_script = row.group == Group::Scripting && row.subcommands.is_empty() && !row.flags.has(Flags::READONLY);
     let is_publish = matches!(row.command, Command::Pubsub(PubsubCommand::Publish | PubsubCommand::Spublish));
     row.flags.has(Flags::WRITE) || is_script || is_publish || row.name == "PFCOUNT"
@@ -60,24 +59,13 @@ impl<E: Execute> Worker<E> {
             return self.refuse(index, texts::TIMEOUT_NEGATIVE.as_bytes());
         };
         let until_us = self.now.mono_us.saturating_add(timeout_ms.saturating_mul(1000));
-        self.post_to_others(&Mail::Hold(Hold { until_us, is_for_all }));
-        self.hold(Hold { until_us, is_for_all });
-        self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
-        Flow::Next
+        // Once that is answered, every worker holds requests back.
+        self.ask_all(index, Question::Hold(Some(Hold { until_us, is_for_all })), ClientFilter::default())
     }
 
     /// `CLIENT UNPAUSE`.
     pub(crate) fn client_unpause(&mut self, index: u32) -> Flow {
-        self.post_to_others(&Mail::Release);
-        self.release();
-        self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
-        Flow::Next
-    }
-
-    fn post_to_others(&mut self, mail: &Mail) {
-        for worker in (0..self.shared.counters.len()).filter(|worker| *worker != self.number) {
-            self.actions.push_back(Action::Post { worker, mail: mail.clone() });
-        }
+        self.ask_all(index, Question::Hold(None), ClientFilter::default())
     }
 
     /// Begins a pause, or makes one longer or stricter.

@@ -22,10 +22,6 @@ pub enum Mail {
     Tell(Box<Answer>),
     /// About the console.
     Console(Box<crate::console::Letter>),
-    /// All clients are to hold requests back.
-    Hold(Hold),
-    /// They need not any more.
-    Release,
     /// Stop accepting, answer what has been asked, then end.
     Drain,
     /// Stop accepting, since another process does; serve those who are there until the drain's time is over, then drain.
@@ -77,6 +73,8 @@ pub(crate) enum Question {
     },
     /// Let them wait no longer, if they do.
     Unblock(Release),
+    /// Hold their requests back, or no longer.
+    Hold(Option<Hold>),
 }
 
 /// Which clients are meant: those that fit everything that is said.
@@ -184,8 +182,6 @@ impl<E: Execute> Worker<E> {
             }
             Mail::Tell(answer) => self.take_answer(*answer),
             Mail::Console(letter) => self.take_letter(*letter),
-            Mail::Hold(hold) => self.hold(hold),
-            Mail::Release => self.release(),
             Mail::Redirected(redirected) => self.take_redirected(*redirected),
             Mail::RedirectionBroken(broken) => self.break_redirection(broken),
             Mail::AskSubscriptions(inquiry) => self.tell_subscriptions(*inquiry),
@@ -202,6 +198,11 @@ impl<E: Execute> Worker<E> {
         let mut answer = Answer { handle: *handle, lines: Vec::new(), killed: 0 };
         if let Question::Users { .. } = question {
             self.adopt_users(asker.map(|asker| asker.index));
+        } else if let Question::Hold(hold) = *question {
+            match hold {
+                Some(hold) => self.hold(hold),
+                None => self.release(),
+            }
         } else if let Question::Unblock(release) = question {
             answer.killed = self.unblock_clients(filter.ids.as_deref().unwrap_or_default(), *release);
         } else if let Question::List { request_bytes } = *question {
@@ -244,7 +245,7 @@ impl<E: Execute> Worker<E> {
                 reply.verbatim("txt", text.as_bytes());
             }
             Question::KillOne if pending.killed == 0 => reply.error(texts::NO_SUCH_CLIENT.as_bytes()),
-            Question::KillOne => reply.raw(respool_wire::replies::OK),
+            Question::KillOne | Question::Hold(_) => reply.raw(respool_wire::replies::OK),
             Question::Users { removed: None } => reply.raw(respool_wire::replies::OK),
             Question::Users { removed: Some(removed) } => reply.integer(removed.into()),
             Question::KillSome | Question::Unblock(_) => reply.integer(pending.killed as i64),

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod gather;
+mod info;
 pub mod limits;
 mod merge;
 mod node;

@@ -4,6 +4,7 @@
 
 use respool_wire::{Encoder, Protocol, ReplyKind, Value, elements};
 
+use crate::info;
 use crate::scan::ScanStep;
 
 /// How whole replies become one.
@@ -19,7 +20,7 @@ pub(crate) enum Merge {
     Texts,
     /// The first whose second element is no null.
     Busiest,
-    /// This text, and behind it what the nodes' databases hold.
+    /// INFO: this text, and what the nodes tell.
     Sections(String),
     /// One node's step of a walk.
     Scan(ScanStep),
@@ -39,7 +40,7 @@ impl Merge {
             Self::Figures => figures(replies, out),
             Self::Texts => texts(replies, out),
             Self::Busiest => busiest(replies, out),
-            Self::Sections(own) => sections(own, replies, out),
+            Self::Sections(own) => info::write(own, replies, out),
             Self::Scan(step) => replies.first().is_some_and(|reply| step.write(reply, out)),
         }
     }
@@ -205,95 +206,6 @@ fn merged_histograms(one: &[(Value, Value)], other: &[(Value, Value)]) -> Vec<(V
     bounds.into_iter().map(|bound| (Value::Integer(bound), Value::Integer(sum(bound)))).collect()
 }
 
-/// What one database holds, as `INFO keyspace` tells it.
-#[derive(Default)]
-struct Database {
-    keys: u64,
-    expires: u64,
-    /// Times to live, each as often as keys have it, so that the mean is that of all keys.
-    ttl_sum: u128,
-}
-
-/// One node's text, in which fields of ours take the place of the node's of the same section and name: its clients are
-/// our connections to it.
-fn overridden(own: &str, text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let heading_of = |line: &str| line.starts_with("# ").then(|| line.trim_end().to_owned());
-    let mut fields: std::collections::BTreeMap<(String, &str), &str> = std::collections::BTreeMap::new();
-    let mut section = String::new();
-    for line in own.lines() {
-        match (heading_of(line), line.split_once(':')) {
-            (Some(heading), _) => section = heading,
-            (None, Some((name, _))) => drop(fields.insert((section.clone(), name), line)),
-            (None, None) => {}
-        }
-    }
-    section.clear();
-    for line in text.split_inclusive('\n') {
-        if let Some(heading) = heading_of(line) {
-            section = heading;
-        }
-        let ours = line.split_once(':').and_then(|(name, _)| fields.get(&(section.clone(), name)));
-        match ours {
-            Some(ours) => out.extend([ours, "\r\n"]),
-            None => out.push_str(line),
-        }
-    }
-    out
-}
-
-fn sections(own: &str, replies: &[&[u8]], out: &mut Encoder<'_>) -> bool {
-    if let [reply] = replies {
-        let (Ok(Value::Bulk(text)) | Ok(Value::Verbatim { text, .. })) = Value::parse(reply) else { return false };
-        let text = overridden(own, &String::from_utf8_lossy(&text));
-        if reply.starts_with(b"=") {
-            out.verbatim("txt", text.as_bytes())
-        } else {
-            out.bulk(text.as_bytes())
-        }
-        return true;
-    }
-    let mut databases: std::collections::BTreeMap<u32, Database> = std::collections::BTreeMap::new();
-    let mut is_told = false;
-    for reply in replies {
-        let (Ok(Value::Bulk(text)) | Ok(Value::Verbatim { text, .. })) = Value::parse(reply) else { continue };
-        let text = String::from_utf8_lossy(&text);
-        is_told |= text.contains("# Keyspace");
-        for line in text.lines() {
-            let Some((number, figures)) = line.strip_prefix("db").and_then(|line| line.split_once(':')) else {
-                continue;
-            };
-            let Ok(number) = number.parse() else { continue };
-            let figure = |name: &str| {
-                let found = figures.split(',').find_map(|figure| figure.trim().strip_prefix(name)?.strip_prefix('='));
-                found.and_then(|digits| digits.parse::<u64>().ok()).unwrap_or(0)
-            };
-            let database = databases.entry(number).or_default();
-            database.keys = database.keys.saturating_add(figure("keys"));
-            database.expires = database.expires.saturating_add(figure("expires"));
-            database.ttl_sum += u128::from(figure("avg_ttl")) * u128::from(figure("expires"));
-        }
-    }
-    let mut text = own.to_owned();
-    if is_told {
-        if !text.is_empty() {
-            text.push_str("\r\n");
-        }
-        text.push_str("# Keyspace\r\n");
-        for (number, Database { keys, expires, ttl_sum }) in databases {
-            let avg_ttl = ttl_sum.checked_div(u128::from(expires)).unwrap_or(0);
-            text.push_str(&format!("db{number}:keys={keys},expires={expires},avg_ttl={avg_ttl}\r\n"));
-        }
-    }
-    let is_resp3 = replies.iter().any(|reply| reply.starts_with(b"="));
-    if is_resp3 {
-        out.verbatim("txt", text.as_bytes())
-    } else {
-        out.bulk(text.as_bytes())
-    }
-    true
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -361,27 +273,5 @@ mod tests {
         let busy = "*4\r\n$1\r\nr\r\n*1\r\n:1\r\n$1\r\ne\r\n*0\r\n";
         check(&Merge::Busiest, &[idle, busy], busy);
         check(&Merge::Busiest, &[idle, idle], idle);
-    }
-
-    #[test]
-    fn databases_are_summed_behind_the_proxys_own_sections() {
-        let node = |text: &str| format!("${}\r\n{text}\r\n", text.len());
-        let one = node("# Keyspace\r\ndb0:keys=3,expires=1,avg_ttl=100\r\n");
-        let other =
-            node("# Keyspace\r\ndb0:keys=4,expires=3,avg_ttl=20,subexpiry=0\r\ndb2:keys=1,expires=0,avg_ttl=0\r\n");
-        let expected = node(
-            "# Server\r\nx:1\r\n\r\n# Keyspace\r\ndb0:keys=7,expires=4,avg_ttl=40\r\ndb2:keys=1,expires=0,avg_ttl=0\r\n",
-        );
-        check(&Merge::Sections("# Server\r\nx:1\r\n".to_owned()), &[&one, &other], &expected);
-        check(&Merge::Sections("x".to_owned()), &[&node(""), &node("")], &node("x"));
-    }
-
-    #[test]
-    fn our_fields_take_the_place_of_a_single_nodes() {
-        let node = |text: &str| format!("${}\r\n{text}\r\n", text.len());
-        let told = "# Server\r\na:1\r\n\r\n# Clients\r\na:2\r\nb:3\r\n\r\n# Stats\r\nb:4\r\n";
-        let expected = "# Server\r\na:1\r\n\r\n# Clients\r\na:2\r\nb:9\r\n\r\n# Stats\r\nb:4\r\n";
-        let own = "# Clients\r\nb:9\r\nc:7\r\n".to_owned();
-        check(&Merge::Sections(own), &[&node(told)], &node(expected));
     }
 }

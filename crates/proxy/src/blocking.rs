@@ -34,9 +34,19 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 struct Connection {
     lane: Handle,
-    is_free: bool,
+    /// Somebody waits on it.
+    is_taken: bool,
+    /// How often the node has been asked to let whoever waits on it go, and has not answered. It may do so only now, and
+    /// would let the next one go.
+    unblocks: u16,
     /// The node's number for it, by which it can be unblocked.
     id: Option<i64>,
+}
+
+impl Connection {
+    fn is_free(&self) -> bool {
+        !self.is_taken && self.unblocks == 0
+    }
 }
 
 /// The blocking lane to one node.
@@ -72,6 +82,18 @@ impl Blocking {
     fn connection(&mut self, node: usize, lane: Handle) -> Option<&mut Connection> {
         self.at(node).connections.iter_mut().find(|c| c.lane == lane)
     }
+
+    /// A node has answered whether it has let go whoever waited on a connection. Returns the node, if the connection is
+    /// still there.
+    fn end_unblock(&mut self, lane: Handle) -> Option<usize> {
+        let mut all = self.nodes.iter_mut().enumerate();
+        let find = |(node, list): (usize, &mut Waitlist)| {
+            let connection = list.connections.iter_mut().find(|c| c.lane == lane)?;
+            connection.unblocks = connection.unblocks.saturating_sub(1);
+            Some(node)
+        };
+        all.find_map(find)
+    }
 }
 
 /// What the node is asked on behalf of requests that wait, and what it said.
@@ -91,7 +113,7 @@ pub(crate) enum WaitPurpose {
     /// The request, without waiting.
     Try { waiter: Handle },
     /// To let the request go.
-    Unblock { waiter: Handle },
+    Unblock { waiter: Handle, lane: Handle },
 }
 
 /// The requests of these tasks: what comes before, and the one whose reply counts.
@@ -290,15 +312,15 @@ impl<E: Execute> Worker<E> {
         list.connections.retain(|c| lanes.find(c.lane).is_some());
         let fits = |c: &&mut Connection| {
             let lane = &lanes.all[c.lane.index as usize];
-            c.is_free && lane.class == class && !lane.is_stale
+            c.is_free() && lane.class == class && !lane.is_stale
         };
         if let Some(free) = list.connections.iter_mut().find(fits) {
-            free.is_free = false;
+            free.is_taken = true;
             return Ok(Some(free.lane));
         }
         if list.connections.len() >= config.lanes.blocking_max {
             // One for another database or dialect gives its place.
-            let Some(at) = list.connections.iter().position(|c| c.is_free) else { return Ok(None) };
+            let Some(at) = list.connections.iter().position(Connection::is_free) else { return Ok(None) };
             let other = list.connections.swap_remove(at);
             self.close_lane(other.lane.index as usize);
         }
@@ -308,7 +330,7 @@ impl<E: Execute> Worker<E> {
             return Err(error);
         }
         let handle = self.lanes.handle(lane);
-        self.blocking.at(node).connections.push(Connection { lane: handle, is_free: false, id: None });
+        self.blocking.at(node).connections.push(Connection { lane: handle, is_taken: true, unblocks: 0, id: None });
         let task = self.tasks.begin(Wait::task(WaitPurpose::Number { node, lane: handle }));
         let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
         self.lanes.push(lane, Tasks::owner(task, COUNTS), self.now, &mut self.clients.pool, write);
@@ -379,7 +401,7 @@ impl<E: Execute> Worker<E> {
                 match self.lanes.find(lane) {
                     Some(place) if self.lanes.all[place].up.tickets().is_empty() => {
                         if let Some(connection) = self.blocking.connection(node, lane) {
-                            connection.is_free = true;
+                            connection.is_taken = false;
                         }
                     }
                     Some(place) => self.close_lane(place),
@@ -388,10 +410,14 @@ impl<E: Execute> Worker<E> {
                 self.serve_waiters(node);
             }
             WaitPurpose::Try { waiter } => self.conclude_try(waiter, kind, &reply),
-            WaitPurpose::Unblock { waiter } => {
+            WaitPurpose::Unblock { waiter, lane } => {
+                let node = self.blocking.end_unblock(lane);
                 // 1: its reply is on the way. 0: it has come already, or the request had not; timers ask again.
                 if kind != ReplyKind::Integer {
-                    self.give_up_waiting(waiter);
+                    self.give_up_unblock(waiter, lane);
+                }
+                if let Some(node) = node {
+                    self.serve_waiters(node);
                 }
             }
         }
@@ -540,13 +566,24 @@ impl<E: Execute> Worker<E> {
         if release == Some(Release::Error) {
             words.push(b"ERROR");
         }
-        let task = self.tasks.begin(Wait::task(WaitPurpose::Unblock { waiter }));
+        if let Some(connection) = self.blocking.connection(node, lane) {
+            connection.unblocks += 1;
+        }
+        let task = self.tasks.begin(Wait::task(WaitPurpose::Unblock { waiter, lane }));
         let shared = self.lanes.lane(&self.config, node, 0);
         let write = |out: &mut Vec<u8>| encode_request(out, words.iter().copied());
         let owner = Tasks::owner(task, COUNTS);
         let sent = self.lanes.send(shared, owner, &self.config, self.now, &mut self.clients.pool, write);
         if let Err(error) = sent {
             self.tasks.fail(task, COUNTS, crate::tasks::Loss::Unsent, &error, &mut self.clients);
+        }
+    }
+
+    /// Nobody knows whether the node has let a request go, or will: its connection must not serve anybody else.
+    fn give_up_unblock(&mut self, waiter: Handle, lane: Handle) {
+        self.give_up_waiting(waiter);
+        if let Some(place) = self.lanes.find(lane) {
+            self.close_lane(place);
         }
     }
 

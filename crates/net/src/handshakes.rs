@@ -6,6 +6,7 @@ use crate::transport::Socket;
 use respool_connection::Peer;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// A connection that is not a client yet.
@@ -28,7 +29,7 @@ pub(crate) struct Handshakes {
     ready: VecDeque<usize>,
     /// When each is over, with its place and serial. Entries of finished ones stay until their time.
     due: BinaryHeap<Reverse<(u64, usize, u64)>>,
-    by_address: HashMap<String, usize>,
+    by_address: HashMap<u64, usize>,
     count: usize,
     next_serial: u64,
 }
@@ -51,11 +52,11 @@ impl Handshakes {
         tls: Arc<Current>,
         due_us: u64,
     ) -> Result<(usize, &mut Socket), Peer> {
-        let of_address = self.by_address.entry(host_of(&peer).to_owned()).or_default();
-        if self.count >= HANDSHAKES_MAX || *of_address >= HANDSHAKES_PER_ADDRESS_MAX {
+        let of_address = self.by_address.get(&network_of(&peer)).copied().unwrap_or(0);
+        if self.count >= HANDSHAKES_MAX || of_address >= HANDSHAKES_PER_ADDRESS_MAX {
             return Err(peer);
         }
-        *of_address += 1;
+        self.by_address.insert(network_of(&peer), of_address + 1);
         self.count += 1;
         let serial = self.next_serial;
         self.next_serial += 1;
@@ -99,10 +100,11 @@ impl Handshakes {
         let shaking = self.places.get_mut(place)?.take()?;
         self.free.push(place);
         self.count -= 1;
-        if let Some(count) = self.by_address.get_mut(host_of(&shaking.peer)) {
+        let network = network_of(&shaking.peer);
+        if let Some(count) = self.by_address.get_mut(&network) {
             *count -= 1;
             if *count == 0 {
-                self.by_address.remove(host_of(&shaking.peer));
+                self.by_address.remove(&network);
             }
         }
         Some(shaking)
@@ -128,7 +130,66 @@ impl Handshakes {
     }
 }
 
-/// The peer's address without its port.
-fn host_of(peer: &Peer) -> &str {
-    peer.address.rsplit_once(':').map_or(&*peer.address, |(host, _)| host)
+/// Whom a connection is counted with: its peer's address, or of a long one the half that one site has to itself. What has
+/// no address is counted together.
+fn network_of(peer: &Peer) -> u64 {
+    match peer.address.parse::<SocketAddr>().map(|address| address.ip().to_canonical()) {
+        Ok(IpAddr::V4(address)) => u64::from(address.to_bits()),
+        Ok(IpAddr::V6(address)) => (address.to_bits() >> 64) as u64,
+        Err(_) => u64::MAX,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tls::{ClientCertificates, KeyPair, ServerTls, TlsServer};
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Duration;
+
+    fn peer(address: &str) -> Peer {
+        Peer { address: address.to_owned(), ..Peer::default() }
+    }
+
+    #[test]
+    fn a_site_is_one_address_however_many_it_has() {
+        let network = |address| network_of(&peer(address));
+        assert_eq!(network("127.0.0.1:1"), network("[::ffff:127.0.0.1]:2"));
+        assert_ne!(network("127.0.0.1:1"), network("127.0.0.2:1"));
+        assert_eq!(network("[2001:db8::1]:1"), network("[2001:db8::ffff:1]:1"));
+        assert_ne!(network("[2001:db8::1]:1"), network("[2001:db8:0:1::1]:1"));
+    }
+
+    #[test]
+    fn who_is_turned_away_leaves_nothing_behind() {
+        let key = rcgen::KeyPair::generate().expect("keys can be made");
+        let certificate =
+            rcgen::CertificateParams::new(vec!["x".to_owned()]).and_then(|params| params.self_signed(&key));
+        let certificate = certificate.expect("certificates can be made");
+        let own = KeyPair { certificate_pem: certificate.pem().into(), key_pem: key.serialize_pem().into() };
+        let tls = TlsServer::new(&ServerTls {
+            own,
+            client_authorities_pem: None,
+            clients: ClientCertificates::Off,
+            identity: None,
+            handshake_timeout: Duration::from_secs(1),
+        });
+        let tls = tls.expect("the certificate is good").current();
+        let door = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+        let socket = || {
+            let stream = TcpStream::connect(door.local_addr().expect("it is bound")).expect("it listens");
+            Socket::Tls(Box::new(tls.accept(mio::net::TcpStream::from_std(stream)).expect("the settings are good")))
+        };
+        let mut all = Handshakes { count: HANDSHAKES_MAX, ..Handshakes::default() };
+        for number in 0..50 {
+            let refused = all.begin(socket(), peer(&format!("10.0.0.{number}:1")), Arc::clone(&tls), 1);
+            assert!(refused.is_err());
+        }
+        assert!(all.by_address.is_empty(), "addresses are remembered while they are shaking hands");
+        all.count = 0;
+        let (place, _) = all.begin(socket(), peer("10.0.0.1:1"), Arc::clone(&tls), 1).expect("there is room");
+        assert_eq!(all.by_address.len(), 1);
+        all.take(place);
+        assert!(all.by_address.is_empty() && all.is_empty());
+    }
 }

@@ -159,7 +159,10 @@ impl<E: Execute> Worker<E> {
         match row.lane(args) {
             Lane::Shared if self.engine.is_some() => self.execute(index, row, request),
             Lane::Shared => self.forward(index, row, request),
-            Lane::Local => self.answer_locally(index, row, args),
+            Lane::Local => {
+                let flow = self.answer_locally(index, row, args);
+                self.keep_room(index, flow)
+            }
             Lane::Pinned => self.transaction_command(index, row, request),
             Lane::Admin => self.run_admin(index, row, request),
             Lane::Script => self.run_with_script(index, row, request),
@@ -223,7 +226,22 @@ impl<E: Execute> Worker<E> {
             // What may wait does not come here, so nothing is ever parked.
             let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(out, protocol));
         });
-        Flow::Next
+        self.keep_room(index, Flow::Next)
+    }
+
+    /// What is answered at once is in the outbox at once, and requests of a few bytes may have large replies: a client that
+    /// has more there than it should is not read on, however many of its requests are at hand.
+    #[inline]
+    pub(crate) fn keep_room(&mut self, index: u32, flow: Flow) -> Flow {
+        let soft = self.config.budgets.client_output_soft;
+        match self.clients.sessions.at_mut(index) {
+            Some(session) if flow == Flow::Next && session.down.waiting_bytes() > soft => {
+                session.pause.add(Pause::OUTPUT);
+                self.counters.pauses.add(1);
+                Flow::Pause
+            }
+            _ => flow,
+        }
     }
 
     /// The nodes that have the keys answer.
@@ -298,6 +316,24 @@ impl<E: Execute> Worker<E> {
             return self.throttle(index, lane, outstanding);
         }
         Flow::Next
+    }
+
+    /// The same for a request that several nodes answer, of whose lanes `fullest` is the one with most in its queue.
+    pub(crate) fn keep_pace_of_all(&mut self, index: u32, fullest: Option<usize>) -> Flow {
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
+        let outstanding = session.down.outstanding();
+        fullest.map_or(Flow::Next, |lane| self.keep_pace(index, lane, outstanding))
+    }
+
+    /// The same for a request that waits for no node in particular.
+    pub(crate) fn keep_outstanding(&mut self, index: u32) -> Flow {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        if session.down.outstanding() <= CLIENT_OUTSTANDING_MAX {
+            return Flow::Next;
+        }
+        session.pause.add(Pause::OUTSTANDING);
+        self.counters.pauses.add(1);
+        Flow::Pause
     }
 
     /// The client has asked for more than is being answered: it is not read for a while.

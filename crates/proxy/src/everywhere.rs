@@ -41,6 +41,7 @@ impl<E: Execute> Worker<E> {
             None => Owner::Nobody,
         };
         let mut refused = Vec::new();
+        let mut fullest = None;
         if is_split {
             for (number, part) in scratch.parts().enumerate() {
                 let lane = lanes.lane(config, part.node.get(), class);
@@ -48,6 +49,7 @@ impl<E: Execute> Worker<E> {
                 if let Err(error) = lanes.send(lane, owner(number), config, *now, &mut clients.pool, write) {
                     refused.push((number, error));
                 }
+                fullest = Some(lanes.fuller(fullest, lane));
             }
         } else {
             for number in 0..config.topology.node_count() {
@@ -56,6 +58,7 @@ impl<E: Execute> Worker<E> {
                 if let Err(error) = lanes.send(lane, owner(number), config, *now, &mut clients.pool, write) {
                     refused.push((number, error));
                 }
+                fullest = Some(lanes.fuller(fullest, lane));
             }
         }
         self.is_busy = true;
@@ -65,7 +68,7 @@ impl<E: Execute> Worker<E> {
                 self.scatters.fail(gather, number as u16, &error, &mut self.clients);
             }
         }
-        Flow::Next
+        self.keep_pace_of_all(index, fullest)
     }
 
     /// One node, which stands at `node` in the list of all, answers with its keys and its cursor, which becomes the walk's.
@@ -103,7 +106,7 @@ impl<E: Execute> Worker<E> {
                 self.scatters.fail(gather, 0, &error, &mut self.clients);
             }
         }
-        Flow::Next
+        self.keep_pace_of_all(index, Some(lane))
     }
 
     /// A number that nobody can tell beforehand, for picking one of several. Not for secrets.

@@ -375,6 +375,19 @@ impl<E: Execute> Worker<E> {
         self.run_script(index)
     }
 
+    /// Whether a client is not read only because of the replies that it has not taken. One that has more of them than it may
+    /// leaves is disconnected at the end of the turn; what it asked for is done, and not answered.
+    fn waits_for_room_alone(&mut self, index: u32) -> bool {
+        let hard = self.config.budgets.client_output_hard;
+        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
+        let mut others = session.pause;
+        others.remove(Pause::OUTPUT);
+        if session.down.waiting_bytes() > hard {
+            session.reply_mode = ReplyMode::Off;
+        }
+        others.is_none()
+    }
+
     /// Goes on with the script of a client, as far as it goes.
     pub(crate) fn run_script(&mut self, index: u32) -> Flow {
         loop {
@@ -408,6 +421,8 @@ impl<E: Execute> Worker<E> {
             };
             match flow {
                 Flow::Next => {}
+                // A transaction is not interrupted for want of room.
+                Flow::Pause if self.waits_for_room_alone(index) => {}
                 Flow::Pause | Flow::Stop => return flow,
                 Flow::Again => {
                     let session = self.clients.sessions.at_mut(index);

@@ -237,6 +237,12 @@ impl Lanes {
         self.classes.len()
     }
 
+    /// The one of two lanes that has more in its queue.
+    pub(crate) fn fuller(&self, one: Option<usize>, other: usize) -> usize {
+        let queued = |lane: usize| self.all[lane].up.queued_bytes();
+        one.filter(|one| queued(*one) >= queued(other)).unwrap_or(other)
+    }
+
     /// The database that a lane has selected.
     pub(crate) fn class_database(&self, lane: usize) -> u32 {
         self.classes[self.all[lane].class as usize].database

@@ -114,14 +114,21 @@ pub const PUSH_OUTBOX_BYTES: usize = 64 * 1024;
 /// channels on sixteen connections, the largest experiment known, are a tenth of it each.
 pub const SUBSCRIPTIONS_PER_CLIENT_MAX: usize = 1_000_000;
 
+/// Channels that a client's requests may name while its earlier ones wait for nodes; then those are answered first.
+pub const PENDING_NAMES_MAX: usize = 100_000;
+
 /// Keys that one worker remembers for the clients that track them: as many as Redis by default. For one more some other
 /// is told of as if it had changed.
 pub const TRACKED_KEYS_MAX: usize = 1_000_000;
 
+/// Bytes of those keys and of who has read them, in one worker. Beyond that some are told of as well: the keys that clients
+/// ask for may be of any length, and every client may have read every key.
+pub const TRACKED_BYTES_MAX: usize = 512 << 20;
+
 /// Keys of one transaction of a tracking client that are remembered until EXEC.
 pub const TRACKED_BLOCK_KEYS_MAX: usize = 10_000;
 
-/// Prefixes of keys that one command of a client may ask to be told of.
+/// Prefixes of keys that one client may ask to be told of. Every change is compared with all of them.
 pub const TRACKING_PREFIXES_MAX: usize = 128;
 
 /// Subscriptions of clients that have left that are struck out in one turn: one or two milliseconds' worth.

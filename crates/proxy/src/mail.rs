@@ -147,6 +147,10 @@ pub(crate) struct Questions {
 impl<E: Execute> Worker<E> {
     /// Puts a question about clients to every worker, this one included.
     pub(crate) fn ask_all(&mut self, index: u32, question: Question, filter: ClientFilter) -> Flow {
+        // Such an answer may be large and come late: one at a time, so that a pipeline of questions costs no more than one.
+        if matches!(question, Question::List { .. }) && self.settle_before(index).is_none() {
+            return Flow::Again;
+        }
         let Some(session) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let asker = if this.reply_mode == ReplyMode::On {

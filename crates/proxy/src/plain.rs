@@ -72,7 +72,7 @@ impl<E: Execute> Worker<E> {
         if !self.parking.is_empty() && row.flags.has(Flags::WRITE) {
             return None;
         }
-        let Self { clients, engine, now, .. } = self;
+        let Self { clients, engine, config, now, .. } = self;
         let engine = engine.as_mut()?;
         let session = clients.sessions.at_mut(index)?;
         session.last_row = Some(row);
@@ -87,6 +87,7 @@ impl<E: Execute> Worker<E> {
             session.is_listed = true;
             clients.listed.push(index);
         }
-        Some(Flow::Next)
+        let has_much = session.down.waiting_bytes() > config.budgets.client_output_soft;
+        if has_much { Some(self.keep_room(index, Flow::Next)) } else { Some(Flow::Next) }
     }
 }

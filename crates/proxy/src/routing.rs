@@ -131,12 +131,15 @@ impl<E: Execute> Worker<E> {
         else {
             return Flow::Stop;
         };
+        let mut fullest = None;
         for (number, (place, part)) in scratch.parts().enumerate() {
             let node = self.stand_in(routes, place, row);
             self.note_route(place.route);
-            self.send_part(node, class, gather, number, |out| scratch.encode_part(routes, place, part, args, out));
+            let write = |out: &mut Vec<u8>| scratch.encode_part(routes, place, part, args, out);
+            let lane = self.send_part(node, class, gather, number, write);
+            fullest = Some(self.lanes.fuller(fullest, lane));
         }
-        Flow::Next
+        self.keep_pace_of_all(index, fullest)
     }
 
     /// All of these nodes answer the same request.
@@ -144,11 +147,13 @@ impl<E: Execute> Worker<E> {
         let chance = self.chance();
         let begin = |gather: &mut respool_route::Gather| gather.begin_all(row, args, nodes.len(), chance);
         let Some((class, gather)) = self.begin_scatter(index, begin) else { return Flow::Stop };
+        let mut fullest = None;
         for (number, node) in nodes.iter().enumerate() {
             let write = |out: &mut Vec<u8>| respool_wire::encode_request(out, args.iter());
-            self.send_part(*node, class, gather, number, write);
+            let lane = self.send_part(*node, class, gather, number, write);
+            fullest = Some(self.lanes.fuller(fullest, lane));
         }
-        Flow::Next
+        self.keep_pace_of_all(index, fullest)
     }
 
     /// Takes a place for the joint reply, unless none is wanted. Gives the session's class as well.
@@ -170,6 +175,7 @@ impl<E: Execute> Worker<E> {
         Some((class, Some(self.scatters.begin(asker, begin))))
     }
 
+    /// Returns the lane that the part went to.
     fn send_part(
         &mut self,
         node: usize,
@@ -177,7 +183,7 @@ impl<E: Execute> Worker<E> {
         gather: Option<Handle>,
         number: usize,
         write: impl FnOnce(&mut Vec<u8>),
-    ) {
+    ) -> usize {
         let owner = match gather {
             Some(Handle { index: gather, generation }) => Owner::Part { gather, generation, part: number as u16 },
             None => Owner::Nobody,
@@ -190,6 +196,7 @@ impl<E: Execute> Worker<E> {
                 self.scatters.fail(gather, number as u16, &error, &mut self.clients);
             }
         }
+        lane
     }
 }
 

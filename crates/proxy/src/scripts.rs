@@ -185,7 +185,7 @@ impl<E: Execute> Worker<E> {
             self.counters.node_errors.add(1);
             tasks.fail(task, 0, crate::tasks::Loss::Unsent, &error, clients);
         }
-        Flow::Next
+        self.keep_pace_of_all(index, Some(lane))
     }
 
     /// The reply has come. If it was that the script is not known, the request goes again with the script itself.

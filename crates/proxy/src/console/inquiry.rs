@@ -84,6 +84,10 @@ impl<E: Execute> Worker<E> {
     }
 
     fn put_to_all(&mut self, index: u32, what: What) -> Flow {
+        // What is shown is shown one at a time, as with `CLIENT LIST`.
+        if !matches!(what, What::Order(_)) && self.settle_before(index).is_none() {
+            return Flow::Again;
+        }
         let Some(asker) = self.expect_reply(index) else { return Flow::Stop };
         let workers = self.shared.counters.len();
         let (awaited, asked_us) = (workers, self.now.mono_us);

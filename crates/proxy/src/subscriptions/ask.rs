@@ -103,6 +103,10 @@ impl<E: Execute> Worker<E> {
                 return Flow::Next;
             }
         };
+        // One at a time: a pool's channels are many bytes.
+        if self.settle_before(index).is_none() {
+            return Flow::Again;
+        }
         self.ask_workers(index, question)
     }
 
@@ -118,7 +122,7 @@ impl<E: Execute> Worker<E> {
         };
         self.counters.requests_local.add(1);
         self.ask_workers_for(asker, question, Then::Reply);
-        Flow::Next
+        self.keep_outstanding(index)
     }
 
     /// Puts a question to every worker that has anything to say to it.

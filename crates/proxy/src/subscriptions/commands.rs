@@ -3,7 +3,7 @@
 use super::Subscriber;
 use super::frame::{Kind, Verb};
 use super::wait::{Item, Wait};
-use crate::limits::SUBSCRIPTIONS_PER_CLIENT_MAX;
+use crate::limits::{PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX};
 use crate::session::{Flow, Special};
 use crate::text;
 use crate::worker::Worker;
@@ -73,6 +73,12 @@ impl<E: Execute> Worker<E> {
         subscriber.is_some_and(|s| !s.pending.is_empty())
     }
 
+    /// Whether its requests that wait would name more channels than may wait at a time.
+    fn has_many_pending(&self, index: u32, more: usize) -> bool {
+        let subscriber = self.clients.sessions.at(index).and_then(|s| s.subscriber.as_ref());
+        subscriber.is_some_and(|s| !s.pending.is_empty() && s.pending_names + more > PENDING_NAMES_MAX)
+    }
+
     /// Whether messages are this client's reason to be connected.
     pub(crate) fn is_subscriber(&self, index: u32) -> bool {
         let subscriber = self.clients.sessions.at(index).and_then(|s| s.subscriber.as_ref());
@@ -82,6 +88,10 @@ impl<E: Execute> Worker<E> {
     fn subscribe(&mut self, index: u32, kind: Kind, names: Args<'_>) -> Flow {
         if self.shared.ledger.held_bytes() > self.config.budgets.process {
             return self.refuse(index, text::words(text::OUT_OF_MEMORY));
+        }
+        // A node that takes its time is not waited for with any number of names.
+        if self.has_many_pending(index, names.len()) && self.settle_before(index).is_none() {
+            return Flow::Again;
         }
         let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
@@ -170,6 +180,7 @@ impl<E: Execute> Worker<E> {
         let seq = this.down.expect();
         let Some(subscriber) = &mut this.subscriber else { return Flow::Stop };
         subscriber.after = Some(seq);
+        subscriber.pending_names += items.len();
         let wait = Wait {
             session,
             seq,
@@ -196,7 +207,7 @@ impl<E: Execute> Worker<E> {
         self.is_busy |= !nodes.is_empty();
         self.subscriptions.answer(session, &mut self.clients);
         self.account_subscriptions();
-        Flow::Next
+        self.keep_outstanding(index)
     }
 
     /// Shows in account and counters what is subscribed to.

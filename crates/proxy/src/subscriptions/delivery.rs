@@ -25,16 +25,25 @@ pub struct Message {
     ledger: Arc<Ledger>,
 }
 
+/// What a message takes besides its bytes, and what each who waits for it takes: many small ones are more than their bytes.
+const MESSAGE_BYTES: usize = size_of::<Message>() + 2 * size_of::<usize>();
+const WAITING_BYTES: usize = size_of::<Arc<Message>>();
+
 impl Message {
     fn new(rest: &[u8], ledger: &Arc<Ledger>) -> Self {
-        ledger.account(0, rest.len());
+        ledger.account(0, rest.len() + MESSAGE_BYTES);
         Self { rest: rest.into(), ledger: Arc::clone(ledger) }
+    }
+
+    /// What it counts for whom it waits for.
+    fn waiting_bytes(&self) -> usize {
+        self.rest.len() + 1 + WAITING_BYTES
     }
 }
 
 impl Drop for Message {
     fn drop(&mut self) {
-        self.ledger.account(self.rest.len(), 0);
+        self.ledger.account(self.rest.len() + MESSAGE_BYTES, 0);
     }
 }
 
@@ -53,17 +62,25 @@ impl Backlog {
     }
 
     fn push(&mut self, message: Arc<Message>) {
-        self.bytes += message.rest.len() + 1;
+        self.bytes += message.waiting_bytes();
+        message.ledger.account(0, WAITING_BYTES);
         self.waiting.push_back(message);
     }
 
     fn pop(&mut self) -> Option<Arc<Message>> {
         let message = self.waiting.pop_front()?;
-        self.bytes -= message.rest.len() + 1;
+        self.bytes -= message.waiting_bytes();
+        message.ledger.account(WAITING_BYTES, 0);
         if self.waiting.is_empty() {
             self.waiting = VecDeque::new();
         }
         Some(message)
+    }
+
+    /// The client is to be disconnected: what waits for it is forgotten.
+    fn cut_off(&mut self) {
+        while self.pop().is_some() {}
+        self.is_cut_off = true;
     }
 
     /// Moves messages to the outbox while less than `most` waits there.
@@ -91,6 +108,12 @@ impl Backlog {
         protocol: Protocol,
     ) {
         self.refill(down, after, pool, protocol, usize::MAX);
+    }
+}
+
+impl Drop for Backlog {
+    fn drop(&mut self) {
+        while self.pop().is_some() {}
     }
 }
 
@@ -150,7 +173,7 @@ impl Subscriptions {
                         backlog.pop();
                         continue;
                     }
-                    *backlog = Backlog { is_cut_off: true, ..Backlog::default() };
+                    backlog.cut_off();
                     counters.subscribers_cut_off.add(1);
                     doomed.push(*handle);
                 }
@@ -209,11 +232,12 @@ mod tests {
         let mut backlogs = [Backlog::default(), Backlog::default()];
         backlogs.iter_mut().for_each(|backlog| backlog.push(Arc::clone(&message)));
         drop(message);
-        assert_eq!(ledger.held_bytes(), 3);
+        assert_eq!(ledger.held_bytes(), 3 + MESSAGE_BYTES + 2 * WAITING_BYTES);
         let (mut down, mut pool) = (Downstream::new(), BufferPool::new());
         backlogs[0].flush(&mut down, None, &mut pool, Protocol::Resp3);
         assert_eq!(down.output().as_slice(), b">3\r\n");
-        assert_eq!((backlogs[0].bytes(), backlogs[1].bytes(), ledger.held_bytes()), (0, 4, 3));
+        let held = 3 + MESSAGE_BYTES + WAITING_BYTES;
+        assert_eq!((backlogs[0].bytes(), backlogs[1].bytes(), ledger.held_bytes()), (0, 4 + WAITING_BYTES, held));
         drop(backlogs);
         assert_eq!(ledger.held_bytes(), 0);
     }

@@ -63,6 +63,8 @@ pub(crate) struct Subscriber {
     shown: [usize; 2],
     /// Its requests that wait for nodes, or for such a request before them.
     pending: VecDeque<Handle>,
+    /// Channels that they have named since none waited.
+    pending_names: usize,
     /// The place of the last request that changed its subscriptions: no message may overtake that reply.
     after: Option<Seq>,
     backlog: Backlog,
@@ -78,6 +80,7 @@ impl Subscriber {
             unsettled: None,
             shown: [0; 2],
             pending: VecDeque::new(),
+            pending_names: 0,
             after: None,
             backlog: Backlog::default(),
             tracking: None,
@@ -284,7 +287,7 @@ impl Subscriptions {
     /// Tells the process's account what is held here.
     fn account(&mut self, ledger: &Ledger) {
         let now = self.registries.iter().map(Registry::bytes).sum::<usize>() + self.pairs * PAIR_BYTES;
-        let now = now + self.tracked.keys.bytes() + self.tracked.pairs * PAIR_BYTES;
+        let now = now + self.tracked.bytes();
         ledger.account(self.accounted, now);
         self.accounted = now;
     }

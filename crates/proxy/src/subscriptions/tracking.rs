@@ -18,9 +18,8 @@
 use super::id_table::IdTable;
 use super::registry::Registry;
 use super::wait::Wait;
-use super::{Subscriber, Subscriptions};
-
-use crate::limits::{TRACKED_BLOCK_KEYS_MAX, TRACKED_KEYS_MAX, TRACKING_PREFIXES_MAX};
+use super::{PAIR_BYTES, Subscriber, Subscriptions};
+use crate::limits::{TRACKED_BLOCK_KEYS_MAX, TRACKED_BYTES_MAX, TRACKED_KEYS_MAX, TRACKING_PREFIXES_MAX};
 use crate::local::integer;
 use crate::observe::Counters;
 use crate::session::{Flow, Pause, Special};
@@ -141,15 +140,24 @@ impl Tracked {
         self.clients.remove(subscriber.id, self.keys.mix());
     }
 
-    /// The client has read a key. Returns one that has to be forgotten for it, if there are too many.
-    fn remember(&mut self, subscriber: &mut Subscriber, key: &[u8]) -> Option<u32> {
-        let tracking = subscriber.tracking.as_mut()?;
+    /// The client has read a key.
+    fn remember(&mut self, subscriber: &mut Subscriber, key: &[u8]) {
+        let Some(tracking) = subscriber.tracking.as_mut() else { return };
         let id = self.keys.intern(key);
         if tracking.keys.insert(id, (), self.keys.mix()) {
             self.pairs += 1;
             self.keys.join(id, subscriber.id);
         }
-        if self.keys.len() <= TRACKED_KEYS_MAX {
+    }
+
+    /// Bytes held for keys and for who has read them.
+    pub(super) fn bytes(&self) -> usize {
+        self.keys.bytes() + self.pairs * PAIR_BYTES
+    }
+
+    /// A key that has to be forgotten, if there are too many or they take too much.
+    fn next_victim(&mut self) -> Option<u32> {
+        if self.keys.len() <= TRACKED_KEYS_MAX && self.bytes() <= TRACKED_BYTES_MAX {
             return None;
         }
         let victim = self.keys.active_from(self.cursor).next().or_else(|| self.keys.active_from(0).next())?;
@@ -206,9 +214,6 @@ impl Wanted {
             (.., true) => Some(Mode::OptOut),
             _ => Some(Mode::Read),
         };
-        if wanted.prefixes.len() > TRACKING_PREFIXES_MAX {
-            return Err(text::TOO_MANY_PREFIXES.into());
-        }
         Ok((wanted, redirect.map(|id| id as u64)))
     }
 
@@ -223,6 +228,10 @@ impl Wanted {
             if is_opt(now.mode) && is_opt(wanted) && now.mode != wanted {
                 return Err(texts::TRACKING_SWITCHES_OPT.into());
             }
+        }
+        let known = now.map_or(0, |now| now.prefixes.len());
+        if known + self.prefixes.len() > TRACKING_PREFIXES_MAX {
+            return Err(text::TOO_MANY_PREFIXES.into());
         }
         let overlap = |a: &[u8], b: &[u8]| a.starts_with(b) || b.starts_with(a);
         for (place, prefix) in self.prefixes.iter().enumerate() {
@@ -460,14 +469,11 @@ impl<E: Execute> Worker<E> {
             }
             return;
         }
-        let mut victims = Vec::new();
-        for key in &keys {
-            victims.extend(self.subscriptions.tracked.remember(subscriber, key));
-        }
+        keys.iter().for_each(|key| self.subscriptions.tracked.remember(subscriber, key));
         if !self.subscriptions.tells_of_changes() {
             self.subscriptions.tracked.doubtful.push(handle);
         }
-        for victim in victims {
+        while let Some(victim) = self.subscriptions.tracked.next_victim() {
             self.subscriptions.invalidate_key(victim, &mut self.clients);
         }
         self.subscriptions.tracked.show(&self.counters);

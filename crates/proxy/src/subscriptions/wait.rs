@@ -155,6 +155,7 @@ impl Subscriptions {
         }
         if subscriber.pending.is_empty() {
             subscriber.unsettled = None;
+            subscriber.pending_names = 0;
         }
         // In RESP2 a connection with subscriptions is good for little else.
         if protocol == Protocol::Resp2 && subscriber.is_subscribed() {

@@ -2,7 +2,10 @@
 
 use std::io;
 
-use respool_testkit::{Act, Client, FakeBackend, Respool, request, usage};
+use std::path::Path;
+use std::time::Duration;
+
+use respool_testkit::{Act, Client, FakeBackend, Gate, Respool, request, usage, wait_until};
 
 use super::{proxy, wait_for_reply};
 
@@ -142,5 +145,88 @@ fn declared_lengths_cost_nothing() -> io::Result<()> {
     assert_eq!(good.ask("GET k")?, "$10\r\nvalue-of-k\r\n");
     let grown = usage::resident_bytes(stage.proxy.pid())?.saturating_sub(before);
     assert!(grown < 8 << 20, "{grown} bytes for a hundred idle promises");
+    Ok(())
+}
+
+/// Sends as much as fits without reading; what was taken is on its way.
+fn shout(client: &mut Client, bytes: &[u8]) {
+    // It may well be cut off in the midst of it.
+    let _ = client.send(bytes);
+}
+
+/// T-AMP: a request of twenty bytes may have a reply of a megabyte, and many of them come at once.
+#[test]
+fn replies_made_here_are_not_made_for_clients_that_do_not_take_them() -> io::Result<()> {
+    let server = Respool::start(
+        Path::new(env!("CARGO_BIN_EXE_respool")),
+        &[],
+        &["--workers", "1", "--client-output-soft-bytes", "4mb", "--client-output-hard-bytes", "32mb"],
+    )?;
+    let mut good = server.client()?;
+    good.command(&["SET", "big", &"x".repeat(1 << 20)])?;
+    let before = usage::resident_bytes(server.pid())?;
+    let gets = request(&["GET", "big"]).repeat(500);
+    let mut crowd: Vec<Client> = (0..10).map(|_| server.client()).collect::<io::Result<_>>()?;
+    crowd.iter_mut().for_each(|client| shout(client, &gets));
+    wait_until("all of them are paused", Duration::from_secs(10), || {
+        Ok(good.ask("PROXY SHOW CLIENTS")?.matches("output\r\n").count() >= 10)
+    })?;
+    let grown = usage::peak_resident_bytes(server.pid())?.saturating_sub(before);
+    assert!(grown < 10 * (6 << 20), "{} MB for ten clients that may have 4 MB each", grown >> 20);
+    // Whoever begins to read gets everything that it asked for.
+    assert_eq!(crowd[0].replies(500)?.len(), 500);
+    assert_eq!(good.ask("PING")?, "+PONG\r\n");
+    Ok(())
+}
+
+/// The same of what workers know of each other's clients.
+#[test]
+fn questions_about_all_clients_are_answered_one_at_a_time() -> io::Result<()> {
+    let node = FakeBackend::start(|_| Act::Usual)?;
+    let arguments = ["--workers", "2", "--client-output-soft-bytes", "1mb", "--client-output-hard-bytes", "64mb"];
+    let proxy = Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &[node.address()], &arguments)?;
+    let _others: Vec<Client> = (0..300).map(|_| proxy.client()).collect::<io::Result<_>>()?;
+    let mut curious = proxy.client()?;
+    curious.ask("PING")?;
+    let before = usage::resident_bytes(proxy.pid())?;
+    for asked in [&["CLIENT", "LIST"][..], &["PROXY", "SHOW", "CLIENTS"]] {
+        curious.send(&request(asked).repeat(500))?;
+        assert_eq!(curious.replies(500)?.len(), 500);
+    }
+    let grown = usage::peak_resident_bytes(proxy.pid())?.saturating_sub(before);
+    assert!(grown < 16 << 20, "{} MB for one client that may have 1 MB", grown >> 20);
+    Ok(())
+}
+
+/// Requests that several nodes answer wait like others when a node says nothing.
+#[test]
+fn pipelines_over_several_nodes_are_held_back_with_their_nodes() -> io::Result<()> {
+    let gate = Gate::new();
+    let stuck = || {
+        let gate = gate.clone();
+        FakeBackend::start(move |request| match request.command().as_str() {
+            "MSET" => Act::Hold(gate.clone()),
+            _ => Act::Usual,
+        })
+    };
+    let nodes = [stuck()?, stuck()?];
+    let addresses = [nodes[0].address(), nodes[1].address()];
+    let patient = ["--request-timeout", "30s", "--node-silence-timeout", "1m"];
+    let link = ["--node-tcp-user-timeout", "off", "--tcp-user-timeout", "1m"];
+    let proxy = proxy(&addresses, &[&["--node-queue-bytes", "1mb"][..], &patient[..], &link[..]].concat())?;
+    let mut client = proxy.client()?;
+    let value = "x".repeat(1_000);
+    let keys: Vec<String> = (0..8).map(|number| format!("k{number}")).collect();
+    let mut words = vec!["MSET"];
+    keys.iter().for_each(|key| words.extend([key.as_str(), value.as_str()]));
+    let request = request(&words);
+    client.set_timeout(Duration::from_secs(1))?;
+    // Far more than all buffers on the way take.
+    let is_held_back = (0..10_000).any(|_| client.send(&request).is_err());
+    assert!(is_held_back, "eighty megabytes were read for nodes that take none");
+    let clients = proxy.client()?.ask("PROXY SHOW CLIENTS")?;
+    assert!(clients.contains("paused_for\r\n$4\r\nnode\r\n"), "{clients}");
+    gate.open();
+    assert_eq!(client.reply()?, b"+OK\r\n", "nothing was refused for want of room");
     Ok(())
 }

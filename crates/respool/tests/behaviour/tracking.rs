@@ -306,3 +306,19 @@ fn nobody_is_told_of_changes_once_nobody_tracks() -> io::Result<()> {
         Ok(direct.ask("INFO clients")?.contains("tracking_clients:0\r\n"))
     })
 }
+
+/// A client may ask again and again for more beginnings of keys; every change is compared with all of them.
+#[test]
+fn prefixes_are_bounded_over_all_requests_of_a_client() -> io::Result<()> {
+    let node = RedisServer::start()?;
+    let proxy = proxy(&[node.tcp()], &[])?;
+    let mut client = proxy.client()?;
+    client.ask("HELLO 3")?;
+    for number in 0..128 {
+        let prefix = format!("p{number}:");
+        assert_eq!(client.command(&["CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", &prefix])?, b"+OK\r\n");
+    }
+    let reply = client.ask("CLIENT TRACKING ON BCAST PREFIX more:")?;
+    assert_eq!(reply, "-ERR too many prefixes of one connection\r\n");
+    Ok(())
+}

@@ -140,7 +140,7 @@ impl<E: Execute> Worker<E> {
             },
         };
         if !row.accepts(args.len()) {
-            return self.refuse_arity(index, row);
+            return self.refuse_arity(index, row, request);
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         session.last_row = Some(row);

@@ -144,9 +144,7 @@ impl<E: Execute> Worker<E> {
                 Known::Nothing | Known::Nobodys => {}
             }
         }
-        let mut words = Vec::new();
-        unknown.write_text(request.args, &mut words);
-        Err(self.refuse_unread(index, &words))
+        Err(self.refuse_unknown(index, unknown, request))
     }
 
     /// Nodes are asked on behalf of clients that may ask for something.

@@ -58,6 +58,19 @@ impl Pause {
     /// Its user has asked for as much as it may for now.
     pub(crate) const RATE: Self = Self(256);
 
+    /// Each with its name on the console.
+    pub(crate) const ALL: [(Self, &'static str); 9] = [
+        (Self::OUTPUT, "output"),
+        (Self::OUTSTANDING, "outstanding"),
+        (Self::BARRIER, "barrier"),
+        (Self::LANE, "node"),
+        (Self::PRESSURE, "memory"),
+        (Self::CLOSING, "closing"),
+        (Self::HELD, "operator"),
+        (Self::LEARNING, "learning"),
+        (Self::RATE, "rate"),
+    ];
+
     #[inline]
     pub(crate) fn is_none(self) -> bool {
         self.0 == 0
@@ -108,12 +121,12 @@ impl Special {
     /// The program around the proxy wants to be asked about requests.
     pub(crate) const HOOKED: Self = Self(2048);
 
-    /// Who is asked about a request, in this order: who the client is, what it may do, what its state makes of the
-    /// request, where it goes.
+    /// Who is asked about a request, in this order: who the client is, how much and what it may ask for, what its state
+    /// makes of the request, where it goes.
     pub(crate) const ORDER: [Self; 11] = [
         Self::UNAUTHENTICATED,
-        Self::RESTRICTED,
         Self::LIMITED,
+        Self::RESTRICTED,
         Self::HOOKED,
         Self::SUBSCRIBED,
         Self::DEDICATED,

@@ -5,7 +5,7 @@
 
 use crate::session::{Flow, Special};
 use crate::worker::Worker;
-use respool_command::{Command, Execute, Group, Lane, Row, TransactionsCommand, text as texts};
+use respool_command::{Command, Execute, Group, Lane, Row, TransactionsCommand, UnknownCommand, text as texts};
 use respool_wire::{Args, Request};
 
 impl<E: Execute> Worker<E> {
@@ -63,9 +63,29 @@ impl<E: Execute> Worker<E> {
         self.refuse(index, words)
     }
 
+    /// Whether the client has to wait although its request will only be refused: that counts like any other.
+    fn is_early(&mut self, index: u32, request: &Request<'_>) -> Option<Flow> {
+        let is_limited = self.clients.sessions.at(index)?.special.has(Special::LIMITED);
+        if is_limited { self.ask_limited(index, request) } else { None }
+    }
+
+    /// Refuses a request of whose command nobody knows.
+    #[cold]
+    pub(crate) fn refuse_unknown(&mut self, index: u32, unknown: UnknownCommand, request: &Request<'_>) -> Flow {
+        if let Some(flow) = self.is_early(index, request) {
+            return flow;
+        }
+        let mut words = Vec::new();
+        unknown.write_text(request.args, &mut words);
+        self.refuse_unread(index, &words)
+    }
+
     /// Refuses a request with a wrong number of arguments. EXEC then ends its transaction.
     #[cold]
-    pub(crate) fn refuse_arity(&mut self, index: u32, row: &'static Row) -> Flow {
+    pub(crate) fn refuse_arity(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+        if let Some(flow) = self.is_early(index, request) {
+            return flow;
+        }
         let mut words = Vec::new();
         texts::wrong_arity(row, &mut words);
         if row.command == Command::Transactions(TransactionsCommand::Exec) {
@@ -83,6 +103,21 @@ fn is_routed(row: &Row, args: Args<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::Special;
+    use crate::session::Pause;
+
+    #[test]
+    fn reasons_to_wait_are_apart() {
+        let mut all = Pause::default();
+        for (reason, name) in Pause::ALL {
+            assert!(!all.has(reason), "{name}");
+            all.add(reason);
+        }
+        for (reason, name) in Pause::ALL {
+            assert!(all.has(reason), "{name}");
+            all.remove(reason);
+        }
+        assert!(all.is_none());
+    }
 
     #[test]
     fn states_are_apart() {

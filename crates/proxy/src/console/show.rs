@@ -175,7 +175,7 @@ impl<E: Execute> Worker<E> {
                 ("output_bytes", Cell::Same(session.down.waiting_bytes() as u64)),
                 ("held_bytes", Cell::Same(session.held_bytes() as u64)),
                 ("state", text(words(STATES.iter().filter(|(state, _)| session.special.has(*state))))),
-                ("paused_for", text(words(PAUSES.iter().filter(|(reason, _)| session.pause.has(*reason))))),
+                ("paused_for", text(words(Pause::ALL.iter().filter(|(reason, _)| session.pause.has(*reason))))),
                 ("cmd", text(session.last_row.map_or("", |row| row.full_name()))),
             ]
         };
@@ -330,17 +330,6 @@ const STATES: [(Special, &str); 11] = [
     (Special::HELD, "held"),
     (Special::ROUTED, "routed"),
     (Special::TRACKING, "tracking"),
-];
-
-/// Why a client is not read, in words.
-const PAUSES: [(Pause, &str); 7] = [
-    (Pause::OUTPUT, "output"),
-    (Pause::OUTSTANDING, "outstanding"),
-    (Pause::BARRIER, "barrier"),
-    (Pause::LANE, "node"),
-    (Pause::PRESSURE, "memory"),
-    (Pause::CLOSING, "closing"),
-    (Pause::HELD, "operator"),
 ];
 
 fn words<'a, T: 'a>(named: impl Iterator<Item = &'a (T, &'static str)>) -> String {

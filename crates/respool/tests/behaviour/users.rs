@@ -304,6 +304,24 @@ fn limits_of_a_user_hold() -> io::Result<()> {
     Ok(())
 }
 
+/// What is refused is asked for all the same.
+#[test]
+fn requests_that_are_refused_count_as_any() -> io::Result<()> {
+    let node = RedisServer::start()?;
+    let text = "[users.few]\nrules = \"on nopass ~* &* +@all -del\"\nrequests_per_second = 20\n";
+    let (proxy, _directory) = with_file(text, &node, &[])?;
+    for refused in ["NOSUCHCOMMAND", "GET", "DEL k"] {
+        let mut client = proxy.client()?;
+        assert_eq!(client.ask("AUTH few x")?, "+OK\r\n");
+        let started = std::time::Instant::now();
+        client.send(format!("{refused}\r\n").repeat(40).as_bytes())?;
+        assert!(client.replies(40)?.iter().all(|reply| reply.starts_with(b"-")), "{refused}");
+        let took = started.elapsed();
+        assert!(took > Duration::from_millis(900), "40 requests at 20 in a second, {refused}: {took:?}");
+    }
+    Ok(())
+}
+
 /// T-LEAK: whatever has a password in it says so to nobody.
 #[test]
 fn no_password_is_ever_shown() -> io::Result<()> {

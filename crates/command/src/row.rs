@@ -474,6 +474,7 @@ mod tests {
             "CONFIG GET require*",
             "CONFIG GET maxmemory MASTERAUTH",
             "CONFIG GET *",
+            "MIGRATE h 1 k 0 10",
         ] {
             assert!(is_admin(request), "{request}");
         }

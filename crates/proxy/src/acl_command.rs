@@ -15,6 +15,12 @@ use crate::worker::Worker;
 /// The most entries of the log of denials that may be asked for.
 const LOG_KEPT_MAX: usize = 1_000_000;
 
+/// Settings that are about our clients and no node's.
+fn is_own_setting(name: &[u8]) -> bool {
+    let own: [&[u8]; 3] = [b"requirepass", b"acl-pubsub-default", b"acllog-max-len"];
+    own.iter().any(|own| own.eq_ignore_ascii_case(name))
+}
+
 /// Entries that `ACL LOG` shows unless it is told how many.
 const LOG_SHOWN: usize = 10;
 
@@ -143,8 +149,13 @@ impl<E: Execute> Worker<E> {
     /// `CONFIG SET` of what is ours and no node's: passwords of nodes are not set through the proxy, which would be locked out.
     /// `None`: it is about something else.
     pub(crate) fn set_user_setting(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
-        if row.command != Command::Server(ServerCommand::ConfigSet) || args.len() != 4 {
+        if row.command != Command::Server(ServerCommand::ConfigSet) {
             return None;
+        }
+        if args.len() != 4 {
+            let own = args.from(2).iter().step_by(2).find(|name| is_own_setting(name))?;
+            let words = [b"ERR CONFIG SET failed (possibly related to argument '", own, text::SET_ALONE.as_bytes()];
+            return Some(self.refuse(index, &words.concat()));
         }
         let (name, value) = (args.at(2), args.at(3));
         if name.eq_ignore_ascii_case(b"requirepass") {

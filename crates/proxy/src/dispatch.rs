@@ -178,7 +178,8 @@ impl<E: Execute> Worker<E> {
         if self.refuses_admin() {
             return self.refuse(index, text::admin_refused(row.name).as_bytes());
         }
-        if let Some(flow) = self.set_user_setting(index, row, request.args) {
+        let own = self.set_user_setting(index, row, request.args);
+        if let Some(flow) = own.or_else(|| self.show_settings(index, row, request)) {
             return flow;
         }
         self.pass_on(index, row, request)

@@ -38,6 +38,7 @@ mod everywhere;
 mod exec;
 mod figures;
 mod health;
+mod hiding;
 mod holding;
 mod home;
 pub mod hooks;

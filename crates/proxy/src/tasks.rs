@@ -7,6 +7,7 @@ use crate::blocking::Wait;
 use crate::clients::Clients;
 use crate::exec::Exec;
 use crate::health::Probe;
+use crate::hiding::Hiding;
 use crate::learning::Learning;
 use crate::pins::Watching;
 use crate::private::Cleaning;
@@ -30,6 +31,8 @@ pub(crate) enum Task {
     Exec(Box<Exec>),
     /// A script is run by its hash, and brought back if the node has forgotten it.
     Heal(Healing),
+    /// A node shows settings, some of them not to clients.
+    Hide(Hiding),
     /// Nodes are told to stop what they run.
     Stop(Box<Stopping>),
     /// A node is asked for a command that the table does not know.
@@ -69,6 +72,7 @@ impl Task {
             Self::Watch(watching) => watching.feed(reply, clients),
             Self::Exec(exec) => exec.feed(step, reply, clients),
             Self::Heal(healing) => healing.feed(reply, clients),
+            Self::Hide(hiding) => hiding.feed(reply, clients),
             Self::Stop(stopping) => stopping.feed(step, kind, reply, clients),
             Self::Wait(wait) => wait.feed(step, kind, reply),
             Self::Learn(learning) => learning.feed(reply),
@@ -83,6 +87,7 @@ impl Task {
             Self::Watch(watching) => watching.feed(error, clients),
             Self::Exec(exec) => exec.fail(loss, error, clients),
             Self::Heal(healing) => healing.fail(error, clients),
+            Self::Hide(hiding) => hiding.fail(error, clients),
             Self::Stop(stopping) => stopping.feed(step, ReplyKind::Error, error, clients),
             Self::Wait(wait) => wait.fail(error),
             Self::Learn(learning) => learning.feed(error),
@@ -171,7 +176,7 @@ impl<E: Execute> Worker<E> {
         while let Some(task) = self.tasks.through.pop() {
             match task {
                 Task::Clean(cleaning) => self.conclude_cleaning(cleaning),
-                Task::Watch(_) => {}
+                Task::Watch(_) | Task::Hide(_) => {}
                 Task::Exec(exec) => self.conclude_exec(*exec),
                 Task::Heal(healing) => self.conclude_healing(healing),
                 Task::Stop(stopping) => self.conclude_stopping(*stopping),

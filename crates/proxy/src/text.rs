@@ -130,6 +130,9 @@ pub(crate) const WATCHED_ELSEWHERE: &str = "CROSSSLOT Watched keys and the trans
 /// A client subscribes to more than anybody should.
 pub(crate) const TOO_MANY_SUBSCRIPTIONS: &str = "ERR too many subscriptions of one connection";
 
+/// What follows a setting of ours that was named beside others. Those may be the nodes'.
+pub(crate) const SET_ALONE: &str = "') - it is a setting of the proxy and has to be set alone";
+
 /// A client tracks more prefixes than anybody should.
 pub(crate) const TOO_MANY_PREFIXES: &str = "ERR too many prefixes of one connection";
 

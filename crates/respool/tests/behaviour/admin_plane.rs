@@ -18,6 +18,7 @@ fn commands_that_steer_nodes_are_refused_unless_allowed() -> io::Result<()> {
         "CONFIG REWRITE",
         "CONFIG GET requirepass",
         "CONFIG GET *",
+        "MIGRATE 127.0.0.1 1 k 0 10",
         "DEBUG JMAP",
         "REPLICAOF NO ONE",
         "FAILOVER ABORT",
@@ -39,6 +40,38 @@ fn commands_that_steer_nodes_are_refused_unless_allowed() -> io::Result<()> {
     assert_eq!(client.ask("CONFIG SET maxmemory 0")?, "+OK\r\n");
     assert_eq!(client.ask("CONFIG GET requirepass")?, "*2\r\n$11\r\nrequirepass\r\n$0\r\n\r\n");
     assert_eq!(client.ask("REPLICAOF NO ONE")?, "+OK\r\n");
+    Ok(())
+}
+
+/// What a node asks of the proxy is between the two.
+#[test]
+fn passwords_of_nodes_are_neither_shown_nor_set_by_clients() -> io::Result<()> {
+    const CANARY: &str = "canary-5b0e";
+    let node = RedisServer::start_with(&["--requirepass", CANARY, "--masterauth", CANARY])?;
+    let arguments = ["--node-password", CANARY, "--admin-commands", "allow"];
+    let proxy = proxy(&[node.tcp()], &arguments)?;
+    let mut client = proxy.client()?;
+    for request in
+        ["CONFIG GET requirepass", "CONFIG GET *", "CONFIG GET maxmemory MASTERAUTH", "HELLO 3", "CONFIG GET *"]
+    {
+        assert!(!client.ask(request)?.contains(CANARY), "{request}");
+    }
+    client.ask("HELLO 2")?;
+    assert_eq!(client.ask("CONFIG GET masterauth")?, "*2\r\n$10\r\nmasterauth\r\n$8\r\n(hidden)\r\n");
+    assert_eq!(client.ask("CONFIG GET requirepass")?, "*2\r\n$11\r\nrequirepass\r\n$0\r\n\r\n", "it is the proxy's");
+    for request in ["CONFIG SET maxmemory 0 requirepass other", "CONFIG SET RequirePass other maxmemory 0"] {
+        let reply = client.ask(request)?;
+        assert!(reply.starts_with("-ERR CONFIG SET failed (possibly related to argument '"), "{reply}");
+    }
+    client.command(&["MULTI"])?;
+    client.ask("CONFIG GET masterauth")?;
+    assert!(client.ask("EXEC")?.contains("(hidden)"));
+    let mut inside = node.client()?;
+    assert_eq!(inside.command(&["AUTH", CANARY])?, b"+OK\r\n", "it is what it was");
+    assert_eq!(client.ask("CONFIG SET requirepass mine")?, "+OK\r\n");
+    assert_eq!(client.ask("CONFIG GET requirepass")?, "*2\r\n$11\r\nrequirepass\r\n$8\r\n(hidden)\r\n");
+    assert_eq!(proxy.client()?.ask("PING")?, "-NOAUTH Authentication required.\r\n");
+    assert_eq!(inside.command(&["AUTH", CANARY])?, b"+OK\r\n");
     Ok(())
 }
 

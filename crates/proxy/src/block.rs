@@ -250,11 +250,15 @@ impl Destination<'_> {
         match row.lane(args) {
             _ if self.has_engine => Runner::Us,
             // What steers a node is part of a transaction if there is only one; of several we ask each. What is set for
-            // users is ours.
-            Lane::Admin if row.command != Command::Server(ServerCommand::ConfigSet) && is_only_node => Runner::Node,
+            // users is ours, and so is what is shown of secrets.
+            Lane::Admin if is_only_node && !is_about_settings(row) => Runner::Node,
             _ => runner(row, args),
         }
     }
+}
+
+fn is_about_settings(row: &Row) -> bool {
+    matches!(row.command, Command::Server(ServerCommand::ConfigSet | ServerCommand::ConfigGet))
 }
 
 /// Whose routes hold, and where to find them.

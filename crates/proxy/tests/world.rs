@@ -230,7 +230,7 @@ impl World {
                 self.dialing.push((lane, node));
             } else if self.is_node_up[node] {
                 self.next_id += 1;
-                let misdeeds = integrity::Misdeeds::of(self.seed, self.has_rogues && !is_calm);
+                let misdeeds = integrity::Misdeeds::of(self.seed, self.fate == Fate::Rogue && !is_calm);
                 self.lanes.insert(lane, NodeEnd { node, id: self.next_id, misdeeds, ..NodeEnd::default() });
                 self.worker.handle_connected(ConnId::upstream(lane));
             } else {
@@ -317,7 +317,7 @@ impl World {
     fn deliver_to_worker(&mut self, conn: ConnId, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let Some(buffer) = self.worker.read_buffer(conn) else {
-                assert!(!conn.is_upstream() || self.has_rogues, "nodes are read unless they are given up");
+                assert!(!conn.is_upstream() || self.fate == Fate::Rogue, "nodes are read unless they are given up");
                 return;
             };
             let taken = bytes.len().min(buffer.len());

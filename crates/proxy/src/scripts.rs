@@ -85,7 +85,8 @@ fn parsed(text: &[u8]) -> Option<Hash> {
 #[derive(Debug)]
 pub(crate) struct Healing {
     asker: Asker,
-    node: usize,
+    /// `None`: it is not configured any more.
+    node: Option<usize>,
     class: u16,
     script: Arc<[u8]>,
     /// The same request with the script itself.
@@ -95,6 +96,12 @@ pub(crate) struct Healing {
 }
 
 impl Healing {
+    /// Other nodes are configured.
+    pub(crate) fn move_to(&mut self, moved: &[usize]) {
+        let now = self.node.and_then(|node| moved.get(node).copied());
+        self.node = now.filter(|now| *now != usize::MAX);
+    }
+
     pub(crate) fn feed(&mut self, reply: &[u8], clients: &mut Clients) -> Progress {
         if reply.starts_with(b"-NOSCRIPT") {
             self.refusal = reply.to_vec();
@@ -174,7 +181,7 @@ impl<E: Execute> Worker<E> {
         let asker = Asker { session: handle, seq: session.down.expect() };
         let class = session.class;
         let healed = with_script(row, args, &script);
-        let healing = Healing { asker, node: node.get(), class, script, request: healed, refusal: Vec::new() };
+        let healing = Healing { asker, node: Some(node.get()), class, script, request: healed, refusal: Vec::new() };
         let task = self.tasks.begin(Task::Heal(healing));
         let Self { lanes, clients, config, now, tasks, .. } = self;
         let lane = lanes.lane(config, node.get(), class);
@@ -194,6 +201,7 @@ impl<E: Execute> Worker<E> {
         if refusal.is_empty() {
             return;
         }
+        let Some(node) = node else { return self.clients.feed(asker.session, asker.seq, &refusal, true) };
         self.counters.scripts_healed.add(1);
         let Self { lanes, clients, config, now, .. } = self;
         let lane = lanes.lane(config, node, class);

@@ -113,8 +113,12 @@ impl Tasks {
     pub(crate) fn move_nodes(&mut self, moved: &[usize]) {
         let running = self.running.iter_mut().map(|(_, task)| task);
         for task in running.chain(&mut self.through) {
-            if let Task::Exec(exec) = task {
-                exec.move_to(moved);
+            match task {
+                Task::Exec(exec) => exec.move_to(moved),
+                Task::Heal(healing) => healing.move_to(moved),
+                // Their questions are under way, and what they do then is not about a place.
+                Task::Publish(_) | Task::Clean(_) | Task::Watch(_) | Task::Stop(_) => {}
+                Task::Learn(_) | Task::Wait(_) | Task::Probe(_) => {}
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use respool_testkit::{Client, RedisServer, Respool, TempDir};
+use respool_testkit::{Act, Client, FakeBackend, Gate, RedisServer, Respool, TempDir};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -217,6 +217,47 @@ fn a_reload_takes_other_nodes_and_routes_without_dropping_a_client() {
     }
     let mut third = third.client().expect("it accepts");
     until(|| ask(&mut third, "INFO clients").contains("connected_clients:1\r\n")).expect("nobody is connected to it");
+}
+
+/// The node that forgot the script is in another place by the time it says so.
+#[test]
+fn a_script_is_brought_back_to_the_node_that_forgot_it_wherever_that_is_configured_now() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let node = FakeBackend::start(move |request| match &*request.command() {
+        "EVALSHA" => {
+            held.pass();
+            Act::Bytes(b"-NOSCRIPT No matching script. Please use EVAL.\r\n".to_vec())
+        }
+        "EVAL" => Act::Bytes(b":1\r\n".to_vec()),
+        _ => Act::Usual,
+    })
+    .expect("a node");
+    let other = FakeBackend::start(|_| Act::Usual).expect("a node");
+    let directory = TempDir::new().expect("a directory");
+    let file = directory.join("respool.toml");
+    let write = |nodes: &[(&str, &FakeBackend)]| {
+        let nodes: Vec<String> =
+            nodes.iter().map(|(name, node)| format!("\"{} name={name}\"", node.address())).collect();
+        let settings = "admin_commands = \"allow\"\nworkers = 1\n";
+        std::fs::write(&file, format!("nodes = [{}]\n{settings}", nodes.join(", "))).expect("it can be written");
+    };
+    write(&[("other", &other), ("this", &node)]);
+    let arguments = ["--config", file.to_str().expect("a path in UTF-8")];
+    let respool = Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &[], &arguments).expect("it serves");
+    let mut client = respool.client().expect("it accepts");
+    let mut operator = respool.client().expect("it accepts");
+    let places = |client: &mut Client, key: &str| ask(client, &format!("PROXY EXPLAIN GET {key}"));
+    let key = (0..100).map(|n| format!("k{n}")).find(|key| places(&mut client, key).contains("\r\nthis")).expect("one");
+    client.command(&["EVAL", "return 1", "1", &key]).expect("a reply");
+    client.send_command(&["EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "1", &key]).expect("it is sent");
+    until(|| node.received().iter().any(|request| request.command() == "EVALSHA")).expect("it is asked");
+    write(&[("this", &node)]);
+    ask(&mut operator, "PROXY RELOAD");
+    until(|| !ask(&mut operator, "PROXY SHOW NODES").contains("other")).expect("it is taken over");
+    gate.open();
+    assert_eq!(client.reply().expect("a reply"), b":1\r\n");
+    assert_eq!(ask(&mut operator, "PING"), "+PONG\r\n");
 }
 
 #[test]

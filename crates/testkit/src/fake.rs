@@ -75,7 +75,8 @@ impl Gate {
         self.0.1.notify_all();
     }
 
-    fn pass(&self) {
+    /// Waits until it is open.
+    pub fn pass(&self) {
         let is_open = lock(&self.0.0);
         drop(self.0.1.wait_while(is_open, |is_open| !*is_open));
     }

@@ -117,7 +117,7 @@ impl Tasks {
                 Task::Exec(exec) => exec.move_to(moved),
                 Task::Heal(healing) => healing.move_to(moved),
                 // Their questions are under way, and what they do then is not about a place.
-                Task::Publish(_) | Task::Clean(_) | Task::Watch(_) | Task::Stop(_) => {}
+                Task::Publish(_) | Task::Clean(_) | Task::Watch(_) | Task::Stop(_) | Task::Hide(_) => {}
                 Task::Learn(_) | Task::Wait(_) | Task::Probe(_) => {}
             }
         }

@@ -12,14 +12,15 @@
 use respool_wire::{Protocol, encode_request, replies};
 use std::fmt;
 use std::sync::Arc;
+use zeroize::Zeroizing;
 
-/// What a node is told to let us in. Never printed.
+/// What a node is told to let us in. Never printed, and overwritten when it is given up.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// The user's name; `None` for the password of the default user.
     pub username: Option<String>,
     /// The password.
-    pub password: String,
+    pub password: Zeroizing<String>,
 }
 
 impl fmt::Debug for Credentials {
@@ -166,7 +167,7 @@ mod tests {
 
     #[test]
     fn every_step_waits_for_the_one_before() {
-        let credentials = Credentials { username: Some("ann".to_owned()), password: "pw".to_owned() };
+        let credentials = Credentials { username: Some("ann".to_owned()), password: "pw".to_owned().into() };
         let identity = Identity { database: 9, protocol: Protocol::Resp3, credentials: Some(Arc::new(credentials)) };
         let (said, progress) = talk(&identity, &[b"+OK\r\n", b"%0\r\n", b"+OK\r\n", b"+PONG\r\n"]);
         assert_eq!(progress, Progress::Done);
@@ -218,7 +219,7 @@ mod tests {
 
     #[test]
     fn credentials_never_print_their_password() {
-        let credentials = Credentials { username: None, password: "hunter2".to_owned() };
+        let credentials = Credentials { username: None, password: "hunter2".to_owned().into() };
         assert!(!format!("{credentials:?}").contains("hunter2"));
     }
 }

@@ -166,10 +166,12 @@ mod tests {
         let certificate =
             rcgen::CertificateParams::new(vec!["x".to_owned()]).and_then(|params| params.self_signed(&key));
         let certificate = certificate.expect("certificates can be made");
-        let own = KeyPair { certificate_pem: certificate.pem().into(), key_pem: key.serialize_pem().into() };
+        let own =
+            KeyPair { certificate_pem: certificate.pem().into(), key_pem: key.serialize_pem().into_bytes().into() };
         let tls = TlsServer::new(&ServerTls {
             own,
             client_authorities_pem: None,
+            client_revocations_pem: None,
             clients: ClientCertificates::Off,
             identity: None,
             handshake_timeout: Duration::from_secs(1),

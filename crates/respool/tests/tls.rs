@@ -12,7 +12,7 @@ use std::time::Instant;
 use respool_testkit::{Address, Client, TempDir, request, wait_until};
 use rustix::process::Signal;
 use rustls::ClientConfig;
-use support::authority::Authority;
+use support::authority::{Authority, Identity};
 use support::encrypted::{Encrypted, config, session};
 use support::{LIMIT, Running, respool, serve};
 
@@ -183,6 +183,38 @@ fn renewed_certificates_hold_for_new_connections_and_disturb_no_old_one() {
     server.says("TLS stays as it was");
     assert!(renewed_is_shown().expect("it accepts"));
     assert_eq!(old.ask("GET k").expect("a reply"), "$1\r\nv\r\n");
+    server.end();
+}
+
+#[test]
+fn whose_certificate_is_revoked_does_not_get_in_again() {
+    let authority = Authority::new();
+    authority.write("server", &authority.issue("127.0.0.1", "server"));
+    let (alice, bob) = (authority.issue("", "alice"), authority.issue("", "bob"));
+    authority.revoke(&[&alice], 2090);
+    let listener =
+        authority.listener("server", &format!("clients=required crl={}", authority.path("ca.crl").display()));
+    let server = Running::start(respool(&["serve", "--listen"]).arg(listener));
+    let of = |identity: &Identity| config(&authority, Some(identity));
+    assert!(!gets_in(&server, &of(&alice)) && gets_in(&server, &of(&bob)));
+
+    // Sessions cannot be resumed past a new list: the keys of their tickets are gone with the old one.
+    let resuming = of(&bob);
+    let mut old = connect(&server, &resuming);
+    assert_eq!(old.ask("PING").expect("a reply"), "+PONG\r\n");
+    authority.revoke(&[&bob], 2090);
+    server.process.signal(Signal::HUP).expect("it is there");
+    wait_until("the new list holds", LIMIT, || Ok(!gets_in(&server, &resuming))).expect("it does");
+    assert!(gets_in(&server, &of(&alice)), "she is not in it any more");
+    assert_eq!(old.ask("PING").expect("a reply"), "+PONG\r\n", "who is in stays in");
+
+    // A list that has run out vouches for nobody; one that cannot be read is not taken.
+    authority.revoke(&[], 2025);
+    server.process.signal(Signal::HUP).expect("it is there");
+    wait_until("the list has run out", LIMIT, || Ok(!gets_in(&server, &of(&alice)))).expect("it has");
+    std::fs::write(authority.path("ca.crl"), "no list").expect("a file");
+    server.process.signal(Signal::HUP).expect("it is there");
+    server.says("there is no list of revoked certificates in it");
     server.end();
 }
 

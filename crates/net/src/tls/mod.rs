@@ -20,9 +20,10 @@ use rustls::SupportedProtocolVersion;
 use rustls::crypto::CryptoProvider;
 use rustls::version::{TLS12, TLS13};
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 use std::fmt;
 use std::sync::Arc;
+use zeroize::Zeroizing;
 
 const VERSIONS: &[&SupportedProtocolVersion] = &[&TLS13, &TLS12];
 
@@ -35,8 +36,8 @@ fn provider() -> Arc<CryptoProvider> {
 pub struct KeyPair {
     /// The certificate, followed by those that lead to the authority's.
     pub certificate_pem: Vec<u8>,
-    /// Its private key: PKCS #8, PKCS #1 or SEC 1.
-    pub key_pem: Vec<u8>,
+    /// Its private key: PKCS #8, PKCS #1 or SEC 1. Overwritten when it is given up.
+    pub key_pem: Zeroizing<Vec<u8>>,
 }
 
 impl fmt::Debug for KeyPair {
@@ -73,6 +74,16 @@ fn authorities(pem: &[u8]) -> Result<rustls::RootCertStore, TlsError> {
     }
 }
 
+/// The lists of revoked certificates in a PEM text.
+fn revocations(pem: &[u8]) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
+    let all = CertificateRevocationListDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
+    let all = all.map_err(|error| TlsError::new(Part::Revocations, format!("not PEM: {error}")))?;
+    match all.is_empty() {
+        true => Err(TlsError::new(Part::Revocations, "there is no list of revoked certificates in it".to_owned())),
+        false => Ok(all),
+    }
+}
+
 /// Which of the texts is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
@@ -82,6 +93,8 @@ pub enum Part {
     Key,
     /// The authorities that the other side's certificate is checked against.
     Authorities,
+    /// The lists of revoked certificates.
+    Revocations,
     /// The name that the other side's certificate must have.
     ServerName,
 }

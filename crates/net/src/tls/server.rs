@@ -1,9 +1,9 @@
 //! The side that accepts: certificate, key, and what is asked of clients.
 
-use super::{IdentityError, IdentityRule, KeyPair, Part, TlsError, VERSIONS, authorities, provider};
+use super::{IdentityError, IdentityRule, KeyPair, Part, TlsError, VERSIONS, authorities, provider, revocations};
 use crate::transport::TlsSocket;
 use mio::net::TcpStream;
-use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier};
 use rustls::{ServerConfig, ServerConnection};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,6 +27,9 @@ pub struct ServerTls {
     pub own: KeyPair,
     /// The authorities of clients' certificates, in PEM. Needed if clients are asked for one.
     pub client_authorities_pem: Option<Vec<u8>>,
+    /// Lists of revoked certificates of clients and of their authorities, in PEM. If there are any, an authority that has
+    /// none here vouches for nobody, and neither does one whose list has run out.
+    pub client_revocations_pem: Option<Vec<u8>>,
     /// Whether clients are asked for one.
     pub clients: ClientCertificates,
     /// Which name of a client's certificate says who it is.
@@ -75,11 +78,18 @@ impl Current {
                 let missing = || TlsError::new(Part::Authorities, "clients' certificates need an authority".to_owned());
                 let roots = authorities(tls.client_authorities_pem.as_ref().ok_or_else(missing)?)?;
                 let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+                let verifier = match &tls.client_revocations_pem {
+                    Some(pem) => verifier.with_crls(revocations(pem)?).enforce_revocation_expiration(),
+                    None => verifier,
+                };
                 let verifier = match tls.clients {
                     ClientCertificates::Optional => verifier.allow_unauthenticated(),
                     _ => verifier,
                 };
-                let verifier = verifier.build().map_err(|e| TlsError::new(Part::Authorities, e.to_string()))?;
+                let verifier = verifier.build().map_err(|error| match error {
+                    VerifierBuilderError::InvalidCrl(why) => TlsError::new(Part::Revocations, format!("{why:?}")),
+                    error => TlsError::new(Part::Authorities, error.to_string()),
+                })?;
                 builder.with_client_cert_verifier(verifier)
             }
         };

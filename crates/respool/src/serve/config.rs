@@ -226,7 +226,7 @@ fn node_config(node: &NodeSettings, engines: &mut impl Iterator<Item = usize>) -
         NodeAddress::Embedded => Endpoint::Embedded { index: engines.next().unwrap_or_default() },
     };
     let credentials = node.credentials.as_ref().map(|credentials| {
-        let password = credentials.password.reveal().to_owned();
+        let password = credentials.password.reveal().to_owned().into();
         Arc::new(Credentials { username: credentials.username.clone(), password })
     });
     NodeConfig { name: node.name.clone(), endpoint: Arc::new(endpoint), credentials }

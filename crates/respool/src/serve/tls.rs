@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use respool_net::tls::{
@@ -51,7 +51,7 @@ impl InstanceTls {
             let words = words.or(&tls.listen);
             let whose = format!("{PREFIX}{}", door.address);
             let server = TlsServer::new(&server(&words, tls)?);
-            server.map(Some).map_err(|error| blame(&error, &whose, &words.cert, &words.key, &words.ca))
+            server.map(Some).map_err(|error| blame(&error, &whose, [&words.cert, &words.key, &words.ca, &words.crl]))
         };
         let doors = instance.net.listen.iter().map(door).collect::<Result<_, _>>()?;
         let nodes = Arc::new(TlsClients::default());
@@ -59,7 +59,9 @@ impl InstanceTls {
             let Some(own) = &node.tls else { continue };
             let words = own.or(&tls.nodes);
             let set = nodes.set(&profile(own), &client(&words)?);
-            set.map_err(|error| blame(&error, &format!("node {}", node.name), &words.cert, &words.key, &words.ca))?;
+            set.map_err(|error| {
+                blame(&error, &format!("node {}", node.name), [&words.cert, &words.key, &words.ca, &None])
+            })?;
         }
         Ok(Self { doors, nodes })
     }
@@ -97,6 +99,7 @@ fn server(words: &ListenTls, tls: &TlsSettings) -> Result<ServerTls, Failure> {
     Ok(ServerTls {
         own: key_pair(words.cert.as_deref(), words.key.as_deref())?.ok_or_else(missing)?,
         client_authorities_pem: words.ca.as_deref().map(read).transpose()?,
+        client_revocations_pem: words.crl.as_deref().map(read).transpose()?,
         clients,
         identity: field.map(|field| IdentityRule { field, users: tls.users.clone() }),
         handshake_timeout: tls.handshake_timeout,
@@ -122,7 +125,7 @@ fn system_authorities() -> Result<Vec<u8>, Failure> {
 
 fn key_pair(cert: Option<&Path>, key: Option<&Path>) -> Result<Option<KeyPair>, Failure> {
     match (cert, key) {
-        (Some(cert), Some(key)) => Ok(Some(KeyPair { certificate_pem: read(cert)?, key_pem: read(key)? })),
+        (Some(cert), Some(key)) => Ok(Some(KeyPair { certificate_pem: read(cert)?, key_pem: read(key)?.into() })),
         _ => Ok(None),
     }
 }
@@ -139,18 +142,13 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// Points at the file that is wrong.
-fn blame(
-    error: &TlsError,
-    whose: &str,
-    cert: &Option<std::path::PathBuf>,
-    key: &Option<std::path::PathBuf>,
-    ca: &Option<std::path::PathBuf>,
-) -> Failure {
+/// Points at the file that is wrong: of the certificate, the key, the authorities or the revoked.
+fn blame(error: &TlsError, whose: &str, [cert, key, ca, crl]: [&Option<PathBuf>; 4]) -> Failure {
     let file = match error.part {
         Part::Certificate => cert,
         Part::Key => key,
         Part::Authorities => ca,
+        Part::Revocations => crl,
         Part::ServerName => &None,
     };
     let place = file.as_ref().map_or_else(String::new, |file| format!("{}: ", file.display()));

@@ -174,6 +174,7 @@ impl Judge<'_> {
                 cert: path(Setting::TlsCertFile),
                 key: path(Setting::TlsKeyFile),
                 ca: path(Setting::TlsClientCaFile),
+                crl: path(Setting::TlsClientCrlFile),
                 clients: Some(TlsAuthClients::ALL[of.word(Setting::TlsAuthClients)]),
                 identity: Some(TlsIdentity::ALL[of.word(Setting::TlsIdentity)]),
             },

@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
+use zeroize::Zeroizing;
+
 use super::address::{Address, Door, NodeText};
 use super::unit;
 
@@ -140,15 +142,15 @@ pub enum Kind {
     Nodes,
 }
 
-/// A text that is only ever passed on, never printed: neither `Debug` nor `Display` shows it.
+/// A text that is only ever passed on, never printed: neither `Debug` nor `Display` shows it. Overwritten when it is given up.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct Secret(Zeroizing<String>);
 
 impl Secret {
     /// Wraps a secret.
     #[must_use]
     pub fn new(text: String) -> Self {
-        Self(text)
+        Self(Zeroizing::new(text))
     }
 
     /// The text itself, for the one place that sends it.

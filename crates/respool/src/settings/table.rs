@@ -279,6 +279,11 @@ rows! {
         name: "tls_client_ca_file", redis: Some("tls-ca-cert-file"), group: Group::Tls, reload: Reload::Live,
         kind: Kind::Path,
     }
+    /// File with the lists of revoked certificates of clients and their authorities, in PEM.
+    TlsClientCrlFile {
+        name: "tls_client_crl_file", group: Group::Tls, reload: Reload::Live, kind: Kind::Path,
+        more: "With it, an authority without a list vouches for nobody, and so does one whose list has run out.",
+    }
     /// Whether clients of TLS listeners show a certificate.
     TlsAuthClients {
         name: "tls_auth_clients", redis: Some("tls-auth-clients"), group: Group::Tls, reload: Reload::Live,

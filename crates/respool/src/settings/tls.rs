@@ -20,6 +20,8 @@ pub struct ListenTls {
     pub key: Option<PathBuf>,
     /// File with the authorities of clients' certificates.
     pub ca: Option<PathBuf>,
+    /// File with the lists of revoked certificates.
+    pub crl: Option<PathBuf>,
     /// Whether clients show a certificate.
     pub clients: Option<TlsAuthClients>,
     /// Which of its names says who a client is.
@@ -54,7 +56,8 @@ pub struct TlsSettings {
     pub handshake_timeout: Duration,
 }
 
-const LISTEN_WORDS: &str = "cert=FILE, key=FILE, ca=FILE, clients=off|optional|required, identity=off|cn|dns|uri|email";
+const LISTEN_WORDS: &str = "cert=FILE, key=FILE, ca=FILE, crl=FILE, clients=off|optional|required, \
+                            identity=off|cn|dns|uri|email";
 const NODE_WORDS: &str = "server_name=NAME, ca=FILE, cert=FILE, key=FILE or verify=on|off";
 
 impl ListenTls {
@@ -69,6 +72,7 @@ impl ListenTls {
             "cert" => self.cert = Some(path(value)?),
             "key" => self.key = Some(path(value)?),
             "ca" => self.ca = Some(path(value)?),
+            "crl" => self.crl = Some(path(value)?),
             "clients" => self.clients = Some(TlsAuthClients::named(value).ok_or_else(wrong)?),
             "identity" => self.identity = Some(TlsIdentity::named(value).ok_or_else(wrong)?),
             _ => return Err(wrong()),
@@ -84,6 +88,7 @@ impl ListenTls {
             cert: pair.cert.clone(),
             key: pair.key.clone(),
             ca: self.ca.clone().or_else(|| other.ca.clone()),
+            crl: self.crl.clone().or_else(|| other.crl.clone()),
             clients: self.clients.or(other.clients),
             identity: self.identity.or(other.identity),
         }
@@ -99,6 +104,9 @@ impl ListenTls {
             (_, None) => Some("a certificate needs its key: say key=FILE behind the address, or tls_key_file"),
             _ if clients != TlsAuthClients::Off && self.ca.is_none() => {
                 Some("clients' certificates need an authority: say ca=FILE behind the address, or tls_client_ca_file")
+            }
+            _ if self.crl.is_some() && clients == TlsAuthClients::Off => {
+                Some("no client is asked for a certificate that could be revoked: set tls_auth_clients")
             }
             _ if is_named && clients == TlsAuthClients::Off => {
                 Some("no client is asked for a certificate that could say who it is: set tls_auth_clients")
@@ -156,6 +164,7 @@ impl fmt::Display for ListenTls {
         write_path(f, "cert", self.cert.as_deref())?;
         write_path(f, "key", self.key.as_deref())?;
         write_path(f, "ca", self.ca.as_deref())?;
+        write_path(f, "crl", self.crl.as_deref())?;
         self.clients.map_or(Ok(()), |clients| write!(f, " clients={}", clients.name()))?;
         self.identity.map_or(Ok(()), |identity| write!(f, " identity={}", identity.name()))
     }

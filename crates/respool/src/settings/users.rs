@@ -273,7 +273,7 @@ impl Judge<'_> {
         user.limits.node_credentials = match (node_username, node_password) {
             (None, None) => None,
             (Some(username), Some(password)) => {
-                Some(Arc::new(Credentials { username: Some(username), password: password.reveal().to_owned() }))
+                Some(Arc::new(Credentials { username: Some(username), password: password.reveal().to_owned().into() }))
             }
             _ => {
                 let message = format!("user {:.64?} has half of what nodes ask for", user.name);

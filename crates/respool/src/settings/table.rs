@@ -518,7 +518,7 @@ rows! {
         name: "integrity_run", group: Group::Seeing, kind: count(1, 10_000), absent: Some("off"), default: "off",
         more: "With `1` every reply stands between two echoes.",
     }
-    /// Replies that one connection to a node holds until they are proved; one that does not fit is an error.
+    /// Replies that one connection to a node holds until they are proved; a larger one is an error.
     IntegrityBytes {
         name: "integrity_bytes", group: Group::Seeing, kind: bytes(64 * KB, 4 * GB), default: "32mb",
     }

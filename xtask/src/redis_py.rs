@@ -43,7 +43,8 @@ const MARKS: &str = "not onlycluster and not redismod and not ssl";
 /// Seconds a test may take. By signal: a thread that waits for a reply cannot be ended in another way.
 const TEST_SECONDS: &str = "30";
 const SERVER_ARGUMENTS: [&str; 4] = ["--enable-debug-command", "yes", "--enable-protected-configs", "yes"];
-const RESPOOL_ARGUMENTS: [&str; 4] = ["--admin-commands", "allow", "--request-timeout", "1m"];
+const RESPOOL_ARGUMENTS: [&str; 6] =
+    ["--admin-commands", "allow", "--request-timeout", "1m", "--node-silence-timeout", "1m"];
 
 /// Run the Python client's tests straight to a redis-server and through Respool, in both dialects
 #[derive(Args)]

@@ -331,6 +331,8 @@ impl<E: Execute> Worker<E> {
         }
         let handle = self.lanes.handle(lane);
         self.blocking.at(node).connections.push(Connection { lane: handle, is_taken: true, unblocks: 0, id: None });
+        // It is made for somebody, whose request reaches the node together with this question.
+        self.counters.blocked_dialling.set(self.counters.blocked_dialling.value() + 1);
         let task = self.tasks.begin(Wait::task(WaitPurpose::Number { node, lane: handle }));
         let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
         self.lanes.push(lane, Tasks::owner(task, COUNTS), self.now, &mut self.clients.pool, write);
@@ -386,6 +388,7 @@ impl<E: Execute> Worker<E> {
         let (kind, reply) = wait.reply.unwrap_or((ReplyKind::Error, Vec::new()));
         match wait.purpose {
             WaitPurpose::Number { node, lane } => {
+                self.counters.blocked_dialling.set(self.counters.blocked_dialling.value().saturating_sub(1));
                 let id = match Value::parse(&reply) {
                     Ok(Value::Integer(id)) => Some(id),
                     _ => None,

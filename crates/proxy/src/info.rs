@@ -98,7 +98,10 @@ impl<E: Execute> Worker<E> {
             "connected_clients:{}\r\nmaxclients:{}\r\nblocked_clients:{}\r\ntracking_clients:{}\r\n",
             self.shared.ledger.clients(),
             self.config.clients_max,
-            self.shared.sum(|c| c.blocked_clients.value()),
+            // Whoever counts on a client that waits, counts on the node knowing of it.
+            self.shared
+                .sum(|c| c.blocked_clients.value())
+                .saturating_sub(self.shared.sum(|c| c.blocked_dialling.value())),
             self.shared.sum(|c| c.tracking_clients.value())
         );
     }

@@ -194,6 +194,8 @@ counters! {
     auth_timeouts: Total,
     /// Clients that wait for something (BLPOP and its kin) now.
     blocked_clients: Gauge,
+    /// Requests that are to wait on connections that are still being made.
+    blocked_dialling: Gauge,
     /// Requests that may wait and were refused because too many do.
     waiters_refused: Total,
     /// Times that what was taken for a client that had left was put back.

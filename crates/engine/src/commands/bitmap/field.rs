@@ -182,7 +182,13 @@ fn apply(step: &Step, bytes: &mut [u8]) -> Option<i64> {
         Change::Get => Some(old),
         Change::Set(value) => {
             // Redis takes the number for an unsigned one when the field is unsigned.
-            let value = if step.field.is_signed { value.into() } else { i128::from(value as u64) };
+            let mut value = if step.field.is_signed { value.into() } else { i128::from(value as u64) };
+            let (_, max) = step.field.bounds();
+            // It reckons in 64 bits how far a number is from the greatest that the field holds, and takes one that is
+            // further below than that for one above.
+            if step.overflow == Overflow::Saturate && step.field.bits < 64 && max - value > i128::from(i64::MAX) {
+                value = max;
+            }
             step.field.set(bytes, step.field.fit(value, step.overflow)?);
             Some(old)
         }
@@ -191,5 +197,25 @@ fn apply(step: &Step, bytes: &mut [u8]) -> Option<i64> {
             step.field.set(bytes, sum);
             Some(sum)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_far_below_a_field_saturate_as_in_redis() {
+        let field = Field::read(b"i3", b"0").ok().expect("it is a type");
+        let saturated = |change| {
+            let mut bytes = [0];
+            apply(&Step { field, change, overflow: Overflow::Saturate }, &mut bytes);
+            field.get(&bytes)
+        };
+        for (value, expected) in [(4, 3), (-5, -4), (i64::MAX, 3), (3 - i64::MAX, -4), (2 - i64::MAX, 3), (i64::MIN, 3)]
+        {
+            assert_eq!(saturated(Change::Set(value)), expected, "{value}");
+        }
+        assert_eq!(saturated(Change::Add(i64::MIN)), -4);
     }
 }

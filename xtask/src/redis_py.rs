@@ -90,8 +90,15 @@ pub(crate) fn run(options: &Options) -> Outcome {
         let Some(binary) = &respool else { continue };
         let through = attempt(&suite, &files, protocol, Some(binary))?;
         show("through Respool", protocol, &through);
-        // One that passes straight and is missing here was not reached, which is no better than failing.
-        for test in straight.passed.difference(&through.passed) {
+        // One that passes straight and is missing here was not reached, which is no better than failing. Some wait for a
+        // fifth of a second at most, which a busy machine stretches: those that fail have another try by themselves.
+        let mut missing: Vec<&str> = straight.passed.difference(&through.passed).map(String::as_str).collect();
+        if !missing.is_empty() {
+            let again = attempt(&suite, &missing, protocol, Some(binary))?;
+            show("once more", protocol, &again);
+            missing.retain(|test| !again.passed.contains(*test));
+        }
+        for test in missing {
             own += 1;
             let how = if through.failed.contains(test) { "fails" } else { "does not end" };
             println!("  RESP{protocol} {test} {how} through Respool alone");

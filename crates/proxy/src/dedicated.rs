@@ -422,7 +422,9 @@ impl<E: Execute> Worker<E> {
 
     fn count_dedicated(&mut self) {
         let is_its = |lane: &&crate::lanes::Lane| lane.purpose == Purpose::Dedicated && !lane.is_retired;
-        self.counters.dedicated.set(self.lanes.all.iter().filter(is_its).count() as u64);
+        let count = self.lanes.all.iter().filter(is_its).count();
+        self.shared.ledger.account_dedicated(self.counters.dedicated.value() as usize, count);
+        self.counters.dedicated.set(count as u64);
     }
 
     /// Bytes have come on a connection that serves one client alone.

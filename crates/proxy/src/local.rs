@@ -13,6 +13,13 @@ impl<E: Execute> Worker<E> {
     /// Answers a request of the local lane. The arity has been checked.
     pub(crate) fn answer_locally(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Flow {
         match row.command {
+            // Whoever sees what nodes are asked is to see this, too.
+            Command::Connection(ConnectionCommand::Ping | ConnectionCommand::Echo)
+            | Command::Server(ServerCommand::Time)
+                if self.engine.is_none() && self.shared.ledger.is_watched() =>
+            {
+                self.pass_on(index, row, &Request { args, consumed: 0, raw: None })
+            }
             Command::Connection(command) => self.answer_connection(index, command, row, args),
             Command::Proxy(command) => self.console(index, command, row, args),
             Command::Cluster(ClusterCommand::Asking | ClusterCommand::Readonly | ClusterCommand::Readwrite) => {

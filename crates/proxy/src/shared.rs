@@ -54,6 +54,7 @@ pub struct Ledger {
     next_client: AtomicU64,
     clients: AtomicUsize,
     held_bytes: AtomicUsize,
+    dedicated: AtomicUsize,
     pub(crate) auction: Auction,
     /// When the next dial is due, in microseconds of the Unix clock, as a leaky bucket counts it.
     next_dial_us: AtomicU64,
@@ -65,6 +66,7 @@ impl Default for Ledger {
             next_client: AtomicU64::new(1),
             clients: AtomicUsize::new(0),
             held_bytes: AtomicUsize::new(0),
+            dedicated: AtomicUsize::new(0),
             auction: Auction::default(),
             next_dial_us: AtomicU64::new(0),
         }
@@ -150,6 +152,17 @@ impl Ledger {
         }
         self.clients.fetch_sub(1, Ordering::Relaxed);
         false
+    }
+
+    /// A worker has so many connections that serve one client for good.
+    pub(crate) fn account_dedicated(&self, before: usize, after: usize) {
+        self.dedicated.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
+    }
+
+    /// Whether some client may be shown what nodes are asked.
+    #[inline]
+    pub(crate) fn is_watched(&self) -> bool {
+        self.dedicated.load(Ordering::Relaxed) > 0
     }
 
     /// Counts a client out.

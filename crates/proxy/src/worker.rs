@@ -548,6 +548,10 @@ impl<E: Execute> Machine for Worker<E> {
         if !self.clients.held.is_empty() && self.patient_until_us().is_none() {
             self.clients.release_held();
         }
+        // Taken from its end: what was asked first on several connections to a node is written first.
+        if self.lanes.listed.len() > 1 {
+            self.lanes.listed.reverse();
+        }
     }
 
     #[inline(always)]

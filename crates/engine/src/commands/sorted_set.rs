@@ -500,6 +500,11 @@ mod tests {
              ZADD b 10 y 20 z -> :2
              SADD s x q -> :2
              ZUNION 2 a b WITHSCORES -> *6 $1 x $1 1 $1 y $2 12 $1 z $2 20
+             ZADD c 3 m -> :1
+             ZADD d 0 m -> :1
+             ZINTER 2 c d WEIGHTS 1 inf AGGREGATE SUM WITHSCORES -> *2 $1 m $1 0
+             ZINTER 2 c d WEIGHTS 1 inf AGGREGATE MIN WITHSCORES -> *2 $1 m $1 3
+             ZUNION 2 c d WEIGHTS 1 inf AGGREGATE MIN WITHSCORES -> *2 $1 m $1 0
              ZINTER 2 a b WEIGHTS 2 0.5 AGGREGATE MAX WITHSCORES -> *2 $1 y $1 5
              ZDIFF 2 a b -> *1 $1 x
              ZDIFF 9 a b b b b b b b b WITHSCORES -> *2 $1 x $1 1

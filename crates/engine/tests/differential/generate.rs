@@ -509,14 +509,16 @@ impl Generator {
     }
 }
 
-/// Commands whose bent forms would wait for ever, expire a key in a moment, ask for an endless reply, or mean nothing that can be compared.
+/// Commands whose bent forms would wait for ever, expire a key in a moment, ask for an endless reply, mean nothing that can be
+/// compared, or leave unequal scores where they have to be equal.
 fn is_delicate(request: &Request) -> bool {
     let name = request[0].as_slice();
-    let has_lex = request.iter().any(|word| word.ends_with(b"LEX"));
+    let has_lex = request.iter().any(|word| word.windows(3).any(|three| three == b"LEX"));
     let waits = name.starts_with(b"B") && !name.starts_with(b"BIT");
     let expires =
         [&b"SET"[..], b"GETEX", b"SETEX", b"PSETEX"].contains(&name) || name.windows(6).any(|six| six == b"EXPIRE");
-    waits || expires || has_lex || name.ends_with(b"RANDMEMBER") || name == b"HRANDFIELD"
+    let scores = name == b"ZADD" && request.get(1).is_some_and(|key| key.starts_with(b"x"));
+    waits || expires || has_lex || scores || name.ends_with(b"RANDMEMBER") || name == b"HRANDFIELD"
 }
 
 /// The first piece of a template and what follows it. Groups hang together, whatever is inside.

@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn numbers_far_below_a_field_saturate_as_in_redis() {
-        let field = Field::read(b"i3", b"0").ok().expect("it is a type");
+        let field = Field::read(b"i3", b"0").expect("it is a type");
         let saturated = |change| {
             let mut bytes = [0];
             apply(&Step { field, change, overflow: Overflow::Saturate }, &mut bytes);

@@ -36,8 +36,20 @@ impl Aggregate {
         match self {
             // Plus and minus infinity make no number; Redis calls it zero.
             Self::Sum => zero_if_nan(a + b),
-            Self::Min => a.min(b),
-            Self::Max => a.max(b),
+            Self::Min => {
+                if b < a {
+                    b
+                } else {
+                    a
+                }
+            }
+            Self::Max => {
+                if b > a {
+                    b
+                } else {
+                    a
+                }
+            }
         }
     }
 }
@@ -128,13 +140,15 @@ impl<'k> Input<'k> {
         self.object.zip(other.object).is_some_and(|(a, b)| std::ptr::eq(a, b))
     }
 
+    /// The weighted score of a member. It may be no number, which is only looked at once it has been joined: then no sum
+    /// is zero, and it is neither the least nor the greatest.
     fn score(&self, heap: &Heap, member: &[u8]) -> Option<f64> {
         let score = match self.object? {
             Object::Set(set) => set.contains(heap, member).then_some(1.0),
             Object::SortedSet(sorted) => sorted.score(heap, member),
             _ => None,
         };
-        score.map(|score| zero_if_nan(score * self.weight))
+        score.map(|score| score * self.weight)
     }
 
     fn each(&self, heap: &'k Heap, mut see: impl FnMut(Element<'k>, f64) -> bool) {

@@ -109,6 +109,10 @@ pub(crate) struct Lane {
     pub(crate) is_stale: bool,
     /// A successor is not tried before then.
     pub(crate) renew_at_us: u64,
+    /// Its turn among those that were in its place of the table, one after the other.
+    pub(crate) turn: u64,
+    /// One before it is still owed replies: nothing leaves on it until then.
+    pub(crate) is_behind: bool,
     pub(crate) node: usize,
     pub(crate) class: u16,
     /// It is in the list of those to be written.
@@ -139,6 +143,11 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
+    /// Whether nothing is queued on it and no reply is owed.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.up.queued_bytes() == 0 && self.up.tickets().is_empty()
+    }
+
     /// Whether a request can be appended to what waits here, of which there is no more than `queue_max`, and nothing else is
     /// to be done.
     #[inline(always)]
@@ -174,6 +183,9 @@ pub(crate) struct Lanes {
     pub(crate) is_filling: bool,
     /// Lanes to dial.
     pub(crate) to_dial: Vec<u32>,
+    /// Some lane is behind another.
+    pub(crate) has_behind: bool,
+    pub(crate) turns: u64,
     /// Shared lanes: the only ones whose replies are waited for before clients are looked at.
     pub(crate) shared: Vec<u32>,
     /// Private lanes that are clean and lent to nobody.
@@ -272,6 +284,7 @@ impl Lanes {
         self.all.push(made);
         self.shared.push(lane as u32);
         self.table[class as usize * self.nodes.len() + node] = lane as u32;
+        self.stand_behind(lane);
         lane
     }
 
@@ -295,6 +308,8 @@ impl Lanes {
             is_closing: false,
             is_stale: false,
             renew_at_us: 0,
+            turn: 0,
+            is_behind: false,
             node,
             class,
             is_listed: false,

@@ -8,10 +8,11 @@
 //!   [leaving] --- nothing is queued or owed any more ---> closed
 //! ```
 //!
-//! What was queued on a lane leaves on it and is answered on it; only what comes afterwards takes another way.
+//! What was queued on a lane leaves on it and is answered on it; only what comes afterwards takes another way, and waits
+//! until all of that is answered. Otherwise a GET could overtake the SET that the same client has sent before it.
 
 use crate::config::{Config, NodeConfig};
-use crate::lanes::{Lanes, NONE, Node, Purpose};
+use crate::lanes::{Lane, Lanes, NONE, Node, Purpose};
 use crate::limits::{LANE_UNUSED_US, RENEW_US};
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -41,6 +42,45 @@ impl Lanes {
         self.all[lane].purpose = Purpose::Shared;
         self.shared.push(lane as u32);
         self.table[place] = lane as u32;
+        self.stand_behind(lane);
+    }
+
+    /// A lane has come into the table: what others in its place are still owed comes first.
+    pub(crate) fn stand_behind(&mut self, lane: usize) {
+        self.turns += 1;
+        self.all[lane].turn = self.turns;
+        let is_behind = self.is_anybody_ahead(lane);
+        self.all[lane].is_behind = is_behind;
+        self.has_behind |= is_behind;
+    }
+
+    fn is_anybody_ahead(&self, lane: usize) -> bool {
+        let Lane { node, class, turn, .. } = self.all[lane];
+        let is_ahead = |other: &Lane| {
+            other.purpose == Purpose::Leaving
+                && (other.node, other.class) == (node, class)
+                && other.turn < turn
+                && !other.is_retired
+                && !other.is_settled()
+        };
+        self.all.iter().any(is_ahead)
+    }
+
+    /// A lane that was leaving is owed nothing any more: those behind it may go on.
+    #[cold]
+    pub(crate) fn let_go_on(&mut self) {
+        self.has_behind = false;
+        for lane in 0..self.all.len() {
+            if !self.all[lane].is_behind {
+                continue;
+            }
+            if self.is_anybody_ahead(lane) {
+                self.has_behind = true;
+            } else {
+                self.all[lane].is_behind = false;
+                self.list(lane);
+            }
+        }
     }
 
     /// Marks the shared lanes of a node to be replaced. Those that are not connected have nothing to lose: they go at once.
@@ -69,7 +109,7 @@ impl Lanes {
 
     /// Lanes of a node that clients have to themselves are not kept for others once they are given back.
     fn mark_apart(&mut self, node: usize) {
-        let is_apart = |lane: &crate::lanes::Lane| matches!(lane.purpose, Purpose::Private | Purpose::Blocking);
+        let is_apart = |lane: &Lane| matches!(lane.purpose, Purpose::Private | Purpose::Blocking);
         self.all.iter_mut().filter(|lane| lane.node == node && is_apart(lane)).for_each(|lane| lane.is_stale = true);
     }
 
@@ -170,7 +210,7 @@ impl Lanes {
         if config.nodes.get(node).is_none() {
             return;
         }
-        let has_one = |other: &crate::lanes::Lane| {
+        let has_one = |other: &Lane| {
             other.purpose == Purpose::Successor && !other.is_retired && other.node == node && other.class == class
         };
         if self.all.iter().any(has_one) {
@@ -213,15 +253,17 @@ impl<E: Execute> Worker<E> {
                 Purpose::Blocking if this.is_stale && this.up.tickets().is_empty() => self.close_lane(lane),
                 Purpose::Leaving => {
                     is_busy = true;
-                    let is_owed = !this.up.tickets().is_empty() || this.up.queued_bytes() > 0;
                     let is_idle = matches!(this.up.phase(), Phase::Idle) && !this.wants_dial;
-                    if is_idle || !is_owed && this.waiters.is_empty() {
+                    if is_idle || this.is_settled() && this.waiters.is_empty() {
                         self.counters.lanes_renewed.add(1);
                         self.close_lane(lane);
                     }
                 }
                 _ => {}
             }
+        }
+        if self.lanes.has_behind {
+            self.lanes.let_go_on();
         }
         is_busy
     }

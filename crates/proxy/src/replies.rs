@@ -114,6 +114,9 @@ impl<E: Execute> Worker<E> {
         if this.reader.is_some() {
             self.pace_lane(lane);
         }
+        if self.lanes.has_behind && self.lanes.all[lane].is_settled() {
+            self.lanes.let_go_on();
+        }
         if let Some(fault) = fault {
             self.counters.unsolicited_replies.add(u64::from(fault == Fault::Unsolicited));
             if fault == Fault::OutOfStep {

@@ -576,7 +576,7 @@ impl<E: Execute> Machine for Worker<E> {
                     continue;
                 }
                 let has_failed_to_fill = std::mem::take(&mut this.is_filling) && this.up.is_batch_small();
-                let may_write = !this.is_blocked;
+                let may_write = !(this.is_blocked || this.is_behind && this.up.is_ready());
                 if has_failed_to_fill {
                     self.stop_expecting();
                 }

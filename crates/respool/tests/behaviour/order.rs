@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use respool_testkit::{Client, RedisServer, request};
+use respool_testkit::{Act, Client, FakeBackend, Gate, RedisServer, request, wait_until};
 
 use super::{Four, bulk, proxy, value_of};
 
@@ -84,5 +84,39 @@ fn one_clients_commands_on_one_key_run_in_order() -> io::Result<()> {
     }
     let all: Vec<u8> = (0..count).flat_map(|number| bulk(&number.to_string())).collect();
     assert_eq!(client.ask("LRANGE list 0 -1")?.as_bytes(), [format!("*{count}\r\n").as_bytes(), &all].concat());
+    Ok(())
+}
+
+/// T-ORDER: what is asked on a new connection may not overtake what the old one has not answered yet.
+#[test]
+fn a_request_does_not_overtake_another_on_a_connection_that_is_replaced() -> io::Result<()> {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let node = FakeBackend::start(move |request| match request.command().as_str() {
+        "SET" => Act::Hold(held.clone()),
+        _ => Act::Usual,
+    })?;
+    let proxy = proxy(&[node.address()], &["--admin-commands", "allow", "--health-interval", "off"])?;
+    let mut operator = proxy.client()?;
+    let mut client = proxy.client()?;
+    client.ask("GET first")?;
+    client.send_command(&["SET", "k", "v"])?;
+    wait_until("the SET is at the node", Duration::from_secs(5), || {
+        Ok(node.received().iter().any(|request| request.command() == "SET"))
+    })?;
+    operator.ask("PROXY RECONNECT")?;
+    wait_until("there is another connection", Duration::from_secs(5), || {
+        Ok(operator.ask("INFO proxy")?.contains("upstreams:2\r\n"))
+    })?;
+    client.send_command(&["GET", "k"])?;
+    wait_until("the GET has been read", Duration::from_secs(5), || {
+        Ok(operator.ask("PROXY SHOW CLIENTS")?.contains("outstanding\r\n:2\r\n"))
+    })?;
+    // Far more turns than it takes a request to leave.
+    (0..500).try_for_each(|_| operator.ask("PING").map(|_| ()))?;
+    let overtakes = node.received().iter().any(|request| request.command() == "GET" && request.key() == b"k");
+    assert!(!overtakes, "the SET has not been answered");
+    gate.open();
+    assert_eq!(client.replies(2)?, [&b"+OK\r\n"[..], b"$10\r\nvalue-of-k\r\n"]);
     Ok(())
 }

@@ -9,6 +9,7 @@ use respool_testkit::{Rng, Stream, reply_length};
 
 use super::World;
 use super::model::{Model, Step, Verdict};
+use super::states::{State, is_aside};
 use super::tally::Tally;
 
 /// A reply that takes longer never comes.
@@ -31,16 +32,26 @@ struct Connection<'a> {
     world: &'a World,
     number: u64,
     stream: Option<Stream>,
-    /// Bytes received that belong to no checked reply yet.
+    /// Bytes received, and how many of them belong to replies that were taken.
     received: Vec<u8>,
+    taken: usize,
+    /// What one read can bring.
+    piece: Box<[u8]>,
 }
+
+/// Pieces in which a batch is sent or read: more of a few bytes would only heat the kernel.
+const PIECES_MAX: usize = 40;
+const READ_BYTES: usize = 16 << 10;
 
 /// How the replies of one batch are read.
 #[derive(Clone, Copy)]
 enum Reading {
     Fast,
-    /// Few bytes at a time, with pauses.
-    Slow(usize),
+    /// Few bytes at a time, with pauses, so many times.
+    Slow {
+        piece: usize,
+        left: usize,
+    },
     /// So many bytes, then the connection is dropped.
     Vanish(usize),
 }
@@ -52,14 +63,19 @@ pub(super) fn run(world: &World, number: u64, requests: u64, behaviour: Behaviou
     let mut rng = Rng::part(world.seed, client);
     let mut model = Model::new(client);
     let mut tally = Tally::default();
-    let mut connection = Connection { world, number, stream: None, received: Vec::new() };
+    let piece = vec![0; READ_BYTES].into_boxed_slice();
+    let mut connection = Connection { world, number, stream: None, received: Vec::new(), taken: 0, piece };
     match behaviour {
         Behaviour::WarmUp | Behaviour::Hostile => {
             let mut left = requests;
             while left > 0 && tally.silent == 0 {
                 let batch = batch_size(&mut rng).min(left as usize);
-                let steps: Vec<Step> = (0..batch).map(|_| model.step(&mut rng)).collect();
+                let mut steps: Vec<Step> = (0..batch).map(|_| model.step(&mut rng)).collect();
                 let reading = reading(&mut rng);
+                if matches!(reading, Reading::Vanish(_)) && rng.once_in(2) {
+                    steps.push(model.leave_waiting());
+                    tally.entered(State::LeftWaiting);
+                }
                 let failed = connection.batch(&mut model, &steps, reading, &mut rng, &mut tally);
                 if world.is_calm {
                     tally.needless += failed;
@@ -104,16 +120,20 @@ impl Connection<'_> {
         let mut answered = 0;
         let outcome = self.send(&bytes, rng).and_then(|()| {
             let mut allowance = if let Reading::Vanish(allowance) = reading { allowance } else { usize::MAX };
+            let mut reading = reading;
             for step in steps {
-                let Some(reply) = self.replies(step.replies(), reading, &mut allowance)? else { break };
+                let Some(reply) = self.replies(step.replies(), &mut reading, &mut allowance)? else { break };
                 let kills = (kills_before, self.world.kills.load(Ordering::SeqCst));
                 answered += 1;
-                tally.replies += 1;
+                tally.replies += step.replies() as u64;
+                if let Step::State { state, .. } = step {
+                    tally.entered(*state);
+                }
                 match model.check(step, &reply, kills) {
                     Verdict::Right => {}
                     Verdict::Failed => {
                         failed += 1;
-                        tally.error(step.error(&reply));
+                        tally.error(model.error_of(step, &reply));
                     }
                     Verdict::Wrong(description) => tally.wrong(description),
                 }
@@ -128,18 +148,25 @@ impl Connection<'_> {
                 tally.abandoned += unanswered.len() as u64;
                 self.close();
             }
-            Ok(()) if self.received.is_empty() => {}
+            Ok(()) if self.unread().is_empty() => {}
             Ok(()) => {
-                let shown = String::from_utf8_lossy(&self.received[..self.received.len().min(120)]).into_owned();
+                let unread = self.unread();
+                let shown = String::from_utf8_lossy(&unread[..unread.len().min(120)]).into_owned();
                 tally.wrong(format!("client {} got {shown:?} without having asked", self.number));
                 self.close();
             }
             Err(error) => {
                 failed += unanswered.len() as u64;
                 let is_silence = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
-                *(if is_silence { &mut tally.silent } else { &mut tally.cut_off }) += 1;
                 let first = unanswered.first();
-                tally.describe(format!("client {} waited for {first:?}: {error}", self.number));
+                let is_large = matches!(first, Some(Step::State { state: State::Large, .. }));
+                if is_large && !is_silence && !self.world.is_calm && !self.unread().is_empty() {
+                    // Its node died in the midst of a reply whose beginning had been passed on.
+                    tally.broken_off += 1;
+                } else {
+                    *(if is_silence { &mut tally.silent } else { &mut tally.cut_off }) += 1;
+                    tally.describe(format!("client {} waited for {first:?}: {error}", self.number));
+                }
                 self.close();
             }
         }
@@ -149,6 +176,11 @@ impl Connection<'_> {
     fn close(&mut self) {
         self.stream = None;
         self.received.clear();
+        self.taken = 0;
+    }
+
+    fn unread(&self) -> &[u8] {
+        &self.received[self.taken..]
     }
 
     fn stream(&mut self) -> io::Result<&mut Stream> {
@@ -164,12 +196,11 @@ impl Connection<'_> {
     /// Writes at once or in pieces of random sizes.
     fn send(&mut self, mut bytes: &[u8], rng: &mut Rng) -> io::Result<()> {
         let stream = self.stream()?;
-        if rng.once_in(2) {
+        if !rng.once_in(3) {
             return stream.write_all(bytes);
         }
         let piece_max = *rng.pick(&[3, 20, 500, 5_000]);
-        // Pieces of a few bytes for all of a long batch would only heat the kernel.
-        let mut pieces = 200;
+        let mut pieces = PIECES_MAX;
         while !bytes.is_empty() {
             let piece = if pieces == 0 { bytes.len() } else { rng.between(1, piece_max).min(bytes.len()) };
             stream.write_all(&bytes[..piece])?;
@@ -179,37 +210,46 @@ impl Connection<'_> {
         Ok(())
     }
 
-    /// The next replies one behind the other, or `None` when fewer are read.
-    fn replies(&mut self, count: usize, reading: Reading, allowance: &mut usize) -> io::Result<Option<Vec<u8>>> {
+    /// The next replies one behind the other, with what came between them, or `None` when fewer are read.
+    fn replies(&mut self, count: usize, reading: &mut Reading, allowance: &mut usize) -> io::Result<Option<Vec<u8>>> {
         let mut replies = Vec::new();
-        for _ in 0..count {
-            let Some(reply) = self.reply(reading, allowance)? else { return Ok(None) };
-            replies.extend_from_slice(&reply);
+        let mut left = count;
+        while left > 0 {
+            let Some(length) = self.reply(reading, allowance)? else { return Ok(None) };
+            let reply = &self.unread()[..length];
+            left -= usize::from(!is_aside(reply));
+            replies.extend_from_slice(reply);
+            self.taken += length;
         }
         Ok(Some(replies))
     }
 
-    /// The next reply, or `None` when as many bytes were received as the client waits for.
-    fn reply(&mut self, reading: Reading, allowance: &mut usize) -> io::Result<Option<Vec<u8>>> {
+    /// The length of the next reply, or `None` when as many bytes were received as the client waits for.
+    fn reply(&mut self, reading: &mut Reading, allowance: &mut usize) -> io::Result<Option<usize>> {
         loop {
-            if let Some(length) = reply_length(&self.received)? {
-                let rest = self.received.split_off(length);
-                return Ok(Some(std::mem::replace(&mut self.received, rest)));
+            if let Some(length) = reply_length(self.unread())? {
+                return Ok(Some(length));
             }
             if *allowance == 0 {
                 return Ok(None);
             }
-            let mut buffer = [0; 16 << 10];
-            let mut size = buffer.len().min(*allowance);
-            if let Reading::Slow(piece) = reading {
+            self.received.drain(..std::mem::take(&mut self.taken));
+            let mut size = READ_BYTES.min(*allowance);
+            if let Reading::Slow { piece, left } = reading {
                 thread::sleep(Duration::from_micros(200));
-                size = piece;
+                size = *piece;
+                *left -= 1;
+                if *left == 0 {
+                    *reading = Reading::Fast;
+                }
             }
-            let count = self.stream()?.read(&mut buffer[..size])?;
+            self.stream()?;
+            let Connection { stream: Some(stream), received, piece, .. } = self else { continue };
+            let count = stream.read(&mut piece[..size])?;
             if count == 0 {
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed"));
             }
-            self.received.extend_from_slice(&buffer[..count]);
+            received.extend_from_slice(&piece[..count]);
             *allowance -= count;
         }
     }
@@ -224,8 +264,8 @@ fn batch_size(rng: &mut Rng) -> usize {
 fn reading(rng: &mut Rng) -> Reading {
     match rng.below(40) {
         0 => Reading::Vanish(rng.below(200)),
-        1 => Reading::Slow(rng.between(1, 40)),
-        2 => Reading::Slow(rng.between(100, 2_000)),
+        1 => Reading::Slow { piece: rng.between(1, 40), left: PIECES_MAX },
+        2 => Reading::Slow { piece: rng.between(100, 2_000), left: PIECES_MAX },
         _ => Reading::Fast,
     }
 }

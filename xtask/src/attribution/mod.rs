@@ -11,14 +11,14 @@ mod model;
 mod states;
 mod tally;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use std::{io, thread};
+use std::{fs, io, thread};
 
 use clap::Args;
-use respool_testkit::{Address, RedisServer, Respool, usage, wait_until};
+use respool_testkit::{Address, RedisServer, Respool, TempDir, usage, wait_until};
 
 use self::client::Behaviour;
 use self::tally::Tally;
@@ -38,6 +38,8 @@ const RESIDENT_EXTRA_MAX: u64 = 8 << 20;
 const WARM: usize = 2;
 const WARM_DESCRIPTORS_MAX: usize = NODES * WORKERS * WARM * 2;
 const WORKERS: usize = 2;
+/// From so many requests on every kind of trouble and every state of a session has to occur.
+const COMPLETE_REQUESTS_MIN: u64 = 50_000;
 const SETTLE_LIMIT: Duration = Duration::from_secs(20);
 
 /// Check that not one reply goes to the wrong request while nodes and clients fail
@@ -46,7 +48,7 @@ const SETTLE_LIMIT: Duration = Duration::from_secs(20);
 #[group(skip)]
 pub(crate) struct Options {
     /// Requests that all clients together send
-    #[arg(long, default_value_t = 100_000)]
+    #[arg(long, default_value_t = 1_000_000)]
     requests: u64,
     /// Clients at the same time
     #[arg(long, default_value_t = 200)]
@@ -87,7 +89,10 @@ pub(crate) fn run(options: &Options) -> Outcome {
     });
     println!("seed {seed}, {} requests of {} clients, {NODES} nodes", options.requests, options.clients);
     let mut nodes = (0..NODES).map(|_| RedisServer::start()).collect::<io::Result<Vec<_>>>()?;
-    let respool = start_respool(options, &nodes)?;
+    let directory = TempDir::new()?;
+    let settings_file = directory.join("respool.toml");
+    fs::write(&settings_file, chaos::settings(&nodes, false))?;
+    let respool = start_respool(options, &settings_file)?;
     let world = World {
         seed,
         is_calm: options.calm,
@@ -100,17 +105,18 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let per_client = options.requests.div_ceil(options.clients);
     all_clients(options, &world, per_client.div_ceil(WARM_UP_DIVISOR), Behaviour::WarmUp);
     let base = settle(&respool, None)?;
-    thread::scope(|scope| {
+    let summary = thread::scope(|scope| {
         let chaos = scope.spawn(|| match options.calm {
             true => Ok(chaos::Summary::default()),
             false => {
-                chaos::run(&world, &mut nodes, respool.pid(), options.requests - options.requests / WARM_UP_DIVISOR)
+                let requests = options.requests - options.requests / WARM_UP_DIVISOR;
+                chaos::run(&world, &mut nodes, &respool, &settings_file, requests)
             }
         });
         all_clients(options, &world, per_client - per_client.div_ceil(WARM_UP_DIVISOR), Behaviour::Hostile);
         chaos.join().expect("the chaos thread does not panic")
-    })
-    .map(|summary| println!("{summary}"))?;
+    })?;
+    println!("{summary}");
     all_clients(options, &world, 1, Behaviour::Recovered);
 
     let tally = world.tally.into_inner().expect("no client panics");
@@ -124,7 +130,11 @@ pub(crate) fn run(options: &Options) -> Outcome {
         base.resident_bytes as f64 / 1e6,
         after.resident_bytes as f64 / 1e6
     );
-    let complaints = tally.complaints();
+    let mut complaints = tally.complaints();
+    if !options.calm && options.requests >= COMPLETE_REQUESTS_MIN {
+        complaints.extend(tally.missing());
+        complaints.extend(summary.missing());
+    }
     if !complaints.is_empty() {
         respool.output().iter().for_each(|line| println!("respool: {line}"));
         return Err(format!("{}; {hint}", complaints.join("; ")).into());
@@ -132,7 +142,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     Ok(format!("{} replies, 0 to the wrong request, seed {seed}", tally.replies))
 }
 
-fn start_respool(options: &Options, nodes: &[RedisServer]) -> io::Result<Respool> {
+fn start_respool(options: &Options, settings_file: &Path) -> io::Result<Respool> {
     let binary = match &options.respool {
         Some(path) => path.canonicalize()?,
         None => {
@@ -140,15 +150,14 @@ fn start_respool(options: &Options, nodes: &[RedisServer]) -> io::Result<Respool
             command::build_respool(options.profile.as_deref().unwrap_or(usual))?
         }
     };
-    let nodes: Vec<Address> = nodes.iter().map(RedisServer::tcp).collect();
-    let (workers, warm) = (WORKERS.to_string(), WARM.to_string());
-    let mut arguments = vec!["--workers", &workers, "--private-connections-warm", &warm];
+    let (workers, settings_file) = (WORKERS.to_string(), settings_file.display().to_string());
+    let mut arguments = vec!["--config", &settings_file, "--workers", &workers];
     if !options.calm {
         // Shorter than many pauses, so that there are late replies to swallow.
         arguments.extend(["--request-timeout", "250ms"]);
     }
     arguments.extend(options.respool_argument.iter().map(String::as_str));
-    Respool::start(&binary, &nodes, &arguments)
+    Respool::start(&binary, &[], &arguments)
 }
 
 /// Runs every client in a thread of its own until each has sent its requests.

@@ -28,11 +28,6 @@ impl Step {
     pub(super) fn replies(&self) -> usize {
         if let Step::State { state, .. } = self { state.replies() } else { 1 }
     }
-
-    /// The error in its reply, or in the first of its replies that is one.
-    pub(super) fn error<'a>(&self, reply: &'a [u8]) -> &'a [u8] {
-        if let Step::State { state, .. } = self { state.error(reply).unwrap_or_default() } else { reply }
-    }
 }
 
 /// What a reply turned out to be.
@@ -127,13 +122,26 @@ impl Model {
         }
     }
 
+    /// A request whose reply a client does not wait for.
+    pub(super) fn leave_waiting(&mut self) -> Step {
+        self.seq += 1;
+        Step::State { state: State::LeftWaiting, seq: self.seq }
+    }
+
+    /// The error in a step's reply, or in the first of its replies that is one.
+    pub(super) fn error_of<'a>(&self, step: &Step, reply: &'a [u8]) -> &'a [u8] {
+        let Step::State { state, seq } = step else { return reply };
+        state.error(&self.state_token(*seq), reply).unwrap_or_default()
+    }
+
     /// Judges a reply and learns from it. `kills` is the count of kills when the request was sent and when its reply
     /// was there.
     pub(super) fn check(&mut self, step: &Step, reply: &[u8], kills: (u64, u64)) -> Verdict {
         if let Step::State { state, seq } = step {
-            let error = state.error(reply);
+            let token = self.state_token(*seq);
+            let error = state.error(&token, reply);
             let is_troubled = error.is_some() || kills.0 != kills.1;
-            if !state.is_right(&self.state_token(*seq), reply, is_troubled) {
+            if !state.is_right(&token, reply, is_troubled) {
                 return self.describe(step, reply);
             }
             return error.map_or(Verdict::Right, |error| self.check_error(step, error));

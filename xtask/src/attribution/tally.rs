@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::states::State;
+
 /// Wrong replies that are described in full.
 const DESCRIBED_MAX: usize = 10;
 /// Different error texts that are counted apart.
@@ -23,13 +25,31 @@ pub(super) struct Tally {
     pub(super) vanished: u64,
     /// Connections that Respool closed although the client did nothing wrong.
     pub(super) cut_off: u64,
+    /// Connections that Respool closed in the midst of a large reply whose node had died.
+    pub(super) broken_off: u64,
     /// Replies that never came.
     pub(super) silent: u64,
     /// Requests that failed although no node was in trouble.
     pub(super) needless: u64,
+    /// How often each state was entered.
+    states: BTreeMap<&'static str, u64>,
 }
 
 impl Tally {
+    pub(super) fn entered(&mut self, state: State) {
+        *self.states.entry(state.name()).or_default() += 1;
+    }
+
+    /// What should have happened in a run with trouble and did not.
+    pub(super) fn missing(&self) -> Vec<String> {
+        let never = |state: &&State| !self.states.contains_key(state.name());
+        let states = State::ALL.iter().filter(never).map(|state| format!("no {}", state.name()));
+        let timeouts = self.errors.keys().any(|text| text.contains("did not answer within"));
+        let vanished = self.vanished > 0;
+        let others = [(timeouts, "request ran out of time"), (vanished, "client vanished")];
+        states.chain(others.into_iter().filter(|(is, _)| !is).map(|(_, what)| format!("no {what}"))).collect()
+    }
+
     pub(super) fn wrong(&mut self, description: String) {
         self.wrong += 1;
         if self.descriptions.len() < DESCRIBED_MAX {
@@ -65,8 +85,12 @@ impl Tally {
         self.abandoned += other.abandoned;
         self.vanished += other.vanished;
         self.cut_off += other.cut_off;
+        self.broken_off += other.broken_off;
         self.silent += other.silent;
         self.needless += other.needless;
+        for (state, count) in other.states {
+            *self.states.entry(state).or_default() += count;
+        }
     }
 
     /// Why the run failed, if it did.
@@ -91,8 +115,14 @@ impl fmt::Display for Tally {
         for (text, count) in &self.errors {
             writeln!(f, "  {count:>8} {text}")?;
         }
+        let states: Vec<String> = self.states.iter().map(|(state, count)| format!("{count} {state}")).collect();
+        writeln!(f, "{}", states.join(", "))?;
         writeln!(f, "{} clients vanished with {} requests under way (outcome unknown)", self.vanished, self.abandoned)?;
-        write!(f, "{} cut off, {} never answered", self.cut_off, self.silent)?;
+        write!(
+            f,
+            "{} cut off in the midst of a large reply, {} otherwise, {} never answered",
+            self.broken_off, self.cut_off, self.silent
+        )?;
         self.descriptions.iter().try_for_each(|description| write!(f, "\n  {description}"))
     }
 }

@@ -1,0 +1,186 @@
+//! What a crowd can do to one who behaves: many that are slow or rude, many that wait, and nodes that die under counters.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use respool_testkit::{Client, RedisServer, Respool, Rng, request, wait_until};
+
+use super::proxy;
+
+/// How long a GET takes while something else goes on: the median and the 99th of a hundred.
+fn latencies(client: &mut Client, count: usize) -> io::Result<(Duration, Duration)> {
+    let mut all = Vec::with_capacity(count);
+    for _ in 0..count {
+        let started = Instant::now();
+        client.ask("GET k")?;
+        all.push(started.elapsed());
+    }
+    all.sort_unstable();
+    Ok((all[count / 2], all[count * 99 / 100]))
+}
+
+/// T-SLOW: connections that send a byte now and then and say nobody's name, and others that send garbage and come again,
+/// cost the good ones little; those that never say who they are are gone after their time.
+#[test]
+fn slow_and_rude_strangers_do_not_hold_up_who_behaves() -> io::Result<()> {
+    const SLOW: usize = 300;
+    let node = RedisServer::start()?;
+    let proxy = proxy(&[node.tcp()], &["--requirepass", "secret", "--auth-timeout", "4s"])?;
+    let mut good = proxy.client()?;
+    assert_eq!(good.ask("AUTH secret")?, "+OK\r\n");
+    latencies(&mut good, 200)?;
+    let (alone, _) = latencies(&mut good, 500)?;
+    let mut slow: Vec<Client> = (0..SLOW).map(|_| proxy.client()).collect::<io::Result<_>>()?;
+    let is_over = AtomicBool::new(false);
+    let address = proxy.tcp();
+    let (beside, garbage) = thread::scope(|scope| {
+        let rude = scope.spawn(|| {
+            let mut count = 0;
+            while !is_over.load(Ordering::SeqCst) {
+                let rude = Client::connect(&address).and_then(|mut client| {
+                    client.send(b"*1\r\n$x\r\n")?;
+                    client.read_to_close()
+                });
+                count += usize::from(rude.is_ok_and(|words| words.starts_with(b"-ERR Protocol error")));
+            }
+            count
+        });
+        let drip = request(&["AUTH", "secret"]);
+        for byte in drip.iter().take(8) {
+            for client in &mut slow {
+                // Some may be gone already.
+                let _ = client.send(&[*byte]);
+            }
+        }
+        let beside = latencies(&mut good, 500);
+        is_over.store(true, Ordering::SeqCst);
+        (beside, rude.join().expect("it does not panic"))
+    });
+    let (median, _) = beside?;
+    assert!(garbage > 10, "{garbage} rude clients were told so");
+    // Two cores are shared with whoever makes the noise, so this is generous; a loop that is held up takes far longer.
+    assert!(median < alone * 20 + Duration::from_millis(20), "{alone:?} alone, {median:?} beside {SLOW} others");
+    wait_until("strangers are gone after their time", Duration::from_secs(20), || {
+        Ok(good.ask("INFO proxy")?.contains("clients:1\r\n"))
+    })?;
+    assert!(slow.iter_mut().all(|client| client.read_to_close().is_ok()));
+    assert_eq!(good.ask("PING")?, "+PONG\r\n");
+    Ok(())
+}
+
+/// T-RETRY: what may have been executed is never sent again. A counter is as large as the successes, or larger by what
+/// nobody knows of.
+#[test]
+fn nothing_is_done_twice_while_connections_break() -> io::Result<()> {
+    const CLIENTS: usize = 6;
+    const EACH: usize = 400;
+    let node = RedisServer::start()?;
+    let proxy = proxy(&[node.tcp()], &["--reconnect-min", "1ms", "--reconnect-max", "5ms"])?;
+    let (successes, unknowns) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| -> io::Result<()> {
+        let breaker = scope.spawn(|| -> io::Result<usize> {
+            let mut direct = node.client()?;
+            let mut breaks = 0;
+            while !is_over.load(Ordering::SeqCst) {
+                let killed = direct.ask("CLIENT KILL TYPE normal SKIPME yes")?;
+                breaks += usize::from(killed != ":0\r\n");
+                thread::yield_now();
+            }
+            Ok(breaks)
+        });
+        let counting: Vec<_> = (0..CLIENTS)
+            .map(|_| {
+                scope.spawn(|| -> io::Result<()> {
+                    let mut client = proxy.client()?;
+                    for _ in 0..EACH {
+                        let reply = client.ask("INCR counter")?;
+                        if reply.starts_with(':') {
+                            successes.fetch_add(1, Ordering::SeqCst);
+                        } else if reply.contains("may or may not have been executed") {
+                            unknowns.fetch_add(1, Ordering::SeqCst);
+                        } else {
+                            assert!(reply.contains("was not sent"), "{reply}");
+                        }
+                    }
+                    Ok(())
+                })
+            })
+            .collect();
+        let counted: io::Result<Vec<()>> =
+            counting.into_iter().map(|one| one.join().expect("it does not panic")).collect();
+        is_over.store(true, Ordering::SeqCst);
+        let breaks = breaker.join().expect("it does not panic")?;
+        counted?;
+        assert!(breaks > 0, "no connection was broken");
+        Ok(())
+    })?;
+    let (successes, unknowns) = (successes.into_inner(), unknowns.into_inner());
+    let reply = node.client()?.ask("GET counter")?;
+    let counter: usize = reply.split("\r\n").nth(1).and_then(|digits| digits.parse().ok()).unwrap_or(0);
+    assert!(counter >= successes && counter <= successes + unknowns, "{successes} <= {counter} <= +{unknowns}");
+    Ok(())
+}
+
+/// T-BLK: a crowd waits for one key while it becomes something else and comes back, clients are killed, and others push.
+#[test]
+fn a_crowd_that_waits_is_served_or_told_whatever_happens_to_its_key() -> io::Result<()> {
+    const WAITING: usize = 200;
+    let node = RedisServer::start()?;
+    let arguments = ["--workers", "2", "--blocking-connections-max", "16"];
+    let binary = std::path::Path::new(env!("CARGO_BIN_EXE_respool"));
+    let proxy = Respool::start(binary, &[node.tcp()], &arguments)?;
+    let mut rng = Rng::new(5);
+    let mut crowd: Vec<Client> = (0..WAITING).map(|_| proxy.client()).collect::<io::Result<_>>()?;
+    for (number, client) in crowd.iter_mut().enumerate() {
+        if number % 4 == 0 {
+            client.send_command(&["XREAD", "BLOCK", "3000", "STREAMS", "s", "0"])?;
+        } else {
+            client.send_command(&["BLPOP", "l", "3"])?;
+        }
+    }
+    let mut boss = proxy.client()?;
+    wait_until("they all wait", Duration::from_secs(10), || {
+        Ok(boss.ask("INFO proxy")?.contains(&format!("blocked_clients:{WAITING}\r\n")))
+    })?;
+    let ids: Vec<String> = boss
+        .ask("CLIENT LIST")?
+        .lines()
+        .filter(|line| line.contains("cmd=blpop"))
+        .filter_map(|line| Some(line.split_once("id=")?.1.split_once(' ')?.0.to_owned()))
+        .collect();
+    let mut pushed = 0;
+    let mut killed = 0;
+    for round in 0..100 {
+        match rng.below(5) {
+            0 => {
+                boss.ask("SET l text")?;
+                boss.ask("DEL l")?;
+            }
+            1 if round < 60 => {
+                let id = rng.pick(&ids).clone();
+                killed += usize::from(boss.command(&["CLIENT", "KILL", "ID", &id])? == b":1\r\n");
+            }
+            2 => _ = boss.ask("XADD s * f v")?,
+            _ => {
+                boss.ask("RPUSH l element")?;
+                pushed += 1;
+            }
+        }
+    }
+    let (mut served, mut told, mut gone) = (0, 0, 0);
+    for client in &mut crowd {
+        match client.reply() {
+            Ok(reply) if reply.starts_with(b"*2\r\n$1\r\nl") => served += 1,
+            Ok(_) => told += 1,
+            Err(_) => gone += 1,
+        }
+    }
+    assert_eq!((served + told + gone, gone), (WAITING, killed), "{served} served, {told} told");
+    let left = boss.ask("LLEN l")?;
+    assert_eq!(format!(":{}\r\n", pushed - served), left, "{pushed} pushed, {served} served: none is lost");
+    assert!(boss.ask("INFO proxy")?.contains("blocked_clients:0\r\n"));
+    Ok(())
+}

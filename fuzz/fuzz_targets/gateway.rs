@@ -60,6 +60,7 @@ fn config() -> Config {
             client_output_soft: 2_000,
             client_output_hard: 200_000,
             upstream_queue: 4_000,
+            request_whole: 1 << 20,
             process: 1 << 20,
         },
         clients_max: 8,

@@ -141,6 +141,11 @@ impl Keys {
         }
     }
 
+    /// Whether the arguments decide what is done with a key (`SET ... GET`).
+    pub const fn depend_on_options(&self) -> bool {
+        self.irregular.is_some()
+    }
+
     /// How far a key is from the next one: 2 for `MSET`, else 1.
     pub const fn step(&self) -> usize {
         match self.specs[0].find {

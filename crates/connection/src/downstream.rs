@@ -55,6 +55,11 @@ impl Downstream {
         self.ring.is_last(seq)
     }
 
+    /// Whether the reply in place `seq` is the next to leave.
+    pub fn is_next(&self, seq: Seq) -> bool {
+        self.ring.is_head(seq)
+    }
+
     /// Puts bytes that are no reply between replies: at once, but never inside a reply, and behind the reply in place
     /// `after` if that is outstanding.
     pub fn push(&mut self, after: Option<Seq>, pool: &mut BufferPool, write: impl FnOnce(&mut Vec<u8>)) {

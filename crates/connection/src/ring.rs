@@ -77,6 +77,11 @@ impl Ring {
         !self.is_empty() && seq.0 == self.head.wrapping_add(self.len - 1)
     }
 
+    /// Whether `seq` is the earliest place that is outstanding.
+    pub fn is_head(&self, seq: Seq) -> bool {
+        !self.is_empty() && seq.0 == self.head
+    }
+
     /// The place that [`Self::expect`] would take.
     pub fn next_place(&self) -> Seq {
         Seq(self.head.wrapping_add(self.len))

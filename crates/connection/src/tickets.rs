@@ -151,6 +151,13 @@ impl Tickets {
         Some((ticket, sample))
     }
 
+    /// The last request written has only now been written as a whole.
+    pub fn restart(&mut self, now_us: u64) {
+        if let Some(batch) = self.batches.back_mut() {
+            batch.written_us = now_us;
+        }
+    }
+
     /// How many requests of the oldest batch have not been answered.
     pub fn oldest_batch(&self) -> usize {
         self.batches.front().map_or(0, |batch| batch.outstanding)

@@ -246,12 +246,18 @@ impl Upstream {
         self.usual_batch = self.usual_batch.saturating_sub(1);
     }
 
-    /// Queues what is answered by pushes and by no reply, as on a connection that [`Self::next_frame`] is read from.
+    /// Queues what is answered by no reply of its own: by pushes, as on a connection that [`Self::next_frame`] is read from,
+    /// or with the request that it goes on with.
     pub fn tell(&mut self, now_us: u64, pool: &mut BufferPool, write: impl FnOnce(&mut Vec<u8>)) {
         if self.output.is_empty() {
             self.held_since_us = now_us;
         }
         write(self.output.appender(pool));
+    }
+
+    /// The last request was sent in pieces, and is whole now: its reply is waited for from here on.
+    pub fn restart_deadline(&mut self, now_us: u64) {
+        self.tickets.restart(now_us);
     }
 
     /// A dial was begun.

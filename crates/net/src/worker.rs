@@ -79,6 +79,8 @@ struct Connection {
     is_writable: bool,
     /// It is in the list of those to read in the next turn.
     is_listed: bool,
+    /// The peer has closed its side: the end comes behind what has not been read, and no edge of its own tells of it.
+    is_ending: bool,
     /// The peer has closed its side, and the machine knows.
     has_ended: bool,
     /// Further ways to dial, if this one does not lead anywhere.
@@ -298,6 +300,7 @@ impl<M: Machine> Worker<M> {
             && let Some(connection) = self.connection(conn)
         {
             connection.is_readable = true;
+            connection.is_ending |= has_end;
             if has_end {
                 self.machine.handle_hung_up(conn);
             }
@@ -326,7 +329,7 @@ impl<M: Machine> Worker<M> {
                 }
             }
             Ok(bytes) => {
-                connection.is_readable = bytes == room || connection.socket.holds_more();
+                connection.is_readable = bytes == room || connection.is_ending || connection.socket.holds_more();
                 let is_again = connection.is_readable;
                 self.machine.handle_read(conn, bytes);
                 if is_again {
@@ -643,6 +646,7 @@ impl Connection {
             is_readable: false,
             is_writable: true,
             is_listed: false,
+            is_ending: false,
             has_ended: false,
             alternatives: Alternatives::default(),
         }

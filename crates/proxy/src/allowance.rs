@@ -83,6 +83,11 @@ impl Allowance {
         true
     }
 
+    /// Whether nothing is owed for bytes that have gone already.
+    pub(crate) fn has_room(&self, unix_us: u64) -> bool {
+        self.limits.bytes_per_second.is_none() || self.used.bytes.has_room(unix_us)
+    }
+
     /// Counts bytes that have gone already.
     pub(crate) fn charge(&self, unix_us: u64, bytes: usize) {
         if let Some(rate) = self.limits.bytes_per_second {

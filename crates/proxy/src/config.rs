@@ -60,6 +60,8 @@ pub struct Budgets {
     pub client_output_hard: usize,
     /// Of requests that wait for one node in one worker: beyond it they are refused.
     pub upstream_queue: usize,
+    /// Of one request: a larger one is passed on as it comes, if its keys are known.
+    pub request_whole: usize,
     /// Of the whole process: beyond it no client is accepted or read.
     pub process: usize,
 }

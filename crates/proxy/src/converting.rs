@@ -57,6 +57,11 @@ impl Dues {
         }
     }
 
+    /// A request has been queued whose reply looks like this.
+    pub(crate) fn note_shape(&mut self, shape: &'static Shape) {
+        self.queue.push_back(Due::One(shape));
+    }
+
     /// The next reply, as RESP3 has it. `None`: it is none.
     pub(crate) fn convert(&mut self, reply: &[u8]) -> Option<Vec<u8>> {
         let due = self.queue.pop_front().unwrap_or(Due::One(&Shape::Plain));
@@ -94,6 +99,10 @@ impl<E: Execute> Worker<E> {
         let this = &mut self.lanes.all[lane];
         let mut dues = Dues::default();
         dues.note(this.up.queued());
+        // Of a request that is being passed on in pieces not even the beginning may be known.
+        while dues.queue.len() < this.up.tickets().len() {
+            dues.note_shape(&Shape::Plain);
+        }
         this.beside.get_or_insert_default().dues = Some(dues);
     }
 }

@@ -92,6 +92,11 @@ impl<E: Execute> Worker<E> {
                 }
                 // Its reader takes its time.
                 Phase::Ready if this.is_unread => is_busy = true,
+                // Its deadline begins with the request's last byte.
+                Phase::Ready if this.sending.is_some() => {
+                    is_busy = true;
+                    self.check_sender(lane);
+                }
                 // Who waits there has its own time.
                 Phase::Ready if this.purpose == Purpose::Blocking => {}
                 Phase::Ready if this.purpose == Purpose::Dedicated => is_busy |= self.check_dedicated(lane),

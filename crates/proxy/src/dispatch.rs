@@ -38,13 +38,22 @@ impl<E: Execute> Worker<E> {
             Halt::Drained | Halt::Paused => {
                 session.input = Some(Box::new(Input::begin(std::mem::take(decoder), rest)));
                 self.clients.list(index);
+                self.look_at_size(index, halt);
             }
         }
     }
 
     /// Reads the requests in a client's own input buffer.
     pub(crate) fn read_input(&mut self, index: u32) {
-        let Some(mut input) = self.clients.sessions.at_mut(index).and_then(|s| s.input.take()) else { return };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let is_passing = session.large.as_ref().is_some_and(|large| large.sending.is_some());
+        let Some(mut input) = session.input.take() else { return };
+        if is_passing {
+            match self.pass_on_pieces(index, input) {
+                Some(rest) => input = rest,
+                None => return,
+            }
+        }
         let (decoder, bytes) = input.split();
         let (used, halt) = self.read_requests(index, decoder, bytes);
         input.consume(used);
@@ -52,6 +61,15 @@ impl<E: Execute> Worker<E> {
         if halt != Halt::Stopped && !input.is_empty() {
             session.input = Some(input);
             self.clients.list(index);
+            self.look_at_size(index, halt);
+        }
+    }
+
+    /// A request has not come as a whole: if it is large it need not be collected.
+    fn look_at_size(&mut self, index: u32, halt: Halt) {
+        let Some(input) = self.clients.sessions.at(index).and_then(|session| session.input.as_ref()) else { return };
+        if halt == Halt::Drained && input.decoder.needed().is_some_and(|end| end > self.config.budgets.request_whole) {
+            self.begin_pieces(index);
         }
     }
 
@@ -108,7 +126,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The client's bytes are no requests: it is told, once what it asked before is answered, and disconnected.
-    fn refuse_protocol(&mut self, index: u32, error: &RequestError) {
+    pub(crate) fn refuse_protocol(&mut self, index: u32, error: &RequestError) {
         self.counters.protocol_errors.add(1);
         if matches!(error, RequestError::CrossProtocol) {
             // A browser was made to talk to us. Nothing of what came with it is answered.

@@ -8,6 +8,7 @@ use crate::beside::Beside;
 use crate::config::{Config, NodeConfig};
 use crate::integrity::Proof;
 use crate::limits::CLASSES_MAX;
+use crate::pieces::Sender;
 use crate::seeing::histogram::Histogram;
 use crate::session::Asker;
 use crate::shared::{Ledger, Shared};
@@ -138,6 +139,8 @@ pub(crate) struct Lane {
     /// Clients that are not read until less waits for the node.
     pub(crate) throttled: Vec<u32>,
     pub(crate) accounted: usize,
+    /// A request is being passed on over it that has not come as a whole.
+    pub(crate) sending: Option<Box<Sender>>,
     /// What is known of its replies beyond their tickets, if anything is.
     pub(crate) beside: Option<Box<Beside>>,
 }
@@ -324,6 +327,7 @@ impl Lanes {
             waiters: Vec::new(),
             throttled: Vec::new(),
             accounted: 0,
+            sending: None,
             beside: if is_shared { Beside::proving(proof) } else { None },
         }
     }

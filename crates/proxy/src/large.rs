@@ -21,7 +21,8 @@ use crate::session::{Flow, Session, Special};
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Execute, Lane as Kind, RequestPolicy, Row};
-use respool_connection::{Action, ConnId};
+use respool_connection::{Action, ConnId, Downstream, Owner, Upstream};
+use respool_wire::RequestTail;
 
 /// The connection that a client has of its own.
 #[derive(Debug)]
@@ -37,6 +38,34 @@ pub(crate) struct Large {
     uses_own: bool,
     /// The node is not read because the client does not read.
     is_paused: bool,
+    /// The way to the end of a request that is being passed on in pieces, see `pieces`.
+    pub(crate) sending: Option<RequestTail>,
+}
+
+impl Large {
+    /// For a client of which nothing is outstanding.
+    pub(crate) fn begin(node: usize, now_us: u64) -> Self {
+        Self { node, lane: None, at_us: now_us, uses_shared: false, uses_own: false, is_paused: false, sending: None }
+    }
+
+    pub(crate) fn node(&self) -> usize {
+        self.node
+    }
+
+    pub(crate) fn lane(&self) -> Option<Handle> {
+        self.lane
+    }
+
+    /// Nothing is outstanding, and something large is about to come or go.
+    pub(crate) fn settle(&mut self, now_us: u64) {
+        (self.uses_shared, self.uses_own) = (false, false);
+        self.touch(now_us);
+    }
+
+    /// Something large has come or gone.
+    pub(crate) fn touch(&mut self, now_us: u64) {
+        self.at_us = now_us;
+    }
 }
 
 impl Clients {
@@ -60,9 +89,7 @@ impl Clients {
             Some(_) => {}
             None => {
                 session.special.add(Special::LARGE);
-                let large =
-                    Large { node, lane: None, at_us: now_us, uses_shared: true, uses_own: false, is_paused: false };
-                session.large = Some(Box::new(large));
+                session.large = Some(Box::new(Large { uses_shared: true, ..Large::begin(node, now_us) }));
                 self.counters.clients_large.add(1);
             }
         }
@@ -114,7 +141,8 @@ impl<E: Execute> Worker<E> {
         }
         if let Some(other) = large.lane.take() {
             // Of another database or dialect. Changing either settles before.
-            self.give_back(other, Dirt::default());
+            large.is_paused = false;
+            self.end_own(other);
         }
         let Ok(lane) = self.lanes.borrow(&self.config, node, class, self.now) else {
             // None is to be had: it goes as everybody's do.
@@ -139,7 +167,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Gives the client's own connection back.
-    fn leave_large(&mut self, index: u32) {
+    pub(crate) fn leave_large(&mut self, index: u32) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.special.remove(Special::LARGE);
         if let Some(large) = session.large.take() {
@@ -155,20 +183,28 @@ impl<E: Execute> Worker<E> {
     }
 
     fn end_large(&mut self, large: Large) {
-        let Some(lane) = large.lane else { return };
-        if let Some(place) = self.lanes.find(lane) {
-            let this = &mut self.lanes.all[place];
-            this.reader = None;
-            this.is_unread = false;
-            self.give_back(lane, Dirt::default());
+        if let Some(lane) = large.lane {
+            self.end_own(lane);
         }
+    }
+
+    fn end_own(&mut self, lane: Handle) {
+        let Some(place) = self.lanes.find(lane) else { return };
+        let this = &mut self.lanes.all[place];
+        this.reader = None;
+        if std::mem::take(&mut this.is_unread) {
+            this.up.note_heard(self.now.mono_us);
+            self.actions.push_back(Action::Resume { conn: ConnId::upstream(place as u32) });
+        }
+        self.give_back(lane, Dirt::default());
     }
 
     /// A client's own connection brought bytes: it is left alone while the client has enough to read.
     pub(crate) fn pace_lane(&mut self, lane: usize) {
         let Some(reader) = self.lanes.all[lane].reader else { return };
+        let soft = self.config.budgets.client_output_soft;
         let Some(session) = self.clients.sessions.get_mut(reader) else { return };
-        if session.down.waiting_bytes() <= self.config.budgets.client_output_soft {
+        if is_hungry(&session.down, &self.lanes.all[lane].up, soft) {
             return;
         }
         if let Some(large) = &mut session.large
@@ -182,15 +218,31 @@ impl<E: Execute> Worker<E> {
 
     /// A client has taken most of what waited for it: its own connection is read on.
     pub(crate) fn resume_lane_of(&mut self, index: u32) {
-        let now_us = self.now.mono_us;
-        let Some(large) = self.large(index).filter(|l| l.is_paused) else { return };
+        let (now_us, light) = (self.now.mono_us, self.config.budgets.client_output_soft / 2);
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(large) = session.large.as_deref_mut().filter(|large| large.is_paused) else { return };
+        let lane = large.lane.and_then(|lane| self.lanes.find(lane));
+        if lane.is_some_and(|lane| !is_hungry(&session.down, &self.lanes.all[lane].up, light)) {
+            return;
+        }
         large.is_paused = false;
         large.at_us = now_us;
-        let Some(lane) = large.lane.and_then(|lane| self.lanes.find(lane)) else { return };
+        let Some(lane) = lane else { return };
         let this = &mut self.lanes.all[lane];
         this.is_unread = false;
         // It was silent because nobody listened.
         this.up.note_heard(now_us);
         self.actions.push_back(Action::Resume { conn: ConnId::upstream(lane as u32) });
     }
+}
+
+/// Whether a client has less than `enough` to take before it can take more of its own connection's replies. What waits for
+/// those very replies does not count: reading on is what lets it leave.
+fn is_hungry(down: &Downstream, up: &Upstream, enough: usize) -> bool {
+    let is_next = match up.tickets().front().map(|ticket| ticket.owner) {
+        Some(Owner::Client { seq, .. }) => down.is_next(seq),
+        _ => false,
+    };
+    let waiting = if is_next { down.output().len() } else { down.waiting_bytes() };
+    waiting <= enough
 }

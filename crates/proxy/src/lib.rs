@@ -53,6 +53,7 @@ mod mail;
 pub mod observe;
 mod parking;
 mod permit;
+mod pieces;
 mod pins;
 mod plain;
 mod pressure;

@@ -64,6 +64,13 @@ pub const LARGE_REPLY_BYTES: usize = 1 << 20;
 /// A client that has got no large reply for this long goes back to the shared connections, in microseconds.
 pub const LARGE_US: u64 = 60_000_000;
 
+/// Bytes of a large request that wait to be written to its node before its client is not read: a few reads' worth.
+pub const PIECES_QUEUE_BYTES: usize = 256 * 1024;
+
+/// A client that sends nothing for this long in the middle of a large request, although it is read, is disconnected, in
+/// microseconds: it has a connection to a node to itself.
+pub const STALLED_REQUEST_US: u64 = 30_000_000;
+
 /// A client that asks again within this time after its replies were written is expected to do so the next time, in
 /// microseconds. Longer than a client needs for a round of its own loop, far shorter than a person or a database.
 pub const PROMPT_US_MAX: u64 = 1_000;

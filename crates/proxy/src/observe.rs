@@ -68,12 +68,16 @@ counters! {
     clients_cut_off_for_memory: Total,
     /// Clients that fetched a large reply and got a connection of their own for the next.
     clients_large: Total,
+    /// Clients that were cut off because they sent half of a large request and then nothing.
+    clients_stalled: Total,
     /// Requests read from clients.
     requests: Total,
     /// Requests answered without a node.
     requests_local: Total,
     /// Requests that were split over several nodes.
     requests_split: Total,
+    /// Large requests that were passed on as they came.
+    requests_in_pieces: Total,
     /// Requests refused because they would have steered nodes.
     admin_refused: Total,
     /// Scripts that a node had forgotten and was given again.

@@ -119,7 +119,8 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn give_back(&mut self, lane: Handle, dirt: Dirt) {
         let Some(place) = self.lanes.find(lane) else { return };
         let this = &self.lanes.all[place];
-        if !this.up.is_ready() {
+        // Half a request must not become the beginning of somebody else's.
+        if !this.up.is_ready() || this.sending.is_some() {
             self.close_lane(place);
             return;
         }
@@ -212,6 +213,7 @@ mod tests {
                 client_output_soft: 1,
                 client_output_hard: 1,
                 upstream_queue: 1 << 20,
+                request_whole: 1 << 20,
                 process: 1 << 20,
             },
             lanes: crate::config::LaneLimits::default(),

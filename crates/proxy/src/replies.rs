@@ -3,6 +3,7 @@
 use crate::clients::Clients;
 use crate::hooks::Event;
 use crate::lanes::{Ending, Purpose};
+use crate::limits::PIECES_QUEUE_BYTES;
 use crate::scatter::Scatters;
 use crate::session::Pause;
 use crate::slab::Handle;
@@ -178,6 +179,7 @@ impl<E: Execute> Worker<E> {
         let orphans = this.up.reset(&mut self.clients.pool);
         let waiters = std::mem::take(&mut this.waiters);
         this.wants_dial = false;
+        this.sending = None;
         this.is_blocked = false;
         this.late_since_us = None;
         self.shared.ledger.account(std::mem::take(&mut this.accounted), 0);
@@ -260,8 +262,11 @@ impl<E: Execute> Worker<E> {
 
     /// Lets clients be read again that wait for a lane to have less to do.
     pub(crate) fn release_throttled(&mut self, lane: usize) {
-        let limit = self.config.budgets.queue_soft() / 2;
         let this = &mut self.lanes.all[lane];
+        let limit = match this.sending {
+            Some(_) => PIECES_QUEUE_BYTES / 4,
+            None => self.config.budgets.queue_soft() / 2,
+        };
         if this.up.queued_bytes() <= limit {
             for index in std::mem::take(&mut this.throttled) {
                 self.clients.unpause(index, Pause::LANE);

@@ -61,7 +61,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Which node is asked in the place that a route leads to: that node, a replica of it, or whoever stands in for it.
-    fn stand_in(&mut self, routes: &Routes, place: Place, row: &Row) -> usize {
+    pub(crate) fn stand_in(&mut self, routes: &Routes, place: Place, row: &Row) -> usize {
         let node = usize::from(place.node);
         self.replica_turn = self.replica_turn.wrapping_add(1);
         let chosen = self.choose_node(routes, place, row);
@@ -110,7 +110,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Counts a request under its route.
-    fn note_route(&mut self, route: u16) {
+    pub(crate) fn note_route(&mut self, route: u16) {
         let route = usize::from(route);
         if self.route_hits.len() <= route {
             self.route_hits.resize(route + 1, 0);

@@ -309,8 +309,8 @@ impl<E: Execute> Worker<E> {
         }
         let outstanding = session.down.outstanding();
         let is_light = session.down.waiting_bytes() <= budgets.client_output_soft / 2;
+        self.resume_lane_of(index);
         if is_light {
-            self.resume_lane_of(index);
             self.resume_dedicated_of(index);
             self.clients.unpause(index, Pause::OUTPUT);
         }
@@ -489,6 +489,7 @@ impl<E: Execute> Machine for Worker<E> {
             session.pause.add(Pause::CLOSING);
             session.input = None;
             self.clients.list(index);
+            self.abandon_pieces(index);
             self.handle_hung_up(conn);
         }
     }

@@ -136,6 +136,7 @@ fn config(seed: u64) -> Config {
             client_output_soft: 64 * 1024,
             client_output_hard: 4 << 20,
             upstream_queue: 1 << 20,
+            request_whole: 1 << 20,
             process: 256 << 20,
         },
         clients_max: 1_000,

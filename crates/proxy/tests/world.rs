@@ -135,6 +135,11 @@ fn value_of(key: &[u8]) -> Vec<u8> {
     value
 }
 
+/// What a client sets a key to: a value that names its key and its own length.
+fn value_to_set(key: &[u8], filling: usize) -> Vec<u8> {
+    [format!("{filling} of ").as_bytes(), key, &b"-".repeat(filling)].concat()
+}
+
 impl World {
     fn new(seed: u64, fate: Fate) -> Self {
         let names: Vec<String> = (0..NODES).map(|n| format!("node-{n}")).collect();
@@ -166,6 +171,7 @@ impl World {
                 client_output_soft: 64 * 1024,
                 client_output_hard: 4 << 20,
                 upstream_queue: 1 << 20,
+                request_whole: 2_000,
                 process: 256 << 20,
             },
             lanes: LaneLimits {
@@ -249,6 +255,10 @@ impl World {
                 self.break_lane(lane);
                 continue;
             }
+            if self.worker.read_buffer(ConnId::upstream(lane)).is_none() {
+                // Whoever it belongs to does not read.
+                continue;
+            }
             let Some(end) = self.lanes.get_mut(&lane) else { continue };
             if self.fate == Fate::Rogue && !is_calm && !end.is_mid_reply && self.chance.one_in(200) {
                 // Bytes that are no RESP at any time; a reply too many where nobody is owed one.
@@ -266,6 +276,10 @@ impl World {
             for _ in 0..self.chance.below(4) + usize::from(is_calm) * 100 {
                 let Some(end) = self.lanes.get_mut(&lane) else { break };
                 let Some(mut bytes) = end.to_send.pop_front() else { break };
+                if self.worker.read_buffer(ConnId::upstream(lane)).is_none() {
+                    end.to_send.push_front(bytes);
+                    break;
+                }
                 end.is_mid_reply = !is_calm && bytes.len() > 1 && self.chance.one_in(3);
                 if end.is_mid_reply {
                     let rest = bytes.split_off(self.chance.below(bytes.len() - 1) + 1);
@@ -317,7 +331,10 @@ impl World {
     fn deliver_to_worker(&mut self, conn: ConnId, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let Some(buffer) = self.worker.read_buffer(conn) else {
-                assert!(!conn.is_upstream() || self.fate == Fate::Rogue, "nodes are read unless they are given up");
+                if let Some(end) = self.lanes.get_mut(&(conn.index() as u32)).filter(|_| conn.is_upstream()) {
+                    end.to_send.push_front(bytes.to_vec());
+                    end.is_mid_reply = true;
+                }
                 return;
             };
             let taken = bytes.len().min(buffer.len());
@@ -527,7 +544,7 @@ fn ask(client: &mut Client, chance: &mut Chance, fate: Fate) {
         return blocking::ask(client, &key, chance);
     }
     let out = &mut client.to_send;
-    let expected = match chance.below(12) {
+    let expected = match chance.below(13) {
         0..=5 => {
             say(out, &["GET", &key]);
             Expected::Reply(bulk(&value_of(key.as_bytes())))
@@ -548,6 +565,12 @@ fn ask(client: &mut Client, chance: &mut Chance, fate: Fate) {
             say(out, &words);
             let values = keys.iter().map(|key| bulk(&value_of(key.as_bytes())));
             Expected::Reply([b"*4\r\n".to_vec(), values.collect::<Vec<_>>().concat()].concat())
+        }
+        12 => {
+            // Larger than what is collected: most of them are passed on in pieces.
+            let value = value_to_set(key.as_bytes(), chance.below(6_000));
+            encode_request(out, [&b"SET"[..], key.as_bytes(), &value, b"EX", b"10"].into_iter());
+            Expected::Reply(b"+OK\r\n".to_vec())
         }
         10 => {
             say(out, &["DEL", &key, &format!("{key}.x"), &format!("{key}.y")]);
@@ -600,6 +623,13 @@ fn serve(end: &mut NodeEnd, parked: &mut blocking::Parked, now_us: u64, chance: 
                         end.misdeeds.note_echo();
                         reply.bulk(args.at(1));
                     }
+                    b"SET" => {
+                        let value = String::from_utf8_lossy(args.at(2)).into_owned();
+                        let filling = value.split(' ').next().and_then(|filling| filling.parse().ok()).unwrap_or(0);
+                        assert!(args.at(2) == value_to_set(args.at(1), filling), "{value:?} is no value of its key");
+                        assert_eq!((args.len(), args.at(3), args.at(4)), (5, &b"EX"[..], &b"10"[..]));
+                        reply.simple("OK");
+                    }
                     b"DEL" => reply.integer(args.len() as i64 - 1),
                     // What a client called NOSUCH is asked about, now and then.
                     b"COMMAND" => {
@@ -626,7 +656,8 @@ fn live(seed: u64, fate: Fate) -> World {
     for _ in 0..2_000 {
         world.turn(false);
     }
-    for _ in 0..60 {
+    // Long enough for a client that has to wait for each of its replies in turn.
+    for _ in 0..200 {
         world.now_us += 20_000;
         world.turn(true);
     }
@@ -645,22 +676,29 @@ fn seeds() -> Vec<u64> {
 
 fn nobody_waits(world: &World, seed: u64) {
     for client in world.clients.values() {
-        assert!(client.expected.is_empty(), "seed {seed}: client {} still waits: {:?}", client.name, client.expected);
+        assert!(
+            client.expected.is_empty(),
+            "seed {seed}: client {} still waits for {} replies",
+            client.name,
+            client.expected.len()
+        );
     }
 }
 
 #[test]
 fn every_reply_goes_to_its_request_whatever_happens() {
-    let (mut answered, mut failed, mut served, mut taken_back) = (0, 0, 0, 0);
+    let (mut answered, mut failed, mut served, mut taken_back, mut passed) = (0, 0, 0, 0, 0);
     for seed in seeds() {
         let world = live(seed, Fate::Rough);
         nobody_waits(&world, seed);
         answered += world.answered;
         failed += world.failed;
+        passed += world.shared.counters[0].requests_in_pieces.value();
         served += world.parked.served;
         taken_back += world.parked.taken_back;
     }
     assert!(answered > 3 * failed && failed > 0, "{answered} answered, {failed} failed: too kind or too cruel a world");
+    assert!(passed > 100, "{passed} requests were passed on in pieces");
     assert!(served > 0 && taken_back > 0, "{served} served, {taken_back} taken back: nobody waited");
 }
 

@@ -153,6 +153,14 @@ impl FakeBackend {
         wait_until(&what, Duration::from_secs(10), || Ok(self.received().iter().any(|request| request.key() == key)))
     }
 
+    /// Sends bytes on one connection, asked or not; its number is that of [`Received::connection`].
+    pub fn blurt_on(&self, connection: usize, bytes: &[u8]) {
+        if let Some(mut connection) = lock(&self.shared.connections).get(connection) {
+            // One that the peer has closed by now is none that can be written to.
+            let _ = connection.write_all(bytes);
+        }
+    }
+
     /// Sends bytes on every open connection, asked or not.
     pub fn blurt(&self, bytes: &[u8]) {
         for mut connection in lock(&self.shared.connections).iter() {

@@ -50,6 +50,7 @@ mod reply;
 mod request;
 mod scalar;
 mod spans;
+mod tail;
 mod token;
 mod value;
 
@@ -62,5 +63,6 @@ pub use error::{ReplyError, RequestError};
 pub use limits::{ReplyLimits, RequestLimits, Strictness};
 pub use protocol::Protocol;
 pub use reply::{ReplyKind, ReplyScanner, Scan};
-pub use request::{Request, RequestDecoder, Step};
+pub use request::{Begun, Request, RequestDecoder, Step};
+pub use tail::RequestTail;
 pub use value::Value;

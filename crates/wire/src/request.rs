@@ -19,7 +19,7 @@
 use crate::limits::{RequestLimits, Strictness};
 use crate::number::{NumberLine, number, number_line, short_head};
 use crate::spans::Spans;
-use crate::{Args, RequestError, Span, inline};
+use crate::{Args, RequestError, RequestTail, Span, inline};
 
 /// Bytes of inline text whose memory an idle decoder keeps for the next request.
 const TEXT_KEPT: usize = 256;
@@ -48,6 +48,21 @@ pub struct Request<'a> {
     /// The request as it came, if that is exactly how [`encode_request`](crate::encode_request) writes `args`. `None` for an
     /// inline request, and for whatever only the lenient mode lets pass.
     pub raw: Option<&'a [u8]>,
+}
+
+/// A request of which a large argument is arriving.
+#[derive(Clone, Debug)]
+pub struct Begun<'a> {
+    /// The arguments before that one.
+    pub args: Args<'a>,
+    /// How many the request has in all.
+    pub total: usize,
+    /// The length of the one that is arriving.
+    pub body: usize,
+    /// Where its body begins, in the input.
+    pub at: usize,
+    /// The way to the request's end, from there on.
+    pub tail: RequestTail,
 }
 
 /// Where in a request the decoder is.
@@ -134,6 +149,17 @@ impl RequestDecoder {
     /// progress. `None` if nothing is known. A hint within the limits, no reason to allocate before bytes arrive.
     pub fn needed(&self) -> Option<usize> {
         (self.phase == Phase::Body).then(|| self.at.saturating_add(self.body).saturating_add(2))
+    }
+
+    /// The request in progress, if an argument of at least `body_min` bytes is arriving and all before is canonical: from
+    /// there on it may be passed on as it comes. `input` is what was given to [`Self::decode`] last.
+    pub fn begun<'a>(&'a self, input: &'a [u8], body_min: usize) -> Option<Begun<'a>> {
+        if self.phase != Phase::Body || self.body < body_min || self.is_odd {
+            return None;
+        }
+        let args = Args::new(input, self.spans.as_slice());
+        let tail = RequestTail::begin(self.at, self.body, self.remaining.saturating_sub(1));
+        Some(Begun { args, total: args.len() + self.remaining, body: self.body, at: self.at, tail })
     }
 
     /// Whether the decoder is between two requests.

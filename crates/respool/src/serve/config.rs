@@ -60,6 +60,7 @@ pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, Un
             client_output_soft: saturating(settings.budgets.client_output_soft),
             client_output_hard: saturating(settings.budgets.client_output_hard),
             upstream_queue: saturating(settings.budgets.node_queue),
+            request_whole: saturating(settings.budgets.request_whole),
             process: saturating(process.buffer_bytes_max),
         },
         lanes: LaneLimits {
@@ -128,6 +129,7 @@ pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Confi
             client_output_soft: saturating(process.buffer_bytes_max),
             client_output_hard: usize::MAX,
             upstream_queue: usize::MAX,
+            request_whole: usize::MAX,
             process: usize::MAX,
         },
         lanes: LaneLimits::default(),

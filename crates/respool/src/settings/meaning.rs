@@ -224,6 +224,8 @@ pub struct Budgets {
     pub client_output_hard: u64,
     /// Requests waiting for one node, per worker.
     pub node_queue: u64,
+    /// One request: over it, it is passed on in pieces.
+    pub request_whole: u64,
 }
 
 /// What clients may hold beyond the shared connections.

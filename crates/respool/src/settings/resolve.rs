@@ -390,6 +390,7 @@ impl Judge<'_> {
             client_output_soft: of.bytes(Setting::ClientOutputSoftBytes),
             client_output_hard: of.bytes(Setting::ClientOutputHardBytes),
             node_queue: of.bytes(Setting::NodeQueueBytes),
+            request_whole: of.bytes(Setting::LargeRequestBytes),
         };
         if budgets.client_output_soft > budgets.client_output_hard {
             let message = "client_output_soft_bytes is more than client_output_hard_bytes";

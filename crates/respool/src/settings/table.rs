@@ -398,6 +398,12 @@ rows! {
         default: "32mb",
         more: "Over a quarter of it the clients that send to the node are not read.",
     }
+    /// One request; over it, it is passed on as it comes instead of being collected, if its key is known.
+    LargeRequestBytes {
+        name: "large_request_bytes", group: Group::Budgets, reload: Reload::Live, kind: bytes(16 * KB, 4 * GB),
+        default: "1mb",
+        more: "For commands whose only key comes first, on a connection of the client's own. See [limits](limits.md).",
+    }
     /// All buffers of the process together; over it no client is accepted or read.
     ProcessBytes {
         name: "process_bytes", group: Group::Budgets, scope: Scope::Process, reload: Reload::Live,

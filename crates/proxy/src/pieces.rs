@@ -1,0 +1,325 @@
+//! Large requests: passed on as they come, on a connection of their client's own, instead of being collected first.
+//!
+//! ```text
+//!                command and key known, a large argument begins,
+//!                nothing outstanding, a connection to be had
+//!   [collecting] ---------------------------------------------> [passing] -- last byte --> an ordinary request
+//!        |                                                        |    |                   that waits for its reply
+//!        '-- else: collected up to the limits, then as any        |    '- the node has answered, or is gone: the rest
+//!                                                                 |       of the request is read and thrown away
+//!                                                                 '- the client is gone, or its bytes are no request:
+//!                                                                    the connection ends, nothing is executed
+//! ```
+//!
+//! Who may do it and where it goes is decided before the first byte leaves, so only commands whose one key comes first, and
+//! about which nothing behind it changes anything, are passed on like this. The client is read as fast as the node takes
+//! it: what waits is bounded by [`PIECES_QUEUE_BYTES`]. The deadline of the reply counts from the last byte.
+
+use crate::lanes::Ending;
+use crate::large::Large;
+use crate::limits::{PIECES_QUEUE_BYTES, STALLED_REQUEST_US};
+use crate::session::{Pause, ReplyMode, Special};
+use crate::slab::Handle;
+use crate::worker::Worker;
+use respool_command::{Execute, Lane as Kind, RequestPolicy, Row, resolve};
+use respool_connection::{Input, Owner};
+use respool_route::{Plan, Routed, plan};
+use respool_wire::{Begun, RequestError, RequestTail, Strictness, encode_request, request_head};
+use std::sync::Arc;
+
+/// What a lane knows of the request that is being passed on over it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sender {
+    client: Handle,
+    /// What waited when it was looked at last, in bytes.
+    seen_bytes: usize,
+    /// When that last changed.
+    moved_us: u64,
+}
+
+/// The states in which a session's large requests are passed on in pieces.
+const FIT: [Special; 5] = [Special::RESTRICTED, Special::LIMITED, Special::LARGE, Special::ROUTED, Special::TRACKING];
+
+/// Where a large request goes, and how it begins there.
+struct Way {
+    node: usize,
+    head: Vec<u8>,
+}
+
+impl<E: Execute> Worker<E> {
+    /// A client's request is arriving and is large: begins to pass it on, if that can be done.
+    #[cold]
+    pub(crate) fn begin_pieces(&mut self, index: u32) {
+        let Some(mut input) = self.clients.sessions.at_mut(index).and_then(|session| session.input.take()) else {
+            return;
+        };
+        let tail = self.try_pieces(index, &input);
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        if let (Some(tail), Some(large)) = (tail, session.large.as_deref_mut()) {
+            large.sending = Some(tail);
+            input.consume(input.len());
+            input.decoder = Default::default();
+        }
+        session.input = Some(input);
+        self.brake(index);
+    }
+
+    /// Queues the beginning of a large request. Gives the way to its end; `None`: it is to be collected, or tried again.
+    fn try_pieces(&mut self, index: u32, input: &Input) -> Option<RequestTail> {
+        let bytes = input.bytes();
+        let begun = input.decoder.begun(bytes, self.config.budgets.request_whole)?;
+        let row = self.piecewise_row(index, &begun)?;
+        self.settle_before(index)?;
+        let way = self.way_of(index, row, &begun)?;
+        let lane = self.own_lane(index, way.node)?;
+        let mut tail = begun.tail.clone();
+        let arriving = bytes.get(begun.at..)?;
+        let (_, is_end) = tail.take(arriving, &self.config.request_limits).ok()?;
+        debug_assert!(!is_end, "the decoder would have found it");
+        if !self.admits_pieces(index, bytes.len()) {
+            return None;
+        }
+        if self.clients.sessions.at(index)?.special.has(Special::TRACKING) {
+            self.track_request(index, row, begun.args);
+        }
+        let now = self.now;
+        let client = self.clients.sessions.handle(index)?;
+        let session = self.clients.sessions.at_mut(index)?;
+        session.last_row = Some(row);
+        let owner = Owner::Client { index, generation: client.generation, seq: session.down.expect() };
+        let this = &mut self.lanes.all[lane];
+        this.up.send(owner, now.mono_us, &mut self.clients.pool, |out| {
+            out.extend_from_slice(&way.head);
+            out.extend_from_slice(arriving);
+        });
+        if let Some(dues) = this.beside.as_mut().and_then(|beside| beside.dues.as_mut()) {
+            dues.note_shape(row.shape(begun.args));
+        }
+        this.sending = Some(Box::new(Sender { client, seen_bytes: 0, moved_us: now.mono_us }));
+        self.lanes.list(lane);
+        self.is_busy = true;
+        self.counters.requests.add(1);
+        self.counters.requests_in_pieces.add(1);
+        Some(tail)
+    }
+
+    /// The row of a request that may be passed on before it is whole: all that decides about it is known.
+    fn piecewise_row(&self, index: u32, begun: &Begun<'_>) -> Option<&'static Row> {
+        let session = self.clients.sessions.at(index)?;
+        let is_fit = {
+            let mut rest = session.special;
+            FIT.iter().for_each(|state| rest.remove(*state));
+            rest.is_none() && session.reply_mode == ReplyMode::On
+        };
+        let is_canonical = self.config.request_limits.strictness == Strictness::Strict;
+        if !is_fit || self.engine.is_some() || !is_canonical {
+            return None;
+        }
+        let row = resolve(begun.args).ok()?;
+        let has_key = row.keys.single().is_some_and(|key| key < begun.args.len());
+        let goes_to_one = row.lane(begun.args) == Kind::Shared && row.request_policy == RequestPolicy::OneShard;
+        if !has_key || !goes_to_one || !row.accepts(begun.total) {
+            return None;
+        }
+        let is_restricted = session.special.has(Special::RESTRICTED);
+        let is_permitted = || !row.keys.depend_on_options() && self.verdict_text(index, row, begun.args).is_none();
+        (!is_restricted || is_permitted()).then_some(row)
+    }
+
+    /// Where a large request goes, with its head as the node is to get it.
+    fn way_of(&mut self, index: u32, row: &'static Row, begun: &Begun<'_>) -> Option<Way> {
+        if !self.clients.sessions.at(index)?.special.has(Special::ROUTED) {
+            let Ok(Plan::One(node)) = plan(row, begun.args, &self.config.topology, &mut self.scratch) else {
+                return None;
+            };
+            let mut head = Vec::new();
+            encode_request(&mut head, begun.args.iter());
+            return Some(Way { node: node.get(), head: head_of(&head, begun) });
+        }
+        let routes = Arc::clone(&self.config.routes);
+        let mut scratch = std::mem::take(&mut self.route_scratch);
+        let planned = self.plan_routed(&routes, index, row, begun.args, &mut scratch);
+        let way = match planned {
+            Ok(Routed::One(place)) => {
+                let mut head = Vec::new();
+                scratch.encode_one(&routes, place.route, begun.args, None, &mut head);
+                let node = self.stand_in(&routes, place, row);
+                self.note_route(place.route);
+                Some(Way { node, head: head_of(&head, begun) })
+            }
+            _ => None,
+        };
+        self.route_scratch = scratch;
+        way
+    }
+
+    /// The connection of a client's own to a node. Nothing of the client's is outstanding.
+    fn own_lane(&mut self, index: u32, node: usize) -> Option<usize> {
+        let now_us = self.now.mono_us;
+        if self.clients.sessions.at(index)?.large.as_ref().is_some_and(|large| large.node() != node) {
+            self.leave_large(index);
+        }
+        let session = self.clients.sessions.at_mut(index)?;
+        session.special.add(Special::LARGE);
+        session.large.get_or_insert_with(|| Box::new(Large::begin(node, now_us))).settle(now_us);
+        let lane = self.large_lane(index, node).ok()??;
+        self.lanes.admit(lane, &self.config, self.now).ok()?;
+        Some(lane)
+    }
+
+    /// Whether the user may send so many bytes now. If not, its client is read later.
+    fn admits_pieces(&mut self, index: u32, bytes: usize) -> bool {
+        let unix_us = self.now.unix_us;
+        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
+        let Some(allowance) = session.cold.allowance.as_ref().filter(|_| session.special.has(Special::LIMITED)) else {
+            return true;
+        };
+        let is_admitted = allowance.admits(unix_us, bytes);
+        if !is_admitted {
+            session.pause.add(Pause::RATE);
+            self.counters.throttled.add(1);
+            self.is_busy = true;
+        }
+        is_admitted
+    }
+
+    /// More of a large request has come, or may be read. Gives the input back if the request has ended in it.
+    #[cold]
+    pub(crate) fn pass_on_pieces(&mut self, index: u32, mut input: Box<Input>) -> Option<Box<Input>> {
+        let limits = self.config.request_limits;
+        let unix_us = self.now.unix_us;
+        let session = self.clients.sessions.at_mut(index)?;
+        let large = session.large.as_deref_mut()?;
+        let tail = large.sending.as_mut()?;
+        let taken = tail.take(input.bytes(), &limits);
+        let is_owed = !session.down.is_settled();
+        let lane = large.lane().and_then(|lane| self.lanes.find(lane));
+        let (used, is_end) = match taken {
+            Ok(taken) => taken,
+            Err(error) => {
+                self.refuse_rest(index, lane, error);
+                return None;
+            }
+        };
+        if session.special.has(Special::LIMITED)
+            && let Some(allowance) = &session.cold.allowance
+        {
+            allowance.charge(unix_us, used);
+            if !allowance.has_room(unix_us) && !is_end {
+                session.pause.add(Pause::RATE);
+                self.is_busy = true;
+            }
+        }
+        match lane {
+            Some(lane) if is_owed => {
+                let (now, bytes) = (self.now, input.bytes().get(..used).unwrap_or_default());
+                self.lanes.all[lane].up.tell(now.mono_us, &mut self.clients.pool, |out| out.extend_from_slice(bytes));
+                self.lanes.list(lane);
+            }
+            // It was answered before it was whole, so what the node has of it is of no use any more.
+            Some(lane) => self.close_lane(lane),
+            None => {}
+        }
+        input.consume(used);
+        if is_end {
+            self.end_pieces(index);
+            return Some(input);
+        }
+        if let Some(session) = self.clients.sessions.at_mut(index) {
+            session.input = Some(input);
+        }
+        self.brake(index);
+        None
+    }
+
+    /// All of a large request has come.
+    fn end_pieces(&mut self, index: u32) {
+        let now_us = self.now.mono_us;
+        let Some(large) = self.clients.sessions.at_mut(index).and_then(|session| session.large.as_deref_mut()) else {
+            return;
+        };
+        large.sending = None;
+        large.touch(now_us);
+        if let Some(lane) = large.lane().and_then(|lane| self.lanes.find(lane)) {
+            let this = &mut self.lanes.all[lane];
+            this.sending = None;
+            this.up.restart_deadline(now_us);
+        }
+    }
+
+    /// A client whose request waits to be written is not read on before most of that has been.
+    fn brake(&mut self, index: u32) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(large) = session.large.as_deref().filter(|large| large.sending.is_some()) else { return };
+        let Some(lane) = large.lane().and_then(|lane| self.lanes.find(lane)) else { return };
+        let this = &mut self.lanes.all[lane];
+        if this.up.queued_bytes() > PIECES_QUEUE_BYTES && !session.pause.has(Pause::LANE) {
+            session.pause.add(Pause::LANE);
+            this.throttled.push(index);
+            self.counters.pauses.add(1);
+        }
+        self.clients.list(index);
+    }
+
+    /// The rest of a large request is none: what the node has of it must not become one.
+    fn refuse_rest(&mut self, index: u32, lane: Option<usize>, error: RequestError) {
+        if let Some(session) = self.clients.sessions.at_mut(index)
+            && let Some(large) = session.large.as_deref_mut()
+        {
+            large.sending = None;
+        }
+        if let Some(lane) = lane {
+            self.close_lane(lane);
+        }
+        self.refuse_protocol(index, &error);
+    }
+
+    /// A client has closed its side. If it was in the middle of a large request the node will never see the end of it.
+    #[cold]
+    pub(crate) fn abandon_pieces(&mut self, index: u32) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(large) = session.large.as_deref_mut() else { return };
+        if large.sending.take().is_some()
+            && let Some(lane) = large.lane().and_then(|lane| self.lanes.find(lane))
+        {
+            self.close_lane(lane);
+        }
+    }
+
+    /// Looks after a lane over which a request is being passed on.
+    pub(crate) fn check_sender(&mut self, lane: usize) {
+        let (now_us, silence_us) = (self.now.mono_us, self.config.timeouts.silence_us);
+        let this = &mut self.lanes.all[lane];
+        let queued = this.up.queued_bytes();
+        let is_answered = this.up.tickets().is_empty();
+        let Some(sender) = this.sending.as_deref_mut() else { return };
+        if queued != sender.seen_bytes || queued == 0 {
+            (sender.seen_bytes, sender.moved_us) = (queued, now_us);
+        }
+        let sender = *sender;
+        if is_answered {
+            return self.close_lane(lane);
+        }
+        if now_us.saturating_sub(sender.moved_us) > silence_us {
+            self.close_upstream(lane);
+            return self.end_lane(lane, Ending::Silent);
+        }
+        let has_stalled = self.clients.sessions.get_mut(sender.client).is_some_and(|session| {
+            session.pause.is_none() && now_us.saturating_sub(session.last_active_us) > STALLED_REQUEST_US
+        });
+        if has_stalled {
+            self.counters.clients_stalled.add(1);
+            self.close_client(sender.client.index);
+        }
+    }
+}
+
+/// The head of a request, given one that has only those arguments that are known.
+fn head_of(known: &[u8], begun: &Begun<'_>) -> Vec<u8> {
+    let mut head = Vec::with_capacity(known.len() + 32);
+    request_head(&mut head, begun.total);
+    let arguments = known.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    head.extend_from_slice(known.get(arguments..).unwrap_or_default());
+    head.extend_from_slice(format!("${}\r\n", begun.body).as_bytes());
+    head
+}

@@ -17,7 +17,7 @@ use super::delivery::Terms;
 use super::frame::{Frame, Kind, Verb};
 use crate::lanes::{Ending, Purpose};
 use crate::limits::{
-    PUSH_CHECK_US, PUSH_ORDERS_MAX, PUSH_PONG_US_MAX, PUSH_QUEUE_BYTES_MAX, PUSH_SILENT_US_MAX, STRUCK_OUT_PER_TURN_MAX,
+    PUSH_CHECK_US, PUSH_ORDERS_MAX, PUSH_QUEUE_BYTES_MAX, PUSH_SILENT_US_MAX, STRUCK_OUT_PER_TURN_MAX,
 };
 use crate::text;
 use crate::worker::Worker;
@@ -276,7 +276,7 @@ impl<E: Execute> Worker<E> {
             }
             let up = &mut self.lanes.all[lane].up;
             match up.phase() {
-                Phase::Ready if pinged_us > 0 && now_us.saturating_sub(pinged_us) > PUSH_PONG_US_MAX => {
+                Phase::Ready if pinged_us > 0 && now_us.saturating_sub(pinged_us) > self.config.timeouts.silence_us => {
                     self.actions.push_back(Action::Close { conn: ConnId::upstream(lane as u32) });
                     self.end_lane(lane, Ending::Silent);
                 }

@@ -540,6 +540,11 @@ impl<E: Execute> Machine for Worker<E> {
 
     fn end_turn(&mut self) {
         self.lanes.is_filling = false;
+        // Taken from its end: what was asked first on several connections to a node is written first, behind what nodes
+        // are told of subscriptions.
+        if self.lanes.listed.len() > 1 {
+            self.lanes.listed.reverse();
+        }
         // Held bytes are looked at again: their replies may have come in this turn, or their time.
         while let Some(lane) = self.lanes.held.pop() {
             self.lanes.list(lane as usize);
@@ -548,10 +553,6 @@ impl<E: Execute> Machine for Worker<E> {
         self.tell_nodes();
         if !self.clients.held.is_empty() && self.patient_until_us().is_none() {
             self.clients.release_held();
-        }
-        // Taken from its end: what was asked first on several connections to a node is written first.
-        if self.lanes.listed.len() > 1 {
-            self.lanes.listed.reverse();
         }
     }
 

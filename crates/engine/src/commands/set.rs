@@ -270,11 +270,30 @@ fn combined(call: &Call<'_, '_>, keys: Args<'_>, operation: Operation) -> Vec<Ve
     members
 }
 
+/// Whether the others' members are taken away from those of `first`, instead of the others being asked for each of them:
+/// as Redis reckons which is less to do.
+fn takes_away(first: &Set, others: &[&Set]) -> bool {
+    let all: usize = others.iter().map(|set| set.len()).sum();
+    first.len().saturating_mul(others.len() + 1) / 2 > first.len() + all
+}
+
+/// The members that what a difference stores has for a while, which leave their mark on its encoding.
+fn passing(call: &Call<'_, '_>, keys: Args<'_>) -> Vec<Vec<u8>> {
+    let mut members = Vec::new();
+    let others: Vec<&Set> = keys.iter().skip(1).filter_map(|key| call.set_at(key)).collect();
+    if let Some(first) = call.set_at(&keys[0]).filter(|first| takes_away(first, &others)) {
+        first.each(&call.keyspace.heap, |member| {
+            members.push(member.to_vec());
+            true
+        });
+    }
+    members
+}
+
 /// The members of `first` that no other set has. Asks the others for every member, or takes the others' members away,
 /// whichever is less to do.
 fn difference(heap: &Heap, first: &Set, others: &[&Set], members: &mut Vec<Vec<u8>>) {
-    let all: usize = others.iter().map(|set| set.len()).sum();
-    if first.len().saturating_mul(others.len()) / 2 > first.len() + all {
+    if takes_away(first, others) {
         let mut left = BTreeSet::new();
         first.each(heap, |member| {
             left.insert(member.to_vec());
@@ -310,9 +329,15 @@ fn combine_into(call: &mut Call<'_, '_>, operation: Operation) -> Answer {
     let keys = call.args.from(2);
     call.check_sets(keys)?;
     let members = combined(call, keys, operation);
+    let passing = if operation == Operation::Difference { passing(call, keys) } else { Vec::new() };
     let mut set = Set::new();
-    for member in &members {
-        set.insert(&mut call.keyspace.heap, member);
+    let heap = &mut call.keyspace.heap;
+    for member in passing.iter().chain(&members) {
+        set.insert(heap, member);
+    }
+    let stay: BTreeSet<&Vec<u8>> = members.iter().collect();
+    for member in passing.iter().filter(|member| !stay.contains(member)) {
+        set.remove(heap, member);
     }
     call.store(call.arg(1), set);
     call.reply_count(members.len())
@@ -391,6 +416,12 @@ mod tests {
              SMEMBERS a -> *2 $1 3 $1 4
              SDIFFSTORE a a b -> :0
              EXISTS a -> :0
+             SADD many 1 2 3 4 5 x -> :6
+             SADD one x -> :1
+             SDIFFSTORE r many one -> :5
+             OBJECT ENCODING r -> $6 intset
+             SDIFFSTORE r many one one -> :5
+             OBJECT ENCODING r -> $9 hashtable
              SET x 1 -> +OK
              SUNION b x -> -WRONGTYPE Operation against a key holding the wrong kind of value",
         );

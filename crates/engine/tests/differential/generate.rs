@@ -476,7 +476,9 @@ impl Generator {
                 &mut self.rng,
                 &["0", "-1", "9223372036854775807", "-9223372036854775808", "9999999999999", "1.5", ""],
             ),
-            "d" => pick(&mut self.rng, &["1000", "5000", "100000", "0", "-1", "2000", "x"]),
+            // Days, so that not even a leap of the clock, as of a machine that has slept, has a key expire between the
+            // request to the one store and that to the other.
+            "d" => pick(&mut self.rng, &["1000000", "5000000", "100000000", "0", "-1", "2000000", "x"]),
             kind => self.key(kind),
         }
     }

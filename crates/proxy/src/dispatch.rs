@@ -104,7 +104,10 @@ impl<E: Execute> Worker<E> {
                             used += consumed;
                             break Halt::Paused;
                         }
-                        Flow::Again => break Halt::Paused,
+                        Flow::Again => {
+                            self.note_put_back(index);
+                            break Halt::Paused;
+                        }
                         Flow::Stop => {
                             used += consumed;
                             break Halt::Stopped;

@@ -303,14 +303,26 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn ask_limited(&mut self, index: u32, request: &Request<'_>) -> Option<Flow> {
         let unix_us = self.now.unix_us;
         let session = self.clients.sessions.at_mut(index)?;
+        // The one that has been put back unread has paid already.
+        let has_paid = std::mem::take(&mut session.cold.has_paid);
         let allowance = session.cold.allowance.as_ref()?;
-        if allowance.admits(unix_us, request.consumed) {
+        if has_paid || allowance.admits(unix_us, request.consumed) {
+            session.cold.paid_at = self.counters.requests.value();
             return None;
         }
         session.pause.add(Pause::RATE);
         self.counters.throttled.add(1);
         self.is_busy = true;
         Some(Flow::Again)
+    }
+
+    /// A request is put back, to be read again later.
+    #[cold]
+    pub(crate) fn note_put_back(&mut self, index: u32) {
+        let number = self.counters.requests.value();
+        if let Some(session) = self.clients.sessions.at_mut(index) {
+            session.cold.has_paid = session.special.has(Special::LIMITED) && session.cold.paid_at == number;
+        }
     }
 
     /// Disconnects clients that have not said who they are in time, and reads those again that had asked for too much: whoever

@@ -169,6 +169,10 @@ pub(crate) struct Cold {
     pub(crate) user: Option<Arc<User>>,
     /// What its user may ask for, if that is bounded. It counts among that user's connections.
     pub(crate) allowance: Option<Arc<Allowance>>,
+    /// Which of the worker's requests was the last that its allowance let pass.
+    pub(crate) paid_at: u64,
+    /// Its next request has been let pass before, and was put back.
+    pub(crate) has_paid: bool,
     /// Since when it has owed us to say who it is.
     pub(crate) stranger_since_us: u64,
     /// It has closed its side: it waits for nothing any more.

@@ -322,6 +322,22 @@ fn requests_that_are_refused_count_as_any() -> io::Result<()> {
     Ok(())
 }
 
+/// What has to wait for the replies before it is read again, and paid for once.
+#[test]
+fn a_request_that_is_put_back_is_counted_once() -> io::Result<()> {
+    let node = RedisServer::start()?;
+    let text = "[users.few]\nrules = \"on nopass ~* &* +@all\"\nrequests_per_second = 40\n";
+    let (proxy, _directory) = with_file(text, &node, &[])?;
+    let mut client = proxy.client()?;
+    assert_eq!(client.ask("AUTH few x")?, "+OK\r\n");
+    // As many as it may ask for at once; every other one changes the database, so it waits.
+    client.send("GET k\r\nSELECT 1\r\nGET k\r\nSELECT 0\r\n".repeat(9).as_bytes())?;
+    assert_eq!(client.replies(36)?.iter().filter(|reply| *reply == b"+OK\r\n").count(), 18);
+    let info = proxy.client()?.ask("INFO proxy")?;
+    assert!(info.contains("\r\nthrottled:0\r\n"), "{info}");
+    Ok(())
+}
+
 /// T-LEAK: whatever has a password in it says so to nobody.
 #[test]
 fn no_password_is_ever_shown() -> io::Result<()> {

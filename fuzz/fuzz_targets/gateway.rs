@@ -67,6 +67,7 @@ fn config() -> Config {
         databases: 16,
         write_policy: WritePolicy::ReplyClock,
         seeing: Default::default(),
+        dials_ahead: false,
         integrity: Default::default(),
         allows_admin: true,
         subscriptions: respool_proxy::SubscriptionTerms::default(),

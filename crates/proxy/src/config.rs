@@ -184,6 +184,8 @@ pub struct Config {
     pub write_policy: WritePolicy,
     /// What is looked at.
     pub seeing: crate::seeing::Terms,
+    /// Whether nodes are dialled before anybody asks for them, so that it is known whether they are there.
+    pub dials_ahead: bool,
     /// Which replies have to be proved before they leave.
     pub integrity: IntegrityTerms,
     /// Whether commands that steer nodes are sent to them.

@@ -38,6 +38,7 @@ impl<E: Execute> Worker<E> {
     fn run_cron(&mut self, is_due: bool) {
         self.check_hold();
         if is_due {
+            self.dial_ahead();
             self.note_figures();
             self.is_busy = self.check_lanes();
             self.is_busy |= self.check_waiters();

@@ -4,6 +4,7 @@
 
 use crate::worker::Worker;
 use respool_command::Execute;
+use respool_connection::Phase;
 use std::sync::{Mutex, PoisonError};
 
 /// One worker's connections to one node.
@@ -67,13 +68,32 @@ impl<E: Execute> Worker<E> {
     /// The figures of all workers, node by node: this one's of now, the others' of their last look.
     pub(crate) fn figures(&self) -> Vec<NodeFigures> {
         self.note_figures();
-        let mut sums = vec![NodeFigures::default(); self.config.nodes.len()];
-        for of_worker in &self.shared.figures {
-            let of_worker = of_worker.lock().unwrap_or_else(PoisonError::into_inner);
-            sums.iter_mut().zip(of_worker.iter()).for_each(|(sum, figures)| *sum = sum.joined(*figures));
-        }
-        sums
+        sums(&self.shared.figures, self.config.nodes.len())
     }
+
+    /// Dials the nodes that nobody has asked for anything, if it is to be known whether they are there.
+    pub(crate) fn dial_ahead(&mut self) {
+        if !self.config.dials_ahead || self.number > 0 || self.drain_until_us.is_some() {
+            return;
+        }
+        for node in 0..self.config.nodes.len() {
+            let lane = self.lanes.lane(&self.config, node, 0);
+            if matches!(self.lanes.all[lane].up.phase(), Phase::Idle) {
+                // Whoever failed a moment ago is not dialled, and tried again at the next look.
+                let _ = self.lanes.prepare(lane, &self.config, self.now);
+            }
+        }
+    }
+}
+
+/// The figures of all workers, node by node, as each has written them down last.
+pub(crate) fn sums(of_workers: &[Figures], nodes: usize) -> Vec<NodeFigures> {
+    let mut sums = vec![NodeFigures::default(); nodes];
+    for of_worker in of_workers {
+        let of_worker = of_worker.lock().unwrap_or_else(PoisonError::into_inner);
+        sums.iter_mut().zip(of_worker.iter()).for_each(|(sum, figures)| *sum = sum.joined(*figures));
+    }
+    sums
 }
 
 #[cfg(test)]

@@ -85,6 +85,6 @@ pub use config::{
 pub use console::Letter;
 pub use integrity::IntegrityTerms;
 pub use mail::{Answer, Inquiry, Mail};
-pub use shared::{About, Ledger, Measured, Shared};
+pub use shared::{About, Ledger, Measured, NodeReach, Shared};
 pub use subscriptions::{Broken, Message, Redirected, SubscriptionAnswer, SubscriptionInquiry};
 pub use worker::{Worker, WorkerSetup};

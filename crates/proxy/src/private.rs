@@ -221,6 +221,7 @@ mod tests {
             databases: 16,
             write_policy: WritePolicy::EachTurn,
             seeing: Default::default(),
+            dials_ahead: false,
             integrity: Default::default(),
             allows_admin: true,
             subscriptions: crate::config::SubscriptionTerms::default(),

@@ -16,6 +16,7 @@ impl<E: Execute> Worker<E> {
             self.end_push_lanes();
         }
         self.config = config;
+        self.shared.name_nodes(self.config.nodes.iter().map(|node| node.name.clone()));
         self.route_hits.clear();
         self.seen.begin_countdown(self.config.seeing);
         if self.config.seeing.is_anything_seen() {

@@ -10,7 +10,7 @@ use crate::pressure::Auction;
 use crate::scripts::Scripts;
 use crate::seeing::histogram::Histogram;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Shared by all workers of one proxy.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub struct Shared {
     pub about: About,
     /// What each worker has written down of nodes.
     pub(crate) figures: Vec<Figures>,
+    /// The names of the nodes that are configured.
+    node_names: Mutex<Vec<String>>,
     /// Commands that nodes know and the table does not.
     pub(crate) learnt: Mutex<Learnt>,
     /// Scripts that clients have sent, for nodes that forget them.
@@ -35,6 +37,17 @@ pub struct Shared {
     measured: Mutex<Vec<Measured>>,
     /// Whom rare events are told to, and demands of operators.
     pub hooks: Hooks,
+}
+
+/// How one node is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeReach {
+    /// Its name.
+    pub name: String,
+    /// Connections of all workers to it.
+    pub connections: usize,
+    /// `up`, `idle` (nobody has tried) or `down`.
+    pub state: &'static str,
 }
 
 /// Durations of one kind, as one worker has measured them.
@@ -99,6 +112,7 @@ impl Shared {
             started_unix_us,
             about,
             figures: (0..workers).map(|_| Figures::default()).collect(),
+            node_names: Mutex::default(),
             learnt: Mutex::default(),
             scripts: Mutex::default(),
             ledger,
@@ -114,6 +128,23 @@ impl Shared {
         let measured = Measured { kind, name: name.to_owned(), histogram: Arc::clone(&histogram) };
         self.measured.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(measured);
         histogram
+    }
+
+    /// The nodes that are configured now.
+    pub(crate) fn name_nodes(&self, names: impl Iterator<Item = String>) {
+        *self.node_names.lock().unwrap_or_else(PoisonError::into_inner) = names.collect();
+    }
+
+    /// Which nodes there are, and how they are reached, as all workers have seen it last.
+    pub fn nodes(&self) -> Vec<NodeReach> {
+        let names = self.node_names.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let sums = crate::figures::sums(&self.figures, names.len());
+        let reach = |(name, figures): (String, crate::figures::NodeFigures)| NodeReach {
+            name,
+            connections: figures.connections,
+            state: figures.state(),
+        };
+        names.into_iter().zip(sums).map(reach).collect()
     }
 
     /// What is measured.

@@ -152,6 +152,7 @@ impl<E: Execute> Worker<E> {
             retirement: Retirement::default(),
         };
         worker.adopt_allowances();
+        worker.shared.name_nodes(worker.config.nodes.iter().map(|node| node.name.clone()));
         worker
     }
 

@@ -143,6 +143,7 @@ fn config(seed: u64) -> Config {
         databases: 16,
         write_policy: if seed.is_multiple_of(2) { WritePolicy::ReplyClock } else { WritePolicy::EachTurn },
         seeing: Default::default(),
+        dials_ahead: false,
         integrity: Default::default(),
         allows_admin: true,
         subscriptions: SubscriptionTerms::default(),

@@ -184,6 +184,7 @@ impl World {
             access: AccessRules::default(),
             write_policy: if seed.is_multiple_of(2) { WritePolicy::ReplyClock } else { WritePolicy::EachTurn },
             seeing: Default::default(),
+            dials_ahead: false,
             integrity: integrity::terms(seed),
             allows_admin: true,
             subscriptions: SubscriptionTerms::default(),

@@ -208,11 +208,12 @@ impl fmt::Debug for Builder {
 }
 
 fn run(job: &Job, tell_addresses: Sender<Vec<Address>>) -> Result<(), Failure> {
-    let (control, metrics) = (Arc::clone(&job.control), job.metrics.clone());
+    let (control, metrics, sent) = (Arc::clone(&job.control), job.metrics.clone(), job.metrics.clone());
     serve::run(job, Inherited::default(), move |opened| {
         if let Some(address) = &control.settings().admin.listen {
             crate::admin::http::start(address, None, Arc::clone(&control), metrics)?;
         }
+        crate::admin::statsd::start(&control.settings().admin.statsd, &control, sent)?;
         control.enter(Phase::Serving);
         // Who started it waits for them.
         let _ = tell_addresses.send(opened.addresses.iter().flatten().cloned().collect());

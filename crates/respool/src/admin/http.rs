@@ -21,7 +21,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 use tracing::error;
 
-use super::metrics::{Metrics, OPENMETRICS};
+use super::metrics::{Metrics, OPENMETRICS, Reading, Sample};
 use crate::control::{Control, Phase};
 use crate::settings::Address;
 
@@ -108,10 +108,33 @@ async fn metrics(State(admin): State<Admin>) -> axum::response::Response {
 
 async fn readyz(State(admin): State<Admin>) -> impl IntoResponse {
     match admin.control.phase() {
-        Phase::Starting => (StatusCode::SERVICE_UNAVAILABLE, "starting\n"),
-        Phase::Serving => (StatusCode::OK, "ready\n"),
-        Phase::Retiring | Phase::Draining | Phase::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
+        Phase::Starting => (StatusCode::SERVICE_UNAVAILABLE, "starting\n".to_owned()),
+        Phase::Serving => about_nodes(&admin.metrics.sums(), admin.control.settings().admin.ready_percent),
+        Phase::Retiring | Phase::Draining | Phase::Stopping => {
+            (StatusCode::SERVICE_UNAVAILABLE, "draining\n".to_owned())
+        }
     }
+}
+
+/// Whether enough nodes are reached, and which are not.
+fn about_nodes(sums: &[Sample], percent: Option<u32>) -> (StatusCode, String) {
+    let nodes: Vec<&Sample> = sums.iter().filter(|sample| sample.family.name == "node_up").collect();
+    let missed: Vec<&&Sample> = nodes.iter().filter(|sample| sample.reading == Reading::Gauge(0)).collect();
+    let reached = nodes.len() - missed.len();
+    let wanted = (nodes.len() * percent.unwrap_or(0) as usize).div_ceil(100);
+    let (status, mut text) = if reached >= wanted {
+        (StatusCode::OK, "ready\n".to_owned())
+    } else {
+        let text = format!("too few nodes: {reached} of {} are reached, {wanted} are needed\n", nodes.len());
+        (StatusCode::SERVICE_UNAVAILABLE, text)
+    };
+    // Without a share nobody is dialled before somebody asks for it, so that says nothing about a node.
+    for missed in missed.iter().filter(|_| percent.is_some()) {
+        let label = |name: &str| missed.labels.iter().find(|(label, _)| *label == name).map(|(_, value)| value);
+        let of = label("pool").map_or_else(String::new, |pool| format!(" of {pool}"));
+        text.push_str(&format!("{}{of} is not reached\n", label("node").map_or("", String::as_str)));
+    }
+    (status, text)
 }
 
 /// One request per connection, so that none needs to be kept.

@@ -4,5 +4,6 @@
 pub mod http;
 pub mod metrics;
 pub mod process;
+pub mod statsd;
 
 pub use metrics::{Family, Histogram, Labels, Metrics, Reading, Sample, Source};

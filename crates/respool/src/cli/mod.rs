@@ -100,6 +100,7 @@ fn serve(sources: Sources, take_over: Option<&Path>) -> Result<(), Failure> {
         signals::watch(Arc::clone(&job.control), logging, Box::new(move || sources.load()))?;
         let metrics = process.admin.listen.as_ref();
         let admin = metrics.map(|address| start_admin(address, &job, &mut opened)).transpose()?;
+        admin::statsd::start(&process.admin.statsd, &job.control, job.metrics.clone())?;
         let banner = banner::render(&process, job.workers, opened.addresses, admin.as_ref());
         job.control.enter(Phase::Serving);
         opened.inherited.settle();

@@ -25,7 +25,7 @@ const fn switch(name: &'static str, doc: &'static str) -> Flag {
 
 const NEVER_APPLIED: &str = "no effect: rmux never applied it; RESPOOL_CLIENT_IDLE_TIMEOUT closes silent clients";
 const SHARED: &str = "no effect: all clients share few pipelined connections to each node, so there is no pool to size";
-const NO_STATSD: &str = "no effect: metrics are not sent but fetched; RESPOOL_METRICS=ADDR serves them over HTTP";
+const ALWAYS_TIMED: &str = "no effect: how long nodes take is always among the metrics that are sent";
 const NO_PROFILE: &str = "no effect: profile the process from outside, for example with perf";
 const NO_SYSLOG: &str = "no effect: logs go to standard error, where the service manager takes them";
 const BY_ITSELF: &str = "no effect: connections are watched and replaced without an interval";
@@ -51,8 +51,8 @@ pub(super) static FLAGS: &[Flag] = &[
     value("config", "JSON file with an array of pools"),
     switch("failover", "keys of a dead node go to the next one, where what is written meanwhile stays"),
     switch("debug", "log more"),
-    value("graphite", NO_STATSD),
-    switch("timing", NO_STATSD),
+    value("graphite", "statsd server that is sent metrics over UDP, as host:port"),
+    switch("timing", ALWAYS_TIMED),
     value("cpuProfile", NO_PROFILE),
     switch("useSyslog", NO_SYSLOG),
 ];
@@ -89,6 +89,9 @@ pub(super) fn translate(args: &[String], read_file: ReadFile<'_>) -> Translation
         match (flag.name, flag.value.as_str()) {
             ("debug", "true") => out.said.top.push(Statement::line(Setting::Log, "debug", flag.origin())),
             ("config" | "debug", _) | (_, "" | "false") => {}
+            ("graphite", address) => {
+                out.said.top.push(Statement::line(Setting::Statsd, address, flag.origin()));
+            }
             _ => note(&mut out.notes, flag.name, &flag.said),
         }
     }

@@ -83,6 +83,7 @@ pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, Un
             slow_entries: settings.seeing.slow_log_entries,
             sample_every: settings.seeing.sample_every.unwrap_or(0),
         },
+        dials_ahead: process.admin.ready_percent.is_some(),
         integrity: IntegrityTerms {
             every: settings.integrity.every.unwrap_or(0),
             run: settings.integrity.run.unwrap_or(0),
@@ -138,6 +139,7 @@ pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Confi
         write_policy: WritePolicy::EachTurn,
         // Whoever asks has been looked at before.
         seeing: respool_proxy::seeing::Terms::default(),
+        dials_ahead: false,
         integrity: IntegrityTerms::default(),
         allows_admin: true,
         subscriptions: SubscriptionTerms::default(),

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use respool_proxy::observe::{Counters, Kind};
-use respool_proxy::{Measured, Shared};
+use respool_proxy::{Measured, NodeReach, Shared};
 
 use crate::admin::{Family, Histogram, Labels, Reading, Sample};
 
@@ -32,8 +32,20 @@ pub(super) fn source(shared: Arc<Shared>, name: &str, is_one_of_several: bool) -
             samples.collect::<Vec<_>>()
         };
         let durations = shared.measured().into_iter().map(|measured| durations(&measured, &labels));
-        shared.counters.iter().flat_map(of_worker).chain(durations).collect()
+        let nodes = shared.nodes().into_iter().flat_map(|node| reach(&node, &labels));
+        shared.counters.iter().flat_map(of_worker).chain(durations).chain(nodes).collect()
     }
+}
+
+static NODE_UP: Family = Family { name: "node_up", help: "Whether some worker is connected to a node." };
+static NODE_CONNECTIONS: Family = Family { name: "node_connections", help: "Connections to a node." };
+
+fn reach(node: &NodeReach, labels: &Labels) -> [Sample; 2] {
+    let mut labels = labels.clone();
+    labels.push(("node", node.name.clone()));
+    let connections = i64::try_from(node.connections).unwrap_or(i64::MAX);
+    let up = Sample { family: &NODE_UP, labels: labels.clone(), reading: Reading::Gauge(connections.min(1)) };
+    [up, Sample { family: &NODE_CONNECTIONS, labels, reading: Reading::Gauge(connections) }]
 }
 
 static ROUND_TRIPS: Family =

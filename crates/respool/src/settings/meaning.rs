@@ -309,6 +309,21 @@ pub struct LogSettings {
 pub struct AdminSettings {
     /// Where /metrics, /healthz and /readyz are served; `None` is nowhere.
     pub listen: Option<Address>,
+    /// So many nodes in a hundred must be reached for the process to be ready; `None`: none need be.
+    pub ready_percent: Option<u32>,
+    /// Who is sent metrics.
+    pub statsd: StatsdSettings,
+}
+
+/// A statsd server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StatsdSettings {
+    /// Where it is; `None` is nowhere.
+    pub address: Option<Address>,
+    /// What names begin with; `None`: as rmux' do.
+    pub prefix: Option<String>,
+    /// How often it is sent something.
+    pub interval: Duration,
 }
 
 /// What was understood: the process, and every value for whoever wants to show it.

@@ -15,7 +15,8 @@ use super::address::{Address, Door, NodeAddress, NodeText};
 use super::fault::{self, Fault, Faults};
 use super::meaning::{
     AdminSettings, Budgets, Credentials, EngineSettings, Instance, IntegritySettings, LogSettings, NetSettings,
-    NodeSettings, Pooling, Process, ProxySettings, RequestSettings, SeeingSettings, Timeouts, Understood,
+    NodeSettings, Pooling, Process, ProxySettings, RequestSettings, SeeingSettings, StatsdSettings, Timeouts,
+    Understood,
 };
 use super::row::{Row, Secret, Value};
 use super::said::{Origin, PoolSaid, Said, Statement};
@@ -71,7 +72,15 @@ fn process(values: &[Value], instances: Vec<Instance>, users: UsersSettings) -> 
             format: LogFormat::ALL[of.word(Setting::LogFormat)],
         },
         takeover_socket: of.text(Setting::TakeoverSocket).map(Into::into),
-        admin: AdminSettings { listen: of.tcp(Setting::Metrics) },
+        admin: AdminSettings {
+            listen: of.tcp(Setting::Metrics),
+            ready_percent: of.count(Setting::ReadyNodes).map(saturating),
+            statsd: StatsdSettings {
+                address: of.tcp(Setting::Statsd),
+                prefix: of.text(Setting::StatsdPrefix).map(str::to_owned),
+                interval: of.duration(Setting::StatsdInterval).unwrap_or_default(),
+            },
+        },
         users,
         instances,
     }

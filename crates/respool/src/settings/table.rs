@@ -599,6 +599,20 @@ rows! {
     }
     /// Address of the HTTP server with /metrics, /healthz and /readyz.
     Metrics { name: "metrics", scope: Scope::Process, kind: Kind::Tcp, absent: Some("off"), default: "off" }
+    /// Share of nodes, in percent, that must be reached for /readyz to say that the process is ready.
+    ReadyNodes {
+        name: "ready_nodes", scope: Scope::Process, kind: count(1, 100), absent: Some("off"), default: "off",
+        more: "Nodes are then dialled at the start and not only when they are asked. `off`: listeners are enough.",
+    }
+    /// Address of a statsd server that is sent metrics under rmux's names, over UDP.
+    Statsd { name: "statsd", scope: Scope::Process, kind: Kind::Tcp, absent: Some("off"), default: "off" }
+    /// What those names begin with.
+    StatsdPrefix {
+        name: "statsd_prefix", scope: Scope::Process, kind: Kind::Text,
+        more: "Without one it is rmux's own: `rmux.HOST.`, with the dots of the host's name as dashes.",
+    }
+    /// How often they are sent.
+    StatsdInterval { name: "statsd_interval", scope: Scope::Process, kind: millis(100, 3_600_000), default: "10s" }
 }
 
 impl Setting {

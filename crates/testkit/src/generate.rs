@@ -235,8 +235,13 @@ impl Script {
             }
             _ => {}
         }
-        let request = self.any_request();
-        if let Some(block) = &mut self.block {
+        let mut request = self.any_request();
+        if request.arguments[0].eq_ignore_ascii_case(b"EXEC")
+            && let Some(block) = self.block.take()
+        {
+            // The draw has ended the transaction before its time.
+            request.likeness = request.likeness.of_both(block.likeness);
+        } else if let Some(block) = &mut self.block {
             // What is queued is answered by the EXEC, with as much likeness as the least of it has.
             block.left -= 1;
             block.likeness = block.likeness.of_both(request.likeness);

@@ -401,6 +401,37 @@ fn subscriptions_live_on_when_nodes_come_and_go() {
 }
 
 #[test]
+fn one_node_can_be_asked_about_itself() {
+    let served = Served::with("[users.few]\nrules = \"on nopass ~* &* +proxy +info\"\n");
+    let mut client = served.client();
+    for (number, node) in served.own.iter().enumerate() {
+        let info = ask(&mut client, &format!("PROXY NODE own-{number} INFO server"));
+        assert!(info.contains(&format!("tcp_port:{}\r\n", node.port())), "{info}");
+        assert_eq!(ask(&mut client, &format!("PROXY NODE own-{number} SLOWLOG LEN")), ":0\r\n");
+        assert_eq!(ask(&mut client, &format!("PROXY NODE own-{number} LATENCY LATEST")), "*0\r\n");
+        assert_eq!(ask(&mut client, &format!("PROXY NODE own-{number} DBSIZE")), ":0\r\n");
+    }
+    for (words, reply) in [
+        ("PROXY NODE nobody INFO", "-ERR there is no node 'nobody'; PROXY SHOW NODES names them\r\n"),
+        ("PROXY NODE own-0 SET k v", "-ERR SET is not for a single node: send it without PROXY NODE\r\n"),
+        ("PROXY NODE own-0 SELECT 1", "-ERR SELECT is not for a single node: send it without PROXY NODE\r\n"),
+        ("PROXY NODE own-0 BLPOP k 0", "-ERR BLPOP is not for a single node: send it without PROXY NODE\r\n"),
+        ("PROXY NODE own-0 GET", "-ERR wrong number of arguments for 'get' command\r\n"),
+    ] {
+        assert_eq!(ask(&mut client, words), reply, "{words}");
+    }
+    // In a transaction it is done with the others, and its reply stands in its place.
+    for words in ["MULTI", "SET k v", "PROXY NODE own-0 PING"] {
+        ask(&mut client, words);
+    }
+    let reply = ask(&mut client, "EXEC");
+    assert!(reply.starts_with("*2\r\n+OK\r\n"), "{reply}");
+    assert_eq!(ask(&mut client, "AUTH few x"), "+OK\r\n");
+    assert!(ask(&mut client, "PROXY NODE own-0 INFO server").starts_with('$'));
+    assert!(ask(&mut client, "PROXY NODE own-0 DBSIZE").starts_with("-NOPERM"));
+}
+
+#[test]
 fn what_is_slow_often_or_big_is_seen() {
     let served = Served::with("slow_log_threshold = \"20ms\"\nsample_every = 1\nmetrics = \"127.0.0.1:0\"\n");
     let mut client = served.client();

@@ -21,6 +21,8 @@ rows! {
         ProxyHelp = row("PROXY HELP", 2, "0.1.0").flags("loading stale").lane(Lane::Local);
         /// Disconnect clients by their numbers.
         ProxyKill = row("PROXY KILL", -3, "0.1.0").flags(ADMIN).lane(Lane::Local);
+        /// Ask one node something about itself: INFO, SLOWLOG, LATENCY, CONFIG GET.
+        ProxyNode = row("PROXY NODE", -4, "0.1.0").flags(ADMIN).lane(Lane::Local);
         /// Hold requests to the named nodes, or all requests, until they are resumed.
         ProxyPause = row("PROXY PAUSE", -2, "0.1.0").flags(ADMIN).lane(Lane::Local);
         /// Replace the connections to the named nodes, or to all, without losing a reply.

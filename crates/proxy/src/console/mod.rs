@@ -5,6 +5,7 @@
 
 mod explain;
 mod inquiry;
+mod node;
 mod orders;
 mod show;
 mod slowlog;
@@ -36,6 +37,7 @@ impl<E: Execute> Worker<E> {
             | ProxyCommand::ProxyDrain
             | ProxyCommand::ProxyReconnect => self.order(index, command, args.from(2)),
             ProxyCommand::ProxyReload => self.demand(index, Demand::Reload),
+            ProxyCommand::ProxyNode => self.ask_node(index, args.from(2)),
             ProxyCommand::ProxySlowlog => self.slowlog(index, args.from(2)),
             ProxyCommand::Proxy | ProxyCommand::ProxyHelp => self.console_help(index, row),
         }
@@ -80,6 +82,8 @@ fn steers(command: ProxyCommand) -> bool {
         ProxyCommand::Proxy
         | ProxyCommand::ProxyExplain
         | ProxyCommand::ProxyHelp
+        // What it asks for may steer, and is judged by itself.
+        | ProxyCommand::ProxyNode
         | ProxyCommand::ProxyShow
         | ProxyCommand::ProxySlowlog => false,
     }

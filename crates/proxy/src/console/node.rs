@@ -1,0 +1,50 @@
+//! `PROXY NODE`: a question to one node that is named, past routes and placement.
+//!
+//! `INFO`, `SLOWLOG`, `LATENCY`, `MEMORY` and their like are about one server; asked of the proxy they are joined, or go to
+//! the node that happens to answer. What would change a connection, or keys of which another node may be in charge, is not
+//! sent: it goes the usual way or not at all.
+
+use crate::session::Flow;
+use crate::worker::Worker;
+use respool_command::{Execute, Flags, Lane, Row, resolve};
+use respool_wire::{Args, encode_request};
+
+impl<E: Execute> Worker<E> {
+    /// `PROXY NODE name command [argument ...]`.
+    pub(super) fn ask_node(&mut self, index: u32, args: Args<'_>) -> Flow {
+        let (name, request) = (args.at(0), args.from(1));
+        let Some(node) = self.config.nodes.iter().position(|node| node.name.as_bytes() == name) else {
+            let words = [b"ERR there is no node '", name, b"'; PROXY SHOW NODES names them"].concat();
+            return self.refuse(index, &words);
+        };
+        let row = match resolve(request) {
+            Ok(row) => row,
+            Err(unknown) => {
+                let mut words = Vec::new();
+                unknown.write_text(request, &mut words);
+                return self.refuse(index, &words);
+            }
+        };
+        if let Err(words) = self.may_ask_node(index, row, request) {
+            return self.refuse(index, words.as_bytes());
+        }
+        self.send_to(index, node, |out| encode_request(out, request.iter()))
+    }
+
+    fn may_ask_node(&self, index: u32, row: &'static Row, request: Args<'_>) -> Result<(), String> {
+        if !row.accepts(request.len()) {
+            return Err(format!("ERR wrong number of arguments for '{}' command", row.full_name()));
+        }
+        if row.is_admin(request) && self.refuses_admin() {
+            return Err(crate::text::admin_refused(row.name));
+        }
+        if let Some(denial) = self.verdict_text(index, row, request) {
+            return Err(denial);
+        }
+        let is_about_server = matches!(row.lane(request), Lane::Shared | Lane::Admin);
+        if !is_about_server || row.flags.has(Flags::WRITE) {
+            return Err(format!("ERR {} is not for a single node: send it without PROXY NODE", row.name));
+        }
+        Ok(())
+    }
+}

@@ -289,6 +289,20 @@ mod tests {
         }
     }
 
+    /// T-HASH: whoever finds names that share a place in one process has found nothing for the next.
+    #[test]
+    fn names_that_collide_for_one_key_do_not_for_another() {
+        let place = |registry: &Registry, name: &str| registry.hash(name.as_bytes()) as usize & 1023;
+        let known = Registry::new(1);
+        let wanted = place(&known, "0");
+        let mut names = (0..).map(|number: u32| number.to_string());
+        let colliding: Vec<String> = names.by_ref().filter(|name| place(&known, name) == wanted).take(500).collect();
+        let other = Registry::new(2);
+        let mut places = [0; 1024];
+        colliding.iter().for_each(|name| places[place(&other, name)] += 1);
+        assert!(places.iter().max() < Some(&8), "five hundred names in a thousand places");
+    }
+
     #[test]
     fn a_channel_costs_less_than_80_bytes() {
         let mut registry = Registry::new(1);

@@ -4,46 +4,19 @@
 //! given up; the messages of a channel come in order and once. When all is calm again, everybody gets what they subscribe
 //! to, and nodes know of nothing else. A seed that fails fails again: `RESPOOL_WORLD_SEED=n`.
 
-use respool_command::{Execute, Millis, Outcome, Row, SessionView};
-use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, WritePolicy};
-use respool_proxy::{
-    About, Budgets, Config, LaneLimits, Ledger, Mail, NodeConfig, Reconnects, Shared, SubscriptionTerms, Timeouts,
-    Worker, WorkerSetup,
-};
-use respool_route::{Node, Pool, Routes, Scheme, Topology};
+use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
+use respool_proxy::{About, Ledger, Mail, Shared, Worker, WorkerSetup};
+use respool_route::Topology;
 use respool_wire::{
-    Args, Encoder, Protocol, ReplyLimits, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step, Value, elements,
+    Encoder, Protocol, ReplyLimits, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step, Value, elements,
     encode_request,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-struct NoEngine;
+mod support;
 
-impl Execute for NoEngine {
-    fn execute(&mut self, _: &'static Row, _: Args<'_>, _: &mut SessionView, _: &mut Encoder<'_>) -> Outcome {
-        unreachable!("a proxy with nodes asks no engine")
-    }
-
-    fn tick(&mut self, _: Millis) -> Option<Millis> {
-        None
-    }
-}
-
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound.max(1) as u64) as usize
-    }
-
-    fn one_in(&mut self, bound: usize) -> bool {
-        self.below(bound) == 0
-    }
-}
+use support::{Chance, NoEngine, config};
 
 /// A subscription as clients and nodes name it: the command without its ending, and the channel.
 type Name = (&'static str, String);
@@ -106,54 +79,9 @@ const WORKERS: usize = 2;
 const CHANNELS: [&str; 6] = ["a", "ab", "b", "news", "news.2", "__keyspace@0__:a"];
 const PATTERNS: [&str; 3] = ["a*", "news*", "*"];
 
-fn config(seed: u64) -> Config {
-    let names: Vec<String> = (0..NODES).map(|n| format!("node-{n}")).collect();
-    let topology = Arc::new(Topology::new(Scheme::default(), names.iter().map(Node::new).collect()).unwrap());
-    let node = |(number, name): (usize, &String)| NodeConfig {
-        name: name.clone(),
-        endpoint: Arc::new(Endpoint::Embedded { index: number }),
-        credentials: None,
-    };
-    Config {
-        access: respool_proxy::AccessRules::default(),
-        nodes: names.iter().enumerate().map(node).collect(),
-        routes: Arc::new(Routes::plain(Pool::plain("main", Arc::clone(&topology)))),
-        topology,
-        request_limits: RequestLimits::default(),
-        reply_limits: ReplyLimits::default(),
-        timeouts: Timeouts {
-            connect_us: 300_000,
-            response_us: 500_000,
-            silence_us: 2_000_000,
-            client_idle_us: 0,
-            drain_us: 1_000_000,
-            probe_idle_us: 0,
-            probe_patience_us: 0,
-            slow_start_us: 0,
-        },
-        reconnects: Reconnects { backoff_min_us: 1_000, backoff_max_us: 50_000, dials_per_second: 1_000 },
-        budgets: Budgets {
-            client_output_soft: 64 * 1024,
-            client_output_hard: 4 << 20,
-            upstream_queue: 1 << 20,
-            request_whole: 1 << 20,
-            process: 256 << 20,
-        },
-        clients_max: 1_000,
-        databases: 16,
-        write_policy: if seed.is_multiple_of(2) { WritePolicy::ReplyClock } else { WritePolicy::EachTurn },
-        seeing: Default::default(),
-        dials_ahead: false,
-        integrity: Default::default(),
-        allows_admin: true,
-        subscriptions: SubscriptionTerms::default(),
-        lanes: LaneLimits::default(),
-    }
-}
-
 impl World {
     fn new(seed: u64) -> Self {
-        let config = Arc::new(config(seed));
+        let config = Arc::new(config(NODES, seed));
         let shared = Arc::new(Shared::new(WORKERS, 0, About::default(), Arc::new(Ledger::default())));
         let worker = |number| {
             let (config, shared) = (Arc::clone(&config), Arc::clone(&shared));

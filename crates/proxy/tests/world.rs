@@ -3,15 +3,10 @@
 //! must be the one to the request whose turn it is, or an error that says that a node failed. Nothing here knows a socket
 //! or a clock, so a seed that fails fails again: `RESPOOL_WORLD_SEED=n cargo test -p respool-proxy --test world`.
 
-use respool_command::{Execute, Millis, Outcome, Row, SessionView};
-use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, WritePolicy};
-use respool_proxy::{
-    About, AccessRules, Budgets, Config, LaneLimits, Ledger, Mail, NodeConfig, PoolMode, Reconnects, Shared,
-    SubscriptionTerms, Timeouts, Worker, WorkerSetup,
-};
-use respool_route::{Node, Pool, Routes, Scheme, Topology};
+use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
+use respool_proxy::{About, Budgets, Config, LaneLimits, Ledger, Mail, PoolMode, Shared, Worker, WorkerSetup};
 use respool_wire::{
-    Args, Encoder, Protocol, ReplyLimits, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step, encode_request,
+    Encoder, Protocol, ReplyLimits, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step, encode_request,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -20,35 +15,11 @@ use std::sync::Arc;
 mod blocking;
 #[path = "world/integrity.rs"]
 mod integrity;
+mod support;
 #[path = "world/transactions.rs"]
 mod transactions;
 
-struct NoEngine;
-
-impl Execute for NoEngine {
-    fn execute(&mut self, _: &'static Row, _: Args<'_>, _: &mut SessionView, _: &mut Encoder<'_>) -> Outcome {
-        unreachable!("a proxy with nodes asks no engine")
-    }
-
-    fn tick(&mut self, _: Millis) -> Option<Millis> {
-        None
-    }
-}
-
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound.max(1) as u64) as usize
-    }
-
-    fn one_in(&mut self, bound: usize) -> bool {
-        self.below(bound) == 0
-    }
-}
+use support::{Chance, NoEngine, config};
 
 /// What a client waits for, in order.
 #[derive(Debug, PartialEq)]
@@ -142,52 +113,16 @@ fn value_to_set(key: &[u8], filling: usize) -> Vec<u8> {
 
 impl World {
     fn new(seed: u64, fate: Fate) -> Self {
-        let names: Vec<String> = (0..NODES).map(|n| format!("node-{n}")).collect();
-        let topology = Topology::new(Scheme::default(), names.iter().map(Node::new).collect()).unwrap();
-        let topology = Arc::new(topology);
-        let node = |(number, name): (usize, &String)| NodeConfig {
-            name: name.clone(),
-            endpoint: Arc::new(Endpoint::Embedded { index: number }),
-            credentials: None,
-        };
+        let base = config(NODES, seed);
         let config = Config {
-            nodes: names.iter().enumerate().map(node).collect(),
-            routes: Arc::new(Routes::plain(Pool::plain("main", Arc::clone(&topology)))),
-            topology,
-            request_limits: RequestLimits::default(),
-            reply_limits: ReplyLimits::default(),
-            timeouts: Timeouts {
-                connect_us: 300_000,
-                response_us: 500_000,
-                silence_us: 2_000_000,
-                client_idle_us: 0,
-                drain_us: 1_000_000,
-                probe_idle_us: 0,
-                probe_patience_us: 0,
-                slow_start_us: 0,
-            },
-            reconnects: Reconnects { backoff_min_us: 1_000, backoff_max_us: 50_000, dials_per_second: 1_000 },
-            budgets: Budgets {
-                client_output_soft: 64 * 1024,
-                client_output_hard: 4 << 20,
-                upstream_queue: 1 << 20,
-                request_whole: 2_000,
-                process: 256 << 20,
-            },
+            budgets: Budgets { request_whole: 2_000, ..base.budgets },
+            integrity: integrity::terms(seed),
             lanes: LaneLimits {
                 mode: [PoolMode::Multiplex, PoolMode::Transaction][seed as usize / 2 % 2],
                 blocking_max: 2,
                 ..LaneLimits::default()
             },
-            clients_max: 1_000,
-            databases: 16,
-            access: AccessRules::default(),
-            write_policy: if seed.is_multiple_of(2) { WritePolicy::ReplyClock } else { WritePolicy::EachTurn },
-            seeing: Default::default(),
-            dials_ahead: false,
-            integrity: integrity::terms(seed),
-            allows_admin: true,
-            subscriptions: SubscriptionTerms::default(),
+            ..base
         };
         let shared = Arc::new(Shared::new(1, 0, About::default(), Arc::new(Ledger::default())));
         let setup = WorkerSetup {

@@ -5,7 +5,7 @@
 use respool_access::{Users, file};
 use respool_testkit::{Rng, TempDir};
 
-use crate::{ask_all, in_order, list_of, redis_with, request, scale};
+use crate::{ask_all, in_order, list_of, reference_server, request, scale};
 
 const ROUNDS: usize = 150;
 
@@ -37,7 +37,7 @@ fn files_are_read_as_redis_reads_them() {
     let path = directory.join("users.acl");
     let shown = path.display().to_string();
     std::fs::write(&path, "user default on nopass ~* &* +@all\n").expect("the file can be written");
-    let Some(server) = redis_with(&["--aclfile", &shown]) else { return };
+    let Some(server) = reference_server(&["--aclfile", &shown]) else { return };
     let mut client = server.client().expect("the server accepts");
     let mut rng = Rng::new(13);
     let (mut taken, mut refused) = (0, 0);

@@ -13,33 +13,11 @@ use std::collections::BTreeSet;
 
 use respool_access::{Users, answer};
 use respool_command::{Row, all, lookup_full};
-use respool_testkit::{Client, RedisServer};
+use respool_testkit::{RedisServer, ask_all, reference_server, test_scale as scale};
 use respool_wire::{ArgsBuf, Encoder, Protocol, Value};
 
-/// Requests that are sent before their replies are read.
-const PIPELINE: usize = 128;
-
-/// A redis-server 7.0, or `None` if these tests are switched off. Panics if there is no such server.
-fn redis_with(arguments: &[&str]) -> Option<RedisServer> {
-    if std::env::var("RESPOOL_TEST_REDIS").is_ok_and(|value| value == "off") {
-        eprintln!("left out: RESPOOL_TEST_REDIS=off");
-        return None;
-    }
-    let server = RedisServer::start_with(arguments).unwrap_or_else(|error| {
-        panic!(
-            "no redis-server could be started ({error}); install Debian's redis-server, or set RESPOOL_TEST_REDIS=off"
-        )
-    });
-    let info = server.client().and_then(|mut client| client.ask("INFO server")).expect("the server has just started");
-    assert!(
-        info.contains("\nredis_version:7.0."),
-        "these tests compare with redis-server 7.0, this is another version"
-    );
-    Some(server)
-}
-
 fn redis() -> Option<RedisServer> {
-    redis_with(&[])
+    reference_server(&[])
 }
 
 /// Whether Redis 7.0 has the command: it is neither our own nor newer.
@@ -52,26 +30,8 @@ fn rows_of_redis() -> Vec<&'static Row> {
     all().filter(|row| is_of_redis(row)).collect()
 }
 
-fn scale() -> usize {
-    std::env::var("RESPOOL_TEST_SCALE").map_or(1, |value| value.parse().expect("RESPOOL_TEST_SCALE is a number"))
-}
-
 fn request<A: AsRef<[u8]>>(arguments: impl IntoIterator<Item = A>) -> ArgsBuf {
     arguments.into_iter().collect()
-}
-
-/// Sends all requests, a pipeline at a time, and returns their replies.
-fn ask_all(client: &mut Client, requests: &[ArgsBuf]) -> Vec<Vec<u8>> {
-    let mut replies = Vec::with_capacity(requests.len());
-    for part in requests.chunks(PIPELINE) {
-        let mut bytes = Vec::new();
-        for request in part {
-            respool_wire::encode_request(&mut bytes, request.as_args().iter());
-        }
-        client.send(&bytes).expect("the server reads");
-        replies.extend(client.replies(part.len()).expect("the server answers"));
-    }
-    replies
 }
 
 fn reply(write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {

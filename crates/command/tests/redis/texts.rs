@@ -2,7 +2,7 @@
 
 use respool_command::{Row, lookup, resolve, text};
 
-use crate::{redis, redis_with, request, shared_rows, shown, words};
+use crate::{redis, reference_server, request, shared_rows, shown, words};
 
 #[test]
 fn a_wrong_number_of_arguments_is_refused_in_the_same_words() {
@@ -150,7 +150,7 @@ fn the_texts_are_those_of_redis() {
 
 #[test]
 fn the_texts_of_a_cluster_are_those_of_redis() {
-    let Some(server) = redis_with(&["--cluster-enabled", "yes"]) else { return };
+    let Some(server) = reference_server(&["--cluster-enabled", "yes"]) else { return };
     let mut client = server.client().expect("the server accepts");
     for (asked, expected) in [
         ("GET a", &*format!("-{}", text::CLUSTERDOWN)),
@@ -171,7 +171,7 @@ fn the_text_of_a_server_that_loads_is_that_of_redis() {
         "--loading-process-events-interval-bytes",
         "1024",
     ];
-    let Some(server) = redis_with(&settings) else { return };
+    let Some(server) = reference_server(&settings) else { return };
     let mut busy = server.client().expect("the server accepts");
     busy.ask("DEBUG POPULATE 500 key 100").expect("the server answers");
     busy.send_command(&["DEBUG", "RELOAD"]).expect("the server reads");

@@ -11,7 +11,7 @@ use respool_testkit::{Client, Rng};
 use respool_wire::{ArgsBuf, Value};
 
 use crate::differences::Differences;
-use crate::{ask_all, redis_with, request, requests, scale, shared_rows, shown};
+use crate::{ask_all, reference_server, request, requests, scale, shared_rows, shown};
 
 const ROUNDS: usize = 150;
 const NEAR_ROUNDS: usize = 400;
@@ -94,7 +94,7 @@ fn has_keys(row: &&Row) -> bool {
 
 #[test]
 fn nothing_is_touched_that_was_not_found() {
-    let Some(server) = redis_with(&["--notify-keyspace-events", "EAm"]) else { return };
+    let Some(server) = reference_server(&["--notify-keyspace-events", "EAm"]) else { return };
     let mut client = server.client().expect("the server accepts");
     let mut watcher = server.client().expect("the server accepts");
     watcher.command(&["PSUBSCRIBE", "__keyevent@*__:*"]).expect("the server answers");

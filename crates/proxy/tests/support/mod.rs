@@ -1,0 +1,85 @@
+//! What the seeded worlds have in common: chance, and the settings of a worker.
+
+use respool_command::{Execute, Millis, Outcome, Row, SessionView};
+use respool_connection::{Endpoint, WritePolicy};
+use respool_proxy::{Budgets, Config, LaneLimits, NodeConfig, Reconnects, SubscriptionTerms, Timeouts};
+use respool_route::{Node, Pool, Routes, Scheme, Topology};
+use respool_wire::{Args, Encoder, ReplyLimits, RequestLimits};
+use std::sync::Arc;
+
+/// No data here.
+pub(crate) struct NoEngine;
+
+impl Execute for NoEngine {
+    fn execute(&mut self, _: &'static Row, _: Args<'_>, _: &mut SessionView, _: &mut Encoder<'_>) -> Outcome {
+        unreachable!("a proxy with nodes asks no engine")
+    }
+
+    fn tick(&mut self, _: Millis) -> Option<Millis> {
+        None
+    }
+}
+
+/// Numbers that follow from a seed, which is not 0.
+pub(crate) struct Chance(pub(crate) u64);
+
+impl Chance {
+    /// A number below `bound`.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound.max(1) as u64) as usize
+    }
+
+    /// True once in `bound` on average.
+    pub(crate) fn one_in(&mut self, bound: usize) -> bool {
+        self.below(bound) == 0
+    }
+}
+
+/// Nodes by slots, short times and small budgets: what is rare elsewhere happens all the time.
+pub(crate) fn config(nodes: usize, seed: u64) -> Config {
+    let names: Vec<String> = (0..nodes).map(|n| format!("node-{n}")).collect();
+    let topology = Arc::new(Topology::new(Scheme::default(), names.iter().map(Node::new).collect()).unwrap());
+    let node = |(number, name): (usize, &String)| NodeConfig {
+        name: name.clone(),
+        endpoint: Arc::new(Endpoint::Embedded { index: number }),
+        credentials: None,
+    };
+    Config {
+        access: respool_proxy::AccessRules::default(),
+        nodes: names.iter().enumerate().map(node).collect(),
+        routes: Arc::new(Routes::plain(Pool::plain("main", Arc::clone(&topology)))),
+        topology,
+        request_limits: RequestLimits::default(),
+        reply_limits: ReplyLimits::default(),
+        timeouts: Timeouts {
+            connect_us: 300_000,
+            response_us: 500_000,
+            silence_us: 2_000_000,
+            client_idle_us: 0,
+            drain_us: 1_000_000,
+            probe_idle_us: 0,
+            probe_patience_us: 0,
+            slow_start_us: 0,
+        },
+        reconnects: Reconnects { backoff_min_us: 1_000, backoff_max_us: 50_000, dials_per_second: 1_000 },
+        budgets: Budgets {
+            client_output_soft: 64 * 1024,
+            client_output_hard: 4 << 20,
+            upstream_queue: 1 << 20,
+            request_whole: 1 << 20,
+            process: 256 << 20,
+        },
+        clients_max: 1_000,
+        databases: 16,
+        write_policy: if seed.is_multiple_of(2) { WritePolicy::ReplyClock } else { WritePolicy::EachTurn },
+        seeing: Default::default(),
+        dials_ahead: false,
+        integrity: Default::default(),
+        allows_admin: true,
+        subscriptions: SubscriptionTerms::default(),
+        lanes: LaneLimits::default(),
+    }
+}

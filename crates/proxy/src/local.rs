@@ -16,7 +16,7 @@ impl<E: Execute> Worker<E> {
             // Whoever sees what nodes are asked is to see this, too.
             Command::Connection(ConnectionCommand::Ping | ConnectionCommand::Echo)
             | Command::Server(ServerCommand::Time)
-                if self.engine.is_none() && self.shared.ledger.is_watched() =>
+                if self.shared.ledger.is_watched() && self.is_to_be_seen(index) =>
             {
                 self.pass_on(index, row, &Request { args, consumed: 0, raw: None })
             }
@@ -50,6 +50,12 @@ impl<E: Execute> Worker<E> {
             }
             _ => self.refuse_unsupported(index, row, "it comes with subscriptions, which are not built in yet"),
         }
+    }
+
+    /// Whether nodes are to be asked what we could answer, because somebody else sees what they are asked.
+    #[cold]
+    fn is_to_be_seen(&self, index: u32) -> bool {
+        self.engine.is_none() && self.clients.sessions.at(index).is_some_and(|session| session.dedicated().is_none())
     }
 
     pub(crate) fn refuse_unsupported(&mut self, index: u32, row: &Row, because: &str) -> Flow {

@@ -122,3 +122,53 @@ fn a_pause_holds_back_writes_or_everything() -> io::Result<()> {
     assert!(before.elapsed() < Duration::from_secs(3), "{:?}", before.elapsed());
     Ok(())
 }
+
+#[test]
+fn a_pause_of_writes_holds_for_every_worker_when_it_is_answered_and_for_transactions() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &[server.tcp()], &["--workers", "2"])?;
+    let mut boss = proxy.client()?;
+    let mut others = (0..8).map(|_| proxy.client()).collect::<io::Result<Vec<_>>>()?;
+    for client in &mut others {
+        assert_eq!(client.ask("MULTI")?, "+OK\r\n");
+        assert_eq!(client.ask("INCR n")?, "+QUEUED\r\n");
+    }
+    let mut reader = proxy.client()?;
+    assert_eq!(reader.ask("MULTI")?, "+OK\r\n");
+    assert_eq!(reader.ask("GET n")?, "+QUEUED\r\n");
+
+    assert_eq!(boss.ask("CLIENT PAUSE 60000 WRITE")?, "+OK\r\n");
+    others.iter_mut().try_for_each(|client| client.send_command(&["EXEC"]))?;
+    wait_until("all transactions that write are held back", Duration::from_secs(5), || {
+        Ok(boss.ask("INFO clients")?.contains("blocked_clients:8\r\n"))
+    })?;
+    assert_eq!(reader.ask("EXEC")?, "*1\r\n$-1\r\n", "one that reads is not");
+    let script = "#!lua flags=no-writes\nreturn 1";
+    assert_eq!(reader.command(&["EVAL", script, "0"])?, b":1\r\n", "nor a script that says so");
+    let mut writer = proxy.client()?;
+    writer.send_command(&["EVAL", "return 1", "0"])?;
+    wait_until("another script is", Duration::from_secs(5), || {
+        Ok(boss.ask("INFO clients")?.contains("blocked_clients:9\r\n"))
+    })?;
+    assert_eq!(boss.ask("CLIENT UNPAUSE")?, "+OK\r\n");
+    assert_eq!(writer.reply()?, b":1\r\n");
+    for client in &mut others {
+        assert!(client.reply()?.starts_with(b"*1\r\n:"));
+    }
+    assert_eq!(boss.ask("GET n")?, "$1\r\n8\r\n");
+    assert!(boss.ask("INFO clients")?.contains("blocked_clients:0\r\n"));
+    Ok(())
+}
+
+#[test]
+fn the_client_that_asks_is_described_as_redis_does() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &[server.tcp()], &["--workers", "2"])?;
+    let (mut client, _other) = (proxy.client()?, proxy.client()?);
+    let list = client.ask("CLIENT LIST")?;
+    let own = list.lines().find(|line| line.contains("cmd=client|list")).unwrap_or_default();
+    assert!(own.contains(" qbuf=26 ") && own.contains(" oll=0 ") && own.contains(" events=r "), "{list}");
+    let info = client.ask("CLIENT INFO")?;
+    assert!(info.contains(" qbuf=26 ") && info.contains(" oll=0 ") && info.contains(" events=r "), "{info}");
+    Ok(())
+}

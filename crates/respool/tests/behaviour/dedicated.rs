@@ -149,6 +149,11 @@ fn monitor_shows_what_all_nodes_are_asked_until_reset() -> io::Result<()> {
         assert!(line.starts_with('+') && line.contains(" [0 "), "{line}");
         expected.retain(|seen| !line.ends_with(seen.as_str()));
     }
+    // What we answer ourselves at other times is seen now, too.
+    assert_eq!(client.ask("PING seen")?, "$4\r\nseen\r\n");
+    for _ in &four.servers {
+        while !line(&mut monitor)?.ends_with("\"PING\" \"seen\"") {}
+    }
     let key = &four.keys[0];
     assert_eq!(monitor.ask(&format!("GET {key}"))?, "-ERR Replica can't interact with the keyspace\r\n");
     assert_eq!(monitor.ask("EVAL x 0")?, "-ERR Replica can't interact with the keyspace\r\n");

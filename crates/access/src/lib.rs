@@ -30,6 +30,7 @@
 pub mod answer;
 mod commands;
 mod describe;
+pub mod difference;
 pub mod file;
 pub mod limits;
 mod log;

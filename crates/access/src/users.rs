@@ -198,7 +198,7 @@ impl Users {
         self.with_user(user)
     }
 
-    fn with_user(&self, user: User) -> Self {
+    pub(crate) fn with_user(&self, user: User) -> Self {
         let mut next = self.clone();
         let user = Arc::new(user);
         if user.name() == DEFAULT_USER {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use respool_access::{ChangeError, DenialLog, Users};
+use respool_access::{ChangeError, DenialLog, Users, difference};
 
 use crate::allowance::{Allowance, UserLimits};
 
@@ -83,6 +83,8 @@ pub(crate) type Allowances = BTreeMap<Box<[u8]>, Arc<Allowance>>;
 #[derive(Debug)]
 pub struct Access {
     users: Mutex<Arc<Users>>,
+    /// The users as the settings or the ACL file have them.
+    saved: Mutex<Arc<Users>>,
     allowances: Mutex<Arc<Allowances>>,
     log: Mutex<DenialLog>,
     outside: Box<dyn Outside>,
@@ -98,7 +100,14 @@ impl Default for Access {
 impl Access {
     /// With these users.
     pub fn new(users: Users, outside: Box<dyn Outside>) -> Self {
-        Self { users: Mutex::new(Arc::new(users)), allowances: Mutex::default(), log: Mutex::default(), outside }
+        let users = Arc::new(users);
+        Self {
+            saved: Mutex::new(Arc::clone(&users)),
+            users: Mutex::new(users),
+            allowances: Mutex::default(),
+            log: Mutex::default(),
+            outside,
+        }
     }
 
     /// The users in force.
@@ -115,6 +124,26 @@ impl Access {
         let (next, result) = change(&users)?;
         *users = Arc::new(next.renumbered(&users));
         Ok(result)
+    }
+
+    /// The users in force are written down, or have been read.
+    pub fn note_saved(&self) {
+        let users = self.users();
+        *lock(&self.saved) = users;
+    }
+
+    /// What has become of users since, for a process that goes on with them; empty if nothing has.
+    pub fn unsaved(&self) -> Vec<u8> {
+        let (saved, now) = (Arc::clone(&lock(&self.saved)), self.users());
+        difference::between(&saved, &now)
+    }
+
+    /// Goes on with what [`Access::unsaved`] of another process says. It stays unsaved.
+    ///
+    /// # Errors
+    /// What is wrong with it; then nothing is changed.
+    pub fn go_on_with(&self, unsaved: &[u8]) -> Result<(), String> {
+        self.change(|users| Ok((difference::applied(users, unsaved)?, ())))
     }
 
     /// As [`Access::change`], for a change that is a function of `Users`.

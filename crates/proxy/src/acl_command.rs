@@ -129,7 +129,10 @@ impl<E: Execute> Worker<E> {
             Ok::<_, String>((loaded.following(users), ()))
         });
         match loaded {
-            Ok(()) => self.ask_all(index, Question::Users { removed: None }, ClientFilter::default()),
+            Ok(()) => {
+                access.note_saved();
+                self.ask_all(index, Question::Users { removed: None }, ClientFilter::default())
+            }
             Err(words) => self.refuse(index, format!("ERR {words}").as_bytes()),
         }
     }
@@ -140,7 +143,10 @@ impl<E: Execute> Worker<E> {
             return self.refuse(index, text::NO_ACL_FILE.as_bytes());
         }
         match access.outside().write_acl_file(&file::text(&access.users())) {
-            Ok(()) => self.answer(index, |reply| reply.raw(respool_wire::replies::OK)),
+            Ok(()) => {
+                access.note_saved();
+                self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+            }
             Err(_) => return self.refuse(index, text::ACL_FILE_NOT_SAVED.as_bytes()),
         }
         Flow::Next

@@ -146,6 +146,49 @@ fn a_successor_that_fails_changes_nothing_and_data_is_not_left_behind() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("cannot be taken over"));
 }
 
+/// `ACL SETUSER` holds until somebody reads the users again, whichever process it is by then.
+#[test]
+fn users_that_were_changed_and_not_saved_go_over() {
+    let directory = TempDir::new().expect("a directory");
+    let control = directory.join("takeover").display().to_string();
+    let file = directory.join("respool.toml");
+    let node = serve(&["--listen", "127.0.0.1:0"]);
+    let settings = |more: &str| {
+        let users = "[users.gone]\nrules = \"on nopass ~* +@all\"\n[users.kept]\nrules = \"on nopass ~* +@all\"\n";
+        let text = format!(
+            "listen = [\"127.0.0.1:0\"]\nnodes = [\"{}\"]\ntakeover_socket = \"{control}\"\ndrain_timeout = \"100ms\"\n{users}{more}",
+            node.addresses()[0]
+        );
+        std::fs::write(&file, text).expect("it is written");
+    };
+    settings("");
+    let config = ["serve", "--config", file.to_str().expect("UTF-8")];
+    let mut before = Running::start(&mut respool(&config));
+    let mut client = before.client(0);
+    for words in
+        ["ACL SETUSER made on >secret-of-made ~m:* +get (+set ~n:*)", "ACL SETUSER default -del", "ACL DELUSER gone"]
+    {
+        assert!(!client.ask(words).expect("a reply").starts_with('-'), "{words}");
+    }
+    // Twice: what was not saved is not saved by going over once.
+    settings("[users.more]\nrules = \"on nopass ~* +@all\"\n");
+    for _ in 0..2 {
+        let next = Running::start(respool(&config).args(["--take-over", &control]));
+        before.await_end();
+        let mut client = next.client(0);
+        assert!(client.ask("DEL k").expect("a reply").starts_with("-NOPERM"));
+        assert!(client.ask("AUTH gone x").expect("a reply").starts_with("-WRONGPASS"));
+        for user in ["AUTH kept x", "AUTH more x", "AUTH made secret-of-made"] {
+            assert_eq!(client.ask(user).expect("a reply"), "+OK\r\n", "{user}");
+        }
+        assert_eq!(client.ask("GET m:k").expect("a reply"), "$-1\r\n");
+        assert_eq!(client.ask("SET n:k v").expect("a reply"), "+OK\r\n");
+        assert!(client.ask("SET m:k v").expect("a reply").starts_with("-NOPERM"));
+        before = next;
+    }
+    assert!(before.end().iter().all(|line| !line.contains("secret-of-made")));
+}
+
 #[test]
 fn requests_on_their_way_into_a_drain_cost_no_reply() {
     let server = serve(&["--listen", "127.0.0.1:0", "--nodes", "embedded:,embedded:"]);

@@ -2,7 +2,8 @@
 //! the system.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{Read, Seek, Write};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -113,6 +114,21 @@ pub(super) fn build(process: &Process) -> Result<Arc<Access>, Failure> {
     Ok(Arc::new(access))
 }
 
+/// Takes what has become of users in the process whose listeners are taken over, and was not saved.
+///
+/// # Errors
+/// It cannot be read, or does not say what users are.
+pub(super) fn go_on(access: &Access, unsaved: Option<OwnedFd>) -> Result<(), Failure> {
+    let Some(unsaved) = unsaved else { return Ok(()) };
+    let mut file = fs::File::from(unsaved);
+    let mut text = Vec::new();
+    let read = file.rewind().and_then(|()| file.take(FILE_BYTES_MAX).read_to_end(&mut text));
+    let taken = read.map_err(|error| error.to_string()).and_then(|_| access.go_on_with(&text));
+    taken.map_err(|why| Failure::running(format!("the users of the process before cannot be taken over: {why}")))?;
+    tracing::info!("users that were changed while the process before ran are as they were there");
+    Ok(())
+}
+
 fn of_tables(settings: &UsersSettings) -> Result<Users, Failure> {
     settings.users().map_err(|(name, error)| Failure::running(format!("user {name}: {}", reason(&error))))
 }
@@ -138,7 +154,10 @@ pub(super) fn follow(control: &Arc<Control>, access: &Arc<Access>) {
         if new.file.is_none() && (&new.password, &new.tables) != (&told.1.password, &told.1.tables) {
             let changed = access.change(|users| of_tables(&new).map(|next| (next.following(users), ())));
             match changed {
-                Ok(()) => tracing::info!("the users are those of the settings now"),
+                Ok(()) => {
+                    access.note_saved();
+                    tracing::info!("the users are those of the settings now");
+                }
                 Err(error) => tracing::error!(%error, "the users of the settings are not taken"),
             }
         } else if new.has_channels_by_default != told.1.has_channels_by_default {

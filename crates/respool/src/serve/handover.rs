@@ -5,6 +5,7 @@
 //! a restart. A socket is known by what the settings call its address, so both may be told different things otherwise.
 
 use std::collections::HashMap;
+use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -14,6 +15,7 @@ use std::thread;
 use listenfd::ListenFd;
 use respool_net::handover::{Predecessor, Successor};
 use respool_net::{ControlSocket, Listener, ListenerHandle};
+use respool_proxy::Access;
 use tracing::{info, warn};
 
 use crate::control::{Control, Phase};
@@ -67,6 +69,11 @@ impl Inherited {
         self.take(metrics_label(address)).1.pop()
     }
 
+    /// What has become of users and was not saved.
+    pub(super) fn of_users(&mut self) -> Option<OwnedFd> {
+        self.take(USERS_LABEL.to_owned()).1.pop()
+    }
+
     fn of_control(&mut self, path: &Path) -> Option<OwnedFd> {
         self.take(control_label(path)).1.pop()
     }
@@ -97,6 +104,9 @@ impl Inherited {
 fn listener_label(address: &Address) -> String {
     format!("listener {address}")
 }
+
+/// What comes under this name is no socket but a file in memory.
+const USERS_LABEL: &str = "users";
 
 fn metrics_label(address: &Address) -> String {
     format!("metrics {address}")
@@ -165,7 +175,7 @@ impl Offered {
 pub(super) fn offer(
     process: &Process,
     control: &Arc<Control>,
-    offered: &Offered,
+    (offered, access): (&Offered, &Arc<Access>),
     inherited: &mut Inherited,
 ) -> Result<Option<ControlSocket>, Failure> {
     let Some(path) = &process.takeover_socket else { return Ok(None) };
@@ -185,13 +195,13 @@ pub(super) fn offer(
         .instances
         .iter()
         .any(|instance| instance.is_embedded() || instance.nodes().any(|node| node.address == NodeAddress::Embedded));
-    let (control, offered) = (Arc::clone(control), offered.clone());
-    let serve = move || wait(&listener, &control, &offered, has_data);
+    let (control, offered, access) = (Arc::clone(control), offered.clone(), Arc::clone(access));
+    let serve = move || wait(&listener, &control, (&offered, &access), has_data);
     thread::Builder::new().name("takeover".to_owned()).spawn(serve)?;
     Ok(Some(socket))
 }
 
-fn wait(listener: &UnixListener, control: &Control, offered: &Offered, has_data: bool) {
+fn wait(listener: &UnixListener, control: &Control, (offered, access): (&Offered, &Access), has_data: bool) {
     for stream in listener.incoming() {
         let given = stream.and_then(Predecessor::greet).and_then(|mut successor| {
             if has_data {
@@ -202,7 +212,7 @@ fn wait(listener: &UnixListener, control: &Control, offered: &Offered, has_data:
                 successor.refuse("it is starting or ending")?;
                 return Ok(false);
             }
-            give(&mut successor, control, offered)
+            give(&mut successor, control, offered, access)
         });
         match given {
             Ok(true) => return,
@@ -212,10 +222,22 @@ fn wait(listener: &UnixListener, control: &Control, offered: &Offered, has_data:
     }
 }
 
+/// A file that is nowhere but in memory: what is in it has hashes of passwords.
+fn in_memory(text: &[u8]) -> std::io::Result<OwnedFd> {
+    let file = rustix::fs::memfd_create("respool users", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let mut file = std::fs::File::from(file);
+    file.write_all(text)?;
+    Ok(file.into())
+}
+
 /// Gives everything away. `Ok(false)`: it turned out that this process was ending.
-fn give(successor: &mut Predecessor, control: &Control, offered: &Offered) -> std::io::Result<bool> {
-    let sockets = offered.take();
+fn give(successor: &mut Predecessor, control: &Control, offered: &Offered, access: &Access) -> std::io::Result<bool> {
+    let unsaved = access.unsaved();
+    let users = if unsaved.is_empty() { None } else { Some(in_memory(&unsaved)?) };
+    let mut sockets = offered.take();
+    sockets.extend(users.map(|users| (USERS_LABEL.to_owned(), ListenerHandle::from(users))));
     let sent = successor.send(&sockets);
+    sockets.retain(|(label, _)| label != USERS_LABEL);
     if let Err(error) = sent {
         // As if nothing had happened, unless the process began to end meanwhile: then nobody may keep the sockets.
         if control.phase() == Phase::Serving {

@@ -82,6 +82,7 @@ pub fn run(
     raise_file_limit();
     let ledger = Arc::new(Ledger::default());
     let access = access::build(&process)?;
+    access::go_on(&access, inherited.of_users())?;
     access::follow(&job.control, &access);
     let about = about(&process);
     let mut instances = Vec::new();
@@ -89,7 +90,7 @@ pub fn run(
         let mut doors = Doors { inherited: &mut inherited, offered: is_offering.then_some(&offered) };
         instances.push(Running::build(job, &process, number, instance, (&ledger, &access), &about, &mut doors)?);
     }
-    let _takeover_socket = handover::offer(&process, &job.control, &offered, &mut inherited)?;
+    let _takeover_socket = handover::offer(&process, &job.control, (&offered, &access), &mut inherited)?;
     let bound: Vec<_> = instances.iter_mut().map(|instance| std::mem::take(&mut instance.bound)).collect();
     let offered = is_offering.then_some(&offered);
     ready(Opened { addresses: &bound, inherited: &mut inherited, offered })?;

@@ -4,6 +4,7 @@
 //! arguments, in their places between them.
 
 use crate::config::LaneLimits;
+use crate::scripts::Named;
 use crate::text;
 use respool_command::{
     Command, ConnectionCommand as C, Keys, Lane, Row, ServerCommand, TransactionsCommand as T, text as texts,
@@ -45,6 +46,8 @@ pub(crate) struct Block {
     pub(crate) keyless_node: Option<usize>,
     /// The first key, for the error that names two.
     key: Vec<u8>,
+    /// Scripts that its requests name by their hashes, and that are known.
+    pub(crate) scripts: Vec<Named>,
     /// Something was refused: EXEC will run nothing.
     pub(crate) is_dirty: bool,
     pub(crate) has_select: bool,

@@ -12,6 +12,7 @@ use crate::clients::Clients;
 use crate::config::PoolMode;
 use crate::pins::{Pins, say};
 use crate::private::Dirt;
+use crate::scripts::Named;
 use crate::session::{Asker, Flow, Pause, ReplyMode, Special};
 use crate::slab::Handle;
 use crate::tasks::{Loss, Progress, Task, Tasks};
@@ -21,6 +22,7 @@ use respool_command::{Execute, Row, text as texts};
 use respool_connection::Owner;
 use respool_wire::{ArgsBuf, Encoder, Protocol, Request, elements, replies};
 use std::collections::VecDeque;
+use std::sync::PoisonError;
 
 /// The requests that a task of this kind has in a lane.
 const BEGIN: u16 = 0;
@@ -44,6 +46,8 @@ pub(crate) struct Exec {
     /// MULTI was not refused.
     has_begun: bool,
     is_lost: bool,
+    /// The node did not know a script that it had been given: others have flushed them.
+    lacks_script: bool,
     /// How often the block has been sent elsewhere because it was not there.
     moves: u8,
 }
@@ -75,6 +79,8 @@ impl Exec {
 
     fn finish(&mut self, reply: &[u8], clients: &mut Clients) -> Progress {
         let has_run = elements(reply).is_some();
+        self.lacks_script = !self.block.scripts.is_empty()
+            && elements(reply).is_some_and(|mut replies| replies.any(|reply| reply.starts_with(b"-NOSCRIPT")));
         if !self.has_begun {
             // Without MULTI nothing was queued, and what was not refused for the same reason ran alone.
             self.is_lost = true;
@@ -229,6 +235,7 @@ impl<E: Execute> Worker<E> {
             reply: None,
             has_begun: true,
             is_lost: false,
+            lacks_script: false,
             moves: 0,
         };
         self.clients.list(index);
@@ -264,7 +271,13 @@ impl<E: Execute> Worker<E> {
         let mut exec = exec;
         let block = std::mem::take(&mut exec.block);
         let task = self.tasks.begin(Task::Exec(Box::new(exec)));
+        let missing = self.missing_scripts(lane, &block);
         let Self { lanes, clients, now, .. } = self;
+        // EXEC answers for its requests as they are, so what they need has to be there before.
+        for named in missing {
+            let load = |out: &mut Vec<u8>| say(&[b"SCRIPT", b"LOAD", &named.script])(out);
+            lanes.push(lane, Owner::Nobody, *now, &mut clients.pool, load);
+        }
         let mut push = |step: u16, write: &mut dyn FnMut(&mut Vec<u8>)| {
             let owner: Owner = Tasks::owner(task, step);
             lanes.push(lane, owner, *now, &mut clients.pool, |out| write(out));
@@ -279,9 +292,22 @@ impl<E: Execute> Worker<E> {
         }
     }
 
+    /// The scripts that a block names and that its node may not know.
+    fn missing_scripts(&mut self, lane: usize, block: &Block) -> Vec<Named> {
+        if block.scripts.is_empty() {
+            return Vec::new();
+        }
+        let scripts = self.shared.scripts.lock().unwrap_or_else(PoisonError::into_inner);
+        let given = &mut self.lanes.all[lane].given;
+        block.scripts.iter().filter(|named| given.lacks(named, &scripts)).cloned().collect()
+    }
+
     /// The reply has come, or will not.
     pub(crate) fn conclude_exec(&mut self, mut exec: Exec) {
         self.shared.ledger.account(exec.block.held_bytes(), 0);
+        if exec.lacks_script {
+            self.scripts().note_flushed();
+        }
         if let Some(node) = exec.moved_to().and_then(|address| self.node_at(address))
             && exec.private.is_none()
             && exec.reply.is_some()

@@ -33,6 +33,34 @@ impl<E: Execute> Worker<E> {
         }
     }
 
+    /// Where routes lead a request that one node answers, and its arguments there; it counts as sent there. `None`: several
+    /// nodes answer, or none.
+    pub(crate) fn routed_way(
+        &mut self,
+        index: u32,
+        row: &'static Row,
+        request: &Request<'_>,
+    ) -> Option<(usize, ArgsBuf)> {
+        let (args, routes) = (request.args, Arc::clone(&self.config.routes));
+        let mut scratch = std::mem::take(&mut self.route_scratch);
+        let planned = self.plan_routed(&routes, index, row, args, &mut scratch);
+        let mut bytes = Vec::new();
+        let node = match planned {
+            Ok(Routed::One(place)) => {
+                scratch.encode_one(&routes, place.route, args, request.raw, &mut bytes);
+                self.note_route(place.route);
+                Some(self.stand_in(&routes, place, row))
+            }
+            _ => None,
+        };
+        self.route_scratch = scratch;
+        let limits = RequestLimits::authenticated(Strictness::Strict);
+        match RequestDecoder::new().decode(&bytes, &limits) {
+            Ok(Step::Request(made)) => Some((node?, made.args.iter().collect())),
+            _ => None,
+        }
+    }
+
     fn routed_home(
         &mut self,
         index: u32,

@@ -9,6 +9,7 @@ use crate::config::{Config, NodeConfig};
 use crate::integrity::Proof;
 use crate::limits::CLASSES_MAX;
 use crate::pieces::Sender;
+use crate::scripts::Given;
 use crate::seeing::histogram::Histogram;
 use crate::session::Asker;
 use crate::shared::{Ledger, Shared};
@@ -139,6 +140,8 @@ pub(crate) struct Lane {
     /// Clients that are not read until less waits for the node.
     pub(crate) throttled: Vec<u32>,
     pub(crate) accounted: usize,
+    /// The scripts that its node has been given over it for transactions.
+    pub(crate) given: Given,
     /// A request is being passed on over it that has not come as a whole.
     pub(crate) sending: Option<Box<Sender>>,
     /// What is known of its replies beyond their tickets, if anything is.
@@ -327,6 +330,7 @@ impl Lanes {
             waiters: Vec::new(),
             throttled: Vec::new(),
             accounted: 0,
+            given: Given::default(),
             sending: None,
             beside: if is_shared { Beside::proving(proof) } else { None },
         }

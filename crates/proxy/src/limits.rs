@@ -38,6 +38,9 @@ pub const SCRIPT_BYTES_MAX: usize = 1024 * 1024;
 /// Memory for replies that wait for their proof that a lane keeps while none does, in bytes.
 pub const INTEGRITY_KEPT_BYTES: usize = 64 * 1024;
 
+/// Scripts that one connection remembers to have given its node for transactions; at more it begins anew.
+pub const SCRIPTS_GIVEN_MAX: usize = 1024;
+
 /// Shapes of replies that a lane with an old node keeps room for while nothing is owed.
 pub const DUES_KEPT: usize = 1024;
 

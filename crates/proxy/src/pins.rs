@@ -220,6 +220,8 @@ impl<E: Execute> Worker<E> {
         let user = if is_routed { self.user_of(index).to_owned() } else { String::new() };
         let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
         let may_change = self.may_change(row, request.args);
+        let is_script = self.engine.is_none() && matches!(row.command, Command::Scripting(_));
+        let named = if is_script { self.scripts().named(row, request.args) } else { None };
         let scratch = &mut self.route_scratch;
         let mut to = Destination {
             routed: is_routed.then_some(Subjected { routes: &routes, user: &user, database, scratch }),
@@ -232,6 +234,7 @@ impl<E: Execute> Worker<E> {
         block.may_change |= may_change;
         match block.queue(row, request, &mut to) {
             Ok(()) => {
+                block.scripts.extend(named);
                 self.answer(index, |reply| reply.raw(replies::QUEUED));
                 Flow::Next
             }

@@ -180,6 +180,7 @@ impl<E: Execute> Worker<E> {
         let waiters = std::mem::take(&mut this.waiters);
         this.wants_dial = false;
         this.sending = None;
+        this.given = Default::default();
         this.is_blocked = false;
         this.late_since_us = None;
         self.shared.ledger.account(std::mem::take(&mut this.accounted), 0);

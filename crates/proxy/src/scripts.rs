@@ -10,16 +10,16 @@
 //! only given the script, and the client gets the NOSCRIPT that it knows how to deal with.
 
 use crate::clients::Clients;
-use crate::limits::{SCRIPT_BYTES_MAX, SCRIPTS_BYTES_MAX};
+use crate::limits::{SCRIPT_BYTES_MAX, SCRIPTS_BYTES_MAX, SCRIPTS_GIVEN_MAX};
 use crate::session::{Asker, Flow, ReplyMode, Special};
 use crate::tasks::{Progress, Task, Tasks};
 use crate::worker::Worker;
 use respool_command::{Command, Execute, KeyPositions, Row, ScriptingCommand};
 use respool_connection::Owner;
 use respool_route::{Plan, plan};
-use respool_wire::{Args, Request, encode_request, request_bulk, request_head};
+use respool_wire::{Args, ArgsBuf, Request, encode_request, request_bulk, request_head};
 use sha1::{Digest, Sha1};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// The hash that names a script.
@@ -31,6 +31,32 @@ pub(crate) struct Scripts {
     by_hash: BTreeMap<Hash, Arc<[u8]>>,
     in_order: VecDeque<Hash>,
     bytes: usize,
+    /// How often nodes have been known to forget what connections have given them.
+    flushes: u64,
+}
+
+/// The scripts that one connection has given its node for transactions, where it is too late to bring one back.
+#[derive(Debug, Default)]
+pub(crate) struct Given {
+    hashes: BTreeSet<Hash>,
+    flushes: u64,
+}
+
+/// A script that a transaction names by its hash.
+#[derive(Clone, Debug)]
+pub(crate) struct Named {
+    hash: Hash,
+    pub(crate) script: Arc<[u8]>,
+}
+
+impl Given {
+    /// Whether a script has to be given first; it counts as given then.
+    pub(crate) fn lacks(&mut self, named: &Named, scripts: &Scripts) -> bool {
+        if self.flushes != scripts.flushes || self.hashes.len() >= SCRIPTS_GIVEN_MAX {
+            *self = Self { flushes: scripts.flushes, ..Self::default() };
+        }
+        self.hashes.insert(named.hash)
+    }
 }
 
 impl Scripts {
@@ -62,8 +88,21 @@ impl Scripts {
         self.by_hash.get(&parsed(hash)?).cloned()
     }
 
+    /// The script that a request of a transaction names, if it names one that is known.
+    pub(crate) fn named(&self, row: &Row, args: Args<'_>) -> Option<Named> {
+        use ScriptingCommand as S;
+        let is_by_hash = matches!(row.command, Command::Scripting(S::Evalsha | S::EvalshaRo));
+        let hash = is_by_hash.then(|| parsed(args.get(1)?)).flatten()?;
+        Some(Named { hash, script: self.by_hash.get(&hash)?.clone() })
+    }
+
+    /// A node lacks a script that it was given: others may lack theirs.
+    pub(crate) fn note_flushed(&mut self) {
+        self.flushes += 1;
+    }
+
     fn forget_all(&mut self) {
-        *self = Self::default();
+        *self = Self { flushes: self.flushes + 1, ..Self::default() };
     }
 }
 
@@ -169,22 +208,31 @@ impl<E: Execute> Worker<E> {
     }
 
     fn run_by_hash(&mut self, index: u32, row: &'static Row, request: &Request<'_>, script: Arc<[u8]>) -> Flow {
-        let args = request.args;
-        let Ok(Plan::One(node)) = plan(row, args, &self.config.topology, &mut self.scratch) else {
-            return self.pass_on(index, row, request);
-        };
-        let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        if session.reply_mode != ReplyMode::On || session.special.has(Special::ROUTED) {
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
+        if session.reply_mode != ReplyMode::On {
             return self.pass_on(index, row, request);
         }
+        let (node, renamed) = if session.special.has(Special::ROUTED) {
+            match self.routed_way(index, row, request) {
+                Some((node, renamed)) => (node, Some(renamed)),
+                None => return self.pass_on(index, row, request),
+            }
+        } else {
+            match plan(row, request.args, &self.config.topology, &mut self.scratch) {
+                Ok(Plan::One(node)) => (node.get(), None),
+                _ => return self.pass_on(index, row, request),
+            }
+        };
+        let args = renamed.as_ref().map_or(request.args, ArgsBuf::as_args);
+        let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let asker = Asker { session: handle, seq: session.down.expect() };
         let class = session.class;
         let healed = with_script(row, args, &script);
-        let healing = Healing { asker, node: Some(node.get()), class, script, request: healed, refusal: Vec::new() };
+        let healing = Healing { asker, node: Some(node), class, script, request: healed, refusal: Vec::new() };
         let task = self.tasks.begin(Task::Heal(healing));
         let Self { lanes, clients, config, now, tasks, .. } = self;
-        let lane = lanes.lane(config, node.get(), class);
+        let lane = lanes.lane(config, node, class);
         let write = |out: &mut Vec<u8>| encode_request(out, args.iter());
         let sent = lanes.send(lane, Tasks::owner(task, 0), config, *now, &mut clients.pool, write);
         self.is_busy = true;
@@ -227,7 +275,6 @@ impl<E: Execute> Worker<E> {
 mod tests {
     use super::*;
     use respool_command::lookup;
-    use respool_wire::ArgsBuf;
 
     #[test]
     fn scripts_are_found_by_their_hash_in_any_case() {

@@ -95,9 +95,9 @@ impl<E: Execute> Worker<E> {
     }
 }
 
-/// Whether routes hold for a request. Channels are no keys: they are in the pool without a name, whoever asks.
+/// Whether routes hold for a request as it is; those of scripts come to them later. Channels are no keys: they are in the pool without a name, whoever asks.
 fn is_routed(row: &Row, args: Args<'_>) -> bool {
-    matches!(row.lane(args), Lane::Shared | Lane::Script) && row.group != Group::Pubsub
+    row.lane(args) == Lane::Shared && row.group != Group::Pubsub
 }
 
 #[cfg(test)]

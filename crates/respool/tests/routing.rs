@@ -401,6 +401,56 @@ fn subscriptions_live_on_when_nodes_come_and_go() {
 }
 
 #[test]
+fn scripts_are_brought_back_under_routes_and_in_transactions() {
+    let of_pool = server();
+    let routes = format!("{}[[routes]]\nprefix = \"p:\"\nto = \"p\"\nstrip = true\n", pool("p", &[&of_pool]));
+    for (settings, key) in [(String::new(), "k"), (routes, "p:k")] {
+        let served = Served::with(&settings);
+        let mut client = served.client();
+        let script = "return {redis.call('INCR', KEYS[1]), KEYS[1]}";
+        let at_node = key.trim_start_matches("p:");
+        let nodes = || served.own.iter().chain([&of_pool]);
+        let flush = || nodes().for_each(|node| drop(ask(&mut node.client().expect("it accepts"), "SCRIPT FLUSH")));
+        let reply = client.command(&["EVAL", script, "1", key]).expect("a reply");
+        assert_eq!(String::from_utf8_lossy(&reply), format!("*2\r\n:1\r\n${}\r\n{at_node}\r\n", at_node.len()));
+        let hash = sha1_of(&served.own[0], script);
+        let mut count = 1;
+        for _ in 0..2 {
+            flush();
+            count += 1;
+            let ran = format!("*2\r\n:{count}\r\n${}\r\n{at_node}\r\n", at_node.len());
+            assert_eq!(ask(&mut client, &format!("EVALSHA {hash} 1 {key}")), ran, "{key}");
+        }
+        // Once they have been flushed by somebody else it is too late for one transaction, and no more than one.
+        for is_flushed in [true, false, true] {
+            if is_flushed {
+                flush();
+            }
+            let mut tries = 0;
+            loop {
+                assert_eq!(ask(&mut client, "MULTI"), "+OK\r\n");
+                assert_eq!(ask(&mut client, &format!("EVALSHA {hash} 1 {key}")), "+QUEUED\r\n");
+                let reply = ask(&mut client, "EXEC");
+                tries += 1;
+                if !reply.contains("NOSCRIPT") {
+                    count += 1;
+                    assert_eq!(reply, format!("*1\r\n*2\r\n:{count}\r\n${}\r\n{at_node}\r\n", at_node.len()));
+                    break;
+                }
+            }
+            assert!(tries <= 2, "{tries}");
+        }
+    }
+}
+
+/// The hash by which a server knows a script.
+fn sha1_of(node: &RedisServer, script: &str) -> String {
+    let mut client = node.client().expect("it accepts");
+    let reply = client.command(&["SCRIPT", "LOAD", script]).expect("a reply");
+    String::from_utf8_lossy(&reply).lines().nth(1).expect("a bulk").to_owned()
+}
+
+#[test]
 fn one_node_can_be_asked_about_itself() {
     let served = Served::with("[users.few]\nrules = \"on nopass ~* &* +proxy +info\"\n");
     let mut client = served.client();

@@ -19,7 +19,7 @@
 
 use crate::lanes::Purpose;
 use crate::limits::{TRIES_PER_TICK, UNBLOCKS_MAX};
-use crate::session::Flow;
+use crate::session::{Flow, Special};
 use crate::slab::{Handle, Slab};
 use crate::tasks::{Progress, Task, Tasks};
 use crate::text;
@@ -160,8 +160,11 @@ impl<E: Execute> Worker<E> {
             self.answer(index, |reply| reply.raw(&text::too_many_waiters()));
             return Flow::Next;
         }
-        if is_wait(row) && !self.config.topology.is_single() {
-            return self.wait_everywhere(index, row, request);
+        if is_wait(row)
+            && let nodes = self.nodes_written(index)
+            && nodes.len() > 1
+        {
+            return self.wait_everywhere(index, row, request, nodes);
         }
         let (node, args) = match self.home(index, row, request) {
             Ok(home) => home,
@@ -174,20 +177,29 @@ impl<E: Execute> Worker<E> {
     }
 
     /// WAIT asks every node: the client's writes may have gone to any. The least is the answer.
-    fn wait_everywhere(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
-        let nodes = self.config.topology.node_count();
+    fn wait_everywhere(&mut self, index: u32, row: &'static Row, request: &Request<'_>, nodes: Vec<usize>) -> Flow {
         let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
         if !self.passes_reply(index) {
             self.clients.feed(asker.session, asker.seq, &[], true);
             return Flow::Pause;
         }
         let chance = self.chance();
-        let gather = self.scatters.begin(asker, |gather| gather.begin_all(row, request.args, nodes, chance));
-        for node in 0..nodes {
+        let gather = self.scatters.begin(asker, |gather| gather.begin_all(row, request.args, nodes.len(), chance));
+        for (part, node) in nodes.into_iter().enumerate() {
             let args = request.args.iter().collect();
-            self.enqueue(index, row, args, node, Target::Part { gather, part: node as u16 });
+            self.enqueue(index, row, args, node, Target::Part { gather, part: part as u16 });
         }
         Flow::Pause
+    }
+
+    /// The nodes that may have a client's writes. Under routes those of all pools: which of them the client has been led to
+    /// is not remembered, and one that is left out might be the one that lags.
+    fn nodes_written(&self, index: u32) -> Vec<usize> {
+        let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.special.has(Special::ROUTED));
+        if !is_routed {
+            return (0..self.config.topology.node_count()).collect();
+        }
+        self.config.routes.pools().iter().flat_map(|pool| pool.places()).collect()
     }
 
     fn enqueue(&mut self, index: u32, row: &'static Row, args: ArgsBuf, node: usize, target: Target) {

@@ -451,6 +451,20 @@ fn sha1_of(node: &RedisServer, script: &str) -> String {
 }
 
 #[test]
+fn waiting_for_replicas_asks_the_nodes_of_all_pools() {
+    let of_pool = server();
+    let routes = format!("{}[[routes]]\nprefix = \"p:\"\nto = \"p\"\n", pool("p", &[&of_pool]));
+    let served = Served::with(&routes);
+    let mut client = served.client();
+    assert_eq!(ask(&mut client, "SET p:k v"), "+OK\r\n");
+    assert_eq!(ask(&mut client, "WAIT 1 10"), ":0\r\n", "nobody has a replica");
+    for node in served.own.iter().chain([&of_pool]) {
+        let stats = ask(&mut node.client().expect("it accepts"), "INFO commandstats");
+        assert!(stats.contains("cmdstat_wait:calls=1,"), "{stats}");
+    }
+}
+
+#[test]
 fn one_node_can_be_asked_about_itself() {
     let served = Served::with("[users.few]\nrules = \"on nopass ~* &* +proxy +info\"\n");
     let mut client = served.client();

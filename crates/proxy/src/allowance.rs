@@ -4,6 +4,7 @@
 //! as somebody whose node is busy: its own pipeline waits, and nobody else.
 
 use respool_connection::Credentials;
+use respool_route::PoolMode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -16,6 +17,10 @@ pub struct UserLimits {
     pub requests_per_second: Option<u64>,
     /// Bytes of requests and replies in a second.
     pub bytes_per_second: Option<u64>,
+    /// Connections to nodes that its clients have to themselves at a time.
+    pub private_connections: Option<usize>,
+    /// For how long they have them to themselves; `None`: as everybody's.
+    pub pool_mode: Option<PoolMode>,
     /// What nodes are told instead of what they are configured with: there the user has connections of its own.
     pub node_credentials: Option<Arc<Credentials>>,
 }
@@ -37,6 +42,7 @@ pub(crate) struct Allowance {
 #[derive(Debug, Default)]
 struct Used {
     connections: AtomicUsize,
+    private: AtomicUsize,
     requests: Bucket,
     bytes: Bucket,
 }
@@ -70,6 +76,14 @@ impl Allowance {
         self.used.connections.load(Ordering::Relaxed)
     }
 
+    /// Counts a connection to a node in, for as long as the result is kept, unless there are as many as there may be.
+    pub(crate) fn lend(&self) -> Option<Lent> {
+        let max = self.limits.private_connections.unwrap_or(usize::MAX);
+        let next = |now| (now < max).then_some(now + 1);
+        let is_let = self.used.private.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok();
+        is_let.then(|| Lent(Arc::clone(&self.used)))
+    }
+
     /// Counts a request of so many bytes, unless it comes too early.
     pub(crate) fn admits(&self, unix_us: u64, bytes: usize) -> bool {
         let (requests, bytes_rate) = (self.limits.requests_per_second, self.limits.bytes_per_second);
@@ -93,6 +107,16 @@ impl Allowance {
         if let Some(rate) = self.limits.bytes_per_second {
             self.used.bytes.add(unix_us, rate, bytes as u64);
         }
+    }
+}
+
+/// A connection to a node that counts among those of a user.
+#[derive(Debug)]
+pub(crate) struct Lent(Arc<Used>);
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.0.private.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -138,7 +162,8 @@ mod tests {
             connections: Some(2),
             requests_per_second: requests,
             bytes_per_second: bytes,
-            node_credentials: None,
+            private_connections: Some(1),
+            ..UserLimits::default()
         };
         Allowance::with(limits, None)
     }
@@ -159,6 +184,18 @@ mod tests {
         assert!(allowance.admits(START_US + 2_000_000, 1));
         allowance.charge(START_US + 2_000_000, 5_000);
         assert!(!allowance.admits(START_US + 6_900_000, 1) && allowance.admits(START_US + 7_100_000, 1));
+    }
+
+    #[test]
+    fn private_connections_count_for_as_long_as_they_are_kept() {
+        let first = allowance(None, None);
+        let lent = first.lend();
+        assert!(lent.is_some() && first.lend().is_none());
+        let wider = Allowance::with(UserLimits { private_connections: Some(2), ..first.limits.clone() }, Some(&first));
+        let second = wider.lend();
+        assert!(second.is_some() && wider.lend().is_none());
+        drop((lent, second));
+        assert!(first.lend().is_some());
     }
 
     #[test]

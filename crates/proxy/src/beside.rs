@@ -5,7 +5,7 @@ use crate::clients::Clients;
 use crate::converting::{Dues, kind_of};
 use crate::hooks::Event;
 use crate::integrity::{Held, Proof, Word, write_echo};
-use crate::lanes::Lanes;
+use crate::lanes::{Lanes, Purpose};
 use crate::observe::Counters;
 use crate::replies::refuse;
 use crate::scatter::Scatters;
@@ -178,7 +178,10 @@ impl<E: Execute> Worker<E> {
             if !is_in_step {
                 break Some(Fault::Unsolicited);
             }
-            if is_large && let Owner::Client { index, generation, .. } = owner {
+            if is_large
+                && this.purpose != Purpose::Own
+                && let Owner::Client { index, generation, .. } = owner
+            {
                 let bytes = this.up.streamed_bytes();
                 takers.clients.note_large(Handle { index, generation }, this.node, bytes, now.mono_us);
             }

@@ -9,7 +9,9 @@ use crate::text;
 use respool_command::{
     Command, ConnectionCommand as C, Keys, Lane, Row, ServerCommand, TransactionsCommand as T, text as texts,
 };
-use respool_route::{Plan, PlanError, RouteScratch, Routed, Routes, Scratch, Subject, Topology, plan, plan_routed};
+use respool_route::{
+    Plan, PlanError, PoolMode, RouteScratch, Routed, Routes, Scratch, Subject, Topology, plan, plan_routed,
+};
 use respool_wire::{Args, ArgsBuf, Encoder, Protocol, Request, encode_request};
 
 /// One queued request.
@@ -44,6 +46,8 @@ pub(crate) struct Block {
     pool: Option<usize>,
     /// Under routes, the node that runs a block without keys.
     pub(crate) keyless_node: Option<usize>,
+    /// What its routes say of connections to itself.
+    pub(crate) mode: Option<PoolMode>,
     /// The first key, for the error that names two.
     key: Vec<u8>,
     /// Scripts that its requests name by their hashes, and that are known.
@@ -207,6 +211,7 @@ impl Block {
             return Err(text::BLOCK_IN_TWO_POOLS.into());
         }
         self.pool = Some(pool);
+        self.mode = self.mode.max(routes.route(place.route).pool_mode);
         let node = usize::from(place.node);
         self.keyless_node.get_or_insert(node);
         self.bind(node, row, args)?;

@@ -238,7 +238,7 @@ impl<E: Execute> Worker<E> {
             client: session.id,
             protocol: session.protocol,
             node,
-            class: session.class,
+            class: self.lanes.base(session.class),
             row,
             args,
             arrived_us,

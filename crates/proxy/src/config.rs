@@ -4,7 +4,7 @@ use crate::access::AccessRules;
 use crate::integrity::IntegrityTerms;
 use crate::limits::LANE_QUEUE_SOFT_DIVISOR;
 use respool_connection::{Credentials, Endpoint, WritePolicy};
-use respool_route::{Routes, Topology};
+use respool_route::{PoolMode, Routes, Topology};
 use respool_wire::{ReplyLimits, RequestLimits};
 use std::sync::Arc;
 
@@ -74,20 +74,10 @@ impl Budgets {
     }
 }
 
-/// For how long a client has a connection to a node to itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PoolMode {
-    /// Never, unless the protocol forces it: all share.
-    #[default]
-    Multiplex,
-    /// For each transaction.
-    Transaction,
-}
-
 /// What clients may hold beyond the shared connections.
 #[derive(Clone, Copy, Debug)]
 pub struct LaneLimits {
-    /// For how long a client has a connection to itself.
+    /// For how long a client has a connection to itself, where neither its route nor its user says so.
     pub mode: PoolMode,
     /// Bytes of the commands of one transaction that wait for EXEC.
     pub block_bytes_max: usize,
@@ -97,6 +87,8 @@ pub struct LaneLimits {
     pub private_max: usize,
     /// Those of them, of one database and dialect, that wait ready for the next client.
     pub private_warm_max: usize,
+    /// Connections of one worker to one node that clients in pool mode `session` have.
+    pub session_max: usize,
     /// Connections of one worker to one node on which requests wait.
     pub blocking_max: usize,
     /// Requests of one worker that wait, with and without a connection.
@@ -111,6 +103,7 @@ impl Default for LaneLimits {
             block_commands_max: 100_000,
             private_max: 256,
             private_warm_max: 16,
+            session_max: 1_000,
             blocking_max: 64,
             waiters_max: 20_000,
         }

@@ -17,7 +17,8 @@
 //! each whole; the client may go on asking for what is not about keys, as it may in Redis.
 
 use crate::clients::Clients;
-use crate::lanes::Purpose;
+use crate::config::Config;
+use crate::lanes::{Lanes, Purpose};
 use crate::limits::{AGREEMENT_BYTES_MAX, AGREEMENT_US_MIN, MONITOR_LINE_BYTES_MAX};
 use crate::session::{Asker, Flow, Pause, Session, Special};
 use crate::slab::Handle;
@@ -273,8 +274,8 @@ impl<E: Execute> Worker<E> {
 
     /// A connection to a node that will be nobody else's. `Err` is what the client is told instead.
     fn link(&mut self, index: u32, node: usize, purpose: Purpose) -> Result<Link, Vec<u8>> {
-        let class = self.clients.sessions.at(index).map_or(0, |session| session.class);
-        let lane = self.lanes.lend_new(&self.config, node, class, purpose, self.now)?;
+        let lend = |lanes: &mut Lanes, config: &Config, class, now| lanes.lend_new(config, node, class, purpose, now);
+        let lane = self.lend(index, node, lend)?;
         if let Some(place) = self.lanes.find(lane) {
             self.lanes.all[place].reader =
                 self.clients.sessions.handle(index).filter(|_| purpose == Purpose::Dedicated);
@@ -368,7 +369,7 @@ impl<E: Execute> Worker<E> {
         if session.subscriber.as_ref().is_some_and(|s| s.is_subscribed()) || session.special.has(Special::TRACKING) {
             return self.refuse_unsupported(index, row, "its client is told of messages or changed keys");
         }
-        let class = session.class;
+        let class = self.lanes.base(session.class);
         let mut prepared = session.pins.as_mut().and_then(|pins| pins.dedicated.take());
         if let Some(link) = prepared.as_mut().and_then(|dedicated| dedicated.links.first_mut()) {
             let Some(lane) = self.lanes.find(link.lane).filter(|lane| self.lanes.all[*lane].class == class) else {

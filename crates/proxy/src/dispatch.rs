@@ -408,8 +408,8 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at(index) else { return false };
         let speaker = self.lanes.speaker_of(session.class);
         let Some(class) = self.lanes.class(Class { database, protocol, speaker }) else { return false };
+        self.put_into_class(index, class);
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
-        session.class = class;
         session.database = database;
         session.protocol = protocol;
         true

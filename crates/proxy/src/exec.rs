@@ -9,7 +9,6 @@
 
 use crate::block::{Block, Entry};
 use crate::clients::Clients;
-use crate::config::PoolMode;
 use crate::pins::{Pins, say};
 use crate::private::Dirt;
 use crate::scripts::Named;
@@ -20,6 +19,7 @@ use crate::text;
 use crate::worker::Worker;
 use respool_command::{Execute, Row, text as texts};
 use respool_connection::Owner;
+use respool_route::PoolMode;
 use respool_wire::{ArgsBuf, Encoder, Protocol, Request, elements, replies};
 use std::collections::VecDeque;
 use std::sync::PoisonError;
@@ -172,9 +172,8 @@ impl<E: Execute> Worker<E> {
             self.answer(index, |reply| reply.raw(&text::pin_lost()));
             return Flow::Next;
         }
-        let is_shared = self.config.lanes.mode == PoolMode::Multiplex || self.engine.is_some();
-        let is_private = !is_shared || !watches.is_empty() || block.has_select;
-        let has_own = block.has_own();
+        let is_watching = !watches.is_empty();
+        let (has_own, has_select, mode) = (block.has_own(), block.has_select, block.mode);
         let node = block.node.or(watches.first().map(|w| w.node)).or(block.keyless_node);
         let node = node.unwrap_or(self.config.topology.default_node().get());
         let is_elsewhere = watches.iter().any(|w| w.node != node || w.class != class);
@@ -182,6 +181,16 @@ impl<E: Execute> Worker<E> {
             self.leave_block(index);
             self.leave_watches(index);
             return self.refuse(index, text::WATCHED_ELSEWHERE.as_bytes());
+        }
+        let mode = mode.unwrap_or_else(|| self.mode_of(index));
+        let is_apart = mode == PoolMode::Transaction && self.engine.is_none();
+        let is_private = is_apart || is_watching || has_select;
+        if mode == PoolMode::Session
+            && !is_watching
+            && self.engine.is_none()
+            && let Some(flow) = self.own_nodes(index, &[node])
+        {
+            return flow;
         }
         if (is_private || has_own) && self.settle_before(index).is_none() {
             return Flow::Again;
@@ -200,7 +209,7 @@ impl<E: Execute> Worker<E> {
         }
         let private = match pin {
             Some(pin) => Some(pin.lane),
-            None if is_private => match self.lanes.borrow(&self.config, node, class, self.now) {
+            None if is_private => match self.private_for(index, node) {
                 Ok(lane) => Some(lane),
                 Err(error) => {
                     self.answer(index, |reply| reply.raw(&error));
@@ -210,6 +219,16 @@ impl<E: Execute> Worker<E> {
             None => None,
         };
         self.send_block(index, block, private, node)
+    }
+
+    /// A connection for what must not share one: the client's own if it has one to the node.
+    pub(crate) fn private_for(&mut self, index: u32, node: usize) -> Result<Handle, Vec<u8>> {
+        let class = self.clients.sessions.at(index).map_or(0, |session| session.class);
+        if self.lanes.owns(class, node) {
+            let lane = self.lanes.lane(&self.config, node, class);
+            return Ok(self.lanes.handle(lane));
+        }
+        self.lend(index, node, |lanes, config, class, now| lanes.borrow(config, node, class, now))
     }
 
     fn send_block(&mut self, index: u32, block: Block, private: Option<Handle>, node: usize) -> Flow {

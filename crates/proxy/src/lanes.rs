@@ -4,10 +4,12 @@
 //! other purposes stand in the same table of places, outside the table of classes, and are known by handles: their places
 //! are used again once they have ended and the loop has been told.
 
+use crate::allowance::Lent;
 use crate::beside::Beside;
 use crate::config::{Config, NodeConfig};
 use crate::integrity::Proof;
 use crate::limits::CLASSES_MAX;
+use crate::own::Ownership;
 use crate::pieces::Sender;
 use crate::scripts::Given;
 use crate::seeing::histogram::Histogram;
@@ -84,6 +86,8 @@ pub(crate) enum Purpose {
     Shared,
     /// One client's at a time, see `private`.
     Private,
+    /// One client's for all of its requests to a node, see `own`.
+    Own,
     /// Requests that may wait on the node.
     Blocking,
     /// Subscriptions, and what the node tells of them.
@@ -144,6 +148,8 @@ pub(crate) struct Lane {
     pub(crate) given: Given,
     /// A request is being passed on over it that has not come as a whole.
     pub(crate) sending: Option<Box<Sender>>,
+    /// It counts among the connections that a user may have to itself.
+    pub(crate) lent: Option<Lent>,
     /// What is known of its replies beyond their tickets, if anything is.
     pub(crate) beside: Option<Box<Beside>>,
 }
@@ -177,6 +183,8 @@ pub(crate) struct Lanes {
     pub(crate) all: Vec<Lane>,
     pub(crate) nodes: Vec<Node>,
     classes: Vec<Class>,
+    /// For each class, whose it is if it is one client's.
+    pub(crate) owners: Vec<Ownership>,
     /// Those who speak to nodes under a name of their own.
     speakers: Vec<Arc<Credentials>>,
     /// The lane of a class and node, at `class * nodes + node`; `NONE` if there is none yet.
@@ -212,6 +220,7 @@ impl Lanes {
         Self {
             nodes: config.nodes.iter().map(Node::new).collect(),
             classes: vec![plain],
+            owners: vec![Ownership::Everybody],
             table: vec![NONE; config.nodes.len()],
             entropy: entropy | 1,
             ..Self::default()
@@ -220,15 +229,39 @@ impl Lanes {
 
     /// The number of the class with this state. `None`: the worker has as many as it may.
     pub(crate) fn class(&mut self, class: Class) -> Option<u16> {
-        if let Some(known) = self.classes.iter().position(|c| *c == class) {
+        let is_known = |(c, owner): (&Class, &Ownership)| *c == class && matches!(owner, Ownership::Everybody);
+        if let Some(known) = self.classes.iter().zip(&self.owners).position(is_known) {
             return Some(known as u16);
         }
-        if self.classes.len() >= CLASSES_MAX {
+        let count = self.owners.iter().filter(|owner| matches!(owner, Ownership::Everybody)).count();
+        if count >= CLASSES_MAX {
             return None;
         }
+        self.put_class(class, Ownership::Everybody)
+    }
+
+    /// Takes a number for a class.
+    pub(crate) fn put_class(&mut self, class: Class, owner: Ownership) -> Option<u16> {
+        if let Some(free) = self.owners.iter().position(|owner| matches!(owner, Ownership::Nobody)) {
+            self.classes[free] = class;
+            self.owners[free] = owner;
+            return Some(free as u16);
+        }
+        let number = u16::try_from(self.classes.len()).ok()?;
         self.classes.push(class);
+        self.owners.push(owner);
         self.table.resize(self.classes.len() * self.nodes.len(), NONE);
-        Some((self.classes.len() - 1) as u16)
+        Some(number)
+    }
+
+    /// What the users of a class share.
+    pub(crate) fn state_of(&self, class: u16) -> Class {
+        self.classes[class as usize]
+    }
+
+    /// A class has another state from now on.
+    pub(crate) fn set_state_of(&mut self, class: u16, state: Class) {
+        self.classes[class as usize] = state;
     }
 
     /// The number of whoever speaks under this name. `None`: there are as many as there may be.
@@ -285,6 +318,12 @@ impl Lanes {
 
     #[cold]
     fn make(&mut self, config: &Config, node: usize, class: u16) -> usize {
+        if let Ownership::Client(owner) = &self.owners[class as usize] {
+            return match owner.has(node) {
+                true => self.make_own(config, node, class),
+                false => self.lane(config, node, self.base(class)),
+            };
+        }
         let lane = self.all.len();
         let made = self.build(config, node, class, Purpose::Shared);
         self.all.push(made);
@@ -332,6 +371,7 @@ impl Lanes {
             accounted: 0,
             given: Given::default(),
             sending: None,
+            lent: None,
             beside: if is_shared { Beside::proving(proof) } else { None },
         }
     }
@@ -368,6 +408,12 @@ impl Lanes {
         debug_assert!(this.purpose != Purpose::Shared && !this.is_retired, "it ends once");
         this.is_retired = true;
         this.wants_dial = false;
+        this.lent = None;
+        let place = this.class as usize * self.nodes.len() + this.node;
+        if this.purpose == Purpose::Own && self.table.get(place) == Some(&(lane as u32)) {
+            self.table[place] = NONE;
+        }
+        let this = &mut self.all[lane];
         this.generation = this.generation.wrapping_add(1);
         self.warm.retain(|l| *l as usize != lane);
     }
@@ -457,6 +503,10 @@ impl Lanes {
             if now.mono_us < node.retry_at_us {
                 return Err(text::not_sent(&node.name, &node.last_failure));
             }
+            if this.purpose == Purpose::Own {
+                self.admit_own(lane, config)?;
+            }
+            let this = &mut self.all[lane];
             this.wants_dial = true;
             this.dial_began_us = now.mono_us;
             self.to_dial.push(lane as u32);

@@ -15,6 +15,7 @@
 //! that has been answered.
 
 use crate::clients::Clients;
+use crate::lanes::{Lanes, Purpose};
 use crate::limits::{LARGE_REPLY_BYTES, LARGE_US};
 use crate::private::Dirt;
 use crate::session::{Flow, Session, Special};
@@ -65,6 +66,17 @@ impl Large {
     /// Something large has come or gone.
     pub(crate) fn touch(&mut self, now_us: u64) {
         self.at_us = now_us;
+    }
+}
+
+impl Large {
+    /// A client's own lanes of pool mode `session` are given back: this one among them, if it is one.
+    pub(crate) fn leave_own(&mut self, lanes: &Lanes) {
+        let is_own = |lane: &Handle| lanes.find(*lane).is_some_and(|place| lanes.all[place].purpose == Purpose::Own);
+        if self.lane.as_ref().is_some_and(is_own) {
+            self.lane = None;
+            self.is_paused = false;
+        }
     }
 }
 
@@ -144,7 +156,7 @@ impl<E: Execute> Worker<E> {
             large.is_paused = false;
             self.end_own(other);
         }
-        let Ok(lane) = self.lanes.borrow(&self.config, node, class, self.now) else {
+        let Ok(lane) = self.private_for(index, node) else {
             // None is to be had: it goes as everybody's do.
             if let Some(large) = self.large(index) {
                 large.uses_shared = true;
@@ -191,6 +203,10 @@ impl<E: Execute> Worker<E> {
     fn end_own(&mut self, lane: Handle) {
         let Some(place) = self.lanes.find(lane) else { return };
         let this = &mut self.lanes.all[place];
+        // In pool mode `session` it is what the client has anyway.
+        if this.purpose == Purpose::Own {
+            return;
+        }
         this.reader = None;
         if std::mem::take(&mut this.is_unread) {
             this.up.note_heard(self.now.mono_us);
@@ -201,6 +217,9 @@ impl<E: Execute> Worker<E> {
 
     /// A client's own connection brought bytes: it is left alone while the client has enough to read.
     pub(crate) fn pace_lane(&mut self, lane: usize) {
+        if self.lanes.all[lane].purpose == Purpose::Own {
+            return self.pace_own(lane);
+        }
         let Some(reader) = self.lanes.all[lane].reader else { return };
         let soft = self.config.budgets.client_output_soft;
         let Some(session) = self.clients.sessions.get_mut(reader) else { return };

@@ -51,6 +51,7 @@ pub mod limits;
 mod local;
 mod mail;
 pub mod observe;
+mod own;
 mod parking;
 mod permit;
 mod pieces;
@@ -79,12 +80,12 @@ mod worker;
 pub use access::{Access, AccessRules, Outside};
 pub use allowance::UserLimits;
 pub use config::{
-    Budgets, Config, LaneLimits, NodeConfig, PoolMode, Receivers, Reconnects, SlowSubscribers, SubscriptionTerms,
-    Timeouts,
+    Budgets, Config, LaneLimits, NodeConfig, Receivers, Reconnects, SlowSubscribers, SubscriptionTerms, Timeouts,
 };
 pub use console::Letter;
 pub use integrity::IntegrityTerms;
 pub use mail::{Answer, Inquiry, Mail};
+pub use respool_route::PoolMode;
 pub use shared::{About, Ledger, Measured, NodeReach, Shared};
 pub use subscriptions::{Broken, Message, Redirected, SubscriptionAnswer, SubscriptionInquiry};
 pub use worker::{Worker, WorkerSetup};

@@ -148,6 +148,9 @@ counters! {
     transactions: Total,
     /// Private connections that are lent to clients now.
     pinned: Gauge,
+    /// Clients that have connections to nodes to themselves for as long as they stay (pool mode `session`, or a route that says
+    /// so).
+    owners: Gauge,
     /// Connections to nodes that one client has for good: it monitors, or follows the node as a replica does.
     dedicated: Gauge,
     /// Connections to nodes that are there to be pushed to.

@@ -260,6 +260,7 @@ impl<E: Execute> Worker<E> {
         session.special.remove(Special::UNAUTHENTICATED);
         session.cold.user = (user.name() != DEFAULT_USER).then(|| Arc::clone(user));
         session.judge(user);
+        self.review_mode(index);
         Ok(())
     }
 
@@ -273,7 +274,7 @@ impl<E: Execute> Worker<E> {
         }
         let class = Class { database: session.database, protocol: session.protocol, speaker };
         let Some(class) = self.lanes.class(class) else { return false };
-        session.class = class;
+        self.put_into_class(index, class);
         true
     }
 

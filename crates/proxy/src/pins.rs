@@ -30,7 +30,7 @@ use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::text;
 use crate::worker::Worker;
 use respool_command::{Command, ConnectionCommand, Execute, Flags, Row, TransactionsCommand as T, text as texts};
-use respool_route::{PlanError, RouteError, RouteScratch};
+use respool_route::{PlanError, PoolMode, RouteError, RouteScratch};
 use respool_wire::{Args, Encoder, Protocol, Request, encode_request, replies, request_bulk, request_head};
 use std::sync::Arc;
 
@@ -89,6 +89,8 @@ pub(crate) struct PinLine {
     pub node: Option<String>,
     /// Why: `multi`, `watch`, ...
     pub reason: &'static str,
+    /// The client's pool mode.
+    pub mode: PoolMode,
     /// For how long, in microseconds.
     pub age_us: u64,
 }
@@ -365,7 +367,14 @@ impl<E: Execute> Worker<E> {
         if let Some(pin) = known {
             return if self.lanes.find(pin.lane).is_some() { Ok(pin.lane) } else { Err(text::pin_lost()) };
         }
-        let lane = self.lanes.borrow(&self.config, node, class, self.now)?;
+        let lane = match self.lanes.owns(class, node) {
+            true => {
+                let lane = self.lanes.lane(&self.config, node, class);
+                self.lanes.handle(lane)
+            }
+            false => self.lend(index, node, |lanes, config, class, now| lanes.borrow(config, node, class, now))?,
+        };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Err(text::pin_lost()) };
         session.special.add(Special::PINNED);
         session.pins_mut().watches.push(Pin { node, class, lane, since_us: now_us });
         self.counters.pinned.set(self.counters.pinned.value() + 1);
@@ -450,37 +459,29 @@ impl<E: Execute> Worker<E> {
     /// Who holds what, for `PROXY SHOW PINS`.
     pub(crate) fn list_pins(&self) -> Vec<PinLine> {
         let mut lines = Vec::new();
-        let age_us = |since: u64| self.now.mono_us.saturating_sub(since);
         let name = |node: usize| self.lanes.nodes.get(node).map(|n| n.name.clone());
-        for (_, session) in self.clients.sessions.iter() {
+        for (index, session) in self.clients.sessions.iter() {
+            let mode = self.mode_of(index);
+            let line = |node: Option<usize>, reason: &'static str, since_us: u64| PinLine {
+                client: session.id,
+                node: node.and_then(name),
+                reason,
+                mode,
+                age_us: self.now.mono_us.saturating_sub(since_us),
+            };
+            lines.extend(
+                self.owned_nodes(session.class).map(|node| line(Some(node), "session", session.cold.connected_us)),
+            );
             let Some(pins) = &session.pins else { continue };
-            let client = session.id;
-            if let Some(block) = &pins.block {
-                let node = block.node.and_then(name);
-                lines.push(PinLine { client, node, reason: "multi", age_us: age_us(pins.since_us) });
-            }
-            let watch =
-                |pin: &Pin| PinLine { client, node: name(pin.node), reason: "watch", age_us: age_us(pin.since_us) };
-            lines.extend(pins.watches.iter().map(watch));
+            lines.extend(pins.block.as_ref().map(|block| line(block.node, "multi", pins.since_us)));
+            lines.extend(pins.watches.iter().map(|pin| line(Some(pin.node), "watch", pin.since_us)));
             if let Some(dedicated) = &pins.dedicated {
                 let (since_us, nodes) = dedicated.places();
-                lines.extend(nodes.map(|node| PinLine {
-                    client,
-                    node: name(node),
-                    reason: dedicated.reason(),
-                    age_us: age_us(since_us),
-                }));
+                lines.extend(nodes.map(|node| line(Some(node), dedicated.reason(), since_us)));
             }
-            if pins.local_watch.is_some() {
-                lines.push(PinLine { client, node: None, reason: "watch", age_us: age_us(pins.since_us) });
-            }
+            lines.extend(pins.local_watch.as_ref().map(|_| line(None, "watch", pins.since_us)));
             let waiters = pins.waiters.iter().filter_map(|w| self.blocking.waiters.at(w.index));
-            lines.extend(waiters.map(|waiter| PinLine {
-                client,
-                node: name(waiter.node),
-                reason: "blocked",
-                age_us: age_us(waiter.arrived_us),
-            }));
+            lines.extend(waiters.map(|waiter| line(Some(waiter.node), "blocked", waiter.arrived_us)));
         }
         lines
     }

@@ -62,6 +62,7 @@ impl Lanes {
     /// Lends a private connection to a node, a warm one if there is one; it may still have to be dialled, and requests
     /// wait for that. `Err` is what the client is told instead.
     pub(crate) fn borrow(&mut self, config: &Config, node: usize, class: u16, now: Now) -> Result<Handle, Vec<u8>> {
+        let class = self.base(class);
         let fits = |lane: &u32| {
             let this = &self.all[*lane as usize];
             this.node == node && this.class == class
@@ -88,7 +89,7 @@ impl Lanes {
         if lent >= config.lanes.private_max {
             return Err(text::too_many_private(&self.nodes[node].name));
         }
-        let lane = self.make_apart(config, node, class, purpose);
+        let lane = self.make_apart(config, node, self.base(class), purpose);
         match self.prepare(lane, config, now) {
             Ok(()) => Ok(self.handle(lane)),
             Err(error) => {
@@ -107,6 +108,7 @@ impl Lanes {
         let (node, class) = (this.node, this.class);
         let alike = |l: &&u32| self.all[**l as usize].node == node && self.all[**l as usize].class == class;
         let has_room = self.warm.iter().filter(alike).count() < config.lanes.private_warm_max;
+        self.all[lane].lent = None;
         if has_room {
             self.warm.push(lane as u32);
         }
@@ -115,13 +117,36 @@ impl Lanes {
 }
 
 impl<E: Execute> Worker<E> {
+    /// Lends a client a private connection to a node, within its user's bounds.
+    pub(crate) fn lend(
+        &mut self,
+        index: u32,
+        node: usize,
+        lend: impl FnOnce(&mut Lanes, &Config, u16, Now) -> Result<Handle, Vec<u8>>,
+    ) -> Result<Handle, Vec<u8>> {
+        let Some(session) = self.clients.sessions.at(index) else {
+            return Err(text::gone(&self.lanes.nodes[node].name));
+        };
+        let allowance = session.cold.allowance.as_ref();
+        let lent = allowance.map(|allowance| allowance.lend().ok_or_else(text::too_many_of_user)).transpose()?;
+        let lane = lend(&mut self.lanes, &self.config, session.class, self.now)?;
+        if let Some(place) = self.lanes.find(lane) {
+            self.lanes.all[place].lent = lent;
+        }
+        Ok(lane)
+    }
+
     /// Takes a private connection back from whoever had it. What is still owed on it goes to its owners first.
     pub(crate) fn give_back(&mut self, lane: Handle, dirt: Dirt) {
         let Some(place) = self.lanes.find(lane) else { return };
         let this = &self.lanes.all[place];
+        // A client's own stays with it; what the node knew has ended with the connection.
+        let stays = this.purpose == Purpose::Own;
         // Half a request must not become the beginning of somebody else's.
         if !this.up.is_ready() || this.sending.is_some() {
-            self.close_lane(place);
+            if !stays {
+                self.close_lane(place);
+            }
             return;
         }
         let database = self.lanes.class_database(place).to_string();
@@ -137,6 +162,9 @@ impl<E: Execute> Worker<E> {
             requests.push(select);
         }
         let awaited = requests.len() as u16;
+        if awaited == 0 && stays {
+            return;
+        }
         if awaited == 0 && this.up.tickets().is_empty() {
             if !self.lanes.keep_warm(place, &self.config) {
                 self.close_lane(place);
@@ -163,6 +191,9 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn conclude_cleaning(&mut self, cleaning: Cleaning) {
         let Some(lane) = self.lanes.find(cleaning.lane) else { return };
         let this = &self.lanes.all[lane];
+        if this.purpose == Purpose::Own && cleaning.is_clean {
+            return;
+        }
         let is_reusable = cleaning.is_clean && this.up.is_ready() && this.up.tickets().is_empty();
         if !is_reusable || !self.lanes.keep_warm(lane, &self.config) {
             self.close_lane(lane);

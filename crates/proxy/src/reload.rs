@@ -37,6 +37,7 @@ impl<E: Execute> Worker<E> {
             },
         );
         self.adopt_users(None);
+        self.review_modes();
         self.settle_holding();
         self.is_busy = true;
     }

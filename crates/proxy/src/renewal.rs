@@ -102,6 +102,7 @@ impl Lanes {
     pub(crate) fn leave_node(&mut self, node: usize) -> usize {
         let lanes: Vec<usize> = self.shared_of(node).collect();
         lanes.iter().for_each(|lane| self.leave(*lane));
+        self.leave_own_lanes_to(node);
         self.mark_apart(node);
         self.let_warm_go(node);
         lanes.len()
@@ -109,7 +110,7 @@ impl Lanes {
 
     /// Lanes of a node that clients have to themselves are not kept for others once they are given back.
     fn mark_apart(&mut self, node: usize) {
-        let is_apart = |lane: &Lane| matches!(lane.purpose, Purpose::Private | Purpose::Blocking);
+        let is_apart = |lane: &Lane| matches!(lane.purpose, Purpose::Private | Purpose::Own | Purpose::Blocking);
         self.all.iter_mut().filter(|lane| lane.node == node && is_apart(lane)).for_each(|lane| lane.is_stale = true);
     }
 
@@ -183,6 +184,7 @@ impl Lanes {
             let this = &self.all[*lane as usize];
             self.table[this.class as usize * self.nodes.len() + this.node] = *lane;
         }
+        self.move_own(moved);
     }
 
     /// Has the shared lanes of classes leave that have been unused for long.
@@ -249,6 +251,10 @@ impl<E: Execute> Worker<E> {
                         self.lanes.begin_renewal(lane, &self.config, self.now);
                     }
                 }
+                // Nothing is owed on it, and its client's next request has another dialled.
+                Purpose::Own if this.is_stale && this.is_settled() && !self.is_watched_on(lane) => {
+                    self.close_lane(lane)
+                }
                 // Nobody waits on it, and nobody is to wait on a connection to where the node was before.
                 Purpose::Blocking if this.is_stale && this.up.tickets().is_empty() => self.close_lane(lane),
                 Purpose::Leaving => {
@@ -277,7 +283,10 @@ impl<E: Execute> Worker<E> {
         let mut is_used = vec![false; classes];
         // Everybody begins in the first.
         is_used[0] = true;
-        self.clients.sessions.iter().for_each(|(_, session)| is_used[usize::from(session.class)] = true);
+        self.clients
+            .sessions
+            .iter()
+            .for_each(|(_, session)| is_used[usize::from(self.lanes.base(session.class))] = true);
         let now_us = self.now.mono_us;
         self.lanes.leave_classes(&is_used, now_us);
     }

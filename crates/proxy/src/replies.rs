@@ -68,7 +68,7 @@ impl<E: Execute> Worker<E> {
                         was_awaited = true;
                         let client = Handle { index, generation };
                         clients.feed(client, seq, delivery.bytes, delivery.end.is_some());
-                        if delivery.end.is_none() {
+                        if delivery.end.is_none() && this.purpose != Purpose::Own {
                             clients.note_large(client, this.node, this.up.streamed_bytes(), now.mono_us);
                         }
                     }

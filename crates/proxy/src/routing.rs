@@ -7,7 +7,9 @@ use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Execute, RequestPolicy, Row};
 use respool_connection::Owner;
-use respool_route::{DeadNode, Place, Pool, Reads, RouteError, RouteScratch, Routed, Routes, Subject, plan_routed};
+use respool_route::{
+    DeadNode, Place, Pool, PoolMode, Reads, RouteError, RouteScratch, Routed, Routes, Subject, plan_routed,
+};
 use respool_wire::{Args, Request};
 use std::sync::Arc;
 
@@ -20,6 +22,7 @@ impl<E: Execute> Worker<E> {
         let mut scratch = std::mem::take(&mut self.route_scratch);
         let planned = self.plan_routed(&routes, index, row, request.args, &mut scratch);
         let flow = match planned {
+            Ok(planned) if let Some(flow) = self.own_planned(index, row, &routes, planned, &scratch) => flow,
             Ok(Routed::One(place)) => {
                 let node = self.stand_in(&routes, place, row);
                 self.note_route(place.route);
@@ -45,6 +48,29 @@ impl<E: Execute> Worker<E> {
         };
         self.route_scratch = scratch;
         flow
+    }
+
+    /// Has a client have its own lanes to the nodes of a request if the routes say so. `Some`: not yet, or never.
+    fn own_planned(
+        &mut self,
+        index: u32,
+        row: &'static Row,
+        routes: &Routes,
+        planned: Routed,
+        scratch: &RouteScratch,
+    ) -> Option<Flow> {
+        let wants = |worker: &Self, route: u16| worker.mode_under(index, route) == PoolMode::Session;
+        let nodes = match planned {
+            Routed::One(place) if wants(self, place.route) => vec![self.choose_node(routes, place, row)],
+            Routed::All(route) if wants(self, route) => nodes_of_all(routes, route, row),
+            Routed::Scan(route, step) if wants(self, route) => vec![routes.pool_of(route).place(step.node)],
+            Routed::Split => {
+                let places = scratch.parts().map(|(place, _)| place).filter(|place| wants(self, place.route));
+                places.map(|place| self.choose_node(routes, place, row)).collect()
+            }
+            _ => return None,
+        };
+        if nodes.is_empty() { None } else { self.own_nodes(index, &nodes) }
     }
 
     /// Decides where a client's request goes; the scratch knows its keys' names there.

@@ -109,6 +109,8 @@ impl Special {
     pub(crate) const PINNED: Self = Self(32);
     /// It has connections of its own for good: it monitors, or follows a node as a replica does.
     pub(crate) const DEDICATED: Self = Self(64);
+    /// Another pool mode may hold for it than before.
+    pub(crate) const UNSETTLED: Self = Self(4096);
     /// Its requests do not all go where the topology says.
     pub(crate) const ROUTED: Self = Self(128);
     /// It is told of changes to what it has read.
@@ -123,13 +125,14 @@ impl Special {
 
     /// Who is asked about a request, in this order: who the client is, how much and what it may ask for, what its state
     /// makes of the request, where it goes.
-    pub(crate) const ORDER: [Self; 11] = [
+    pub(crate) const ORDER: [Self; 12] = [
         Self::UNAUTHENTICATED,
         Self::LIMITED,
         Self::RESTRICTED,
         Self::HOOKED,
         Self::SUBSCRIBED,
         Self::DEDICATED,
+        Self::UNSETTLED,
         Self::LARGE,
         Self::QUEUEING,
         Self::PINNED,

@@ -61,6 +61,25 @@ pub(crate) fn too_many_private(node: &str) -> Vec<u8> {
     error(format!("node {node} is overloaded: too many connections to it are pinned; the command was not sent"))
 }
 
+/// Too many clients in pool mode `session` have connections to the node already.
+pub(crate) fn too_many_own(node: &str) -> Vec<u8> {
+    error(format!(
+        "node {node} is overloaded: too many clients have connections to it to themselves; the command was not sent"
+    ))
+}
+
+/// The user's clients have as many connections to themselves as they may.
+pub(crate) fn too_many_of_user() -> Vec<u8> {
+    error(
+        "this user has as many connections to itself as it may (private_connections); the command was not sent"
+            .to_owned(),
+    )
+}
+
+/// More clients want connections to themselves than there are numbers.
+pub(crate) const TOO_MANY_OWNERS: &str =
+    "ERR too many clients have connections to themselves; the command was not sent";
+
 /// The command needs something that a pooled connection does not have yet.
 pub(crate) fn unsupported(name: &str, because: &str) -> Vec<u8> {
     error(format!("{name} is not supported here: {because}"))

@@ -222,6 +222,7 @@ impl<E: Execute> Worker<E> {
 
     fn forget(&mut self, mut session: Session) {
         self.clients.awaited.forget(&mut session.pace);
+        self.forget_own(&mut session);
         self.forget_pins(&mut session);
         self.forget_large(&mut session);
         session.leave_user();
@@ -309,11 +310,15 @@ impl<E: Execute> Worker<E> {
             return;
         }
         let outstanding = session.down.outstanding();
+        let is_owner = self.lanes.is_owned(session.class);
         let is_light = session.down.waiting_bytes() <= budgets.client_output_soft / 2;
         self.resume_lane_of(index);
         if is_light {
             self.resume_dedicated_of(index);
             self.clients.unpause(index, Pause::OUTPUT);
+        }
+        if is_owner {
+            self.resume_own_of(index);
         }
         if outstanding <= crate::limits::CLIENT_OUTSTANDING_MAX / 2 {
             self.clients.unpause(index, Pause::OUTSTANDING);
@@ -436,6 +441,7 @@ impl<E: Execute> Machine for Worker<E> {
         if self.has_speakers {
             self.speak_as(handle.index, allowance.as_deref());
         }
+        self.review_mode(handle.index);
         self.counters.clients_accepted.add(1);
         self.counters.clients.set(self.clients.sessions.len() as u64);
         Ok(ConnId::client(handle.index))

@@ -21,6 +21,11 @@ mod transactions;
 
 use support::{Chance, NoEngine, config};
 
+/// The pool mode of the world with this seed.
+fn mode_of(seed: u64) -> PoolMode {
+    PoolMode::ALL[seed as usize / 2 % 3].0
+}
+
 /// What a client waits for, in order.
 #[derive(Debug, PartialEq)]
 enum Expected {
@@ -57,6 +62,10 @@ struct NodeEnd {
     state: transactions::State,
     /// Its number, as CLIENT ID tells.
     id: u64,
+    /// The worker does not read it for the time being.
+    is_unread: bool,
+    /// Clients have connections to themselves.
+    is_session: bool,
     misdeeds: integrity::Misdeeds,
 }
 
@@ -117,11 +126,7 @@ impl World {
         let config = Config {
             budgets: Budgets { request_whole: 2_000, ..base.budgets },
             integrity: integrity::terms(seed),
-            lanes: LaneLimits {
-                mode: [PoolMode::Multiplex, PoolMode::Transaction][seed as usize / 2 % 2],
-                blocking_max: 2,
-                ..LaneLimits::default()
-            },
+            lanes: LaneLimits { mode: mode_of(seed), blocking_max: 2, ..LaneLimits::default() },
             ..base
         };
         let shared = Arc::new(Shared::new(1, 0, About::default(), Arc::new(Ledger::default())));
@@ -173,7 +178,8 @@ impl World {
             } else if self.is_node_up[node] {
                 self.next_id += 1;
                 let misdeeds = integrity::Misdeeds::of(self.seed, self.fate == Fate::Rogue && !is_calm);
-                self.lanes.insert(lane, NodeEnd { node, id: self.next_id, misdeeds, ..NodeEnd::default() });
+                let is_session = mode_of(self.seed) == PoolMode::Session;
+                self.lanes.insert(lane, NodeEnd { node, id: self.next_id, misdeeds, is_session, ..NodeEnd::default() });
                 self.worker.handle_connected(ConnId::upstream(lane));
             } else {
                 let failure = DialFailure::Refused("connection refused".to_owned());
@@ -200,6 +206,9 @@ impl World {
                 // Bytes that are no RESP at any time; a reply too many where nobody is owed one.
                 let is_idle = end.received.is_empty() && end.to_send.is_empty() && !self.parked.has(end.id);
                 let rogue: &[u8] = if is_idle { b"+ROGUE\r\n" } else { b"\x16\x03\x01HTTP" };
+                if end.is_unread || self.worker.read_buffer(ConnId::upstream(lane)).is_none() {
+                    continue;
+                }
                 self.rogues += 1;
                 self.deliver_to_worker(ConnId::upstream(lane), rogue);
                 assert!(!self.keeps_lane(lane), "a connection in doubt is given up");
@@ -210,12 +219,13 @@ impl World {
                 continue;
             }
             for _ in 0..self.chance.below(4) + usize::from(is_calm) * 100 {
+                let is_unread = self.worker.read_buffer(ConnId::upstream(lane)).is_none();
                 let Some(end) = self.lanes.get_mut(&lane) else { break };
-                let Some(mut bytes) = end.to_send.pop_front() else { break };
-                if self.worker.read_buffer(ConnId::upstream(lane)).is_none() {
-                    end.to_send.push_front(bytes);
+                end.is_unread |= is_unread;
+                if end.is_unread {
                     break;
                 }
+                let Some(mut bytes) = end.to_send.pop_front() else { break };
                 end.is_mid_reply = !is_calm && bytes.len() > 1 && self.chance.one_in(3);
                 if end.is_mid_reply {
                     let rest = bytes.split_off(self.chance.below(bytes.len() - 1) + 1);
@@ -265,17 +275,21 @@ impl World {
 
     /// Reads as the loop would: into the buffer that the worker offers, as often as it takes.
     fn deliver_to_worker(&mut self, conn: ConnId, mut bytes: &[u8]) {
+        let mut has_read = false;
         while !bytes.is_empty() {
             let Some(buffer) = self.worker.read_buffer(conn) else {
+                // It is read on when the worker says so, if it has not given the node up.
                 if let Some(end) = self.lanes.get_mut(&(conn.index() as u32)).filter(|_| conn.is_upstream()) {
+                    end.is_unread = true;
+                    end.is_mid_reply |= has_read;
                     end.to_send.push_front(bytes.to_vec());
-                    end.is_mid_reply = true;
                 }
                 return;
             };
             let taken = bytes.len().min(buffer.len());
             buffer[..taken].copy_from_slice(&bytes[..taken]);
             bytes = &bytes[taken..];
+            has_read = true;
             self.worker.handle_read(conn, taken);
             if conn.is_upstream() && !self.lanes.contains_key(&(conn.index() as u32)) {
                 return;
@@ -380,6 +394,11 @@ impl World {
                 let client = self.clients.remove(&(conn.index() as u32));
                 assert!(client.is_some(), "only what is open is closed");
                 self.closed += 1;
+            }
+            Action::Resume { conn } if conn.is_upstream() => {
+                if let Some(end) = self.lanes.get_mut(&(conn.index() as u32)) {
+                    end.is_unread = false;
+                }
             }
             Action::Resume { conn } => {
                 if let Some(client) = self.clients.get_mut(&(conn.index() as u32)) {
@@ -536,7 +555,7 @@ fn serve(end: &mut NodeEnd, parked: &mut blocking::Parked, now_us: u64, chance: 
                 used += request.consumed;
                 let args = request.args;
                 let mut out = Vec::new();
-                if end.state.take(args, &mut out, chance) {
+                if end.state.take(args, &mut out, chance, end.is_session) {
                     end.to_send.push_back(out);
                     continue;
                 }
@@ -612,12 +631,11 @@ fn seeds() -> Vec<u64> {
 
 fn nobody_waits(world: &World, seed: u64) {
     for client in world.clients.values() {
-        assert!(
-            client.expected.is_empty(),
-            "seed {seed}: client {} still waits for {} replies",
-            client.name,
-            client.expected.len()
-        );
+        let first = client.expected.front().map(|(Expected::Reply(reply) | Expected::Own(reply))| {
+            String::from_utf8_lossy(&reply[..reply.len().min(100)]).into_owned()
+        });
+        let count = client.expected.len();
+        assert!(first.is_none(), "seed {seed}: client {} still waits for {count} replies: {first:?}", client.name);
     }
 }
 

@@ -33,7 +33,7 @@ pub use placement::{
 };
 pub use plan::{Plan, PlanError, plan, plan_at_once};
 pub use routed::{KeyPlace, Place, RouteError, RouteScratch, Routed, plan_routed};
-pub use routes::{Commands, DeadNode, Pool, Reads, Rewrite, Route, Routes, RoutesError, Subject, When};
+pub use routes::{Commands, DeadNode, Pool, PoolMode, Reads, Rewrite, Route, Routes, RoutesError, Subject, When};
 pub use scan::ScanStep;
 pub use tag::{TagRule, UnknownTagRule};
 pub use topology::Topology;

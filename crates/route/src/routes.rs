@@ -100,6 +100,29 @@ impl Reads {
     }
 }
 
+/// For how long a client has a connection to a node to itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PoolMode {
+    /// Never, unless the protocol forces it: all share.
+    #[default]
+    Multiplex,
+    /// For each transaction.
+    Transaction,
+    /// From its first request to that node until it leaves.
+    Session,
+}
+
+impl PoolMode {
+    /// All of them, with the words of the settings.
+    pub const ALL: [(Self, &'static str); 3] =
+        [(Self::Multiplex, "multiplex"), (Self::Transaction, "transaction"), (Self::Session, "session")];
+
+    /// The word of the settings.
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+}
+
 /// Commands by ACL category or by name; nothing said means all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Commands {
@@ -186,6 +209,8 @@ pub struct Route {
     pub reads: Reads,
     /// What becomes of requests to a node that is down; `None`: what the pool says.
     pub dead_node: Option<DeadNode>,
+    /// For how long its clients have connections to themselves; `None`: what is said for the user, or for all.
+    pub pool_mode: Option<PoolMode>,
 }
 
 impl Route {
@@ -198,6 +223,7 @@ impl Route {
             rewrite: Rewrite::default(),
             reads: Reads::default(),
             dead_node: None,
+            pool_mode: None,
         }
     }
 }

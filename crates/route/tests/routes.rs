@@ -17,7 +17,7 @@ fn pool(name: &str, first: usize, nodes: usize) -> Pool {
 
 fn route(name: &str, pool: usize, when: When) -> Route {
     let (rewrite, reads, dead_node) = (Rewrite::default(), Reads::Primary, None);
-    Route { name: name.into(), when, pool, rewrite, reads, dead_node }
+    Route { name: name.into(), when, pool, rewrite, reads, dead_node, pool_mode: None }
 }
 
 fn prefix(prefix: &str) -> When {

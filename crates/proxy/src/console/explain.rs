@@ -39,15 +39,17 @@ impl<E: Execute> Worker<E> {
         let explained = self.find_out(index, row, args);
         let acl = self.verdict_text(index, row, args).unwrap_or_else(|| "allowed".to_owned());
         let lane = lane_name(row.lane(args));
+        let mode = explained.route.map_or_else(|| self.mode_of(index), |route| self.mode_under(index, route));
         let config = Arc::clone(&self.config);
         self.answer(index, |reply| {
             let routes = &config.routes;
             let route = explained.route.map(|number| routes.route(number));
             let pool = explained.route.map(|number| &*routes.pool_of(number).name);
-            reply.map(9);
+            reply.map(10);
             field("command", row.full_name(), reply);
             field("acl", &acl, reply);
             field("lane", lane, reply);
+            field("mode", mode.name(), reply);
             field("plan", explained.plan, reply);
             optional("route", route.map(|route| &*route.name), reply);
             optional("pool", pool, reply);

@@ -270,6 +270,7 @@ impl<E: Execute> Worker<E> {
                 ("worker", Cell::Same(self.number as u64)),
                 ("node", text(pin.node.unwrap_or_default())),
                 ("reason", text(pin.reason)),
+                ("mode", text(pin.mode.name())),
                 ("age_ms", Cell::Same(pin.age_us / 1000)),
             ]
         };

@@ -27,7 +27,7 @@ fn owner(key: &[u8]) -> String {
 
 impl State {
     /// Answers what is about transactions, or inside of one. `false`: it is an ordinary request.
-    pub(super) fn take(&mut self, args: Args<'_>, out: &mut Vec<u8>, chance: &mut Chance) -> bool {
+    pub(super) fn take(&mut self, args: Args<'_>, out: &mut Vec<u8>, chance: &mut Chance, is_session: bool) -> bool {
         match (args.name(), &mut self.block) {
             (b"MULTI", None) => {
                 self.block = Some((None, Vec::new()));
@@ -82,7 +82,13 @@ impl State {
             (name, block) => {
                 assert!(block.is_none(), "{} came into a transaction", String::from_utf8_lossy(name));
                 let name = String::from_utf8_lossy(name);
-                assert!(self.watcher.is_none(), "{name} came to a connection on which keys are watched");
+                // In pool mode `session` a client's own requests do.
+                let is_watchers =
+                    is_session && self.watcher.as_ref().is_some_and(|watcher| *watcher == owner(args.at(1)));
+                assert!(
+                    self.watcher.is_none() || is_watchers,
+                    "{name} came to a connection on which another client's keys are watched"
+                );
                 return false;
             }
         }

@@ -67,11 +67,13 @@ pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, Un
             mode: match settings.pooling.mode {
                 PoolMode::Multiplex => respool_proxy::PoolMode::Multiplex,
                 PoolMode::Transaction => respool_proxy::PoolMode::Transaction,
+                PoolMode::Session => respool_proxy::PoolMode::Session,
             },
             block_bytes_max: saturating(settings.pooling.transaction_bytes_max),
             block_commands_max: settings.pooling.transaction_commands_max,
             private_max: settings.pooling.private_max,
             private_warm_max: settings.pooling.private_warm_max,
+            session_max: settings.pooling.session_max,
             blocking_max: settings.pooling.blocking_max,
             waiters_max: settings.pooling.waiters_max,
         },

@@ -241,6 +241,8 @@ pub struct Pooling {
     pub private_max: usize,
     /// Clean ones that are kept.
     pub private_warm_max: usize,
+    /// Connections of clients in pool mode `session`, per node and worker.
+    pub session_max: usize,
     /// Messages one subscriber has not taken, in bytes: over it the subscriber is slow.
     pub subscriber_output: u64,
     /// What becomes of a slow one.

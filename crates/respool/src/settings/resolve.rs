@@ -444,6 +444,7 @@ fn pooling(of: &Values<'_>) -> Pooling {
         transaction_commands_max: count(Setting::TransactionCommandsMax),
         private_max: count(Setting::PrivateConnectionsMax),
         private_warm_max: count(Setting::PrivateConnectionsWarm),
+        session_max: count(Setting::SessionConnectionsMax),
         subscriber_output: of.bytes(Setting::SubscriberOutputBytes),
         slow_subscribers: SlowSubscribers::ALL[of.word(Setting::SlowSubscribers)],
         publish_receivers: PublishReceivers::ALL[of.word(Setting::PublishReceivers)],

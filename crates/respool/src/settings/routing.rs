@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use respool_command::{Categories, lookup_full};
 use respool_route::limits::{POOLS_MAX, PREFIX_BYTES_MAX, ROUTES_MAX};
-use respool_route::{Commands, DeadNode, Node, Placement, Reads, Rewrite, Route, Scheme, When};
+use respool_route::{Commands, DeadNode, Node, Placement, PoolMode, Reads, Rewrite, Route, Scheme, When};
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -95,7 +95,7 @@ macro_rules! route_keys {
 
 route_keys! {
     Name = "name", Users = "users", Prefix = "prefix", Databases = "databases", Commands = "commands", To = "to",
-    Strip = "strip", Add = "add", Reads = "reads", DeadNode = "dead_node",
+    Strip = "strip", Add = "add", Reads = "reads", DeadNode = "dead_node", PoolMode = "pool_mode",
 }
 
 /// The settings that a pool with a name may have of its own. What it does not say is as in the pool around it, nodes apart.
@@ -339,6 +339,7 @@ impl Judge<'_> {
             rewrite: Rewrite::default(),
             reads: Reads::default(),
             dead_node: None,
+            pool_mode: None,
         };
         let (mut prefixes, mut strips, mut has_target) = (Vec::new(), false, false);
         for (key, texts) in &said.keys {
@@ -383,6 +384,11 @@ impl Judge<'_> {
                 RouteKey::Reads => {
                     if let Some(text) = self.one(texts, said) {
                         route.reads = self.word(text, &Reads::ALL).unwrap_or_default();
+                    }
+                }
+                RouteKey::PoolMode => {
+                    if let Some(text) = self.one(texts, said) {
+                        route.pool_mode = self.word(text, &PoolMode::ALL);
                     }
                 }
                 RouteKey::DeadNode => {

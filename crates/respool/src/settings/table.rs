@@ -57,6 +57,7 @@ words! {
     PoolMode {
         Multiplex = "multiplex": "never: all share, which is the fastest",
         Transaction = "transaction": "for each transaction",
+        Session = "session": "for as long as it stays",
     }
 }
 
@@ -440,7 +441,8 @@ rows! {
     /// For how long a client has a connection to a node to itself.
     PoolMode {
         name: "pool_mode", group: Group::Pooling, reload: Reload::Live, kind: Kind::Word(PoolMode::choices), default: "multiplex",
-        more: "What cannot share a connection has one of its own in every mode.",
+        more: "What cannot share a connection has one of its own in every mode. A route (pool_mode) or a user (pool_mode) may \
+               say otherwise, the route first. docs/pooling-modes.md tells what each mode does and costs.",
     }
     /// Commands of one transaction that wait for EXEC, in bytes.
     TransactionBytesMax {
@@ -465,6 +467,12 @@ rows! {
         name: "private_connections_warm", group: Group::Pooling, reload: Reload::Live, kind: count(0, 65_536),
         default: "16",
         more: "Counted for each database and protocol by itself.",
+    }
+    /// Most connections to one node that clients in pool mode `session` have, per worker.
+    SessionConnectionsMax {
+        name: "session_connections_max", group: Group::Pooling, reload: Reload::Live, kind: count(1, 65_536),
+        default: "1000",
+        more: "A request that would need one more is answered with an error.",
     }
     /// Most connections to one node on which commands wait (BLPOP and its kin), per worker.
     BlockingConnectionsMax {

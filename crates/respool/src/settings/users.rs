@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use respool_access::{ChangeError, DEFAULT_USER, Users};
 use respool_connection::Credentials;
-use respool_proxy::UserLimits;
+use respool_proxy::{PoolMode, UserLimits};
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -42,7 +42,8 @@ macro_rules! user_keys {
 user_keys! {
     Rules = "rules", Password = "password", PasswordFile = "password_file", Connections = "connections",
     RequestsPerSecond = "requests_per_second", BytesPerSecond = "bytes_per_second", NodeUsername = "node_username",
-    NodePassword = "node_password", NodePasswordFile = "node_password_file",
+    NodePassword = "node_password", NodePasswordFile = "node_password_file", PoolMode = "pool_mode",
+    PrivateConnections = "private_connections",
 }
 
 /// What was said about one user.
@@ -238,6 +239,15 @@ impl Judge<'_> {
                     node_password = Some(Secret::new(text.text.clone()));
                     continue;
                 }
+                UserKey::PoolMode => {
+                    let known = PoolMode::ALL.iter().find(|(_, word)| *word == text.text);
+                    user.limits.pool_mode = known.map(|(mode, _)| *mode);
+                    if known.is_none() {
+                        let words = PoolMode::ALL.map(|(_, word)| word).join(", ");
+                        self.fault(Fault::new(origin, format!("allowed are {words}")));
+                    }
+                    continue;
+                }
                 UserKey::NodePasswordFile => {
                     node_password = self.secret_at(&text.text, &origin);
                     continue;
@@ -266,6 +276,9 @@ impl Judge<'_> {
             };
             match key {
                 UserKey::Connections => user.limits.connections = Some(usize::try_from(limit).unwrap_or(usize::MAX)),
+                UserKey::PrivateConnections => {
+                    user.limits.private_connections = Some(usize::try_from(limit).unwrap_or(usize::MAX));
+                }
                 UserKey::RequestsPerSecond => user.limits.requests_per_second = Some(limit),
                 _ => user.limits.bytes_per_second = Some(limit),
             }

@@ -26,6 +26,17 @@ fn line(client: &mut Client) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&client.reply()?).trim_end().to_owned())
 }
 
+/// The answer to what a client asks that is shown lines as well, by the proxy's own PINGs for instance.
+fn answer(monitor: &mut Client, words: &str) -> io::Result<String> {
+    monitor.send(format!("{words}\r\n").as_bytes())?;
+    loop {
+        let said = line(monitor)?;
+        if !said.starts_with("+1") {
+            return Ok(said);
+        }
+    }
+}
+
 /// How many connections of a kind a server has.
 fn connections(server: &RedisServer, kind: &str) -> io::Result<usize> {
     let list = ask(&server.tcp(), &format!("CLIENT LIST TYPE {kind}"))?;
@@ -155,12 +166,11 @@ fn monitor_shows_what_all_nodes_are_asked_until_reset() -> io::Result<()> {
         while !line(&mut monitor)?.ends_with("\"PING\" \"seen\"") {}
     }
     let key = &four.keys[0];
-    assert_eq!(monitor.ask(&format!("GET {key}"))?, "-ERR Replica can't interact with the keyspace\r\n");
-    assert_eq!(monitor.ask("EVAL x 0")?, "-ERR Replica can't interact with the keyspace\r\n");
-    assert_eq!(monitor.ask("PING")?, "+PONG\r\n");
+    assert_eq!(answer(&mut monitor, &format!("GET {key}"))?, "-ERR Replica can't interact with the keyspace");
+    assert_eq!(answer(&mut monitor, "EVAL x 0")?, "-ERR Replica can't interact with the keyspace");
+    assert_eq!(answer(&mut monitor, "PING")?, "+PONG");
     // As in Redis there is no second answer, and no third.
-    monitor.send(b"MONITOR\r\nSYNC\r\nRESET\r\n")?;
-    assert_eq!(monitor.reply()?, b"+RESET\r\n");
+    assert_eq!(answer(&mut monitor, "MONITOR\r\nSYNC\r\nRESET")?, "+RESET");
     assert!(monitor.ask(&format!("GET {key}"))?.starts_with('$'));
     assert_eq!(monitor.ask("MULTI")?, "+OK\r\n");
     assert_eq!(monitor.ask("MONITOR")?, "+QUEUED\r\n");
@@ -200,14 +210,14 @@ fn a_monitor_that_does_not_read_holds_no_more_than_its_budget() -> io::Result<()
     let value = "x".repeat(60_000);
     client.command(&["SET", "k", &value])?;
     let before = usage::resident_bytes(proxy.pid())?;
-    for _ in 0..1_000 {
+    for _ in 0..300 {
         client.command(&["SET", "k", &value])?;
     }
     let held = usage::resident_bytes(proxy.pid())?.saturating_sub(before);
-    assert!(held < 12 << 20, "{held} bytes are held of 60 MB that nobody reads");
+    assert!(held < 8 << 20, "{held} bytes are held of 18 MB that nobody reads");
     // All of it is still there, whole and in order.
     let mut shown = 0;
-    while shown <= 1_000 {
+    while shown <= 300 {
         let line = monitor.reply()?;
         shown += usize::from(line.windows(5).any(|word| word == b"\"SET\""));
     }

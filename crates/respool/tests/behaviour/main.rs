@@ -15,6 +15,7 @@ mod large;
 mod learning;
 mod misbehaving_nodes;
 mod order;
+mod pooling;
 mod pubsub;
 mod scatter;
 mod scripts;

@@ -1,0 +1,403 @@
+//! Pool mode `session`: a client has a connection to each node to itself for as long as it stays.
+//!
+//! ```text
+//!              first request that the mode holds for,             first request to a node
+//!              once all before it is answered                     a warm connection, or a dial
+//!   [shared] --------------------------------------> [owning] ------------------------------> [owning, connected]
+//!      ^                                                |   ^                                        |
+//!      |   another mode holds, once all is answered     |   '---- lost; RECONNECT, nothing owed -----'
+//!      '------------------------------------------------'
+//!                                                       '-- client leaves, SELECT, HELLO: UNWATCH where it watched,
+//!                                                           acknowledged: warm; anything owed or in doubt: closed
+//! ```
+//!
+//! Such a client is in a class of lanes that nobody else is in. Whatever its requests are, they look for their lanes by
+//! class, so they find the client's own, in order, and nobody pays for the question. What it watches is watched there. A
+//! class that owns some nodes alone, because only some routes are in this mode, shares the others with everybody; then the
+//! move to an own connection waits until all before it is answered, as every move does.
+
+use crate::allowance::Allowance;
+use crate::config::Config;
+use crate::lanes::{Class, Lanes, NONE, Purpose};
+use crate::pins::Pins;
+use crate::private::Dirt;
+use crate::session::{Flow, Session, Special};
+use crate::slab::Handle;
+use crate::text;
+use crate::worker::Worker;
+use respool_command::Execute;
+use respool_connection::{Action, ConnId, Phase};
+use respool_route::PoolMode;
+use std::sync::Arc;
+
+/// Whose a class of lanes is.
+#[derive(Debug)]
+pub(crate) enum Ownership {
+    /// Everybody's with the same database, dialect and name at the nodes.
+    Everybody,
+    /// One client's.
+    Client(Box<Owner>),
+    /// Nobody's: the number is free.
+    Nobody,
+}
+
+/// A client with lanes of its own.
+#[derive(Debug)]
+pub(crate) struct Owner {
+    session: Handle,
+    /// The class that it would be in if it shared.
+    base: u16,
+    /// The nodes to which it has its own; `None`: all.
+    nodes: Option<Vec<usize>>,
+    /// Its user's bounds.
+    allowance: Option<Arc<Allowance>>,
+}
+
+impl Owner {
+    pub(crate) fn has(&self, node: usize) -> bool {
+        self.nodes.as_ref().is_none_or(|nodes| nodes.contains(&node))
+    }
+}
+
+impl Lanes {
+    /// The class that everybody is in whose database, dialect and name are the same.
+    pub(crate) fn base(&self, class: u16) -> u16 {
+        match &self.owners[class as usize] {
+            Ownership::Client(owner) => owner.base,
+            Ownership::Everybody | Ownership::Nobody => class,
+        }
+    }
+
+    /// Whether a class has lanes of its own to a node.
+    pub(crate) fn owns(&self, class: u16, node: usize) -> bool {
+        matches!(&self.owners[class as usize], Ownership::Client(owner) if owner.has(node))
+    }
+
+    /// Whether a class is one client's.
+    pub(crate) fn is_owned(&self, class: u16) -> bool {
+        matches!(self.owners[class as usize], Ownership::Client(_))
+    }
+
+    /// How many own lanes to a node are connected, or will be.
+    fn count_own(&self, node: usize) -> usize {
+        let counts = |lane: &&crate::lanes::Lane| {
+            let is_up = lane.wants_dial || !matches!(lane.up.phase(), Phase::Idle);
+            lane.purpose == Purpose::Own && !lane.is_retired && lane.node == node && is_up
+        };
+        self.all.iter().filter(counts).count()
+    }
+
+    /// An own lane of a class to a node: a warm connection, or one that is to be dialled.
+    pub(crate) fn make_own(&mut self, config: &Config, node: usize, class: u16) -> usize {
+        let base = self.base(class);
+        let fits = |lane: &u32| {
+            let this = &self.all[*lane as usize];
+            this.node == node && this.class == base
+        };
+        let (mut reader, mut lent, mut is_bounded) = (None, None, false);
+        if let Ownership::Client(owner) = &self.owners[class as usize] {
+            reader = Some(owner.session);
+            is_bounded = owner.allowance.is_some();
+            lent = owner.allowance.as_ref().and_then(|allowance| allowance.lend());
+        }
+        let may_connect = self.count_own(node) < config.lanes.session_max && (lent.is_some() || !is_bounded);
+        let warm = if may_connect { self.warm.iter().rposition(fits) } else { None };
+        let lane = match warm {
+            Some(at) => self.warm.remove(at) as usize,
+            None => self.make_apart(config, node, class, Purpose::Own),
+        };
+        let this = &mut self.all[lane];
+        this.purpose = Purpose::Own;
+        this.class = class;
+        this.reader = reader;
+        // One that is dialled counts from then on.
+        this.lent = lent.filter(|_| warm.is_some());
+        let place = class as usize * self.nodes.len() + node;
+        self.table[place] = lane as u32;
+        lane
+    }
+
+    /// Whether an own lane may be dialled. `Err` is what its client is told instead.
+    pub(crate) fn admit_own(&mut self, lane: usize, config: &Config) -> Result<(), Vec<u8>> {
+        let this = &self.all[lane];
+        if self.count_own(this.node) >= config.lanes.session_max {
+            return Err(text::too_many_own(&self.nodes[this.node].name));
+        }
+        let Ownership::Client(owner) = &self.owners[this.class as usize] else { return Ok(()) };
+        if let Some(allowance) = &owner.allowance {
+            let lent = allowance.lend().ok_or_else(text::too_many_of_user)?;
+            self.all[lane].lent = Some(lent);
+        }
+        Ok(())
+    }
+
+    /// The own lanes of a class.
+    fn own_lanes(&self, class: u16) -> Vec<usize> {
+        if !self.is_owned(class) {
+            return Vec::new();
+        }
+        let start = class as usize * self.nodes.len();
+        let row = self.table.get(start..start + self.nodes.len()).unwrap_or_default();
+        row.iter().filter(|lane| **lane != NONE).map(|lane| *lane as usize).collect()
+    }
+
+    /// Other nodes are configured: `moved` says for each node before where it is now.
+    pub(crate) fn move_own(&mut self, moved: &[usize]) {
+        for owner in &mut self.owners {
+            if let Ownership::Client(owner) = owner
+                && let Some(nodes) = &mut owner.nodes
+            {
+                nodes.iter_mut().for_each(|node| *node = moved.get(*node).copied().unwrap_or(usize::MAX));
+            }
+        }
+        for (place, lane) in self.all.iter().enumerate().filter(|(_, lane)| !lane.is_retired) {
+            if lane.purpose == Purpose::Own {
+                self.table[lane.class as usize * self.nodes.len() + lane.node] = place as u32;
+            }
+        }
+    }
+
+    /// The own lanes to a node that has gone answer what they owe, and then end.
+    pub(crate) fn leave_own_lanes_to(&mut self, node: usize) {
+        for place in 0..self.all.len() {
+            let this = &mut self.all[place];
+            if this.purpose == Purpose::Own && !this.is_retired && this.node == node {
+                this.purpose = Purpose::Leaving;
+                self.table[self.all[place].class as usize * self.nodes.len() + node] = NONE;
+            }
+        }
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// The mode that holds for a client where no route says anything.
+    pub(crate) fn mode_of(&self, index: u32) -> PoolMode {
+        let allowance = self.clients.sessions.at(index).and_then(|session| session.cold.allowance.as_ref());
+        allowance.and_then(|allowance| allowance.limits.pool_mode).unwrap_or(self.config.lanes.mode)
+    }
+
+    /// The mode that holds for a client's requests under a route.
+    pub(crate) fn mode_under(&self, index: u32, route: u16) -> PoolMode {
+        self.config.routes.route(route).pool_mode.unwrap_or_else(|| self.mode_of(index))
+    }
+
+    /// Whether a client is to have its own lanes to all nodes. Under routes that is known with each request.
+    fn is_to_own_all(&self, index: u32) -> bool {
+        let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.special.has(Special::ROUTED));
+        self.engine.is_none() && !is_routed && self.mode_of(index) == PoolMode::Session
+    }
+
+    /// Another mode may hold for a client than before. `None`: it is as it should be, or cannot be changed before what the
+    /// client holds has ended.
+    #[cold]
+    pub(crate) fn settle_mode(&mut self, index: u32) -> Option<Flow> {
+        let session = self.clients.sessions.at(index)?;
+        let (class, holds_something, allowance) =
+            (session.class, session.pins.is_some(), session.cold.allowance.clone());
+        let owns_all = matches!(&self.lanes.owners[class as usize], Ownership::Client(owner) if owner.nodes.is_none());
+        let is_to_own = self.is_to_own_all(index);
+        // Under routes what it has of its own may still be right.
+        let is_right = is_to_own == owns_all && (is_to_own || !self.lanes.is_owned(class) || self.has_session_routes());
+        if !is_right {
+            if holds_something {
+                return None;
+            }
+            if self.settle_before(index).is_none() {
+                return Some(Flow::Again);
+            }
+            self.leave_large(index);
+            self.leave_own(index);
+            if is_to_own && !self.begin_owning(index, None) {
+                return Some(self.refuse(index, text::TOO_MANY_OWNERS.as_bytes()));
+            }
+        }
+        if let Ownership::Client(owner) = &mut self.lanes.owners[class as usize] {
+            owner.allowance = allowance;
+        }
+        self.clients.sessions.at_mut(index)?.special.remove(Special::UNSETTLED);
+        None
+    }
+
+    /// Looks whether a client's mode has to be settled before its next request.
+    pub(crate) fn review_mode(&mut self, index: u32) {
+        let is_session = self.engine.is_none() && self.mode_of(index) == PoolMode::Session;
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        if is_session || self.lanes.is_owned(session.class) {
+            session.special.add(Special::UNSETTLED);
+        }
+    }
+
+    /// Other modes, routes or users hold: the same for all clients.
+    pub(crate) fn review_modes(&mut self) {
+        let indexes: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();
+        indexes.into_iter().for_each(|index| self.review_mode(index));
+    }
+
+    fn has_session_routes(&self) -> bool {
+        let is_session = |mode: PoolMode| mode == PoolMode::Session;
+        let routes = &self.config.routes;
+        !routes.are_plain()
+            && (is_session(self.config.lanes.mode)
+                || routes.routes().iter().any(|route| route.pool_mode.is_some_and(is_session))
+                || self.allowances.values().any(|allowance| allowance.limits.pool_mode.is_some_and(is_session)))
+    }
+
+    /// Puts a client into a class of its own. `false`: there are too many.
+    fn begin_owning(&mut self, index: u32, nodes: Option<Vec<usize>>) -> bool {
+        let Some(handle) = self.clients.sessions.handle(index) else { return false };
+        let Some(session) = self.clients.sessions.at(index) else { return false };
+        let owner = Owner { session: handle, base: session.class, nodes, allowance: session.cold.allowance.clone() };
+        let state = self.lanes.state_of(session.class);
+        let Some(class) = self.lanes.put_class(state, Ownership::Client(Box::new(owner))) else { return false };
+        if let Some(session) = self.clients.sessions.at_mut(index) {
+            session.class = class;
+        }
+        self.counters.owners.set(self.counters.owners.value() + 1);
+        true
+    }
+
+    /// Sees to it that a client has its own lanes to some nodes, because its request goes by a route that says so.
+    /// `Some`: not yet, or never.
+    #[cold]
+    pub(crate) fn own_nodes(&mut self, index: u32, nodes: &[usize]) -> Option<Flow> {
+        let class = self.clients.sessions.at(index)?.class;
+        if nodes.iter().all(|node| self.lanes.owns(class, *node)) {
+            return None;
+        }
+        if self.settle_before(index).is_none() {
+            return Some(Flow::Again);
+        }
+        self.leave_large(index);
+        let more: Vec<usize> = nodes.iter().copied().filter(|node| !self.lanes.owns(class, *node)).collect();
+        if let Ownership::Client(owner) = &mut self.lanes.owners[class as usize] {
+            owner.nodes.get_or_insert_default().extend(more);
+        } else if !self.begin_owning(index, Some(more)) {
+            return Some(self.refuse(index, text::TOO_MANY_OWNERS.as_bytes()));
+        }
+        None
+    }
+
+    /// A client has another database, dialect or name at the nodes: its lanes of its own are given back.
+    pub(crate) fn put_into_class(&mut self, index: u32, base: u16) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let class = session.class;
+        if !self.lanes.is_owned(class) {
+            session.class = base;
+            return;
+        }
+        let mut pins = session.pins.take();
+        session.large.iter_mut().for_each(|large| large.leave_own(&self.lanes));
+        self.give_back_own(class, pins.as_deref_mut());
+        let state: Class = self.lanes.state_of(base);
+        self.lanes.set_state_of(class, state);
+        let allowance = self.clients.sessions.at(index).and_then(|session| session.cold.allowance.clone());
+        if let Ownership::Client(owner) = &mut self.lanes.owners[class as usize] {
+            owner.base = base;
+            owner.allowance = allowance;
+        }
+        if let Some(session) = self.clients.sessions.at_mut(index) {
+            session.pins = pins;
+            session.settle_pins();
+        }
+    }
+
+    /// A client shares with everybody from now on.
+    fn leave_own(&mut self, index: u32) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let (class, mut pins) = (session.class, session.pins.take());
+        session.large.iter_mut().for_each(|large| large.leave_own(&self.lanes));
+        let base = self.lanes.base(class);
+        self.end_owning(class, pins.as_deref_mut());
+        if let Some(session) = self.clients.sessions.at_mut(index) {
+            session.class = base;
+            session.pins = pins;
+            session.settle_pins();
+        }
+    }
+
+    /// A client has left: what it had to itself is given back.
+    pub(crate) fn forget_own(&mut self, session: &mut Session) {
+        session.large.iter_mut().for_each(|large| large.leave_own(&self.lanes));
+        self.end_owning(session.class, session.pins.as_deref_mut());
+    }
+
+    fn end_owning(&mut self, class: u16, pins: Option<&mut Pins>) {
+        if !self.lanes.is_owned(class) {
+            return;
+        }
+        self.give_back_own(class, pins);
+        self.lanes.owners[class as usize] = Ownership::Nobody;
+        self.counters.owners.set(self.counters.owners.value().saturating_sub(1));
+    }
+
+    /// Gives a client's own lanes back, clean or closed.
+    fn give_back_own(&mut self, class: u16, pins: Option<&mut Pins>) {
+        let base = self.lanes.base(class);
+        let mut watches = Vec::new();
+        if let Some(pins) = pins {
+            let lanes = &self.lanes;
+            let is_own = |lane: Handle| lanes.find(lane).is_some_and(|place| lanes.all[place].purpose == Purpose::Own);
+            watches = pins.watches.extract_if(.., |pin| is_own(pin.lane)).collect();
+            // Whoever watched there must not execute as if it still did.
+            pins.has_watch_failed |= !watches.is_empty();
+        }
+        watches.iter().for_each(|_| self.unpin());
+        for place in self.lanes.own_lanes(class) {
+            let handle = self.lanes.handle(place);
+            let at = class as usize * self.lanes.nodes.len() + self.lanes.all[place].node;
+            self.lanes.table[at] = NONE;
+            let this = &mut self.lanes.all[place];
+            this.purpose = Purpose::Private;
+            this.class = base;
+            this.reader = None;
+            if std::mem::take(&mut this.is_unread) {
+                self.actions.push_back(Action::Resume { conn: ConnId::upstream(place as u32) });
+            }
+            let is_watching = watches.iter().any(|pin| pin.lane == handle);
+            self.give_back(handle, Dirt { is_watching, ..Dirt::default() });
+        }
+    }
+
+    /// A client's own lane brought bytes: it is left alone while the client has enough to read. What waits behind a reply
+    /// that has not come does not count: it may be this very lane that brings it.
+    pub(crate) fn pace_own(&mut self, lane: usize) {
+        let this = &mut self.lanes.all[lane];
+        let Some(session) = this.reader.and_then(|reader| self.clients.sessions.get(reader)) else { return };
+        if session.down.output().len() > self.config.budgets.client_output_soft && !this.is_unread {
+            this.is_unread = true;
+            self.counters.pauses.add(1);
+        }
+    }
+
+    /// A client has taken most of what waited for it: its own lanes are read on.
+    pub(crate) fn resume_own_of(&mut self, index: u32) {
+        let Some(session) = self.clients.sessions.at(index) else { return };
+        if session.down.output().len() > self.config.budgets.client_output_soft / 2 {
+            return;
+        }
+        for lane in self.lanes.own_lanes(session.class) {
+            let this = &mut self.lanes.all[lane];
+            if std::mem::take(&mut this.is_unread) {
+                // It was silent because nobody listened.
+                this.up.note_heard(self.now.mono_us);
+                self.actions.push_back(Action::Resume { conn: ConnId::upstream(lane as u32) });
+            }
+        }
+    }
+
+    /// Whether a client watches keys on a lane of its own.
+    pub(crate) fn is_watched_on(&self, lane: usize) -> bool {
+        let handle = self.lanes.handle(lane);
+        let reader = self.lanes.all[lane].reader.and_then(|reader| self.clients.sessions.get(reader));
+        let pins = reader.and_then(|session| session.pins.as_ref());
+        pins.is_some_and(|pins| pins.watches.iter().any(|pin| pin.lane == handle))
+    }
+
+    /// The nodes to which a client has its own lanes, and since when it is connected: for the console.
+    pub(crate) fn owned_nodes(&self, class: u16) -> impl Iterator<Item = usize> + '_ {
+        let lanes = self.lanes.own_lanes(class).into_iter();
+        lanes
+            .filter(|lane| !matches!(self.lanes.all[*lane].up.phase(), Phase::Idle))
+            .map(|lane| self.lanes.all[lane].node)
+    }
+}

@@ -223,14 +223,16 @@ fn lpos(call: &mut Call<'_, '_>) -> Answer {
     let found = call.read::<QuickList>(call.arg(1))?;
     let list = found.and_then(|found| call.keyspace.view::<QuickList>(found)).map(|(list, _)| list);
     let from = if rank < 0 { End::Tail } else { End::Head };
-    let skipped = usize::try_from(rank.unsigned_abs() - 1).unwrap_or(usize::MAX);
+    // The least of all ranks has no opposite in 64 bits: Redis takes it for one before the first match, and counts no end.
+    let is_endless = rank == i64::MIN;
+    let skipped = if is_endless { 0 } else { usize::try_from(rank.unsigned_abs() - 1).unwrap_or(usize::MAX) };
     let looked = if looked_max == 0 { usize::MAX } else { looked_max };
     let matches = list.into_iter().flat_map(|list| {
         let last = list.len() - 1;
         let matching = list.iter(from).take(looked).enumerate().filter(|(_, element)| element.is(wanted)).skip(skipped);
         matching.map(move |(offset, _)| if from == End::Head { offset } else { last - offset })
     });
-    let take = count.map_or(1, |count| if count == 0 { usize::MAX } else { count });
+    let take = count.map_or(1, |count| if count == 0 || is_endless { usize::MAX } else { count });
     let matches: Vec<_> = matches.take(take).collect();
     if count.is_some() {
         call.reply.array(matches.len());
@@ -392,6 +394,8 @@ mod tests {
              LRANGE l 0 -1 -> *7 $1 a $1 b $1 1 $1 x $1 2 $1 b $1 a
              LPOS l b -> :1
              LPOS l b RANK -1 -> :5
+             LPOS l b RANK -9223372036854775808 -> :5
+             LPOS l b RANK -9223372036854775808 COUNT 1 -> *2 :5 :1
              LPOS l b COUNT 0 -> *2 :1 :5
              LPOS l b RANK 0 -> -ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from the end of the list
              LPOS l b COUNT 0 MAXLEN 3 -> *1 :1

@@ -1,9 +1,9 @@
 //! The blocking lane: requests that may wait, each on a connection of its own for as long as it waits.
 //!
 //! ```text
-//!               a connection is free, or may be dialled                    reply
+//!               a connection is free                                       reply
 //!   [arrived] -----------------------------------------> [waits at node] ---------> answered, next in the queue
-//!       | none is                                           |  |
+//!       | none is; one is dialled if it may be              |  |
 //!       '--> [queued] --------- one becomes free ----------'  '- UNBLOCK asked of the node: client left, CLIENT UNBLOCK
 //!               |   ^
 //!               '---'  tried now and then without waiting: MULTI, the request, EXEC on the shared lane
@@ -36,6 +36,8 @@ struct Connection {
     lane: Handle,
     /// Somebody waits on it.
     is_taken: bool,
+    /// It is being dialled: whoever is first in the queue once it is ready gets it.
+    is_coming: bool,
     /// How often the node has been asked to let whoever waits on it go, and has not answered. It may do so only now, and
     /// would let the next one go.
     unblocks: u16,
@@ -45,7 +47,7 @@ struct Connection {
 
 impl Connection {
     fn is_free(&self) -> bool {
-        !self.is_taken && self.unblocks == 0
+        !self.is_taken && !self.is_coming && self.unblocks == 0
     }
 }
 
@@ -56,6 +58,23 @@ struct Waitlist {
     connections: Vec<Connection>,
     /// Who of the queue is tried next.
     next_try: usize,
+}
+
+impl Waitlist {
+    /// How many connections are being dialled.
+    fn coming(&self) -> usize {
+        self.connections.iter().filter(|c| c.is_coming).count()
+    }
+}
+
+/// What there is for who is first in a queue.
+enum Found {
+    /// A connection.
+    Free(Handle),
+    /// One that has just begun to be dialled.
+    Coming,
+    /// Nothing more than what is being dialled already.
+    Nothing,
 }
 
 /// All blocking lanes of one worker.
@@ -209,8 +228,10 @@ impl<E: Execute> Worker<E> {
             self.release_waiter(waiter, Release::Vanished);
             return;
         }
+        let list = self.blocking.at(node);
+        let has_one_coming = list.coming() >= list.queue.len();
         let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
-        if this.state == State::Queued {
+        if this.state == State::Queued && !has_one_coming {
             if begins_at_arrival(row, this.args.as_args()) {
                 let error = text::no_blocking_connection(&self.lanes.nodes[node].name);
                 self.take_from_queue(node, waiter);
@@ -297,11 +318,12 @@ impl<E: Execute> Worker<E> {
             let Some(this) = waiters.get_mut(waiter) else { return };
             let class = this.class;
             match self.free_connection(node, class) {
-                Ok(Some(lane)) => {
+                Ok(Found::Free(lane)) => {
                     self.take_from_queue(node, waiter);
                     self.send_waiter(waiter, lane);
                 }
-                Ok(None) => return,
+                Ok(Found::Coming) => {}
+                Ok(Found::Nothing) => return,
                 Err(error) => {
                     self.take_from_queue(node, waiter);
                     self.finish_waiter(waiter, ReplyKind::Error, &error);
@@ -317,8 +339,9 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// A connection of the blocking lane that nobody waits on; dialled if there may be one more.
-    fn free_connection(&mut self, node: usize, class: u16) -> Result<Option<Handle>, Vec<u8>> {
+    /// A connection of the blocking lane that nobody waits on. If there is none, one is dialled for each in the queue, as
+    /// long as there may be more: whichever is ready first is for who came first, so nobody overtakes while they are.
+    fn free_connection(&mut self, node: usize, class: u16) -> Result<Found, Vec<u8>> {
         let Self { blocking, lanes, config, .. } = self;
         let list = blocking.at(node);
         list.connections.retain(|c| lanes.find(c.lane).is_some());
@@ -328,11 +351,14 @@ impl<E: Execute> Worker<E> {
         };
         if let Some(free) = list.connections.iter_mut().find(fits) {
             free.is_taken = true;
-            return Ok(Some(free.lane));
+            return Ok(Found::Free(free.lane));
+        }
+        if list.coming() >= list.queue.len() {
+            return Ok(Found::Nothing);
         }
         if list.connections.len() >= config.lanes.blocking_max {
             // One for another database or dialect gives its place.
-            let Some(at) = list.connections.iter().position(Connection::is_free) else { return Ok(None) };
+            let Some(at) = list.connections.iter().position(Connection::is_free) else { return Ok(Found::Nothing) };
             let other = list.connections.swap_remove(at);
             self.close_lane(other.lane.index as usize);
         }
@@ -342,13 +368,19 @@ impl<E: Execute> Worker<E> {
             return Err(error);
         }
         let handle = self.lanes.handle(lane);
-        self.blocking.at(node).connections.push(Connection { lane: handle, is_taken: true, unblocks: 0, id: None });
+        self.blocking.at(node).connections.push(Connection {
+            lane: handle,
+            is_taken: false,
+            is_coming: true,
+            unblocks: 0,
+            id: None,
+        });
         // It is made for somebody, whose request reaches the node together with this question.
         self.counters.blocked_dialling.set(self.counters.blocked_dialling.value() + 1);
         let task = self.tasks.begin(Wait::task(WaitPurpose::Number { node, lane: handle }));
         let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
         self.lanes.push(lane, Tasks::owner(task, COUNTS), self.now, &mut self.clients.pool, write);
-        Ok(Some(handle))
+        Ok(Found::Coming)
     }
 
     /// The request waits at the node from now on.
@@ -407,7 +439,9 @@ impl<E: Execute> Worker<E> {
                 };
                 if let Some(connection) = self.blocking.connection(node, lane) {
                     connection.id = id;
+                    connection.is_coming = false;
                 }
+                self.serve_waiters(node);
             }
             WaitPurpose::Request { waiter, lane } => {
                 let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };

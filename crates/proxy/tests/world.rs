@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 #[path = "world/blocking.rs"]
 mod blocking;
+#[path = "world/fairness.rs"]
+mod fairness;
 #[path = "world/integrity.rs"]
 mod integrity;
 mod support;

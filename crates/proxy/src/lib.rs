@@ -70,6 +70,7 @@ mod session;
 mod shared;
 mod slab;
 mod special;
+mod states;
 mod stopping;
 mod subscriptions;
 mod tasks;

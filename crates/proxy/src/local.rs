@@ -154,8 +154,7 @@ impl<E: Execute> Worker<E> {
         if self.settle_before(index).is_none() {
             return Flow::Again;
         }
-        self.leave_pins(index);
-        self.reset_subscriptions(index);
+        self.leave_states(index);
         self.forget_user(index);
         // The plain class is there from the beginning, so this cannot fail.
         self.reclass(index, 0, Protocol::Resp2);

@@ -430,12 +430,6 @@ impl<E: Execute> Worker<E> {
         self.leave_watches(index);
     }
 
-    /// Ends every state that the session is in because of what it holds (RESET).
-    pub(crate) fn leave_pins(&mut self, index: u32) {
-        self.leave_transaction(index);
-        self.leave_dedicated(index);
-    }
-
     /// A client has left: what it held is given back.
     pub(crate) fn forget_pins(&mut self, session: &mut Session) {
         if session.pause.has(Pause::HELD) {

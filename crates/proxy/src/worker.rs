@@ -222,14 +222,9 @@ impl<E: Execute> Worker<E> {
 
     fn forget(&mut self, mut session: Session) {
         self.clients.awaited.forget(&mut session.pace);
-        self.forget_own(&mut session);
-        self.forget_pins(&mut session);
-        self.forget_large(&mut session);
+        self.forget_states(&mut session);
         session.leave_user();
         session.down.clear(&mut self.clients.pool);
-        if let Some(subscriber) = session.subscriber.take() {
-            self.subscriptions.forget(*subscriber);
-        }
         self.shared.ledger.account(session.accounted, 0);
         self.shared.ledger.leave();
         self.counters.clients.set(self.clients.sessions.len() as u64);

@@ -1,0 +1,54 @@
+//! Every state in which a session holds more than its share of the shared lanes, in one drawing, and how all of them end.
+//!
+//! ```text
+//!                      .---------------------------------------------------------------------------.
+//!                      |                                 sharing                                    |
+//!                      '---------------------------------------------------------------------------'
+//!    MULTI |  WATCH |     BLPOP .. |   1 MB |   session mode |   REPLCONF |  SYNC, MONITOR |   SUBSCRIBE |
+//!          v        v              v        v                v            v                v            v
+//!     [queueing] [watching]    [waiting] [large]         [owning]   [preparing] ----> [asking]    [subscribed]
+//!          |        |              |        |                |            ^   refused      | agreed      |
+//!     EXEC |   MULTI, EXEC         |        |                |            '----------------|             |
+//!          v        v              |        |                |                             v             |
+//!        [executing]               |        |                |                   [following, monitoring]  |
+//!          |                       |        |                |                             |             |
+//!          '------- reply ---------'  quiet '- other mode ---'        RESET, node's end: closed    count 0
+//! ```
+//!
+//! | state | special bit | held in | entry, exit and clean-up |
+//! |---|---|---|---|
+//! | queueing, executing | `QUEUEING` | `Pins::block`, `Pins::script`, the task | `pins`, `block`, `exec` |
+//! | watching | `PINNED` | `Pins::watches`, `Pins::local_watch` | `pins`, `parking` for the engine |
+//! | waiting | none: the client is not read | `Pins::waiters`, the queue of the node | `blocking`, `waiter` |
+//! | large | `LARGE` | `Session::large` | `large`, `pieces` |
+//! | owning | `UNSETTLED` until it is so | the session's class of lanes | `own` |
+//! | preparing, asking, following, monitoring | `DEDICATED` | `Pins::dedicated` | `dedicated` |
+//! | subscribed, tracking | `SUBSCRIBED`, `TRACKING` | `Session::subscriber` | `subscriptions` |
+//!
+//! Each row has one owner, who alone enters it. What they have in common is here and in `private`: nothing moves between
+//! connections while replies are due, a private connection goes to the next client only after an acknowledged clean-up, and
+//! whatever the state, RESET and leaving end it in the order below. What users see of it is in `docs/pooling-modes.md`.
+
+use crate::session::Session;
+use crate::worker::Worker;
+use respool_command::Execute;
+
+impl<E: Execute> Worker<E> {
+    /// RESET: the session is as it was when it came. A client's own lanes are left as its mode says, with its next request.
+    pub(crate) fn leave_states(&mut self, index: u32) {
+        self.leave_transaction(index);
+        self.leave_dedicated(index);
+        self.reset_subscriptions(index);
+    }
+
+    /// The client has gone: everything that it held is given back, cleaned or closed. Its own lanes come first, so that what it
+    /// watches there is cleaned once.
+    pub(crate) fn forget_states(&mut self, session: &mut Session) {
+        self.forget_own(session);
+        self.forget_pins(session);
+        self.forget_large(session);
+        if let Some(subscriber) = session.subscriber.take() {
+            self.subscriptions.forget(*subscriber);
+        }
+    }
+}

@@ -150,7 +150,7 @@ mod tests {
             (b"xxxxxx", RequestError::UnterminatedBulk),
             (b"xxxxx\r\n:", RequestError::ExpectedDollar(b':')),
             (b"xxxxx\r\n$-1\r\n", RequestError::InvalidBulkLength),
-            (b"xxxxx\r\n$01\r\n", RequestError::InvalidBulkLength),
+            (b"xxxxx\r\n$01", RequestError::InvalidBulkLength),
             (b"xxxxx\r\n$51\r\n", RequestError::InvalidBulkLength),
             (b"xxxxx\r\n$40\r\n", RequestError::TooBigRequest),
         ] {

@@ -95,14 +95,18 @@ impl<E: Execute> Worker<E> {
         Flow::Pause
     }
 
-    /// Has the engine run a request of a session.
-    fn ask_engine(&mut self, index: u32, row: &'static Row, args: Args<'_>, reply: &mut Vec<u8>) -> Outcome {
-        let Some(session) = self.clients.sessions.at(index) else { return Outcome::Done };
-        let (database, protocol, client_id) = (session.database, session.protocol, session.id);
+    /// Runs a request of a session. `None`: one of them is not there.
+    fn run_engine(&mut self, index: u32, row: &'static Row, args: Args<'_>, reply: &mut Vec<u8>) -> Option<Outcome> {
+        let session = self.clients.sessions.at(index)?;
         let now = Millis(self.now.unix_us / 1000);
-        let Some(engine) = &mut self.engine else { return Outcome::Done };
-        let mut view = SessionView { database, now, client_id };
-        let outcome = engine.execute(row, args, &mut view, &mut Encoder::new(reply, protocol));
+        let mut view = SessionView { database: session.database, now, client_id: session.id };
+        let engine = self.engine.as_mut()?;
+        Some(engine.execute(row, args, &mut view, &mut Encoder::new(reply, session.protocol)))
+    }
+
+    /// Has the engine run a request of a session, and those served who waited for what it wrote.
+    fn ask_engine(&mut self, index: u32, row: &'static Row, args: Args<'_>, reply: &mut Vec<u8>) -> Outcome {
+        let Some(outcome) = self.run_engine(index, row, args, reply) else { return Outcome::Done };
         if outcome == Outcome::Done && !reply.starts_with(b"-") {
             self.note_written(index, row, args);
         }
@@ -190,12 +194,7 @@ impl<E: Execute> Worker<E> {
 
     /// As [`Self::ask_engine`], but who waits for what this writes is served by the caller.
     fn ask_engine_quietly(&mut self, index: u32, row: &'static Row, args: Args<'_>, reply: &mut Vec<u8>) -> Outcome {
-        let Some(session) = self.clients.sessions.at(index) else { return Outcome::Parked };
-        let (database, protocol, client_id) = (session.database, session.protocol, session.id);
-        let now = Millis(self.now.unix_us / 1000);
-        let Some(engine) = &mut self.engine else { return Outcome::Parked };
-        let mut view = SessionView { database, now, client_id };
-        let outcome = engine.execute(row, args, &mut view, &mut Encoder::new(reply, protocol));
+        let Some(outcome) = self.run_engine(index, row, args, reply) else { return Outcome::Parked };
         if outcome == Outcome::Done {
             let written: Vec<_> =
                 keys_of(row, args).into_iter().filter(|key| self.parking.waiting.contains_key(key)).collect();

@@ -53,6 +53,11 @@ impl Nutcracker {
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }
+
+    /// The process itself.
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
 }
 
 fn pool(address: &Address, nodes: &[Address]) -> String {

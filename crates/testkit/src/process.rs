@@ -11,6 +11,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// Lines of output that are kept, oldest dropped first.
 const LINES_MAX: usize = 1_000;
+/// Time to end for a child that has closed its output.
+const END_LIMIT: Duration = Duration::from_secs(5);
 
 /// Children that were started and not yet ended.
 static RUNNING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
@@ -123,6 +125,28 @@ impl Process {
         Ok(status.expect("the wait ended with a status"))
     }
 
+    /// Waits at most `limit` for the process to end by itself and returns the last lines that it said. One that is
+    /// still there then is killed, and is an error.
+    pub fn finish(&mut self, limit: Duration) -> io::Result<(ExitStatus, Vec<String>)> {
+        let deadline = Instant::now() + limit;
+        let mut state = self.output.lock();
+        while state.streams_closed < 2 {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let said: Vec<_> = state.lines.iter().cloned().collect();
+                drop(state);
+                self.kill()?;
+                let message = format!("{} did not end within {limit:?}; it said: {}", self.name, said.join(" / "));
+                return Err(io::Error::new(io::ErrorKind::TimedOut, message));
+            }
+            state = self.output.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        drop(state);
+        // Closing the streams is the last thing that most do.
+        let status = self.wait(deadline.saturating_duration_since(Instant::now()).max(END_LIMIT))?;
+        Ok((status, self.output()))
+    }
+
     /// Kills the process and waits until it is gone.
     pub fn kill(&mut self) -> io::Result<()> {
         if self.child.try_wait()?.is_none() {
@@ -185,5 +209,31 @@ pub fn wait_until(what: &str, limit: Duration, mut is_so: impl FnMut() -> io::Re
             return Err(io::Error::new(io::ErrorKind::TimedOut, format!("waited {limit:?} in vain until {what}")));
         }
         thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Process {
+        Process::spawn("sh", Command::new("sh").args(["-c", script])).unwrap()
+    }
+
+    #[test]
+    fn who_ends_has_said_everything() {
+        let (status, said) = shell("echo one; echo two >&2; exit 3").finish(Duration::from_secs(20)).unwrap();
+        assert_eq!(status.code(), Some(3));
+        assert!(said.contains(&"one".into()) && said.contains(&"two".into()), "{said:?}");
+    }
+
+    #[test]
+    fn who_does_not_end_is_killed() {
+        let mut process = shell("echo before; exec sleep 600");
+        process.wait_for_line("before", Duration::from_secs(20)).unwrap();
+        let error = process.finish(Duration::ZERO).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert!(error.to_string().contains("before"), "{error}");
+        assert!(process.try_wait().unwrap().is_some());
     }
 }

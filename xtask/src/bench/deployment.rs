@@ -91,6 +91,24 @@ impl Deployment {
         Ok(target)
     }
 
+    /// Adds to an error that its subject has ended, and its last words, if that is so.
+    pub(crate) fn explain(&mut self, subject: Subject, error: io::Error) -> io::Error {
+        let proxy = self.proxies.iter_mut().find(|(_, other, _)| *other == subject);
+        let process = match proxy {
+            Some((.., Proxy::Respool(proxy))) => proxy.process(),
+            Some((.., Proxy::Twemproxy(proxy))) => proxy.process(),
+            None => return error,
+        };
+        match process.try_wait() {
+            Ok(Some(status)) => {
+                let said = process.output();
+                let last = said[said.len().saturating_sub(3)..].join(" / ");
+                io::Error::new(error.kind(), format!("{error}; {subject} has ended: {status}: {last}"))
+            }
+            _ => error,
+        }
+    }
+
     /// Ends all proxies; the redis-servers stay.
     pub(crate) fn end_proxies(&mut self) {
         self.proxies.clear();

@@ -1,7 +1,7 @@
 //! Measurements that are no run of redis-benchmark in rounds: idle clients, a lone client, memory through a table.
 
-use std::io;
 use std::time::{Duration, Instant};
+use std::{fmt, io};
 
 use respool_testkit::{Address, Client, Respool, SlowLink, Transport, usage, wait_until};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -13,18 +13,59 @@ use super::report::median;
 use super::scenario::{BASE, Cores, Keys, Scenario, Subject, Work};
 use crate::command;
 
-/// What `--filter` is matched against.
-pub(crate) const NAMES: [&str; 4] =
-    ["extra lone-client", "extra idle-clients", "extra sharding-table", "extra slow-link"];
-
 const IDLE_CLIENTS: usize = 10_000;
 const LONE_ROUNDS: usize = 7;
 const LONE_REQUESTS: usize = 4_000;
 /// One way; a round trip takes twice that.
 const SLOW_LINK_DELAY: Duration = Duration::from_millis(5);
 
+/// One of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extra {
+    /// All subjects in turn.
+    LoneClient(Cores),
+    IdleClients(Subject),
+    ShardingTable(Subject),
+    SlowLink(Subject),
+}
+
+/// What `--filter` is matched against.
+impl fmt::Display for Extra {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Extra::LoneClient(cores) => write!(f, "extra lone-client {cores}"),
+            Extra::IdleClients(subject) => write!(f, "extra idle-clients {subject}"),
+            Extra::ShardingTable(subject) => write!(f, "extra sharding-table {subject}"),
+            Extra::SlowLink(subject) => write!(f, "extra slow-link {subject}"),
+        }
+    }
+}
+
+impl Extra {
+    /// All of them for these subjects.
+    pub(crate) fn all(subjects: &[Subject]) -> Vec<Extra> {
+        let mut extras = vec![Extra::LoneClient(Cores::One), Extra::LoneClient(Cores::Own)];
+        extras.extend(subjects.iter().map(|&subject| Extra::IdleClients(subject)));
+        let proxies = subjects.iter().filter(|&&subject| subject != Subject::Direct);
+        extras.extend(proxies.map(|&subject| Extra::ShardingTable(subject)));
+        let linked = [Subject::Direct, Subject::Respool].into_iter().filter(|subject| subjects.contains(subject));
+        extras.extend(linked.map(Extra::SlowLink));
+        extras
+    }
+
+    /// How long it takes, roughly.
+    pub(crate) fn expected(self, subjects: &[Subject]) -> Duration {
+        Duration::from_secs(match self {
+            Extra::LoneClient(_) => 2 * subjects.len() as u64,
+            Extra::IdleClients(_) => 3,
+            Extra::ShardingTable(_) => 12,
+            Extra::SlowLink(_) => 5,
+        })
+    }
+}
+
 /// Values per subject, in the order measured.
-#[derive(Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Extras {
     /// Median time of one GET of a client that is alone, by where the subject runs.
     pub(crate) lone_client: Vec<(Cores, Subject, Duration)>,
@@ -37,14 +78,68 @@ pub(crate) struct Extras {
 }
 
 impl Extras {
+    /// Measures one and says what came out.
+    pub(crate) fn measure(
+        &mut self,
+        deployment: &mut Deployment,
+        extra: Extra,
+        subjects: &[Subject],
+    ) -> io::Result<String> {
+        Ok(match extra {
+            Extra::LoneClient(cores) => {
+                let times = measure_lone_client(deployment, subjects, cores)?;
+                let shown = times.iter().map(|(_, subject, time)| format!("{subject} {:.1} us", micros(*time)));
+                let shown = shown.collect::<Vec<_>>().join(", ");
+                self.lone_client.extend(times);
+                format!("p50 {shown}")
+            }
+            Extra::IdleClients(subject) => {
+                let bytes = measure_idle_clients(deployment, subject)?;
+                self.idle_client_bytes.push((subject, bytes));
+                format!("{bytes:.0} bytes each")
+            }
+            Extra::ShardingTable(subject) => {
+                let bytes = measure_sharding_table(deployment, subject)?;
+                self.sharding_peak_bytes.push((subject, bytes));
+                format!("peak {:.1} MB", bytes as f64 / 1e6)
+            }
+            Extra::SlowLink(subject) => {
+                let (time, speed) = measure_slow_link(deployment, subject)?;
+                self.slow_link.push((subject, time, speed));
+                format!("p50 {:.2} ms alone, {speed:.0} req/s of 50", micros(time) / 1e3)
+            }
+        })
+    }
+
+    pub(crate) fn has(&self, extra: Extra, subjects: &[Subject]) -> bool {
+        match extra {
+            Extra::LoneClient(cores) => {
+                let has = |subject| self.lone_client.iter().any(|&(on, of, _)| (on, of) == (cores, subject));
+                subjects.iter().all(|&subject| has(subject))
+            }
+            Extra::IdleClients(subject) => self.idle_client_bytes.iter().any(|&(of, _)| of == subject),
+            Extra::ShardingTable(subject) => self.sharding_peak_bytes.iter().any(|&(of, _)| of == subject),
+            Extra::SlowLink(subject) => self.slow_link.iter().any(|&(of, ..)| of == subject),
+        }
+    }
+
+    pub(crate) fn forget(&mut self, extra: Extra) {
+        match extra {
+            Extra::LoneClient(cores) => self.lone_client.retain(|&(on, ..)| on != cores),
+            Extra::IdleClients(subject) => self.idle_client_bytes.retain(|&(of, _)| of != subject),
+            Extra::ShardingTable(subject) => self.sharding_peak_bytes.retain(|&(of, _)| of != subject),
+            Extra::SlowLink(subject) => self.slow_link.retain(|&(of, ..)| of != subject),
+        }
+    }
+
     pub(crate) fn to_json(&self) -> Value {
         let lone = self.lone_client.iter().map(|(cores, subject, time)| {
-            json!({ "cores": format!("{cores:?}"), "subject": subject.to_string(), "p50_us": time.as_secs_f64() * 1e6 })
+            json!({ "cores": cores.to_string(), "subject": subject.to_string(), "p50_us": micros(*time) })
         });
         let idle = self.idle_client_bytes.iter();
         let peak = self.sharding_peak_bytes.iter();
         let slow = self.slow_link.iter().map(|(subject, time, speed)| {
-            json!({ "subject": subject.to_string(), "p50_us": time.as_secs_f64() * 1e6, "requests_per_second": speed })
+            json!({ "subject": subject.to_string(), "p50_us": micros(*time), "requests_per_second": speed })
         });
         json!({
             "lone_client": lone.collect::<Vec<_>>(),
@@ -54,47 +149,30 @@ impl Extras {
             "slow_link": slow.collect::<Vec<_>>(),
         })
     }
+
+    pub(crate) fn from_json(json: &Value) -> Option<Extras> {
+        let of = |value: &Value| value.as_str()?.parse::<Subject>().ok();
+        let time = |value: &Value| Duration::try_from_secs_f64(value["p50_us"].as_f64()? / 1e6).ok();
+        let all = |name: &str| json[name].as_array().map(|array| array.iter());
+        Some(Extras {
+            lone_client: all("lone_client")?
+                .map(|one| Some((one["cores"].as_str()?.parse().ok()?, of(&one["subject"])?, time(one)?)))
+                .collect::<Option<_>>()?,
+            idle_client_bytes: all("idle_client_bytes")?
+                .map(|one| Some((of(&one[0])?, one[1].as_f64()?)))
+                .collect::<Option<_>>()?,
+            sharding_peak_bytes: all("sharding_table_peak_bytes")?
+                .map(|one| Some((of(&one[0])?, one[1].as_u64()?)))
+                .collect::<Option<_>>()?,
+            slow_link: all("slow_link")?
+                .map(|one| Some((of(&one["subject"])?, time(one)?, one["requests_per_second"].as_f64()?)))
+                .collect::<Option<_>>()?,
+        })
+    }
 }
 
-pub(crate) fn measure(
-    deployment: &mut Deployment,
-    is_wanted: impl Fn(&str) -> bool,
-    without: &[Subject],
-) -> io::Result<Extras> {
-    let mut extras = Extras::default();
-    let subjects = [Subject::Direct, Subject::Twemproxy, Subject::Respool, Subject::Embedded];
-    let subjects: Vec<_> = subjects.into_iter().filter(|subject| !without.contains(subject)).collect();
-    let [lone_client, idle_clients, sharding_table, slow_link] = NAMES;
-    if is_wanted(lone_client) {
-        for cores in [Cores::One, Cores::Own] {
-            extras.lone_client.extend(measure_lone_client(deployment, &subjects, cores)?);
-        }
-        for (cores, subject, time) in &extras.lone_client {
-            println!("{lone_client} {cores:?} {subject}: p50 {:.1} us", time.as_secs_f64() * 1e6);
-        }
-    }
-    if is_wanted(idle_clients) {
-        for &subject in &subjects {
-            let bytes = measure_idle_clients(deployment, subject)?;
-            println!("{idle_clients} {subject}: {bytes:.0} bytes each");
-            extras.idle_client_bytes.push((subject, bytes));
-        }
-    }
-    if is_wanted(sharding_table) {
-        for &subject in subjects.iter().filter(|&&subject| subject != Subject::Direct) {
-            let bytes = measure_sharding_table(deployment, subject)?;
-            println!("{sharding_table} {subject}: peak {:.1} MB", bytes as f64 / 1e6);
-            extras.sharding_peak_bytes.push((subject, bytes));
-        }
-    }
-    if is_wanted(slow_link) && subjects.contains(&Subject::Respool) {
-        for subject in [Subject::Direct, Subject::Respool] {
-            let (time, speed) = measure_slow_link(deployment, subject)?;
-            println!("{slow_link} {subject}: p50 {:.2} ms alone, {speed:.0} req/s of 50", time.as_secs_f64() * 1e3);
-            extras.slow_link.push((subject, time, speed));
-        }
-    }
-    Ok(extras)
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
 }
 
 /// The median over rounds of the median time of one GET, subjects in turn. The client waits on core 0.
@@ -176,4 +254,35 @@ fn measure_sharding_table(deployment: &mut Deployment, subject: Subject) -> io::
     }
     assert_eq!(pid, deployment.target(Arrangement { nodes: 4, transport: Transport::Tcp }, subject, Cores::One)?.pid());
     Ok(peak)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_measured_comes_back_from_the_file() {
+        let extras = Extras {
+            lone_client: vec![(Cores::Own, Subject::Respool, Duration::from_micros(27))],
+            idle_client_bytes: vec![(Subject::Embedded, 526.5)],
+            sharding_peak_bytes: vec![(Subject::Twemproxy, 14_000_000)],
+            slow_link: vec![(Subject::Direct, Duration::from_micros(10_500), 4_717.25)],
+        };
+        assert_eq!(Extras::from_json(&extras.to_json()).as_ref(), Some(&extras));
+        let subjects = [Subject::Respool];
+        assert!(extras.has(Extra::LoneClient(Cores::Own), &subjects));
+        assert!(!extras.has(Extra::LoneClient(Cores::One), &subjects));
+        assert!(!extras.has(Extra::LoneClient(Cores::Own), &[Subject::Respool, Subject::Direct]));
+        for extra in [
+            Extra::LoneClient(Cores::Own),
+            Extra::IdleClients(Subject::Embedded),
+            Extra::ShardingTable(Subject::Twemproxy),
+            Extra::SlowLink(Subject::Direct),
+        ] {
+            let mut less = Extras::from_json(&extras.to_json()).unwrap();
+            assert!(less.has(extra, &subjects), "{extra}");
+            less.forget(extra);
+            assert!(!less.has(extra, &subjects), "{extra}");
+        }
+    }
 }

@@ -4,17 +4,18 @@ use std::io;
 use std::process::Command;
 use std::time::Duration;
 
-use respool_testkit::{Address, usage};
+use respool_testkit::{Address, Process, usage};
 
 use super::deployment::{Arrangement, Deployment, Node, Target};
 use super::scenario::{Keys, Scenario, Subject, Work};
-use crate::command;
 
 /// Distinct keys of a scenario that spreads them.
 const KEYS_SPREAD: usize = 100_000;
+/// A run that is longer than this has hung; the slowest take a quarter of it.
+const RUN_LIMIT: Duration = Duration::from_secs(120);
 
 /// What one run measured. Times are per request that a client sent, an MSET of ten keys being one.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Sample {
     pub(crate) requests_per_second: f64,
     pub(crate) p50_ms: f64,
@@ -70,58 +71,79 @@ pub(crate) fn run(
     let (reads_before, times_before) = (reads(target.nodes)?, times(&target)?);
     let (requests_per_second, p50_ms, p99_ms) = benchmark(&target.address, scenario, requests)?;
     let (times_after, reads_after) = (times(&target)?, reads(target.nodes)?);
-    let per_request = |used: Duration| used.as_secs_f64() * 1e6 / requests as f64;
+    let per_request =
+        |before: Duration, after: Duration| after.saturating_sub(before).as_secs_f64() * 1e6 / requests as f64;
     // The later INFO counts itself as a read but not as a command, and the earlier one the other way round.
-    let commands = (reads_after.commands - reads_before.commands).saturating_sub(target.nodes.len() as u64);
-    let reads = (reads_after.reads - reads_before.reads).saturating_sub(target.nodes.len() as u64);
+    let asked = target.nodes.len() as u64;
+    let commands = reads_after.commands.saturating_sub(reads_before.commands).saturating_sub(asked);
+    let reads = reads_after.reads.saturating_sub(reads_before.reads).saturating_sub(asked);
     Ok(Sample {
         requests_per_second,
         p50_ms,
         p99_ms,
-        proxy_us: target.proxy.map(|_| per_request(times_after.proxy - times_before.proxy)),
-        nodes_us: (!target.nodes.is_empty()).then(|| per_request(times_after.nodes - times_before.nodes)),
+        proxy_us: target.proxy.map(|_| per_request(times_before.proxy, times_after.proxy)),
+        nodes_us: (!target.nodes.is_empty()).then(|| per_request(times_before.nodes, times_after.nodes)),
         commands_per_read: (reads > 0).then(|| commands as f64 / reads as f64),
         peak_resident_bytes: usage::peak_resident_bytes(pid)?,
     })
 }
 
-/// System calls per request of the process that answers the load generator, or `None` where the kernel's counters
-/// cannot be used. The run is not timed.
+/// System calls per request of the process that answers the load generator. The run is not timed.
 pub(crate) fn count_syscalls(
     deployment: &mut Deployment,
     scenario: &Scenario,
     subject: Subject,
     requests: usize,
-) -> io::Result<Option<f64>> {
+) -> io::Result<f64> {
     let arrangement = Arrangement { nodes: scenario.nodes, transport: scenario.transport };
     let target = deployment.target(arrangement, subject, scenario.cores)?;
-    let mut command = Command::new("perf");
-    command.args(["stat", "--field-separator", ",", "--event", "raw_syscalls:sys_enter"]);
-    command.args(["--pid", &target.pid().to_string(), "--"]);
-    command.args(redis_benchmark(&target.address, scenario, requests));
-    let Ok(output) = command.output() else { return Ok(None) };
-    let report = String::from_utf8_lossy(&output.stderr).into_owned();
-    let line = report.lines().find(|line| line.contains("raw_syscalls:sys_enter"));
-    let count = line.and_then(|line| line.split(',').next()?.parse::<u64>().ok());
-    Ok(count.map(|count| count as f64 / requests as f64))
+    let mut words: Vec<String> = COUNT_SYSCALLS.map(str::to_owned).into();
+    words.extend(["--pid".into(), target.pid().to_string(), "--".into()]);
+    words.extend(redis_benchmark(&target.address, scenario, requests));
+    Ok(counted(&output(&words)?)? as f64 / requests as f64)
 }
 
-/// Requests per second, p50 and p99 in milliseconds, as redis-benchmark reports them.
+/// How system calls are counted, up to whose.
+const COUNT_SYSCALLS: [&str; 6] = ["perf", "stat", "--field-separator", ",", "--event", "raw_syscalls:sys_enter"];
+
+/// Why the kernel's counter of system calls cannot be used here, if it cannot.
+pub(crate) fn why_no_syscalls() -> Option<String> {
+    let mut words: Vec<String> = COUNT_SYSCALLS.map(str::to_owned).into();
+    words.extend(["--".into(), "true".into()]);
+    output(&words).and_then(|said| counted(&said)).err().map(|error| error.to_string())
+}
+
+/// The number in what perf says: `29,,raw_syscalls:sys_enter,...`, or words where it could not count.
+fn counted(said: &[String]) -> io::Result<u64> {
+    let line = said.iter().find(|line| line.contains("raw_syscalls:sys_enter"));
+    let count = line.and_then(|line| line.split(',').next()?.parse().ok());
+    count.ok_or_else(|| io::Error::other(format!("perf did not count system calls: {}", said.join(" / "))))
+}
+
+/// Requests per second, p50 and p99 in milliseconds, as redis-benchmark reports them. One error among the replies makes
+/// it fail.
 pub(crate) fn benchmark(address: &Address, scenario: &Scenario, requests: usize) -> io::Result<(f64, f64, f64)> {
-    let words = redis_benchmark(address, scenario, requests);
-    let csv = command::capture(Command::new(&words[0]).args(&words[1..]))?;
-    // "test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"
-    let fields: Vec<f64> = csv
-        .lines()
-        .last()
-        .unwrap_or_default()
-        .rsplit("\",\"")
-        .filter_map(|field| field.trim_matches('"').parse().ok())
-        .collect();
+    let said = output(&redis_benchmark(address, scenario, requests))?;
+    said.iter().find_map(|line| report(line)).ok_or_else(|| io::Error::other(format!("redis-benchmark said {said:?}")))
+}
+
+/// "test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"
+fn report(line: &str) -> Option<(f64, f64, f64)> {
+    let fields: Vec<f64> = line.rsplit("\",\"").filter_map(|field| field.trim_matches('"').parse().ok()).collect();
     match fields[..] {
-        [_max, p99, _p95, p50, _min, _average, speed] => Ok((speed, p50, p99)),
-        _ => Err(io::Error::other(format!("redis-benchmark said {csv:?} to {scenario}"))),
+        [_max, p99, _p95, p50, _min, _average, speed] => Some((speed, p50, p99)),
+        _ => None,
     }
+}
+
+/// What a program says that ends well and in time.
+fn output(words: &[String]) -> io::Result<Vec<String>> {
+    let mut process = Process::spawn(&words[0], Command::new(&words[0]).args(&words[1..]))?;
+    let (status, said) = process.finish(RUN_LIMIT)?;
+    if status.success() {
+        return Ok(said);
+    }
+    Err(io::Error::other(format!("`{}` failed: {status}: {}", words.join(" "), said.join(" / "))))
 }
 
 /// The load generator's command line, on core 0.
@@ -178,4 +200,37 @@ fn reads(nodes: &mut [Node]) -> io::Result<Reads> {
         total.reads += field("total_reads_processed:");
     }
     Ok(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|&word| word.to_owned()).collect()
+    }
+
+    #[test]
+    fn the_load_generators_report_is_read() {
+        assert_eq!(report(r#""GET","1000.50","0.1","0.2","0.300","0.4","0.500","0.6""#), Some((1000.5, 0.3, 0.5)));
+        for other in [r#""test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms""#, "Error from server: x", ""]
+        {
+            assert_eq!(report(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_fails_says_why() {
+        let error = output(&words(&["sh", "-c", "echo 'Error from server: no'; exit 1"])).unwrap_err().to_string();
+        assert!(error.contains("Error from server: no") && error.contains("exit status: 1"), "{error}");
+        assert_eq!(output(&words(&["echo", "a line"])).unwrap(), ["a line"]);
+    }
+
+    #[test]
+    fn a_count_that_was_not_made_is_no_count() {
+        assert_eq!(counted(&words(&["", "29,,raw_syscalls:sys_enter,537969,100.00,,"])).unwrap(), 29);
+        for line in ["<not supported>,,raw_syscalls:sys_enter,0,100.00,,", "event syntax error"] {
+            assert!(counted(&words(&[line])).is_err(), "{line}");
+        }
+    }
 }

@@ -7,30 +7,40 @@ mod bars;
 mod deployment;
 mod extras;
 mod load;
+mod plan;
 mod report;
+mod results;
 mod scenario;
 
-use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use self::deployment::Deployment;
+use self::plan::{Item, Plan};
 use self::report::Row;
+use self::results::{Conditions, Failure, Results};
 use self::scenario::{Scenario, Subject};
 use crate::{Outcome, command};
 
 /// Compare Respool with a direct connection and with twemproxy.
 ///
 /// Without a preset the rows that the bars need are measured (about ten minutes); `--full` measures every row (about
-/// an hour). Needs redis-server, redis-benchmark, nutcracker and taskset: see `cargo xtask setup`.
+/// an hour; it says how long at the start). The file of results is written after every row, and `--resume` goes on with
+/// one that was broken off. What cannot be measured is said and tried no further; everything else is measured before the
+/// run fails for it. Needs redis-server, redis-benchmark, nutcracker and taskset: see `cargo xtask setup`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Only the rows that the bars need, with short runs (the default)
+    /// Only the rows that the bars need (the default)
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// Every row, with longer runs
+    /// Every row
     #[arg(long)]
     full: bool,
     /// Only rows whose name contains this; may be given several times, all must match. Skips the rest of the bars
@@ -52,117 +62,277 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SUBJECT")]
     without: Vec<Subject>,
     /// Rounds per row
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
-    /// Seconds that one measurement lasts, roughly [default: 0.4, with --full 1]
-    #[arg(long)]
-    seconds: Option<f64>,
-    /// Count system calls per request too, in a run of their own under perf
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
+    /// Seconds that one measurement lasts, roughly [default: 0.4]
+    #[arg(long, value_parser = seconds)]
+    seconds: Option<Duration>,
+    /// Count system calls per request too, in a run of their own under perf (with --full it is done where it can be)
     #[arg(long)]
     syscalls: bool,
     /// Where the JSON goes [default: bench-results/TIME-PRESET.json]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Go on with a file of results: only what it lacks is measured and added to it. Binary, machine and settings must
+    /// be the same
+    #[arg(long, value_name = "FILE", conflicts_with = "out")]
+    resume: Option<PathBuf>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().map(Duration::try_from_secs_f64);
+    match seconds {
+        Ok(Ok(length)) if (0.01..=60.0).contains(&length.as_secs_f64()) => Ok(length),
+        _ => Err("a number from 0.01 to 60 is needed".into()),
+    }
 }
 
 impl Options {
-    fn scenarios(&self) -> Vec<Scenario> {
-        let mut scenarios = if self.full { scenario::full() } else { scenario::quick() };
-        scenarios.retain(|scenario| self.matches(&scenario.to_string()));
-        scenarios
-    }
-
     fn matches(&self, name: &str) -> bool {
         self.filter.iter().all(|part| name.contains(part.as_str()))
     }
 
     fn run_length(&self) -> Duration {
-        Duration::from_secs_f64(self.seconds.unwrap_or(if self.full { 1.0 } else { 0.4 }))
+        self.seconds.unwrap_or(Duration::from_millis(400))
+    }
+
+    /// Runs per row; counting system calls takes one.
+    fn runs(&self) -> u32 {
+        u32::from(self.rounds) + u32::from(self.full || self.syscalls)
+    }
+
+    fn subjects(&self, of: &[Subject]) -> Vec<Subject> {
+        of.iter().copied().filter(|subject| !self.without.contains(subject)).collect()
+    }
+
+    fn plan(&self) -> Plan {
+        let scenarios = if self.full { scenario::full() } else { scenario::quick() };
+        let mut plan = Plan::new(&self.subjects(&Subject::ALL), scenarios, self.runs(), self.run_length());
+        plan.retain(|item| self.matches(&item.to_string()));
+        plan
+    }
+
+    fn path(&self) -> PathBuf {
+        self.out.clone().unwrap_or_else(|| {
+            let preset = if self.full { "full" } else { "quick" };
+            command::root().join(format!("bench-results/{}-{preset}.json", unix_s()))
+        })
     }
 }
 
 pub(crate) fn run(options: &Options) -> Outcome {
-    let scenarios = options.scenarios();
+    let mut plan = options.plan();
+    if plan.is_empty() {
+        return Err(format!("no row's name has {:?} in it; --list shows all", options.filter).into());
+    }
     if options.list {
-        scenarios.iter().for_each(|scenario| println!("{scenario}"));
-        extras::NAMES.iter().filter(|name| options.matches(name)).for_each(|name| println!("{name}"));
-        return Ok(format!("{} rows listed", scenarios.len()));
+        plan.items().for_each(|item| println!("{item}"));
+        return Ok(plan.to_string());
     }
-    let with_respool = [Subject::Respool, Subject::Embedded].iter().any(|subject| !options.without.contains(subject));
-    let binary = match (&options.respool, with_respool) {
-        (Some(path), _) => Some(path.canonicalize()?),
-        (None, true) => Some(command::build_respool(&options.profile)?),
-        (None, false) => None,
-    };
-    let respool_arguments = options.respool_argument.clone();
-    let mut deployment = Deployment::new(binary.clone(), respool_arguments)?;
-
-    let mut rows: Vec<Row> = Vec::new();
+    let mut run = Run::new(options)?;
+    plan.retain(|item| !run.has(item));
+    println!("{plan}");
+    println!("respool binary: {}", run.results.build);
+    println!("results after every row: {}", run.results.path().display());
     report::print_heading();
-    for scenario in &scenarios {
-        for row in measure(options, &mut deployment, scenario)? {
-            report::print_row(&row);
-            rows.push(row);
-        }
+    while let Some(item) = plan.next() {
+        eprintln!("{}: {item}", plan.progress());
+        let started = Instant::now();
+        run.measure(&item)?;
+        plan.done(started.elapsed());
     }
-    let extras = extras::measure(&mut deployment, |name| options.matches(name), &options.without)?;
-
-    let bars = bars::judge(&rows, &extras);
-    report::print_bars(&bars);
-    let build = match (&options.respool, &binary) {
-        (Some(path), _) => format!("given: {}", path.display()),
-        (None, Some(_)) => format!("built with --profile {}", options.profile),
-        (None, None) => "none".to_owned(),
-    };
-    println!("respool binary: {build}");
-    let results = json!({
-        "machine": report::machine(),
-        "respool": build,
-        "rounds": options.rounds,
-        "seconds_per_run": options.run_length().as_secs_f64(),
-        "rows": rows.iter().map(Row::to_json).collect::<Vec<_>>(),
-        "extras": extras.to_json(),
-        "bars": bars.iter().map(bars::Bar::to_json).collect::<Vec<_>>(),
-    });
-    let path = options.out.clone().unwrap_or_else(|| {
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let preset = if options.full { "full" } else { "quick" };
-        command::root().join(format!("bench-results/{time}-{preset}.json"))
-    });
-    if let Some(directory) = path.parent() {
-        std::fs::create_dir_all(directory)?;
-    }
-    std::fs::write(&path, serde_json::to_string_pretty(&results)? + "\n")?;
-    let short = bars.iter().filter(|bar| bar.is_short()).count();
-    Ok(format!("{} rows, {} bars of which {short} short, {}", rows.len(), bars.len(), path.display()))
+    run.results.is_complete = true;
+    run.results.save()?;
+    run.outcome()
 }
 
-/// Measures all subjects of one scenario in interleaved rounds.
-fn measure(
-    options: &Options,
-    deployment: &mut Deployment,
-    scenario: &Scenario,
-) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
-    // Every scenario meets fresh processes: twemproxy, for one, never gives memory back.
-    deployment.end_proxies();
-    let subjects: Vec<_> = scenario.subjects().iter().filter(|subject| !options.without.contains(subject)).collect();
-    let mut rows = Vec::new();
-    for &&subject in &subjects {
-        let requests = load::calibrate(deployment, scenario, subject, options.run_length())?;
-        rows.push(Row::new(scenario.clone(), subject, requests));
+/// One run of this verb.
+struct Run<'a> {
+    options: &'a Options,
+    binary: Option<PathBuf>,
+    counts_syscalls: bool,
+    /// Started for the first row, and anew after something failed.
+    deployment: Option<Deployment>,
+    results: Results,
+}
+
+impl<'a> Run<'a> {
+    fn new(options: &'a Options) -> Result<Run<'a>, Box<dyn std::error::Error>> {
+        let path = options.resume.clone().unwrap_or_else(|| options.path());
+        if options.resume.is_none() && Results::is_broken_off(&path) {
+            let path = path.display();
+            return Err(format!("{path} is of a run that was broken off: --resume it, or remove it").into());
+        }
+        let why_no_syscalls = if options.syscalls || options.full { load::why_no_syscalls() } else { None };
+        match why_no_syscalls.as_deref() {
+            Some(why) if options.syscalls => return Err(why.into()),
+            Some(why) => println!("note: no system calls per request: {why}"),
+            None => {}
+        }
+        let counts_syscalls = (options.syscalls || options.full) && why_no_syscalls.is_none();
+        let with_respool = !options.subjects(&[Subject::Respool, Subject::Embedded]).is_empty();
+        let (binary, build) = match (&options.respool, with_respool) {
+            (Some(path), _) => (Some(path.canonicalize()?), format!("given: {}", path.display())),
+            (None, true) => {
+                let build = format!("built with --profile {}", options.profile);
+                (Some(command::build_respool(&options.profile)?), build)
+            }
+            (None, false) => (None, "none".into()),
+        };
+        let conditions = conditions(options, binary.as_deref(), counts_syscalls)?;
+        let mut results = match &options.resume {
+            Some(path) => Results::resume(path.clone(), conditions, &scenario::full())?,
+            None => Results::new(path, conditions),
+        };
+        results.build = build;
+        Ok(Run { options, binary, counts_syscalls, deployment: None, results })
     }
-    for round in 0..options.rounds {
-        for turn in 0..rows.len() {
-            let row = (round + turn) % rows.len();
-            let row = &mut rows[row];
-            let sample = load::run(deployment, scenario, row.subject, row.requests)?;
-            row.samples.push(sample);
+
+    /// Whether all of it has been measured by an earlier run.
+    fn has(&self, item: &Item) -> bool {
+        match item {
+            Item::Row(scenario) => {
+                let mut rows = self.results.rows.iter().filter(|row| row.scenario == *scenario);
+                let found: Vec<_> = rows.by_ref().map(|row| row.subject).collect();
+                self.options.subjects(scenario.subjects()).iter().all(|subject| found.contains(subject))
+            }
+            Item::Extra(extra) => self.results.extras.has(*extra, &self.options.subjects(&Subject::ALL)),
         }
     }
-    if options.syscalls {
-        for row in &mut rows {
-            row.syscalls = load::count_syscalls(deployment, scenario, row.subject, row.requests)?;
+
+    /// Measures it and saves what came out, be it numbers or errors.
+    fn measure(&mut self, item: &Item) -> io::Result<()> {
+        self.results.forget(&item.to_string());
+        let mut failures = Vec::new();
+        let mut fail = |subject: Option<Subject>, error: io::Error| {
+            let subject = subject.map(|subject| subject.to_string());
+            failures.push(Failure { name: item.to_string(), subject, error: error.to_string() });
+        };
+        let deployment = match self.deployment.take() {
+            Some(deployment) => Ok(deployment),
+            None => Deployment::new(self.binary.clone(), self.options.respool_argument.clone()),
+        };
+        match deployment {
+            Ok(mut deployment) => {
+                match item {
+                    Item::Row(scenario) => {
+                        for (subject, outcome) in self.rows(&mut deployment, scenario) {
+                            match outcome {
+                                Ok(row) => {
+                                    report::print_row(&row);
+                                    self.results.rows.push(row);
+                                }
+                                Err(error) => fail(Some(subject), deployment.explain(subject, error)),
+                            }
+                        }
+                    }
+                    Item::Extra(extra) => {
+                        self.results.extras.forget(*extra);
+                        let subjects = self.options.subjects(&Subject::ALL);
+                        match self.results.extras.measure(&mut deployment, *extra, &subjects) {
+                            Ok(said) => println!("{extra}: {said}"),
+                            Err(error) => fail(None, error),
+                        }
+                    }
+                }
+                // Whoever failed may have left others in any state.
+                self.deployment = failures.is_empty().then_some(deployment);
+            }
+            Err(error) => fail(None, error),
         }
+        for failure in failures {
+            println!("{failure}");
+            self.results.fail(failure);
+        }
+        self.results.save()
     }
-    Ok(rows)
+
+    /// Measures all subjects of one scenario in interleaved rounds. One that fails takes no further part.
+    fn rows(&self, deployment: &mut Deployment, scenario: &Scenario) -> Vec<(Subject, io::Result<Row>)> {
+        // Every scenario meets fresh processes: twemproxy, for one, never gives memory back.
+        deployment.end_proxies();
+        let length = self.options.run_length();
+        let subjects = self.options.subjects(scenario.subjects());
+        let mut rows: Vec<(Subject, io::Result<Row>)> = Vec::new();
+        for subject in subjects {
+            let requests = load::calibrate(deployment, scenario, subject, length);
+            rows.push((subject, requests.map(|requests| Row::new(scenario.clone(), subject, requests))));
+        }
+        for round in 0..usize::from(self.options.rounds) {
+            for turn in 0..rows.len() {
+                let turn = (round + turn) % rows.len();
+                and_then(&mut rows[turn].1, |row| {
+                    row.samples.push(load::run(deployment, scenario, row.subject, row.requests)?);
+                    row.measured_at_unix_s = unix_s();
+                    Ok(())
+                });
+            }
+        }
+        if self.counts_syscalls {
+            for (_, row) in &mut rows {
+                and_then(row, |row| {
+                    row.syscalls = Some(load::count_syscalls(deployment, scenario, row.subject, row.requests)?);
+                    Ok(())
+                });
+            }
+        }
+        rows
+    }
+
+    fn outcome(&self) -> Outcome {
+        let bars = self.results.bars();
+        report::print_bars(&bars);
+        let short = bars.iter().filter(|bar| bar.is_short()).count();
+        let (rows, file) = (self.results.rows.len(), self.results.path().display());
+        let summary = format!("{rows} rows, {} bars of which {short} short, {file}", bars.len());
+        let failures = self.results.failures();
+        if failures.is_empty() {
+            return Ok(summary);
+        }
+        println!();
+        failures.iter().for_each(|failure| println!("{failure}"));
+        Err(format!("{} could not be measured (--resume tries again); {summary}", failures.len()).into())
+    }
+}
+
+/// Goes on with what has not failed so far.
+fn and_then(row: &mut io::Result<Row>, step: impl FnOnce(&mut Row) -> io::Result<()>) {
+    if let Ok(good) = row
+        && let Err(error) = step(good)
+    {
+        *row = Err(error);
+    }
+}
+
+/// What all rows of a file have in common.
+fn conditions(options: &Options, binary: Option<&Path>, counts_syscalls: bool) -> io::Result<Conditions> {
+    let version = |program: &str| -> Value {
+        let said = Command::new(program).arg("--version").output();
+        // twemproxy says it on standard error.
+        let said = said.map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();
+        String::from_utf8_lossy(&said).lines().next().into()
+    };
+    let binary = match binary {
+        Some(path) => {
+            let mut hasher = DefaultHasher::new();
+            std::fs::read(path)?.hash(&mut hasher);
+            format!("{:016x}", hasher.finish()).into()
+        }
+        None => Value::Null,
+    };
+    let json = json!({
+        "binary": binary,
+        "machine": report::machine(),
+        "redis-server": version("redis-server"),
+        "respool arguments": options.respool_argument,
+        "rounds": options.rounds,
+        "seconds per run": options.run_length().as_secs_f64(),
+        "system calls": counts_syscalls,
+        "twemproxy": version("nutcracker"),
+    });
+    Ok(json.as_object().cloned().expect("it was written as an object"))
+}
+
+fn unix_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -9,17 +9,20 @@ use super::load::Sample;
 use super::scenario::{Scenario, Subject};
 
 /// All measurements of one subject in one scenario.
+#[derive(Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) scenario: Scenario,
     pub(crate) subject: Subject,
     pub(crate) requests: usize,
     pub(crate) samples: Vec<Sample>,
     pub(crate) syscalls: Option<f64>,
+    /// When the last run ended, in seconds since 1970.
+    pub(crate) measured_at_unix_s: u64,
 }
 
 impl Row {
     pub(crate) fn new(scenario: Scenario, subject: Subject, requests: usize) -> Row {
-        Row { scenario, subject, requests, samples: Vec::new(), syscalls: None }
+        Row { scenario, subject, requests, samples: Vec::new(), syscalls: None, measured_at_unix_s: 0 }
     }
 
     /// The median over the rounds of one measured value.
@@ -37,6 +40,7 @@ impl Row {
         json!({
             "scenario": self.scenario.to_string(),
             "subject": self.subject.to_string(),
+            "measured_at_unix_s": self.measured_at_unix_s,
             "requests_per_run": self.requests,
             "median": {
                 "requests_per_second": self.median(|sample| sample.requests_per_second),
@@ -57,6 +61,36 @@ impl Row {
                 "commands_per_server_read": all(&|sample| sample.commands_per_read),
                 "peak_resident_bytes": all(&|sample| Some(sample.peak_resident_bytes as f64)),
             },
+        })
+    }
+}
+
+impl Row {
+    /// A row as a file has it, of one of these scenarios.
+    pub(crate) fn from_json(json: &Value, scenarios: &[Scenario]) -> Option<Row> {
+        let name = json["scenario"].as_str()?;
+        let runs = &json["runs"];
+        let column = |name: &str| runs[name].as_array().map(Vec::as_slice);
+        let speeds = column("requests_per_second")?;
+        let value = |name: &str, run: usize| column(name)?.get(run)?.as_f64();
+        let sample = |run: usize| {
+            Some(Sample {
+                requests_per_second: value("requests_per_second", run)?,
+                p50_ms: value("p50_ms", run)?,
+                p99_ms: value("p99_ms", run)?,
+                proxy_us: value("proxy_us_per_request", run),
+                nodes_us: value("servers_us_per_request", run),
+                commands_per_read: value("commands_per_server_read", run),
+                peak_resident_bytes: value("peak_resident_bytes", run)? as u64,
+            })
+        };
+        Some(Row {
+            scenario: scenarios.iter().find(|scenario| scenario.to_string() == name)?.clone(),
+            subject: json["subject"].as_str()?.parse().ok()?,
+            requests: json["requests_per_run"].as_u64()? as usize,
+            samples: (0..speeds.len()).map(sample).collect::<Option<_>>()?,
+            syscalls: json["syscalls_per_request"].as_f64(),
+            measured_at_unix_s: json["measured_at_unix_s"].as_u64()?,
         })
     }
 }
@@ -110,7 +144,7 @@ pub(crate) fn print_bars(bars: &[Bar]) {
     }
 }
 
-/// What the numbers depend on.
+/// The machine that the numbers depend on.
 pub(crate) fn machine() -> Value {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let processors = read("/proc/cpuinfo");
@@ -125,6 +159,29 @@ pub(crate) fn machine() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::scenario::BASE;
+
+    #[test]
+    fn a_row_comes_back_from_the_file() {
+        let sample = |requests_per_second| Sample {
+            requests_per_second,
+            p50_ms: 0.25,
+            p99_ms: 1.5,
+            proxy_us: Some(6.5),
+            nodes_us: None,
+            commands_per_read: Some(12.0),
+            peak_resident_bytes: 14_000_000,
+        };
+        let row = Row {
+            samples: vec![sample(1e6), sample(2e6)],
+            syscalls: Some(0.5),
+            measured_at_unix_s: 1_800_000_000,
+            ..Row::new(BASE, Subject::Respool, 40_000)
+        };
+        let json: Value = serde_json::from_str(&row.to_json().to_string()).unwrap();
+        assert_eq!(Row::from_json(&json, &[Scenario { pipeline: 10, ..BASE }, BASE]).as_ref(), Some(&row));
+        assert_eq!(Row::from_json(&json, &[]), None);
+    }
 
     #[test]
     fn the_median_is_the_middle() {

@@ -4,6 +4,8 @@
 //! files are up to date is tested where their content is made.
 
 mod edges;
+mod hazards;
+mod pages;
 mod purity;
 mod text;
 
@@ -11,7 +13,8 @@ use clap::Args;
 
 use crate::{Outcome, codegen};
 
-/// Check what no compiler checks: edges between crates, purity, file lengths, leftovers, stale generated files
+/// Check what no compiler checks: edges between crates, purity, file lengths, leftovers, dead links, tests that
+/// are named and not there, stale generated files
 #[derive(Args)]
 pub(crate) struct Options {}
 
@@ -20,6 +23,8 @@ pub(crate) fn run(_options: &Options) -> Outcome {
         ("edges between crates", edges::check()),
         ("purity", purity::check()),
         ("texts", text::check()),
+        ("links and sources that pages name", pages::check()),
+        ("tests that docs/testing.md names", hazards::check()),
         ("generated files", generated_files()),
     ];
     let mut complaints = 0;

@@ -16,6 +16,7 @@ mod mailbox;
 mod resolver;
 pub mod tls;
 mod transport;
+mod vigil;
 mod worker;
 
 pub use listener::{ControlSocket, ListenError, Listener, ListenerHandle, adopt, bind};

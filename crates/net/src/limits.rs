@@ -78,3 +78,10 @@ pub const HANDOVER_LINE_BYTES_MAX: usize = 1024;
 
 /// How old a reading of the wall clock may be, in microseconds: a change of it is noticed that late.
 pub const WALL_CLOCK_AGE_US_MAX: u64 = 10_000;
+
+/// How often connections to nodes are looked at to which something was written and from which nothing comes, in
+/// microseconds: a tenth of the default patience.
+pub const LOOK_US: u64 = 100_000;
+
+/// Answers of the kernel that are read for one question about a connection.
+pub const DIAG_ANSWERS_MAX: usize = 16;

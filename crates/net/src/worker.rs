@@ -10,6 +10,7 @@
 
 mod greeting;
 mod leaving;
+mod watching;
 
 use crate::clock::Clock;
 use crate::glance::Glance;
@@ -21,6 +22,7 @@ use crate::mailbox::{Inbox, Letter, Postbox};
 use crate::resolver::Resolver;
 use crate::tls::TlsClients;
 use crate::transport::Socket;
+use crate::vigil::Vigil;
 use crate::{Listener, TransportOptions};
 use mio::event::Event;
 use mio::net::{TcpStream, UnixStream};
@@ -83,6 +85,10 @@ struct Connection {
     is_ending: bool,
     /// The peer has closed its side, and the machine knows.
     has_ended: bool,
+    /// Bytes have come since it was last looked at.
+    has_come: bool,
+    /// Bytes have gone that may not have arrived.
+    has_gone: bool,
     /// Further ways to dial, if this one does not lead anywhere.
     alternatives: Alternatives,
 }
@@ -126,6 +132,7 @@ pub struct Worker<M: Machine> {
     accept_again_us: Option<u64>,
     is_exiting: bool,
     glance: Glance,
+    vigil: Vigil,
 }
 
 impl<M: Machine> Worker<M> {
@@ -148,6 +155,7 @@ impl<M: Machine> Worker<M> {
             workers: setup.workers,
             engines: setup.engines,
             number: setup.number,
+            vigil: Vigil::new(setup.transport.user_timeout),
             transport: setup.transport,
             again: Vec::new(),
             tls: setup.tls,
@@ -204,6 +212,9 @@ impl<M: Machine> Worker<M> {
                 self.shake_hands(now);
             }
             self.lingering.expire(now.mono_us);
+            if self.vigil.begin_look(now) {
+                self.look(now);
+            }
             self.machine.end_turn();
             is_settled = self.settle();
         }
@@ -242,7 +253,8 @@ impl<M: Machine> Worker<M> {
 
     fn timeout(&self, now: Now) -> Option<Duration> {
         let of_clients = earlier(self.handshakes.next_due_us(), self.lingering.next_due_us());
-        let due = earlier(earlier(self.machine.next_wakeup_us(), self.accept_again_us), of_clients);
+        let of_machine = earlier(self.machine.next_wakeup_us(), self.vigil.next_look_us());
+        let due = earlier(earlier(of_machine, self.accept_again_us), of_clients);
         due.map(|at| Duration::from_micros(at.saturating_sub(now.mono_us)))
     }
 
@@ -329,6 +341,7 @@ impl<M: Machine> Worker<M> {
                 }
             }
             Ok(bytes) => {
+                connection.has_come = true;
                 connection.is_readable = bytes == room || connection.is_ending || connection.socket.holds_more();
                 let is_again = connection.is_readable;
                 self.machine.handle_read(conn, bytes);
@@ -521,6 +534,8 @@ impl<M: Machine> Worker<M> {
         match connection.socket.write(bytes) {
             Ok(written) => {
                 connection.is_writable = written == wanted;
+                connection.has_gone = true;
+                self.vigil.is_awake |= conn.is_upstream();
                 self.machine.handle_written(conn, written);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -572,7 +587,7 @@ impl<M: Machine> Worker<M> {
         }
         let address = ways.addresses.remove(0);
         let dialled = TcpStream::connect(address).and_then(|stream| {
-            self.transport.apply(SockRef::from(&stream))?;
+            self.transport.apply_dialled(SockRef::from(&stream))?;
             match ways.tls.as_deref() {
                 Some(Endpoint::Tls { server_name, profile, .. }) => {
                     Ok(Socket::Tls(Box::new(self.tls.wrap(profile, server_name, stream)?)))
@@ -622,6 +637,7 @@ impl<M: Machine> Worker<M> {
                 connection.is_dialing = false;
                 connection.is_writable = true;
                 connection.alternatives = Alternatives::default();
+                self.watch(conn);
                 self.machine.handle_connected(conn);
                 // Bytes may have come with the edge that told of the connection.
                 self.list_again(conn);
@@ -648,6 +664,8 @@ impl Connection {
             is_listed: false,
             is_ending: false,
             has_ended: false,
+            has_come: false,
+            has_gone: false,
             alternatives: Alternatives::default(),
         }
     }

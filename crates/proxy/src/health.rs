@@ -1,7 +1,7 @@
 //! Whether nodes that nobody asks anything are still there.
 //!
 //! A lane on which nothing is owed and nothing was heard for a while is sent a PING. On a connection whose peer has vanished
-//! the kernel then has something that is not acknowledged, and breaks it off in time (`net` sets it to); the node fails like
+//! the kernel then has something that is not acknowledged, and `net` breaks it off in time (its `vigil`); the node fails like
 //! any other. A peer whose kernel acknowledges and which does not answer is busy or stopped: its lane stays, since one slow
 //! command is no reason to fail everybody, but the node is *suspect* until it answers, and routes that can go elsewhere do.
 //!

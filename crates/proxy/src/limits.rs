@@ -111,7 +111,7 @@ pub const PUSH_ORDERS_MAX: usize = 20_000;
 pub const PUSH_CHECK_US: u64 = 250_000;
 
 /// A push lane on which nothing was heard for that long is sent a PING, in microseconds. If its peer has vanished, the kernel
-/// hears no acknowledgement of that and gives the connection up, within two seconds together with the above. A node that is
+/// hears no acknowledgement of that and the connection is given up, within two seconds together with the above. A node that is
 /// there and busy keeps it as long as any other connection: what it publishes in the end would be lost otherwise.
 pub const PUSH_SILENT_US_MAX: u64 = 400_000;
 

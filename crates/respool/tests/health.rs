@@ -2,10 +2,11 @@
 
 mod support;
 
+use std::io::Write;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use respool_testkit::{Act, Address, Client, FakeBackend, TempDir, usual_reply, wait_until};
+use respool_testkit::{Act, Address, Client, FakeBackend, Gate, TempDir, usual_reply, wait_until};
 use rustix::process::Signal;
 use support::{LIMIT, Running, respool, serve};
 
@@ -98,6 +99,76 @@ fn a_node_that_vanishes_is_found_within_two_seconds() {
     wait_until("the node is back", LIMIT, || Ok(client.ask("GET k")?.starts_with('$'))).expect("it is");
     proxy.end();
     node.end();
+}
+
+/// The same without a network of our own: here the node's kernel stops to acknowledge one connection.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_connection_that_is_dead_at_the_other_end_is_found_within_two_seconds() {
+    for (is_asked, is_watched) in [(true, true), (false, true), (true, false)] {
+        let node = FakeBackend::start(|_| Act::Usual).expect("a port");
+        let address = node.address().to_string();
+        let health = if is_watched { "250ms" } else { "off" };
+        let args = ["--health-interval", health, "--reconnect-min", "10ms", "--workers", "1"];
+        let proxy = Running::start(respool(&["serve", "--listen", "127.0.0.1:0", "--node", &address]).args(args));
+        let mut client = proxy.client(0);
+        assert_eq!(client.ask("GET a").expect("a reply"), "$10\r\nvalue-of-a\r\n");
+        node.vanish().expect("a filter");
+        let began = Instant::now();
+        if is_asked {
+            let reply = client.ask("GET b").expect("a reply");
+            assert!(reply.starts_with("-ERR") && reply.contains("broke the connection"), "{reply}");
+        }
+        wait_until("it is dialled again", LIMIT, || Ok(node.connections() >= 2)).expect("it is");
+        let slack = Duration::from_millis(300);
+        assert!(began.elapsed() < Duration::from_secs(2) + slack, "{is_asked} {is_watched}: {:?}", began.elapsed());
+        // Not so soon that one lost packet would do.
+        assert!(began.elapsed() > Duration::from_millis(900), "{is_asked} {is_watched}: {:?}", began.elapsed());
+        wait_until("it is served", LIMIT, || Ok(client.ask("GET c")? == "$10\r\nvalue-of-c\r\n")).expect("it is");
+        proxy.end();
+    }
+}
+
+#[test]
+fn a_node_that_is_busy_behind_a_full_window_loses_nothing() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let node = FakeBackend::start(move |request| match request.key() {
+        b"long" => Act::Hold(held.clone()),
+        _ => Act::Usual,
+    })
+    .expect("a port");
+    let address = node.address().to_string();
+    let proxy = serve(&["--listen", "127.0.0.1:0", "--node", &address, "--workers", "1"]);
+    let (mut client, mut other, mut operator) = (proxy.client(0), proxy.client(0), proxy.client(0));
+    other.send(b"GET long\r\n").expect("it is taken");
+    node.wait_for(b"long").expect("it comes");
+    let began = Instant::now();
+    const REQUESTS: usize = 400;
+    std::thread::scope(|scope| {
+        let value = "v".repeat(20_000);
+        let mut writer = client.writer().expect("a second hand");
+        scope.spawn(move || {
+            // Far more than the window and both kernels' buffers take.
+            for _ in 0..REQUESTS {
+                writer.write_all(&respool_testkit::request(&["SET", "k", &value])).expect("they are taken");
+            }
+        });
+        // Four times what a node that has vanished is given.
+        wait_until("it has been busy for long", LIMIT, || {
+            assert_eq!(state(&mut operator), "up");
+            Ok(began.elapsed() > Duration::from_millis(3_600))
+        })
+        .expect("time passes");
+        assert!(node.received().len() < REQUESTS);
+        gate.open();
+        assert_eq!(other.reply().expect("a reply"), b"$13\r\nvalue-of-long\r\n");
+        for _ in 0..REQUESTS {
+            assert_eq!(client.reply().expect("a reply"), b"+OK\r\n");
+        }
+    });
+    assert_eq!(node.connections(), 1);
+    proxy.end();
 }
 
 #[test]

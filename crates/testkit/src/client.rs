@@ -29,6 +29,11 @@ impl Client {
         self.stream.set_write_timeout(Some(timeout))
     }
 
+    /// A second handle to write by, from another thread.
+    pub fn writer(&self) -> io::Result<Stream> {
+        self.stream.try_clone()
+    }
+
     /// Sends bytes as they are.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)

@@ -15,6 +15,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use socket2::{SockFilter, SockRef};
+
 use crate::{Address, elements, reply_length, wait_until};
 
 /// What the node does about one request.
@@ -161,6 +164,20 @@ impl FakeBackend {
         }
     }
 
+    /// Vanishes on the connections that there are now: nothing that comes on them is acknowledged any more. Those that are
+    /// dialled later are served.
+    #[cfg(target_os = "linux")]
+    pub fn vanish(&self) -> io::Result<()> {
+        let connections = lock(&self.shared.connections);
+        // What it has sent must have arrived: it would send that again, as nobody does who has vanished.
+        wait_until("all replies have arrived", Duration::from_secs(10), || {
+            connections.iter().try_fold(true, |all, one| Ok(all && is_all_there(one)?))
+        })?;
+        // "Return 0": the kernel keeps nothing of any packet, and so answers none.
+        let drop_all = [SockFilter::new(0x06, 0, 0, 0)];
+        connections.iter().try_for_each(|one| SockRef::from(one).attach_filter(&drop_all))
+    }
+
     /// Sends bytes on every open connection, asked or not.
     pub fn blurt(&self, bytes: &[u8]) {
         for mut connection in lock(&self.shared.connections).iter() {
@@ -199,6 +216,21 @@ pub fn usual_reply(request: &Received) -> Vec<u8> {
         "INCR" => b":1\r\n".to_vec(),
         _ => b"+OK\r\n".to_vec(),
     }
+}
+
+/// Whether all that was written to a connection of the loopback interface has been acknowledged.
+#[cfg(target_os = "linux")]
+fn is_all_there(connection: &TcpStream) -> io::Result<bool> {
+    let (ours, theirs) = (connection.local_addr()?.port(), connection.peer_addr()?.port());
+    let table = std::fs::read_to_string("/proc/net/tcp")?;
+    // Place, both addresses with their ports, state, bytes on the way.
+    let queue = table.lines().find_map(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        let mut is_of = |port: u16| words.next().is_some_and(|word| word.ends_with(&format!(":{port:04X}")));
+        let is_it = is_of(ours) && is_of(theirs);
+        words.nth(1).filter(|_| is_it)
+    });
+    Ok(queue.is_none_or(|queue| queue.starts_with("00000000:")))
 }
 
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {

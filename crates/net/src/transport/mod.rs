@@ -18,7 +18,8 @@ use std::time::Duration;
 pub struct TransportOptions {
     /// Idle time before the kernel probes a peer; `None` leaves probing off.
     pub keepalive: Option<Duration>,
-    /// How long sent bytes may stay unacknowledged before the connection is given up (Linux).
+    /// How long sent bytes may stay unacknowledged before the connection is given up (Linux). Peers that were dialled may
+    /// take their time to read: of them it is how long they may acknowledge nothing at all.
     pub user_timeout: Option<Duration>,
 }
 
@@ -31,17 +32,37 @@ impl Default for TransportOptions {
 impl TransportOptions {
     /// Sets them, and TCP_NODELAY, on a TCP socket. On Linux, what a listener accepts inherits all of them.
     pub(crate) fn apply(&self, socket: SockRef<'_>) -> io::Result<()> {
-        socket.set_tcp_nodelay(true)?;
-        if let Some(idle) = self.keepalive {
-            let probe = idle.checked_div(3).unwrap_or(idle).max(Duration::from_secs(1));
-            socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(idle).with_interval(probe).with_retries(3))?;
-        }
+        self.apply_common(&socket, 3)?;
         #[cfg(any(target_os = "linux", target_os = "android"))]
         if let Some(timeout) = self.user_timeout {
             socket.set_tcp_user_timeout(Some(timeout))?;
         }
         Ok(())
     }
+
+    /// The same on a socket that is about to be dialled. See `vigil` for the timeout; what it does not watch, idle
+    /// connections, the kernel gives up after as many probes as it would with it.
+    pub(crate) fn apply_dialled(&self, socket: SockRef<'_>) -> io::Result<()> {
+        let probes = match (self.user_timeout, self.keepalive) {
+            (Some(timeout), Some(idle)) => timeout.as_millis() / probe_interval(idle).as_millis(),
+            _ => 3,
+        };
+        self.apply_common(&socket, u32::try_from(probes.clamp(1, 100)).unwrap_or(1))
+    }
+
+    fn apply_common(&self, socket: &SockRef<'_>, probes: u32) -> io::Result<()> {
+        socket.set_tcp_nodelay(true)?;
+        if let Some(idle) = self.keepalive {
+            let keepalive = TcpKeepalive::new().with_time(idle).with_interval(probe_interval(idle));
+            socket.set_tcp_keepalive(&keepalive.with_retries(probes))?;
+        }
+        Ok(())
+    }
+}
+
+/// The time between two probes of a peer that has been idle for so long.
+fn probe_interval(idle: Duration) -> Duration {
+    idle.checked_div(3).unwrap_or(idle).max(Duration::from_secs(1))
 }
 
 /// A stream.
@@ -94,6 +115,15 @@ impl Socket {
             Self::Tcp(stream) => stream.as_raw_fd(),
             Self::Unix(stream) => stream.as_raw_fd(),
             Self::Tls(socket) => socket.fd(),
+        }
+    }
+
+    /// The TCP connection below, if there is one.
+    pub(crate) fn tcp(&mut self) -> Option<&mut TcpStream> {
+        match self {
+            Self::Tcp(stream) => Some(stream),
+            Self::Unix(_) => None,
+            Self::Tls(socket) => Some(socket.stream()),
         }
     }
 

@@ -224,7 +224,8 @@ rows! {
     /// How long sent bytes may stay unacknowledged before a TCP connection counts as dead.
     TcpUserTimeout {
         name: "tcp_user_timeout", group: Group::Listening, kind: millis(100, DAY), absent: Some("off"), default: "5s",
-        more: "Linux alone would retry for about 15 minutes.",
+        more: "Linux alone would retry for about 15 minutes. A client that does not read for so long although its replies \
+               fill its window is disconnected, too.",
     }
     /// Nodes behind this pool; none makes it an embedded server.
     Nodes {
@@ -335,13 +336,13 @@ rows! {
         name: "node_silence_timeout", group: Group::Timeouts, reload: Reload::Live, kind: millis(10, HOUR),
         absent: Some("off"), default: "10s",
     }
-    /// How long bytes sent to a node may stay unacknowledged before the TCP connection counts as dead.
+    /// How long a node may acknowledge nothing that it is sent before the TCP connection counts as dead.
     NodeTcpUserTimeout {
         name: "node_tcp_user_timeout", group: Group::Timeouts, kind: millis(100, DAY), absent: Some("off"),
         default: "900ms",
-        more: "With it the kernel asks a silent peer once a second, so a node that has vanished is found within two: the \
-               count begins with the first repetition, about a third of a second after what was lost. Longer for \
-               links that are sometimes away for a moment. `off`: as for clients.",
+        more: "With it the kernel asks a silent peer once a second, so a node that has vanished is found within two. A node \
+               that does not read (it runs a script, it is stopped) acknowledges nothing but says that its window is full, \
+               and keeps its connections. Longer for links that are sometimes away for a moment. `off`: as for clients.",
     }
     /// An idle node that has said nothing for so long is sent a PING.
     HealthInterval {

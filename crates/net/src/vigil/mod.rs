@@ -1,0 +1,273 @@
+//! Whether nodes are still there, as far as their kernels say.
+//!
+//! TCP_USER_TIMEOUT gives a connection up that makes no progress, and a node that does not read makes none: behind a full
+//! window it is taken for dead however often its kernel says that it is alive. So it is not set for nodes. Instead the
+//! loop asks its own kernel about connections to which something was written and from which nothing comes. One that has
+//! sent something, or has asked whether there is room now, and has heard no acknowledgement of any kind since, is in
+//! doubt; if that goes on for as long as the timeout says, although it was sent again, the peer has vanished.
+//!
+//! ```text
+//!             written to                      nothing comes              no acknowledgement
+//!   [quiet] -------------> [to be looked at] --------------> [in doubt] --------------------> (lost)
+//!      ^                     |         ^      sent or asked      |       for the timeout
+//!      '--- all is there ----'         '-- any acknowledgement --'
+//! ```
+//!
+//! Where the kernel does not answer (not Linux, or a sandbox without netlink), TCP_USER_TIMEOUT is set after all.
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod diag;
+
+use crate::limits::LOOK_US;
+use crate::transport::Socket;
+use respool_connection::Now;
+use socket2::SockRef;
+use std::collections::HashMap;
+use std::time::Duration;
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use diag::Diag;
+
+/// Times of acknowledgements that differ by less are the same: the kernel tells whole milliseconds, and counts in up to ten.
+const SAME_US: u64 = 20_000;
+
+/// How long a peer without room may leave a question for it unanswered, because it has answered one shortly before.
+const ROOM_ANSWERS: Duration = Duration::from_millis(500);
+
+/// What the kernel knows of one connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Signs {
+    /// All that was written has been acknowledged.
+    pub(crate) is_all_there: bool,
+    /// What it waits for an answer to.
+    pub(crate) asks: Asks,
+    /// How long ago the last acknowledgement of any kind came, in microseconds.
+    pub(crate) since_heard_us: u64,
+}
+
+/// What the kernel has sent since anything of any kind came from the peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asks {
+    /// Nothing: there is nothing to send, or the peer has no room and was not asked since it said so.
+    Nothing,
+    /// Bytes, once. On a long way that proves nothing.
+    Once,
+    /// Whether there is room, once. Peers answer that twice a second and not more often.
+    Room,
+    /// More than once, or it cannot even send.
+    Again,
+}
+
+/// A connection that may have lost its peer.
+#[derive(Clone, Copy, Debug)]
+struct Doubt {
+    began_us: u64,
+    /// The last acknowledgement before it.
+    heard_us: u64,
+}
+
+/// What is to be thought of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing is to be looked at before something is written again.
+    Quiet,
+    /// It is to be looked at again.
+    Open,
+    /// Its peer has vanished.
+    Gone,
+}
+
+/// The watch over the connections of one worker to nodes.
+#[derive(Debug)]
+pub(crate) struct Vigil {
+    patience: Option<Duration>,
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    kernel: Option<Diag>,
+    /// By the place of the connection.
+    doubts: HashMap<usize, Doubt>,
+    /// Something was written that may not have arrived.
+    pub(crate) is_awake: bool,
+    looked_us: u64,
+}
+
+impl Vigil {
+    /// A watch that takes peers for gone after `patience`; `None`: it is left to the kernel.
+    pub(crate) fn new(patience: Option<Duration>) -> Self {
+        Self {
+            patience,
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            kernel: patience.and_then(|_| Diag::open().ok()),
+            doubts: HashMap::new(),
+            is_awake: false,
+            looked_us: 0,
+        }
+    }
+
+    /// A connection to a node is there. If it cannot be watched, the kernel is told to give it up by its own rule.
+    pub(crate) fn begin(&mut self, place: usize, socket: &mut Socket) {
+        self.doubts.remove(&place);
+        if let Some(patience) = self.patience
+            && self.ask(socket).is_none()
+            && let Some(stream) = socket.tcp()
+        {
+            // Without it a node that vanishes is found later; nothing else depends on it.
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            let _ = SockRef::from(&*stream).set_tcp_user_timeout(Some(patience));
+            #[cfg(not(any(target_os = "linux", target_os = "android")))]
+            let _ = (stream, patience);
+        }
+    }
+
+    /// When connections have to be looked at, if any.
+    pub(crate) fn next_look_us(&self) -> Option<u64> {
+        (self.is_awake && self.can_ask()).then_some(self.looked_us + LOOK_US)
+    }
+
+    /// Whether they are to be looked at now.
+    pub(crate) fn begin_look(&mut self, now: Now) -> bool {
+        let is_due = self.next_look_us().is_some_and(|at| now.mono_us >= at);
+        if is_due {
+            self.looked_us = now.mono_us;
+            self.is_awake = false;
+        }
+        is_due
+    }
+
+    /// Bytes have come from a node: it is there.
+    pub(crate) fn trust(&mut self, place: usize) {
+        self.doubts.remove(&place);
+        self.is_awake = true;
+    }
+
+    /// Looks at a connection to which something was written and from which nothing came since the last look.
+    pub(crate) fn judge(&mut self, place: usize, socket: &mut Socket, now: Now) -> Verdict {
+        let verdict = self.ask(socket).map_or(Verdict::Quiet, |signs| self.weigh(place, signs, now));
+        self.is_awake |= verdict == Verdict::Open;
+        verdict
+    }
+
+    fn weigh(&mut self, place: usize, signs: Signs, now: Now) -> Verdict {
+        if signs.asks == Asks::Nothing {
+            self.doubts.remove(&place);
+            return if signs.is_all_there { Verdict::Quiet } else { Verdict::Open };
+        }
+        let heard_us = now.mono_us.saturating_sub(signs.since_heard_us);
+        let fresh = Doubt { began_us: now.mono_us, heard_us };
+        let doubt = self.doubts.entry(place).or_insert(fresh);
+        if heard_us > doubt.heard_us + SAME_US {
+            *doubt = fresh;
+        }
+        let patience = match (self.patience, signs.asks) {
+            (Some(patience), Asks::Again) => patience,
+            (Some(patience), Asks::Room) => patience + ROOM_ANSWERS,
+            _ => return Verdict::Open,
+        };
+        if u128::from(now.mono_us - doubt.began_us) >= patience.as_micros() { Verdict::Gone } else { Verdict::Open }
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn can_ask(&self) -> bool {
+        self.kernel.is_some()
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn ask(&mut self, socket: &mut Socket) -> Option<Signs> {
+        let stream = socket.tcp()?;
+        let (local, peer) = (stream.local_addr().ok()?, stream.peer_addr().ok()?);
+        self.kernel.as_mut()?.ask(local, peer).ok()
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    fn can_ask(&self) -> bool {
+        false
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    fn ask(&mut self, _socket: &mut Socket) -> Option<Signs> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_millis(900);
+
+    fn at(millis: u64) -> Now {
+        Now { mono_us: millis * 1000, unix_us: 0 }
+    }
+
+    fn asking(since_heard_ms: u64) -> Signs {
+        Signs { is_all_there: false, asks: Asks::Again, since_heard_us: since_heard_ms * 1000 }
+    }
+
+    #[test]
+    fn a_peer_of_whom_nothing_is_heard_is_gone_after_the_patience_and_not_before() {
+        let mut vigil = Vigil::new(Some(PATIENCE));
+        // It had said nothing for long, because nothing was asked: that counts for nothing.
+        for ms in (60_000..60_900).step_by(100) {
+            assert_eq!(vigil.weigh(0, asking(ms), at(ms)), Verdict::Open, "{ms}");
+        }
+        assert_eq!(vigil.weigh(0, asking(60_900), at(60_900)), Verdict::Gone);
+    }
+
+    #[test]
+    fn every_acknowledgement_ends_a_doubt() {
+        let mut vigil = Vigil::new(Some(PATIENCE));
+        for ms in (10_000..60_000).step_by(100) {
+            // The last acknowledgement is half a second old at most.
+            assert_eq!(vigil.weigh(0, asking(ms % 500), at(ms)), Verdict::Open, "{ms}");
+        }
+        assert_eq!(vigil.weigh(0, Signs { asks: Asks::Nothing, ..asking(0) }, at(60_000)), Verdict::Open);
+        assert!(vigil.doubts.is_empty());
+        let all_there = Signs { asks: Asks::Nothing, is_all_there: true, ..asking(0) };
+        assert_eq!(vigil.weigh(0, all_there, at(60_100)), Verdict::Quiet);
+    }
+
+    #[test]
+    fn a_long_way_is_waited_for_until_the_kernel_has_tried_again() {
+        let mut vigil = Vigil::new(Some(PATIENCE));
+        for ms in (1_000..5_000).step_by(100) {
+            let signs = Signs { asks: Asks::Once, ..asking(ms) };
+            assert_eq!(vigil.weigh(0, signs, at(ms)), Verdict::Open, "{ms}");
+        }
+        assert_eq!(vigil.weigh(0, asking(5_000), at(5_000)), Verdict::Gone);
+    }
+
+    #[test]
+    fn a_peer_without_room_may_leave_one_question_unanswered() {
+        let mut vigil = Vigil::new(Some(PATIENCE));
+        let asking_room = |ms: u64| Signs { asks: Asks::Room, ..asking(ms) };
+        // Asked 499 ms after its last answer; the next question is 998 ms later.
+        for ms in (500..1_500).step_by(100) {
+            assert_eq!(vigil.weigh(0, asking_room(ms), at(10_000 + ms)), Verdict::Open, "{ms}");
+        }
+        assert_eq!(vigil.weigh(0, asking_room(20), at(11_520)), Verdict::Open);
+        for ms in (100..1_400).step_by(100) {
+            assert_eq!(vigil.weigh(0, asking_room(20 + ms), at(11_520 + ms)), Verdict::Open, "{ms}");
+        }
+        assert_eq!(vigil.weigh(0, asking_room(1_520), at(13_020)), Verdict::Gone);
+    }
+
+    #[test]
+    fn a_loop_that_has_slept_does_not_take_its_sleep_for_the_peers() {
+        let mut vigil = Vigil::new(Some(PATIENCE));
+        assert_eq!(vigil.weigh(0, asking(300), at(10_000)), Verdict::Open);
+        // What the kernel has heard meanwhile counts, and what it has not is asked for once more.
+        assert_eq!(vigil.weigh(0, asking(50), at(15_000)), Verdict::Open);
+        assert_eq!(vigil.weigh(0, asking(850), at(15_800)), Verdict::Open);
+        assert_eq!(vigil.weigh(0, asking(950), at(15_900)), Verdict::Gone);
+    }
+
+    #[test]
+    fn nothing_is_looked_at_before_something_is_written() {
+        let mut vigil = Vigil::new(Some(PATIENCE));
+        assert_eq!(vigil.next_look_us(), None);
+        vigil.is_awake = true;
+        assert_eq!(vigil.next_look_us().is_some(), vigil.can_ask());
+        assert_eq!(vigil.begin_look(at(1_000)), vigil.can_ask());
+        assert!(!vigil.begin_look(at(1_000)));
+        assert_eq!(Vigil::new(None).next_look_us(), None);
+    }
+}

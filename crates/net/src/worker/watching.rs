@@ -1,0 +1,37 @@
+//! Looking after nodes of which nothing is heard.
+
+use super::Worker;
+use crate::vigil::Verdict;
+use respool_connection::{ConnId, Machine, Now};
+use rustix::io::Errno;
+
+impl<M: Machine> Worker<M> {
+    /// A connection to a node is there.
+    pub(super) fn watch(&mut self, conn: ConnId) {
+        if let Some(Some(connection)) = self.upstreams.get_mut(conn.index()) {
+            self.vigil.begin(conn.index(), &mut connection.socket);
+        }
+    }
+
+    /// Looks at the connections to which something was written and from which nothing comes, and gives up those whose peers
+    /// have vanished.
+    #[cold]
+    pub(super) fn look(&mut self, now: Now) {
+        let mut gone = Vec::new();
+        for (place, connection) in self.upstreams.iter_mut().enumerate() {
+            let Some(connection) = connection.as_mut().filter(|c| c.has_gone && !c.is_dialing) else { continue };
+            if std::mem::take(&mut connection.has_come) {
+                self.vigil.trust(place);
+                continue;
+            }
+            match self.vigil.judge(place, &mut connection.socket, now) {
+                Verdict::Quiet => connection.has_gone = false,
+                Verdict::Open => {}
+                Verdict::Gone => gone.push(ConnId::upstream(place as u32)),
+            }
+        }
+        for conn in gone {
+            self.lose(conn, &Errno::TIMEDOUT.into());
+        }
+    }
+}

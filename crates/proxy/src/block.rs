@@ -324,7 +324,7 @@ mod tests {
         fn queue(&mut self, words: &[&str]) -> Result<(), String> {
             let args: ArgsBuf = words.iter().collect();
             let row = respool_command::resolve(args.as_args()).expect("the test knows its commands");
-            let request = Request { args: args.as_args(), consumed: 0, raw: None };
+            let request = Request::made(args.as_args());
             let Self { block, topology, scratch, limits } = self;
             let mut to = Destination { topology, scratch, limits, has_engine: false, routed: None };
             block.queue(row, &request, &mut to).map_err(|e| String::from_utf8(e).expect("errors are text"))

@@ -45,7 +45,7 @@ impl<E: Execute> Worker<E> {
         if is_split {
             for (number, part) in scratch.parts().enumerate() {
                 let lane = lanes.lane(config, part.node.get(), class);
-                let write = |out: &mut Vec<u8>| part.encode(request.args, out);
+                let write = |out: &mut Vec<u8>| part.encode(request, out);
                 if let Err(error) = lanes.send(lane, owner(number), config, *now, &mut clients.pool, write) {
                     refused.push((number, error));
                 }

@@ -462,7 +462,7 @@ impl<E: Execute> Worker<E> {
                     self.reclass(index, database, protocol);
                     Flow::Next
                 }
-                Part::Own(row, args) => self.run(index, row, &Request { args: args.as_args(), consumed: 0, raw: None }),
+                Part::Own(row, args) => self.run(index, row, &Request::made(args.as_args())),
             };
             match flow {
                 Flow::Next => {}

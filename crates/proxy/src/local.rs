@@ -18,7 +18,7 @@ impl<E: Execute> Worker<E> {
             | Command::Server(ServerCommand::Time)
                 if self.shared.ledger.is_watched() && self.is_to_be_seen(index) =>
             {
-                self.pass_on(index, row, &Request { args, consumed: 0, raw: None })
+                self.pass_on(index, row, &Request::made(args))
             }
             Command::Connection(command) => self.answer_connection(index, command, row, args),
             Command::Proxy(command) => self.console(index, command, row, args),
@@ -40,7 +40,7 @@ impl<E: Execute> Worker<E> {
             Command::Server(_) if row.name.split(' ').next() == Some("COMMAND") => {
                 if self.engine.is_none() && self.config.topology.is_single() {
                     // The only node knows best what it can do.
-                    return self.pass_on(index, row, &Request { args, consumed: 0, raw: None });
+                    return self.pass_on(index, row, &Request::made(args));
                 }
                 let learnt = self.learnt_rows();
                 self.answer(index, |reply| {

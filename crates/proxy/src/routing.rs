@@ -30,7 +30,7 @@ impl<E: Execute> Worker<E> {
                     scratch.encode_one(&routes, place.route, request.args, request.raw, out);
                 })
             }
-            Ok(Routed::Split) => self.scatter_routed(index, row, &routes, &scratch, request.args),
+            Ok(Routed::Split) => self.scatter_routed(index, row, &routes, &scratch, request),
             Ok(Routed::All(route)) => {
                 self.note_route(route);
                 let nodes = nodes_of_all(&routes, route, row);
@@ -151,7 +151,7 @@ impl<E: Execute> Worker<E> {
         row: &'static Row,
         routes: &Routes,
         scratch: &RouteScratch,
-        args: Args<'_>,
+        request: &Request<'_>,
     ) -> Flow {
         let Some((class, gather)) = self.begin_scatter(index, |gather| gather.begin_split(row, scratch.as_scratch()))
         else {
@@ -161,7 +161,7 @@ impl<E: Execute> Worker<E> {
         for (number, (place, part)) in scratch.parts().enumerate() {
             let node = self.stand_in(routes, place, row);
             self.note_route(place.route);
-            let write = |out: &mut Vec<u8>| scratch.encode_part(routes, place, part, args, out);
+            let write = |out: &mut Vec<u8>| scratch.encode_part(routes, place, part, request, out);
             let lane = self.send_part(node, class, gather, number, write);
             fullest = Some(self.lanes.fuller(fullest, lane));
         }

@@ -11,7 +11,7 @@ use std::hint::black_box;
 
 use respool_command::{Row, resolve};
 use respool_route::{Gather, Node, Placement, Plan, Scheme, Scratch, Topology, plan};
-use respool_wire::{ArgsBuf, ReplyKind};
+use respool_wire::{ArgsBuf, ReplyKind, Request};
 
 /// A case: sets itself up, and gives what is then run a number of times.
 type Case = (&'static str, fn() -> Run);
@@ -107,7 +107,7 @@ fn split_mset() -> Run {
         for _ in 0..times {
             assert_eq!(plan(row, black_box(request.as_args()), &topology, &mut scratch), Ok(Plan::Split));
             out.clear();
-            scratch.parts().for_each(|part| part.encode(request.as_args(), &mut out));
+            scratch.parts().for_each(|part| part.encode(&Request::made(request.as_args()), &mut out));
             black_box(&out);
         }
     })

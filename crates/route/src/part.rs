@@ -5,7 +5,7 @@
 //! Keys are grouped in two passes over flat lists, so a million of them cost no allocation beyond those lists.
 
 use respool_command::{Begin, Find, KeyPosition, KeyPositions, Keys};
-use respool_wire::{Args, request_bulk, request_head};
+use respool_wire::{Args, Request, request_bulk, request_head};
 
 use crate::limits::SCRATCH_KEYS_KEPT;
 use crate::node::NodeIndex;
@@ -184,30 +184,29 @@ impl Part<'_> {
         self.groups.first + self.keys.len() * self.groups.step + (args.len() - self.groups.tail)
     }
 
-    /// Appends the part's request in canonical form. `args` are those that the plan was made for.
-    pub fn encode(&self, args: Args<'_>, out: &mut Vec<u8>) {
+    /// Appends the part's request in canonical form. `request` is the one that the plan was made for.
+    pub fn encode(&self, request: &Request<'_>, out: &mut Vec<u8>) {
         let Groups { first, step, tail } = self.groups;
-        request_head(out, self.argc(args));
-        let mut arguments = |from: usize, to: usize| (from..to).for_each(|index| request_bulk(out, args.at(index)));
-        arguments(0, first);
-        self.keys.iter().for_each(|key| arguments(*key as usize, *key as usize + step));
-        arguments(tail, args.len());
+        request_head(out, self.argc(request.args));
+        request.copy_arguments(0, first, out);
+        self.keys.iter().for_each(|key| request.copy_arguments(*key as usize, *key as usize + step, out));
+        request.copy_arguments(tail, request.args.len(), out);
     }
 
     /// The same with other names for its keys.
-    pub fn encode_as(&self, args: Args<'_>, rewrite: &Rewrite, out: &mut Vec<u8>) {
+    pub fn encode_as(&self, request: &Request<'_>, rewrite: &Rewrite, out: &mut Vec<u8>) {
         if rewrite.is_none() {
-            return self.encode(args, out);
+            return self.encode(request, out);
         }
         let Groups { first, step, tail } = self.groups;
         let mut name = Vec::new();
-        request_head(out, self.argc(args));
-        (0..first).for_each(|index| request_bulk(out, args.at(index)));
+        request_head(out, self.argc(request.args));
+        request.copy_arguments(0, first, out);
         for key in self.keys.iter().map(|key| *key as usize) {
-            rewrite.apply(args.at(key), &mut name);
+            rewrite.apply(request.args.at(key), &mut name);
             request_bulk(out, &name);
-            (key + 1..key + step).for_each(|index| request_bulk(out, args.at(index)));
+            request.copy_arguments(key + 1, key + step, out);
         }
-        (tail..args.len()).for_each(|index| request_bulk(out, args.at(index)));
+        request.copy_arguments(tail, request.args.len(), out);
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use respool_command::{Categories, KeyPosition, RequestPolicy, Row};
-use respool_wire::{Args, Encoder, request_bulk, request_head};
+use respool_wire::{Args, Encoder, Request, request_bulk, request_head};
 
 use crate::node::NodeIndex;
 use crate::part::{Layout, Part, Scratch};
@@ -119,8 +119,8 @@ impl RouteScratch {
     }
 
     /// Appends the request of one part.
-    pub fn encode_part(&self, routes: &Routes, place: Place, part: Part<'_>, args: Args<'_>, out: &mut Vec<u8>) {
-        part.encode_as(args, &routes.route(place.route).rewrite, out);
+    pub fn encode_part(&self, routes: &Routes, place: Place, part: Part<'_>, request: &Request<'_>, out: &mut Vec<u8>) {
+        part.encode_as(request, &routes.route(place.route).rewrite, out);
     }
 
     /// Places every key that was found. Says whether any of them is renamed, and by which route.

@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use respool_command::{Row, all, resolve};
 use respool_route::{Node, NodeIndex, Plan, PlanError, Rule, Scratch, Topology, plan};
-use respool_wire::{Args, ArgsBuf, Encoder, Protocol, RequestDecoder, RequestLimits, Step, Strictness};
+use respool_wire::{
+    Args, ArgsBuf, Encoder, Protocol, Request, RequestDecoder, RequestLimits, Step, Strictness, encode_request,
+};
 
 fn topology(nodes: usize) -> Topology {
     let nodes = (0..nodes).map(|index| Node::new(format!("node-{index}"))).collect();
@@ -43,7 +45,7 @@ fn planned(text: &str, topology: &Topology, scratch: &mut Scratch) -> String {
                 .parts()
                 .map(|part| {
                     let mut bytes = Vec::new();
-                    part.encode(args, &mut bytes);
+                    part.encode(&Request::made(args), &mut bytes);
                     format!("{} {}", part.node.get(), words(&bytes))
                 })
                 .collect();
@@ -236,7 +238,7 @@ proptest! {
                     for part in scratch.parts() {
                         prop_assert!(part.node.get() < nodes);
                         let mut bytes = Vec::new();
-                        part.encode(args, &mut bytes);
+                        part.encode(&Request::made(args), &mut bytes);
                         prop_assert!(row.accepts(decoded(&bytes).as_args().len()));
                     }
                 }
@@ -277,9 +279,17 @@ proptest! {
             Plan::Split => {
                 prop_assert!((0..keys.len()).any(|at| owner(at) != owner(0)));
                 let mut sent = 0;
+                let mut came = Vec::new();
+                encode_request(&mut came, args.iter());
+                let mut decoder = RequestDecoder::new();
+                let limits = RequestLimits::authenticated(Strictness::Strict);
+                let Ok(Step::Request(came)) = decoder.decode(&came, &limits) else { panic!("it was encoded") };
+                prop_assert!(came.raw.is_some());
                 for part in scratch.parts() {
-                    let mut bytes = Vec::new();
-                    part.encode(args, &mut bytes);
+                    let (mut bytes, mut copied) = (Vec::new(), Vec::new());
+                    part.encode(&Request::made(args), &mut bytes);
+                    part.encode(&came, &mut copied);
+                    prop_assert_eq!(&bytes, &copied);
                     let received = decoded(&bytes);
                     let expected: Vec<&[u8]> = (0..keys.len())
                         .filter(|at| owner(*at) == part.node)

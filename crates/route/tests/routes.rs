@@ -7,7 +7,7 @@ use respool_route::{
     Commands, DeadNode, Node, Pool, Reads, Rewrite, Route, RouteError, RouteScratch, Routed, Routes, RoutesError, Rule,
     Subject, Topology, When, plan_routed,
 };
-use respool_wire::{Args, ArgsBuf, Encoder, Protocol, RequestDecoder, RequestLimits, Step, Strictness};
+use respool_wire::{Args, ArgsBuf, Encoder, Protocol, Request, RequestDecoder, RequestLimits, Step, Strictness};
 
 fn pool(name: &str, first: usize, nodes: usize) -> Pool {
     let list = (0..nodes).map(|index| Node::new(format!("{name}-{index}"))).collect();
@@ -57,7 +57,7 @@ fn routed_as(text: &str, user: &str, database: u32, routes: &Routes) -> String {
         Ok(Routed::Split) => {
             let part = |(place, part): (respool_route::Place, respool_route::Part<'_>)| {
                 let mut out = Vec::new();
-                scratch.encode_part(routes, place, part, args, &mut out);
+                scratch.encode_part(routes, place, part, &Request::made(args), &mut out);
                 format!("{}@{}: {}", name(place.route), place.node, words(&out))
             };
             scratch.parts().map(part).collect::<Vec<_>>().join(", ")

@@ -58,6 +58,12 @@ impl<'a> Args<'a> {
         &self.bytes[span.start as usize..span.end as usize]
     }
 
+    /// Where the argument at `index` ends in the bytes of its request. Panics past the end.
+    #[inline]
+    pub(crate) fn end_of(self, index: usize) -> usize {
+        self.spans[index].end as usize
+    }
+
     /// The command's name as it was sent, or an empty slice if there is none.
     #[inline]
     pub fn name(self) -> &'a [u8] {

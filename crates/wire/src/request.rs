@@ -19,7 +19,7 @@
 use crate::limits::{RequestLimits, Strictness};
 use crate::number::{NumberLine, number, number_line, short_head};
 use crate::spans::Spans;
-use crate::{Args, RequestError, RequestTail, Span, inline};
+use crate::{Args, RequestError, RequestTail, Span, inline, request_bulk};
 
 /// Bytes of inline text whose memory an idle decoder keeps for the next request.
 const TEXT_KEPT: usize = 256;
@@ -49,6 +49,33 @@ pub struct Request<'a> {
     /// inline request, and for whatever only the lenient mode lets pass.
     pub raw: Option<&'a [u8]>,
 }
+
+impl<'a> Request<'a> {
+    /// A request that did not come in these bytes, nor is to be taken from any.
+    pub fn made(args: Args<'a>) -> Self {
+        Self { args, consumed: 0, raw: None }
+    }
+
+    /// Appends the arguments from `start` to before `end` as [`encode_request`](crate::encode_request) writes them: in one copy
+    /// if that is how they came.
+    #[inline]
+    pub fn copy_arguments(&self, start: usize, end: usize, out: &mut Vec<u8>) {
+        let copy = match self.raw {
+            Some(raw) if 0 < start && start < end => {
+                let behind = |index: usize| self.args.end_of(index) + LINE_END_BYTES;
+                raw.get(behind(start - 1)..behind(end - 1))
+            }
+            _ => None,
+        };
+        match copy {
+            Some(bytes) => out.extend_from_slice(bytes),
+            None => (start..end).for_each(|index| request_bulk(out, self.args.at(index))),
+        }
+    }
+}
+
+/// Bytes of CR LF.
+const LINE_END_BYTES: usize = 2;
 
 /// A request of which a large argument is arriving.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@
 
 use crate::block::{Block, Entry};
 use crate::clients::Clients;
-use crate::pins::{Pins, say};
+use crate::pins::{Pin, Pins, say};
 use crate::private::Dirt;
 use crate::scripts::Named;
 use crate::session::{Asker, Flow, Pause, ReplyMode, Special};
@@ -122,6 +122,11 @@ impl Exec {
     }
 }
 
+/// The node that a block runs at, if anything binds it to one.
+fn node_of(block: &Block, watches: &[Pin]) -> Option<usize> {
+    block.node.or(watches.first().map(|watch| watch.node)).or(block.keyless_node)
+}
+
 /// One part of the reply to an EXEC that is put together here.
 #[derive(Debug)]
 enum Part {
@@ -154,6 +159,12 @@ impl<E: Execute> Worker<E> {
             self.leave_watches(index);
             return self.refuse(index, texts::EXECABORT.as_bytes());
         }
+        if session.special.has(Special::HELD)
+            && let Some(flow) = self.hold_exec(index)
+        {
+            return flow;
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         if let Some(watch) = session.pins.as_mut().and_then(|p| p.local_watch.take())
             && let Some(handle) = self.clients.sessions.handle(index)
             && self.leave_local_watch(handle, watch)
@@ -174,8 +185,7 @@ impl<E: Execute> Worker<E> {
         }
         let is_watching = !watches.is_empty();
         let (has_own, has_select, mode) = (block.has_own(), block.has_select, block.mode);
-        let node = block.node.or(watches.first().map(|w| w.node)).or(block.keyless_node);
-        let node = node.unwrap_or(self.config.topology.default_node().get());
+        let node = node_of(block, watches).unwrap_or(self.config.topology.default_node().get());
         let is_elsewhere = watches.iter().any(|w| w.node != node || w.class != class);
         if is_elsewhere {
             self.leave_block(index);
@@ -219,6 +229,19 @@ impl<E: Execute> Worker<E> {
             None => None,
         };
         self.send_block(index, block, private, node)
+    }
+
+    /// Somebody holds requests back: EXEC waits if it would go to a node that is paused, and nothing is ended before.
+    #[cold]
+    fn hold_exec(&mut self, index: u32) -> Option<Flow> {
+        let Pins { block: Some(block), watches, .. } = self.clients.sessions.at(index)?.pins.as_deref()? else {
+            return None;
+        };
+        if self.engine.is_none() && block.for_node == 0 && watches.is_empty() {
+            return None;
+        }
+        let node = node_of(block, watches).unwrap_or(self.config.topology.default_node().get());
+        self.hold_for_nodes(index, &[node])
     }
 
     /// A connection for what must not share one: the client's own if it has one to the node.

@@ -1,5 +1,6 @@
 //! Requests about the session itself: answered here, whatever nodes there are.
 
+use crate::lanes::Node;
 use crate::session::{Asker, Flow, Special};
 use crate::text;
 use crate::worker::Worker;
@@ -13,7 +14,7 @@ impl<E: Execute> Worker<E> {
     /// Answers a request of the local lane. The arity has been checked.
     pub(crate) fn answer_locally(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Flow {
         match row.command {
-            // Whoever sees what nodes are asked is to see this, too.
+            // Whoever sees what nodes are asked is to see this, too, as at a server.
             Command::Connection(ConnectionCommand::Ping | ConnectionCommand::Echo)
             | Command::Server(ServerCommand::Time)
                 if self.shared.ledger.is_watched() && self.is_to_be_seen(index) =>
@@ -52,10 +53,15 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Whether nodes are to be asked what we could answer, because somebody else sees what they are asked.
+    /// Whether nodes are to be asked what we could answer, because somebody else sees what they are asked. Not if one of them
+    /// might keep the client waiting: whether we are there is no question to a node that is not.
     #[cold]
     fn is_to_be_seen(&self, index: u32) -> bool {
-        self.engine.is_none() && self.clients.sessions.at(index).is_some_and(|session| session.dedicated().is_none())
+        let is_at_hand = |node: &Node| node.is_gone || !(node.is_out() || node.is_paused);
+        self.engine.is_none()
+            && !self.is_all_paused
+            && self.lanes.nodes.iter().all(is_at_hand)
+            && self.clients.sessions.at(index).is_some_and(|session| session.dedicated().is_none())
     }
 
     pub(crate) fn refuse_unsupported(&mut self, index: u32, row: &Row, because: &str) -> Flow {

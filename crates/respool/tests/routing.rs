@@ -324,6 +324,78 @@ fn requests_wait_while_a_node_is_paused_and_go_elsewhere_while_it_is_drained() {
 }
 
 #[test]
+fn a_transaction_waits_at_exec_while_its_node_is_paused() {
+    let served = Served::with("workers = 2\n");
+    let (mut client, mut operator) = (served.client(), served.client());
+    assert_eq!(ask(&mut client, "SET k v"), "+OK\r\n");
+    let own = if ask(&mut operator, "PROXY EXPLAIN GET k").contains("own-0") { "own-0" } else { "own-1" };
+    let mut key_at = |is_there: bool| {
+        let is_it = |key: &String| ask(&mut operator, &format!("PROXY EXPLAIN GET {key}")).contains(own) == is_there;
+        (0..).map(|n| format!("x{n}")).find(is_it).expect("one of many")
+    };
+    let (here, elsewhere) = (key_at(true), key_at(false));
+    let held = |operator: &mut Client| {
+        until(|| ask(operator, "PROXY SHOW CLIENTS").contains("\r\noperator\r\n")).expect("it waits");
+    };
+    for (pause, words) in [
+        (format!("PROXY PAUSE {own}"), "GET k"),
+        ("PROXY PAUSE".into(), "GET k"),
+        (format!("PROXY PAUSE {own}"), "PING"),
+    ] {
+        // Keys are watched, or not: that is where a block without keys goes, too.
+        let watched = words == "PING";
+        if watched {
+            assert_eq!(ask(&mut client, &format!("WATCH {here}")), "+OK\r\n");
+        }
+        assert_eq!(ask(&mut operator, &pause), "+OK\r\n");
+        // It is queued at once: nothing of it goes to the node yet.
+        assert_eq!(ask(&mut client, "MULTI"), "+OK\r\n");
+        assert_eq!(ask(&mut client, words), "+QUEUED\r\n");
+        client.send(b"EXEC\r\n").expect("it goes out");
+        held(&mut operator);
+        // Others are served: what goes elsewhere, what goes nowhere, what would run nothing.
+        let mut other = served.client();
+        let lines: &[&str] = if pause.contains("own") {
+            &[
+                "MULTI",
+                "GET {elsewhere}",
+                "EXEC",
+                "MULTI",
+                "DISCARD",
+                "UNWATCH",
+                "MULTI",
+                "CLIENT GETNAME",
+                "EXEC",
+                "MULTI",
+                "GET",
+                "EXEC",
+            ]
+        } else {
+            &["MULTI", "DISCARD", "UNWATCH", "MULTI", "CLIENT GETNAME", "EXEC", "MULTI", "GET", "EXEC"]
+        };
+        for line in lines {
+            let reply = ask(&mut other, &line.replace("{elsewhere}", &elsewhere));
+            let is_refused = reply.starts_with("-ERR wrong number") || reply.starts_with("-EXECABORT");
+            assert!(is_refused == (*line == "GET") || is_refused && *line == "EXEC", "{line}: {reply}");
+        }
+        assert_eq!(ask(&mut operator, "PROXY RESUME"), "+OK\r\n");
+        let expected: &[u8] = if watched { b"*1\r\n+PONG\r\n" } else { b"*1\r\n$1\r\nv\r\n" };
+        assert_eq!(client.reply().expect("it was only held"), expected);
+    }
+    // What was watched is watched on while EXEC is held.
+    assert_eq!(ask(&mut client, "WATCH k"), "+OK\r\n");
+    assert_eq!(ask(&mut operator, &format!("PROXY PAUSE {own}")), "+OK\r\n");
+    client.send(b"MULTI\r\nSET k mine\r\nEXEC\r\n").expect("it goes out");
+    assert_eq!(client.replies(2).expect("two replies"), [b"+OK\r\n".to_vec(), b"+QUEUED\r\n".to_vec()]);
+    held(&mut operator);
+    let number = own.trim_start_matches("own-").parse::<usize>().expect("a number");
+    assert_eq!(ask(&mut served.own[number].client().expect("it accepts"), "SET k theirs"), "+OK\r\n");
+    assert_eq!(ask(&mut operator, "PROXY RESUME"), "+OK\r\n");
+    assert_eq!(client.reply().expect("it was only held"), b"*-1\r\n");
+    assert_eq!(ask(&mut client, "GET k"), "$6\r\ntheirs\r\n");
+}
+
+#[test]
 fn steering_is_refused_unless_the_settings_allow_it() {
     let node = server();
     let respool = Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &[node.tcp()], &[]).expect("it serves");

@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::hooks::{Demand, Event};
 use crate::session::{Flow, Pause, Special};
 use crate::worker::Worker;
-use respool_command::{Execute, Lane, ProxyCommand, Row};
+use respool_command::{Command, Execute, Lane, ProxyCommand, Row, TransactionsCommand};
 use respool_wire::Args;
 
 /// An order to every worker. Nodes are named, because workers may be about to take over other lists of them.
@@ -127,11 +127,22 @@ impl<E: Execute> Worker<E> {
 
     /// Holds a request back if it would go to a node that is paused: it is read again then.
     pub(crate) fn hold_for_operator(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
-        if row.lane(args) == Lane::Local {
+        let is_sent = match row.command {
+            // What is queued is sent with EXEC, see `hold_block`. Without MULTI the others are answered here.
+            Command::Transactions(command) => command == TransactionsCommand::Watch,
+            _ => row.lane(args) != Lane::Local,
+        };
+        if !is_sent {
             return None;
         }
         let nodes = if self.is_all_paused { Vec::new() } else { self.nodes_of(index, row, args) };
-        if !self.is_all_paused && !nodes.iter().any(|node| self.lanes.nodes[*node].is_paused) {
+        self.hold_for_nodes(index, &nodes)
+    }
+
+    /// Holds back what would go to these nodes if one of them is paused.
+    pub(crate) fn hold_for_nodes(&mut self, index: u32, nodes: &[usize]) -> Option<Flow> {
+        let is_paused = |node: &usize| self.lanes.nodes.get(*node).is_some_and(|node| node.is_paused);
+        if !self.is_all_paused && !nodes.iter().any(is_paused) {
             return None;
         }
         self.mark_held(index);

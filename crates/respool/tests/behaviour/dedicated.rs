@@ -165,6 +165,19 @@ fn monitor_shows_what_all_nodes_are_asked_until_reset() -> io::Result<()> {
     for _ in &four.servers {
         while !line(&mut monitor)?.ends_with("\"PING\" \"seen\"") {}
     }
+    // Unless a node would keep the client waiting.
+    let mut operator = four.proxy.client()?;
+    assert_eq!(operator.ask("PROXY PAUSE")?, "+OK\r\n");
+    assert_eq!(client.ask("PING unseen")?, "$6\r\nunseen\r\n");
+    assert_eq!(operator.ask("PROXY RESUME")?, "+OK\r\n");
+    assert_eq!(client.ask("ECHO end")?, "$3\r\nend\r\n");
+    loop {
+        let line = line(&mut monitor)?;
+        assert!(!line.contains("unseen"), "{line}");
+        if line.ends_with("\"ECHO\" \"end\"") {
+            break;
+        }
+    }
     let key = &four.keys[0];
     assert_eq!(answer(&mut monitor, &format!("GET {key}"))?, "-ERR Replica can't interact with the keyspace");
     assert_eq!(answer(&mut monitor, "EVAL x 0")?, "-ERR Replica can't interact with the keyspace");

@@ -90,6 +90,49 @@ fn sessions_have_connections_to_themselves_and_leave_them_clean() -> io::Result<
     Ok(())
 }
 
+/// The docs say why it is kept here until EXEC in this mode, too.
+#[test]
+fn a_transaction_of_a_session_is_one_piece_on_its_own_connection() -> io::Result<()> {
+    let node = RedisServer::start()?;
+    let proxy = proxy(&[node.tcp()], &["--pool-mode", "session"])?;
+    let mut watcher = Watcher::of(&node)?;
+    let (mut ann, mut bob) = (proxy.client()?, proxy.client()?);
+    let of_ann = watcher.connection_of(&mut ann, "")?;
+    assert_eq!(ann.ask("MULTI")?, "+OK\r\n");
+    assert_eq!(ann.ask("SET k 1")?, "+QUEUED\r\n");
+    assert_eq!(bob.ask("SET k 2")?, "+OK\r\n");
+    // The node has heard of nothing of it that somebody who leaves would leave behind, or a node that restarts forget.
+    let clients = node.client()?.ask("CLIENT LIST")?;
+    assert!(clients.lines().filter(|line| line.contains("addr=")).all(|line| line.contains(" multi=-1 ")), "{clients}");
+    node.client()?.ask("CLIENT KILL TYPE normal SKIPME yes")?;
+    let mut watcher = Watcher::of(&node)?;
+    assert_eq!(ann.ask("INCR k")?, "+QUEUED\r\n");
+    wait_until("the node is there again", LIMIT, || Ok(bob.ask("EXISTS k")? == ":1\r\n"))?;
+    assert_eq!(ann.ask("EXEC")?, "*2\r\n+OK\r\n:2\r\n");
+    let mut seen = Vec::new();
+    while seen.len() < 4 {
+        let line = String::from_utf8_lossy(&watcher.monitor.reply()?).trim_end().to_owned();
+        if let Some((_, command)) = line.split_once("] ")
+            && ["\"MULTI\"", "\"SET\"", "\"INCR\"", "\"EXEC\""].iter().any(|name| command.starts_with(name))
+        {
+            seen.push((line.split(['[', ']']).nth(1).unwrap_or_default().to_owned(), command.to_owned()));
+        }
+    }
+    let commands: Vec<&str> = seen.iter().map(|(_, command)| command.as_str()).collect();
+    assert_eq!(commands, ["\"MULTI\"", "\"SET\" \"k\" \"1\"", "\"INCR\" \"k\"", "\"EXEC\""]);
+    assert!(seen.iter().all(|(place, _)| *place == seen[0].0), "{seen:?}");
+    let own = watcher.connection_of(&mut ann, "")?;
+    assert!(seen[0].0.ends_with(&own) && own != of_ann && own != watcher.connection_of(&mut bob, "")?);
+    // What the node refuses to queue, EXEC names as the reason.
+    node.client()?.ask("CONFIG SET maxmemory 1")?;
+    assert_eq!(ann.ask("MULTI")?, "+OK\r\n");
+    assert_eq!(ann.ask("SET k 3")?, "+QUEUED\r\n");
+    let refusal = ann.ask("EXEC")?;
+    assert!(refusal.starts_with("-EXECABORT Transaction discarded because of: OOM "), "{refusal}");
+    assert_eq!(ann.ask("GET k")?, "$1\r\n2\r\n");
+    Ok(())
+}
+
 #[test]
 fn sessions_one_after_the_other_cost_one_connection() -> io::Result<()> {
     let node = RedisServer::start()?;

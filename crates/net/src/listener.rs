@@ -377,6 +377,14 @@ impl Listener {
         Ok(ListenerHandle { socket, file: self.file.as_ref().map(Arc::downgrade) })
     }
 
+    /// What it accepts from now on has these options.
+    pub(crate) fn set_options(&self, options: &TransportOptions) -> io::Result<()> {
+        match &self.socket {
+            ListenerSocket::Tcp(socket) => options.apply(SockRef::from(socket)),
+            ListenerSocket::Unix(_) => Ok(()),
+        }
+    }
+
     /// The TCP port listened on, or `None` for a unix socket.
     pub fn port(&self) -> Option<u16> {
         match &self.socket {

@@ -1,5 +1,6 @@
 //! How other threads reach a worker: a queue and a bell.
 
+use crate::TransportOptions;
 use crate::transport::Socket;
 use mio::Waker;
 use respool_connection::{DialFailure, Peer};
@@ -14,6 +15,8 @@ pub(crate) enum Letter<Mail> {
     Mail(Mail),
     /// A connection that another thread accepted or made for this worker.
     Socket(Socket, Peer),
+    /// Options of connections that come from now on: of clients, and of nodes.
+    Options(TransportOptions, TransportOptions),
     /// The addresses of a host name, for the dial with this number.
     Resolved(u64, Result<Vec<SocketAddr>, DialFailure>),
 }
@@ -35,6 +38,12 @@ impl<Mail> Postbox<Mail> {
     /// Puts mail for the worker's machine into its box and wakes it. `false`: the worker has ended.
     pub fn post(&self, mail: Mail) -> bool {
         self.put(Letter::Mail(mail))
+    }
+
+    /// Has connections that come from now on get other options: those of clients, and those that are dialled. `false`: the
+    /// worker has ended.
+    pub fn set_options(&self, of_clients: TransportOptions, of_nodes: TransportOptions) -> bool {
+        self.put(Letter::Options(of_clients, of_nodes))
     }
 
     pub(crate) fn put(&self, letter: Letter<Mail>) -> bool {

@@ -375,6 +375,7 @@ impl<M: Machine> Worker<M> {
             match letter {
                 Letter::Mail(mail) => self.machine.handle_mail(mail),
                 Letter::Socket(socket, peer) => self.adopt(socket, peer),
+                Letter::Options(of_clients, of_nodes) => self.take_options(of_clients, of_nodes),
                 Letter::Resolved(dial, answer) => {
                     let Some((conn, tls)) = self.resolving.remove(&dial) else { continue };
                     match answer {

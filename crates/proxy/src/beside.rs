@@ -4,11 +4,12 @@
 use crate::clients::Clients;
 use crate::converting::{Dues, kind_of};
 use crate::hooks::Event;
-use crate::integrity::{Held, Proof, Word, write_echo};
+use crate::integrity::{Held, IntegrityTerms, Proof, Word, write_echo};
 use crate::lanes::{Lanes, Purpose};
 use crate::observe::Counters;
 use crate::replies::refuse;
 use crate::scatter::Scatters;
+use crate::shared::Ledger;
 use crate::slab::Handle;
 use crate::tasks::{Loss, Tasks};
 use crate::text;
@@ -53,6 +54,34 @@ impl Lanes {
     #[cold]
     pub(crate) fn end_batch(&mut self, lane: usize, now: Now, pool: &mut BufferPool) {
         self.seal(lane, now, pool, Proof::end_batch);
+    }
+
+    /// Whether replies are checked has changed. What is owed is answered as it was asked for, and what comes is checked as it
+    /// is wanted now. A busy lane of which nothing needs to be known any more is replaced.
+    #[cold]
+    pub(crate) fn take_integrity(&mut self, terms: IntegrityTerms, ledger: &Ledger) {
+        for place in 0..self.all.len() {
+            let entropy = self.entropy_of(place);
+            let this = &mut self.all[place];
+            if this.is_retired || !matches!(this.purpose, Purpose::Shared | Purpose::Successor) {
+                continue;
+            }
+            let owed = this.up.tickets().len();
+            let Some(proof) = this.beside.as_mut().and_then(|beside| beside.proof.as_mut()) else {
+                if let Some(proof) = Proof::behind(terms, entropy, owed) {
+                    this.beside.get_or_insert_default().proof = Some(proof);
+                }
+                continue;
+            };
+            proof.set_terms(terms);
+            if terms.every == 0 && owed == 0 {
+                ledger.account(proof.accounted, 0);
+                this.beside = this.beside.take().filter(|beside| beside.dues.is_some());
+                this.beside.iter_mut().for_each(|beside| beside.proof = None);
+            } else if terms.every == 0 && this.purpose == Purpose::Shared && this.up.is_ready() {
+                this.is_stale = true;
+            }
+        }
     }
 
     fn seal(&mut self, lane: usize, now: Now, pool: &mut BufferPool, number: impl Fn(&mut Proof) -> Option<u64>) {

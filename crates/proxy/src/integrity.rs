@@ -123,6 +123,20 @@ impl Proof {
         })
     }
 
+    /// The same for a lane on which so much is owed that was not checked.
+    pub(crate) fn behind(terms: IntegrityTerms, entropy: u64, owed: usize) -> Option<Self> {
+        let mut proof = Self::new(terms, entropy)?;
+        if owed > 0 {
+            proof.runs.push_back(Run { requests: owed, is_checked: false, seal: None });
+        }
+        Some(proof)
+    }
+
+    /// Other terms hold for what is queued from now on; of what is owed, what was promised.
+    pub(crate) fn set_terms(&mut self, terms: IntegrityTerms) {
+        self.terms = terms;
+    }
+
     /// As at the beginning, with other numbers.
     pub(crate) fn anew(&self) -> Option<Self> {
         Self::new(self.terms, self.entropy.rotate_left(17))
@@ -139,7 +153,7 @@ impl Proof {
     pub(crate) fn note(&mut self, request: &[u8]) -> bool {
         let is_checked = match self.batch {
             Some(is_checked) => is_checked,
-            None => self.chance().is_multiple_of(u64::from(self.terms.every)),
+            None => self.terms.every > 0 && self.chance().is_multiple_of(u64::from(self.terms.every)),
         };
         self.batch = Some(is_checked);
         match self.runs.back_mut().filter(|run| run.is_checked == is_checked && run.seal.is_none()) {
@@ -299,6 +313,28 @@ mod tests {
         refused.end_batch();
         simple(&mut refused, b"+1\r\n");
         assert_eq!(refused.take(Owner::Nobody, Some(ReplyKind::Error), b"-BUSY\r\n"), Word::Unproved);
+    }
+
+    #[test]
+    fn what_was_queued_under_other_terms_is_answered_under_them() {
+        let mut proof = Proof::behind(TERMS, 77, 2).expect("it checks");
+        assert!(!proof.note(b"c"));
+        let number = proof.end_batch().expect("one is checked");
+        assert_eq!(simple(&mut proof, b"+a\r\n"), Word::Pass);
+        // From here on nothing more is checked, but what was.
+        proof.set_terms(IntegrityTerms::default());
+        assert!(!proof.note(b"d"));
+        assert_eq!(proof.end_batch(), None);
+        assert_eq!(simple(&mut proof, b"+b\r\n"), Word::Pass);
+        assert_eq!(simple(&mut proof, b"+c\r\n"), Word::Held);
+        assert_eq!(proof.take(Owner::Nobody, Some(ReplyKind::Bulk), &mark(number)), Word::Proved);
+        let (held, bytes) = proof.held();
+        proof.release(held, bytes);
+        assert_eq!(simple(&mut proof, b"+d\r\n"), Word::Pass);
+        assert!(proof.anew().is_none());
+        assert!(Proof::behind(IntegrityTerms::default(), 77, 2).is_none());
+        let mut idle = Proof::behind(TERMS, 77, 0).expect("it checks");
+        assert_eq!(simple(&mut idle, b"+1\r\n"), Word::OutOfStep);
     }
 
     #[test]

@@ -339,8 +339,7 @@ impl Lanes {
         let credentials = own.or(self.nodes[node].told.credentials.as_ref()).cloned();
         let is_shared = matches!(purpose, Purpose::Shared | Purpose::Successor);
         let policy = if is_shared { config.write_policy } else { WritePolicy::EachTurn };
-        let entropy = (self.all.len() as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.entropy;
-        let proof = Proof::new(config.integrity, entropy);
+        let proof = Proof::new(config.integrity, self.entropy_of(self.all.len()));
         let mut up = Upstream::new(Identity { database, protocol, credentials }, policy);
         if config.seeing.is_anything_seen() {
             up.keep_records();
@@ -374,6 +373,11 @@ impl Lanes {
             lent: None,
             beside: if is_shared { Beside::proving(proof) } else { None },
         }
+    }
+
+    /// Chance for the lane at a place.
+    pub(crate) fn entropy_of(&self, place: usize) -> u64 {
+        (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.entropy
     }
 
     /// Makes a lane that is not in the table of classes. It is not dialled yet.

@@ -15,7 +15,11 @@ impl<E: Execute> Worker<E> {
         if has_other_channels {
             self.end_push_lanes();
         }
+        let has_other_proofs = self.config.integrity != config.integrity;
         self.config = config;
+        if has_other_proofs {
+            self.lanes.take_integrity(self.config.integrity, &self.shared.ledger);
+        }
         self.shared.name_nodes(self.config.nodes.iter().map(|node| node.name.clone()));
         self.route_hits.clear();
         self.seen.begin_countdown(self.config.seeing);

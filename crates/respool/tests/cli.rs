@@ -100,10 +100,12 @@ fn check_says_what_a_file_means() {
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     for line in [
         "good.toml is fine",
-        "    workers = 2",
+        "    workers = 2  (restart)",
+        "    protected_mode = no",
         "  pool a: proxy in front of 2 nodes by slots: h:1, h:2",
-        "    listens on :7000",
+        "    listens on :7000  (restart)",
         "    connect_timeout = 9s",
+        "  a reload (SIGHUP) takes all of this but what is marked (restart)",
         "  note: pool a: everybody who reaches :7000 may send commands",
     ] {
         assert!(run.stdout.lines().any(|shown| shown.ends_with(line)), "{line}\n{}", run.stdout);

@@ -129,6 +129,38 @@ fn a_connection_that_is_dead_at_the_other_end_is_found_within_two_seconds() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_reload_says_how_long_nodes_may_be_silent() {
+    let node = FakeBackend::start(|_| Act::Usual).expect("a port");
+    let directory = TempDir::new().expect("a directory");
+    let file = directory.join("r.toml");
+    let write = |timeout: &str| {
+        let text = format!(
+            "listen = \"127.0.0.1:0\"\nnodes = \"{}\"\nnode_tcp_user_timeout = \"{timeout}\"\n",
+            node.address()
+        );
+        std::fs::write(&file, text + "request_timeout = \"off\"\nnode_silence_timeout = \"off\"\n").expect("a file");
+    };
+    write("1h");
+    let proxy = Running::start(respool(&["serve", "--workers", "1", "--config"]).arg(&file));
+    let (mut client, mut other) = (proxy.client(0), proxy.client(0));
+    assert_eq!(client.ask("GET a").expect("a reply"), "$10\r\nvalue-of-a\r\n");
+    node.vanish().expect("a filter");
+    client.send(b"GET b\r\n").expect("it is taken");
+    let began = Instant::now();
+    wait_until("nobody minds", LIMIT, || {
+        assert_eq!(state(&mut other), "up");
+        Ok(began.elapsed() > Duration::from_millis(1_500))
+    })
+    .expect("time passes");
+    write("900ms");
+    proxy.process.signal(Signal::HUP).expect("it is there");
+    proxy.says("node_tcp_user_timeout of pool main is now 900ms");
+    assert!(client.reply().expect("a reply").starts_with(b"-ERR node "));
+    proxy.end();
+}
+
 #[test]
 fn a_node_that_is_busy_behind_a_full_window_loses_nothing() {
     let gate = Gate::new();

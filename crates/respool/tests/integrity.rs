@@ -3,8 +3,10 @@
 mod support;
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use respool_testkit::{Act, Client, FakeBackend, Received, request, usual_reply, wait_until};
+use respool_testkit::{Act, Client, FakeBackend, Received, TempDir, request, usual_reply, wait_until};
+use rustix::process::Signal;
 use support::{LIMIT, Running, respool};
 
 /// A node that keeps to the rules but for what is asked of these keys: it answers `drop` with nothing, `twice` twice, and
@@ -189,5 +191,70 @@ fn an_old_node_and_a_sample_of_batches_work_as_well() {
     }
     assert_eq!(client.ask("EXEC").expect("a reply"), "*2\r\n:1\r\n$3\r\n199\r\n");
     assert_eq!(figure(&mut client, "integrity_faults"), 0);
+    proxy.end();
+}
+
+/// Switched on and off while requests flow: nobody gets another's reply, and only while it is on is a shifted connection
+/// found out before its replies leave.
+#[test]
+fn a_reload_switches_it_on_and_off_while_clients_are_served() {
+    let node = node();
+    let directory = TempDir::new().expect("a directory");
+    let file = directory.join("r.toml");
+    let write = |terms: &str| {
+        let text =
+            format!("listen = \"127.0.0.1:0\"\nnodes = \"{}\"\nhealth_interval = \"off\"\n{terms}", node.address());
+        std::fs::write(&file, text).expect("a file");
+    };
+    write("");
+    let proxy = Running::start(respool(&["serve", "--workers", "1", "--config"]).arg(&file));
+    let mut client = proxy.client(0);
+    let echoes = || node.received().iter().filter(|request| &*request.command() == "ECHO").count();
+    // One that is in the midst of a pipeline all the time.
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let mut busy = proxy.client(0);
+        let is_over = &is_over;
+        scope.spawn(move || {
+            while !is_over.load(Ordering::SeqCst) {
+                let keys: Vec<String> = (0..200).map(|number| format!("b{number}")).collect();
+                let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+                for (key, reply) in keys.iter().zip(get(&mut busy, &keys)) {
+                    assert_eq!(reply, value(key));
+                }
+            }
+        });
+        for (terms, is_on) in [
+            ("integrity_check = 1\n", true),
+            ("", false),
+            ("integrity_check = 1\nintegrity_run = 1\n", true),
+            ("integrity_check = 1\nintegrity_run = 3\n", true),
+            ("", false),
+        ] {
+            write(terms);
+            proxy.process.signal(Signal::HUP).expect("it is there");
+            wait_until("it has taken effect", LIMIT, || {
+                let before = echoes();
+                assert_eq!(get(&mut client, &["k"]), [value("k")]);
+                Ok((echoes() > before) == is_on)
+            })
+            .expect("it does");
+        }
+        is_over.store(true, Ordering::SeqCst);
+    });
+    write("integrity_check = 1\nintegrity_run = 1\n");
+    proxy.process.signal(Signal::HUP).expect("it is there");
+    wait_until("it has taken effect", LIMIT, || {
+        let before = echoes();
+        assert_eq!(get(&mut client, &["k"]), [value("k")]);
+        Ok(echoes() > before)
+    })
+    .expect("it does");
+    let keys = ["x1", "drop", "x2", "x3"];
+    for (key, reply) in keys.iter().zip(get(&mut client, &keys)) {
+        assert!(is_right(&reply, key), "{key}: {reply}");
+    }
+    assert_eq!(figure(&mut client, "integrity_faults"), 1);
+    until_served(&mut client);
     proxy.end();
 }

@@ -111,6 +111,22 @@ fn sighup_takes_what_it_can_and_keeps_the_rest() {
     server.says("backlog of pool main was changed to 7, which needs a restart");
     wait_until("the worker has the new settings", LIMIT, || Ok(maxclients())).expect("it takes them");
 
+    write("max_clients = 60\nbulk_bytes_max = \"1mb\"\nkeepalive = \"7s\"\ntcp_user_timeout = \"off\"\n");
+    server.process.signal(Signal::HUP).expect("it is there");
+    for now in [
+        "bulk_bytes_max of pool main is now 1mb",
+        "keepalive of pool main is now 7s",
+        "tcp_user_timeout of pool main is now off",
+    ] {
+        server.says(now);
+    }
+    let mut refuses = || {
+        let mut client = server.client(0);
+        client.send(b"*2\r\n$4\r\nECHO\r\n$1048577\r\n").expect("it is taken");
+        Ok(client.ask("PING").expect("a reply or the value") == "-ERR Protocol error: invalid bulk length\r\n")
+    };
+    wait_until("the worker has the new limit", LIMIT, &mut refuses).expect("it takes it");
+
     write("max_clients = 0\n");
     server.process.signal(Signal::HUP).expect("it is there");
     server.says("the settings were not taken, everything stays as it was");

@@ -34,9 +34,7 @@ impl TransportOptions {
     pub(crate) fn apply(&self, socket: SockRef<'_>) -> io::Result<()> {
         self.apply_common(&socket, 3)?;
         #[cfg(any(target_os = "linux", target_os = "android"))]
-        if let Some(timeout) = self.user_timeout {
-            socket.set_tcp_user_timeout(Some(timeout))?;
-        }
+        socket.set_tcp_user_timeout(self.user_timeout)?;
         Ok(())
     }
 
@@ -52,11 +50,9 @@ impl TransportOptions {
 
     fn apply_common(&self, socket: &SockRef<'_>, probes: u32) -> io::Result<()> {
         socket.set_tcp_nodelay(true)?;
-        if let Some(idle) = self.keepalive {
-            let keepalive = TcpKeepalive::new().with_time(idle).with_interval(probe_interval(idle));
-            socket.set_tcp_keepalive(&keepalive.with_retries(probes))?;
-        }
-        Ok(())
+        let Some(idle) = self.keepalive else { return socket.set_keepalive(false) };
+        let keepalive = TcpKeepalive::new().with_time(idle).with_interval(probe_interval(idle));
+        socket.set_tcp_keepalive(&keepalive.with_retries(probes))
     }
 }
 

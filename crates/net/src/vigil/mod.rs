@@ -103,6 +103,15 @@ impl Vigil {
         }
     }
 
+    /// Another time holds from now on, for all connections that are watched.
+    pub(crate) fn set_patience(&mut self, patience: Option<Duration>) {
+        self.patience = patience;
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        if self.kernel.is_none() && patience.is_some() {
+            self.kernel = Diag::open().ok();
+        }
+    }
+
     /// A connection to a node is there. If it cannot be watched, the kernel is told to give it up by its own rule.
     pub(crate) fn begin(&mut self, place: usize, socket: &mut Socket) {
         self.doubts.remove(&place);

@@ -1,6 +1,7 @@
-//! Looking after nodes of which nothing is heard.
+//! Looking after nodes of which nothing is heard, and the options of connections.
 
 use super::Worker;
+use crate::TransportOptions;
 use crate::vigil::Verdict;
 use respool_connection::{ConnId, Machine, Now};
 use rustix::io::Errno;
@@ -10,6 +11,18 @@ impl<M: Machine> Worker<M> {
     pub(super) fn watch(&mut self, conn: ConnId) {
         if let Some(Some(connection)) = self.upstreams.get_mut(conn.index()) {
             self.vigil.begin(conn.index(), &mut connection.socket);
+        }
+    }
+
+    /// Connections get other options from now on. What a listener accepts has its options.
+    #[cold]
+    pub(super) fn take_options(&mut self, of_clients: TransportOptions, of_nodes: TransportOptions) {
+        self.transport = of_nodes;
+        self.vigil.set_patience(of_nodes.user_timeout);
+        for listener in &self.listeners {
+            if let Err(error) = listener.set_options(&of_clients) {
+                tracing::warn!(listener = listener.address(), %error, "the options of its clients stay as they were");
+            }
         }
     }
 

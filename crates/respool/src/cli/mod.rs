@@ -20,7 +20,7 @@ use crate::serve::handover::Inherited;
 use crate::serve::hooks::HookMaker;
 use crate::serve::{Job, Opened};
 use crate::settings::meaning::Understood;
-use crate::settings::row::Scope;
+use crate::settings::row::{Reload, Scope};
 use crate::settings::said::Statement;
 use crate::settings::{Address, Said, Setting, page};
 use crate::{banner, output, serve, signals, systemd};
@@ -140,7 +140,8 @@ fn summary(path: &Path, said: &Said, understood: &Understood) -> String {
         let rows = statements.iter().filter(counts);
         let line = |statement: &Statement| {
             let row = statement.setting.row();
-            format!("    {} = {}", row.name, understood.values[number][statement.setting as usize].show(row))
+            let mark = if row.reload == Reload::Restart { "  (restart)" } else { "" };
+            format!("    {} = {}{mark}", row.name, understood.values[number][statement.setting as usize].show(row))
         };
         rows.map(line).collect::<Vec<_>>()
     };
@@ -151,13 +152,14 @@ fn summary(path: &Path, said: &Said, understood: &Understood) -> String {
     }
     for (number, instance) in understood.process.instances.iter().enumerate() {
         lines.push(format!("  pool {}: {}", instance.name, banner::describe(instance)));
-        lines.extend(instance.net.listen.iter().map(|door| format!("    listens on {door}")));
+        lines.extend(instance.net.listen.iter().map(|door| format!("    listens on {door}  (restart)")));
         let own = said.pools.get(number).map_or(&[][..], |pool| &pool.statements[..]);
         let inherited: Vec<Statement> =
             said.top.iter().filter(|s| own.iter().all(|o| o.setting != s.setting)).cloned().collect();
         lines.extend(said_about(own, None, number));
         lines.extend(said_about(&inherited, Some(Scope::Pool), number));
     }
+    lines.push("  a reload (SIGHUP) takes all of this but what is marked (restart)".to_owned());
     lines.extend(understood.warnings.iter().map(|warning| format!("  note: {warning}")));
     lines.push(String::new());
     lines.join("\n")

@@ -134,8 +134,7 @@ impl Running {
     ) -> Result<Self, Failure> {
         // An engine belongs to one thread, so a server that is nothing but an engine has one worker.
         let workers = if instance.is_embedded() { 1 } else { job.workers };
-        let transport = TransportOptions { keepalive: instance.net.keepalive, user_timeout: instance.net.user_timeout };
-        let to_nodes = transport_to_nodes(instance, transport);
+        let (transport, to_nodes) = transports(instance);
         let tls = InstanceTls::load(instance)?;
         let (mut shares, bound) = listen(instance, workers, &transport, &tls, doors)?;
         let clients = Arc::clone(&tls.nodes);
@@ -254,12 +253,15 @@ impl EmbeddedNode {
     }
 }
 
-/// A node that vanishes is missed sooner than a client: the kernel asks once a second whether a silent one is there.
-fn transport_to_nodes(instance: &Instance, of_clients: TransportOptions) -> TransportOptions {
-    match instance.net.node_timeout {
+/// The options of clients' connections and of those to nodes. A node that vanishes is missed sooner than a client: the
+/// kernel asks once a second whether a silent one is there.
+fn transports(instance: &Instance) -> (TransportOptions, TransportOptions) {
+    let of_clients = TransportOptions { keepalive: instance.net.keepalive, user_timeout: instance.net.user_timeout };
+    let of_nodes = match instance.net.node_timeout {
         Some(timeout) => TransportOptions { keepalive: Some(Duration::from_secs(1)), user_timeout: Some(timeout) },
         None => of_clients,
-    }
+    };
+    (of_clients, of_nodes)
 }
 
 fn engine(settings: &EngineSettings) -> Engine {
@@ -314,6 +316,13 @@ fn follow(control: &Arc<Control>, number: usize, slots: Vec<Postbox<Mail>>, tls:
             let process = control.settings();
             if let Some(Err(failure)) = process.instances.get(number).map(|instance| tls.reload(instance)) {
                 tracing::error!("TLS stays as it was: {}", failure.message);
+            }
+            if let Some(instance) = process.instances.get(number) {
+                let (of_clients, of_nodes) = transports(instance);
+                slots.iter().for_each(|slot| {
+                    // A worker that has ended needs no options.
+                    slot.set_options(of_clients, of_nodes);
+                });
             }
             let reloaded = process.instances.get(number).and_then(|instance| config::proxy(&process, instance).ok());
             mails.extend(reloaded.map(|config| Mail::Reload(Arc::new(config))));

@@ -52,6 +52,7 @@ impl Process {
             drain_timeout: new.drain_timeout,
             log: LogSettings { level: new.log.level, ..self.log.clone() },
             users: UsersSettings { file: self.users.file.clone(), ..new.users.clone() },
+            admin: AdminSettings { ready_percent: new.admin.ready_percent, ..self.admin.clone() },
             instances: instances.collect(),
             ..self.clone()
         }
@@ -88,10 +89,17 @@ impl Instance {
             default_node: nodes.default_node,
             dead_node: nodes.dead_node,
             seeing: new.proxy.seeing.clone(),
+            integrity: new.proxy.integrity.clone(),
+            requests: new.proxy.requests.clone(),
             routing: nodes.routing.clone(),
-            ..self.proxy.clone()
         };
-        Self { proxy, tls: new.tls.clone(), ..self.clone() }
+        let net = NetSettings {
+            keepalive: new.net.keepalive,
+            user_timeout: new.net.user_timeout,
+            node_timeout: new.net.node_timeout,
+            ..self.net.clone()
+        };
+        Self { net, proxy, tls: new.tls.clone(), ..self.clone() }
     }
 
     /// Whether a reload can take over the nodes of `new`: engines in this process neither come nor go, because they hold

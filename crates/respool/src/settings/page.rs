@@ -47,18 +47,20 @@ placement = \"ketama\"
 ```
 
 Durations are a whole number with a unit (`us`, `ms`, `s`, `m`, `h`, `d`). Sizes are bytes, or a whole number with `kb`, `mb` or
-`gb`, powers of 1024 as in redis.conf. *Live* settings follow the file on SIGHUP; the others need a restart, and a reload that
-finds one changed says so.
+`gb`, powers of 1024 as in redis.conf.
+
+*Live* settings follow the file on SIGHUP or `PROXY RELOAD`, for clients and connections that are there as well unless it says
+otherwise; what is marked *restart* is read at the start alone, and a reload that finds it changed says so and leaves it as it is.
+Settings of [users](routing-and-users.md#users), pools for routes and routes are live, those of `[[pool]]` tables as each is
+marked; such pools themselves come and go with a restart. `respool check` marks the same.
 ";
 
 fn markdown_row(out: &mut String, row: &Row) {
     let alias = row.alias.map_or_else(String::new, |alias| format!(" or `--{alias}`"));
     let default = if row.default.is_empty() { "unset".to_owned() } else { format!("`{}`", row.default) };
-    let marks =
-        [(row.scope == Scope::Process).then_some("whole process"), (row.reload == Reload::Live).then_some("live")];
-    let marks: Vec<&str> = marks.into_iter().flatten().collect();
-    let marks = if marks.is_empty() { String::new() } else { format!(" *({})*", marks.join(", ")) };
-    let _ = writeln!(out, "\n### `{}`{marks}\n\n{}", row.name, row.doc);
+    let scope = if row.scope == Scope::Process { "whole process, " } else { "" };
+    let reload = if row.reload == Reload::Live { "live" } else { "restart" };
+    let _ = writeln!(out, "\n### `{}` *({scope}{reload})*\n\n{}", row.name, row.doc);
     if !row.more.is_empty() {
         let _ = writeln!(out, "{}", row.more);
     }
@@ -81,6 +83,9 @@ pub fn toml() -> String {
         for row in rows {
             let _ = writeln!(out, "\n# {}", row.doc);
             let _ = writeln!(out, "# Allowed: {}", row.bounds());
+            if row.reload == Reload::Restart {
+                let _ = writeln!(out, "# Read at the start alone.");
+            }
             let _ = writeln!(out, "#{} = {}", row.name, toml_value(row));
         }
     }

@@ -218,14 +218,16 @@ rows! {
     }
     /// TCP keepalive: the first probe after this long without traffic, for clients and nodes.
     Keepalive {
-        name: "keepalive", redis: Some("tcp-keepalive"), group: Group::Listening,
+        name: "keepalive", redis: Some("tcp-keepalive"), group: Group::Listening, reload: Reload::Live,
         kind: millis(1_000, DAY), absent: Some("off"), default: "1m",
+        more: "A reload changes it for connections that come afterwards.",
     }
     /// How long sent bytes may stay unacknowledged before a TCP connection counts as dead.
     TcpUserTimeout {
-        name: "tcp_user_timeout", group: Group::Listening, kind: millis(100, DAY), absent: Some("off"), default: "5s",
+        name: "tcp_user_timeout", group: Group::Listening, reload: Reload::Live,
+        kind: millis(100, DAY), absent: Some("off"), default: "5s",
         more: "Linux alone would retry for about 15 minutes. A client that does not read for so long although its replies \
-               fill its window is disconnected, too.",
+               fill its window is disconnected, too. A reload changes it for clients that come afterwards.",
     }
     /// Nodes behind this pool; none makes it an embedded server.
     Nodes {
@@ -327,8 +329,7 @@ rows! {
     }
     /// How long a node may take to answer a request, from the moment it was sent.
     RequestTimeout {
-        name: "request_timeout", group: Group::Timeouts, reload: Reload::Live, kind: millis(1, HOUR), absent: Some("off"),
-        default: "5s",
+        name: "request_timeout", group: Group::Timeouts, reload: Reload::Live, kind: millis(1, HOUR), absent: Some("off"), default: "5s",
         more: "A late request is answered with an error and only that request: its reply is swallowed when it comes.",
     }
     /// How long a node that owes replies may say nothing before its connection is replaced.
@@ -338,8 +339,8 @@ rows! {
     }
     /// How long a node may acknowledge nothing that it is sent before the TCP connection counts as dead.
     NodeTcpUserTimeout {
-        name: "node_tcp_user_timeout", group: Group::Timeouts, kind: millis(100, DAY), absent: Some("off"),
-        default: "900ms",
+        name: "node_tcp_user_timeout", group: Group::Timeouts, reload: Reload::Live,
+        kind: millis(100, DAY), absent: Some("off"), default: "900ms",
         more: "With it the kernel asks a silent peer once a second, so a node that has vanished is found within two. A node \
                that does not read (it runs a script, it is stopped) acknowledges nothing but says that its window is full, \
                and keeps its connections. Longer for links that are sometimes away for a moment. `off`: as for clients.",
@@ -414,23 +415,25 @@ rows! {
     }
     /// Most elements of a request.
     RequestElementsMax {
-        name: "request_elements_max", group: Group::Requests, kind: count(16, 16 * MB), default: "1048576",
+        name: "request_elements_max", group: Group::Requests, reload: Reload::Live,
+        kind: count(16, 16 * MB), default: "1048576",
     }
     /// Largest request, from its first byte to its last.
     RequestBytesMax {
-        name: "request_bytes_max", redis: Some("client-query-buffer-limit"), group: Group::Requests,
+        name: "request_bytes_max", redis: Some("client-query-buffer-limit"), group: Group::Requests, reload: Reload::Live,
         kind: bytes(MB, 4 * GB - 1), default: "1gb",
         more: "What has come of a request is held until the rest comes, and little behind it is read: this is the budget of \
                a client's input.",
     }
     /// Largest bulk string of a request or reply.
     BulkBytesMax {
-        name: "bulk_bytes_max", redis: Some("proto-max-bulk-len"), group: Group::Requests, kind: bytes(MB, 2 * GB),
-        default: "512mb",
+        name: "bulk_bytes_max", redis: Some("proto-max-bulk-len"), group: Group::Requests, reload: Reload::Live,
+        kind: bytes(MB, 2 * GB), default: "512mb",
     }
     /// Longest inline request.
     InlineBytesMax {
-        name: "inline_bytes_max", group: Group::Requests, kind: bytes(KB, 16 * MB), default: "64kb",
+        name: "inline_bytes_max", group: Group::Requests, reload: Reload::Live,
+        kind: bytes(KB, 16 * MB), default: "64kb",
     }
     /// Commands that steer the nodes: CONFIG SET, DEBUG, SHUTDOWN, REPLICAOF, MODULE LOAD and their like.
     AdminCommands {
@@ -524,18 +527,21 @@ rows! {
     }
     /// One batch of requests in so many has its replies proved by an echo before they leave.
     IntegrityCheck {
-        name: "integrity_check", group: Group::Seeing, kind: count(1, 1_000_000), absent: Some("off"), default: "off",
+        name: "integrity_check", group: Group::Seeing, reload: Reload::Live,
+        kind: count(1, 1_000_000), absent: Some("off"), default: "off",
         more: "For nodes, or anything between them and the proxy, that may leave out a reply or send one too many. `1` \
                checks every batch. See [operations](operations.md#integrity-mode).",
     }
     /// In a batch that is checked, requests behind each of which an echo goes; otherwise one at its end.
     IntegrityRun {
-        name: "integrity_run", group: Group::Seeing, kind: count(1, 10_000), absent: Some("off"), default: "off",
+        name: "integrity_run", group: Group::Seeing, reload: Reload::Live,
+        kind: count(1, 10_000), absent: Some("off"), default: "off",
         more: "With `1` every reply stands between two echoes.",
     }
     /// Replies that one connection to a node holds until they are proved; a larger one is an error.
     IntegrityBytes {
-        name: "integrity_bytes", group: Group::Seeing, kind: bytes(64 * KB, 4 * GB), default: "32mb",
+        name: "integrity_bytes", group: Group::Seeing, reload: Reload::Live,
+        kind: bytes(64 * KB, 4 * GB), default: "32mb",
     }
     /// Password of the default user; without one everybody who connects may do everything.
     Requirepass {
@@ -610,8 +616,9 @@ rows! {
     Metrics { name: "metrics", scope: Scope::Process, kind: Kind::Tcp, absent: Some("off"), default: "off" }
     /// Share of nodes, in percent, that must be reached for /readyz to say that the process is ready.
     ReadyNodes {
-        name: "ready_nodes", scope: Scope::Process, kind: count(1, 100), absent: Some("off"), default: "off",
-        more: "Nodes are then dialled at the start and not only when they are asked. `off`: listeners are enough.",
+        name: "ready_nodes", scope: Scope::Process, reload: Reload::Live,
+        kind: count(1, 100), absent: Some("off"), default: "off",
+        more: "Nodes are then dialled before anybody asks them. `off`: listeners are enough.",
     }
     /// Address of a statsd server that is sent metrics under rmux's names, over UDP.
     Statsd { name: "statsd", scope: Scope::Process, kind: Kind::Tcp, absent: Some("off"), default: "off" }

@@ -126,10 +126,11 @@ pub(crate) struct Healing {
     asker: Asker,
     /// `None`: it is not configured any more.
     node: Option<usize>,
-    class: u16,
+    row: &'static Row,
+    args: ArgsBuf,
     script: Arc<[u8]>,
-    /// The same request with the script itself.
-    request: Vec<u8>,
+    /// What the account has of it.
+    accounted: usize,
     /// What the node said: that it does not know the script.
     refusal: Vec<u8>,
 }
@@ -156,15 +157,13 @@ impl Healing {
     }
 }
 
-/// The request that runs a script itself in place of one that names it.
-fn with_script(row: &Row, args: Args<'_>, script: &[u8]) -> Vec<u8> {
+/// Writes the request that runs a script itself in place of one that names it.
+fn with_script(row: &Row, args: Args<'_>, script: &[u8], out: &mut Vec<u8>) {
     let is_readonly = row.command == Command::Scripting(ScriptingCommand::EvalshaRo);
-    let mut request = Vec::new();
-    request_head(&mut request, args.len());
-    request_bulk(&mut request, if is_readonly { b"EVAL_RO" } else { b"EVAL" });
-    request_bulk(&mut request, script);
-    args.from(2).iter().for_each(|argument| request_bulk(&mut request, argument));
-    request
+    request_head(out, args.len());
+    request_bulk(out, if is_readonly { b"EVAL_RO" } else { b"EVAL" });
+    request_bulk(out, script);
+    args.from(2).iter().for_each(|argument| request_bulk(out, argument));
 }
 
 impl<E: Execute> Worker<E> {
@@ -228,8 +227,11 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let asker = Asker { session: handle, seq: session.down.expect() };
         let class = session.class;
-        let healed = with_script(row, args, &script);
-        let healing = Healing { asker, node: Some(node), class, script, request: healed, refusal: Vec::new() };
+        // The script itself is shared by all who wait for a reply to it, and only looked at if it has to be sent.
+        let accounted = size_of::<Healing>() + args.iter().map(|arg| arg.len() + size_of::<usize>()).sum::<usize>();
+        self.shared.ledger.account(0, accounted);
+        let copied = args.iter().collect();
+        let healing = Healing { asker, node: Some(node), row, args: copied, script, accounted, refusal: Vec::new() };
         let task = self.tasks.begin(Task::Heal(healing));
         let Self { lanes, clients, config, now, tasks, .. } = self;
         let lane = lanes.lane(config, node, class);
@@ -245,15 +247,18 @@ impl<E: Execute> Worker<E> {
 
     /// The reply has come. If it was that the script is not known, the request goes again with the script itself.
     pub(crate) fn conclude_healing(&mut self, healing: Healing) {
-        let Healing { asker, node, class, script, request, refusal } = healing;
+        let Healing { asker, node, row, args, script, accounted, refusal } = healing;
+        self.shared.ledger.account(accounted, 0);
         if refusal.is_empty() {
             return;
         }
         let Some(node) = node else { return self.clients.feed(asker.session, asker.seq, &refusal, true) };
+        // If the client has gone, its lanes may be somebody else's, and nobody waits for the script.
+        let Some(session) = self.clients.sessions.get(asker.session) else { return };
         self.counters.scripts_healed.add(1);
+        let (class, is_last) = (session.class, session.down.is_last(asker.seq));
         let Self { lanes, clients, config, now, .. } = self;
         let lane = lanes.lane(config, node, class);
-        let is_last = clients.sessions.get_mut(asker.session).is_some_and(|session| session.down.is_last(asker.seq));
         self.is_busy = true;
         if !is_last {
             clients.feed(asker.session, asker.seq, &refusal, true);
@@ -263,7 +268,8 @@ impl<E: Execute> Worker<E> {
             return;
         }
         let owner = Owner::Client { index: asker.session.index, generation: asker.session.generation, seq: asker.seq };
-        let sent = lanes.send(lane, owner, config, *now, &mut clients.pool, |out| out.extend_from_slice(&request));
+        let request = |out: &mut Vec<u8>| with_script(row, args.as_args(), &script, out);
+        let sent = lanes.send(lane, owner, config, *now, &mut clients.pool, request);
         if let Err(error) = sent {
             self.counters.node_errors.add(1);
             self.clients.fail(asker.session, asker.seq, &error);
@@ -314,7 +320,9 @@ mod tests {
             let mut expected = Vec::new();
             encode_request(&mut expected, [eval, "script", "1", "k", "v"].iter().map(|word| word.as_bytes()));
             let row = lookup(name.as_bytes()).expect("it has a row");
-            assert_eq!(with_script(row, args.as_args(), b"script"), expected);
+            let mut made = Vec::new();
+            with_script(row, args.as_args(), b"script", &mut made);
+            assert_eq!(made, expected);
         }
     }
 }

@@ -1,0 +1,13 @@
+//! Peers that ask for more than they may have, or answer as no node should: what it costs, and whom.
+
+#[allow(dead_code)]
+#[path = "support/bench.rs"]
+mod bench;
+#[path = "hostile/classes.rs"]
+mod classes;
+#[path = "hostile/holding.rs"]
+mod holding;
+#[allow(dead_code)]
+mod support;
+
+use support::NoEngine;

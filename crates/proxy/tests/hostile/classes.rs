@@ -1,0 +1,34 @@
+//! Databases, dialects and names at nodes: whoever shares a connection shares all three, whatever becomes of the others.
+
+use crate::bench::{Bench, request, users};
+use crate::support::config;
+use respool_connection::Machine;
+use respool_proxy::{PoolMode, UserLimits};
+
+#[test]
+fn what_is_left_to_do_for_a_client_that_has_gone_does_not_reach_the_next_ones_connections() {
+    let limits = UserLimits { pool_mode: Some(PoolMode::Session), ..UserLimits::default() };
+    let mut bench = Bench::of_many(config(1, 1), 1, users(&[("alone", limits)]));
+    let leaving = bench.accept();
+    assert_eq!(bench.answer(leaving, &["AUTH", "alone", "secret"]), "+OK\r\n");
+    bench.ask(leaving, &["EVAL", "return 1", "0"]);
+    let own = bench.connect()[0];
+    bench.send(own, b":1\r\n");
+    bench.ask(leaving, &["EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "0"]);
+    // The node does not know the script, and in the same turn the client is gone.
+    bench.turn(|worker| {
+        let reply = b"-NOSCRIPT No matching script.\r\n";
+        worker.read_buffer(own).expect("it is read")[..reply.len()].copy_from_slice(reply);
+        worker.handle_read(own, reply.len());
+        worker.handle_broken(leaving, "reset");
+    });
+    bench.connect();
+    let coming = bench.accept();
+    bench.ask(coming, &["SELECT", "1"]);
+    bench.connect();
+    assert_eq!(bench.heard(coming), "+OK\r\n");
+    bench.send(coming, &request(&["GET", "key"]));
+    bench.connect();
+    let (_, greeting) = bench.who_heard("GET key").expect("it is asked");
+    assert!(greeting.contains("SELECT 1"), "the key was asked for in another database: {greeting:?}");
+}

@@ -1,0 +1,201 @@
+//! One worker whose peers are played by hand: what a test lets them send, and what they are sent.
+
+use super::NoEngine;
+use respool_command::Execute;
+use respool_connection::{Action, ConnId, Machine, Now, Peer};
+use respool_proxy::{About, Access, Config, Ledger, Mail, Shared, UserLimits, Worker, WorkerSetup};
+use respool_wire::{RequestDecoder, RequestLimits, Step, encode_request};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A worker, and what its loop would know.
+pub(crate) struct Bench<E> {
+    pub(crate) worker: Worker<E>,
+    pub(crate) shared: Arc<Shared>,
+    now_us: u64,
+    /// Connections to nodes that are being dialled, and those that are open.
+    pub(crate) dialling: Vec<ConnId>,
+    pub(crate) nodes: Vec<ConnId>,
+    /// What has been written and not been looked at, by connection.
+    written: BTreeMap<u32, Vec<u8>>,
+    pub(crate) closed: Vec<ConnId>,
+    /// What nodes were told before the first request, by connection.
+    greetings: BTreeMap<u32, String>,
+}
+
+impl Bench<NoEngine> {
+    /// A proxy.
+    pub(crate) fn proxy(config: Config) -> Self {
+        Self::of_many(config, 1, Arc::default())
+    }
+
+    /// One of several workers of a proxy, with these users. The others never answer.
+    pub(crate) fn of_many(config: Config, workers: usize, access: Arc<Access>) -> Self {
+        Self::new(config, workers, access, None)
+    }
+}
+
+impl<E: Execute> Bench<E> {
+    pub(crate) fn new(config: Config, workers: usize, access: Arc<Access>, engine: Option<E>) -> Self {
+        let shared = Shared::new(workers, 0, About::default(), Arc::new(Ledger::default())).with_access(access);
+        let shared = Arc::new(shared);
+        let setup =
+            WorkerSetup { config: Arc::new(config), shared: Arc::clone(&shared), number: 0, engine, entropy: 1 };
+        Self {
+            worker: Worker::new(setup),
+            shared,
+            now_us: 1_000_000,
+            dialling: Vec::new(),
+            nodes: Vec::new(),
+            written: BTreeMap::new(),
+            closed: Vec::new(),
+            greetings: BTreeMap::new(),
+        }
+    }
+
+    /// Time passes before the next turn.
+    pub(crate) fn wait(&mut self, us: u64) {
+        self.now_us += us;
+    }
+
+    /// One turn, in which `events` happen.
+    pub(crate) fn turn(&mut self, events: impl FnOnce(&mut Worker<E>)) {
+        self.now_us += 10;
+        self.worker.begin_turn(Now { mono_us: self.now_us, unix_us: self.now_us + 1_700_000_000_000_000 });
+        events(&mut self.worker);
+        self.worker.end_turn();
+        loop {
+            let mut is_settled = true;
+            while let Some(action) = self.worker.poll_action() {
+                is_settled = false;
+                self.act(action);
+            }
+            while let Some(conn) = self.worker.poll_output() {
+                is_settled = false;
+                let bytes = self.worker.output(conn).to_vec();
+                self.written.entry(conn.to_bits()).or_default().extend_from_slice(&bytes);
+                self.worker.handle_written(conn, bytes.len());
+            }
+            if is_settled && self.worker.poll_action().map(|action| self.act(action)).is_none() {
+                return;
+            }
+        }
+    }
+
+    fn act(&mut self, action: Action<Mail>) {
+        match action {
+            Action::Dial { conn, .. } => self.dialling.push(conn),
+            Action::Close { conn } | Action::Finish { conn } => {
+                self.nodes.retain(|node| *node != conn);
+                self.dialling.retain(|node| *node != conn);
+                self.closed.push(conn);
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn accept(&mut self) -> ConnId {
+        let mut accepted = None;
+        self.turn(|worker| accepted = worker.handle_accept(Peer::default()).ok());
+        let conn = accepted.expect("there is room");
+        // Another client may have had the place.
+        self.heard(conn);
+        conn
+    }
+
+    /// A peer sends bytes, as many as are taken.
+    pub(crate) fn send(&mut self, conn: ConnId, mut bytes: &[u8]) {
+        self.turn(|worker| {
+            while !bytes.is_empty() {
+                let Some(buffer) = worker.read_buffer(conn) else { return };
+                let taken = bytes.len().min(buffer.len());
+                buffer[..taken].copy_from_slice(&bytes[..taken]);
+                worker.handle_read(conn, taken);
+                bytes = &bytes[taken..];
+            }
+        });
+    }
+
+    /// A client asks for something.
+    pub(crate) fn ask(&mut self, conn: ConnId, words: &[&str]) {
+        self.send(conn, &request(words));
+    }
+
+    /// What has been written to a peer since it was looked at last.
+    pub(crate) fn heard(&mut self, conn: ConnId) -> String {
+        String::from_utf8_lossy(&self.written.remove(&conn.to_bits()).unwrap_or_default()).into_owned()
+    }
+
+    /// What a client asks, and what it is answered at once.
+    pub(crate) fn answer(&mut self, conn: ConnId, words: &[&str]) -> String {
+        self.ask(conn, words);
+        self.heard(conn)
+    }
+
+    /// The node connection on which these words were heard, with what it was told before the first request. Everything that
+    /// nodes have heard is forgotten.
+    pub(crate) fn who_heard(&mut self, words: &str) -> Option<(ConnId, String)> {
+        let mut found = None;
+        for conn in self.nodes.clone() {
+            if requests(&self.heard(conn)).iter().any(|request| request == words) {
+                found = Some((conn, self.greetings.get(&conn.to_bits()).cloned().unwrap_or_default()));
+            }
+        }
+        found
+    }
+
+    /// All dials succeed, and the nodes agree to everything that they are told first. Gives the new connections.
+    pub(crate) fn connect(&mut self) -> Vec<ConnId> {
+        let dialled = std::mem::take(&mut self.dialling);
+        for conn in &dialled {
+            self.nodes.push(*conn);
+            self.heard(*conn);
+            self.greetings.insert(conn.to_bits(), String::new());
+            self.turn(|worker| worker.handle_connected(*conn));
+            while self.nodes.contains(conn) {
+                let said = self.heard(*conn);
+                let Some(word) = said.split("\r\n").nth(2).map(str::to_owned) else { break };
+                self.greetings.entry(conn.to_bits()).or_default().push_str(&requests(&said).concat());
+                let reply = match word.as_str() {
+                    "PING" => "+PONG\r\n",
+                    "HELLO" => "%0\r\n",
+                    _ => "+OK\r\n",
+                };
+                self.send(*conn, reply.as_bytes());
+                if word == "PING" {
+                    break;
+                }
+            }
+        }
+        dialled
+    }
+}
+
+/// A request as clients send it.
+pub(crate) fn request(words: &[&str]) -> Vec<u8> {
+    let mut out = Vec::new();
+    encode_request(&mut out, words.iter().map(|word| word.as_bytes()));
+    out
+}
+
+/// Requests as words, for looking at.
+pub(crate) fn requests(heard: &str) -> Vec<String> {
+    let (mut rest, mut all) = (heard.as_bytes(), Vec::new());
+    while let Ok(Step::Request(request)) = RequestDecoder::new().decode(rest, &RequestLimits::default()) {
+        let words: Vec<_> = request.args.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+        all.push(words.join(" "));
+        rest = &rest[request.consumed..];
+    }
+    all
+}
+
+/// Users who may do everything, with the password `secret` and these limits, beside the default one who has neither.
+pub(crate) fn users(of: &[(&str, UserLimits)]) -> Arc<Access> {
+    let access = Access::default();
+    for (name, _) in of {
+        let rules: [&[u8]; 5] = [b"on", b">secret", b"~*", b"&*", b"+@all"];
+        access.change(|users| users.with_rules(name.as_bytes(), &rules).map(|users| (users, ()))).unwrap();
+    }
+    access.set_limits(of.iter().map(|(name, limits)| (name.as_bytes().into(), limits.clone())));
+    Arc::new(access)
+}

@@ -407,7 +407,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn reclass(&mut self, index: u32, database: u32, protocol: Protocol) -> bool {
         let Some(session) = self.clients.sessions.at(index) else { return false };
         let speaker = self.lanes.speaker_of(session.class);
-        let Some(class) = self.lanes.class(Class { database, protocol, speaker }) else { return false };
+        let Some(class) = self.class_of(Class { database, protocol, speaker }) else { return false };
         self.put_into_class(index, class);
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         session.database = database;

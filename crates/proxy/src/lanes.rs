@@ -268,14 +268,26 @@ impl Lanes {
     pub(crate) fn speaker(&mut self, credentials: Option<&Arc<Credentials>>) -> Option<u16> {
         let Some(credentials) = credentials else { return Some(0) };
         let known = self.speakers.iter().position(|known| known == credentials);
-        if known.is_none() && self.speakers.len() >= CLASSES_MAX {
-            return None;
-        }
-        let place = known.unwrap_or_else(|| {
-            self.speakers.push(Arc::clone(credentials));
-            self.speakers.len() - 1
-        });
+        let place = match known {
+            Some(known) => known,
+            None if self.speakers.len() < CLASSES_MAX => {
+                self.speakers.push(Arc::clone(credentials));
+                self.speakers.len() - 1
+            }
+            // Nobody speaks so any more.
+            None => {
+                let free = (0..self.speakers.len()).find(|place| !self.is_spoken_for(*place as u16 + 1))?;
+                self.speakers[free] = Arc::clone(credentials);
+                free
+            }
+        };
         Some(place as u16 + 1)
+    }
+
+    /// Whether some class has this speaker.
+    fn is_spoken_for(&self, speaker: u16) -> bool {
+        let classes = self.classes.iter().zip(&self.owners);
+        classes.filter(|(_, owner)| !matches!(owner, Ownership::Nobody)).any(|(class, _)| class.speaker == speaker)
     }
 
     /// Who speaks to nodes for a class.

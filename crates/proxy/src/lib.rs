@@ -26,6 +26,7 @@ mod beside;
 mod block;
 mod blocking;
 mod client_command;
+mod classes;
 mod clients;
 pub mod config;
 mod console;

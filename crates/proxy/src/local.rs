@@ -197,7 +197,7 @@ impl<E: Execute> Worker<E> {
             return Flow::Again;
         }
         let speaker = self.clients.sessions.at(index).map_or(0, |session| self.lanes.speaker_of(session.class));
-        let Some(class) = self.lanes.class(crate::lanes::Class { database, protocol, speaker }) else {
+        let Some(class) = self.class_of(crate::lanes::Class { database, protocol, speaker }) else {
             return self.refuse(index, TOO_MANY_CLASSES);
         };
         if self.engine.is_none() && database != 0 {

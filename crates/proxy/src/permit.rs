@@ -267,13 +267,13 @@ impl<E: Execute> Worker<E> {
     /// Has a client's requests go to nodes in the name of its user. `false`: there are too many such names already.
     pub(crate) fn speak_as(&mut self, index: u32, allowance: Option<&Allowance>) -> bool {
         let credentials = allowance.and_then(|allowance| allowance.limits.node_credentials.as_ref());
-        let Some(speaker) = self.lanes.speaker(credentials) else { return false };
+        let Some(speaker) = self.speaker(credentials) else { return false };
         let Some(session) = self.clients.sessions.at_mut(index) else { return true };
         if self.lanes.speaker_of(session.class) == speaker {
             return true;
         }
         let class = Class { database: session.database, protocol: session.protocol, speaker };
-        let Some(class) = self.lanes.class(class) else { return false };
+        let Some(class) = self.class_of(class) else { return false };
         self.put_into_class(index, class);
         true
     }

@@ -20,7 +20,7 @@ use respool_connection::{Now, Phase};
 
 impl Lanes {
     /// Takes a shared lane out of the table: it answers what it owes and is then closed.
-    fn leave(&mut self, lane: usize) {
+    pub(crate) fn leave(&mut self, lane: usize) {
         let this = &mut self.all[lane];
         let place = this.class as usize * self.nodes.len() + this.node;
         this.purpose = Purpose::Leaving;
@@ -280,13 +280,7 @@ impl<E: Execute> Worker<E> {
         if classes == 1 {
             return;
         }
-        let mut is_used = vec![false; classes];
-        // Everybody begins in the first.
-        is_used[0] = true;
-        self.clients
-            .sessions
-            .iter()
-            .for_each(|(_, session)| is_used[usize::from(self.lanes.base(session.class))] = true);
+        let is_used = self.used_classes();
         let now_us = self.now.mono_us;
         self.lanes.leave_classes(&is_used, now_us);
     }

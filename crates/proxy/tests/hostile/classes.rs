@@ -32,3 +32,30 @@ fn what_is_left_to_do_for_a_client_that_has_gone_does_not_reach_the_next_ones_co
     let (_, greeting) = bench.who_heard("GET key").expect("it is asked");
     assert!(greeting.contains("SELECT 1"), "the key was asked for in another database: {greeting:?}");
 }
+
+#[test]
+fn databases_that_are_asked_for_once_do_not_cost_others_theirs() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let (curious, other) = (bench.accept(), bench.accept());
+    for database in 1..200 {
+        // So that the dial is not put off.
+        bench.wait(10_000);
+        bench.ask(curious, &["SELECT", &database.to_string()]);
+        for conn in std::mem::take(&mut bench.dialling) {
+            bench.turn(|worker| worker.handle_connected(conn));
+            // Nodes have 16 of them.
+            bench.send(conn, if database < 16 { b"+OK\r\n+PONG\r\n" } else { b"-ERR DB index is out of range\r\n" });
+        }
+        let reply = if database < 16 { "+OK\r\n" } else { "-ERR DB index is out of range\r\n" };
+        assert_eq!(bench.heard(curious), reply, "SELECT {database}");
+    }
+    assert!(bench.answer(other, &["HELLO", "3"]).starts_with('%'));
+    bench.ask(other, &["SELECT", "7"]);
+    bench.connect();
+    assert_eq!(bench.heard(other), "+OK\r\n");
+    bench.ask(other, &["GET", "key"]);
+    let (node, greeting) = bench.who_heard("GET key").expect("it is asked");
+    assert!(greeting.contains("HELLO 3SELECT 7"), "{greeting}");
+    bench.send(node, b"$5\r\nvalue\r\n");
+    assert_eq!(bench.heard(other), "$5\r\nvalue\r\n");
+}

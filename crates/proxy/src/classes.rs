@@ -1,0 +1,73 @@
+//! Classes of lanes that nobody is in any more: their numbers are given to others when they run out.
+//!
+//! A worker has so many classes and so many names at nodes. What a client asks for once, be it a database that no node has,
+//! must not cost one of them for good: otherwise whoever goes through all databases has everybody refused for ever.
+
+use crate::lanes::{Class, Lane, Lanes, Purpose};
+use crate::own::Ownership;
+use crate::worker::Worker;
+use respool_command::Execute;
+use respool_connection::Credentials;
+use std::sync::Arc;
+
+impl Lanes {
+    /// The lanes of a class, if all of them can be closed without anybody noticing.
+    fn spare_lanes(&self, class: usize) -> Option<Vec<usize>> {
+        let is_spare = |place: usize, lane: &Lane| {
+            let is_free = match lane.purpose {
+                Purpose::Shared | Purpose::Successor | Purpose::Leaving | Purpose::Blocking => true,
+                Purpose::Private => self.warm.contains(&(place as u32)),
+                Purpose::Own | Purpose::Push | Purpose::Dedicated => false,
+            };
+            is_free && lane.is_settled() && lane.waiters.is_empty()
+        };
+        let lanes = self.all.iter().enumerate().filter(|(_, lane)| !lane.is_retired && usize::from(lane.class) == class);
+        lanes.map(|(place, lane)| is_spare(place, lane).then_some(place)).collect()
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// The number of the class with this state. `None`: there are as many as there may be, and all are used.
+    pub(crate) fn class_of(&mut self, class: Class) -> Option<u16> {
+        self.lanes.class(class).or_else(|| {
+            self.clear_classes();
+            self.lanes.class(class)
+        })
+    }
+
+    /// The number of whoever speaks to nodes under this name. `None`: there are as many as there may be, and all do.
+    pub(crate) fn speaker(&mut self, credentials: Option<&Arc<Credentials>>) -> Option<u16> {
+        self.lanes.speaker(credentials).or_else(|| {
+            self.clear_classes();
+            self.lanes.speaker(credentials)
+        })
+    }
+
+    /// For each class, whether some client is in it, or waits for what it has asked there.
+    pub(crate) fn used_classes(&self) -> Vec<bool> {
+        let mut is_used = vec![false; self.lanes.classes_len()];
+        // Everybody begins in the first.
+        is_used[0] = true;
+        let of_sessions = self.clients.sessions.iter().map(|(_, session)| self.lanes.base(session.class));
+        let of_waiters = self.blocking.waiters.iter().map(|(_, waiter)| waiter.class);
+        of_sessions.chain(of_waiters).for_each(|class| is_used[usize::from(class)] = true);
+        is_used
+    }
+
+    #[cold]
+    fn clear_classes(&mut self) {
+        for (class, is_used) in self.used_classes().into_iter().enumerate() {
+            if is_used || !matches!(self.lanes.owners[class], Ownership::Everybody) {
+                continue;
+            }
+            let Some(lanes) = self.lanes.spare_lanes(class) else { continue };
+            for lane in lanes {
+                if self.lanes.all[lane].purpose == Purpose::Shared {
+                    self.lanes.leave(lane);
+                }
+                self.close_lane(lane);
+            }
+            self.lanes.owners[class] = Ownership::Nobody;
+        }
+    }
+}

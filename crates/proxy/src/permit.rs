@@ -243,19 +243,23 @@ impl<E: Execute> Worker<E> {
     /// Makes a client somebody, whatever it was.
     pub(crate) fn become_user(&mut self, index: u32, user: &Arc<User>) -> Result<(), NotLetIn> {
         let allowance = self.allowances.get(user.name()).cloned();
+        let Some(session) = self.clients.sessions.at(index) else { return Ok(()) };
+        let was_it = !session.special.has(Special::UNAUTHENTICATED) && session.user_name() == user.name();
+        // Who is not let in stays who it was, to nodes as well.
+        let enters = allowance.as_ref().filter(|_| !was_it);
+        if enters.is_some_and(|allowance| !allowance.enter()) {
+            self.counters.refused_by_user_limit.add(1);
+            return Err(NotLetIn::TooManyConnections);
+        }
         if !self.speak_as(index, allowance.as_deref()) {
+            if let Some(allowance) = enters {
+                allowance.leave();
+            }
             return Err(NotLetIn::TooManySpeakers);
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Ok(()) };
-        let was_it = !session.special.has(Special::UNAUTHENTICATED) && session.user_name() == user.name();
-        if !was_it {
-            if allowance.as_ref().is_some_and(|allowance| !allowance.enter()) {
-                self.counters.refused_by_user_limit.add(1);
-                return Err(NotLetIn::TooManyConnections);
-            }
-            if let Some(before) = std::mem::replace(&mut session.cold.allowance, allowance) {
-                before.leave();
-            }
+        if !was_it && let Some(before) = std::mem::replace(&mut session.cold.allowance, allowance) {
+            before.leave();
         }
         session.special.remove(Special::UNAUTHENTICATED);
         session.cold.user = (user.name() != DEFAULT_USER).then(|| Arc::clone(user));
@@ -387,7 +391,10 @@ impl<E: Execute> Worker<E> {
             if new.may_have_lost_channels(old) {
                 muted.push((index, Arc::clone(new)));
             }
-            self.speak_as(index, allowance.as_deref());
+            if !self.speak_as(index, allowance.as_deref()) {
+                // To nodes it would be somebody else.
+                gone.push(index);
+            }
         }
         for (index, user) in muted {
             if self.hears_too_much(index, &user) {

@@ -199,12 +199,14 @@ impl<E: Execute> Worker<E> {
         if is_push && refusal.as_ref().is_some_and(|words| self.lower_push_lane(lane, words)) {
             return;
         }
-        // A refused SELECT says nothing about the node: it must not keep other databases from being dialled.
-        let is_about_database = refusal.is_some() && self.lanes.class_database(lane) != 0;
+        // A refused SELECT says nothing about the node: it must not keep other databases from being dialled. Nor does it
+        // say anything to others if the node does not know one user, or not by that password.
+        let class = self.lanes.state_of(self.lanes.all[lane].class);
+        let is_about_class = refusal.is_some() && (class.database != 0 || class.speaker != 0);
         // A connection that one client used may end for that client's reasons, or because nobody used it for long.
         // One that was to replace another says nothing either, as long as the other goes on.
         let is_given_up = matches!(ending, Ending::GivenUp);
-        let is_about_node = !(is_given_up || is_about_database || is_on_trial || is_apart && was_ready);
+        let is_about_node = !(is_given_up || is_about_class || is_on_trial || is_apart && was_ready);
         if is_about_node && self.lanes.note_failure(node, cause.clone(), &self.config, self.now) {
             self.counters.nodes_ejected.add(1);
             let node = self.lanes.nodes[node].name.clone();

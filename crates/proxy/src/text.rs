@@ -190,6 +190,9 @@ pub(crate) const TOO_MANY_OF_USER: &str = "ERR max number of clients of this use
 pub(crate) const TOO_MANY_SPEAKERS: &str =
     "ERR too many users with connections of their own to nodes are connected; try again later";
 /// The same on connecting.
+pub(crate) const TOO_MANY_SPEAKERS_COME: &[u8] =
+    b"-ERR too many users with connections of their own to nodes are connected; try again later\r\n";
+/// What a client gets on connecting whose user would be one too many.
 pub(crate) const TOO_MANY_OF_DEFAULT: &[u8] = b"-ERR max number of clients of this user reached\r\n";
 /// `SORT ... BY` that would read keys that the user may not read. As Redis words it.
 pub(crate) const SORT_BY_DENIED: &str = "ERR BY option of SORT denied due to insufficient ACL permissions.";

@@ -433,8 +433,11 @@ impl<E: Execute> Machine for Worker<E> {
         }
         let allowance = session.cold.allowance.clone();
         let handle = self.clients.sessions.insert(session);
-        if self.has_speakers {
-            self.speak_as(handle.index, allowance.as_deref());
+        if self.has_speakers && !self.speak_as(handle.index, allowance.as_deref()) {
+            // To nodes it would be somebody else.
+            self.drop_client(handle.index);
+            self.counters.clients_refused.add(1);
+            return Err(text::TOO_MANY_SPEAKERS_COME);
         }
         self.review_mode(handle.index);
         self.counters.clients_accepted.add(1);

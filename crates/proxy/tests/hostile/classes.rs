@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, request, users};
 use crate::support::config;
-use respool_connection::Machine;
+use respool_connection::{Credentials, Machine};
 use respool_proxy::{PoolMode, UserLimits};
 
 #[test]
@@ -58,4 +58,44 @@ fn databases_that_are_asked_for_once_do_not_cost_others_theirs() {
     assert!(greeting.contains("HELLO 3SELECT 7"), "{greeting}");
     bench.send(node, b"$5\r\nvalue\r\n");
     assert_eq!(bench.heard(other), "$5\r\nvalue\r\n");
+}
+
+/// Users who have connections of their own to nodes, under their own names and with this password there.
+fn speakers(names: &[&'static str], connections: Option<usize>) -> std::sync::Arc<respool_proxy::Access> {
+    let of = |name: &&'static str| {
+        let credentials =
+            Credentials { username: Some((*name).to_owned()), password: "at-the-node".to_owned().into() };
+        let limits = UserLimits { node_credentials: Some(credentials.into()), connections, ..UserLimits::default() };
+        (*name, limits)
+    };
+    users(&names.iter().map(of).collect::<Vec<_>>())
+}
+
+#[test]
+fn who_is_not_let_in_as_somebody_is_not_taken_for_it_by_nodes() {
+    let mut bench = Bench::of_many(config(1, 1), 1, speakers(&["ann"], Some(1)));
+    let (first, second) = (bench.accept(), bench.accept());
+    assert_eq!(bench.answer(first, &["AUTH", "ann", "secret"]), "+OK\r\n");
+    let refusal = bench.answer(second, &["AUTH", "ann", "secret"]);
+    assert_eq!(refusal, "-ERR max number of clients of this user reached\r\n");
+    assert_eq!(bench.answer(second, &["ACL", "WHOAMI"]), "$7\r\ndefault\r\n");
+    bench.ask(second, &["GET", "key"]);
+    bench.connect();
+    let (_, greeting) = bench.who_heard("GET key").expect("it is asked");
+    assert_eq!(greeting, "PING", "it is the proxy's own name that counts");
+}
+
+#[test]
+fn a_node_that_does_not_know_one_user_is_there_for_the_others() {
+    let mut bench = Bench::of_many(config(1, 1), 1, speakers(&["ann"], None));
+    let (plain, ann) = (bench.accept(), bench.accept());
+    assert_eq!(bench.answer(ann, &["AUTH", "ann", "secret"]), "+OK\r\n");
+    bench.ask(ann, &["GET", "hers"]);
+    let conn = bench.dialling.pop().expect("she has a connection of her own");
+    bench.turn(|worker| worker.handle_connected(conn));
+    bench.send(conn, b"-WRONGPASS invalid username-password pair or user is disabled.\r\n");
+    assert!(bench.heard(ann).contains("WRONGPASS"));
+    bench.ask(plain, &["GET", "mine"]);
+    bench.connect();
+    assert!(bench.who_heard("GET mine").is_some(), "{}", bench.heard(plain));
 }

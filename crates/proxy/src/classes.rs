@@ -21,7 +21,8 @@ impl Lanes {
             };
             is_free && lane.is_settled() && lane.waiters.is_empty()
         };
-        let lanes = self.all.iter().enumerate().filter(|(_, lane)| !lane.is_retired && usize::from(lane.class) == class);
+        let lanes =
+            self.all.iter().enumerate().filter(|(_, lane)| !lane.is_retired && usize::from(lane.class) == class);
         lanes.map(|(place, lane)| is_spare(place, lane).then_some(place)).collect()
     }
 }

@@ -274,7 +274,7 @@ impl<E: Execute> Worker<E> {
             input.1,
             session.down.output().len(),
             if request_bytes.is_some() { outstanding.saturating_sub(1) } else { outstanding },
-            session.down.waiting_bytes(),
+            session.reply_bytes(),
             session.held_bytes() + std::mem::size_of_val(session),
             if session.is_blocked { "rw" } else { "r" },
             session.last_row.map_or("NULL", |row| row.full_name()),

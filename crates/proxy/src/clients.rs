@@ -80,6 +80,14 @@ impl Clients {
         self.list(to.index);
     }
 
+    /// Parts of a client's reply that wait for others take so many bytes now. `false`: it has gone.
+    pub(crate) fn note_gathered(&mut self, of: Handle, before: usize, now: usize) -> bool {
+        let Some(session) = self.sessions.get_mut(of) else { return false };
+        session.gathered_bytes = (session.gathered_bytes + now).saturating_sub(before);
+        self.list(of.index);
+        true
+    }
+
     /// Answers the request that is being read, in its place.
     #[inline]
     pub(crate) fn answer(&mut self, index: u32, write: impl FnOnce(&mut Vec<u8>)) {

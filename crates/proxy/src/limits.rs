@@ -35,6 +35,10 @@ pub const SCRIPTS_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The longest script that is remembered, in bytes: one that is longer should not crowd out all others.
 pub const SCRIPT_BYTES_MAX: usize = 1024 * 1024;
 
+/// Bytes of parts of a reply that are not worth counting while the others are waited for: no more than what joins them takes
+/// itself.
+pub const GATHERED_BYTES_MIN: usize = 256;
+
 /// Memory for replies that wait for their proof that a lane keeps while none does, in bytes.
 pub const INTEGRITY_KEPT_BYTES: usize = 64 * 1024;
 

@@ -1,6 +1,7 @@
 //! Requests that were split over several nodes, and the joining of their replies.
 
 use crate::clients::Clients;
+use crate::limits::GATHERED_BYTES_MIN;
 use crate::session::Asker;
 use crate::slab::{Handle, Slab};
 use respool_route::Gather;
@@ -11,6 +12,8 @@ use respool_wire::ReplyKind;
 struct Scatter {
     asker: Asker,
     gather: Gather,
+    /// What its client's account has of it.
+    held: usize,
 }
 
 /// The split requests of one worker.
@@ -21,6 +24,20 @@ pub(crate) struct Scatters {
     spare: Vec<Gather>,
 }
 
+impl Scatter {
+    /// Some parts have come and are kept until the others have: they count like replies that wait behind one that has not
+    /// come. Where the client has gone nothing is kept.
+    #[cold]
+    fn keep(&mut self, clients: &mut Clients) {
+        let held = self.gather.held_bytes();
+        if clients.note_gathered(self.asker.session, self.held, held) {
+            self.held = held;
+        } else {
+            self.gather.give_up();
+        }
+    }
+}
+
 /// Gathers kept for reuse: as many as a turn's batch is likely to need.
 const SPARE_MAX: usize = 64;
 
@@ -29,7 +46,7 @@ impl Scatters {
     pub(crate) fn begin(&mut self, asker: Asker, begin: impl FnOnce(&mut Gather)) -> Handle {
         let mut gather = self.spare.pop().unwrap_or_default();
         begin(&mut gather);
-        self.waiting.insert(Scatter { asker, gather })
+        self.waiting.insert(Scatter { asker, gather, held: 0 })
     }
 
     /// The whole reply of one part. With the last part the joint reply goes to the client.
@@ -42,6 +59,8 @@ impl Scatters {
         scatter.gather.accept(usize::from(part), kind, reply);
         if scatter.gather.is_complete() {
             self.finish(to, clients);
+        } else if scatter.gather.held_bytes() > scatter.held + GATHERED_BYTES_MIN {
+            scatter.keep(clients);
         }
     }
 
@@ -55,6 +74,7 @@ impl Scatters {
     fn finish(&mut self, of: Handle, clients: &mut Clients) {
         let Some(mut scatter) = self.waiting.remove(of.index) else { return };
         let asker = scatter.asker;
+        clients.note_gathered(asker.session, scatter.held, 0);
         clients.finish(asker.session, asker.seq, |out| scatter.gather.finish(out));
         if self.spare.len() < SPARE_MAX {
             self.spare.push(scatter.gather);

@@ -208,6 +208,8 @@ pub(crate) struct Session {
     pub(crate) last_active_us: u64,
     pub(crate) pace: crate::awaited::Pace,
     pub(crate) last_row: Option<&'static Row>,
+    /// Bytes of parts of its replies, the others of which have not come.
+    pub(crate) gathered_bytes: usize,
     /// Bytes that the worker's account has of it.
     pub(crate) accounted: usize,
     /// What it holds beyond the shared lanes.
@@ -240,6 +242,7 @@ impl Session {
             last_active_us: now_us,
             pace: crate::awaited::Pace::default(),
             last_row: None,
+            gathered_bytes: 0,
             accounted: 0,
             pins: None,
             large: None,
@@ -248,9 +251,15 @@ impl Session {
         }
     }
 
+    /// Bytes of replies that wait to be written, or for what comes before them or belongs to them.
+    #[inline]
+    pub(crate) fn reply_bytes(&self) -> usize {
+        self.down.waiting_bytes() + self.gathered_bytes
+    }
+
     /// Bytes held for it.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.down.waiting_bytes()
+        self.reply_bytes()
             + self.input.as_ref().map_or(0, |i| i.capacity())
             + self.pins.as_ref().map_or(0, |p| p.held_bytes())
     }

@@ -240,7 +240,7 @@ impl<E: Execute> Worker<E> {
             self.refill_outbox(index);
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
-        let waiting = session.down.waiting_bytes();
+        let waiting = session.reply_bytes();
         if waiting > budgets.client_output_hard {
             self.counters.clients_cut_off.add(1);
             self.close_client(index);
@@ -306,7 +306,7 @@ impl<E: Execute> Worker<E> {
         }
         let outstanding = session.down.outstanding();
         let is_owner = self.lanes.is_owned(session.class);
-        let is_light = session.down.waiting_bytes() <= budgets.client_output_soft / 2;
+        let is_light = session.reply_bytes() <= budgets.client_output_soft / 2;
         self.resume_lane_of(index);
         if is_light {
             self.resume_dedicated_of(index);

@@ -166,6 +166,15 @@ impl Gather {
         self.bytes.len() + size_of_val(&self.ends[..]) + size_of_val(&self.numbers[..])
     }
 
+    /// Nobody wants the joint reply any more: nothing is kept of what has come or will.
+    pub fn give_up(&mut self) {
+        self.failed += 1;
+        self.forget_replies();
+        self.chosen = None;
+        self.failure.get_or_insert_with(|| (usize::MAX, Vec::new()));
+        (self.join, self.merge) = (Join::AllSucceeded, None);
+    }
+
     /// Hears the complete reply of part `part`, in the client's dialect, with the kind that the scanner found. An error
     /// made here because a node did not answer is as good as the node's own. A part is heard once: what comes after that,
     /// or for a part that does not exist, is ignored.

@@ -172,7 +172,7 @@ impl<E: Execute> Worker<E> {
                 ("age_s", Cell::Same(seconds_since(session.cold.connected_us))),
                 ("idle_s", Cell::Same(seconds_since(session.last_active_us))),
                 ("outstanding", Cell::Same(session.down.outstanding() as u64)),
-                ("output_bytes", Cell::Same(session.down.waiting_bytes() as u64)),
+                ("output_bytes", Cell::Same(session.reply_bytes() as u64)),
                 ("held_bytes", Cell::Same(session.held_bytes() as u64)),
                 ("state", text(words(STATES.iter().filter(|(state, _)| session.special.has(*state))))),
                 ("paused_for", text(words(Pause::ALL.iter().filter(|(reason, _)| session.pause.has(*reason))))),
@@ -185,7 +185,7 @@ impl<E: Execute> Worker<E> {
     fn show_mem(&self) -> Vec<Line> {
         let sessions = self.clients.sessions.iter();
         let (waiting, input) = sessions.fold((0, 0), |(waiting, input), (_, session)| {
-            let output = session.down.waiting_bytes();
+            let output = session.reply_bytes();
             (waiting + output, input + session.held_bytes().saturating_sub(output))
         });
         let lanes = || self.lanes.all.iter();

@@ -63,8 +63,7 @@ fn databases_that_are_asked_for_once_do_not_cost_others_theirs() {
 /// Users who have connections of their own to nodes, under their own names and with this password there.
 fn speakers(names: &[&'static str], connections: Option<usize>) -> std::sync::Arc<respool_proxy::Access> {
     let of = |name: &&'static str| {
-        let credentials =
-            Credentials { username: Some((*name).to_owned()), password: "at-the-node".to_owned().into() };
+        let credentials = Credentials { username: Some((*name).to_owned()), password: "at-the-node".to_owned().into() };
         let limits = UserLimits { node_credentials: Some(credentials.into()), connections, ..UserLimits::default() };
         (*name, limits)
     };

@@ -2,6 +2,7 @@
 
 use crate::bench::{Bench, request};
 use crate::support::config;
+use respool_connection::{ConnId, Machine};
 
 #[test]
 fn a_script_that_is_run_by_its_hash_is_not_copied_and_what_is_kept_of_the_request_is_counted() {
@@ -25,4 +26,55 @@ fn a_script_that_is_run_by_its_hash_is_not_copied_and_what_is_kept_of_the_reques
 fn sha1_of(script: &[u8]) -> String {
     use sha1::{Digest, Sha1};
     Sha1::digest(script).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A key of each of two nodes.
+fn keys_of_two_nodes(bench: &mut Bench<crate::NoEngine>, client: ConnId) -> (String, String) {
+    let mut keys = (0..100).map(|number| format!("key:{number}"));
+    let mut node_of = |key: &str| {
+        let explained = bench.answer(client, &["PROXY", "EXPLAIN", "GET", key]);
+        explained.split("\r\n").filter(|line| line.starts_with("node-")).last().unwrap_or_default().to_owned()
+    };
+    let first = keys.next().expect("there are many");
+    let of_first = node_of(&first);
+    let second = keys.find(|key| node_of(key) != of_first).expect("one of a hundred is elsewhere");
+    (first, second)
+}
+
+#[test]
+fn parts_of_replies_count_for_the_client_that_waits_for_the_others() {
+    let mut bench = Bench::proxy(config(2, 1));
+    let (client, bystander) = (bench.accept(), bench.accept());
+    let (first, second) = keys_of_two_nodes(&mut bench, client);
+    let pipeline = request(&["MGET", &first, &second]).repeat(100);
+    bench.send(client, &pipeline);
+    // One of the nodes answers, and with much; the other says nothing.
+    let node = bench.connect()[0];
+    let part = [b"*1\r\n$300000\r\n".as_slice(), &vec![b'v'; 300_000], b"\r\n"].concat();
+    bench.send(node, &part);
+    assert!(bench.shared.ledger.held_bytes() >= 300_000, "{}", bench.shared.ledger.held_bytes());
+    bench.turn(|worker| assert!(worker.read_buffer(client).is_none(), "it is not read on"));
+    for _ in 0..40 {
+        bench.send(node, &part);
+    }
+    assert!(bench.closed.contains(&client), "it has more than any client may have");
+    bench.send(node, &part);
+    assert!(bench.shared.ledger.held_bytes() < 100_000, "{}", bench.shared.ledger.held_bytes());
+    assert_eq!(bench.answer(bystander, &["PING"]), "+PONG\r\n");
+}
+
+#[test]
+fn what_has_been_gathered_is_given_back_with_the_reply() {
+    let mut bench = Bench::proxy(config(2, 1));
+    let client = bench.accept();
+    let (first, second) = keys_of_two_nodes(&mut bench, client);
+    bench.ask(client, &["MGET", &first, &second]);
+    let nodes = bench.connect();
+    let part = [b"*1\r\n$100000\r\n".as_slice(), &vec![b'v'; 100_000], b"\r\n"].concat();
+    bench.send(nodes[0], &part);
+    assert!(bench.shared.ledger.held_bytes() >= 100_000);
+    bench.send(nodes[1], &part);
+    assert!(bench.heard(client).starts_with("*2\r\n$100000\r\nv"));
+    assert_eq!(bench.shared.ledger.held_bytes(), 0);
+    assert_eq!(bench.answer(client, &["PING"]), "+PONG\r\n", "it is read on");
 }

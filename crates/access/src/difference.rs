@@ -50,9 +50,41 @@ pub fn applied(users: &Users, text: &[u8]) -> Result<Users, String> {
     }
 }
 
+/// Users after their settings have changed.
+#[derive(Debug)]
+pub struct Followed {
+    /// The users from now on.
+    pub users: Users,
+    /// Those of whom the settings say something else than before, by name.
+    pub changed: Vec<String>,
+    /// Those of them that were not as the settings had made them.
+    pub overruled: Vec<String>,
+}
+
+/// The users that are `now`, after settings that made `before` make `after`: only those change of whom the settings say
+/// something else.
+///
+/// # Errors
+/// There would be too many.
+pub fn followed(now: &Users, before: &Users, after: &Users) -> Result<Followed, String> {
+    let text = between(before, after);
+    let name = |line: &[u8]| line.split(|byte| *byte == b' ').nth(1).map(<[u8]>::to_vec);
+    let names: Vec<Vec<u8>> = text.split(|byte| *byte == b'\n').filter_map(name).collect();
+    let line = |users: &Users, name: &[u8]| users.user(name).map(|user| file::line(user));
+    let is_overruled = |name: &&Vec<u8>| line(now, name) != line(before, name) && line(now, name) != line(after, name);
+    let shown = |name: &Vec<u8>| String::from_utf8_lossy(name).into_owned();
+    let users = applied(now, &text)?.with_channels_by_default(after.has_channels_by_default());
+    Ok(Followed {
+        users: users.following(now),
+        changed: names.iter().map(shown).collect(),
+        overruled: names.iter().filter(is_overruled).map(shown).collect(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::user::User;
 
     fn users(text: &str) -> Users {
         file::users(text.as_bytes(), "test", false).expect("they are right")
@@ -75,6 +107,28 @@ mod tests {
         assert!(then.user(b"b").is_none() && then.user(b"d").is_some());
         assert_eq!(then.default_user().rules(), there.default_user().rules());
         assert!(then.authenticate(b"c", b"z").is_some() && then.authenticate(b"a", b"x").is_some());
+    }
+
+    #[test]
+    fn settings_change_only_the_users_that_they_say_something_else_of() {
+        let before = users("user a on nopass ~a:*\nuser b on nopass ~b:*\nuser c on nopass\nuser d on nopass\n");
+        let after = users("user a on nopass ~A:*\nuser b on nopass ~b:*\nuser d on nopass ~d:*\nuser e off\n");
+        let now = before.with_rules(b"b", &[b"~more:*"]).and_then(|now| now.with_rules(b"d", &[b"off"]));
+        let now = now.and_then(|now| now.with_rules(b"f", &[b"on"])).expect("they are right").following(&before);
+        let then = followed(&now, &before, &after).expect("they fit");
+        let line = |users: &Users, name: &str| users.user(name.as_bytes()).map(|user| file::line(user));
+        for (name, as_in) in [("a", &after), ("b", &now), ("c", &after), ("d", &after), ("e", &after), ("f", &now)] {
+            assert_eq!(line(&then.users, name), line(as_in, name), "{name}");
+        }
+        assert_eq!(
+            (then.changed, then.overruled),
+            (["a", "d", "e", "c"].map(String::from).to_vec(), vec!["d".to_owned()])
+        );
+        // Whoever is changed is who it was.
+        let of = |users: &Users| User::clone(users.user(b"a").expect("it is there"));
+        assert!(of(&then.users).is_same(&of(&now)) && then.users.epoch() > now.epoch());
+        let same = followed(&now, &before, &before).expect("they fit");
+        assert!(same.changed.is_empty() && between(&now, &same.users).is_empty());
     }
 
     #[test]

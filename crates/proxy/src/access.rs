@@ -132,6 +132,11 @@ impl Access {
         *lock(&self.saved) = users;
     }
 
+    /// The users as they are written down now, whoever else is in force.
+    pub fn note_written(&self, users: Users) {
+        *lock(&self.saved) = Arc::new(users);
+    }
+
     /// What has become of users since, for a process that goes on with them; empty if nothing has.
     pub fn unsaved(&self) -> Vec<u8> {
         let (saved, now) = (Arc::clone(&lock(&self.saved)), self.users());

@@ -60,6 +60,8 @@ pub struct Adopted {
     pub has_other_pools: bool,
     /// Routes, or the pools that they lead to, were changed and have been taken over.
     pub has_other_routes: bool,
+    /// Users' tables were changed: their rules, or what they may ask for.
+    pub has_other_users: bool,
 }
 
 /// What a reload did about one setting.
@@ -126,7 +128,9 @@ impl Control {
             process.instances.iter().map(|instance| instance.proxy.routing.clone()).collect::<Vec<_>>()
         };
         let has_other_routes = routing(&settings.in_force) != routing(&in_force);
-        let adopted = Adopted { changes, has_other_pools: !settings.said.has_pools_of(&new), has_other_routes };
+        let has_other_users = settings.in_force.users.tables != in_force.users.tables;
+        let has_other_pools = !settings.said.has_pools_of(&new);
+        let adopted = Adopted { changes, has_other_pools, has_other_routes, has_other_users };
         settings.in_force = in_force;
         settings.said = new;
         drop(settings);

@@ -46,13 +46,16 @@ fn reload(control: &Control, logging: &Logging, load: &Load) {
     match load() {
         Ok(new) => {
             new.warnings.iter().for_each(|warning| warn!("{warning}"));
-            let Adopted { changes, has_other_pools, has_other_routes } = control.adopt(new);
+            let Adopted { changes, has_other_pools, has_other_routes, has_other_users } = control.adopt(new);
             logging.set_level(control.settings().log.level);
+            if has_other_users {
+                info!("the tables of users were taken over");
+            }
             if has_other_pools {
                 warn!("pools were added, removed, renamed or moved, which needs a restart");
             } else if has_other_routes {
                 info!("the routes and their pools were taken over");
-            } else if changes.is_empty() {
+            } else if changes.is_empty() && !has_other_users {
                 info!("the settings were read again; nothing changed");
             }
             changes.iter().for_each(tell);

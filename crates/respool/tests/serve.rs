@@ -136,6 +136,54 @@ fn sighup_takes_what_it_can_and_keeps_the_rest() {
 }
 
 #[test]
+fn sighup_changes_the_users_of_whom_the_settings_say_something_else() {
+    let directory = TempDir::new().expect("a directory");
+    let file = directory.join("r.toml");
+    let user = |name: &str, rules: &str, more: &str| format!("[users.{name}]\nrules = \"on nopass {rules}\"\n{more}");
+    let write = |users: &[String]| {
+        fs::write(&file, format!("listen = \"127.0.0.1:0\"\n{}", users.concat())).expect("a file");
+    };
+    let (ann, bob) = (user("ann", "~a:* +@all", ""), user("bob", "~b:* +@all", ""));
+    write(&[ann.clone(), bob.clone(), user("eve", "~e:* +@all", "")]);
+    let server = Running::start(respool(&["serve", "--config"]).arg(&file));
+    let mut admin = server.client(0);
+    let mut of_bob = server.client(0);
+    assert_eq!(of_bob.ask("AUTH bob x").expect("a reply"), "+OK\r\n");
+    for words in ["SETUSER ann ~more:*", "SETUSER bob ~more:*", "SETUSER new on nopass ~n:* +get", "DELUSER eve"] {
+        assert!(admin.ask(&format!("ACL {words}")).expect("a reply").starts_with(['+', ':']), "{words}");
+    }
+    let keys_of = |admin: &mut Client, name: &str| {
+        let lines = admin.ask("ACL LIST").expect("a reply");
+        let line = lines.lines().find(|line| line.starts_with(&format!("user {name} ")))?.to_owned();
+        Some(line.split(' ').filter(|rule| rule.starts_with('~')).collect::<Vec<_>>().join(" "))
+    };
+
+    // A limit alone changes no rules.
+    write(&[user("ann", "~a:* +@all", "requests_per_second = 1000\n"), bob.clone(), user("eve", "~e:* +@all", "")]);
+    server.process.signal(Signal::HUP).expect("it is there");
+    server.says("the tables of users were taken over");
+    assert_eq!(keys_of(&mut admin, "ann").as_deref(), Some("~a:* ~more:*"));
+
+    // Of ann something else is said, of bob nothing; eve has no table any more, and zoe has one.
+    write(&[user("ann", "~A:* +@all", ""), bob, user("zoe", "~z:* +@all", "")]);
+    server.process.signal(Signal::HUP).expect("it is there");
+    server.says("changed are the users ann, zoe, eve");
+    server.says("what ACL SETUSER made of ann is forgotten");
+    for (name, keys) in [
+        ("ann", Some("~A:*")),
+        ("bob", Some("~b:* ~more:*")),
+        ("zoe", Some("~z:*")),
+        ("new", Some("~n:*")),
+        ("eve", None),
+    ] {
+        // The worker takes them in its own time.
+        wait_until(name, LIMIT, || Ok(keys_of(&mut admin, name).as_deref() == keys)).expect("it is so");
+    }
+    assert_eq!(of_bob.ask("GET more:k").expect("a reply"), "$-1\r\n");
+    server.end();
+}
+
+#[test]
 fn metrics_count_what_clients_do() {
     let server = serve(&["--nodes", "embedded:,embedded:", "--metrics", "127.0.0.1:0", "--workers", "2"]);
     let line = server.process.wait_for_line("metrics at", LIMIT).expect("the banner says where");

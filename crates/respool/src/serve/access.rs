@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use respool_access::difference::{self, Followed};
 use respool_access::{Users, file};
 use respool_proxy::{Access, AccessRules, Outside};
 
@@ -150,24 +151,42 @@ pub(super) fn follow(control: &Arc<Control>, access: &Arc<Access>) {
             return;
         }
         let new = control.settings().users.clone();
-        // Users that were changed while running stay as they are unless the settings say something else than before.
-        if new.file.is_none() && (&new.password, &new.tables) != (&told.1.password, &told.1.tables) {
-            let changed = access.change(|users| of_tables(&new).map(|next| (next.following(users), ())));
-            match changed {
-                Ok(()) => {
-                    access.note_saved();
-                    tracing::info!("the users are those of the settings now");
-                }
-                Err(error) => tracing::error!(%error, "the users of the settings are not taken"),
-            }
-        } else if new.has_channels_by_default != told.1.has_channels_by_default {
-            let is_all = new.has_channels_by_default;
-            let _ =
-                access.change(|users| Ok::<_, std::convert::Infallible>((users.with_channels_by_default(is_all), ())));
+        if let Err(why) = follow_tables(&access, &told.1, &new) {
+            tracing::error!(why, "the users of the settings are not taken");
         }
         apply_limits(&access, &new);
         *told = (control.reloads(), new);
     }));
+}
+
+/// Users whose tables, or the password, say something else than before are as these say. The others stay as they are, also as
+/// they were changed while running.
+fn follow_tables(access: &Access, before: &UsersSettings, now: &UsersSettings) -> Result<(), String> {
+    let is_all = now.has_channels_by_default;
+    if now.file.is_some() {
+        if is_all != before.has_channels_by_default {
+            access.change(|users| Ok::<_, String>((users.with_channels_by_default(is_all), ())))?;
+        }
+        return Ok(());
+    }
+    if (&now.password, &now.tables, is_all) == (&before.password, &before.tables, before.has_channels_by_default) {
+        return Ok(());
+    }
+    let (before, after) =
+        (of_tables(before).map_err(|error| error.message)?, of_tables(now).map_err(|error| error.message)?);
+    let (changed, overruled) = access.change(|users| {
+        let Followed { users, changed, overruled } = difference::followed(users, &before, &after)?;
+        Ok::<_, String>((users, (changed, overruled)))
+    })?;
+    access.note_written(after);
+    if !changed.is_empty() {
+        tracing::info!("changed are the users {}", changed.join(", "));
+    }
+    if !overruled.is_empty() {
+        let names = overruled.join(", ");
+        tracing::warn!("what ACL SETUSER made of {names} is forgotten: the settings say something else now");
+    }
+    Ok(())
 }
 
 #[cfg(test)]

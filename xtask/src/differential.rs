@@ -5,12 +5,12 @@
 //! generator; `--list` prints that.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use clap::Args;
 use respool_testkit::{Comparison, DIFFERENCES, Disagreement, Likeness, RedisServer, Respool, Subset, compare_all};
 
-use crate::{Outcome, command};
+use crate::Outcome;
+use crate::binary::Binary;
 
 /// Requests between two starts of all servers.
 const ROUND: usize = 20_000;
@@ -30,9 +30,8 @@ pub(crate) struct Options {
     /// A node that refuses HELLO, whose replies Respool has to convert for clients that speak RESP3
     #[arg(long)]
     old_node: bool,
-    /// Test this binary instead of building one
-    #[arg(long, value_name = "PATH")]
-    respool: Option<PathBuf>,
+    #[command(flatten)]
+    binary: Binary,
     /// Print the list of differences that are allowed, and why
     #[arg(long)]
     list: bool,
@@ -45,17 +44,15 @@ pub(crate) fn run(options: &Options) -> Outcome {
         }
         return Ok(format!("{} entries", DIFFERENCES.len()));
     }
-    let binary = match &options.respool {
-        Some(path) => path.clone(),
-        None => command::build_respool("dev")?,
-    };
+    let binary = options.binary.locate("dev")?;
+    let arguments = options.binary.arguments(&["--workers", "1", "--admin-commands", "allow"]);
     let mut compared: BTreeMap<Likeness, usize> = BTreeMap::new();
     let mut found: BTreeMap<String, Vec<Disagreement>> = BTreeMap::new();
     let rounds = options.commands.div_ceil(ROUND).max(2);
     for round in 0..rounds {
         let direct = RedisServer::start()?;
         let behind = if options.old_node { RedisServer::start_without_hello()? } else { RedisServer::start()? };
-        let respool = Respool::start(&binary, &[behind.tcp()], &["--workers", "1", "--admin-commands", "allow"])?;
+        let respool = Respool::start(&binary, &[behind.tcp()], &arguments)?;
         let comparison = Comparison {
             subset: Subset::Table,
             protocol: if round % 2 == 0 { 2 } else { 3 },

@@ -14,6 +14,7 @@ use clap::Args;
 use respool_testkit::{Address, Client, Process, RedisServer, TempDir, free_port, request, wait_until};
 use rustix::process::Signal;
 
+use crate::binary::Binary;
 use crate::{Outcome, command, setup};
 
 /// How much dearer than the baseline a request may be.
@@ -28,12 +29,8 @@ const PORTS_MAX: usize = 5;
 /// Count the instructions that a plain GET or SET costs, and compare with a baseline
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Count this binary's instead of building one
-    #[arg(long, value_name = "PATH")]
-    respool: Option<PathBuf>,
-    /// Cargo profile to build with; the baseline is of this one
-    #[arg(long, default_value = "dist")]
-    profile: String,
+    #[command(flatten)]
+    binary: Binary,
     /// Write what was counted to this file, in the baseline's form
     #[arg(long, value_name = "PATH")]
     save: Option<PathBuf>,
@@ -65,10 +62,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     if setup::find("valgrind").is_none() {
         return Err("no valgrind here: run `cargo xtask setup`, or install the package valgrind".into());
     }
-    let binary = match &options.respool {
-        Some(path) => path.canonicalize()?,
-        None => command::build_respool(&options.profile)?,
-    };
+    let binary = options.binary.locate("dist")?;
     let baseline = load(&command::root().join(&options.baseline)).or_else(|error| match options.save {
         Some(_) => Ok(Vec::new()),
         None => Err(error),
@@ -80,8 +74,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
     for command in ["GET", "SET"] {
         for pipeline in [1, 100] {
             let case = Case { command, pipeline };
-            let short = count(&binary, &server, case, REQUESTS)?;
-            let long = count(&binary, &server, case, 3 * REQUESTS)?;
+            let short = count(options, &binary, &server, case, REQUESTS)?;
+            let long = count(options, &binary, &server, case, 3 * REQUESTS)?;
             let price = (long as f64 - short as f64) / (2 * REQUESTS) as f64;
             rows.push_str(&format!("{}\t{price:.1}\n", case.name()));
             let before = baseline.iter().find(|(name, _)| *name == case.name()).map(|&(_, price)| price);
@@ -102,9 +96,9 @@ pub(crate) fn run(options: &Options) -> Outcome {
 }
 
 /// Instructions of a whole life of Respool that serves so many requests.
-fn count(binary: &Path, server: &RedisServer, case: Case, requests: usize) -> io::Result<u64> {
+fn count(options: &Options, binary: &Path, server: &RedisServer, case: Case, requests: usize) -> io::Result<u64> {
     let directory = TempDir::new()?;
-    let (mut respool, address) = start(binary, server, &directory)?;
+    let (mut respool, address) = start(options, binary, server, &directory)?;
     let mut client = Client::connect(&address)?;
     client.set_timeout(READY_LIMIT)?;
     let batch = case.batch();
@@ -124,7 +118,12 @@ fn count(binary: &Path, server: &RedisServer, case: Case, requests: usize) -> io
     Ok(counted.expect("the wait ended with a number"))
 }
 
-fn start(binary: &Path, server: &RedisServer, directory: &TempDir) -> io::Result<(Process, Address)> {
+fn start(
+    options: &Options,
+    binary: &Path,
+    server: &RedisServer,
+    directory: &TempDir,
+) -> io::Result<(Process, Address)> {
     let mut failure = None;
     for _ in 0..PORTS_MAX {
         let address = Address::loopback(free_port()?);
@@ -132,6 +131,7 @@ fn start(binary: &Path, server: &RedisServer, directory: &TempDir) -> io::Result
         command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(binary);
         command.current_dir(directory.path()).args(["serve", "--workers", "1"]);
         command.args(["--listen", &address.to_string(), "--node", &server.tcp().to_string()]);
+        command.args(options.binary.arguments(&[]));
         let process = Process::spawn("respool under valgrind", &mut command)?;
         match process.wait_for_line("Ready to accept connections", READY_LIMIT) {
             Ok(_) => return Ok((process, address)),

@@ -6,6 +6,7 @@
 
 mod attribution;
 mod bench;
+mod binary;
 mod codegen;
 mod command;
 mod differential;

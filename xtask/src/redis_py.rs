@@ -11,6 +11,7 @@ use std::{fs, io};
 use clap::Args;
 use respool_testkit::{Address, RedisServer, Respool};
 
+use crate::binary::Binary;
 use crate::{Outcome, command, setup};
 
 const VERSION: &str = "8.1.0";
@@ -58,12 +59,8 @@ pub(crate) struct Options {
     /// Run this file only, such as `tests/test_lock.py`; may be given several times
     #[arg(long, value_name = "FILE")]
     file: Vec<String>,
-    /// Test this binary instead of building one
-    #[arg(long, value_name = "PATH")]
-    respool: Option<PathBuf>,
-    /// Cargo profile to build with
-    #[arg(long, default_value = "release")]
-    profile: String,
+    #[command(flatten)]
+    binary: Binary,
 }
 
 /// Names of tests by how they ended.
@@ -75,11 +72,8 @@ struct Results {
 
 pub(crate) fn run(options: &Options) -> Outcome {
     let suite = locate()?;
-    let respool = match (options.through_proxy, &options.respool) {
-        (false, _) => None,
-        (true, Some(path)) => Some(path.canonicalize()?),
-        (true, None) => Some(command::build_respool(&options.profile)?),
-    };
+    let respool = options.through_proxy.then(|| options.binary.locate("release")).transpose()?;
+    let arguments = options.binary.arguments(&RESPOOL_ARGUMENTS);
     let files: Vec<&str> =
         if options.file.is_empty() { FILES.to_vec() } else { options.file.iter().map(String::as_str).collect() };
     let (mut passed, mut own) = (0, 0);
@@ -88,13 +82,14 @@ pub(crate) fn run(options: &Options) -> Outcome {
         show("straight", protocol, &straight);
         passed += straight.passed.len();
         let Some(binary) = &respool else { continue };
-        let through = attempt(&suite, &files, protocol, Some(binary))?;
+        let respool = Some((binary.as_path(), &arguments[..]));
+        let through = attempt(&suite, &files, protocol, respool)?;
         show("through Respool", protocol, &through);
         // One that passes straight and is missing here was not reached, which is no better than failing. Some wait for a
         // fifth of a second at most, which a busy machine stretches: those that fail have another try by themselves.
         let mut missing: Vec<&str> = straight.passed.difference(&through.passed).map(String::as_str).collect();
         if !missing.is_empty() {
-            let again = attempt(&suite, &missing, protocol, Some(binary))?;
+            let again = attempt(&suite, &missing, protocol, respool)?;
             show("once more", protocol, &again);
             missing.retain(|test| !again.passed.contains(*test));
         }
@@ -148,10 +143,14 @@ fn fetch(directory: &Path, suite: &Path) -> io::Result<()> {
     command::run(Command::new("tar").current_dir(directory).args(["-xzf", &format!("redis-{VERSION}.tar.gz")]))
 }
 
+/// A binary and its arguments.
+type Through<'a> = (&'a Path, &'a [&'a str]);
+
 /// One run of the tests against fresh servers.
-fn attempt(suite: &Path, files: &[&str], protocol: u8, binary: Option<&Path>) -> io::Result<Results> {
+fn attempt(suite: &Path, files: &[&str], protocol: u8, through: Option<Through<'_>>) -> io::Result<Results> {
     let server = RedisServer::start_with(&SERVER_ARGUMENTS)?;
-    let respool = binary.map(|binary| Respool::start(binary, &[server.tcp()], &RESPOOL_ARGUMENTS)).transpose()?;
+    let start = |(binary, arguments): Through<'_>| Respool::start(binary, &[server.tcp()], arguments);
+    let respool = through.map(start).transpose()?;
     let address: Address = respool.as_ref().map_or(server.tcp(), Respool::tcp);
     let log = suite.join(format!("resp{protocol}-{}.log", if respool.is_some() { "through" } else { "straight" }));
     let output = fs::File::create(&log)?;

@@ -95,16 +95,7 @@ fn keys(keys: &Keys) -> String {
 
 fn lane(row: &Row) -> String {
     let (lane, depends) = row.widest_lane();
-    let name = match lane {
-        Lane::Shared => "shared",
-        Lane::Pinned => "pinned",
-        Lane::Blocking => "blocking",
-        Lane::Push => "push",
-        Lane::Local => "local",
-        Lane::Dedicated => "dedicated",
-        Lane::Admin => "admin",
-        Lane::Script => "script",
-    };
+    let name = lane.name();
     if depends { format!("shared or {name}, by options") } else { name.to_owned() }
 }
 

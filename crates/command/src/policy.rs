@@ -85,6 +85,22 @@ pub enum Lane {
     Dedicated,
 }
 
+impl Lane {
+    /// Its name in documentation and on the console.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Shared => "shared",
+            Self::Pinned => "pinned",
+            Self::Blocking => "blocking",
+            Self::Push => "push",
+            Self::Local => "local",
+            Self::Admin => "admin",
+            Self::Script => "script",
+            Self::Dedicated => "dedicated",
+        }
+    }
+}
+
 /// To which nodes a request goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RequestPolicy {

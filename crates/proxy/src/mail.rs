@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::holding::Hold;
 use crate::limits::QUESTION_US_MAX;
-use crate::session::{Asker, Flow, ReplyMode, Session};
+use crate::session::{Asker, Flow, Session};
 use crate::slab::{Handle, Slab};
 use crate::subscriptions::{Broken, Redirected, SubscriptionAnswer, SubscriptionInquiry};
 use crate::waiter::Release;
@@ -151,14 +151,7 @@ impl<E: Execute> Worker<E> {
         if matches!(question, Question::List { .. }) && self.settle_before(index).is_none() {
             return Flow::Again;
         }
-        let Some(session) = self.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let asker = if this.reply_mode == ReplyMode::On {
-            Some(Asker { session, seq: this.down.expect() })
-        } else {
-            this.reply_mode.pass();
-            None
-        };
+        let Some(asker) = self.expect_reply(index) else { return Flow::Stop };
         let workers = self.shared.counters.len();
         let pending =
             Pending { asker, question, awaited: workers, asked_us: self.now.mono_us, lines: Vec::new(), killed: 0 };
@@ -168,7 +161,7 @@ impl<E: Execute> Worker<E> {
             self.actions.push_back(Action::Post { worker, mail: Mail::Ask(Box::new(inquiry.clone())) });
         }
         self.is_busy = true;
-        let answer = self.answer_inquiry(&inquiry, Some(session));
+        let answer = self.answer_inquiry(&inquiry, self.clients.sessions.handle(index));
         self.take_answer(answer);
         // A client that has just closed itself is not read on.
         if self.clients.sessions.at(index).is_some_and(|s| s.pause.has(crate::session::Pause::CLOSING)) {

@@ -6,7 +6,7 @@
 use crate::clients::Clients;
 use crate::lanes::Class;
 use crate::private::Dirt;
-use crate::session::{Asker, Flow, ReplyMode};
+use crate::session::{Asker, Flow};
 use crate::slab::Handle;
 use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::worker::Worker;
@@ -41,14 +41,8 @@ impl Stopping {
 impl<E: Execute> Worker<E> {
     /// Orders every node to stop the script or function that it runs.
     pub(crate) fn stop_scripts(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
-        let Some(session) = self.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let mut asker = None;
-        if this.reply_mode == ReplyMode::On {
-            asker = Some(Asker { session, seq: this.down.expect() });
-        } else {
-            this.reply_mode.pass();
-        }
+        let Some(asker) = self.expect_reply(index) else { return Flow::Stop };
+        let Some(this) = self.clients.sessions.at(index) else { return Flow::Stop };
         // The plain classes are among the first that a worker has, so there is room for them.
         let class = Class { database: 0, protocol: this.protocol, speaker: 0 };
         let class = self.lanes.class(class).unwrap_or(this.class);

@@ -67,12 +67,6 @@ fn until_served(client: &mut Client) {
     .expect("it is");
 }
 
-fn figure(client: &mut Client, name: &str) -> u64 {
-    let info = client.ask("INFO proxy").expect("a reply");
-    let line = info.lines().find_map(|line| line.strip_prefix(&format!("{name}:")).map(str::to_owned));
-    line.and_then(|figure| figure.trim().parse().ok()).unwrap_or_else(|| panic!("no {name} in {info}"))
-}
-
 #[test]
 fn a_reply_too_few_or_too_many_costs_the_batch_and_the_connection() {
     for (rule, run) in [("drop", "off"), ("twice", "off"), ("drop", "1"), ("twice", "2"), ("late", "1")] {
@@ -90,7 +84,7 @@ fn a_reply_too_few_or_too_many_costs_the_batch_and_the_connection() {
         }
         until_served(&mut client);
         assert!(node.connections() > before, "{rule} {run}: the connection is burnt");
-        assert_eq!(figure(&mut client, "integrity_faults"), 1, "{rule} {run}");
+        assert_eq!(client.figure("proxy", "integrity_faults").expect("it is told"), 1, "{rule} {run}");
         let log = proxy.end();
         assert!(log.iter().any(|line| line.contains("that are not those to its requests")), "{log:?}");
     }
@@ -126,7 +120,7 @@ fn clients_of_a_node_that_errs_all_the_time_get_their_own_replies_or_errors() {
         }
     }
     assert!(served > 0 && failed > 0, "{served} served, {failed} failed");
-    assert!(figure(&mut clients[0], "integrity_faults") > 1);
+    assert!(clients[0].figure("proxy", "integrity_faults").expect("it is told") > 1);
     proxy.end();
 }
 
@@ -169,7 +163,7 @@ fn what_is_too_large_to_be_held_is_an_error_and_its_neighbours_are_not() {
     let replies = get(&mut client, &["a", "large", "b"]);
     assert_eq!([&replies[0], &replies[2]], [&value("a"), &value("b")]);
     assert!(replies[1].contains("too large to be proved"), "{}", replies[1]);
-    assert_eq!(figure(&mut client, "integrity_withheld"), 1);
+    assert_eq!(client.figure("proxy", "integrity_withheld").expect("it is told"), 1);
     proxy.end();
 }
 
@@ -190,7 +184,7 @@ fn an_old_node_and_a_sample_of_batches_work_as_well() {
         client.ask(line).expect("a reply");
     }
     assert_eq!(client.ask("EXEC").expect("a reply"), "*2\r\n:1\r\n$3\r\n199\r\n");
-    assert_eq!(figure(&mut client, "integrity_faults"), 0);
+    assert_eq!(client.figure("proxy", "integrity_faults").expect("it is told"), 0);
     proxy.end();
 }
 
@@ -254,7 +248,7 @@ fn a_reload_switches_it_on_and_off_while_clients_are_served() {
     for (key, reply) in keys.iter().zip(get(&mut client, &keys)) {
         assert!(is_right(&reply, key), "{key}: {reply}");
     }
-    assert_eq!(figure(&mut client, "integrity_faults"), 1);
+    assert_eq!(client.figure("proxy", "integrity_faults").expect("it is told"), 1);
     until_served(&mut client);
     proxy.end();
 }

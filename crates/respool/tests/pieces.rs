@@ -6,7 +6,7 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use respool_testkit::{Act, Client, FakeBackend, Gate, RedisServer, request, usual_reply, wait_until};
+use respool_testkit::{Act, FakeBackend, Gate, RedisServer, request, usual_reply, wait_until};
 use support::{LIMIT, Running, respool};
 
 const LARGE: usize = 50 << 20;
@@ -27,12 +27,6 @@ fn peak_kb(proxy: &Running) -> u64 {
 
 fn value(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at % 251) as u8).collect()
-}
-
-fn figure(client: &mut Client, name: &str) -> u64 {
-    let info = client.ask("INFO proxy").expect("a reply");
-    let line = info.lines().find_map(|line| line.strip_prefix(&format!("{name}:")).map(str::to_owned));
-    line.and_then(|figure| figure.trim().parse().ok()).unwrap_or_else(|| panic!("no {name} in {info}"))
 }
 
 #[test]
@@ -60,7 +54,7 @@ fn fifty_megabytes_pass_without_being_held() {
     let growth = peak_kb(&proxy) - before;
     assert!(growth < GROWTH_KB_MAX, "{growth} KB");
     eprintln!("memory grew by {growth} KB");
-    assert_eq!(figure(&mut client, "requests_in_pieces"), 4);
+    assert_eq!(client.figure("proxy", "requests_in_pieces").expect("it is told"), 4);
     let mut straight = node.client().expect("it accepts");
     straight.send_command(&["GETRANGE", "k", "0", "-2"]).expect("it goes out");
     let stored = straight.reply().expect("a reply");
@@ -118,10 +112,10 @@ fn whoever_leaves_half_way_ends_one_connection_and_nothing_is_executed() {
     let head = |key: &str| format!("*3\r\n$3\r\nSET\r\n${}\r\n{key}\r\n${LARGE}\r\n", key.len()).into_bytes();
     for half_closes in [false, true] {
         let mut leaver = proxy.client(0);
-        let passed = figure(&mut other, "requests_in_pieces");
+        let passed = other.figure("proxy", "requests_in_pieces").expect("it is told");
         leaver.send(&head("k")).expect("it is taken");
         leaver.send(&value(LARGE / 2)).expect("it is taken");
-        wait_until("it is passed on", LIMIT, || Ok(figure(&mut other, "requests_in_pieces") == passed + 1))
+        wait_until("it is passed on", LIMIT, || Ok(other.figure("proxy", "requests_in_pieces")? == passed + 1))
             .expect("so");
         if half_closes {
             leaver.finish_sending().expect("it closes its side");
@@ -152,7 +146,7 @@ fn a_node_that_answers_or_dies_half_way_is_reported_and_the_client_goes_on() {
     assert_eq!(client.ask("GET a").expect("a reply"), "$10\r\nvalue-of-a\r\n");
     client.send(format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${LARGE}\r\n").as_bytes()).expect("it is taken");
     client.send(&value(1 << 20)).expect("it is taken");
-    wait_until("it is passed on", LIMIT, || Ok(figure(&mut other, "requests_in_pieces") == 1)).expect("so");
+    wait_until("it is passed on", LIMIT, || Ok(other.figure("proxy", "requests_in_pieces")? == 1)).expect("so");
     wait_until("it has a connection", LIMIT, || Ok(node.connections() == 2)).expect("so");
     // The node says no before it has heard everything; nobody waits for the rest.
     node.blurt_on(1, b"-OOM command not allowed\r\n");
@@ -184,7 +178,7 @@ fn routes_and_rules_hold_for_large_requests() {
     let value = value(1 << 20);
     client.send(&request(&[&b"APPEND"[..], b"o:k", &value])).expect("it is taken");
     assert_eq!(client.reply().expect("a reply"), b":1048576\r\n");
-    assert_eq!(figure(&mut client, "requests_in_pieces"), 1);
+    assert_eq!(client.figure("proxy", "requests_in_pieces").expect("it is told"), 1);
     let stored = second.client().expect("it accepts").ask("STRLEN k").expect("a reply");
     assert_eq!(stored, format!(":{}\r\n", 1 << 20));
     // The last reads what it replaces, which the user may not do; so it was collected, and judged as a whole.
@@ -198,7 +192,7 @@ fn routes_and_rules_hold_for_large_requests() {
         let reply = String::from_utf8_lossy(&client.reply().expect("a reply")).into_owned();
         assert_eq!(reply.starts_with("-NOPERM"), refused, "{words:?}: {reply}");
     }
-    assert_eq!(figure(&mut client, "requests_in_pieces"), 2);
+    assert_eq!(client.figure("proxy", "requests_in_pieces").expect("it is told"), 2);
     client.send(&request(&[&b"SET"[..], b"w:k", &value, b"GET"])).expect("it is taken");
     assert!(client.reply().expect("a reply").starts_with(b"-NOPERM"));
     proxy.end();

@@ -61,6 +61,11 @@ impl Client {
         self.command(&arguments).map(|reply| String::from_utf8_lossy(&reply).into_owned())
     }
 
+    /// A number that a section of INFO has under a name.
+    pub fn figure(&mut self, section: &str, name: &str) -> io::Result<u64> {
+        figure(&self.ask(&format!("INFO {section}"))?, name)
+    }
+
     /// The bytes of the next whole reply.
     pub fn reply(&mut self) -> io::Result<Vec<u8>> {
         loop {
@@ -113,4 +118,11 @@ impl Client {
         self.buffer.extend_from_slice(&piece[..count]);
         Ok(count)
     }
+}
+
+/// The number that what INFO said has under a name.
+pub fn figure(info: &str, name: &str) -> io::Result<u64> {
+    let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let figure = line.and_then(|figure| figure.trim().parse().ok());
+    figure.ok_or_else(|| io::Error::other(format!("no number {name} in: {info}")))
 }

@@ -25,7 +25,7 @@ mod templates;
 pub mod usage;
 
 pub use address::{Address, Stream, Transport, free_port};
-pub use client::Client;
+pub use client::{Client, figure};
 pub use compare::{Comparison, Disagreement, compare, compare_all};
 pub use differences::{DIFFERENCES, Difference, Likeness, difference_of};
 pub use fake::{Act, FakeBackend, Gate, Received, usual_reply};

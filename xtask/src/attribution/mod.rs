@@ -11,7 +11,7 @@ mod model;
 mod states;
 mod tally;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -22,7 +22,8 @@ use respool_testkit::{Address, RedisServer, Respool, TempDir, usage, wait_until}
 
 use self::client::Behaviour;
 use self::tally::Tally;
-use crate::{Outcome, command};
+use crate::Outcome;
+use crate::binary::Binary;
 
 const NODES: usize = 4;
 /// Above this many requests the default is an optimised build.
@@ -56,15 +57,8 @@ pub(crate) struct Options {
     /// Repeat the requests and faults of an earlier run [default: from the clock]
     #[arg(long)]
     seed: Option<u64>,
-    /// Test this binary instead of building one
-    #[arg(long, value_name = "PATH")]
-    respool: Option<PathBuf>,
-    /// Cargo profile to build with [default: dev up to a million requests, then release]
-    #[arg(long)]
-    profile: Option<String>,
-    /// Further argument for `respool serve`; may be given several times
-    #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
-    respool_argument: Vec<String>,
+    #[command(flatten)]
+    binary: Binary,
     /// Leave the nodes alone
     #[arg(long)]
     calm: bool,
@@ -143,21 +137,16 @@ pub(crate) fn run(options: &Options) -> Outcome {
 }
 
 fn start_respool(options: &Options, settings_file: &Path) -> io::Result<Respool> {
-    let binary = match &options.respool {
-        Some(path) => path.canonicalize()?,
-        None => {
-            let usual = if options.requests > DEV_REQUESTS_MAX { "release" } else { "dev" };
-            command::build_respool(options.profile.as_deref().unwrap_or(usual))?
-        }
-    };
+    // Large runs are worth an optimised build.
+    let usual = if options.requests > DEV_REQUESTS_MAX { "release" } else { "dev" };
+    let binary = options.binary.locate(usual)?;
     let (workers, settings_file) = (WORKERS.to_string(), settings_file.display().to_string());
     let mut arguments = vec!["--config", &settings_file, "--workers", &workers];
     if !options.calm {
         // Shorter than many pauses, so that there are late replies to swallow.
         arguments.extend(["--request-timeout", "250ms"]);
     }
-    arguments.extend(options.respool_argument.iter().map(String::as_str));
-    Respool::start(&binary, &[], &arguments)
+    Respool::start(&binary, &[], &options.binary.arguments(&arguments))
 }
 
 /// Runs every client in a thread of its own until each has sent its requests.

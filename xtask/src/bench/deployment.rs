@@ -7,16 +7,18 @@ use respool_testkit::{Address, Client, Nutcracker, RedisServer, Respool, Transpo
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use super::scenario::{Cores, Subject};
+use super::scenario::{Cores, Scenario, Subject};
+use crate::binary::Binary;
 
 /// Nodes that a scenario has at most.
 const NODES_MAX: usize = 4;
 
 /// Everything that runs. A proxy is started when it is first needed and ends with its scenario, so that rounds reuse it
 /// but no idle process of another row takes part in a measurement.
-pub(crate) struct Deployment {
+pub(crate) struct Deployment<'a> {
     respool_binary: Option<PathBuf>,
-    respool_arguments: Vec<String>,
+    /// Arguments included that the user adds.
+    options: &'a Binary,
     nodes: Vec<Node>,
     proxies: Vec<(Arrangement, Subject, Proxy)>,
 }
@@ -32,6 +34,12 @@ pub(crate) struct Node {
 pub(crate) struct Arrangement {
     pub(crate) nodes: usize,
     pub(crate) transport: Transport,
+}
+
+impl Scenario {
+    pub(crate) fn arrangement(&self) -> Arrangement {
+        Arrangement { nodes: self.nodes, transport: self.transport }
+    }
 }
 
 enum Proxy {
@@ -55,15 +63,15 @@ impl Target<'_> {
     }
 }
 
-impl Deployment {
-    pub(crate) fn new(respool_binary: Option<PathBuf>, respool_arguments: Vec<String>) -> io::Result<Deployment> {
+impl<'a> Deployment<'a> {
+    pub(crate) fn new(respool_binary: Option<PathBuf>, options: &'a Binary) -> io::Result<Deployment<'a>> {
         let start = || {
             let server = RedisServer::start()?;
             let control = server.client()?;
             Ok(Node { server, control })
         };
         let nodes = (0..NODES_MAX).map(|_| start()).collect::<io::Result<_>>()?;
-        Ok(Deployment { respool_binary, respool_arguments, nodes, proxies: Vec::new() })
+        Ok(Deployment { respool_binary, options, nodes, proxies: Vec::new() })
     }
 
     /// Starts what is needed of this subject and puts every process on its core.
@@ -147,9 +155,7 @@ impl Deployment {
     pub(crate) fn start_respool(&self, nodes: &[Address]) -> io::Result<Respool> {
         let binary = self.respool_binary.as_ref().expect("a binary was built or given for this subject");
         // Every scenario gives the subject one core at most.
-        let mut arguments = vec!["--workers", "1"];
-        arguments.extend(self.respool_arguments.iter().map(String::as_str));
-        Respool::start(binary, nodes, &arguments)
+        Respool::start(binary, nodes, &self.options.arguments(&["--workers", "1"]))
     }
 
     /// Where one of the redis-servers listens.

@@ -81,7 +81,7 @@ impl Extras {
     /// Measures one and says what came out.
     pub(crate) fn measure(
         &mut self,
-        deployment: &mut Deployment,
+        deployment: &mut Deployment<'_>,
         extra: Extra,
         subjects: &[Subject],
     ) -> io::Result<String> {
@@ -177,7 +177,7 @@ fn micros(time: Duration) -> f64 {
 
 /// The median over rounds of the median time of one GET, subjects in turn. The client waits on core 0.
 fn measure_lone_client(
-    deployment: &mut Deployment,
+    deployment: &mut Deployment<'_>,
     subjects: &[Subject],
     cores: Cores,
 ) -> io::Result<Vec<(Cores, Subject, Duration)>> {
@@ -212,7 +212,7 @@ fn lone_median(address: &Address, requests: usize) -> io::Result<Duration> {
 }
 
 /// What is held back to be written together must not wait for a reply that is a long way off.
-fn measure_slow_link(deployment: &mut Deployment, subject: Subject) -> io::Result<(Duration, f64)> {
+fn measure_slow_link(deployment: &mut Deployment<'_>, subject: Subject) -> io::Result<(Duration, f64)> {
     deployment.end_proxies();
     let link = SlowLink::open(deployment.server(), SLOW_LINK_DELAY)?;
     let respool = if subject == Subject::Respool { Some(deployment.start_respool(&[link.address()])?) } else { None };
@@ -221,7 +221,7 @@ fn measure_slow_link(deployment: &mut Deployment, subject: Subject) -> io::Resul
     Ok((lone_median(&address, 200)?, speed))
 }
 
-fn measure_idle_clients(deployment: &mut Deployment, subject: Subject) -> io::Result<f64> {
+fn measure_idle_clients(deployment: &mut Deployment<'_>, subject: Subject) -> io::Result<f64> {
     command::allow_open_files(IDLE_CLIENTS as u64 + 500)?;
     let target = deployment.fresh(subject)?;
     let connect = || -> io::Result<Client> {
@@ -241,7 +241,7 @@ fn measure_idle_clients(deployment: &mut Deployment, subject: Subject) -> io::Re
 }
 
 /// The table of redis-sharding: ten clients, pipelines of one to a thousand, over four nodes, one process throughout.
-fn measure_sharding_table(deployment: &mut Deployment, subject: Subject) -> io::Result<u64> {
+fn measure_sharding_table(deployment: &mut Deployment<'_>, subject: Subject) -> io::Result<u64> {
     let pid = deployment.fresh(subject)?.pid();
     let mut peak = 0;
     for pipeline in [1, 10, 100, 1000] {

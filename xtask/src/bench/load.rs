@@ -4,9 +4,9 @@ use std::io;
 use std::process::Command;
 use std::time::Duration;
 
-use respool_testkit::{Address, Process, usage};
+use respool_testkit::{Address, Process, figure, usage};
 
-use super::deployment::{Arrangement, Deployment, Node, Target};
+use super::deployment::{Deployment, Node, Target};
 use super::scenario::{Keys, Scenario, Subject, Work};
 
 /// Distinct keys of a scenario that spreads them.
@@ -34,7 +34,7 @@ pub(crate) struct Sample {
 const FILL_FACTOR: usize = 3;
 
 /// Sees to it that GETs find what they ask for.
-fn fill(deployment: &mut Deployment, scenario: &Scenario, subject: Subject) -> io::Result<()> {
+fn fill(deployment: &mut Deployment<'_>, scenario: &Scenario, subject: Subject) -> io::Result<()> {
     let scenario = Scenario { work: Work::Set, clients: 50, pipeline: 50, keep_alive: true, ..scenario.clone() };
     let requests = if scenario.keys == Keys::Spread { FILL_FACTOR * KEYS_SPREAD } else { 1 };
     run(deployment, &scenario, subject, requests).map(drop)
@@ -42,7 +42,7 @@ fn fill(deployment: &mut Deployment, scenario: &Scenario, subject: Subject) -> i
 
 /// Warms the subject up and finds how many requests take about `length`.
 pub(crate) fn calibrate(
-    deployment: &mut Deployment,
+    deployment: &mut Deployment<'_>,
     scenario: &Scenario,
     subject: Subject,
     length: Duration,
@@ -59,13 +59,12 @@ pub(crate) fn calibrate(
 
 /// Runs `requests` requests and accounts for them.
 pub(crate) fn run(
-    deployment: &mut Deployment,
+    deployment: &mut Deployment<'_>,
     scenario: &Scenario,
     subject: Subject,
     requests: usize,
 ) -> io::Result<Sample> {
-    let arrangement = Arrangement { nodes: scenario.nodes, transport: scenario.transport };
-    let target = deployment.target(arrangement, subject, scenario.cores)?;
+    let target = deployment.target(scenario.arrangement(), subject, scenario.cores)?;
     let pid = target.pid();
     usage::reset_peak(pid)?;
     let (reads_before, times_before) = (reads(target.nodes)?, times(&target)?);
@@ -90,13 +89,12 @@ pub(crate) fn run(
 
 /// System calls per request of the process that answers the load generator. The run is not timed.
 pub(crate) fn count_syscalls(
-    deployment: &mut Deployment,
+    deployment: &mut Deployment<'_>,
     scenario: &Scenario,
     subject: Subject,
     requests: usize,
 ) -> io::Result<f64> {
-    let arrangement = Arrangement { nodes: scenario.nodes, transport: scenario.transport };
-    let target = deployment.target(arrangement, subject, scenario.cores)?;
+    let target = deployment.target(scenario.arrangement(), subject, scenario.cores)?;
     let mut words: Vec<String> = COUNT_SYSCALLS.map(str::to_owned).into();
     words.extend(["--pid".into(), target.pid().to_string(), "--".into()]);
     words.extend(redis_benchmark(&target.address, scenario, requests));
@@ -193,11 +191,10 @@ struct Reads {
 fn reads(nodes: &mut [Node]) -> io::Result<Reads> {
     let mut total = Reads { commands: 0, reads: 0 };
     for node in nodes {
-        let text = node.control.ask("INFO stats")?;
-        let field =
-            |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.parse::<u64>().ok()).unwrap_or(0);
-        total.commands += field("total_commands_processed:");
-        total.reads += field("total_reads_processed:");
+        // One question: each of them counts.
+        let stats = node.control.ask("INFO stats")?;
+        total.commands += figure(&stats, "total_commands_processed")?;
+        total.reads += figure(&stats, "total_reads_processed")?;
     }
     Ok(total)
 }

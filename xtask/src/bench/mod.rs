@@ -27,7 +27,10 @@ use self::plan::{Item, Plan};
 use self::report::Row;
 use self::results::{Conditions, Failure, Results};
 use self::scenario::{Scenario, Subject};
+use crate::binary::Binary;
 use crate::{Outcome, command};
+
+const USUAL_PROFILE: &str = "release";
 
 /// Compare Respool with a direct connection and with twemproxy.
 ///
@@ -49,15 +52,8 @@ pub(crate) struct Options {
     /// Print the names of the rows that would be measured, and end
     #[arg(long)]
     list: bool,
-    /// Measure this binary instead of building one
-    #[arg(long, value_name = "PATH")]
-    respool: Option<PathBuf>,
-    /// Cargo profile that the binary is built with
-    #[arg(long, default_value = "release")]
-    profile: String,
-    /// Further argument for `respool serve`; may be given several times
-    #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
-    respool_argument: Vec<String>,
+    #[command(flatten)]
+    binary: Binary,
     /// Leave a subject out: direct, twemproxy, respool, embedded; may be given several times
     #[arg(long, value_name = "SUBJECT")]
     without: Vec<Subject>,
@@ -152,7 +148,7 @@ struct Run<'a> {
     binary: Option<PathBuf>,
     counts_syscalls: bool,
     /// Started for the first row, and anew after something failed.
-    deployment: Option<Deployment>,
+    deployment: Option<Deployment<'a>>,
     results: Results,
 }
 
@@ -171,20 +167,13 @@ impl<'a> Run<'a> {
         }
         let counts_syscalls = (options.syscalls || options.full) && why_no_syscalls.is_none();
         let with_respool = !options.subjects(&[Subject::Respool, Subject::Embedded]).is_empty();
-        let (binary, build) = match (&options.respool, with_respool) {
-            (Some(path), _) => (Some(path.canonicalize()?), format!("given: {}", path.display())),
-            (None, true) => {
-                let build = format!("built with --profile {}", options.profile);
-                (Some(command::build_respool(&options.profile)?), build)
-            }
-            (None, false) => (None, "none".into()),
-        };
+        let binary = with_respool.then(|| options.binary.locate(USUAL_PROFILE)).transpose()?;
         let conditions = conditions(options, binary.as_deref(), counts_syscalls)?;
         let mut results = match &options.resume {
             Some(path) => Results::resume(path.clone(), conditions, &scenario::full())?,
             None => Results::new(path, conditions),
         };
-        results.build = build;
+        results.build = if with_respool { options.binary.origin(USUAL_PROFILE) } else { "none".into() };
         Ok(Run { options, binary, counts_syscalls, deployment: None, results })
     }
 
@@ -210,7 +199,7 @@ impl<'a> Run<'a> {
         };
         let deployment = match self.deployment.take() {
             Some(deployment) => Ok(deployment),
-            None => Deployment::new(self.binary.clone(), self.options.respool_argument.clone()),
+            None => Deployment::new(self.binary.clone(), &self.options.binary),
         };
         match deployment {
             Ok(mut deployment) => {
@@ -248,7 +237,7 @@ impl<'a> Run<'a> {
     }
 
     /// Measures all subjects of one scenario in interleaved rounds. One that fails takes no further part.
-    fn rows(&self, deployment: &mut Deployment, scenario: &Scenario) -> Vec<(Subject, io::Result<Row>)> {
+    fn rows(&self, deployment: &mut Deployment<'_>, scenario: &Scenario) -> Vec<(Subject, io::Result<Row>)> {
         // Every scenario meets fresh processes: twemproxy, for one, never gives memory back.
         deployment.end_proxies();
         let length = self.options.run_length();
@@ -324,7 +313,7 @@ fn conditions(options: &Options, binary: Option<&Path>, counts_syscalls: bool) -
         "binary": binary,
         "machine": report::machine(),
         "redis-server": version("redis-server"),
-        "respool arguments": options.respool_argument,
+        "respool arguments": options.binary.arguments(&[]),
         "rounds": options.rounds,
         "seconds per run": options.run_length().as_secs_f64(),
         "system calls": counts_syscalls,

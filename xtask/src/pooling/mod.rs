@@ -17,7 +17,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::{Outcome, command};
+use crate::Outcome;
+use crate::binary::Binary;
 
 /// Check what transactions, blocking pops, subscriptions and slow readers cost the others
 #[derive(Args)]
@@ -25,21 +26,14 @@ pub(crate) struct Options {
     /// Run only what has this in its name; may be given several times
     #[arg(long, value_name = "TEXT")]
     filter: Vec<String>,
-    /// Test this binary instead of building one
-    #[arg(long, value_name = "PATH")]
-    respool: Option<PathBuf>,
-    /// Cargo profile to build with
-    #[arg(long, default_value = "release")]
-    profile: String,
-    /// Further argument for `respool serve`; may be given several times
-    #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
-    respool_argument: Vec<String>,
+    #[command(flatten)]
+    binary: Binary,
 }
 
 /// What every load is given.
-struct Bench {
+struct Bench<'a> {
     respool: PathBuf,
-    arguments: Vec<String>,
+    binary: &'a Binary,
 }
 
 /// One row of the result.
@@ -100,11 +94,7 @@ const LOADS: [(&str, Load); 5] = [
 ];
 
 pub(crate) fn run(options: &Options) -> Outcome {
-    let respool = match &options.respool {
-        Some(path) => path.canonicalize()?,
-        None => command::build_respool(&options.profile)?,
-    };
-    let bench = Bench { respool, arguments: options.respool_argument.clone() };
+    let bench = Bench { respool: options.binary.locate("release")?, binary: &options.binary };
     let is_wanted = |name: &str| options.filter.is_empty() || options.filter.iter().any(|text| name.contains(text));
     let (mut count, mut short) = (0, Vec::new());
     for (name, load) in LOADS.into_iter().filter(|(name, _)| is_wanted(name)) {

@@ -17,9 +17,7 @@ impl Pair {
     pub(super) fn start(bench: &Bench, arguments: &[&str]) -> io::Result<Pair> {
         let server = RedisServer::start()?;
         let control = server.client()?;
-        let arguments: Vec<&str> =
-            arguments.iter().copied().chain(bench.arguments.iter().map(String::as_str)).collect();
-        let respool = Respool::start(&bench.respool, &[server.tcp()], &arguments)?;
+        let respool = Respool::start(&bench.respool, &[server.tcp()], &bench.binary.arguments(arguments))?;
         Ok(Pair { respool, server, control })
     }
 
@@ -36,24 +34,18 @@ impl Pair {
 
     /// Connections that the server has accepted since its start.
     pub(super) fn connections_ever(&mut self) -> io::Result<u64> {
-        self.field("INFO stats", "total_connections_received:")
+        self.control.figure("stats", "total_connections_received")
     }
 
     /// Connections that Respool has to the server now.
     pub(super) fn connections(&mut self) -> io::Result<u64> {
         // This one is not Respool's.
-        Ok(self.field("INFO clients", "connected_clients:")?.saturating_sub(1))
+        Ok(self.control.figure("clients", "connected_clients")?.saturating_sub(1))
     }
 
     /// Subscriptions to channels that Respool's connections hold together.
     pub(super) fn subscriptions(&mut self) -> io::Result<u64> {
         let list = self.ask("CLIENT LIST")?;
         Ok(list.split_whitespace().filter_map(|word| word.strip_prefix("sub=")?.parse::<u64>().ok()).sum())
-    }
-
-    fn field(&mut self, question: &str, name: &str) -> io::Result<u64> {
-        let text = self.ask(question)?;
-        let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
-        value.ok_or_else(|| io::Error::other(format!("{question} has no {name}")))
     }
 }

@@ -18,7 +18,8 @@ use clap::Args;
 use self::expected::{Counts, Expectations};
 use self::output::{Failure, Tally};
 use self::unit::Deployment;
-use crate::{Outcome, command};
+use crate::Outcome;
+use crate::binary::Binary;
 
 /// How many tests have to pass through Respool with one server behind it, and with four in the suite's cluster mode.
 const OK_MIN: usize = 1_900;
@@ -51,15 +52,8 @@ pub(crate) struct Options {
     /// Use the suite that is unpacked here instead of fetching it
     #[arg(long, value_name = "DIRECTORY")]
     source: Option<PathBuf>,
-    /// Test this binary instead of building one
-    #[arg(long, value_name = "PATH")]
-    respool: Option<PathBuf>,
-    /// Cargo profile to build with
-    #[arg(long, default_value = "release")]
-    profile: String,
-    /// Further argument for `respool serve`; may be given several times
-    #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
-    respool_argument: Vec<String>,
+    #[command(flatten)]
+    binary: Binary,
 }
 
 impl Options {
@@ -75,11 +69,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         return list(&counts, &expectations);
     }
     let source = source::locate(options.source.as_deref())?;
-    let respool = match (options.through_proxy, &options.respool) {
-        (false, _) => None,
-        (true, Some(path)) => Some(path.canonicalize()?),
-        (true, None) => Some(command::build_respool(&options.profile)?),
-    };
+    let respool = options.through_proxy.then(|| options.binary.locate("release")).transpose()?;
     let deployment = Deployment { source, respool, expectations: &expectations, options };
     let units = if options.unit.is_empty() { deployment.units()? } else { options.unit.clone() };
     let (mut total, mut complaints) = (Tally::default(), Vec::new());

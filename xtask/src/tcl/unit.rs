@@ -78,8 +78,7 @@ impl Deployment<'_> {
         let count = if is_proxied && self.options.cluster_mode { CLUSTER_NODES } else { 1 };
         let servers = (0..count).map(|_| self.server(is_proxied)).collect::<io::Result<Vec<_>>>()?;
         let nodes: Vec<Address> = servers.iter().map(RedisServer::tcp).collect();
-        let further = self.options.respool_argument.iter().map(String::as_str);
-        let arguments: Vec<&str> = ARGUMENTS.into_iter().chain(further).collect();
+        let arguments = self.options.binary.arguments(&ARGUMENTS);
         let respool = self.respool.as_ref().map(|binary| Respool::start(binary, &nodes, &arguments)).transpose()?;
         let Address::Tcp(address) = respool.as_ref().map_or(servers[0].tcp(), Respool::tcp) else {
             unreachable!("both listen for TCP first");

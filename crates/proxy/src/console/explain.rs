@@ -38,7 +38,7 @@ impl<E: Execute> Worker<E> {
         }
         let explained = self.find_out(index, row, args);
         let acl = self.verdict_text(index, row, args).unwrap_or_else(|| "allowed".to_owned());
-        let lane = lane_name(row.lane(args));
+        let lane = row.lane(args).name();
         let mode = explained.route.map_or_else(|| self.mode_of(index), |route| self.mode_under(index, route));
         let config = Arc::clone(&self.config);
         self.answer(index, |reply| {
@@ -120,18 +120,5 @@ fn optional(name: &str, value: Option<&str>, reply: &mut Encoder<'_>) {
     match value {
         Some(value) => reply.bulk(value.as_bytes()),
         None => reply.null(),
-    }
-}
-
-fn lane_name(lane: Lane) -> &'static str {
-    match lane {
-        Lane::Shared => "shared",
-        Lane::Pinned => "pinned",
-        Lane::Blocking => "blocking",
-        Lane::Push => "push",
-        Lane::Local => "local",
-        Lane::Dedicated => "dedicated",
-        Lane::Admin => "admin",
-        Lane::Script => "script",
     }
 }

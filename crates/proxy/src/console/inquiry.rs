@@ -58,7 +58,7 @@ pub(crate) struct Inquiries {
 }
 
 impl<E: Execute> Worker<E> {
-    /// Takes the place of a reply that other workers have a share in. `None` within: no reply is wanted.
+    /// Takes the place of a reply that does not come from one node alone. `None` within: no reply is wanted.
     pub(crate) fn expect_reply(&mut self, index: u32) -> Option<Option<Asker>> {
         let session = self.clients.sessions.handle(index)?;
         let this = self.clients.sessions.at_mut(index)?;

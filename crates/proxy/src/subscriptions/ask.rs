@@ -7,7 +7,7 @@ use super::frame::Kind;
 use super::tracking::{Redirect, Wanted};
 use crate::limits::QUESTION_US_MAX;
 use crate::mail::Mail;
-use crate::session::{Asker, Flow, ReplyMode};
+use crate::session::{Asker, Flow};
 use crate::slab::{Handle, Slab};
 use crate::worker::Worker;
 use respool_command::{Execute, PubsubCommand, Row, glob, text as texts};
@@ -112,14 +112,7 @@ impl<E: Execute> Worker<E> {
 
     /// Puts a client's question to every worker; the sum of their answers is the reply.
     pub(super) fn ask_workers(&mut self, index: u32, question: Question) -> Flow {
-        let Some(session) = self.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let asker = if this.reply_mode == ReplyMode::On {
-            Some(Asker { session, seq: this.down.expect() })
-        } else {
-            this.reply_mode.pass();
-            None
-        };
+        let Some(asker) = self.expect_reply(index) else { return Flow::Stop };
         self.counters.requests_local.add(1);
         self.ask_workers_for(asker, question, Then::Reply);
         self.keep_outstanding(index)

@@ -1,6 +1,5 @@
 //! SUBSCRIBE and its kin, as clients say them, and what a client with subscriptions may say in RESP2.
 
-use super::Subscriber;
 use super::frame::{Kind, Verb};
 use super::wait::{Item, Wait};
 use crate::limits::{PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX};
@@ -96,8 +95,7 @@ impl<E: Execute> Worker<E> {
         let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let this = &mut self.subscriptions;
-        let subscriber =
-            session.subscriber.get_or_insert_with(|| Box::new(Subscriber::new(this.subscribers.insert(handle).index)));
+        let subscriber = this.subscriber(&mut session.subscriber, handle);
         if subscriber.counts().iter().sum::<usize>() + names.len() > SUBSCRIPTIONS_PER_CLIENT_MAX {
             return self.refuse(index, text::TOO_MANY_SUBSCRIPTIONS.as_bytes());
         }
@@ -133,8 +131,7 @@ impl<E: Execute> Worker<E> {
         let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let this = &mut self.subscriptions;
-        let subscriber =
-            session.subscriber.get_or_insert_with(|| Box::new(Subscriber::new(this.subscribers.insert(handle).index)));
+        let subscriber = this.subscriber(&mut session.subscriber, handle);
         // What came before it was given up is still delivered, before the client hears that nothing more will.
         subscriber.backlog.flush(&mut session.down, subscriber.after, &mut self.clients.pool, session.protocol);
         let registry = &mut this.registries[kind as usize];

@@ -155,6 +155,11 @@ pub(crate) struct Subscriptions {
 }
 
 impl Subscriptions {
+    /// What a session has subscribed to, with a number of its own from the first time on.
+    fn subscriber<'s>(&mut self, place: &'s mut Option<Box<Subscriber>>, session: Handle) -> &'s mut Subscriber {
+        place.get_or_insert_with(|| Box::new(Subscriber::new(self.subscribers.insert(session).index)))
+    }
+
     /// None yet. `entropy` seeds the hashes of names.
     pub(crate) fn new(config: &Config, entropy: u64) -> Self {
         // Channels live in the first pool, whatever other pools requests are routed to. A replica repeats what its primary

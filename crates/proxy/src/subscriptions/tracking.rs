@@ -310,8 +310,7 @@ impl<E: Execute> Worker<E> {
         let Some(handle) = self.clients.sessions.handle(index) else { return };
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let this = &mut self.subscriptions;
-        let subscriber =
-            session.subscriber.get_or_insert_with(|| Box::new(Subscriber::new(this.subscribers.insert(handle).index)));
+        let subscriber = this.subscriber(&mut session.subscriber, handle);
         this.is_tracking_wanted = true;
         let nodes: Vec<usize> = (0..this.books.len()).filter(|node| !this.books[*node].is_tracking()).collect();
         let wait = Wait::for_tracking(handle, seq, wanted, nodes.len(), self.now.mono_us);

@@ -12,7 +12,7 @@ use respool_net::tls::{
 use crate::failure::Failure;
 use crate::settings::Instance;
 use crate::settings::table::{NodeTlsVerify, TlsAuthClients, TlsIdentity};
-use crate::settings::tls::{ListenTls, NodeTls, PREFIX, TlsSettings};
+use crate::settings::tls::{ListenTls, NodeTls, PREFIX, Pair, TlsSettings};
 
 /// Largest file that is read: every authority that a system trusts is a tenth of it.
 const PEM_BYTES_MAX: u64 = 4 << 20;
@@ -51,7 +51,9 @@ impl InstanceTls {
             let words = words.or(&tls.listen);
             let whose = format!("{PREFIX}{}", door.address);
             let server = TlsServer::new(&server(&words, tls)?);
-            server.map(Some).map_err(|error| blame(&error, &whose, [&words.cert, &words.key, &words.ca, &words.crl]))
+            server
+                .map(Some)
+                .map_err(|error| blame(&error, &whose, [&words.own.cert, &words.own.key, &words.ca, &words.crl]))
         };
         let doors = instance.net.listen.iter().map(door).collect::<Result<_, _>>()?;
         let nodes = Arc::new(TlsClients::default());
@@ -60,7 +62,7 @@ impl InstanceTls {
             let words = own.or(&tls.nodes);
             let set = nodes.set(&profile(own), &client(&words)?);
             set.map_err(|error| {
-                blame(&error, &format!("node {}", node.name), [&words.cert, &words.key, &words.ca, &None])
+                blame(&error, &format!("node {}", node.name), [&words.own.cert, &words.own.key, &words.ca, &None])
             })?;
         }
         Ok(Self { doors, nodes })
@@ -97,7 +99,7 @@ fn server(words: &ListenTls, tls: &TlsSettings) -> Result<ServerTls, Failure> {
     };
     let missing = || Failure::settings("TLS needs a certificate");
     Ok(ServerTls {
-        own: key_pair(words.cert.as_deref(), words.key.as_deref())?.ok_or_else(missing)?,
+        own: key_pair(&words.own)?.ok_or_else(missing)?,
         client_authorities_pem: words.ca.as_deref().map(read).transpose()?,
         client_revocations_pem: words.crl.as_deref().map(read).transpose()?,
         clients,
@@ -112,7 +114,7 @@ fn client(words: &NodeTls) -> Result<ClientTls, Failure> {
         (_, Some(ca)) => Some(read(ca)?),
         (_, None) => Some(system_authorities()?),
     };
-    Ok(ClientTls { authorities_pem, own: key_pair(words.cert.as_deref(), words.key.as_deref())? })
+    Ok(ClientTls { authorities_pem, own: key_pair(&words.own)? })
 }
 
 fn system_authorities() -> Result<Vec<u8>, Failure> {
@@ -123,8 +125,8 @@ fn system_authorities() -> Result<Vec<u8>, Failure> {
     }
 }
 
-fn key_pair(cert: Option<&Path>, key: Option<&Path>) -> Result<Option<KeyPair>, Failure> {
-    match (cert, key) {
+fn key_pair(files: &Pair) -> Result<Option<KeyPair>, Failure> {
+    match (&files.cert, &files.key) {
         (Some(cert), Some(key)) => Ok(Some(KeyPair { certificate_pem: read(cert)?, key_pem: read(key)?.into() })),
         _ => Ok(None),
     }

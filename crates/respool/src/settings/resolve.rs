@@ -24,7 +24,7 @@ use super::table::{
     AdminCommands, LogFormat, LogLevel, NodeTlsVerify, PoolMode, PublishReceivers, Setting, SlowSubscribers, Switch,
     TlsAuthClients, TlsIdentity,
 };
-use super::tls::{self, ListenTls, NodeTls, PREFIX, TlsSettings};
+use super::tls::{self, ListenTls, NodeTls, PREFIX, Pair, TlsSettings};
 use super::users::UsersSettings;
 use super::values::{Values, saturating};
 use super::{placement, routing};
@@ -180,8 +180,7 @@ impl Judge<'_> {
         };
         TlsSettings {
             listen: ListenTls {
-                cert: path(Setting::TlsCertFile),
-                key: path(Setting::TlsKeyFile),
+                own: Pair { cert: path(Setting::TlsCertFile), key: path(Setting::TlsKeyFile) },
                 ca: path(Setting::TlsClientCaFile),
                 crl: path(Setting::TlsClientCrlFile),
                 clients: Some(TlsAuthClients::ALL[of.word(Setting::TlsAuthClients)]),
@@ -190,8 +189,7 @@ impl Judge<'_> {
             nodes: NodeTls {
                 server_name: None,
                 ca: path(Setting::NodeTlsCaFile),
-                cert: path(Setting::NodeTlsCertFile),
-                key: path(Setting::NodeTlsKeyFile),
+                own: Pair { cert: path(Setting::NodeTlsCertFile), key: path(Setting::NodeTlsKeyFile) },
                 verify: Some(NodeTlsVerify::ALL[of.word(Setting::NodeTlsVerify)]),
             },
             users,

@@ -11,13 +11,20 @@ use super::table::{NodeTlsVerify, TlsAuthClients, TlsIdentity};
 /// The prefix of an address where TLS is spoken.
 pub const PREFIX: &str = "tls:";
 
-/// What a listener shows and demands; as words behind its address, or as the pool's own values.
+/// A certificate and its key, which go together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ListenTls {
+pub struct Pair {
     /// File with the certificate chain.
     pub cert: Option<PathBuf>,
     /// File with its private key.
     pub key: Option<PathBuf>,
+}
+
+/// What a listener shows and demands; as words behind its address, or as the pool's own values.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListenTls {
+    /// What clients are shown.
+    pub own: Pair,
     /// File with the authorities of clients' certificates.
     pub ca: Option<PathBuf>,
     /// File with the lists of revoked certificates.
@@ -35,10 +42,8 @@ pub struct NodeTls {
     pub server_name: Option<String>,
     /// File with the authorities of nodes' certificates.
     pub ca: Option<PathBuf>,
-    /// File with the certificate that nodes are shown.
-    pub cert: Option<PathBuf>,
-    /// File with its private key.
-    pub key: Option<PathBuf>,
+    /// What nodes are shown.
+    pub own: Pair,
     /// Whether nodes' certificates are checked.
     pub verify: Option<NodeTlsVerify>,
 }
@@ -60,6 +65,23 @@ const LISTEN_WORDS: &str = "cert=FILE, key=FILE, ca=FILE, crl=FILE, clients=off|
                             identity=off|cn|dns|uri|email";
 const NODE_WORDS: &str = "server_name=NAME, ca=FILE, cert=FILE, key=FILE or verify=on|off";
 
+impl Pair {
+    /// Takes a word about one of the two; `false`: it is about something else.
+    fn hear(&mut self, name: &str, value: &str) -> Result<bool, String> {
+        match name {
+            "cert" => self.cert = Some(path(value)?),
+            "key" => self.key = Some(path(value)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Both as they are said here, or both as in `other`.
+    fn or(&self, other: &Self) -> Self {
+        if *self == Self::default() { other.clone() } else { self.clone() }
+    }
+}
+
 impl ListenTls {
     /// Takes one word behind an address.
     ///
@@ -68,9 +90,10 @@ impl ListenTls {
     pub fn hear(&mut self, word: &str) -> Result<(), String> {
         let wrong = || format!("behind a TLS listener's address stand {LISTEN_WORDS}, not {word:?}");
         let (name, value) = word.split_once('=').ok_or_else(wrong)?;
+        if self.own.hear(name, value)? {
+            return Ok(());
+        }
         match name {
-            "cert" => self.cert = Some(path(value)?),
-            "key" => self.key = Some(path(value)?),
             "ca" => self.ca = Some(path(value)?),
             "crl" => self.crl = Some(path(value)?),
             "clients" => self.clients = Some(TlsAuthClients::named(value).ok_or_else(wrong)?),
@@ -83,10 +106,8 @@ impl ListenTls {
     /// These words, and `other` where they say nothing. A certificate and its key go together.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
-        let pair = if self.cert.is_some() || self.key.is_some() { self } else { other };
         Self {
-            cert: pair.cert.clone(),
-            key: pair.key.clone(),
+            own: self.own.or(&other.own),
             ca: self.ca.clone().or_else(|| other.ca.clone()),
             crl: self.crl.clone().or_else(|| other.crl.clone()),
             clients: self.clients.or(other.clients),
@@ -99,7 +120,7 @@ impl ListenTls {
     pub fn fault(&self) -> Option<&'static str> {
         let clients = self.clients.unwrap_or(TlsAuthClients::Off);
         let is_named = self.identity.is_some_and(|identity| identity != TlsIdentity::Off);
-        match (&self.cert, &self.key) {
+        match (&self.own.cert, &self.own.key) {
             (None, _) => Some("TLS needs a certificate: say cert=FILE behind the address, or tls_cert_file"),
             (_, None) => Some("a certificate needs its key: say key=FILE behind the address, or tls_key_file"),
             _ if clients != TlsAuthClients::Off && self.ca.is_none() => {
@@ -124,11 +145,12 @@ impl NodeTls {
     pub fn hear(&mut self, word: &str) -> Result<(), String> {
         let wrong = || format!("behind a TLS node's address stand name=NAME, weight=N, {NODE_WORDS}, not {word:?}");
         let (name, value) = word.split_once('=').ok_or_else(wrong)?;
+        if self.own.hear(name, value)? {
+            return Ok(());
+        }
         match name {
             "server_name" if !value.is_empty() => self.server_name = Some(value.to_owned()),
             "ca" => self.ca = Some(path(value)?),
-            "cert" => self.cert = Some(path(value)?),
-            "key" => self.key = Some(path(value)?),
             "verify" => self.verify = Some(NodeTlsVerify::named(value).ok_or_else(wrong)?),
             _ => return Err(wrong()),
         }
@@ -138,12 +160,10 @@ impl NodeTls {
     /// These words, and `other` where they say nothing. A certificate and its key go together.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
-        let pair = if self.cert.is_some() || self.key.is_some() { self } else { other };
         Self {
             server_name: self.server_name.clone().or_else(|| other.server_name.clone()),
             ca: self.ca.clone().or_else(|| other.ca.clone()),
-            cert: pair.cert.clone(),
-            key: pair.key.clone(),
+            own: self.own.or(&other.own),
             verify: self.verify.or(other.verify),
         }
     }
@@ -151,7 +171,7 @@ impl NodeTls {
     /// What is missing, if something is.
     #[must_use]
     pub fn fault(&self) -> Option<&'static str> {
-        match (&self.cert, &self.key) {
+        match (&self.own.cert, &self.own.key) {
             (None, Some(_)) => Some("a key for the nodes has no certificate: say both"),
             (Some(_), None) => Some("a certificate for the nodes has no key: say both"),
             _ => None,
@@ -159,10 +179,16 @@ impl NodeTls {
     }
 }
 
-impl fmt::Display for ListenTls {
+impl fmt::Display for Pair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_path(f, "cert", self.cert.as_deref())?;
-        write_path(f, "key", self.key.as_deref())?;
+        write_path(f, "key", self.key.as_deref())
+    }
+}
+
+impl fmt::Display for ListenTls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.own.fmt(f)?;
         write_path(f, "ca", self.ca.as_deref())?;
         write_path(f, "crl", self.crl.as_deref())?;
         self.clients.map_or(Ok(()), |clients| write!(f, " clients={}", clients.name()))?;
@@ -174,8 +200,7 @@ impl fmt::Display for NodeTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.server_name.as_ref().map_or(Ok(()), |name| write!(f, " server_name={name}"))?;
         write_path(f, "ca", self.ca.as_deref())?;
-        write_path(f, "cert", self.cert.as_deref())?;
-        write_path(f, "key", self.key.as_deref())?;
+        self.own.fmt(f)?;
         self.verify.map_or(Ok(()), |verify| write!(f, " verify={}", verify.name()))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use respool_testkit::{Client, RedisServer, Respool, Rng, elements, wait_until};
+use respool_testkit::{Client, RedisServer, Rng, elements, wait_until};
 
 use super::{Four, assert_error, bulk, proxy};
 
@@ -19,12 +19,6 @@ fn blocked(server: &RedisServer, count: usize) -> io::Result<()> {
     wait_until("clients wait", Duration::from_secs(10), || {
         Ok(client.ask("INFO clients")?.contains(&format!("blocked_clients:{count}\r\n")))
     })
-}
-
-fn info(proxy: &Respool, name: &str) -> io::Result<u64> {
-    let info = proxy.client()?.ask("INFO proxy")?;
-    let value = info.lines().find_map(|line| line.strip_prefix(&format!("{name}:"))).map(str::trim);
-    Ok(value.and_then(|v| v.parse().ok()).unwrap_or_else(|| panic!("no {name} in {info}")))
 }
 
 fn number_of(client: &mut Client) -> io::Result<String> {
@@ -67,8 +61,8 @@ fn every_command_that_waits_is_served() -> io::Result<()> {
     blocked(&server, 1)?;
     other.ask("XADD stream 10-1 f v")?;
     assert!(String::from_utf8_lossy(&waiter.reply()?).contains("10-1"));
-    assert_eq!(info(&proxy, "blocked_clients")?, 0);
-    assert_eq!(info(&proxy, "dials")?, 2, "one connection for everybody, one to wait on");
+    assert_eq!(proxy.client()?.figure("proxy", "blocked_clients")?, 0);
+    assert_eq!(proxy.client()?.figure("proxy", "dials")?, 2, "one connection for everybody, one to wait on");
     Ok(())
 }
 
@@ -81,7 +75,9 @@ fn an_embedded_server_lets_clients_wait() -> io::Result<()> {
         let mut clients = (0..4).map(|_| server.client()).collect::<io::Result<Vec<_>>>()?;
         let mut other = server.client()?;
         let waiting = |count: u64| {
-            wait_until("they wait", Duration::from_secs(5), || Ok(info(server, "blocked_clients")? == count))
+            wait_until("they wait", Duration::from_secs(5), || {
+                Ok(server.client()?.figure("proxy", "blocked_clients")? == count)
+            })
         };
         // The order of arrival at a node is known only once its connections are there.
         for client in &mut clients {
@@ -174,7 +170,7 @@ fn the_queue_is_fair_and_counts_time_from_arrival() -> io::Result<()> {
         let name = number_of(&mut proxy.client()?)?;
         assert!(!name.is_empty());
     }
-    wait_until("all wait", Duration::from_secs(5), || Ok(info(&proxy, "blocked_clients")? == 6))?;
+    wait_until("all wait", Duration::from_secs(5), || Ok(proxy.client()?.figure("proxy", "blocked_clients")? == 6))?;
     for (number, client) in clients.iter_mut().enumerate() {
         direct.command(&["RPUSH", "q", &number.to_string()])?;
         assert_eq!(client.reply()?, pair("q", &number.to_string()));
@@ -193,7 +189,9 @@ fn the_queue_is_fair_and_counts_time_from_arrival() -> io::Result<()> {
     assert!((Duration::from_millis(295)..Duration::from_millis(1_500)).contains(&waited), "{waited:?}");
     // But what is there they get, and what is not possible they are told.
     clients[4].send(b"BLPOP there 0\r\n")?;
-    wait_until("it stands in the queue", Duration::from_secs(5), || Ok(info(&proxy, "blocked_clients")? == 3))?;
+    wait_until("it stands in the queue", Duration::from_secs(5), || {
+        Ok(proxy.client()?.figure("proxy", "blocked_clients")? == 3)
+    })?;
     direct.ask("RPUSH there x")?;
     assert_eq!(clients[4].reply()?, pair("there", "x"));
     clients[4].send(b"XREAD BLOCK 0 STREAMS s $\r\n")?;
@@ -212,7 +210,7 @@ fn too_many_that_wait_are_told_so() -> io::Result<()> {
     for client in &mut clients[..3] {
         client.send(b"BLPOP q 0\r\n")?;
     }
-    wait_until("three wait", Duration::from_secs(5), || Ok(info(&proxy, "blocked_clients")? == 3))?;
+    wait_until("three wait", Duration::from_secs(5), || Ok(proxy.client()?.figure("proxy", "blocked_clients")? == 3))?;
     assert_eq!(clients[3].ask("BLPOP q 0")?, "-ERR too many clients wait already; the command was not sent\r\n");
     assert_eq!(clients[3].ask("PING")?, "+PONG\r\n");
     Ok(())
@@ -292,7 +290,7 @@ fn cancelled_poppers_lose_nothing() -> io::Result<()> {
     all.extend(elements(&left).iter().filter_map(|e| text(e)));
     all.sort_unstable();
     let expected: Vec<usize> = (0..ITEMS).collect();
-    assert_eq!(all.len(), ITEMS, "lost or doubled; {} put back", info(&proxy, "elements_put_back")?);
+    assert_eq!(all.len(), ITEMS, "lost or doubled; {} put back", proxy.client()?.figure("proxy", "elements_put_back")?);
     assert_eq!(all, expected);
     Ok(())
 }
@@ -323,12 +321,14 @@ fn a_client_that_vanishes_takes_nothing_with_it() -> io::Result<()> {
         }
         drop(leavers);
         blocked(&server, 0)?;
-        wait_until("all have left", Duration::from_secs(5), || Ok(info(&proxy, "blocked_clients")? == 0))?;
+        wait_until("all have left", Duration::from_secs(5), || {
+            Ok(proxy.client()?.figure("proxy", "blocked_clients")? == 0)
+        })?;
         let mut next = proxy.client()?;
         assert_eq!(next.ask("RPUSH k v")?, ":1\r\n");
         assert_eq!(next.ask("BLPOP k 0")?, "*2\r\n$1\r\nk\r\n$1\r\nv\r\n");
     }
-    assert!(info(&proxy, "dials")? < 40, "connections that were let go are used again");
+    assert!(proxy.client()?.figure("proxy", "dials")? < 40, "connections that were let go are used again");
     Ok(())
 }
 
@@ -340,7 +340,7 @@ fn a_node_that_dies_tells_those_who_wait_for_it() -> io::Result<()> {
     for client in &mut clients {
         client.send(b"BLPOP k 0\r\n")?;
     }
-    wait_until("all wait", Duration::from_secs(5), || Ok(info(&proxy, "blocked_clients")? == 4))?;
+    wait_until("all wait", Duration::from_secs(5), || Ok(proxy.client()?.figure("proxy", "blocked_clients")? == 4))?;
     server.kill()?;
     for client in &mut clients {
         assert_error(&client.reply()?, "the node is gone");

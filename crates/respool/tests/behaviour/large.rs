@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use respool_testkit::{RedisServer, Respool, request, usage, wait_until};
+use respool_testkit::{RedisServer, request, usage, wait_until};
 
 use super::{Four, proxy};
 
@@ -16,12 +16,6 @@ fn make_large(client: &mut respool_testkit::Client, key: &str) -> io::Result<()>
     Ok(())
 }
 
-fn counted(proxy: &Respool, what: &str) -> io::Result<u64> {
-    let info = proxy.client()?.ask("INFO proxy")?;
-    let line = info.lines().find_map(|line| line.strip_prefix(what)?.strip_prefix(':').map(str::to_owned));
-    Ok(line.and_then(|value| value.trim().parse().ok()).unwrap_or_default())
-}
-
 #[test]
 fn a_large_reply_to_a_slow_reader_stays_in_the_node() -> io::Result<()> {
     let server = RedisServer::start()?;
@@ -30,7 +24,7 @@ fn a_large_reply_to_a_slow_reader_stays_in_the_node() -> io::Result<()> {
     other.ask("SET small v")?;
     let mut client = proxy.client()?;
     make_large(&mut client, "large")?;
-    assert_eq!(counted(&proxy, "clients_large")?, 1);
+    assert_eq!(proxy.client()?.figure("proxy", "clients_large")?, 1);
     let mut idle = 0;
     wait_until("the first reply's memory is given back", Duration::from_secs(10), || {
         idle = usage::resident_bytes(proxy.pid())?;
@@ -103,7 +97,7 @@ fn order_is_kept_between_own_and_shared_connections() -> io::Result<()> {
         let got: Vec<_> = replies.iter().map(|r| String::from_utf8_lossy(r).into_owned()).collect();
         assert_eq!(got, expected, "round {round}");
     }
-    assert_eq!(counted(&four.proxy, "clients_large")?, 1);
+    assert_eq!(four.proxy.client()?.figure("proxy", "clients_large")?, 1);
     Ok(())
 }
 

@@ -17,13 +17,6 @@ fn with_file(text: &str, server: &RedisServer) -> io::Result<(Respool, TempDir)>
     Ok((proxy(&[server.tcp()], &["--config", &shown])?, directory))
 }
 
-/// What a node tells of itself under a name.
-fn figure(server: &RedisServer, section: &str, name: &str) -> io::Result<u64> {
-    let info = server.client()?.ask(&format!("INFO {section}"))?;
-    let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::to_owned));
-    line.and_then(|value| value.trim().parse().ok()).ok_or_else(|| io::Error::other(format!("no {name} in {info}")))
-}
-
 /// Sees on which connections a node is asked.
 struct Watcher {
     monitor: Client,
@@ -151,13 +144,13 @@ fn sessions_one_after_the_other_cost_one_connection() -> io::Result<()> {
         client.read_to_close()?;
         if round == 0 {
             of_first = own;
-            before = figure(&node, "stats", "total_connections_received")?;
+            before = node.client()?.figure("stats", "total_connections_received")?;
         } else {
             assert_eq!(own, of_first, "round {round}");
         }
     }
     // Those who asked here came directly.
-    assert_eq!(figure(&node, "stats", "total_connections_received")?, before + 1);
+    assert_eq!(node.client()?.figure("stats", "total_connections_received")?, before + 1);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use respool_testkit::{Act, Address, Client, FakeBackend, RedisServer, Respool, wait_until};
+use respool_testkit::{Act, Address, Client, FakeBackend, RedisServer, wait_until};
 
 use super::{Four, assert_error, bulk, proxy};
 
@@ -196,12 +196,6 @@ fn a_transaction_is_one_piece_whoever_shares_the_connection() -> io::Result<()> 
     Ok(())
 }
 
-fn dials(proxy: &Respool) -> io::Result<u64> {
-    let info = proxy.client()?.ask("INFO proxy")?;
-    let line = info.lines().find_map(|line| line.strip_prefix("dials:"));
-    Ok(line.unwrap_or_else(|| panic!("no dials in {info}")).trim().parse().unwrap())
-}
-
 #[test]
 fn transactions_need_no_new_connections() -> io::Result<()> {
     let server = RedisServer::start()?;
@@ -214,7 +208,7 @@ fn transactions_need_no_new_connections() -> io::Result<()> {
         clients.iter_mut().try_for_each(|client| client.replies(7).map(drop))
     };
     round(&mut clients)?;
-    let before = dials(&proxy)?;
+    let before = proxy.client()?.figure("proxy", "dials")?;
     for _ in 0..30 {
         round(&mut clients)?;
     }
@@ -224,7 +218,7 @@ fn transactions_need_no_new_connections() -> io::Result<()> {
         client.send(b"WATCH a\r\nGET a\r\nMULTI\r\nGET b\r\nEXEC\r\n")?;
         client.replies(5)?;
     }
-    assert_eq!(dials(&proxy)?, before);
+    assert_eq!(proxy.client()?.figure("proxy", "dials")?, before);
     assert_eq!(server.client()?.ask("GET n")?, "$3\r\n310\r\n");
     Ok(())
 }
@@ -345,7 +339,7 @@ fn a_client_that_vanishes_leaves_nothing_on_the_connection_of_the_next() -> io::
     wait_until("nothing is pinned any more", Duration::from_secs(5), || {
         Ok(proxy.client()?.ask("INFO proxy")?.contains("pinned:0\r\n"))
     })?;
-    assert!(dials(&proxy)? < 10, "what was given back was used again");
+    assert!(proxy.client()?.figure("proxy", "dials")? < 10, "what was given back was used again");
     Ok(())
 }
 

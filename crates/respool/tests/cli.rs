@@ -132,6 +132,26 @@ fn check_shows_what_is_wrong_and_where() {
 }
 
 #[test]
+fn whatever_is_wrong_with_a_file_ends_check_with_two() {
+    let broken = file("broken.acl", "user app on nonsense\n").display().to_string();
+    for (number, text) in [
+        "aclfile = \"/nonexistent/users\"".to_owned(),
+        format!("aclfile = {broken:?}"),
+        "requirepass_file = \"/nonexistent/password\"".to_owned(),
+        "listen = \"tls::1 cert=/nonexistent/cert key=/nonexistent/key\"".to_owned(),
+        "[users]\napp = \"on nonsense\"\n".to_owned(),
+        "keepalive = \"10h\"".to_owned(),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let run = check(&format!("wrong-{number}.toml"), text);
+        assert_eq!(run.code, Some(2), "{text}\n{}", run.stderr);
+        assert!(run.stderr.starts_with("error: ") && run.stdout.is_empty(), "{text}\n{}", run.stderr);
+    }
+}
+
+#[test]
 fn check_reads_the_file_of_rmux() {
     let json = r#"[{"port": 7000, "tcpConnections": ["h:1", "h:2"]}, {"socket": "/s", "unixConnections": ["/n"]}]"#;
     let run = check("rmux.json", json);

@@ -105,8 +105,8 @@ pub(super) fn build(process: &Process) -> Result<Arc<Access>, Failure> {
         Some(name) => {
             let text = system.read_acl_file();
             let text =
-                text.map_err(|error| Failure::running(format!("the ACL file {name} cannot be read: {error}")))?;
-            file::users(&text, name, settings.has_channels_by_default).map_err(Failure::running)?
+                text.map_err(|error| Failure::settings(format!("the ACL file {name} cannot be read: {error}")))?;
+            file::users(&text, name, settings.has_channels_by_default).map_err(Failure::settings)?
         }
         None => of_tables(settings)?,
     };
@@ -131,7 +131,7 @@ pub(super) fn go_on(access: &Access, unsaved: Option<OwnedFd>) -> Result<(), Fai
 }
 
 fn of_tables(settings: &UsersSettings) -> Result<Users, Failure> {
-    settings.users().map_err(|(name, error)| Failure::running(format!("user {name}: {}", reason(&error))))
+    settings.users().map_err(|(name, error)| Failure::settings(format!("user {name}: {}", reason(&error))))
 }
 
 fn apply_limits(access: &Access, settings: &UsersSettings) {

@@ -219,7 +219,8 @@ rows! {
     /// TCP keepalive: the first probe after this long without traffic, for clients and nodes.
     Keepalive {
         name: "keepalive", redis: Some("tcp-keepalive"), group: Group::Listening, reload: Reload::Live,
-        kind: millis(1_000, DAY), absent: Some("off"), default: "1m",
+        // Linux takes at most 32,767 seconds.
+        kind: millis(1_000, 9 * HOUR), absent: Some("off"), default: "1m",
         more: "A reload changes it for connections that come afterwards.",
     }
     /// How long sent bytes may stay unacknowledged before a TCP connection counts as dead.

@@ -294,14 +294,12 @@ fn bind_tcp(
     options: &TransportOptions,
 ) -> io::Result<u16> {
     let is_shared_port = shares.len() > 1;
+    if is_shared_port && address.port() != 0 {
+        // Whoever shares the port gets a share of the clients, and the kernel would let another process of ours in.
+        tcp_socket(address)?.bind(&SockAddr::from(address))?;
+    }
     for share in shares {
-        let socket = RawSocket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-        socket.set_nonblocking(true)?;
-        socket.set_cloexec(true)?;
-        socket.set_reuse_address(true)?;
-        if address.is_ipv6() {
-            socket.set_only_v6(true)?;
-        }
+        let socket = tcp_socket(address)?;
         if is_shared_port {
             socket.set_reuse_port(true)?;
         }
@@ -312,6 +310,17 @@ fn bind_tcp(
         share.push(tcp_listener(socket, address));
     }
     Ok(address.port())
+}
+
+fn tcp_socket(address: SocketAddr) -> io::Result<RawSocket> {
+    let socket = RawSocket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_nonblocking(true)?;
+    socket.set_cloexec(true)?;
+    socket.set_reuse_address(true)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    Ok(socket)
 }
 
 fn bind_unix(path: &str, backlog: i32, mode: u32) -> io::Result<RawSocket> {
@@ -446,6 +455,19 @@ mod tests {
         std::fs::write(&path, "precious").unwrap();
         assert!(open(&path, 0o600).unwrap_err().to_string().contains("no socket"));
         assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+    }
+
+    #[test]
+    fn a_port_is_shared_with_nobody_else() {
+        let endpoint = |port| Endpoint::Tcp { host: "127.0.0.1".to_owned(), port };
+        let listeners = bind(&endpoint(0), 2, 16, 0, &TransportOptions::default()).unwrap();
+        let port = listeners[0][0].port().unwrap();
+        for workers in [1, 2] {
+            let refused = bind(&endpoint(port), workers, 16, 0, &TransportOptions::default()).unwrap_err();
+            assert_eq!(refused.cause.kind(), io::ErrorKind::AddrInUse, "{workers} workers: {refused}");
+        }
+        drop(listeners);
+        assert!(bind(&endpoint(port), 2, 16, 0, &TransportOptions::default()).is_ok());
     }
 
     #[test]

@@ -1,59 +1,16 @@
 //! `respool serve` as a process: its banner, its signals, its HTTP side, and other programs' command lines.
 
+mod support;
+
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::process::Command;
-use std::time::Duration;
+use std::net::TcpStream;
 
-use respool_testkit::{Address, Client, Process, TempDir, wait_until};
+use respool::settings::Setting;
+use respool::settings::row::Kind;
+use respool_testkit::{Address, Client, TempDir, wait_until};
 use rustix::process::Signal;
-
-const READY: &str = "Ready to accept connections";
-const LIMIT: Duration = Duration::from_secs(20);
-
-/// A running program that has said that it is ready.
-struct Running {
-    process: Process,
-}
-
-impl Running {
-    fn start(command: &mut Command) -> Self {
-        let process = Process::spawn("respool", command).expect("the program starts");
-        process.wait_for_line(READY, LIMIT).expect("it becomes ready");
-        Self { process }
-    }
-
-    /// The TCP addresses of its banner, in order.
-    fn addresses(&self) -> Vec<SocketAddr> {
-        let lines = self.process.output();
-        let texts = lines.iter().filter_map(|line| line.trim().strip_prefix("listening on ")?.split(',').next());
-        texts.filter_map(|text| text.parse().ok()).collect()
-    }
-
-    fn client(&self, listener: usize) -> Client {
-        Client::connect(&Address::Tcp(self.addresses()[listener])).expect("it accepts")
-    }
-
-    /// Waits for a line that holds `text`.
-    fn says(&self, text: &str) {
-        self.process.wait_for_line(text, LIMIT).expect("it says so");
-    }
-
-    /// Ends it as a service manager would; it must end well.
-    fn end(mut self) -> Vec<String> {
-        self.process.signal(Signal::TERM).expect("it is there");
-        let status = self.process.wait(LIMIT).expect("it ends");
-        assert!(status.success(), "{status}\n{}", self.process.output().join("\n"));
-        self.process.output()
-    }
-}
-
-fn respool(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_respool"));
-    command.env_clear().args(args);
-    command
-}
+use support::{LIMIT, Running, respool};
 
 fn serve(args: &[&str]) -> Running {
     Running::start(respool(&["serve", "--listen", "127.0.0.1:0"]).args(args))
@@ -212,6 +169,28 @@ fn an_address_in_use_is_an_error_that_names_it() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{stderr}");
         assert!(stderr.contains(&address), "{stderr}");
+    }
+}
+
+#[test]
+fn a_port_belongs_to_one_process_however_many_workers_share_it() {
+    let proxy = |listen: &str, workers: &str| {
+        respool(&["serve", "--listen", listen, "--node", "127.0.0.1:1", "--workers", workers])
+    };
+    let first = Running::start(&mut proxy("127.0.0.1:0", "2"));
+    let address = first.addresses()[0].to_string();
+    let output = proxy(&address, "2").output().expect("the program starts");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains(&format!("cannot listen on {address}: Address already in use")), "{stderr}");
+}
+
+#[test]
+fn the_longest_times_that_are_allowed_are_taken() {
+    for setting in [Setting::Keepalive, Setting::TcpUserTimeout] {
+        let Kind::Duration { max, .. } = &setting.row().kind else { panic!("{setting:?} is a time") };
+        let longest = format!("{}ms", max.as_millis());
+        serve(&[&format!("--{}", setting.row().flag()), &longest]).end();
     }
 }
 

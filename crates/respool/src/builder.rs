@@ -15,6 +15,7 @@ use respool_connection::Peer;
 use respool_proxy::hooks::{Demand, Event, Hooks};
 use respool_wire::Args;
 
+use crate::admin::http::End;
 use crate::admin::{Metrics, process};
 use crate::control::{Control, Phase};
 use crate::failure::Failure;
@@ -209,16 +210,21 @@ impl fmt::Debug for Builder {
 
 fn run(job: &Job, tell_addresses: Sender<Vec<Address>>) -> Result<(), Failure> {
     let (control, metrics, sent) = (Arc::clone(&job.control), job.metrics.clone(), job.metrics.clone());
-    serve::run(job, Inherited::default(), move |opened| {
+    let mut admin = None;
+    let served = serve::run(job, Inherited::default(), |opened| {
         if let Some(address) = &control.settings().admin.listen {
-            crate::admin::http::start(address, None, Arc::clone(&control), metrics)?;
+            admin = Some(crate::admin::http::start(address, None, Arc::clone(&control), metrics)?.end);
         }
         crate::admin::statsd::start(&control.settings().admin.statsd, &control, sent)?;
         control.enter(Phase::Serving);
         // Who started it waits for them.
         let _ = tell_addresses.send(opened.addresses.iter().flatten().cloned().collect());
         Ok(())
-    })
+    });
+    // This process goes on: nothing of the server may stay, whatever ended it.
+    job.control.enter(Phase::Stopping);
+    admin.into_iter().for_each(End::wait);
+    served
 }
 
 fn join(serving: JoinHandle<Result<(), Failure>>) -> Result<(), Failure> {

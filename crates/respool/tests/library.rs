@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use respool::{Builder, Categories, Event, Server};
-use respool_testkit::{Address, Client, wait_until};
+use respool_testkit::{Address, Client, free_port, wait_until};
 
 #[path = "../examples/embed.rs"]
 mod embed;
@@ -88,4 +88,18 @@ fn what_is_said_wrong_is_told_and_several_servers_live_side_by_side() {
     drop(first);
     assert!(std::net::TcpStream::connect(address).is_err(), "nobody listens any more");
     second.shut_down().expect("it ends well");
+}
+
+#[test]
+fn a_server_that_has_ended_has_left_its_ports() {
+    let (port, metrics) = (free_port().expect("a port"), free_port().expect("another"));
+    let server = || {
+        let builder =
+            Builder::new().listen(&format!("127.0.0.1:{port}")).set("metrics", format!("127.0.0.1:{metrics}"));
+        builder.start().expect("the ports are free")
+    };
+    server().shut_down().expect("it ends well");
+    drop(server());
+    let mut client = client_of(&server());
+    assert_eq!(client.read_to_close().expect("an end"), b"", "who drops the server drops its clients");
 }

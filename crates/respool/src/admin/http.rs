@@ -6,6 +6,7 @@ use std::net::{TcpListener, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
@@ -37,8 +38,31 @@ struct Admin {
     metrics: Metrics,
 }
 
-/// Opens the listener, or goes on with one that listens already, and serves on a thread of its own until the process ends
-/// or another one has taken over. Returns the address really listened on, and a second hand on the socket.
+/// A server that runs.
+#[derive(Debug)]
+pub struct Running {
+    /// The address really listened on.
+    pub address: Address,
+    /// A second hand on the listening socket, which keeps it listening.
+    pub socket: OwnedFd,
+    /// When the server has stopped listening.
+    pub end: End,
+}
+
+/// Something to wait for until the server does not listen any more.
+#[derive(Debug)]
+pub struct End(Receiver<()>);
+
+impl End {
+    /// Waits. The control must be stopping by then, or another process have taken over.
+    pub fn wait(self) {
+        // Nothing is ever sent: the other end goes with the listener.
+        let _ = self.0.recv();
+    }
+}
+
+/// Opens the listener, or goes on with one that listens already, and serves on a thread of its own until everything stops or
+/// another process has taken over.
 ///
 /// # Errors
 /// What the system says when it refuses the listener or the thread.
@@ -47,35 +71,38 @@ pub fn start(
     adopted: Option<OwnedFd>,
     control: Arc<Control>,
     metrics: Metrics,
-) -> io::Result<(Address, OwnedFd)> {
+) -> io::Result<Running> {
     let listener = adopted.map_or_else(|| bind(address), |socket| Ok(TcpListener::from(socket)))?;
-    let second_hand = listener.try_clone()?.into();
+    let socket = listener.try_clone()?.into();
     let local = listener.local_addr()?;
-    let bound = match address {
+    let address = match address {
         Address::Any { .. } => Address::Any { port: local.port() },
         _ => Address::Tcp { host: local.ip().to_string(), port: local.port() },
     };
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
-    let taken_over = Arc::new(Notify::new());
-    let (notify, weak) = (Arc::clone(&taken_over), Arc::downgrade(&control));
+    let over = Arc::new(Notify::new());
+    let (notify, weak) = (Arc::clone(&over), Arc::downgrade(&control));
     control.on_change(Box::new(move || {
-        if weak.upgrade().is_some_and(|control| control.phase() == Phase::Retiring) {
+        let phase = weak.upgrade().map(|control| control.phase());
+        if matches!(phase, Some(Phase::Retiring | Phase::Stopping)) {
             notify.notify_one();
         }
     }));
+    let (open, closed) = channel();
     let serve = move || {
         let served = runtime.block_on(async {
-            let listener = Limited { listener: tokio::net::TcpListener::from_std(listener)?, places: places() };
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            let listener = Limited { listener, places: places(), _open: open };
             let server = axum::serve(listener, router(Admin { control, metrics }));
-            server.with_graceful_shutdown(async move { taken_over.notified().await }).await
+            server.with_graceful_shutdown(async move { over.notified().await }).await
         });
         if let Err(error) = served {
             error!("the metrics server has ended: {error}");
         }
     };
     thread::Builder::new().name("admin".to_owned()).spawn(serve)?;
-    Ok((bound, second_hand))
+    Ok(Running { address, socket, end: End(closed) })
 }
 
 fn bind(address: &Address) -> io::Result<TcpListener> {
@@ -151,6 +178,8 @@ fn places() -> Arc<Semaphore> {
 struct Limited {
     listener: tokio::net::TcpListener,
     places: Arc<Semaphore>,
+    /// Tells by going that this has gone.
+    _open: Sender<()>,
 }
 
 /// A connection that holds its place and ends in time.
@@ -232,7 +261,7 @@ mod tests {
         let control = Control::new(understood);
         let metrics = Metrics::default();
         let loopback = Address::Tcp { host: "127.0.0.1".to_owned(), port: 0 };
-        let (address, _) = start(&loopback, None, Arc::clone(&control), metrics.clone()).unwrap();
+        let Running { address, end, .. } = start(&loopback, None, Arc::clone(&control), metrics.clone()).unwrap();
 
         let response = get(&address, "/readyz");
         assert!(response.starts_with("HTTP/1.1 503") && response.ends_with("starting\n"), "{response}");
@@ -248,5 +277,8 @@ mod tests {
 
         assert!(get(&address, "/healthz").starts_with("HTTP/1.1 200"));
         assert!(get(&address, "/").starts_with("HTTP/1.1 404"));
+
+        control.enter(Phase::Stopping);
+        end.wait();
     }
 }

@@ -115,11 +115,11 @@ fn start_admin(address: &Address, job: &Job, opened: &mut Opened<'_>) -> Result<
     let adopted = opened.inherited.of_metrics(address);
     let started = admin::http::start(address, adopted, Arc::clone(&job.control), job.metrics.clone());
     let refused = |error| Failure::running(format!("metrics cannot be served on {address}: {error}"));
-    let (bound, socket) = started.map_err(refused)?;
+    let running = started.map_err(refused)?;
     if let Some(offered) = opened.offered {
-        offered.metrics(address, socket);
+        offered.metrics(address, running.socket);
     }
-    Ok(bound)
+    Ok(running.address)
 }
 
 fn check(matches: &ArgMatches) -> Result<(), Failure> {

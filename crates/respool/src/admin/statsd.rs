@@ -140,19 +140,24 @@ impl Lines {
         let has_left = total(sums, "clients_accepted").saturating_sub(total(sums, "clients"));
         self.count("disconnect", has_left, &mut lines);
         self.time(sums, &mut lines);
+        // The same node may stand in several pools, and a gauge that is sent twice is what was sent last.
+        let mut connections: BTreeMap<String, i64> = BTreeMap::new();
         for sample in sums.iter().filter(|sample| sample.family.name == "node_connections") {
             let node = sample.labels.iter().find(|(label, _)| *label == "node");
-            if let (Some((_, node)), Reading::Gauge(connections)) = (node, &sample.reading) {
-                lines.push(format!("{}pools.{}:{connections}|g", self.prefix, word(node)));
+            if let (Some((_, node)), Reading::Gauge(count)) = (node, &sample.reading) {
+                *connections.entry(word(node)).or_default() += count;
             }
         }
+        lines.extend(connections.iter().map(|(node, count)| format!("{}pools.{node}:{count}|g", self.prefix)));
         lines
     }
 
     fn count(&mut self, name: &'static str, now: u64, lines: &mut Vec<String>) {
-        let before = self.before.insert(name, now).unwrap_or(0);
-        if now > before {
-            lines.push(format!("{}{name}:{}|c", self.prefix, now - before));
+        // Workers count on while they are read, so a difference of two counters can be less for a moment.
+        let before = self.before.entry(name).or_default();
+        if now > *before {
+            lines.push(format!("{}{name}:{}|c", self.prefix, now - *before));
+            *before = now;
         }
     }
 
@@ -234,6 +239,27 @@ mod tests {
         assert_eq!(first, expected);
         assert_eq!(lines.render(&sums(5, 3, 4, 0.002)), expected[3..]);
         assert_eq!(lines.render(&sums(5, 3, 5, 0.004))[0], "rmux.here.redis_write:2.0000|ms");
+    }
+
+    #[test]
+    fn what_seems_less_for_a_moment_is_not_counted_twice() {
+        let mut lines = Lines { prefix: String::new(), before: BTreeMap::new(), trips_before: (0, 0.0) };
+        let disconnects = |lines: &mut Lines, clients| {
+            lines.render(&sums(5, clients, 0, 0.0)).into_iter().filter(|line| line.starts_with("disconnect")).collect()
+        };
+        let counted: Vec<Vec<String>> = [3, 4, 3, 2].map(|clients| disconnects(&mut lines, clients)).into();
+        assert_eq!(counted, [vec!["disconnect:2|c"], vec![], vec![], vec!["disconnect:1|c"]]);
+    }
+
+    #[test]
+    fn a_node_of_several_pools_is_one_gauge() {
+        let mut lines = Lines { prefix: String::new(), before: BTreeMap::new(), trips_before: (0, 0.0) };
+        let of_pool = |pool: &str, connections| Sample {
+            family: &NODE,
+            labels: vec![("node", "a:1".to_owned()), ("pool", pool.to_owned())],
+            reading: Reading::Gauge(connections),
+        };
+        assert_eq!(lines.render(&[of_pool("x", 2), of_pool("y", 3)]), ["pools.a-1:5|g"]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use listenfd::ListenFd;
 use respool_net::handover::{Predecessor, Successor};
@@ -21,6 +22,9 @@ use tracing::{info, warn};
 use crate::control::{Control, Phase};
 use crate::failure::Failure;
 use crate::settings::{Address, NodeAddress, Process};
+
+/// How long a process that has run out of files does not look who asks.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Gives every address a name of its own: the same address may stand in the settings twice, if its port is 0.
 #[derive(Debug, Default)]
@@ -202,8 +206,8 @@ pub(super) fn offer(
 }
 
 fn wait(listener: &UnixListener, control: &Control, (offered, access): (&Offered, &Access), has_data: bool) {
-    for stream in listener.incoming() {
-        let given = stream.and_then(Predecessor::greet).and_then(|mut successor| {
+    for stream in patiently(listener.incoming(), || thread::sleep(ACCEPT_PAUSE)) {
+        let given = Predecessor::greet(stream).and_then(|mut successor| {
             if has_data {
                 successor.refuse("it holds data in embedded engines, which would be lost")?;
                 return Ok(false);
@@ -220,6 +224,18 @@ fn wait(listener: &UnixListener, control: &Control, (offered, access): (&Offered
             Err(error) => warn!(%error, "somebody has asked for the listeners and did not get them"),
         }
     }
+}
+
+/// Who has come. A failure to accept is followed by a pause: whoever knocked is still there, so that without one this would
+/// go round and round until the process has files again.
+fn patiently<S>(incoming: impl Iterator<Item = std::io::Result<S>>, pause: impl Fn()) -> impl Iterator<Item = S> {
+    incoming.filter_map(move |stream| {
+        let failed = |error: &std::io::Error| {
+            warn!(%error, "nobody can ask for the listeners; listening again soon");
+            pause();
+        };
+        stream.inspect_err(failed).ok()
+    })
 }
 
 /// A file that is nowhere but in memory: what is in it has hashes of passwords.
@@ -252,4 +268,22 @@ fn give(successor: &mut Predecessor, control: &Control, offered: &Offered, acces
     // It has the sockets whether it hears this or not.
     let _ = successor.say_bye();
     Ok(is_ours)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn a_process_without_files_looks_again_after_a_pause() {
+        let pauses = Cell::new(0);
+        let full = || Err(io::Error::from_raw_os_error(24));
+        let incoming = [full(), full(), Ok("one"), full(), Ok("another")];
+        let pause = || pauses.set(pauses.get() + 1);
+        let seen: Vec<_> = patiently(incoming.into_iter(), pause).map(|stream| (stream, pauses.get())).collect();
+        assert_eq!(seen, [("one", 2), ("another", 3)]);
+    }
 }

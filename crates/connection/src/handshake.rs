@@ -5,7 +5,7 @@
 //! whatever the node says unasked on connecting, be it "max number of clients" or "loading", before a client's request could be taken for it.
 //!
 //! ```text
-//!   connected -> [AUTH] -> [HELLO 3] -> [SELECT n] -> PING -> ready
+//!   connected -> [AUTH] -> [HELLO 3] -> [SELECT n] -> [CLIENT TRACKING] -> PING -> ready
 //!                   any error reply -> refused with the node's own words
 //! ```
 
@@ -38,6 +38,8 @@ pub struct Identity {
     pub protocol: Protocol,
     /// Who we are to the node.
     pub credentials: Option<Arc<Credentials>>,
+    /// The whole request by which the node is to tell of changed keys, if it is.
+    pub tracking: Option<Arc<[u8]>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +47,7 @@ enum Step {
     Auth,
     Hello,
     Select,
+    Track,
     Ping,
 }
 
@@ -101,7 +104,8 @@ impl Handshake {
         let next = match self.awaited {
             Step::Auth if reply == replies::OK => Self::after_auth(identity),
             Step::Hello if reply.first() == Some(&b'%') => Self::after_hello(identity),
-            Step::Select if reply == replies::OK => Step::Ping,
+            Step::Select if reply == replies::OK => Self::after_select(identity),
+            Step::Track if reply == replies::OK => Step::Ping,
             Step::Ping if reply == replies::PONG => return Progress::Done,
             step => return Progress::Refused(format!("ERR {step:?} was not answered as it should be")),
         };
@@ -115,7 +119,11 @@ impl Handshake {
     }
 
     fn after_hello(identity: &Identity) -> Step {
-        if identity.database != 0 { Step::Select } else { Step::Ping }
+        if identity.database != 0 { Step::Select } else { Self::after_select(identity) }
+    }
+
+    fn after_select(identity: &Identity) -> Step {
+        if identity.tracking.is_some() { Step::Track } else { Step::Ping }
     }
 
     fn say(step: Step, identity: &Identity, out: &mut Vec<u8>) {
@@ -129,6 +137,7 @@ impl Handshake {
             }
             Step::Hello => say(out, &["HELLO", "3"]),
             Step::Select => say(out, &["SELECT", &identity.database.to_string()]),
+            Step::Track => out.extend_from_slice(identity.tracking.as_deref().unwrap_or_default()),
             Step::Ping => say(out, &["PING"]),
         }
     }
@@ -168,13 +177,30 @@ mod tests {
     #[test]
     fn every_step_waits_for_the_one_before() {
         let credentials = Credentials { username: Some("ann".to_owned()), password: "pw".to_owned().into() };
-        let identity = Identity { database: 9, protocol: Protocol::Resp3, credentials: Some(Arc::new(credentials)) };
+        let identity = Identity {
+            database: 9,
+            protocol: Protocol::Resp3,
+            credentials: Some(Arc::new(credentials)),
+            tracking: None,
+        };
         let (said, progress) = talk(&identity, &[b"+OK\r\n", b"%0\r\n", b"+OK\r\n", b"+PONG\r\n"]);
         assert_eq!(progress, Progress::Done);
         assert_eq!(
             said,
             "*3\r\n$4\r\nAUTH\r\n$3\r\nann\r\n$2\r\npw\r\n*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n9\r\n*1\r\n$4\r\nPING\r\n"
         );
+    }
+
+    #[test]
+    fn a_connection_that_tracks_does_so_before_it_is_used() {
+        let mut track = Vec::new();
+        say(&mut track, &["CLIENT", "TRACKING", "ON", "NOLOOP"]);
+        let identity = Identity { database: 9, tracking: Some(track.into()), ..Identity::default() };
+        let (said, progress) = talk(&identity, &[b"+OK\r\n", b"+OK\r\n", b"+PONG\r\n"]);
+        assert_eq!(progress, Progress::Done);
+        assert!(said.ends_with("$8\r\nTRACKING\r\n$2\r\nON\r\n$6\r\nNOLOOP\r\n*1\r\n$4\r\nPING\r\n"), "{said}");
+        let (_, progress) = talk(&identity, &[b"+OK\r\n", b"-NOPERM no\r\n"]);
+        assert_eq!(progress, Progress::Refused("NOPERM no".to_owned()));
     }
 
     #[test]

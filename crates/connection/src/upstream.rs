@@ -140,6 +140,8 @@ pub struct Upstream {
     sample_us: u64,
     /// The node was away until a moment ago.
     ramp: Option<Box<Ramp>>,
+    /// Pushes are delivered, instead of being dropped.
+    is_hearing: bool,
 }
 
 impl Upstream {
@@ -168,7 +170,13 @@ impl Upstream {
             last_reply_us: 0,
             sample_us: 0,
             ramp: None,
+            is_hearing: false,
         }
+    }
+
+    /// Whole pushes are delivered from now on, to nobody, with their kind.
+    pub fn hear(&mut self) {
+        self.is_hearing = true;
     }
 
     /// The session state that everybody on this connection shares.
@@ -334,6 +342,9 @@ impl Upstream {
                     let (bytes, rest) = input.split_at(consumed);
                     *input = rest;
                     if kind == ReplyKind::Push {
+                        if self.is_hearing {
+                            return Ok(Some(self.finish_push(bytes)));
+                        }
                         self.take_push()?;
                         continue;
                     }
@@ -386,6 +397,11 @@ impl Upstream {
         }
     }
 
+    /// The node is asked to tell of changed keys from the next handshake on, by this whole request.
+    pub fn set_tracking(&mut self, tracking: Option<std::sync::Arc<[u8]>>) {
+        self.identity.tracking = tracking;
+    }
+
     /// What the connection says of itself from its next handshake on.
     pub fn set_protocol(&mut self, protocol: Protocol) {
         self.identity.protocol = protocol;
@@ -433,6 +449,17 @@ impl Upstream {
     fn take_push(&mut self) -> Result<(), Fault> {
         self.forget_partial();
         if self.identity.protocol == Protocol::Resp3 { Ok(()) } else { Err(Fault::Unsolicited) }
+    }
+
+    #[cold]
+    fn finish_push<'a>(&'a mut self, bytes: &'a [u8]) -> Delivery<'a> {
+        let mut whole = bytes;
+        if !self.partial.is_empty() {
+            self.partial.extend_from_slice(bytes);
+            self.is_partial_spent = true;
+            whole = &self.partial;
+        }
+        Delivery { owner: Owner::Nobody, bytes: whole, end: Some(ReplyKind::Push) }
     }
 
     fn forget_partial(&mut self) {

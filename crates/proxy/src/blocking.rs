@@ -223,7 +223,11 @@ impl<E: Execute> Worker<E> {
 
     fn enqueue(&mut self, index: u32, row: &'static Row, args: ArgsBuf, node: usize, target: Target) {
         let waiter = self.enter_queue(index, row, args, node, target);
-        self.serve_waiters(node);
+        if self.is_apart(index) {
+            self.wait_on_own(index, waiter, node);
+        } else {
+            self.serve_waiters(node);
+        }
         if self.clients.sessions.at(index).is_some_and(|s| s.cold.has_hung_up) {
             self.release_waiter(waiter, Release::Vanished);
             return;
@@ -376,11 +380,37 @@ impl<E: Execute> Worker<E> {
             id: None,
         });
         // It is made for somebody, whose request reaches the node together with this question.
-        self.counters.blocked_dialling.set(self.counters.blocked_dialling.value() + 1);
-        let task = self.tasks.begin(Wait::task(WaitPurpose::Number { node, lane: handle }));
-        let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
-        self.lanes.push(lane, Tasks::owner(task, COUNTS), self.now, &mut self.clients.pool, write);
+        self.ask_number(node, handle);
         Ok(Found::Coming)
+    }
+
+    /// A client that is not to hear of its own changes waits on its own connection, on which nothing else of it is owed.
+    fn wait_on_own(&mut self, index: u32, waiter: Handle, node: usize) {
+        let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return };
+        self.take_from_queue(node, waiter);
+        let place = self.lanes.lane(&self.config, node, class);
+        if let Err(error) = self.lanes.admit(place, &self.config, self.now) {
+            return self.finish_waiter(waiter, ReplyKind::Error, &error);
+        }
+        let lane = self.lanes.handle(place);
+        self.lanes.all[place].is_waiting = true;
+        let connections = &mut self.blocking.at(node).connections;
+        connections.retain(|connection| connection.lane != lane);
+        let id = self.lanes.all[place].number;
+        connections.push(Connection { lane, is_taken: true, is_coming: false, unblocks: 0, id });
+        if id.is_none() {
+            self.ask_number(node, lane);
+        }
+        self.send_waiter(waiter, lane);
+    }
+
+    /// Asks a node for its number of a connection.
+    fn ask_number(&mut self, node: usize, lane: Handle) {
+        self.counters.blocked_dialling.set(self.counters.blocked_dialling.value() + 1);
+        let task = self.tasks.begin(Wait::task(WaitPurpose::Number { node, lane }));
+        let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
+        let owner = Tasks::owner(task, COUNTS);
+        self.lanes.push(lane.index as usize, owner, self.now, &mut self.clients.pool, write);
     }
 
     /// The request waits at the node from now on.
@@ -441,6 +471,11 @@ impl<E: Execute> Worker<E> {
                     connection.id = id;
                     connection.is_coming = false;
                 }
+                let is_released = |w: &Waiter| w.state == State::Sent(lane) && w.release.is_some();
+                let released = self.blocking.waiters.iter().find(|(_, waiter)| is_released(waiter));
+                if let Some(waiter) = released.and_then(|(index, _)| self.blocking.waiters.handle(index)) {
+                    self.unblock(waiter);
+                }
                 self.serve_waiters(node);
             }
             WaitPurpose::Request { waiter, lane } => {
@@ -448,6 +483,7 @@ impl<E: Execute> Worker<E> {
                 let node = this.node;
                 self.finish_waiter(waiter, kind, &reply);
                 match self.lanes.find(lane) {
+                    Some(place) if self.lanes.all[place].is_waiting => self.end_wait_on_own(node, place, lane),
                     Some(place) if self.lanes.all[place].up.tickets().is_empty() => {
                         if let Some(connection) = self.blocking.connection(node, lane) {
                             connection.is_taken = false;
@@ -469,6 +505,18 @@ impl<E: Execute> Worker<E> {
                     self.serve_waiters(node);
                 }
             }
+        }
+    }
+
+    /// A client's own connection has nothing more to wait for.
+    fn end_wait_on_own(&mut self, node: usize, place: usize, lane: Handle) {
+        let connections = &mut self.blocking.at(node).connections;
+        let known = connections.iter().position(|connection| connection.lane == lane);
+        let is_asked = known.is_some_and(|at| connections.swap_remove(at).unblocks > 0);
+        self.lanes.all[place].is_waiting = false;
+        // The node may be about to let go whatever waits there next.
+        if is_asked || !self.lanes.all[place].up.tickets().is_empty() {
+            self.close_lane(place);
         }
     }
 

@@ -99,7 +99,7 @@ impl<E: Execute> Worker<E> {
                     self.check_sender(lane);
                 }
                 // Who waits there has its own time.
-                Phase::Ready if this.purpose == Purpose::Blocking => {}
+                Phase::Ready if this.purpose == Purpose::Blocking || this.is_waiting => {}
                 Phase::Ready if this.purpose == Purpose::Dedicated => is_busy |= self.check_dedicated(lane),
                 Phase::Ready => {
                     let owes = this.up.tickets().oldest_us();

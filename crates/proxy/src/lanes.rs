@@ -92,6 +92,8 @@ pub(crate) enum Purpose {
     Blocking,
     /// Subscriptions, and what the node tells of them.
     Push,
+    /// What the node tells one client of changed keys, see `subscriptions::apart`.
+    Listen,
     /// One client's for good, see `dedicated`.
     Dedicated,
     /// To take the place of a shared one as soon as it is ready, see `renewal`.
@@ -127,6 +129,10 @@ pub(crate) struct Lane {
     pub(crate) reader: Option<Handle>,
     /// It is not read, because its reader does not read.
     pub(crate) is_unread: bool,
+    /// It is a client's own, and a request of its waits on the node.
+    pub(crate) is_waiting: bool,
+    /// The node's number for it, if it was asked.
+    pub(crate) number: Option<i64>,
     /// What waits to be written is held back for clients that are about to send more.
     pub(crate) is_filling: bool,
     /// The last write was cut short; the loop says when there is room.
@@ -352,7 +358,7 @@ impl Lanes {
         let is_shared = matches!(purpose, Purpose::Shared | Purpose::Successor);
         let policy = if is_shared { config.write_policy } else { WritePolicy::EachTurn };
         let proof = Proof::new(config.integrity, self.entropy_of(self.all.len()));
-        let mut up = Upstream::new(Identity { database, protocol, credentials }, policy);
+        let mut up = Upstream::new(Identity { database, protocol, credentials, tracking: None }, policy);
         if config.seeing.is_anything_seen() {
             up.keep_records();
         }
@@ -371,6 +377,8 @@ impl Lanes {
             is_listed: false,
             reader: None,
             is_unread: false,
+            is_waiting: false,
+            number: None,
             is_filling: false,
             is_blocked: false,
             wants_dial: false,
@@ -519,7 +527,7 @@ impl Lanes {
             if now.mono_us < node.retry_at_us {
                 return Err(text::not_sent(&node.name, &node.last_failure));
             }
-            if this.purpose == Purpose::Own {
+            if matches!(this.purpose, Purpose::Own | Purpose::Listen) {
                 self.admit_own(lane, config)?;
             }
             let this = &mut self.all[lane];

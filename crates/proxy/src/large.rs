@@ -220,7 +220,10 @@ impl<E: Execute> Worker<E> {
         if self.lanes.all[lane].purpose == Purpose::Own {
             return self.pace_own(lane);
         }
-        let Some(reader) = self.lanes.all[lane].reader else { return };
+        let Some(reader) = self.lanes.all[lane].reader.filter(|_| self.lanes.all[lane].purpose != Purpose::Listen)
+        else {
+            return;
+        };
         let soft = self.config.budgets.client_output_soft;
         let Some(session) = self.clients.sessions.get_mut(reader) else { return };
         if is_hungry(&session.down, &self.lanes.all[lane].up, soft) {

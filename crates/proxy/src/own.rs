@@ -28,6 +28,7 @@ use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Action, ConnId, Phase};
 use respool_route::PoolMode;
+use respool_wire::Protocol;
 use std::sync::Arc;
 
 /// Whose a class of lanes is.
@@ -51,6 +52,8 @@ pub(crate) struct Owner {
     nodes: Option<Vec<usize>>,
     /// Its user's bounds.
     allowance: Option<Arc<Allowance>>,
+    /// If nodes tell it of changed keys: by node, the request that has them do so; `None` where that is not known yet.
+    pub(crate) tracking: Option<Vec<Option<Arc<[u8]>>>>,
 }
 
 impl Owner {
@@ -82,7 +85,7 @@ impl Lanes {
     fn count_own(&self, node: usize) -> usize {
         let counts = |lane: &&crate::lanes::Lane| {
             let is_up = lane.wants_dial || !matches!(lane.up.phase(), Phase::Idle);
-            lane.purpose == Purpose::Own && !lane.is_retired && lane.node == node && is_up
+            matches!(lane.purpose, Purpose::Own | Purpose::Listen) && !lane.is_retired && lane.node == node && is_up
         };
         self.all.iter().filter(counts).count()
     }
@@ -95,13 +98,17 @@ impl Lanes {
             this.node == node && this.class == base
         };
         let (mut reader, mut lent, mut is_bounded) = (None, None, false);
+        let mut tracking = None;
         if let Ownership::Client(owner) = &self.owners[class as usize] {
             reader = Some(owner.session);
+            tracking = owner.tracking.as_ref().map(|by_node| by_node.get(node).cloned().flatten());
             is_bounded = owner.allowance.is_some();
             lent = owner.allowance.as_ref().and_then(|allowance| allowance.lend());
         }
         let may_connect = self.count_own(node) < config.lanes.session_max && (lent.is_some() || !is_bounded);
-        let warm = if may_connect { self.warm.iter().rposition(fits) } else { None };
+        // What a node is to tell it is told when it is dialled.
+        let takes_warm = may_connect && tracking.is_none();
+        let warm = if takes_warm { self.warm.iter().rposition(fits) } else { None };
         let lane = match warm {
             Some(at) => self.warm.remove(at) as usize,
             None => self.make_apart(config, node, class, Purpose::Own),
@@ -110,6 +117,12 @@ impl Lanes {
         this.purpose = Purpose::Own;
         this.class = class;
         this.reader = reader;
+        if let Some(tracking) = tracking {
+            this.up.set_tracking(tracking);
+            if this.up.identity().protocol == Protocol::Resp3 {
+                this.up.hear();
+            }
+        }
         // One that is dialled counts from then on.
         this.lent = lent.filter(|_| warm.is_some());
         let place = class as usize * self.nodes.len() + node;
@@ -132,7 +145,7 @@ impl Lanes {
     }
 
     /// The own lanes of a class.
-    fn own_lanes(&self, class: u16) -> Vec<usize> {
+    pub(crate) fn own_lanes(&self, class: u16) -> Vec<usize> {
         if !self.is_owned(class) {
             return Vec::new();
         }
@@ -184,7 +197,8 @@ impl<E: Execute> Worker<E> {
     /// Whether a client is to have its own lanes to all nodes. Under routes that is known with each request.
     fn is_to_own_all(&self, index: u32) -> bool {
         let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.special.has(Special::ROUTED));
-        self.engine.is_none() && !is_routed && self.mode_of(index) == PoolMode::Session
+        let is_in_mode = !is_routed && self.mode_of(index) == PoolMode::Session;
+        self.engine.is_none() && (is_in_mode || self.is_apart(index))
     }
 
     /// Another mode may hold for a client than before. `None`: it is as it should be, or cannot be changed before what the
@@ -242,11 +256,27 @@ impl<E: Execute> Worker<E> {
                 || self.allowances.values().any(|allowance| allowance.limits.pool_mode.is_some_and(is_session)))
     }
 
+    /// Has a client have its own lanes to all nodes from now on. Nothing of it is outstanding. `false`: there are too many.
+    pub(crate) fn own_all(&mut self, index: u32) -> bool {
+        let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return false };
+        if let Ownership::Client(owner) = &mut self.lanes.owners[class as usize] {
+            owner.nodes = None;
+            return true;
+        }
+        self.begin_owning(index, None)
+    }
+
     /// Puts a client into a class of its own. `false`: there are too many.
     fn begin_owning(&mut self, index: u32, nodes: Option<Vec<usize>>) -> bool {
         let Some(handle) = self.clients.sessions.handle(index) else { return false };
         let Some(session) = self.clients.sessions.at(index) else { return false };
-        let owner = Owner { session: handle, base: session.class, nodes, allowance: session.cold.allowance.clone() };
+        let owner = Owner {
+            session: handle,
+            base: session.class,
+            nodes,
+            allowance: session.cold.allowance.clone(),
+            tracking: None,
+        };
         let state = self.lanes.state_of(session.class);
         let Some(class) = self.lanes.put_class(state, Ownership::Client(Box::new(owner))) else { return false };
         if let Some(session) = self.clients.sessions.at_mut(index) {
@@ -295,6 +325,28 @@ impl<E: Execute> Worker<E> {
             owner.base = base;
             owner.allowance = allowance;
         }
+        if let Some(session) = self.clients.sessions.at_mut(index) {
+            session.pins = pins;
+            session.settle_pins();
+        }
+        self.restart_apart(index);
+    }
+
+    /// A client shares with everybody from now on, unless its mode says otherwise. Nothing of it is outstanding.
+    pub(crate) fn stop_owning(&mut self, index: u32) {
+        if self.is_to_own_all(index) {
+            self.give_back_all(index);
+        } else {
+            self.leave_own(index);
+        }
+    }
+
+    /// A client's own lanes are given back, and it will have others.
+    fn give_back_all(&mut self, index: u32) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let (class, mut pins) = (session.class, session.pins.take());
+        session.large.iter_mut().for_each(|large| large.leave_own(&self.lanes));
+        self.give_back_own(class, pins.as_deref_mut());
         if let Some(session) = self.clients.sessions.at_mut(index) {
             session.pins = pins;
             session.settle_pins();
@@ -350,6 +402,16 @@ impl<E: Execute> Worker<E> {
             this.purpose = Purpose::Private;
             this.class = base;
             this.reader = None;
+            if std::mem::take(&mut this.is_waiting) {
+                // The node is asked to let the request go, and says what it has taken. Nobody has it afterwards.
+                this.purpose = Purpose::Blocking;
+                this.is_stale = true;
+                continue;
+            }
+            if this.up.identity().tracking.is_some() {
+                self.close_lane(place);
+                continue;
+            }
             if std::mem::take(&mut this.is_unread) {
                 self.actions.push_back(Action::Resume { conn: ConnId::upstream(place as u32) });
             }

@@ -327,6 +327,9 @@ impl<E: Execute> Worker<E> {
         let number = self.counters.requests.value();
         if let Some(session) = self.clients.sessions.at_mut(index) {
             session.cold.has_paid = session.special.has(Special::LIMITED) && session.cold.paid_at == number;
+            if session.special.has(Special::TRACKING) {
+                self.keep_mark(index);
+            }
         }
     }
 

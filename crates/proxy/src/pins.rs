@@ -413,6 +413,16 @@ impl<E: Execute> Worker<E> {
         self.give_back_watches(watches);
     }
 
+    /// What the session watches counts as changed: its next transaction will not run where it is watched.
+    pub(crate) fn forfeit_watches(&mut self, index: u32) {
+        let Some(pins) = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) else {
+            return;
+        };
+        let watches = std::mem::take(&mut pins.watches);
+        pins.has_watch_failed |= !watches.is_empty();
+        self.give_back_watches(watches);
+    }
+
     fn give_back_watches(&mut self, watches: Vec<Pin>) {
         for pin in watches {
             self.unpin();
@@ -456,6 +466,7 @@ impl<E: Execute> Worker<E> {
         let name = |node: usize| self.lanes.nodes.get(node).map(|n| n.name.clone());
         for (index, session) in self.clients.sessions.iter() {
             let mode = self.mode_of(index);
+            let owning = if self.is_apart(index) { "tracking" } else { "session" };
             let line = |node: Option<usize>, reason: &'static str, since_us: u64| PinLine {
                 client: session.id,
                 node: node.and_then(name),
@@ -464,7 +475,7 @@ impl<E: Execute> Worker<E> {
                 age_us: self.now.mono_us.saturating_sub(since_us),
             };
             lines.extend(
-                self.owned_nodes(session.class).map(|node| line(Some(node), "session", session.cold.connected_us)),
+                self.owned_nodes(session.class).map(|node| line(Some(node), owning, session.cold.connected_us)),
             );
             let Some(pins) = &session.pins else { continue };
             lines.extend(pins.block.as_ref().map(|block| line(block.node, "multi", pins.since_us)));

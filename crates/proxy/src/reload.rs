@@ -40,6 +40,7 @@ impl<E: Execute> Worker<E> {
                 if is_plain { special.remove(Special::ROUTED) } else { special.add(Special::ROUTED) }
             },
         );
+        self.restart_all_apart();
         self.adopt_users(None);
         self.review_modes();
         self.settle_holding();

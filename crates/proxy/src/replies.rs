@@ -7,11 +7,13 @@ use crate::limits::PIECES_QUEUE_BYTES;
 use crate::scatter::Scatters;
 use crate::session::Pause;
 use crate::slab::Handle;
+use crate::subscriptions::Hearer;
 use crate::tasks::{Loss, Tasks};
 use crate::text;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Fault, Owner, Shake};
+use respool_wire::ReplyKind;
 
 /// Gives an error to whoever is owed a reply.
 pub(crate) fn refuse(
@@ -40,7 +42,7 @@ impl<E: Execute> Worker<E> {
         if self.is_worth_a_look(lane) {
             self.look(lane, bytes);
         }
-        let Self { lanes, clients, scatters, tasks, config, counters, now, .. } = self;
+        let Self { lanes, clients, scatters, tasks, config, counters, now, subscriptions, .. } = self;
         let Some(this) = lanes.all.get_mut(lane) else { return };
         if !this.up.is_ready() {
             self.shake(lane, bytes);
@@ -87,6 +89,13 @@ impl<E: Execute> Worker<E> {
                             if tasks.take_out_of_step() {
                                 break Some(Fault::Unsolicited);
                             }
+                        }
+                    }
+                    Owner::Nobody if delivery.end == Some(ReplyKind::Push) => {
+                        if let Some(reader) = this.reader {
+                            let frame = delivery.bytes.to_vec();
+                            let next = this.up.tickets().front().map(|ticket| ticket.owner);
+                            subscriptions.hear(reader, next, &frame, clients);
                         }
                     }
                     Owner::Nobody => counters.replies_swallowed.add(u64::from(delivery.end.is_some())),
@@ -137,6 +146,7 @@ impl<E: Execute> Worker<E> {
                 let (node, is_push) = (this.node, this.purpose == Purpose::Push);
                 let waiters = std::mem::take(&mut this.waiters);
                 let is_successor = this.purpose == Purpose::Successor;
+                let is_hearing = this.purpose == Purpose::Listen || this.up.identity().tracking.is_some();
                 if is_push {
                     if this.up.is_old() {
                         this.up.set_protocol(respool_wire::Protocol::Resp2);
@@ -160,6 +170,9 @@ impl<E: Execute> Worker<E> {
                 for waiter in waiters {
                     self.finish_select(waiter, lane);
                 }
+                if is_hearing {
+                    self.begin_hearing(lane);
+                }
             }
             Err(fault) => {
                 self.close_upstream(lane);
@@ -175,6 +188,8 @@ impl<E: Execute> Worker<E> {
         let is_apart = !matches!(this.purpose, Purpose::Shared | Purpose::Push);
         let is_on_trial = this.purpose == Purpose::Successor;
         let was_ready = this.up.is_ready();
+        let hearer = self.hearer_of(lane, &ending);
+        let Some(this) = self.lanes.all.get_mut(lane) else { return };
         let follower = if this.purpose == Purpose::Dedicated { this.reader.take() } else { None };
         let orphans = this.up.reset(&mut self.clients.pool);
         let waiters = std::mem::take(&mut this.waiters);
@@ -206,7 +221,9 @@ impl<E: Execute> Worker<E> {
         // A connection that one client used may end for that client's reasons, or because nobody used it for long.
         // One that was to replace another says nothing either, as long as the other goes on.
         let is_given_up = matches!(ending, Ending::GivenUp);
-        let is_about_node = !(is_given_up || is_about_class || is_on_trial || is_apart && was_ready);
+        let is_about_tracking = hearer.as_ref().is_some_and(|hearer| hearer.refusal.is_some());
+        let is_about_node =
+            !(is_given_up || is_about_class || is_about_tracking || is_on_trial || is_apart && was_ready);
         if is_about_node && self.lanes.note_failure(node, cause.clone(), &self.config, self.now) {
             self.counters.nodes_ejected.add(1);
             let node = self.lanes.nodes[node].name.clone();
@@ -238,6 +255,9 @@ impl<E: Execute> Worker<E> {
             if !self.lanes.all[lane].is_closing {
                 self.lanes.release(lane);
             }
+        }
+        if let Some(Hearer { reader, is_listener, refusal }) = hearer {
+            self.end_hearing(reader, node, is_listener, was_ready, refusal.as_ref().unwrap_or(&unsent));
         }
         if let Some(follower) = follower {
             self.lose_dedicated(follower, if was_ready { &sent } else { &unsent });

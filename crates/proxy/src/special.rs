@@ -13,6 +13,9 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn handle_special(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
         if self.clients.sessions.at(index)?.special.has(Special::TRACKING) {
+            if let Some(flow) = self.settle_apart(index) {
+                return Some(flow);
+            }
             self.track_request(index, row, request.args);
         }
         for state in Special::ORDER {

@@ -21,7 +21,7 @@
 //! | watching | `PINNED` | `Pins::watches`, `Pins::local_watch` | `pins`, `parking` for the engine |
 //! | waiting | none: the client is not read | `Pins::waiters`, the queue of the node | `blocking`, `waiter` |
 //! | large | `LARGE` | `Session::large` | `large`, `pieces` |
-//! | owning | `UNSETTLED` until it is so | the session's class of lanes | `own` |
+//! | owning | `UNSETTLED` until it is so | the session's class of lanes | `own`; `subscriptions::apart` for NOLOOP |
 //! | preparing, asking, following, monitoring | `DEDICATED` | `Pins::dedicated` | `dedicated` |
 //! | subscribed, tracking | `SUBSCRIBED`, `TRACKING` | `Session::subscriber` | `subscriptions` |
 //!
@@ -45,6 +45,7 @@ impl<E: Execute> Worker<E> {
     /// watches there is cleaned once.
     pub(crate) fn forget_states(&mut self, session: &mut Session) {
         self.forget_own(session);
+        self.forget_apart(session);
         self.forget_pins(session);
         self.forget_large(session);
         if let Some(subscriber) = session.subscriber.take() {

@@ -14,7 +14,7 @@ use crate::private::Cleaning;
 use crate::scripts::Healing;
 use crate::slab::{Handle, Slab};
 use crate::stopping::Stopping;
-use crate::subscriptions::Publishing;
+use crate::subscriptions::{Listening, Publishing};
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::Owner;
@@ -43,6 +43,8 @@ pub(crate) enum Task {
     Wait(Box<Wait>),
     /// A node is asked whether it is there.
     Probe(Probe),
+    /// A node is asked for the number of a connection on which it is to tell a client of changed keys.
+    Listen(Listening),
 }
 
 /// Whether a task waits for more.
@@ -76,6 +78,7 @@ impl Task {
             Self::Stop(stopping) => stopping.feed(step, kind, reply, clients),
             Self::Wait(wait) => wait.feed(step, kind, reply),
             Self::Learn(learning) => learning.feed(reply),
+            Self::Listen(listening) => listening.feed(kind, reply),
         }
     }
 
@@ -91,6 +94,7 @@ impl Task {
             Self::Stop(stopping) => stopping.feed(step, ReplyKind::Error, error, clients),
             Self::Wait(wait) => wait.fail(error),
             Self::Learn(learning) => learning.feed(error),
+            Self::Listen(_) => Progress::Through,
         }
     }
 }
@@ -118,7 +122,7 @@ impl Tasks {
                 Task::Heal(healing) => healing.move_to(moved),
                 // Their questions are under way, and what they do then is not about a place.
                 Task::Publish(_) | Task::Clean(_) | Task::Watch(_) | Task::Stop(_) | Task::Hide(_) => {}
-                Task::Learn(_) | Task::Wait(_) | Task::Probe(_) => {}
+                Task::Learn(_) | Task::Wait(_) | Task::Probe(_) | Task::Listen(_) => {}
             }
         }
     }
@@ -188,6 +192,7 @@ impl<E: Execute> Worker<E> {
                 Task::Publish(publishing) => self.conclude_publish(publishing),
                 Task::Wait(wait) => self.conclude_wait(*wait),
                 Task::Probe(probe) => self.conclude_probe(probe),
+                Task::Listen(listening) => self.conclude_listening(listening),
             }
         }
     }

@@ -74,7 +74,7 @@ impl<E: Execute> Worker<E> {
             self.seen.begin_countdown(terms);
         }
         let this = &self.lanes.all[lane];
-        if this.purpose == Purpose::Push || !this.up.is_ready() {
+        if matches!(this.purpose, Purpose::Push | Purpose::Listen) || !this.up.is_ready() {
             return;
         }
         let (Some(flight), Some(since_us)) = (this.up.in_flight(), this.up.waiting_since_us()) else { return };

@@ -42,19 +42,27 @@ impl Subscriptions {
             }
         }
         let numbers: Vec<u32> = self.tracked.clients.ids().collect();
+        if numbers.is_empty() {
+            return;
+        }
+        let keys: Vec<Box<[u8]>> = keys.into_iter().map(Box::from).collect();
         for number in numbers {
             let Some(handle) = self.subscribers.at(number).copied() else { continue };
-            let Some(session) = clients.sessions.get_mut(handle) else { continue };
-            let tracking = session.subscriber.as_ref().and_then(|s| s.tracking.as_ref());
-            let Some(tracking) = tracking.filter(|t| t.mode == Mode::Broadcast) else { continue };
-            // As from Redis, each prefix has a push of its own.
-            let of = |prefix: &[u8]| -> Vec<Box<[u8]>> {
-                keys.iter().filter(|key| key.starts_with(prefix)).map(|key| Box::from(*key)).collect()
-            };
-            let meant: Vec<Vec<Box<[u8]>>> = tracking.prefixes.iter().map(|prefix| of(prefix)).collect();
-            for keys in meant.into_iter().filter(|keys| !keys.is_empty()) {
-                self.tell_invalid(handle, Some(keys), clients);
-            }
+            self.tell_by_prefix(handle, &keys, clients);
+        }
+    }
+
+    /// Keys have changed: a client is told of those that begin as it has said, if it has.
+    pub(super) fn tell_by_prefix(&mut self, handle: Handle, keys: &[Box<[u8]>], clients: &mut Clients) {
+        let Some(session) = clients.sessions.get_mut(handle) else { return };
+        let tracking = session.subscriber.as_ref().and_then(|s| s.tracking.as_ref());
+        let Some(tracking) = tracking.filter(|t| t.mode == Mode::Broadcast) else { return };
+        // As from Redis, each prefix has a push of its own.
+        let of =
+            |prefix: &[u8]| -> Vec<Box<[u8]>> { keys.iter().filter(|key| key.starts_with(prefix)).cloned().collect() };
+        let meant: Vec<Vec<Box<[u8]>>> = tracking.prefixes.iter().map(|prefix| of(prefix)).collect();
+        for keys in meant.into_iter().filter(|keys| !keys.is_empty()) {
+            self.tell_invalid(handle, Some(keys), clients);
         }
     }
 
@@ -93,7 +101,7 @@ impl Subscriptions {
         }
     }
 
-    fn tell_invalid(&mut self, handle: Handle, keys: Option<Vec<Box<[u8]>>>, clients: &mut Clients) {
+    pub(super) fn tell_invalid(&mut self, handle: Handle, keys: Option<Vec<Box<[u8]>>>, clients: &mut Clients) {
         let Some(session) = clients.sessions.get_mut(handle) else { return };
         let Some(tracking) = session.subscriber.as_ref().and_then(|s| s.tracking.as_ref()) else { return };
         clients.counters.invalidations.add(1);
@@ -137,6 +145,7 @@ fn write(out: &mut Vec<u8>, protocol: Protocol, keys: Option<&[Box<[u8]>]>) {
 impl<E: Execute> Worker<E> {
     /// Tells those to forget everything who have read something while nobody told of changes.
     pub(super) fn settle_doubts(&mut self) {
+        self.part_from_failed();
         for handle in std::mem::take(&mut self.subscriptions.tracked.doubtful) {
             self.subscriptions.invalidate_client(handle, &mut self.clients);
         }

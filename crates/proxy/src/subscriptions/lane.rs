@@ -263,6 +263,7 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn check_push_lanes(&mut self) {
         self.subscriptions.check_at_us = self.now.mono_us + PUSH_CHECK_US;
+        self.check_apart();
         for node in 0..self.subscriptions.lanes.len() {
             let Some(PushLane { lane, pinged_us }) = self.subscriptions.lanes[node] else { continue };
             let now_us = self.now.mono_us;

@@ -15,6 +15,7 @@
 //! Read `commands` for what clients ask, `wait` for how they are answered, `lane` for what nodes are told and say, `delivery`
 //! for the way of a message, `publish` and `ask` for PUBLISH and PUBSUB.
 
+mod apart;
 mod ask;
 mod book;
 mod commands;
@@ -29,6 +30,7 @@ mod renewal;
 mod tracking;
 mod wait;
 
+pub(crate) use apart::{Hearer, Listening};
 pub use ask::{SubscriptionAnswer, SubscriptionInquiry};
 pub use delivery::Message;
 pub use invalidation::{Broken, Redirected};
@@ -37,6 +39,7 @@ pub(crate) use publish::Publishing;
 use crate::config::Config;
 use crate::shared::Ledger;
 use crate::slab::{Handle, Slab};
+use apart::Apart;
 use ask::Askings;
 use book::{Book, Registries};
 use delivery::Backlog;
@@ -70,6 +73,8 @@ pub(crate) struct Subscriber {
     backlog: Backlog,
     /// What it wants to hear of changed keys, if anything.
     tracking: Option<Box<Tracking>>,
+    /// The connections that it has to itself so that it does not hear of its own changes.
+    apart: Option<Box<Apart>>,
 }
 
 impl Subscriber {
@@ -84,6 +89,7 @@ impl Subscriber {
             after: None,
             backlog: Backlog::default(),
             tracking: None,
+            apart: None,
         }
     }
 
@@ -280,7 +286,8 @@ impl Subscriptions {
     /// Whether clients are to be told to forget what they have read, or others in their place.
     #[inline]
     pub(crate) fn has_to_tell(&self) -> bool {
-        !self.tracked.doubtful.is_empty() || !self.redirected.is_empty()
+        let tracked = &self.tracked;
+        !(tracked.doubtful.is_empty() && tracked.failed.is_empty() && self.redirected.is_empty())
     }
 
     /// Whether somebody who has left is still to be struck out.

@@ -12,13 +12,15 @@
 //!
 //! A key is remembered before its reading leaves, and an invalidation never overtakes the reply to a reading that is under
 //! way: what a client stores, it is told of later. In doubt (a lane was lost, or is not there) clients are told to forget
-//! everything. NOLOOP is accepted and shown, but own changes are told of nevertheless: which of several clients on a shared
-//! connection made a change cannot be known, and a client that forgets too much is never wrong.
+//! everything. Which of several clients on a shared connection made a change cannot be known: whoever is not to hear of its
+//! own has connections to itself, see `apart`.
 
+use super::apart;
 use super::id_table::IdTable;
 use super::registry::Registry;
 use super::wait::Wait;
 use super::{PAIR_BYTES, Subscriber, Subscriptions};
+use crate::clients::Clients;
 use crate::limits::{TRACKED_BLOCK_KEYS_MAX, TRACKED_BYTES_MAX, TRACKED_KEYS_MAX, TRACKING_PREFIXES_MAX};
 use crate::local::integer;
 use crate::observe::Counters;
@@ -63,6 +65,10 @@ pub(crate) struct Tracking {
     pub(super) prefixes: Vec<Box<[u8]>>,
     /// CLIENT CACHING was said for the next request.
     is_marked: bool,
+    /// It was said for the last one.
+    was_marked: bool,
+    /// Nodes have been told so on connections of the client's own.
+    pub(super) has_passed_mark: bool,
     /// Keys that it has read.
     pub(super) keys: IdTable<()>,
     /// Keys of its transaction, which will be read at EXEC.
@@ -75,8 +81,10 @@ pub(crate) struct Tracking {
 #[derive(Debug)]
 pub(super) struct Tracked {
     pub(super) keys: Registry,
-    /// Numbers of subscribers.
+    /// Numbers of subscribers that are told of what push lanes tell.
     pub(super) clients: IdTable<()>,
+    /// Of those that nodes tell on connections of their own.
+    pub(super) apart: IdTable<()>,
     /// Pairs of client and key.
     pub(super) pairs: usize,
     /// Prefixes, with how many clients want each.
@@ -85,6 +93,8 @@ pub(super) struct Tracked {
     cursor: u32,
     /// Clients that have read something while a lane was missing.
     pub(super) doubtful: Vec<Handle>,
+    /// Clients whose request to track has failed.
+    pub(super) failed: Vec<Handle>,
 }
 
 impl Tracked {
@@ -92,10 +102,12 @@ impl Tracked {
         Self {
             keys: Registry::new(seed),
             clients: IdTable::default(),
+            apart: IdTable::default(),
             pairs: 0,
             prefixes: BTreeMap::new(),
             cursor: 0,
             doubtful: Vec::new(),
+            failed: Vec::new(),
         }
     }
 
@@ -105,7 +117,7 @@ impl Tracked {
 
     /// Shows how much is tracked.
     pub(super) fn show(&self, counters: &Counters) {
-        counters.tracking_clients.set(self.clients.len() as u64);
+        counters.tracking_clients.set((self.clients.len() + self.apart.len()) as u64);
         counters.tracked_keys.set(self.keys.len() as u64);
         counters.tracked_items.set(self.pairs as u64);
         counters.tracked_prefixes.set(self.prefixes.len() as u64);
@@ -138,6 +150,7 @@ impl Tracked {
             }
         }
         self.clients.remove(subscriber.id, self.keys.mix());
+        self.apart.remove(subscriber.id, self.keys.mix());
     }
 
     /// The client has read a key.
@@ -167,15 +180,34 @@ impl Tracked {
 }
 
 /// What a CLIENT TRACKING ON says.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Wanted {
     mode: Option<Mode>,
     is_noloop: bool,
     redirect: Option<Redirect>,
-    prefixes: Vec<Box<[u8]>>,
+    pub(super) prefixes: Vec<Box<[u8]>>,
+}
+
+impl Tracking {
+    /// What is asked for now, as if it were asked for anew.
+    pub(super) fn as_wanted(&self) -> Wanted {
+        let Self { mode, is_noloop, redirect, ref prefixes, .. } = *self;
+        Wanted { mode: Some(mode), is_noloop, redirect, prefixes: prefixes.clone() }
+    }
+}
+
+impl Subscriber {
+    /// Whether it may have read anything since it tracks.
+    fn has_asked(&self) -> bool {
+        self.tracking.as_ref().is_some_and(|tracking| tracking.after.is_some())
+    }
 }
 
 impl Wanted {
+    pub(super) fn mode(&self) -> Mode {
+        self.mode.unwrap_or_default()
+    }
+
     /// Reads the options behind ON or OFF. The client to redirect to is only named here.
     fn read(options: Args<'_>) -> Result<(Self, Option<u64>), Vec<u8>> {
         let mut wanted = Self::default();
@@ -259,6 +291,11 @@ impl<E: Execute> Worker<E> {
             b"OFF" => false,
             _ => return self.refuse(index, texts::SYNTAX.as_bytes()),
         };
+        // Connections that it has to itself, or is to have, are changed when nothing is owed on them.
+        let changes_lanes = is_on && wanted.is_noloop || self.is_apart(index);
+        if changes_lanes && self.settle_before(index).is_none() {
+            return Flow::Again;
+        }
         if !is_on {
             self.end_tracking(index);
             self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
@@ -311,10 +348,23 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let this = &mut self.subscriptions;
         let subscriber = this.subscriber(&mut session.subscriber, handle);
+        if wanted.is_noloop && apart::is_heard(session.protocol, wanted.redirect.is_some()) {
+            return self.begin_tracking_apart(index, handle, seq, wanted);
+        }
         this.is_tracking_wanted = true;
+        if subscriber.apart.is_some() {
+            // What it has read nodes remember on connections that are closed now.
+            if subscriber.has_asked() {
+                self.subscriptions.tracked.doubtful.push(handle);
+            }
+            self.leave_apart(index);
+        }
+        let this = &mut self.subscriptions;
         let nodes: Vec<usize> = (0..this.books.len()).filter(|node| !this.books[*node].is_tracking()).collect();
         let wait = Wait::for_tracking(handle, seq, wanted, nodes.len(), self.now.mono_us);
         let wait = this.waits.insert(wait);
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(subscriber) = &mut session.subscriber else { return };
         subscriber.pending.push_back(wait);
         for node in &nodes {
             self.subscriptions.books[*node].wait(wait);
@@ -329,8 +379,23 @@ impl<E: Execute> Worker<E> {
         self.account_subscriptions();
     }
 
-    /// The client is told of nothing any more.
+    /// The same for a client that is not to hear of its own changes.
+    fn begin_tracking_apart(&mut self, index: u32, handle: Handle, seq: Seq, wanted: Wanted) {
+        let wait = Wait::for_tracking(handle, seq, wanted.clone(), self.nodes_heard(), self.now.mono_us);
+        let wait = self.subscriptions.waits.insert(wait);
+        let Some(subscriber) = self.clients.sessions.at_mut(index).and_then(|s| s.subscriber.as_mut()) else { return };
+        subscriber.pending.push_back(wait);
+        if let Err(error) = self.begin_apart(index, Some(wait), &wanted) {
+            self.subscriptions.fail(wait, &error, &mut self.clients, &self.config);
+        }
+        self.is_busy = true;
+        self.subscriptions.answer(handle, &mut self.clients);
+        self.account_subscriptions();
+    }
+
+    /// The client is told of nothing any more. If it has connections to itself for that, nothing is owed on them.
     pub(crate) fn end_tracking(&mut self, index: u32) {
+        self.leave_apart(index);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.special.remove(Special::TRACKING);
         let Some(subscriber) = &mut session.subscriber else { return };
@@ -356,6 +421,22 @@ impl<E: Execute> Worker<E> {
         }
         self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
         Flow::Next
+    }
+
+    /// A request is read again later: what CLIENT CACHING said of it still holds.
+    pub(crate) fn keep_mark(&mut self, index: u32) {
+        let tracking = self.clients.sessions.at_mut(index).and_then(|s| s.subscriber.as_mut()?.tracking.as_mut());
+        if let Some(tracking) = tracking {
+            tracking.is_marked |= std::mem::take(&mut tracking.was_marked);
+        }
+    }
+
+    /// A request is read again later that has not been looked at.
+    pub(super) fn drop_mark(&mut self, index: u32) {
+        let tracking = self.clients.sessions.at_mut(index).and_then(|s| s.subscriber.as_mut()?.tracking.as_mut());
+        if let Some(tracking) = tracking {
+            tracking.was_marked = false;
+        }
     }
 
     /// CLIENT GETREDIR, and the figure of CLIENT LIST: -1 without tracking, 0 without a redirection.
@@ -423,6 +504,8 @@ impl<E: Execute> Worker<E> {
     /// A tracking client asks for something: the keys that it reads are remembered before the request leaves.
     pub(crate) fn track_request(&mut self, index: u32, row: &'static Row, args: Args<'_>) {
         let Some(handle) = self.clients.sessions.handle(index) else { return };
+        let is_apart = self.is_apart(index);
+        let is_told = if is_apart { self.hears_all(index) } else { self.subscriptions.tells_of_changes() };
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let is_queueing = session.special.has(Special::QUEUEING);
         let place = session.down.next_place();
@@ -435,16 +518,26 @@ impl<E: Execute> Worker<E> {
             tracking.after = Some(place);
         }
         let is_wanted = match tracking.mode {
-            Mode::Broadcast if reads(row) && !self.subscriptions.tells_of_changes() => {
-                return self.subscriptions.tracked.doubtful.push(handle);
-            }
-            Mode::Broadcast => return,
+            Mode::Broadcast => false,
             Mode::Read => true,
             Mode::OptIn => tracking.is_marked,
             Mode::OptOut => !tracking.is_marked,
         };
+        let was_marked = tracking.is_marked;
         // As in Redis, CLIENT CACHING is about the next command, or about the whole transaction that follows.
         tracking.is_marked &= is_queueing && !is_exec || is_about_client || is_about_block;
+        tracking.was_marked = was_marked && !tracking.is_marked;
+        if is_apart || tracking.mode == Mode::Broadcast {
+            // What is read nodes remember, or nobody has to.
+            if !is_told && (is_exec || reads(row)) {
+                self.subscriptions.tracked.doubtful.push(handle);
+            }
+            let is_passed_on = tracking.was_marked;
+            if is_apart && (is_passed_on || tracking.has_passed_mark) {
+                self.pass_on_mark(index, is_passed_on);
+            }
+            return;
+        }
         let mut keys = Vec::new();
         if row.command == Command::Transactions(TransactionsCommand::Discard) {
             tracking.block.clear();
@@ -469,7 +562,7 @@ impl<E: Execute> Worker<E> {
             return;
         }
         keys.iter().for_each(|key| self.subscriptions.tracked.remember(subscriber, key));
-        if !self.subscriptions.tells_of_changes() {
+        if !is_told {
             self.subscriptions.tracked.doubtful.push(handle);
         }
         while let Some(victim) = self.subscriptions.tracked.next_victim() {
@@ -493,20 +586,40 @@ impl Subscriptions {
     /// A client tracks from now on, or differently.
     pub(super) fn track(&mut self, subscriber: &mut Subscriber, wanted: Wanted) {
         let Wanted { mode, is_noloop, redirect, prefixes } = wanted;
+        let has_asked = subscriber.has_asked();
         let tracking = subscriber.tracking.get_or_insert_default();
-        let mode = mode.unwrap_or_default();
-        // An OPTIN or OPTOUT that is on stays on.
-        if mode != Mode::Read || tracking.mode == Mode::Read {
-            tracking.mode = mode;
-        }
-        tracking.is_noloop |= is_noloop;
+        tracking.mode = mode.unwrap_or_default();
+        tracking.is_noloop = is_noloop;
         tracking.redirect = redirect;
         tracking.is_redirect_broken = false;
-        let is_for_all = mode == Mode::Broadcast && tracking.prefixes.is_empty() && prefixes.is_empty();
+        let is_new = !tracking.prefixes.iter().any(|prefix| prefix.is_empty());
+        let is_for_all = tracking.mode == Mode::Broadcast && prefixes.is_empty() && is_new;
         for prefix in prefixes.into_iter().chain(is_for_all.then(Box::default)) {
             *self.tracked.prefixes.entry(prefix.clone()).or_default() += 1;
             tracking.prefixes.push(prefix);
         }
-        self.tracked.clients.insert(subscriber.id, (), self.tracked.keys.mix());
+        let mix = self.tracked.keys.mix();
+        if subscriber.apart.is_some()
+            && self.tracked.clients.contains(subscriber.id, mix)
+            && has_asked
+            && let Some(handle) = self.subscribers.at(subscriber.id)
+        {
+            // What it has read before nodes do not remember for it.
+            self.tracked.doubtful.push(*handle);
+        }
+        let (table, other) = match subscriber.apart {
+            Some(_) => (&mut self.tracked.apart, &mut self.tracked.clients),
+            None => (&mut self.tracked.clients, &mut self.tracked.apart),
+        };
+        table.insert(subscriber.id, (), mix);
+        other.remove(subscriber.id, mix);
+    }
+
+    /// Nodes tell a client on connections of its own from now on.
+    pub(super) fn enter_apart(&mut self, index: u32, clients: &mut Clients) {
+        let Some(subscriber) = clients.sessions.at_mut(index).and_then(|s| s.subscriber.as_mut()) else { return };
+        let mix = self.tracked.keys.mix();
+        self.tracked.clients.remove(subscriber.id, mix);
+        self.tracked.apart.insert(subscriber.id, (), mix);
     }
 }

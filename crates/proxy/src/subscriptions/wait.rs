@@ -135,6 +135,12 @@ impl Subscriptions {
         let mut answers = Vec::new();
         while let Some(front) = subscriber.pending.front() {
             let Some(wait) = self.waits.get_mut(*front).filter(|w| w.is_over()) else { break };
+            if wait.tracking.is_some() && wait.failure.is_some() {
+                self.tracked.failed.push(of);
+            }
+            if let Some(apart) = subscriber.apart.as_mut().filter(|apart| apart.wait == Some(*front)) {
+                apart.wait = None;
+            }
             if let Some(wanted) = wait.tracking.take().filter(|_| wait.failure.is_none()) {
                 answers.push((wait.seq, respool_wire::replies::OK.to_vec()));
                 session.special.add(Special::TRACKING);

@@ -109,6 +109,164 @@ const IN_RESP3: &[&[(&str, usize)]] = &[
     ],
 ];
 
+/// Clients that are not to hear of their own changes, whatever they make them by.
+const NOT_OWN: &[&[(&str, usize)]] = &[
+    &[
+        ("CLIENT TRACKING ON NOLOOP", 1),
+        ("CLIENT TRACKINGINFO", 1),
+        ("GET k", 1),
+        ("SET k 1", 1),
+        ("GET k", 1),
+        ("!SET k 2", 1),
+        ("GET k", 1),
+        ("APPEND k 3", 1),
+        ("!APPEND k 4", 0),
+        ("MGET k {k}l", 1),
+        ("MSET k 5 {k}l 5", 1),
+        ("MGET k {k}l", 1),
+        ("!MSET k 6 {k}l 6", 2),
+        ("GET k", 1),
+        ("MULTI", 1),
+        ("INCR k", 1),
+        ("GET k", 1),
+        ("EXEC", 1),
+        ("GET k", 1),
+        ("!INCR k", 1),
+        ("WATCH k", 1),
+        ("GET k", 1),
+        ("MULTI", 1),
+        ("SET k 7", 1),
+        ("EXEC", 1),
+        ("GET k", 1),
+        ("WATCH k", 1),
+        ("!SET k 8", 1),
+        ("MULTI", 1),
+        ("SET k 9", 1),
+        ("EXEC", 1),
+        ("GET k", 1),
+        ("EVAL \"return redis.call('set',KEYS[1],'10')\" 1 k", 1),
+        ("GET k", 1),
+        ("EVAL \"return redis.call('get',KEYS[1])\" 1 {k}s", 1),
+        ("!SET {k}s 1", 1),
+        ("DEL k", 1),
+        ("GET k", 1),
+        ("FLUSHALL", 2),
+        ("GET k", 1),
+        ("!FLUSHALL", 1),
+        ("GET k", 1),
+        ("CLIENT TRACKING OFF", 1),
+        ("GET k", 1),
+        ("!SET k 1", 0),
+        ("GET k", 1),
+    ],
+    &[
+        ("CLIENT TRACKING ON NOLOOP", 1),
+        ("RPUSH l a", 1),
+        ("LRANGE l 0 -1", 1),
+        ("BLPOP l 0", 1),
+        ("LRANGE l 0 -1", 1),
+        ("BLPOP l 0", 0),
+        ("!RPUSH l b", 2),
+        ("LRANGE {l}to 0 -1", 1),
+        ("BLMOVE l {l}to LEFT RIGHT 0", 0),
+        ("!RPUSH l c", 1),
+        ("LRANGE {l}to 0 -1", 1),
+        ("!RPUSH {l}to d", 1),
+        ("XADD s 1-1 f v", 1),
+        ("XREAD BLOCK 0 STREAMS s 0", 1),
+        ("XADD s 1-2 f v", 1),
+        ("XREAD BLOCK 0 STREAMS s 0", 1),
+        ("!XADD s 1-3 f v", 1),
+        ("BLPOP none 0.01", 1),
+        ("WAIT 0 1", 1),
+        ("GET k", 1),
+    ],
+    &[
+        ("CLIENT TRACKING ON BCAST PREFIX k PREFIX q NOLOOP", 1),
+        ("CLIENT TRACKINGINFO", 1),
+        ("SET k 1", 1),
+        ("GET x", 1),
+        ("!SET k 2", 1),
+        ("!SET x 1", 0),
+        ("SET q1 1", 1),
+        ("GET x", 1),
+        ("!SET q1 2", 1),
+        ("MULTI", 1),
+        ("SET k 3", 1),
+        ("EXEC", 1),
+        ("RPUSH kl 1", 1),
+        ("BLPOP kl 0", 1),
+        ("GET x", 1),
+        ("!FLUSHALL", 1),
+    ],
+    &[
+        ("CLIENT TRACKING ON OPTIN NOLOOP", 1),
+        ("GET k", 1),
+        ("!SET k 1", 0),
+        ("CLIENT CACHING YES", 1),
+        ("GET k", 1),
+        ("SET k 2", 1),
+        ("GET k", 1),
+        ("!SET k 3", 0),
+        ("CLIENT CACHING YES", 1),
+        ("GET k", 1),
+        ("!SET k 4", 1),
+        ("GET k", 1),
+        ("CLIENT CACHING YES", 1),
+        ("MULTI", 1),
+        ("GET k", 1),
+        ("SET k 5", 1),
+        ("GET k", 1),
+        ("EXEC", 1),
+        ("!SET k 6", 1),
+        ("CLIENT CACHING YES", 1),
+        ("PING", 1),
+        ("GET k", 1),
+        ("!SET k 7", 0),
+        ("CLIENT CACHING YES", 1),
+        ("EVAL \"return redis.call('get',KEYS[1])\" 1 k", 1),
+        ("!SET k 8", 1),
+        ("GET x", 1),
+        ("CLIENT TRACKINGINFO", 1),
+    ],
+    &[
+        ("CLIENT TRACKING ON OPTOUT NOLOOP", 1),
+        ("CLIENT CACHING NO", 1),
+        ("GET k", 1),
+        ("!SET k 1", 0),
+        ("GET k", 1),
+        ("SET k 2", 1),
+        ("GET k", 1),
+        ("!SET k 3", 1),
+        ("GET x", 1),
+    ],
+];
+
+#[test]
+fn nobody_who_does_not_want_to_is_told_of_own_changes() -> io::Result<()> {
+    let servers = redis_servers(2)?;
+    let proxy = proxy(&[servers[1].tcp()], &[])?;
+    let modes = redis_servers(1)?;
+    let sessions = super::proxy(&[modes[0].tcp()], &["--pool-mode", "session"])?;
+    for story in NOT_OWN {
+        let wanted = tell(&servers[0].tcp(), "3", story)?;
+        for (what, address) in [("sharing", proxy.tcp()), ("a session", sessions.tcp())] {
+            let told = tell(&address, "3", story)?;
+            for (told, wanted) in told.iter().zip(&wanted) {
+                assert_eq!(told, wanted, "{what}");
+            }
+        }
+    }
+    // Nothing is left behind.
+    for server in [&servers[1], &modes[0]] {
+        let mut direct = server.client()?;
+        wait_until("no connection tracks any more", Duration::from_secs(10), || {
+            Ok(direct.ask("INFO clients")?.contains("tracking_clients:0\r\n"))
+        })?;
+    }
+    Ok(())
+}
+
 #[test]
 fn tracking_clients_are_told_what_redis_tells_them() -> io::Result<()> {
     let servers = redis_servers(2)?;
@@ -173,7 +331,13 @@ impl Store {
 fn what_is_stored_is_what_the_node_has() -> io::Result<()> {
     let servers = redis_servers(2)?;
     let proxy = proxy(&addresses(&servers), &["--reconnect-min", "1ms", "--reconnect-max", "20ms"])?;
-    for mode in ["CLIENT TRACKING ON", "CLIENT TRACKING ON BCAST"] {
+    for mode in [
+        "CLIENT TRACKING ON",
+        "CLIENT TRACKING ON BCAST",
+        "CLIENT TRACKING ON NOLOOP",
+        "CLIENT TRACKING ON BCAST NOLOOP",
+        "CLIENT TRACKING ON OPTOUT NOLOOP",
+    ] {
         let mut store = Store { client: proxy.client()?, values: HashMap::new(), flushes: 0, invalidations: 0 };
         store.client.ask("HELLO 3")?;
         assert_eq!(store.client.ask(mode)?, "+OK\r\n");
@@ -286,6 +450,175 @@ fn somebody_else_may_be_told() -> io::Result<()> {
         })?;
     }
     Ok(())
+}
+
+/// The node tells a connection of the reader alone, and that passes it on to whom the reader has named.
+#[test]
+fn somebody_else_may_be_told_of_what_others_change() -> io::Result<()> {
+    let servers = redis_servers(3)?;
+    let binary = Path::new(env!("CARGO_BIN_EXE_respool"));
+    let nodes = addresses(&servers[1..]);
+    let proxy = Respool::start(binary, &nodes, &["--workers", "3"])?;
+    let mut keys = Vec::new();
+    for server in &servers[1..] {
+        let owned = (0..100).map(|number| format!("key{number}")).find(|key| {
+            let is_set = proxy.client().and_then(|mut client| client.command(&["SET", key, "0"]));
+            let is_there = server.client().and_then(|mut client| client.command(&["EXISTS", key]));
+            is_set.is_ok() && is_there.is_ok_and(|reply| reply == b":1\r\n")
+        });
+        keys.push(owned.expect("one of a hundred keys"));
+    }
+    for mode in ["", "BCAST", "OPTOUT"] {
+        let mut told = Vec::new();
+        for address in [servers[0].tcp(), proxy.tcp()] {
+            let (mut reader, mut listener) = (Client::connect(&address)?, Client::connect(&address)?);
+            let mut other = Client::connect(&address)?;
+            let id = listener.ask("CLIENT ID")?.trim().trim_start_matches(':').to_owned();
+            listener.ask("SUBSCRIBE __redis__:invalidate")?;
+            let request = format!("CLIENT TRACKING ON REDIRECT {id} NOLOOP {mode}");
+            assert_eq!(reader.ask(request.trim())?, "+OK\r\n");
+            let mut frames = Vec::new();
+            for key in &keys {
+                reader.command(&["GET", key])?;
+                reader.command(&["SET", key, "1"])?;
+                reader.command(&["GET", key])?;
+                other.command(&["SET", key, "2"])?;
+                frames.push(listener.reply()?.escape_ascii().to_string());
+            }
+            reader.ask("MULTI")?;
+            reader.command(&["SET", &keys[0], "3"])?;
+            reader.ask("EXEC")?;
+            other.command(&["SET", &keys[1], "4"])?;
+            reader.command(&["GET", &keys[1]])?;
+            other.command(&["SET", &keys[1], "5"])?;
+            let mut rest = listener.replies(if mode == "BCAST" { 2 } else { 1 })?;
+            frames.extend(rest.drain(..).map(|frame| frame.escape_ascii().to_string()));
+            assert_eq!(reader.ask("CLIENT TRACKING OFF")?, "+OK\r\n");
+            told.push(frames);
+        }
+        assert_eq!(told[1], told[0], "{mode}");
+    }
+    for server in &servers[1..] {
+        let mut direct = server.client()?;
+        wait_until("no connection tracks any more", Duration::from_secs(10), || {
+            Ok(direct.ask("INFO clients")?.contains("tracking_clients:0\r\n"))
+        })?;
+    }
+    Ok(())
+}
+
+const KEY_K: &str = ">2\\r\\n$10\\r\\ninvalidate\\r\\n*1\\r\\n$1\\r\\nk\\r\\n";
+const FORGET_ALL: &str = ">2\\r\\n$10\\r\\ninvalidate\\r\\n_\\r\\n";
+
+/// Another database or dialect means other connections: what was read before is in doubt, and what is read then is told of.
+#[test]
+fn own_connections_change_with_database_and_dialect() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &[])?;
+    let mut client = proxy.client()?;
+    let mut direct = server.client()?;
+    assert_eq!(client.ask("CLIENT TRACKING ON NOLOOP")?, "+OK\r\n");
+    client.ask("HELLO 3")?;
+    // Nothing is told before the connections are there; until then each reading is in doubt.
+    let mut told = |client: &mut Client, key: &str| -> io::Result<()> {
+        client.send_command(&["GET", key])?;
+        wait_until("the node tells of changes", Duration::from_secs(10), || {
+            direct.command(&["SET", key, "1"])?;
+            loop {
+                let frame = client.reply()?;
+                if frame == format!(">2\r\n$10\r\ninvalidate\r\n*1\r\n${}\r\n{key}\r\n", key.len()).as_bytes() {
+                    return Ok(true);
+                }
+                if frame.escape_ascii().to_string() == FORGET_ALL {
+                    client.send_command(&["GET", key])?;
+                    return Ok(false);
+                }
+                assert!(frame.starts_with(b"$") || frame.starts_with(b"_"), "{}", frame.escape_ascii());
+            }
+        })
+    };
+    told(&mut client, "first")?;
+    for (database, key) in [("3", "second"), ("0", "third")] {
+        client.send_command(&["SELECT", database])?;
+        let mut frames = Vec::new();
+        while frames.last().is_none_or(|frame| frame != "+OK\\r\\n") {
+            frames.push(client.reply()?.escape_ascii().to_string());
+        }
+        assert!(frames.iter().any(|frame| frame == FORGET_ALL), "{frames:?}");
+        told(&mut client, key)?;
+    }
+    // Who wants to hear of its own changes again shares connections again.
+    let mut client = proxy.client()?;
+    client.ask("HELLO 3")?;
+    client.ask("CLIENT TRACKING ON NOLOOP")?;
+    client.ask("GET k")?;
+    for (request, push) in [("CLIENT TRACKING ON", FORGET_ALL), ("SET k 1", KEY_K)] {
+        client.send(format!("{request}\r\n").as_bytes())?;
+        let frames: Vec<String> = client.replies(2)?.iter().map(|frame| frame.escape_ascii().to_string()).collect();
+        assert!(frames.contains(&push.to_owned()) && frames.contains(&"+OK\\r\\n".to_owned()), "{request}: {frames:?}");
+        client.ask("GET k")?;
+    }
+    Ok(())
+}
+
+/// Who cannot have connections of its own is told so, and may ask again.
+#[test]
+fn own_connections_of_trackers_are_bounded() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &["--session-connections-max", "2"])?;
+    let mut clients = (0..3).map(|_| proxy.client()).collect::<io::Result<Vec<_>>>()?;
+    for client in &mut clients {
+        client.ask("HELLO 3")?;
+    }
+    for client in &mut clients[..2] {
+        assert_eq!(client.ask("CLIENT TRACKING ON NOLOOP")?, "+OK\r\n");
+    }
+    let refusal = clients[2].ask("CLIENT TRACKING ON NOLOOP")?;
+    assert!(refusal.contains("too many clients have connections to it to themselves"), "{refusal}");
+    assert_eq!(clients[2].ask("SET k 1")?, "+OK\r\n");
+    assert!(clients[2].ask("CLIENT TRACKINGINFO")?.contains("off"));
+    assert_eq!(clients[0].ask("CLIENT TRACKING OFF")?, "+OK\r\n");
+    wait_until("there is room again", Duration::from_secs(10), || {
+        Ok(clients[2].ask("CLIENT TRACKING ON NOLOOP")? == "+OK\r\n")
+    })?;
+    let refusal = clients[0].ask("CLIENT TRACKING ON NOLOOP BCAST")?;
+    assert!(refusal.starts_with("-ERR node "), "{refusal}");
+    assert_eq!(clients[0].ask("RESET")?, "+RESET\r\n");
+    Ok(())
+}
+
+/// What is taken for a client that has gone is put back, on a connection of its own as on others.
+#[test]
+fn trackers_that_vanish_while_they_wait_take_nothing_with_them() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &[])?;
+    let mut pusher = proxy.client()?;
+    let mut direct = server.client()?;
+    let mut blocked = |wanted: &str| {
+        wait_until("as many wait as should", Duration::from_secs(10), || {
+            Ok(direct.ask("INFO clients")?.contains(&format!("blocked_clients:{wanted}\r\n")))
+        })
+    };
+    for round in 0..40 {
+        let mut client = proxy.client()?;
+        client.ask("HELLO 3")?;
+        assert_eq!(client.ask("CLIENT TRACKING ON NOLOOP")?, "+OK\r\n");
+        client.send_command(&["BLPOP", "queue", "0"])?;
+        if round % 2 == 0 {
+            blocked("1")?;
+        }
+        drop(client);
+        blocked("0")?;
+        wait_until("it has left", Duration::from_secs(10), || {
+            Ok(pusher.ask("INFO clients")?.contains("connected_clients:1\r\n"))
+        })?;
+        assert_eq!(pusher.ask("RPUSH queue element")?, ":1\r\n");
+        assert!(pusher.ask("BLPOP queue 0")?.contains("element"));
+    }
+    wait_until("nobody waits or tracks", Duration::from_secs(10), || {
+        let clients = server.client()?.ask("INFO clients")?;
+        Ok(clients.contains("blocked_clients:0\r\n") && clients.contains("tracking_clients:0\r\n"))
+    })
 }
 
 fn id_of(line: &str) -> Option<u64> {

@@ -1,0 +1,578 @@
+//! NOLOOP: a client that is not to hear of its own changes has connections of its own to all nodes.
+//!
+//! Whose a change was only the node knows, and it knows connections. So everything that such a client asks for goes over
+//! connections that nobody else uses (see `own`), and the node tells of changes there.
+//!
+//! ```text
+//!   RESP3    client === own lane === node    CLIENT TRACKING ON NOLOOP, in the handshake; told between the replies
+//!   RESP2    client === own lane === node    CLIENT TRACKING ON REDIRECT 7 NOLOOP
+//!                       listener --- node    its number is 7: told here, and passed on to whom the client has named
+//!
+//!   CLIENT TRACKING ON --> [dialled] -- all nodes have said OK --> [told] -- OFF, RESET, leaving --> closed
+//!                              |  ^                                  |
+//!                  cannot be   |  '---- dialled again, null ---------' one is lost: null, and after each reading until
+//!                  had: error  v                                       it is there again: null
+//! ```
+//!
+//! A node remembers what is read on such a connection, so what scripts and transactions read is as exact as there. CLIENT
+//! CACHING is passed on before the request that it is about; should that never be sent, a PING takes it back before the next.
+
+use super::Subscriptions;
+use super::frame::{Frame, bulk};
+use super::tracking::{Mode, Wanted};
+use crate::clients::Clients;
+use crate::lanes::{Ending, Purpose};
+use crate::limits::{PUSH_CHECK_US, PUSH_SILENT_US_MAX};
+use crate::own::Ownership;
+use crate::session::{Flow, Session};
+use crate::slab::Handle;
+use crate::tasks::{Progress, Task, Tasks};
+use crate::text;
+use crate::worker::Worker;
+use respool_command::Execute;
+use respool_connection::{Owner, Phase};
+use respool_wire::{Protocol, ReplyKind, elements, encode_request};
+use std::sync::Arc;
+
+/// The connection on which one node tells of changes for a RESP2 client.
+#[derive(Clone, Copy, Debug, Default)]
+struct Listener {
+    lane: Option<Handle>,
+    /// The node's number for it.
+    id: Option<i64>,
+}
+
+/// What a client has to itself because it is not to hear of its own changes.
+#[derive(Debug, Default)]
+pub(crate) struct Apart {
+    /// The request to track that waits for all nodes.
+    pub(super) wait: Option<Handle>,
+    /// By node, whether it has told what that waits for.
+    is_told: Vec<bool>,
+    /// By node; none in RESP3.
+    listeners: Vec<Listener>,
+    /// What nodes are asked for beside NOLOOP.
+    options: Vec<Box<[u8]>>,
+}
+
+/// A connection that has asked for its number.
+#[derive(Debug)]
+pub(crate) struct Listening {
+    session: Handle,
+    node: usize,
+    lane: Handle,
+    id: Option<i64>,
+}
+
+impl Listening {
+    pub(crate) fn feed(&mut self, kind: ReplyKind, reply: &[u8]) -> Progress {
+        let digits = reply.strip_prefix(b":").and_then(|r| r.strip_suffix(b"\r\n"));
+        self.id = digits.filter(|_| kind == ReplyKind::Integer).and_then(crate::local::integer);
+        Progress::Through
+    }
+}
+
+impl Apart {
+    /// The whole request by which a node is to tell of changes, to the connection of this number or to the one that asks.
+    fn request(&self, listener: Option<i64>) -> Arc<[u8]> {
+        let id = listener.map(|id| id.to_string());
+        let mut words: Vec<&[u8]> = vec![b"CLIENT", b"TRACKING", b"ON", b"NOLOOP"];
+        if let Some(id) = &id {
+            words.extend([b"REDIRECT".as_slice(), id.as_bytes()]);
+        }
+        words.extend(self.options.iter().map(|word| &**word));
+        let mut request = Vec::new();
+        encode_request(&mut request, words.into_iter());
+        request.into()
+    }
+}
+
+/// Whether a client is told anything at all: in RESP2 nobody is but whom it names in its place.
+pub(super) fn is_heard(protocol: Protocol, has_redirect: bool) -> bool {
+    protocol == Protocol::Resp3 || has_redirect
+}
+
+fn apart_of(session: &Session) -> Option<&Apart> {
+    session.subscriber.as_ref()?.apart.as_deref()
+}
+
+fn apart_mut(session: &mut Session) -> Option<&mut Apart> {
+    session.subscriber.as_mut()?.apart.as_deref_mut()
+}
+
+impl Subscriptions {
+    /// A node has pushed something on a connection of one client, before the reply that `next` is owed there.
+    pub(crate) fn hear(&mut self, of: Handle, next: Option<Owner>, frame: &[u8], clients: &mut Clients) {
+        let Frame::Invalid(keys) = Frame::read(ReplyKind::Push, frame) else { return };
+        let Some(session) = clients.sessions.get_mut(of) else { return };
+        // If the reply that comes next there is the one that the client gets next, this comes before it as well.
+        let is_first = match next {
+            Some(Owner::Client { seq, .. }) => session.down.is_next(seq),
+            Some(_) => session.down.outstanding() == 1,
+            None => false,
+        };
+        let Some(tracking) = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut()) else { return };
+        let after = tracking.after;
+        if is_first {
+            tracking.after = None;
+        }
+        self.pass_on_heard(of, keys, clients);
+        let Some(session) = clients.sessions.get_mut(of) else { return };
+        if let Some(tracking) = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut()) {
+            tracking.after = after;
+        }
+    }
+
+    fn pass_on_heard(&mut self, of: Handle, keys: Option<&[u8]>, clients: &mut Clients) {
+        let Some(session) = clients.sessions.get_mut(of) else { return };
+        let subscriber = session.subscriber.as_ref().filter(|s| s.apart.is_some());
+        let Some(tracking) = subscriber.and_then(|s| s.tracking.as_ref()) else { return };
+        let Some(keys) = keys else { return self.invalidate_client(of, clients) };
+        let keys: Vec<Box<[u8]>> = elements(keys).into_iter().flatten().filter_map(bulk).map(Box::from).collect();
+        match tracking.mode {
+            Mode::Broadcast => self.tell_by_prefix(of, &keys, clients),
+            Mode::Read | Mode::OptIn | Mode::OptOut => self.tell_invalid(of, Some(keys), clients),
+        }
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// Whether a client has connections of its own because it is not to hear of its own changes.
+    pub(crate) fn is_apart(&self, index: u32) -> bool {
+        self.clients.sessions.at(index).is_some_and(|session| apart_of(session).is_some())
+    }
+
+    /// The nodes that may hold what a client reads.
+    pub(super) fn nodes_heard(&self) -> usize {
+        if self.config.routes.are_plain() { self.config.topology.node_count() } else { self.config.nodes.len() }
+    }
+
+    /// Gives a client, of which nothing is outstanding but perhaps the request that `wait` stands for, connections of its own
+    /// on which all nodes tell of others' changes. `Err`: they cannot be had.
+    pub(super) fn begin_apart(&mut self, index: u32, wait: Option<Handle>, wanted: &Wanted) -> Result<(), Vec<u8>> {
+        let options = self.options_for(index, wanted);
+        if !self.is_apart(index) {
+            self.leave_large(index);
+            self.forfeit_watches(index);
+            if !self.own_all(index) {
+                return Err(text::verbatim(text::TOO_MANY_OWNERS));
+            }
+        }
+        let nodes = self.nodes_heard();
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Ok(()) };
+        let Some(subscriber) = &mut session.subscriber else { return Ok(()) };
+        let apart = subscriber.apart.get_or_insert_default();
+        apart.wait = wait;
+        apart.options = options;
+        apart.is_told = vec![false; nodes];
+        if self.subscriptions.check_at_us == 0 {
+            self.subscriptions.check_at_us = self.now.mono_us + PUSH_CHECK_US;
+        }
+        self.name_requests(index);
+        self.note_told(index);
+        self.mend_apart(index)
+    }
+
+    /// What nodes are asked for, with what is tracked already.
+    fn options_for(&self, index: u32, wanted: &Wanted) -> Vec<Box<[u8]>> {
+        match wanted.mode() {
+            Mode::Broadcast => {}
+            Mode::Read => return Vec::new(),
+            Mode::OptIn => return vec![b"OPTIN".as_slice().into()],
+            Mode::OptOut => return vec![b"OPTOUT".as_slice().into()],
+        }
+        let session = self.clients.sessions.at(index);
+        let tracking = session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_deref());
+        let known = tracking.into_iter().flat_map(|tracking| &tracking.prefixes);
+        let all: Vec<&Box<[u8]>> = known.chain(&wanted.prefixes).collect();
+        let is_for_all = wanted.prefixes.is_empty() || all.iter().any(|prefix| prefix.is_empty());
+        let mut options: Vec<Box<[u8]>> = vec![b"BCAST".as_slice().into()];
+        // Under routes keys have other names at nodes, so beginnings are compared here alone.
+        if !is_for_all && self.config.routes.are_plain() {
+            all.into_iter().for_each(|prefix| options.extend([b"PREFIX".as_slice().into(), prefix.clone()]));
+        }
+        options
+    }
+
+    /// Says for each node what it is to be asked, as far as that is known.
+    fn name_requests(&mut self, index: u32) {
+        let nodes = self.nodes_heard();
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let class = session.class;
+        let needs_listeners = self.lanes.state_of(class).protocol == Protocol::Resp2;
+        let Some(apart) = apart_mut(session) else { return };
+        apart.listeners.resize(if needs_listeners { nodes } else { 0 }, Listener::default());
+        let request = |node: usize| match apart.listeners.get(node) {
+            None => Some(apart.request(None)),
+            Some(listener) => listener.id.map(|id| apart.request(Some(id))),
+        };
+        let by_node = (0..nodes).map(request).collect();
+        if let Ownership::Client(owner) = &mut self.lanes.owners[class as usize] {
+            owner.tracking = Some(by_node);
+        }
+    }
+
+    /// What a node is to be asked for a class of lanes, if that is known.
+    fn request_for(&self, class: u16, node: usize) -> Option<Arc<[u8]>> {
+        match &self.lanes.owners[class as usize] {
+            Ownership::Client(owner) => owner.tracking.as_ref()?.get(node)?.clone(),
+            _ => None,
+        }
+    }
+
+    /// Whether a node tells a client of changes on its own lane.
+    fn is_telling(&self, class: u16, node: usize) -> bool {
+        let Some(request) = self.request_for(class, node) else { return false };
+        let lane = self.lanes.known(node, class).map(|lane| &self.lanes.all[lane].up);
+        lane.is_some_and(|up| up.is_ready() && up.identity().tracking.as_ref() == Some(&request))
+    }
+
+    /// Whether all nodes tell a client of changes.
+    pub(super) fn hears_all(&self, index: u32) -> bool {
+        let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return false };
+        (0..self.nodes_heard()).all(|node| self.is_telling(class, node))
+    }
+
+    /// Counts the nodes that tell already for the request that waits for all.
+    fn note_told(&mut self, index: u32) {
+        for node in 0..self.nodes_heard() {
+            let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return };
+            if self.is_telling(class, node) {
+                self.note_told_of(index, node);
+            }
+        }
+    }
+
+    /// A node tells of changes from now on. `false`: nobody has waited for that.
+    fn note_told_of(&mut self, index: u32, node: usize) -> bool {
+        let Some(apart) = self.clients.sessions.at_mut(index).and_then(apart_mut) else { return false };
+        let Some(wait) = apart.wait else { return false };
+        if let Some(is_told) = apart.is_told.get_mut(node)
+            && !std::mem::replace(is_told, true)
+        {
+            self.subscriptions.progress(wait, &mut self.clients);
+        }
+        true
+    }
+
+    /// Has every connection made that a client needs, and those that say something else to their nodes replaced as soon as
+    /// nothing is owed on them. `Err`: one cannot be had for now.
+    pub(super) fn mend_apart(&mut self, index: u32) -> Result<(), Vec<u8>> {
+        let mut result = Ok(());
+        for node in 0..self.nodes_heard() {
+            let mended = self.mend_listener(index, node).and_then(|()| self.mend_own(index, node));
+            result = result.and(mended);
+        }
+        result
+    }
+
+    fn mend_listener(&mut self, index: u32, node: usize) -> Result<(), Vec<u8>> {
+        let Some(session) = self.clients.sessions.handle(index) else { return Ok(()) };
+        let Some(this) = self.clients.sessions.at(index) else { return Ok(()) };
+        let class = this.class;
+        let Some(listener) = apart_of(this).and_then(|apart| apart.listeners.get(node)) else { return Ok(()) };
+        if listener.lane.is_some_and(|lane| self.lanes.find(lane).is_some()) {
+            return Ok(());
+        }
+        let lane = self.lanes.make_apart(&self.config, node, class, Purpose::Listen);
+        let made = &mut self.lanes.all[lane];
+        made.up.set_protocol(Protocol::Resp3);
+        made.up.hear();
+        made.reader = Some(session);
+        if let Err(error) = self.lanes.prepare(lane, &self.config, self.now) {
+            self.lanes.all[lane].reader = None;
+            self.lanes.release(lane);
+            return Err(error);
+        }
+        let handle = self.lanes.handle(lane);
+        self.ask_number_of(session, node, lane);
+        if let Some(apart) = self.clients.sessions.at_mut(index).and_then(apart_mut)
+            && let Some(listener) = apart.listeners.get_mut(node)
+        {
+            *listener = Listener { lane: Some(handle), id: None };
+        }
+        Ok(())
+    }
+
+    /// Asks a node for its number of a connection.
+    fn ask_number_of(&mut self, session: Handle, node: usize, lane: usize) {
+        let handle = self.lanes.handle(lane);
+        let task = self.tasks.begin(Task::Listen(Listening { session, node, lane: handle, id: None }));
+        let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
+        self.lanes.push(lane, Tasks::owner(task, 0), self.now, &mut self.clients.pool, write);
+        self.is_busy = true;
+    }
+
+    /// The number of a connection has come, or will not.
+    pub(crate) fn conclude_listening(&mut self, listening: Listening) {
+        let Listening { session, node, lane, id: Some(id) } = listening else { return };
+        if let Some(place) = self.lanes.find(lane) {
+            self.lanes.all[place].number = Some(id);
+        }
+        let Some(this) = self.clients.sessions.get_mut(session) else { return };
+        let listener = apart_mut(this).and_then(|apart| apart.listeners.get_mut(node));
+        let Some(listener) = listener.filter(|listener| listener.lane == Some(lane)) else { return };
+        listener.id = Some(id);
+        self.name_requests(session.index);
+        if let Err(error) = self.mend_own(session.index, node) {
+            self.fail_apart(session, &error);
+        }
+    }
+
+    fn mend_own(&mut self, index: u32, node: usize) -> Result<(), Vec<u8>> {
+        let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return Ok(()) };
+        let Some(request) = self.request_for(class, node) else { return Ok(()) };
+        if let Some(known) = self.lanes.known(node, class)
+            && self.lanes.all[known].up.identity().tracking.as_ref() != Some(&request)
+        {
+            if !self.is_replaceable(known) {
+                return Ok(());
+            }
+            // The client is told what follows from that by who asks for it.
+            self.lanes.all[known].reader = None;
+            self.close_lane(known);
+        }
+        let lane = self.lanes.lane(&self.config, node, class);
+        if matches!(self.lanes.all[lane].up.phase(), Phase::Idle) {
+            self.is_busy = true;
+            self.lanes.prepare(lane, &self.config, self.now)?;
+        }
+        Ok(())
+    }
+
+    /// Whether an own lane may be closed without anybody's missing anything.
+    fn is_replaceable(&self, lane: usize) -> bool {
+        let this = &self.lanes.all[lane];
+        this.is_settled() && !this.is_waiting && !self.is_watched_on(lane)
+    }
+
+    /// A client asks for something. `Some`: not before its connections say to their nodes what they should.
+    pub(crate) fn settle_apart(&mut self, index: u32) -> Option<Flow> {
+        let session = self.clients.sessions.at(index)?;
+        apart_of(session)?;
+        let class = session.class;
+        let is_wrong = |node: usize| {
+            let known = self.lanes.known(node, class).map(|lane| &self.lanes.all[lane]);
+            let request = self.request_for(class, node);
+            request.is_some() && known.is_some_and(|lane| lane.up.identity().tracking != request && !lane.is_settled())
+        };
+        if !(0..self.nodes_heard()).any(is_wrong) {
+            return None;
+        }
+        if self.settle_before(index).is_none() {
+            // What was said of the request before is not about this one.
+            self.drop_mark(index);
+            return Some(Flow::Again);
+        }
+        // What cannot be had now the timers try again.
+        let _ = self.mend_apart(index);
+        None
+    }
+
+    /// Tells nodes what CLIENT CACHING says of the request that comes next, or takes back what it said of the last.
+    pub(super) fn pass_on_mark(&mut self, index: u32, is_marked: bool) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let class = session.class;
+        let tracking = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut());
+        let Some(tracking) = tracking else { return };
+        let has_passed = std::mem::replace(&mut tracking.has_passed_mark, is_marked);
+        let word: &[u8] = if tracking.mode == Mode::OptIn { b"YES" } else { b"NO" };
+        for node in 0..self.nodes_heard() {
+            let lane = self.lanes.known(node, class).filter(|_| self.is_telling(class, node));
+            let Some(lane) = lane else { continue };
+            let mut push = |words: &[&[u8]]| {
+                let write = |out: &mut Vec<u8>| encode_request(out, words.iter().copied());
+                self.lanes.push(lane, Owner::Nobody, self.now, &mut self.clients.pool, write);
+            };
+            if has_passed {
+                push(&[b"PING"]);
+            }
+            if is_marked {
+                push(&[b"CLIENT", b"CACHING", word]);
+            }
+        }
+    }
+
+    /// A connection of a client that is told of changes can be used.
+    pub(crate) fn begin_hearing(&mut self, lane: usize) {
+        let this = &self.lanes.all[lane];
+        let Some(reader) = this.reader else { return };
+        let node = this.node;
+        if this.up.is_old() {
+            self.fail_apart(reader, &text::no_tracking(&self.lanes.nodes[node].told.name));
+            self.close_lane(lane);
+        } else if this.purpose == Purpose::Own {
+            // By it a request that waits there can be let go.
+            self.ask_number_of(reader, node, lane);
+            if !self.note_told_of(reader.index, node) {
+                // Changes that were made meanwhile went untold.
+                self.subscriptions.invalidate_client(reader, &mut self.clients);
+            }
+        }
+    }
+
+    /// Such a connection is gone.
+    pub(crate) fn end_hearing(
+        &mut self,
+        reader: Handle,
+        node: usize,
+        is_listener: bool,
+        was_ready: bool,
+        error: &[u8],
+    ) {
+        let Some(session) = self.clients.sessions.get_mut(reader) else { return };
+        let Some(apart) = apart_mut(session) else { return };
+        if is_listener && let Some(listener) = apart.listeners.get_mut(node) {
+            *listener = Listener::default();
+            self.name_requests(reader.index);
+        }
+        if was_ready {
+            self.subscriptions.invalidate_client(reader, &mut self.clients);
+        }
+        self.fail_apart(reader, error);
+    }
+
+    /// The request to track that waits for all nodes has failed, if there is one.
+    fn fail_apart(&mut self, session: Handle, error: &[u8]) {
+        let wait = self.clients.sessions.get_mut(session).and_then(apart_mut).and_then(|apart| apart.wait.take());
+        if let Some(wait) = wait {
+            self.subscriptions.fail(wait, error, &mut self.clients, &self.config);
+        }
+    }
+
+    /// A client has other connections than before, because it selected another database or dialect.
+    pub(crate) fn restart_apart(&mut self, index: u32) {
+        let Some(handle) = self.clients.sessions.handle(index) else { return };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        if apart_of(session).is_none() {
+            return;
+        }
+        let protocol = self.lanes.state_of(session.class).protocol;
+        self.fail_apart(handle, &text::nodes_changed());
+        self.subscriptions.invalidate_client(handle, &mut self.clients);
+        if !is_heard(protocol, self.redirection_of(index) > 0) {
+            return self.leave_apart(index);
+        }
+        self.close_listeners(index);
+        self.name_requests(index);
+        // What cannot be had now the timers try again.
+        let _ = self.mend_apart(index);
+    }
+
+    /// Other nodes are configured.
+    pub(crate) fn restart_all_apart(&mut self) {
+        let all: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();
+        for index in all.into_iter().filter(|index| self.is_apart(*index)).collect::<Vec<_>>() {
+            self.restart_apart(index);
+        }
+    }
+
+    /// A client speaks RESP3 from now on, in which it is told of changes.
+    pub(crate) fn review_apart(&mut self, index: u32) {
+        let Some(session) = self.clients.sessions.at(index) else { return };
+        let tracking = session.subscriber.as_ref().and_then(|s| s.tracking.as_deref());
+        let Some(tracking) = tracking.filter(|t| t.is_noloop && is_heard(session.protocol, t.redirect.is_some()))
+        else {
+            return;
+        };
+        let wanted = tracking.as_wanted();
+        if !self.is_apart(index) && self.begin_apart(index, None, &wanted).is_ok() {
+            self.subscriptions.enter_apart(index, &mut self.clients);
+        }
+    }
+
+    /// Its connections to itself are closed: a client tracks no more, or hears of its own changes as well.
+    pub(crate) fn leave_apart(&mut self, index: u32) {
+        self.close_listeners(index);
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let class = session.class;
+        if session.subscriber.as_mut().and_then(|subscriber| subscriber.apart.take()).is_none() {
+            return;
+        }
+        if let Ownership::Client(owner) = &mut self.lanes.owners[class as usize] {
+            owner.tracking = None;
+        }
+        self.stop_owning(index);
+    }
+
+    fn close_listeners(&mut self, index: u32) {
+        let Some(apart) = self.clients.sessions.at_mut(index).and_then(apart_mut) else { return };
+        let listeners = std::mem::take(&mut apart.listeners);
+        self.end_listeners(listeners);
+    }
+
+    fn end_listeners(&mut self, listeners: Vec<Listener>) {
+        for lane in listeners.into_iter().filter_map(|listener| listener.lane) {
+            let Some(lane) = self.lanes.find(lane) else { continue };
+            self.lanes.all[lane].reader = None;
+            self.close_lane(lane);
+        }
+    }
+
+    /// A client has left.
+    pub(crate) fn forget_apart(&mut self, session: &mut Session) {
+        let apart = session.subscriber.as_mut().and_then(|subscriber| subscriber.apart.take());
+        self.end_listeners(apart.map(|apart| apart.listeners).unwrap_or_default());
+    }
+
+    /// Ends what failed requests to track have begun.
+    pub(super) fn part_from_failed(&mut self) {
+        for handle in std::mem::take(&mut self.subscriptions.tracked.failed) {
+            let Some(session) = self.clients.sessions.get_mut(handle) else { continue };
+            let tracking = session.subscriber.as_ref().and_then(|s| s.tracking.as_ref());
+            if !tracking.is_some_and(|tracking| tracking.is_noloop) {
+                self.leave_apart(handle.index);
+            }
+        }
+    }
+
+    /// Dials what was lost, and asks those for a sign of life who have been silent.
+    pub(super) fn check_apart(&mut self) {
+        let numbers: Vec<u32> = self.subscriptions.tracked.apart.ids().collect();
+        for number in numbers {
+            let Some(handle) = self.subscriptions.subscribers.at(number).copied() else { continue };
+            let Some(session) = self.clients.sessions.get_mut(handle) else { continue };
+            let class = session.class;
+            let listeners = apart_of(session).map(|apart| apart.listeners.clone()).unwrap_or_default();
+            if self.drain_until_us.is_none() {
+                // Refused only while a node's pause lasts, or there are too many.
+                let _ = self.mend_apart(handle.index);
+            }
+            let mut lanes = self.lanes.own_lanes(class);
+            lanes.extend(listeners.into_iter().filter_map(|listener| self.lanes.find(listener.lane?)));
+            lanes.into_iter().for_each(|lane| self.ask_silent(lane));
+        }
+    }
+
+    fn ask_silent(&mut self, lane: usize) {
+        let this = &self.lanes.all[lane];
+        let is_silent = self.now.mono_us.saturating_sub(this.up.last_heard_us()) > PUSH_SILENT_US_MAX;
+        if !is_silent || !this.up.is_ready() || !this.is_settled() || this.is_waiting || this.is_unread {
+            return;
+        }
+        let ping = |out: &mut Vec<u8>| encode_request(out, [b"PING".as_slice()].into_iter());
+        self.lanes.push(lane, Owner::Nobody, self.now, &mut self.clients.pool, ping);
+        self.is_busy = true;
+    }
+
+    /// What the end of a lane is to a client that is told of changes on it.
+    pub(crate) fn hearer_of(&self, lane: usize, ending: &Ending) -> Option<Hearer> {
+        let this = &self.lanes.all[lane];
+        let is_listener = this.purpose == Purpose::Listen;
+        let is_asked = is_listener || this.purpose == Purpose::Own && this.up.identity().tracking.is_some();
+        let reader = this.reader.filter(|_| is_asked)?;
+        let refusal = match ending {
+            Ending::Fault(respool_connection::Fault::Refused(words)) => Some(text::verbatim(words)),
+            _ => None,
+        };
+        Some(Hearer { reader, is_listener, refusal })
+    }
+}
+
+/// A client that is told of changes on a lane.
+pub(crate) struct Hearer {
+    pub(crate) reader: Handle,
+    pub(crate) is_listener: bool,
+    /// The node did not want to.
+    pub(crate) refusal: Option<Vec<u8>>,
+}

@@ -210,12 +210,12 @@ impl fmt::Debug for Builder {
 
 fn run(job: &Job, tell_addresses: Sender<Vec<Address>>) -> Result<(), Failure> {
     let (control, metrics, sent) = (Arc::clone(&job.control), job.metrics.clone(), job.metrics.clone());
-    let mut admin = None;
+    let (mut admin, mut statsd) = (None, None);
     let served = serve::run(job, Inherited::default(), |opened| {
         if let Some(address) = &control.settings().admin.listen {
             admin = Some(crate::admin::http::start(address, None, Arc::clone(&control), metrics)?.end);
         }
-        crate::admin::statsd::start(&control.settings().admin.statsd, &control, sent)?;
+        statsd = crate::admin::statsd::start(&control.settings().admin.statsd, &control, sent)?;
         control.enter(Phase::Serving);
         // Who started it waits for them.
         let _ = tell_addresses.send(opened.addresses.iter().flatten().cloned().collect());
@@ -224,6 +224,7 @@ fn run(job: &Job, tell_addresses: Sender<Vec<Address>>) -> Result<(), Failure> {
     // This process goes on: nothing of the server may stay, whatever ended it.
     job.control.enter(Phase::Stopping);
     admin.into_iter().for_each(End::wait);
+    statsd.into_iter().for_each(|thread| drop(thread.join()));
     served
 }
 

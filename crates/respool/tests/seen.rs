@@ -88,4 +88,6 @@ fn a_statsd_server_gets_what_rmux_sent() {
     }
     let accepted = lines.iter().filter(|line| *line == "rmux.test.accepted:1|c").count();
     assert_eq!(accepted, 2, "{lines:?}");
+    let left = lines.iter().filter(|line| *line == "rmux.test.disconnect:1|c").count();
+    assert_eq!(left, 2, "the last one leaves with the process: {lines:?}");
 }

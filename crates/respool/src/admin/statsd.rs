@@ -10,7 +10,7 @@ use std::fs;
 use std::io;
 use std::net::{ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use tracing::warn;
@@ -26,12 +26,17 @@ const DATAGRAM_BYTES_MAX: usize = 1432;
 const COUNTERS: [(&str, &str); 3] =
     [("accepted", "clients_accepted"), ("reconnect_error", "dial_failures"), ("nettimeout", "timeouts")];
 
-/// Sends metrics from a thread of its own until the process stops, and once more then; nothing if there is no server.
+/// Sends metrics from a thread of its own until everything stops, and once more then; nothing if there is no server. Whoever
+/// stops everything waits for the thread.
 ///
 /// # Errors
 /// What the system says when it refuses the thread.
-pub fn start(settings: &StatsdSettings, control: &Arc<Control>, metrics: Metrics) -> io::Result<()> {
-    let Some(address) = &settings.address else { return Ok(()) };
+pub fn start(
+    settings: &StatsdSettings,
+    control: &Arc<Control>,
+    metrics: Metrics,
+) -> io::Result<Option<JoinHandle<()>>> {
+    let Some(address) = &settings.address else { return Ok(None) };
     let interval = settings.interval;
     let mut sender =
         Sender { address: address.to_string(), socket: None, has_failed: false, lines: Lines::new(settings) };
@@ -41,9 +46,10 @@ pub fn start(settings: &StatsdSettings, control: &Arc<Control>, metrics: Metrics
     let run = move || {
         let mut next = Instant::now() + interval;
         loop {
-            let is_over = asked.phase() >= Phase::Draining;
+            let is_over = asked.phase() == Phase::Stopping;
             let now = Instant::now();
-            if is_over || now >= next {
+            // The end is not held up by a server that is looked for in vain.
+            if (is_over && !sender.has_failed) || now >= next {
                 next = now + interval;
                 sender.send(&metrics);
             }
@@ -53,9 +59,10 @@ pub fn start(settings: &StatsdSettings, control: &Arc<Control>, metrics: Metrics
             thread::park_timeout(next.saturating_duration_since(Instant::now()));
         }
     };
-    let thread = thread::Builder::new().name("statsd".to_owned()).spawn(run)?.thread().clone();
+    let running = thread::Builder::new().name("statsd".to_owned()).spawn(run)?;
+    let thread = running.thread().clone();
     control.on_change(Box::new(move || thread.unpark()));
-    Ok(())
+    Ok(Some(running))
 }
 
 struct Sender {

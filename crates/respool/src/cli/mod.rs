@@ -96,11 +96,12 @@ fn serve(sources: Sources, take_over: Option<&Path>) -> Result<(), Failure> {
     };
     job.metrics.observe(admin::process::snapshot);
     let inherited = Inherited::ask(take_over)?;
-    serve::run(&job, inherited, |mut opened| {
+    let mut statsd = None;
+    let served = serve::run(&job, inherited, |mut opened| {
         signals::watch(Arc::clone(&job.control), logging, Box::new(move || sources.load()))?;
         let metrics = process.admin.listen.as_ref();
         let admin = metrics.map(|address| start_admin(address, &job, &mut opened)).transpose()?;
-        admin::statsd::start(&process.admin.statsd, &job.control, job.metrics.clone())?;
+        statsd = admin::statsd::start(&process.admin.statsd, &job.control, job.metrics.clone())?;
         let banner = banner::render(&process, job.workers, opened.addresses, admin.as_ref());
         job.control.enter(Phase::Serving);
         opened.inherited.settle();
@@ -108,7 +109,11 @@ fn serve(sources: Sources, take_over: Option<&Path>) -> Result<(), Failure> {
         // Whoever closed standard output does not want to know.
         let _ = output::print(&format!("{banner}{}\n", banner::READY));
         Ok(())
-    })
+    });
+    job.control.enter(Phase::Stopping);
+    // One that has panicked has nothing more to send.
+    statsd.into_iter().for_each(|thread| drop(thread.join()));
+    served
 }
 
 fn start_admin(address: &Address, job: &Job, opened: &mut Opened<'_>) -> Result<Address, Failure> {

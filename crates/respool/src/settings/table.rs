@@ -197,7 +197,7 @@ rows! {
         name: "listen", group: Group::Listening, kind: Kind::Listeners, default: "127.0.0.1:6379",
         more: "May be given several times. `:6379` is every interface, IPv4 and IPv6; port 0 lets the system choose one, \
                which the banner shows. A unix socket's stale file is removed, a living server's is not. `tls:HOST:PORT` \
-               speaks TLS, with the settings below or with words behind the address: `cert=FILE`, `key=FILE`, `ca=FILE`, \
+               speaks TLS, with the settings below or with words behind the address: `cert=FILE`, `key=FILE`, `ca=FILE`, `crl=FILE`, \
                `clients=WORD`, `identity=WORD`.",
     }
     /// Permissions of the unix sockets listened on.

@@ -16,6 +16,8 @@ const NODES_SHOWN_MAX: usize = 8;
 #[must_use]
 pub fn render(process: &Process, workers: usize, bound: &[Vec<Address>], metrics: Option<&Address>) -> String {
     let mut out = String::new();
+    // An engine belongs to one thread, whatever was said.
+    let workers = if process.instances.iter().all(Instance::is_embedded) { 1 } else { workers };
     let pid = std::process::id();
     let _ = writeln!(out, "respool {}, {}, pid {pid}", env!("CARGO_PKG_VERSION"), counted(workers, "worker"));
     for (instance, bound) in process.instances.iter().zip(bound) {
@@ -57,7 +59,9 @@ pub fn describe(instance: &Instance) -> String {
 pub fn redis_cli(address: &Address) -> String {
     match address {
         Address::Any { port } => format!("redis-cli -p {port}"),
-        Address::Tcp { host, port } if host == "127.0.0.1" || host == "localhost" => format!("redis-cli -p {port}"),
+        Address::Tcp { host, port } if ["127.0.0.1", "localhost", "0.0.0.0", "::"].contains(&host.as_str()) => {
+            format!("redis-cli -p {port}")
+        }
         Address::Tcp { host, port } => format!("redis-cli -h {host} -p {port}"),
         Address::Unix { path } => format!("redis-cli -s {}", path.display()),
     }
@@ -66,6 +70,7 @@ pub fn redis_cli(address: &Address) -> String {
 fn reachable(address: &Address) -> String {
     match address {
         Address::Any { port } => format!("localhost:{port}"),
+        Address::Tcp { host, port } if host == "0.0.0.0" || host == "::" => format!("localhost:{port}"),
         other => other.to_string(),
     }
 }
@@ -94,6 +99,7 @@ mod tests {
             ("127.0.0.1:7", "redis-cli -p 7"),
             ("tls:127.0.0.1:7 cert=/c key=/k", "redis-cli -p 7 --tls"),
             (":7", "redis-cli -p 7"),
+            ("0.0.0.0:7", "redis-cli -p 7"),
             ("10.0.0.1:7", "redis-cli -h 10.0.0.1 -p 7"),
             ("[::1]:7", "redis-cli -h ::1 -p 7"),
             ("/run/r.sock", "redis-cli -s /run/r.sock"),
@@ -101,6 +107,14 @@ mod tests {
             let process = process(&[(Setting::Listen, listen)]);
             let shown = render(&process, 2, &[vec![process.instances[0].net.listen[0].address.clone()]], None);
             assert!(shown.contains(&format!("connect with: {command}\n")), "{shown}");
+        }
+    }
+
+    #[test]
+    fn it_says_how_many_workers_there_are() {
+        for (nodes, workers) in [("", "1 worker,"), ("embedded:", "2 workers,"), ("a:1", "2 workers,")] {
+            let shown = render(&process(&[(Setting::Nodes, nodes)]), 2, &[vec![]], None);
+            assert!(shown.contains(workers), "{nodes:?}: {shown}");
         }
     }
 

@@ -127,7 +127,7 @@ fn check_grammar() -> Command {
             "Reads a settings file as `serve` would, without flags and environment, and prints what it means. A file whose \
              name ends with .json is read as rmux' configuration. Ends with 0, or with 2 if something is wrong.",
         )
-        .arg(Arg::new("file").value_name("CONFIG").required(true).value_parser(value_parser!(PathBuf)))
+        .arg(Arg::new("file").value_name("CONFIG").required(true).value_parser(value_parser!(PathBuf)).help("The settings file"))
 }
 
 fn settings_grammar() -> Command {

@@ -283,18 +283,16 @@ impl Judge<'_> {
                 _ => user.limits.bytes_per_second = Some(limit),
             }
         }
-        user.limits.node_credentials = match (node_username, node_password) {
-            (None, None) => None,
-            (Some(username), Some(password)) => {
-                Some(Arc::new(Credentials { username: Some(username), password: password.reveal().to_owned().into() }))
-            }
-            _ => {
-                let message = format!("user {:.64?} has half of what nodes ask for", user.name);
-                let fault = Fault::new(said.origin.clone(), message);
-                self.fault(fault.hint("say node_username and one of node_password and node_password_file"));
-                None
-            }
-        };
+        user.limits.node_credentials = node_username.zip(node_password).map(|(username, password)| {
+            Arc::new(Credentials { username: Some(username), password: password.reveal().to_owned().into() })
+        });
+        // A password's file that cannot be read has been told already.
+        let says = |wanted: &[UserKey]| said.keys.iter().any(|(key, _)| wanted.contains(key));
+        if says(&[UserKey::NodeUsername]) != says(&[UserKey::NodePassword, UserKey::NodePasswordFile]) {
+            let message = format!("user {:.64?} has half of what nodes ask for", user.name);
+            let fault = Fault::new(said.origin.clone(), message);
+            self.fault(fault.hint("say node_username and one of node_password and node_password_file"));
+        }
         if has_file && !user.rules.is_empty() {
             let fault = Fault::new(place, format!("user {} has rules here, and there is an ACL file", user.name));
             self.fault(fault.hint("move the rules to the file, or leave aclfile out; limits may stay"));
@@ -336,7 +334,10 @@ mod tests {
         if !faults.is_empty() {
             return Err(Faults { file: said.file, faults }.to_string());
         }
-        let secret = |_: &std::path::Path| Ok("from-a-file\nmore\n".to_owned());
+        let secret = |path: &std::path::Path| match path.to_str() {
+            Some("/gone") => Err(std::io::ErrorKind::NotFound.into()),
+            _ => Ok("from-a-file\nmore\n".to_owned()),
+        };
         resolve(&said, &secret).map(|understood| understood.process).map_err(|faults| faults.to_string())
     }
 
@@ -370,10 +371,19 @@ mod tests {
             ("[users.a]\npasword = \"canary\"\n", "the nearest is password"),
             ("[users]\na = { rules = \"on >canary\", connections = 0 }\n", "a limit is a number above 0"),
             ("users = 3\n", "[users.NAME]"),
+            ("[users.a]\nrules = \"on >canary\"\nnode_username = \"n\"\n", "half of what nodes ask for"),
+            ("[users.a]\nrules = \"on\"\nnode_password = \"canary\"\n", "half of what nodes ask for"),
             ("[users.\"a b\"]\nrules = \"on\"\n", "neither blanks"),
         ] {
             let shown = understood(text).expect_err("something is wrong");
             assert!(shown.contains(part) && !shown.contains("canary"), "{text}\n{shown}");
         }
+    }
+
+    #[test]
+    fn one_mistake_is_told_once() {
+        let text = "[users.a]\nrules = \"on\"\nnode_username = \"n\"\nnode_password_file = \"/gone\"\n";
+        let shown = understood(text).expect_err("the file is not there");
+        assert_eq!(shown.matches("error: ").count(), 1, "{shown}");
     }
 }

@@ -143,7 +143,7 @@ impl fmt::Display for PlacementError {
             Self::TooManyNodes { nodes, nodes_max } => {
                 write!(f, "there are {nodes} nodes, but this placement takes at most {nodes_max}")
             }
-            Self::Weight { index, weight: weight @ (0 | WEIGHT_MAX..) } => {
+            Self::Weight { index, weight } if !(1..=WEIGHT_MAX).contains(weight) => {
                 write!(f, "node {} has weight {weight}; weights go from 1 to {WEIGHT_MAX}", index.get() + 1)
             }
             Self::Weight { index, weight } => {
@@ -178,10 +178,14 @@ mod tests {
             refusal(Rule::Rmux, &nodes(102)),
             PlacementError::TooManyNodes { nodes: 102, nodes_max: RMUX_NODES }
         );
-        assert_eq!(
-            refusal(Rule::Slots, &[Node::new("a").with_weight(2)]).to_string(),
-            "node 1 has weight 2, but this placement knows no weights"
-        );
+        for weight in [2, WEIGHT_MAX] {
+            assert_eq!(
+                refusal(Rule::Slots, &[Node::new("a").with_weight(weight)]).to_string(),
+                format!("node 1 has weight {weight}, but this placement knows no weights")
+            );
+        }
+        let heavy = refusal(Rule::Jump, &[Node::new("a").with_weight(WEIGHT_MAX + 1)]).to_string();
+        assert!(heavy.ends_with("weights go from 1 to 65535"), "{heavy}");
         assert_eq!(
             refusal(Rule::Rendezvous, &[Node::new("a"), Node::new("b"), Node::new("a")]).to_string(),
             "node 3 has the name of an earlier one"

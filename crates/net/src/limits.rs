@@ -9,6 +9,9 @@ pub const ACCEPTS_PER_TURN_MAX: usize = 256;
 /// How long a worker that ran out of file descriptors leaves a listener alone, in microseconds.
 pub const ACCEPT_PAUSE_US: u64 = 100_000;
 
+/// How long a worker says no more that it cannot accept, in microseconds: it tries ten times a second.
+pub const ACCEPT_COMPLAINT_US: u64 = 10_000_000;
+
 /// Rounds of "do the actions, write the outboxes" in one turn. What is left after them is done in the next turn.
 pub const SETTLE_ROUNDS_MAX: usize = 16;
 

@@ -15,7 +15,9 @@ mod watching;
 use crate::clock::Clock;
 use crate::glance::Glance;
 use crate::handshakes::Handshakes;
-use crate::limits::{ACCEPT_PAUSE_US, ACCEPTS_PER_TURN_MAX, EVENTS_MAX, RESOLUTIONS_MAX, SETTLE_ROUNDS_MAX};
+use crate::limits::{
+    ACCEPT_COMPLAINT_US, ACCEPT_PAUSE_US, ACCEPTS_PER_TURN_MAX, EVENTS_MAX, RESOLUTIONS_MAX, SETTLE_ROUNDS_MAX,
+};
 use crate::lingering::Lingering;
 use crate::listener::ListenerSocket;
 use crate::mailbox::{Inbox, Letter, Postbox};
@@ -130,6 +132,8 @@ pub struct Worker<M: Machine> {
     next_worker: usize,
     /// A listener has been left alone until then.
     accept_again_us: Option<u64>,
+    /// When the log was last told of that.
+    complained_us: Option<u64>,
     is_exiting: bool,
     glance: Glance,
     vigil: Vigil,
@@ -166,6 +170,7 @@ impl<M: Machine> Worker<M> {
             next_resolution: 0,
             next_worker: 0,
             accept_again_us: None,
+            complained_us: None,
             is_exiting: false,
             glance: Glance::default(),
         };
@@ -402,7 +407,10 @@ impl<M: Machine> Worker<M> {
                 Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
                 }
                 Err(error) => {
-                    tracing::warn!(listener = listener.address(), %error, "cannot accept; trying again soon");
+                    if self.complained_us.is_none_or(|at| now.mono_us >= at + ACCEPT_COMPLAINT_US) {
+                        self.complained_us = Some(now.mono_us);
+                        tracing::warn!(listener = listener.address(), %error, "cannot accept; trying ten times a second");
+                    }
                     self.accept_again_us = Some(now.mono_us + ACCEPT_PAUSE_US);
                     return;
                 }

@@ -5,6 +5,8 @@ mod support;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use respool::settings::Setting;
 use respool::settings::row::Kind;
@@ -183,6 +185,23 @@ fn a_port_belongs_to_one_process_however_many_workers_share_it() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(stderr.contains(&format!("cannot listen on {address}: Address already in use")), "{stderr}");
+}
+
+#[test]
+fn a_process_that_is_out_of_files_says_so_and_goes_on() {
+    let mut command = Command::new("sh");
+    command.env_clear().args(["-c", "ulimit -n 40; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_respool")]);
+    let server = Running::start(command.args(["serve", "--listen", "127.0.0.1:0"]));
+    let mut clients: Vec<Client> = (0..50).map(|_| server.client(0)).collect();
+    server.says("cannot accept");
+    let began = Instant::now();
+    wait_until("it has tried a few times", LIMIT, || Ok(began.elapsed() > Duration::from_millis(500))).expect("it has");
+    // Those that wait are let in as others leave.
+    let mut last = clients.pop().expect("there are fifty");
+    clients.drain(..20);
+    assert_eq!(last.ask("PING").expect("a reply"), "+PONG\r\n");
+    let complaints = server.end().iter().filter(|line| line.contains("cannot accept")).count();
+    assert_eq!(complaints, 1);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The side that dials: whom it trusts, and what it shows of itself.
 
-use super::{KeyPair, Part, TlsError, VERSIONS, authorities, provider};
+use super::{KeyPair, Part, TlsError, VERSIONS, authorities, own_fault, provider};
 use crate::transport::TlsSocket;
 use mio::net::TcpStream;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -73,7 +73,7 @@ fn config(tls: &ClientTls) -> Result<ClientConfig, TlsError> {
         None => Ok(builder.with_no_client_auth()),
         Some(own) => {
             let (chain, key) = own.parse()?;
-            builder.with_client_auth_cert(chain, key).map_err(|error| TlsError::new(Part::Key, error.to_string()))
+            builder.with_client_auth_cert(chain, key).map_err(|error| own_fault(&error))
         }
     }
 }

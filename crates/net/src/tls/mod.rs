@@ -63,6 +63,21 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     }
 }
 
+/// Why a certificate and its key cannot be shown. What rustls says of a certificate is meant for one that a peer has shown.
+fn own_fault(error: &rustls::Error) -> TlsError {
+    match error {
+        rustls::Error::InvalidCertificate(why) if format!("{why:?}").contains("UnsupportedCertVersion") => {
+            let why = "it is of X.509 version 1, and TLS needs version 3: make it with extensions, such as the names it is for";
+            TlsError::new(Part::Certificate, why.to_owned())
+        }
+        rustls::Error::InvalidCertificate(why) => TlsError::new(Part::Certificate, format!("it cannot be used: {why}")),
+        rustls::Error::InconsistentKeys(_) => {
+            TlsError::new(Part::Key, "it is not the key of the certificate".to_owned())
+        }
+        other => TlsError::new(Part::Key, other.to_string()),
+    }
+}
+
 /// The authorities in a PEM text.
 fn authorities(pem: &[u8]) -> Result<rustls::RootCertStore, TlsError> {
     let mut roots = rustls::RootCertStore::empty();
@@ -120,3 +135,38 @@ impl fmt::Display for TlsError {
 }
 
 impl std::error::Error for TlsError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls::ServerConfig;
+
+    fn made() -> (Vec<u8>, rcgen::KeyPair) {
+        let key = rcgen::KeyPair::generate().expect("keys can be made");
+        let params = rcgen::CertificateParams::new(vec!["x".to_owned()]).expect("a name");
+        (params.self_signed(&key).expect("certificates can be made").der().to_vec(), key)
+    }
+
+    fn fault(certificate: Vec<u8>, key: &rcgen::KeyPair) -> TlsError {
+        let builder = ServerConfig::builder_with_provider(provider()).with_protocol_versions(VERSIONS);
+        let builder = builder.expect("the versions are there").with_no_client_auth();
+        let key = PrivateKeyDer::try_from(key.serialize_der()).expect("it is a key");
+        own_fault(&builder.with_single_cert(vec![certificate.into()], key).expect_err("it is no good"))
+    }
+
+    #[test]
+    fn the_file_that_is_wrong_is_blamed_in_words() {
+        let ((mut old, key), (_, other)) = (made(), made());
+        let (good, version) = (old.clone(), [0xa0, 3, 2, 1, 2]);
+        let place = old.windows(version.len()).position(|bytes| bytes == version).expect("it says its version");
+        old[place + 4] = 0;
+        for (certificate, key, part, words) in [
+            (old, &key, Part::Certificate, "X.509 version 1"),
+            (b"nonsense".to_vec(), &key, Part::Certificate, "it cannot be used"),
+            (good, &other, Part::Key, "not the key of the certificate"),
+        ] {
+            let fault = fault(certificate, key);
+            assert!(fault.part == part && fault.why.contains(words), "{fault:?}");
+        }
+    }
+}

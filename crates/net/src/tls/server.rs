@@ -1,6 +1,8 @@
 //! The side that accepts: certificate, key, and what is asked of clients.
 
-use super::{IdentityError, IdentityRule, KeyPair, Part, TlsError, VERSIONS, authorities, provider, revocations};
+use super::{
+    IdentityError, IdentityRule, KeyPair, Part, TlsError, VERSIONS, authorities, own_fault, provider, revocations,
+};
 use crate::transport::TlsSocket;
 use mio::net::TcpStream;
 use rustls::server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier};
@@ -95,7 +97,7 @@ impl Current {
         };
         let (chain, key) = tls.own.parse()?;
         let config = builder.with_single_cert(chain, key);
-        let mut config = config.map_err(|error| TlsError::new(Part::Key, error.to_string()))?;
+        let mut config = config.map_err(|error| own_fault(&error))?;
         // Tickets are sealed with keys that change every few hours and are made anew with every replacement, so that no
         // session outlives what let it in. Nothing is kept per session.
         config.session_storage = Arc::new(NoServerSessionStorage {});

@@ -473,7 +473,7 @@ rows! {
         default: "16",
         more: "Counted for each database and protocol by itself.",
     }
-    /// Most connections to one node that clients in pool mode `session`, or tracking with NOLOOP, have, per worker.
+    /// Most connections to one node of clients in pool mode `session`, or tracking with NOLOOP, per worker.
     SessionConnectionsMax {
         name: "session_connections_max", group: Group::Pooling, reload: Reload::Live, kind: count(1, 65_536),
         default: "1000",

@@ -17,6 +17,9 @@ pub(crate) type FirstArguments = BTreeMap<&'static str, Vec<Box<[u8]>>>;
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Selector {
     pub(crate) commands: CommandSet,
+    /// Categories that were taken away since everything was given: of commands that have no row of their own, those of these
+    /// are not allowed either.
+    pub(crate) denied: Categories,
     /// Nothing was taken away since everything was given: first arguments and single commands need not be looked at.
     pub(crate) is_all_commands: bool,
     pub(crate) first_arguments: FirstArguments,
@@ -31,6 +34,7 @@ impl Selector {
     pub(crate) fn new(is_all_channels: bool) -> Self {
         Self {
             commands: CommandSet::NONE,
+            denied: Categories::NONE,
             is_all_commands: false,
             first_arguments: BTreeMap::new(),
             is_all_keys: false,
@@ -106,6 +110,7 @@ impl Selector {
 
     pub(crate) fn set_commands(&mut self, is_all: bool) {
         self.commands = if is_all { CommandSet::ALL } else { CommandSet::NONE };
+        self.denied = Categories::NONE;
         self.is_all_commands = is_all;
         self.first_arguments.clear();
     }
@@ -147,6 +152,7 @@ impl Selector {
     fn change_category(&mut self, name: &[u8], is_allowed: bool) -> Result<(), RuleError> {
         let category = Categories::named(name).ok_or(RuleError::Unknown)?;
         crate::commands::of_category(category).for_each(|row| self.change(row, is_allowed));
+        self.denied = if is_allowed { self.denied.without(category) } else { self.denied.with(category) };
         Ok(())
     }
 

@@ -91,7 +91,12 @@ impl Selector {
         }
         if !self.is_all_keys && row.keys.specs().iter().any(|spec| spec.access.is_key()) {
             // A request that says wrongly where its keys are has none: nobody executes it.
-            if keys.result.get_or_insert_with(|| row.keys.positions(args, keys.positions)).is_ok() {
+            let found = keys.result.get_or_insert_with(|| row.keys.positions(args, keys.positions)).is_ok();
+            if !found && row.command == Command::Learnt {
+                // A node executes it, and knows its keys; here nobody does.
+                return Err(Denial::Key(1));
+            }
+            if found {
                 for found in keys.positions.iter().filter(|found| found.access.is_key()) {
                     let key = args.get(found.index as usize).unwrap_or_default();
                     let needed = Rights::needed(found.access);
@@ -115,8 +120,11 @@ impl Selector {
     }
 
     fn allows_command(&self, row: &'static Row, args: Args<'_>) -> bool {
-        if self.is_all_commands || is_for_everybody(row) || self.commands.has(row) {
+        if self.is_all_commands || is_for_everybody(row) {
             return true;
+        }
+        if self.commands.has(row) {
+            return row.command != Command::Learnt || !row.categories.has_any(self.denied);
         }
         let Some(allowed) = self.first_arguments.get(row.full_name()) else { return false };
         args.get(1).is_some_and(|first| allowed.iter().any(|known| known.eq_ignore_ascii_case(first)))
@@ -151,7 +159,7 @@ fn channels(row: &Row) -> Option<Channels> {
 #[cfg(test)]
 mod tests {
     use respool_command::{all, resolve};
-    use respool_wire::ArgsBuf;
+    use respool_wire::{ArgsBuf, Value};
 
     use super::*;
     use crate::Users;
@@ -174,6 +182,37 @@ mod tests {
         let allowed: Vec<&str> =
             all().filter(|row| verdict(&fresh, row.name) != Err(Denial::Command)).map(|row| row.name).collect();
         assert_eq!(allowed, ["AUTH", "HELLO", "QUIT", "RESET"]);
+    }
+
+    /// A command that a node knows and the table does not.
+    fn learnt(name: &str, flags: &[&str], categories: &[&str], first_key: i64) -> &'static Row {
+        let words = |words: &[&str]| Value::Array(words.iter().map(|word| Value::Simple((*word).into())).collect());
+        let numbers = [-2, first_key, first_key, first_key].map(Value::Integer);
+        let [arity, first, last, step] = numbers;
+        let described =
+            Value::Array(vec![Value::Bulk(name.into()), arity, words(flags), first, last, step, words(categories)]);
+        respool_command::learn(name, &described).expect("it is described")
+    }
+
+    #[test]
+    fn what_nodes_alone_know_is_judged_by_what_they_say_of_it() {
+        let check = |user: &User, row: &'static Row| {
+            let args: ArgsBuf = [row.name, "app:1", "x"].into_iter().collect();
+            user.check(row, args.as_args(), &mut KeyPositions::new())
+        };
+        let plain = learnt("FT.A", &["readonly"], &["@read"], 1);
+        let hidden = learnt("FT.B", &["readonly", "movablekeys"], &["@read"], 0);
+        let dangerous = learnt("FT.C", &["admin"], &["@admin", "@dangerous"], 0);
+        let app = user(&["+@all", "~app:*"]);
+        assert_eq!(check(&app, plain), Ok(()));
+        assert_eq!(check(&app, hidden), Err(Denial::Key(1)), "nobody here knows its keys");
+        assert_eq!(check(&user(&["+@all", "~*"]), hidden), Ok(()));
+        let careful = user(&["+@all", "-@dangerous", "~*"]);
+        assert_eq!(check(&careful, dangerous), Err(Denial::Command));
+        assert_eq!(check(&careful, plain), Ok(()));
+        assert_eq!(check(&user(&["+@all", "-@dangerous", "+@dangerous", "~*"]), dangerous), Ok(()));
+        assert_eq!(check(&user(&["-@dangerous", "+@all", "~*"]), dangerous), Ok(()));
+        assert_eq!(check(&user(&["+@read", "~*"]), plain), Err(Denial::Command), "nobody has allowed it");
     }
 
     #[test]

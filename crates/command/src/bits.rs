@@ -51,6 +51,12 @@ macro_rules! bits {
                 Self(self.0 | other.0)
             }
 
+            /// This set without the other's members.
+            #[must_use]
+            pub const fn without(self, other: Self) -> Self {
+                Self(self.0 & !other.0)
+            }
+
             /// Whether every member of `other` is in this set.
             #[inline]
             pub const fn has(self, other: Self) -> bool {

@@ -36,7 +36,12 @@ pub fn learn(name: &str, described: &Value) -> Option<&'static Row> {
     let draft = with_keys(draft, specs, is_hidden);
     let draft = with_policies(draft, &words(7));
     let is_stateful = flags.has(Flags::BLOCKING) || flags.has(Flags::PUBSUB);
-    let draft = if is_stateful { draft.lane(Lane::Dedicated) } else { draft };
+    let draft = match (is_stateful, flags.has(Flags::ADMIN)) {
+        (true, _) => draft.lane(Lane::Dedicated),
+        // What steers a server steers it whoever knows the command.
+        (false, true) => draft.lane(Lane::Admin),
+        (false, false) => draft,
+    };
     Row::learnt(draft, Group::Generic).map(|row| &*Box::leak(Box::new(row)))
 }
 
@@ -201,6 +206,13 @@ mod tests {
         let of_dbsize = learn("DBSIZE", &described("DBSIZE", Protocol::Resp2)).expect("it is described");
         assert_eq!(of_dbsize.request_policy, RequestPolicy::AllShards);
         assert_eq!(of_dbsize.response_policy, ResponsePolicy::Sum);
+    }
+
+    #[test]
+    fn what_steers_servers_is_of_the_admin_plane() {
+        let learnt = learn("SHUTDOWN", &described("SHUTDOWN", Protocol::Resp2)).expect("it is described");
+        let args: ArgsBuf = ["SHUTDOWN"].into_iter().collect();
+        assert!(learnt.is_admin(args.as_args()));
     }
 
     #[test]

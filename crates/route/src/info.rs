@@ -183,13 +183,16 @@ struct Database {
 #[derive(Default)]
 struct Whole {
     sections: Vec<Section>,
+    /// Where each stands among them: a node may tell of as many as it likes.
+    places: BTreeMap<String, usize>,
     databases: Option<BTreeMap<u32, Database>>,
 }
 
 impl Whole {
     fn section(&mut self, name: &str) -> &mut Section {
-        let place = self.sections.iter().position(|section| section.name == name).unwrap_or_else(|| {
+        let place = self.places.get(name).copied().unwrap_or_else(|| {
             self.sections.push(Section { name: name.to_owned(), ..Section::default() });
+            self.places.insert(name.to_owned(), self.sections.len() - 1);
             self.sections.len() - 1
         });
         &mut self.sections[place]

@@ -2,6 +2,9 @@
 //!
 //! None of them is on a hot path: they are looked at by people and by monitoring, and are parsed into trees.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use respool_wire::{Encoder, Protocol, ReplyKind, Value, elements};
 
 use crate::info;
@@ -171,19 +174,34 @@ fn merged_pairs(one: Vec<(Value, Value)>, other: Vec<(Value, Value)>) -> Vec<(Va
         return merged_histograms(&one, &other);
     }
     let mut whole = one;
+    let mut places: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
+    for (place, (key, _)) in whole.iter().enumerate() {
+        places.entry(encoded(key)).or_insert(place);
+    }
     for (key, value) in other {
-        match whole.iter_mut().find(|(known, _)| *known == key) {
-            Some((key, known)) => {
+        match places.entry(encoded(&key)) {
+            Entry::Occupied(place) => {
+                let (key, known) = &mut whole[*place.get()];
                 let name = match key {
                     Value::Bulk(name) | Value::Simple(name) => name.clone(),
                     _ => Vec::new(),
                 };
                 *known = merged(std::mem::replace(known, Value::Null), value, &name);
             }
-            None => whole.push((key, value)),
+            Entry::Vacant(place) => {
+                place.insert(whole.len());
+                whole.push((key, value));
+            }
         }
     }
     whole
+}
+
+/// A name as bytes, for finding it again.
+fn encoded(key: &Value) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    key.encode(&mut Encoder::new(&mut bytes, Protocol::Resp3));
+    bytes
 }
 
 /// Buckets with how many samples are at or below each. One that a side does not tell has as many as the one before it.
@@ -196,14 +214,22 @@ fn merged_histograms(one: &[(Value, Value)], other: &[(Value, Value)]) -> Vec<(V
         pairs.iter().filter_map(numbers).collect()
     };
     let (one, other) = (buckets(one), buckets(other));
-    let below = |buckets: &[(i64, i64)], bound: i64| {
-        buckets.iter().filter(|(at, _)| *at <= bound).map(|(_, count)| *count).max().unwrap_or(0)
-    };
-    let mut bounds: Vec<i64> = one.iter().chain(&other).map(|(at, _)| *at).collect();
+    // One walk over both, since nobody says how many there are.
+    let mut bounds: Vec<(i64, bool, i64)> = one.iter().map(|(at, count)| (*at, true, *count)).collect();
+    bounds.extend(other.iter().map(|(at, count)| (*at, false, *count)));
     bounds.sort_unstable();
-    bounds.dedup();
-    let sum = |bound: i64| below(&one, bound).saturating_add(below(&other, bound));
-    bounds.into_iter().map(|bound| (Value::Integer(bound), Value::Integer(sum(bound)))).collect()
+    let (mut of_one, mut of_other) = (None, None);
+    let mut whole: Vec<(Value, Value)> = Vec::new();
+    for (bound, is_of_one, count) in bounds {
+        let below = if is_of_one { &mut of_one } else { &mut of_other };
+        *below = Some(below.map_or(count, |so_far: i64| so_far.max(count)));
+        let sum = of_one.unwrap_or(0).saturating_add(of_other.unwrap_or(0));
+        match whole.last_mut() {
+            Some((Value::Integer(last), value)) if *last == bound => *value = Value::Integer(sum),
+            _ => whole.push((Value::Integer(bound), Value::Integer(sum))),
+        }
+    }
+    whole
 }
 
 #[cfg(test)]
@@ -259,6 +285,33 @@ mod tests {
             &["*4\r\n:1\r\n:10\r\n:4\r\n:12\r\n", "*4\r\n:2\r\n:5\r\n:4\r\n:6\r\n"],
             "*6\r\n:1\r\n:10\r\n:2\r\n:15\r\n:4\r\n:18\r\n",
         );
+    }
+
+    #[test]
+    fn however_much_a_node_tells_it_is_joined_in_the_time_that_reading_it_takes() {
+        // With the square of the number of names this would take minutes.
+        let buckets = |from: usize| {
+            let pairs: String = (0..50_000).map(|at| format!(":{}\r\n:{at}\r\n", 2 * at + from)).collect();
+            format!("%1\r\n+h\r\n%50000\r\n{pairs}")
+        };
+        let (one, other) = (buckets(0), buckets(1));
+        let mut out = Vec::new();
+        let replies = [one.as_bytes(), other.as_bytes()];
+        assert!(Merge::Figures.write(&replies, &mut Encoder::new(&mut out, Protocol::Resp3)));
+        assert!(out.starts_with(b"%1\r\n+h\r\n%100000\r\n:0\r\n:0\r\n:1\r\n:0\r\n:2\r\n:1\r\n:3\r\n:2\r\n"));
+        let names = |of: &str| {
+            let pairs: String = (0..50_000).map(|at| format!("+{of}{at}\r\n:1\r\n")).collect();
+            format!("%50000\r\n{pairs}")
+        };
+        out.clear();
+        let (one, other) = (names("a"), names("b"));
+        let replies = [one.as_bytes(), other.as_bytes()];
+        assert!(Merge::Figures.write(&replies, &mut Encoder::new(&mut out, Protocol::Resp3)));
+        assert!(out.starts_with(b"%100000\r\n"));
+        let sections: String = (0..50_000).map(|at| format!("# {at}\r\n")).collect();
+        let info = format!("${}\r\n{sections}\r\n", sections.len());
+        let replies = [info.as_bytes(), b"$0\r\n\r\n"];
+        assert!(Merge::Sections(String::new()).write(&replies, &mut Encoder::new(&mut out, Protocol::Resp3)));
     }
 
     #[test]

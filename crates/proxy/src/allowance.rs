@@ -53,6 +53,11 @@ impl Allowance {
         Self { limits, used: before.map_or_else(Arc::default, |before| Arc::clone(&before.used)) }
     }
 
+    /// Whether both count the same.
+    pub(crate) fn counts_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.used, &other.used)
+    }
+
     /// Counts a connection in, unless there are as many as there may be.
     pub(crate) fn enter(&self) -> bool {
         let max = self.limits.connections.unwrap_or(usize::MAX);

@@ -52,6 +52,7 @@ pub(crate) struct Block {
     key: Vec<u8>,
     /// Scripts that its requests name by their hashes, and that are known.
     pub(crate) scripts: Vec<Named>,
+    script_bytes: usize,
     /// Something was refused: EXEC will run nothing.
     pub(crate) is_dirty: bool,
     pub(crate) has_select: bool,
@@ -62,7 +63,7 @@ pub(crate) struct Block {
 impl Block {
     /// Bytes held.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.bytes.capacity() + self.own_bytes + self.entries.capacity() * size_of::<Entry>()
+        self.bytes.capacity() + self.own_bytes + self.script_bytes + self.entries.capacity() * size_of::<Entry>()
     }
 
     /// Whether some requests are ours to run.
@@ -88,6 +89,18 @@ impl Block {
             start = *end;
             request
         })
+    }
+
+    /// A request names a script that is known. It is kept until EXEC, as far as there is room: a node that lacks one of the
+    /// others says so.
+    pub(crate) fn note_script(&mut self, named: Named, limits: &LaneLimits) {
+        let bytes = named.script.len();
+        if self.script_bytes + bytes <= limits.block_bytes_max
+            && !self.scripts.iter().any(|known| known.is_same(&named))
+        {
+            self.script_bytes += bytes;
+            self.scripts.push(named);
+        }
     }
 
     /// It will not run: what was queued is forgotten.

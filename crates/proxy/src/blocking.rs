@@ -21,8 +21,9 @@ use crate::lanes::Purpose;
 use crate::limits::{TRIES_PER_TICK, UNBLOCKS_MAX};
 use crate::session::{Flow, Special};
 use crate::slab::{Handle, Slab};
-use crate::tasks::{Progress, Task, Tasks};
+use crate::tasks::Tasks;
 use crate::text;
+use crate::wait::{BEFORE, COUNTS, Wait, WaitPurpose};
 use crate::waiter::{Release, State, Target, Waiter, begins_at_arrival, timeout_us};
 use crate::worker::Worker;
 use respool_command::{Command, Execute, GenericCommand, Row, text as texts};
@@ -102,60 +103,19 @@ impl Blocking {
         self.at(node).connections.iter_mut().find(|c| c.lane == lane)
     }
 
+    /// A connection whose node may have another place by now than when something was asked of it.
+    fn find_connection(&mut self, lane: Handle) -> Option<(usize, &mut Connection)> {
+        let all = self.nodes.iter_mut().enumerate();
+        let mut each = all.flat_map(|(node, list)| list.connections.iter_mut().map(move |c| (node, c)));
+        each.find(|(_, connection)| connection.lane == lane)
+    }
+
     /// A node has answered whether it has let go whoever waited on a connection. Returns the node, if the connection is
     /// still there.
     fn end_unblock(&mut self, lane: Handle) -> Option<usize> {
-        let mut all = self.nodes.iter_mut().enumerate();
-        let find = |(node, list): (usize, &mut Waitlist)| {
-            let connection = list.connections.iter_mut().find(|c| c.lane == lane)?;
-            connection.unblocks = connection.unblocks.saturating_sub(1);
-            Some(node)
-        };
-        all.find_map(find)
-    }
-}
-
-/// What the node is asked on behalf of requests that wait, and what it said.
-#[derive(Debug)]
-pub(crate) struct Wait {
-    pub(crate) purpose: WaitPurpose,
-    reply: Option<(ReplyKind, Vec<u8>)>,
-}
-
-/// What for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum WaitPurpose {
-    /// The number of a fresh connection.
-    Number { node: usize, lane: Handle },
-    /// The request itself.
-    Request { waiter: Handle, lane: Handle },
-    /// The request, without waiting.
-    Try { waiter: Handle },
-    /// To let the request go.
-    Unblock { waiter: Handle, lane: Handle },
-}
-
-/// The requests of these tasks: what comes before, and the one whose reply counts.
-const BEFORE: u16 = 0;
-const COUNTS: u16 = 1;
-
-impl Wait {
-    fn task(purpose: WaitPurpose) -> Task {
-        Task::Wait(Box::new(Self { purpose, reply: None }))
-    }
-
-    pub(crate) fn feed(&mut self, step: u16, kind: ReplyKind, reply: &[u8]) -> Progress {
-        // An error on the way, such as a request that cannot be queued, says more than the one that follows from it.
-        let has_error = self.reply.as_ref().is_some_and(|(kind, _)| kind.is_error());
-        if (step == COUNTS || kind.is_error()) && !has_error {
-            self.reply = Some((kind, reply.to_vec()));
-        }
-        if step == COUNTS { Progress::Through } else { Progress::Waits }
-    }
-
-    pub(crate) fn fail(&mut self, error: &[u8]) -> Progress {
-        self.reply = Some((ReplyKind::Error, error.to_vec()));
-        Progress::Through
+        let (node, connection) = self.find_connection(lane)?;
+        connection.unblocks = connection.unblocks.saturating_sub(1);
+        Some(node)
     }
 }
 
@@ -258,6 +218,8 @@ impl<E: Execute> Worker<E> {
         let arrived_us = self.now.mono_us;
         let session = self.clients.sessions.at_mut(index).expect("it has just been given a place for its reply");
         let deadline_us = timeout_us(row, args.as_args()).map(|timeout_us| arrived_us.saturating_add(timeout_us));
+        // Its keys are kept once more where an engine's are waited for.
+        let held_bytes = size_of::<Waiter>() + args.as_args().iter().map(|arg| 2 * arg.len() + 64).sum::<usize>();
         let waiter = self.blocking.waiters.insert(Waiter {
             target,
             client: session.id,
@@ -266,6 +228,7 @@ impl<E: Execute> Worker<E> {
             class: self.lanes.base(session.class),
             row,
             args,
+            held_bytes,
             arrived_us,
             deadline_us,
             state: State::Queued,
@@ -274,11 +237,13 @@ impl<E: Execute> Worker<E> {
         });
         let pins = session.pins_mut();
         pins.waiters.push(waiter);
+        pins.waiting_bytes += held_bytes;
         if pins.waiters.len() == 1 {
             self.counters.blocked_clients.set(self.counters.blocked_clients.value() + 1);
         }
         self.blocking.at(node).queue.push_back(waiter);
         self.blocking.note_deadline(deadline_us);
+        self.clients.list(index);
         self.is_busy = true;
         waiter
     }
@@ -380,7 +345,7 @@ impl<E: Execute> Worker<E> {
             id: None,
         });
         // It is made for somebody, whose request reaches the node together with this question.
-        self.ask_number(node, handle);
+        self.ask_number(handle);
         Ok(Found::Coming)
     }
 
@@ -399,15 +364,15 @@ impl<E: Execute> Worker<E> {
         let id = self.lanes.all[place].number;
         connections.push(Connection { lane, is_taken: true, is_coming: false, unblocks: 0, id });
         if id.is_none() {
-            self.ask_number(node, lane);
+            self.ask_number(lane);
         }
         self.send_waiter(waiter, lane);
     }
 
     /// Asks a node for its number of a connection.
-    fn ask_number(&mut self, node: usize, lane: Handle) {
+    fn ask_number(&mut self, lane: Handle) {
         self.counters.blocked_dialling.set(self.counters.blocked_dialling.value() + 1);
-        let task = self.tasks.begin(Wait::task(WaitPurpose::Number { node, lane }));
+        let task = self.tasks.begin(Wait::task(WaitPurpose::Number { lane }));
         let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
         let owner = Tasks::owner(task, COUNTS);
         self.lanes.push(lane.index as usize, owner, self.now, &mut self.clients.pool, write);
@@ -461,22 +426,26 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn conclude_wait(&mut self, wait: Wait) {
         let (kind, reply) = wait.reply.unwrap_or((ReplyKind::Error, Vec::new()));
         match wait.purpose {
-            WaitPurpose::Number { node, lane } => {
+            WaitPurpose::Number { lane } => {
                 self.counters.blocked_dialling.set(self.counters.blocked_dialling.value().saturating_sub(1));
                 let id = match Value::parse(&reply) {
                     Ok(Value::Integer(id)) => Some(id),
                     _ => None,
                 };
-                if let Some(connection) = self.blocking.connection(node, lane) {
+                let mut place = None;
+                if let Some((node, connection)) = self.blocking.find_connection(lane) {
                     connection.id = id;
                     connection.is_coming = false;
+                    place = Some(node);
                 }
                 let is_released = |w: &Waiter| w.state == State::Sent(lane) && w.release.is_some();
                 let released = self.blocking.waiters.iter().find(|(_, waiter)| is_released(waiter));
                 if let Some(waiter) = released.and_then(|(index, _)| self.blocking.waiters.handle(index)) {
                     self.unblock(waiter);
                 }
-                self.serve_waiters(node);
+                if let Some(node) = place {
+                    self.serve_waiters(node);
+                }
             }
             WaitPurpose::Request { waiter, lane } => {
                 let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
@@ -560,22 +529,23 @@ impl<E: Execute> Worker<E> {
                 // Who has closed its side is told of what came, not that nothing did.
                 let is_wanted = is_wanted && !(this.release == Some(Release::Vanished) && kind.is_null());
                 self.clients.feed(asker.session, asker.seq, if is_wanted { reply } else { &[] }, true);
-                self.forget_waiter(asker.session.index, waiter);
+                self.forget_waiter(asker.session.index, waiter, this.held_bytes);
             }
             Target::Part { gather, part } => {
                 self.scatters.feed(gather, part, kind, reply, &mut self.clients);
                 let of_client = self.clients.sessions.iter().find(|(_, s)| s.id == this.client).map(|(i, _)| i);
                 if let Some(index) = of_client {
-                    self.forget_waiter(index, waiter);
+                    self.forget_waiter(index, waiter, this.held_bytes);
                 }
             }
         }
     }
 
-    fn forget_waiter(&mut self, index: u32, waiter: Handle) {
+    fn forget_waiter(&mut self, index: u32, waiter: Handle, held_bytes: usize) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let Some(pins) = &mut session.pins else { return };
         pins.waiters.retain(|w| *w != waiter);
+        pins.waiting_bytes = pins.waiting_bytes.saturating_sub(held_bytes);
         if pins.waiters.is_empty() {
             self.counters.blocked_clients.set(self.counters.blocked_clients.value().saturating_sub(1));
         }

@@ -122,6 +122,7 @@ impl Link {
                 let rest = std::mem::take(&mut self.partial).split_off(end);
                 match self.lines(&rest) {
                     Taken::Bytes(lines) => Taken::Agreed(lines),
+                    Taken::Nonsense => Taken::Nonsense,
                     _ => Taken::Agreed(Vec::new()),
                 }
             }
@@ -132,7 +133,14 @@ impl Link {
     fn lines(&mut self, bytes: &[u8]) -> Taken {
         let mut lines = Vec::new();
         let mut rest = bytes;
-        while let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
+        let mut is_begun = self.is_cut || !self.partial.is_empty();
+        while let Some(first) = rest.first() {
+            // What is shown to the client is nothing else, so that no reply of another kind can be made of it.
+            if !is_begun && *first != b'+' {
+                return Taken::Nonsense;
+            }
+            is_begun = false;
+            let Some(at) = rest.iter().position(|byte| *byte == b'\n') else { break };
             let (line, behind) = rest.split_at(at + 1);
             rest = behind;
             lines.append(&mut self.partial);
@@ -347,7 +355,9 @@ impl<E: Execute> Worker<E> {
             clients.fail(handle, seq, &error);
         }
         self.is_busy = true;
-        Flow::Next
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
+        let outstanding = session.down.outstanding();
+        self.keep_pace(index, lane, outstanding)
     }
 
     /// What the node was told of the client is lost with its connection: as if the client were new.
@@ -689,9 +699,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_line_is_not_shown() {
+        for bytes in [&b"+OK\r\n$3\r\nabc\r\n"[..], b"+OK\r\n+1 \"get\"\r\n:1\r\n", b"+OK\r\n\r\n"] {
+            for split in 0..bytes.len() {
+                assert_eq!(take(Kind::Monitor, bytes, split).2, [Taken::Nonsense], "split at {split}");
+            }
+        }
+    }
+
+    #[test]
     fn a_line_without_end_is_cut_and_holds_no_more_than_its_limit() {
         let mut link = link();
-        assert_eq!(link.take(Kind::Monitor, b"+OK\r\n"), Taken::Agreed(Vec::new()));
+        assert_eq!(link.take(Kind::Monitor, b"+OK\r\n+"), Taken::Agreed(Vec::new()));
         let mut shown = Vec::new();
         for _ in 0..(2 * MONITOR_LINE_BYTES_MAX / 1024) {
             assert_eq!(link.take(Kind::Monitor, &[b'x'; 1024]), Taken::Nothing);

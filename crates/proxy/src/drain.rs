@@ -49,6 +49,8 @@ impl<E: Execute> Worker<E> {
                     session.pause.add(Pause::CLOSING);
                     session.input = None;
                     self.clients.list(index);
+                    // Nor is what has come in part.
+                    self.abandon_pieces(index);
                 }
             }
             self.go_on_draining();

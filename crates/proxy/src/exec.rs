@@ -71,14 +71,33 @@ impl Exec {
             _ => return self.finish(reply, clients),
         };
         if reply != awaited {
+            if !is_error(reply) {
+                return self.doubt(clients);
+            }
             self.refusal.get_or_insert_with(|| reply.to_vec());
             self.has_begun &= step != BEGIN;
         }
         Progress::Waits
     }
 
+    /// No node answers a transaction so. What the client would get, and everybody behind it, is somebody else's.
+    fn doubt(&mut self, clients: &mut Clients) -> Progress {
+        self.is_lost = true;
+        self.answer(&text::exec_in_doubt(), clients);
+        Progress::OutOfStep
+    }
+
     fn finish(&mut self, reply: &[u8], clients: &mut Clients) -> Progress {
-        let has_run = elements(reply).is_some();
+        let replies = elements(reply).map(|replies| replies.declared());
+        let is_fit = match replies {
+            // One reply for each request that was queued, and none was refused.
+            Some(count) => self.refusal.is_none() && count == self.block.for_node as u64,
+            None => is_error(reply) || is_null(reply),
+        };
+        if !is_fit {
+            return self.doubt(clients);
+        }
+        let has_run = replies.is_some();
         self.lacks_script = !self.block.scripts.is_empty()
             && elements(reply).is_some_and(|mut replies| replies.any(|reply| reply.starts_with(b"-NOSCRIPT")));
         if !self.has_begun {
@@ -86,10 +105,6 @@ impl Exec {
             self.is_lost = true;
             let refusal = self.refusal.take().filter(|r| r.starts_with(b"-")).unwrap_or_else(text::exec_in_doubt);
             self.answer(&refusal, clients);
-        } else if self.refusal.is_some() && has_run {
-            // It ran something, and not what was asked. Nobody can say what.
-            self.is_lost = true;
-            self.answer(&text::exec_in_doubt(), clients);
         } else if self.is_read && has_run || self.moved_to().is_some() {
             self.reply = Some(reply.to_vec());
         } else if let Some(refusal) = self.refusal.as_deref().filter(|r| r.starts_with(b"-")) {
@@ -125,6 +140,15 @@ impl Exec {
 /// The node that a block runs at, if anything binds it to one.
 fn node_of(block: &Block, watches: &[Pin]) -> Option<usize> {
     block.node.or(watches.first().map(|watch| watch.node)).or(block.keyless_node)
+}
+
+fn is_error(reply: &[u8]) -> bool {
+    matches!(reply.first(), Some(b'-' | b'!'))
+}
+
+/// A transaction whose watched keys have changed.
+fn is_null(reply: &[u8]) -> bool {
+    matches!(reply, b"*-1\r\n" | b"$-1\r\n" | b"_\r\n")
 }
 
 /// One part of the reply to an EXEC that is put together here.
@@ -200,6 +224,9 @@ impl<E: Execute> Worker<E> {
             && self.engine.is_none()
             && let Some(flow) = self.own_nodes(index, &[node])
         {
+            if flow != Flow::Again {
+                self.leave_block(index);
+            }
             return flow;
         }
         if (is_private || has_own) && self.settle_before(index).is_none() {
@@ -373,10 +400,6 @@ impl<E: Execute> Worker<E> {
         let index = exec.asker.session.index;
         if !exec.is_read || elements(&reply).is_none() {
             exec.answer(&reply, &mut self.clients);
-            return;
-        }
-        if elements(&reply).map(Iterator::count) != Some(exec.block.for_node) {
-            exec.answer(&text::exec_in_doubt(), &mut self.clients);
             return;
         }
         // The place ends before the script begins, which then answers as if it had just been asked.

@@ -24,11 +24,11 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    /// Takes the answer. `Err`: it answers something else.
-    pub(crate) fn feed(&mut self, reply: &[u8]) -> Result<Progress, ()> {
+    /// Takes the answer.
+    pub(crate) fn feed(&mut self, reply: &[u8]) -> Progress {
         self.is_answered = reply == replies::PONG;
         // An error says that the node has something to say for itself (`LOADING`, `NOAUTH`), and is in step.
-        if self.is_answered || reply.first() == Some(&b'-') { Ok(Progress::Through) } else { Err(()) }
+        if self.is_answered || reply.first() == Some(&b'-') { Progress::Through } else { Progress::OutOfStep }
     }
 }
 

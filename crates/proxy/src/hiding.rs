@@ -8,7 +8,7 @@ use crate::session::{Asker, Flow, ReplyMode};
 use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::worker::Worker;
 use respool_command::{Command, Execute, Millis, Outcome, Row, ServerCommand, SessionView, is_secret_setting};
-use respool_wire::{Encoder, Request, elements, encode_request};
+use respool_wire::{ArgsBuf, Encoder, Request, elements, encode_request};
 
 /// What stands in the place of a secret. It is no hash and no password of anybody's.
 const HIDDEN: &[u8] = b"(hidden)";
@@ -17,8 +17,8 @@ const HIDDEN: &[u8] = b"(hidden)";
 #[derive(Debug)]
 pub(crate) struct Hiding {
     asker: Asker,
-    /// Clients need a password here.
-    has_password: bool,
+    /// Whether clients need a password here; `None`: it is a node's own that is asked for.
+    has_password: Option<bool>,
 }
 
 impl Hiding {
@@ -40,7 +40,7 @@ fn content(bulk: &[u8]) -> Option<&[u8]> {
 }
 
 /// The reply to a `CONFIG GET` without secrets. What is no list of names and values stays as it is.
-fn hidden(reply: &[u8], has_password: bool) -> Vec<u8> {
+fn hidden(reply: &[u8], has_password: Option<bool>) -> Vec<u8> {
     let (Some(mut fields), Some(head)) = (elements(reply), reply.iter().position(|byte| *byte == b'\n')) else {
         return reply.to_vec();
     };
@@ -49,10 +49,8 @@ fn hidden(reply: &[u8], has_password: bool) -> Vec<u8> {
         out.extend_from_slice(name);
         let Some(value) = fields.next() else { break };
         let secret = content(name).filter(|name| is_secret_setting(name));
-        let is_set = match secret {
-            Some(name) if name.eq_ignore_ascii_case(b"requirepass") => has_password,
-            _ => content(value).is_none_or(|value| !value.is_empty()),
-        };
+        let own = secret.filter(|name| name.eq_ignore_ascii_case(b"requirepass")).and(has_password);
+        let is_set = own.unwrap_or_else(|| content(value).is_none_or(|value| !value.is_empty()));
         match secret {
             None => out.extend_from_slice(value),
             Some(_) => respool_wire::request_bulk(&mut out, if is_set { HIDDEN } else { b"" }),
@@ -67,7 +65,7 @@ impl<E: Execute> Worker<E> {
         if row.command != Command::Server(ServerCommand::ConfigGet) {
             return None;
         }
-        let has_password = !self.users.default_user().needs_no_password();
+        let has_password = Some(!self.users.default_user().needs_no_password());
         let session = self.clients.sessions.at(index)?;
         if let Some(engine) = &mut self.engine {
             let now = Millis(self.now.unix_us / 1000);
@@ -85,8 +83,19 @@ impl<E: Execute> Worker<E> {
             Ok(home) => home,
             Err(words) => return Some(self.refuse(index, &words)),
         };
+        self.show_settings_of(index, node, args, has_password)
+    }
+
+    /// One node shows settings, and nothing secret of them. `None`: no reply is wanted.
+    pub(crate) fn show_settings_of(
+        &mut self,
+        index: u32,
+        node: usize,
+        args: ArgsBuf,
+        has_password: Option<bool>,
+    ) -> Option<Flow> {
         let handle = self.clients.sessions.handle(index)?;
-        let session = self.clients.sessions.at_mut(index)?;
+        let session = self.clients.sessions.at_mut(index).filter(|session| session.reply_mode == ReplyMode::On)?;
         let (class, asker) = (session.class, Asker { session: handle, seq: session.down.expect() });
         let task = self.tasks.begin(Task::Hide(Hiding { asker, has_password }));
         let Self { lanes, clients, config, now, tasks, .. } = self;
@@ -107,7 +116,7 @@ mod tests {
     use super::hidden;
 
     fn shown(reply: &str, has_password: bool) -> String {
-        String::from_utf8(hidden(reply.as_bytes(), has_password)).expect("it is text")
+        String::from_utf8(hidden(reply.as_bytes(), Some(has_password))).expect("it is text")
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //! nodes busy.
 
 use crate::lanes::Class;
-use crate::limits::{LEARN_AGAIN_US, LEARN_BURST, LEARN_INTERVAL_US, LEARNT_MAX, NOBODYS_MAX};
+use crate::limits::{LEARN_AGAIN_US, LEARN_BURST, LEARN_FAILED_US, LEARN_INTERVAL_US, LEARNT_MAX, NOBODYS_MAX};
 use crate::session::{Flow, Pause, Special};
 use crate::slab::Handle;
 use crate::tasks::{Loss, Progress, Task, Tasks};
@@ -59,7 +59,8 @@ impl Learnt {
         Known::Nothing
     }
 
-    fn note(&mut self, name: &str, row: Option<&'static Row>, now_us: u64) {
+    /// Remembers what a node has said of a name; `None`: that it is nobody's, for so long.
+    fn note(&mut self, name: &str, row: Option<&'static Row>, now_us: u64, again_us: u64) {
         match row {
             Some(row) if self.rows.len() < LEARNT_MAX => {
                 // Whoever has the rows at hand keeps those that it knows.
@@ -70,7 +71,7 @@ impl Learnt {
             _ => {
                 self.nobodys.retain(|_, until_us| now_us < *until_us);
                 if self.nobodys.len() < NOBODYS_MAX {
-                    self.nobodys.insert(name.to_owned(), now_us + LEARN_AGAIN_US);
+                    self.nobodys.insert(name.to_owned(), now_us + again_us);
                 }
             }
         }
@@ -87,18 +88,29 @@ pub(crate) struct Learning {
 
 #[derive(Debug)]
 enum Answer {
+    /// The node has not answered.
     None,
+    /// It has, and does not know the name.
+    Unknown,
     Described(Value),
 }
 
 impl Learning {
     pub(crate) fn feed(&mut self, reply: &[u8]) -> Progress {
+        // An error says that it cannot answer now, or not us.
+        if !reply.starts_with(b"-") {
+            self.answer = Answer::Unknown;
+        }
         if let Ok(Value::Array(mut rows)) = Value::parse(reply)
             && rows.len() == 1
             && let Some(described) = rows.pop()
         {
             self.answer = Answer::Described(described);
         }
+        Progress::Through
+    }
+
+    pub(crate) fn fail(&mut self) -> Progress {
         Progress::Through
     }
 }
@@ -203,12 +215,13 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn conclude_learning(&mut self, learning: Learning) {
         let Learning { name, waiting, answer } = learning;
         self.learning.remove(&name);
-        let row = match answer {
-            Answer::Described(described) => learn(&name, &described),
-            Answer::None => None,
+        let (row, again_us) = match answer {
+            Answer::Described(described) => (learn(&name, &described), LEARN_AGAIN_US),
+            Answer::Unknown => (None, LEARN_AGAIN_US),
+            Answer::None => (None, LEARN_FAILED_US),
         };
         let mut shared = self.shared.learnt.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.note(&name, row, self.now.unix_us);
+        shared.note(&name, row, self.now.unix_us, again_us);
         self.learnt = Arc::clone(&shared.rows);
         drop(shared);
         for client in waiting {
@@ -253,11 +266,11 @@ mod tests {
         let asked = (0..1_000).filter(|n| matches!(learnt.find(&format!("N{n}"), now_us), Known::Nothing)).count();
         assert_eq!(asked as u64, LEARN_BURST);
         let later_us = now_us + LEARN_INTERVAL_US * LEARN_BURST;
-        learnt.note("N1", None, later_us);
+        learnt.note("N1", None, later_us, LEARN_AGAIN_US);
         assert!(matches!(learnt.find("N1", later_us), Known::Nobodys));
         assert!(matches!(learnt.find("N2", later_us), Known::Nothing));
         assert!(matches!(learnt.find("N1", later_us + LEARN_AGAIN_US), Known::Nothing));
-        learnt.note("N3", lookup(b"GET"), later_us);
+        learnt.note("N3", lookup(b"GET"), later_us, LEARN_AGAIN_US);
         assert!(matches!(learnt.find("N3", later_us), Known::Row(_)));
     }
 
@@ -265,8 +278,8 @@ mod tests {
     fn what_is_remembered_is_bounded() {
         let mut learnt = Learnt::default();
         for number in 0..2 * NOBODYS_MAX.max(LEARNT_MAX) {
-            learnt.note(&format!("A{number}"), None, 1);
-            learnt.note(&format!("B{number}"), lookup(b"GET"), 1);
+            learnt.note(&format!("A{number}"), None, 1, LEARN_AGAIN_US);
+            learnt.note(&format!("B{number}"), lookup(b"GET"), 1, LEARN_AGAIN_US);
         }
         assert_eq!((learnt.nobodys.len(), learnt.rows.len()), (NOBODYS_MAX, LEARNT_MAX));
     }

@@ -76,6 +76,7 @@ mod stopping;
 mod subscriptions;
 mod tasks;
 mod text;
+mod wait;
 mod waiter;
 mod worker;
 

@@ -54,6 +54,8 @@ pub const LEARNT_MAX: usize = 512;
 pub const NOBODYS_MAX: usize = 1024;
 /// How long a name that no node knew is not asked for again, in microseconds.
 pub const LEARN_AGAIN_US: u64 = 30_000_000;
+/// The same if the node did not answer: it may be back soon.
+pub const LEARN_FAILED_US: u64 = 1_000_000;
 /// Names that nodes may be asked for at once, and the pause between two beyond that, in microseconds.
 pub const LEARN_BURST: u64 = 32;
 /// See [`LEARN_BURST`].

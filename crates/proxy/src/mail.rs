@@ -167,7 +167,7 @@ impl<E: Execute> Worker<E> {
         if self.clients.sessions.at(index).is_some_and(|s| s.pause.has(crate::session::Pause::CLOSING)) {
             return Flow::Stop;
         }
-        Flow::Next
+        self.keep_outstanding(index)
     }
 
     pub(crate) fn take_mail(&mut self, mail: Mail) {

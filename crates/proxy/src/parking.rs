@@ -6,7 +6,7 @@
 //! request fails changes nothing, and one that may have changed a key counts as if it had: a transaction may then fail that
 //! need not have, but never succeed that must not.
 
-use crate::session::{Flow, Session};
+use crate::session::{Flow, Pause, Session};
 use crate::slab::Handle;
 use crate::waiter::{Release, State, Target};
 use crate::worker::Worker;
@@ -27,20 +27,33 @@ pub(crate) struct Parking {
     is_everything_written: bool,
 }
 
-/// One key that a session watches in an embedded engine.
-#[derive(Debug)]
-pub(crate) struct Watched {
-    database: u32,
-    key: Box<[u8]>,
-    /// It was there when the watching began: if it is not any more, its time has come.
-    was_there: bool,
-}
-
 /// What a session watches in an embedded engine.
 #[derive(Debug, Default)]
 pub(crate) struct LocalWatch {
-    keys: Vec<Watched>,
+    /// For each key in a database, whether it was there when the watching began: if it is not any more, its time has come.
+    keys: BTreeMap<(Box<[u8]>, u32), bool>,
+    key_bytes: usize,
     is_stale: bool,
+}
+
+/// What keeping a key takes beside its bytes, about, in bytes.
+const KEY_COST: usize = 128;
+
+impl LocalWatch {
+    /// Bytes held.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.key_bytes + self.keys.len() * KEY_COST
+    }
+
+    /// Whether a key that is watched is meant: this one, or any; in this database, or in any.
+    fn has(&self, key: Option<&[u8]>, database: Option<u32>) -> bool {
+        match (key, database) {
+            (Some(key), Some(database)) => self.keys.contains_key(&(key.into(), database)),
+            (Some(key), None) => self.keys.range((key.into(), 0)..=(key.into(), u32::MAX)).next().is_some(),
+            (None, Some(database)) => self.keys.keys().any(|(_, of)| *of == database),
+            (None, None) => !self.keys.is_empty(),
+        }
+    }
 }
 
 impl Parking {
@@ -119,8 +132,19 @@ impl<E: Execute> Worker<E> {
         if self.parking.is_empty() || !row.flags.has(Flags::WRITE) {
             return;
         }
-        let database = self.clients.sessions.at(index).map_or(0, |s| s.database);
-        let is_everywhere = reaches_other_databases(row);
+        self.note_keys(index, row, args);
+        let in_transaction =
+            self.clients.sessions.at(index).and_then(|s| s.pins.as_ref()).is_some_and(|p| p.script.is_some());
+        if !in_transaction {
+            self.serve_parked();
+        }
+    }
+
+    /// The keys of a request that has been run for a session: what is watched of them has changed, and who waits for them may
+    /// be served.
+    fn note_keys(&mut self, index: u32, row: &'static Row, args: Args<'_>) {
+        let of_session = self.clients.sessions.at(index).map_or(0, |s| s.database);
+        let database = if reaches_other_databases(row) { None } else { Some(of_session) };
         let keys = keys_of(row, args);
         if keys.is_empty() {
             self.parking.is_everything_written = true;
@@ -128,12 +152,9 @@ impl<E: Execute> Worker<E> {
         let Self { parking, clients, .. } = self;
         let mut spoil = |watchers: &[Handle], key: Option<&[u8]>| {
             for watcher in watchers {
-                let Some(watch) = clients.sessions.get_mut(*watcher).and_then(Session::local_watch_mut) else {
-                    continue;
-                };
-                let is_meant =
-                    |w: &Watched| (is_everywhere || w.database == database) && key.is_none_or(|key| *w.key == *key);
-                watch.is_stale |= watch.keys.iter().any(is_meant);
+                if let Some(watch) = clients.sessions.get_mut(*watcher).and_then(Session::local_watch_mut) {
+                    watch.is_stale |= watch.has(key, database);
+                }
             }
         };
         for key in keys {
@@ -146,11 +167,6 @@ impl<E: Execute> Worker<E> {
         }
         if parking.is_everything_written {
             parking.watching.values().for_each(|watchers| spoil(watchers, None));
-        }
-        let in_transaction =
-            self.clients.sessions.at(index).and_then(|s| s.pins.as_ref()).is_some_and(|p| p.script.is_some());
-        if !in_transaction {
-            self.serve_parked();
         }
     }
 
@@ -195,10 +211,9 @@ impl<E: Execute> Worker<E> {
     /// As [`Self::ask_engine`], but who waits for what this writes is served by the caller.
     fn ask_engine_quietly(&mut self, index: u32, row: &'static Row, args: Args<'_>, reply: &mut Vec<u8>) -> Outcome {
         let Some(outcome) = self.run_engine(index, row, args, reply) else { return Outcome::Parked };
-        if outcome == Outcome::Done {
-            let written: Vec<_> =
-                keys_of(row, args).into_iter().filter(|key| self.parking.waiting.contains_key(key)).collect();
-            self.parking.written.extend(written);
+        // What it has taken, or put somewhere else, others may watch or wait for.
+        if outcome == Outcome::Done && row.flags.has(Flags::WRITE) && !reply.starts_with(b"-") {
+            self.note_keys(index, row, args);
         }
         outcome
     }
@@ -214,20 +229,38 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
         let database = session.database;
         let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
-        let mut keys = Vec::new();
         for key in args.from(1).iter() {
-            keys.push(Watched { database, key: key.into(), was_there: self.is_there(database, key) });
+            let was_there = self.is_there(database, key);
+            let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+            session.special.add(crate::session::Special::PINNED);
+            let watch = session.pins_mut().local_watch.get_or_insert_default();
+            // What is watched already is watched since then.
+            if watch.has(Some(key), Some(database)) {
+                continue;
+            }
+            watch.keys.insert((key.into(), database), was_there);
+            watch.key_bytes += key.len();
             let watchers = self.parking.watching.entry(key.into()).or_default();
             if !watchers.contains(&handle) {
                 watchers.push(handle);
             }
         }
-        if let Some(session) = self.clients.sessions.at_mut(index) {
-            session.special.add(crate::session::Special::PINNED);
-            session.pins_mut().local_watch.get_or_insert_default().keys.extend(keys);
-        }
         self.answer(index, |reply| reply.raw(replies::OK));
-        Flow::Next
+        self.keep_memory(index)
+    }
+
+    /// What a client watches is in no outbox: it is read on only as long as the process has room for it.
+    fn keep_memory(&mut self, index: u32) -> Flow {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let held = session.held_bytes();
+        self.shared.ledger.account(session.accounted, held);
+        session.accounted = held;
+        if self.shared.ledger.held_bytes() <= self.config.budgets.process {
+            return Flow::Next;
+        }
+        session.pause.add(Pause::PRESSURE);
+        self.is_busy = true;
+        Flow::Pause
     }
 
     fn is_there(&mut self, database: u32, key: &[u8]) -> bool {
@@ -243,7 +276,7 @@ impl<E: Execute> Worker<E> {
     /// Ends what a session watches here. Whether any of it may have changed.
     pub(crate) fn leave_local_watch(&mut self, handle: Handle, watch: LocalWatch) -> bool {
         let mut is_stale = watch.is_stale;
-        for Watched { database, key, was_there } in watch.keys {
+        for ((key, database), was_there) in watch.keys {
             is_stale |= was_there && !self.is_there(database, &key);
             if let Some(watchers) = self.parking.watching.get_mut(&key) {
                 watchers.retain(|w| *w != handle);
@@ -258,7 +291,7 @@ impl<E: Execute> Worker<E> {
     /// A client has left: nobody is told of what it watched.
     pub(crate) fn forget_local_watch(&mut self, watch: LocalWatch) {
         let Self { parking, clients, .. } = self;
-        for Watched { key, .. } in watch.keys {
+        for (key, _) in watch.keys.into_keys() {
             if let Some(watchers) = parking.watching.get_mut(&key) {
                 watchers.retain(|w| clients.sessions.get_mut(*w).is_some());
                 if watchers.is_empty() {

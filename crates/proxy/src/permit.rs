@@ -382,6 +382,11 @@ impl<E: Execute> Worker<E> {
             match (&session.cold.allowance, allowance) {
                 (None, Some(allowance)) => allowance.enter_anyway(),
                 (Some(before), None) => before.leave(),
+                // The limits were taken away and given back before this worker has heard of either.
+                (Some(before), Some(allowance)) if !before.counts_with(allowance) => {
+                    before.leave();
+                    allowance.enter_anyway();
+                }
                 _ => {}
             }
             session.cold.allowance = allowance.cloned();

@@ -56,6 +56,8 @@ pub(crate) struct Pins {
     pub(crate) has_watch_failed: bool,
     /// Requests that wait: one, or one for each node.
     pub(crate) waiters: Vec<Handle>,
+    /// Bytes of those requests.
+    pub(crate) waiting_bytes: usize,
     /// What is left to do of an EXEC whose node has answered.
     pub(crate) script: Option<Script>,
     /// Connections that it has for good.
@@ -65,7 +67,9 @@ pub(crate) struct Pins {
 impl Pins {
     pub(crate) fn held_bytes(&self) -> usize {
         size_of::<Self>()
+            + self.waiting_bytes
             + self.block.as_ref().map_or(0, Block::held_bytes)
+            + self.local_watch.as_ref().map_or(0, LocalWatch::held_bytes)
             + self.dedicated.as_ref().map_or(0, |dedicated| dedicated.held_bytes())
     }
 
@@ -106,14 +110,16 @@ pub(crate) struct Watching {
 
 impl Watching {
     pub(crate) fn feed(&mut self, reply: &[u8], clients: &mut crate::clients::Clients) -> Progress {
+        // No node answers WATCH with anything else: what comes on this connection is no reply to what is asked on it.
+        let is_doubtful = reply != replies::OK && !reply.starts_with(b"-");
         if reply != replies::OK {
             if let Some(session) = clients.sessions.get_mut(self.asker.session) {
                 session.pins_mut().has_watch_failed = true;
             }
-            self.error.get_or_insert_with(|| reply.to_vec());
+            self.error.get_or_insert_with(|| if is_doubtful { text::pin_lost() } else { reply.to_vec() });
         }
         self.awaited -= 1;
-        if self.awaited > 0 {
+        if self.awaited > 0 && !is_doubtful {
             return Progress::Waits;
         }
         let reply = match &self.error {
@@ -122,7 +128,7 @@ impl Watching {
             None => replies::OK,
         };
         clients.feed(self.asker.session, self.asker.seq, reply, true);
-        Progress::Through
+        if is_doubtful { Progress::OutOfStep } else { Progress::Through }
     }
 }
 
@@ -191,7 +197,8 @@ impl<E: Execute> Worker<E> {
                 Some(Flow::Next)
             }
             Command::Transactions(T::Exec) => {
-                Some(self.hold_back(index, row, request.args).unwrap_or_else(|| self.exec(index)))
+                let held = self.hold_back(index, row, request.args).or_else(|| self.hold_exec_for_operator(index));
+                Some(held.unwrap_or_else(|| self.exec(index)))
             }
             _ if row.is_admin(request.args) && !row.flags.has(Flags::NO_MULTI) && self.refuses_admin() => {
                 Some(self.refuse_unread(index, crate::text::admin_refused(row.name).as_bytes()))
@@ -236,7 +243,9 @@ impl<E: Execute> Worker<E> {
         block.may_change |= may_change;
         match block.queue(row, request, &mut to) {
             Ok(()) => {
-                block.scripts.extend(named);
+                if let Some(named) = named {
+                    block.note_script(named, &self.config.lanes);
+                }
                 self.answer(index, |reply| reply.raw(replies::QUEUED));
                 Flow::Next
             }

@@ -49,6 +49,12 @@ pub(crate) struct Named {
     pub(crate) script: Arc<[u8]>,
 }
 
+impl Named {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.hash == other.hash
+    }
+}
+
 impl Given {
     /// Whether a script has to be given first; it counts as given then.
     pub(crate) fn lacks(&mut self, named: &Named, scripts: &Scripts) -> bool {

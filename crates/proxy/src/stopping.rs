@@ -43,9 +43,10 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn stop_scripts(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
         let Some(asker) = self.expect_reply(index) else { return Flow::Stop };
         let Some(this) = self.clients.sessions.at(index) else { return Flow::Stop };
-        // The plain classes are among the first that a worker has, so there is room for them.
-        let class = Class { database: 0, protocol: this.protocol, speaker: 0 };
-        let class = self.lanes.class(class).unwrap_or(this.class);
+        // Whoever has a name of its own at the nodes may do there what that name may.
+        let (own, protocol) = (this.class, this.protocol);
+        let class = Class { database: 0, protocol, speaker: self.lanes.speaker_of(own) };
+        let class = self.class_of(class).unwrap_or(own);
         let nodes = self.config.nodes.len();
         let mut gather = Gather::new();
         gather.begin_all(row, request.args, nodes, 0);
@@ -65,7 +66,7 @@ impl<E: Execute> Worker<E> {
             }
         }
         self.is_busy = true;
-        Flow::Next
+        self.keep_outstanding(index)
     }
 
     /// All nodes have answered: their connections go back.

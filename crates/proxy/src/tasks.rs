@@ -3,7 +3,6 @@
 //! A task is fed like a gather: whole replies by `feed`, and `fail` where none will come. It may answer clients while it is
 //! fed; what needs lanes or the worker is done when it is through, by `conclude_tasks`.
 
-use crate::blocking::Wait;
 use crate::clients::Clients;
 use crate::exec::Exec;
 use crate::health::Probe;
@@ -15,6 +14,7 @@ use crate::scripts::Healing;
 use crate::slab::{Handle, Slab};
 use crate::stopping::Stopping;
 use crate::subscriptions::{Listening, Publishing};
+use crate::wait::Wait;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::Owner;
@@ -54,6 +54,8 @@ pub(crate) enum Progress {
     Waits,
     /// It is through: it gets no more replies and is concluded.
     Through,
+    /// The same, because no node answers so: this reply is another request's, and so are those behind it.
+    OutOfStep,
 }
 
 /// Why a reply will not come.
@@ -69,7 +71,7 @@ impl Task {
     fn feed(&mut self, step: u16, kind: ReplyKind, reply: &[u8], clients: &mut Clients) -> Progress {
         match self {
             Self::Publish(publishing) => publishing.feed(kind, reply, clients),
-            Self::Probe(_) => Progress::Through,
+            Self::Probe(probe) => probe.feed(reply),
             Self::Clean(cleaning) => cleaning.feed(step, reply),
             Self::Watch(watching) => watching.feed(reply, clients),
             Self::Exec(exec) => exec.feed(step, reply, clients),
@@ -93,7 +95,7 @@ impl Task {
             Self::Hide(hiding) => hiding.fail(error, clients),
             Self::Stop(stopping) => stopping.feed(step, ReplyKind::Error, error, clients),
             Self::Wait(wait) => wait.fail(error),
-            Self::Learn(learning) => learning.feed(error),
+            Self::Learn(learning) => learning.fail(),
             Self::Listen(_) => Progress::Through,
         }
     }
@@ -143,14 +145,9 @@ impl Tasks {
             clients.counters.replies_swallowed.add(1);
             return;
         };
-        let progress = match task {
-            Task::Probe(probe) => probe.feed(reply).unwrap_or_else(|()| {
-                self.is_out_of_step = true;
-                Progress::Through
-            }),
-            task => task.feed(step, kind, reply, clients),
-        };
-        if progress == Progress::Through {
+        let progress = task.feed(step, kind, reply, clients);
+        self.is_out_of_step |= progress == Progress::OutOfStep;
+        if progress != Progress::Waits {
             self.end(to);
         }
     }
@@ -168,7 +165,7 @@ impl Tasks {
     /// One request of a task will have no reply; `error` says why.
     pub(crate) fn fail(&mut self, to: Handle, step: u16, loss: Loss, error: &[u8], clients: &mut Clients) {
         let Some(task) = self.running.get_mut(to) else { return };
-        if task.fail(step, loss, error, clients) == Progress::Through {
+        if task.fail(step, loss, error, clients) != Progress::Waits {
             self.end(to);
         }
     }

@@ -117,6 +117,11 @@ pub(crate) fn exec_in_doubt() -> Vec<u8> {
     error("the node's answer does not fit the transaction; it may or may not have been executed".to_owned())
 }
 
+/// A node answers a request that waits as no node should.
+pub(crate) fn wait_in_doubt() -> Vec<u8> {
+    error("the node's answer does not fit the command; it may or may not have been executed".to_owned())
+}
+
 /// Too many requests wait already.
 pub(crate) fn too_many_waiters() -> Vec<u8> {
     error("too many clients wait already; the command was not sent".to_owned())

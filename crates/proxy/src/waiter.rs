@@ -50,6 +50,8 @@ pub(crate) struct Waiter {
     pub(crate) class: u16,
     pub(crate) row: &'static Row,
     pub(crate) args: ArgsBuf,
+    /// What its session's account has of it.
+    pub(crate) held_bytes: usize,
     pub(crate) arrived_us: u64,
     /// When its time has run out; `None`: never, or the node has to say what is wrong with its timeout.
     pub(crate) deadline_us: Option<u64>,
@@ -187,6 +189,7 @@ mod tests {
             class: 0,
             row,
             args,
+            held_bytes: 0,
             arrived_us,
             deadline_us,
             state: State::Queued,

@@ -5,8 +5,12 @@
 mod bench;
 #[path = "hostile/classes.rs"]
 mod classes;
+#[path = "hostile/doubt.rs"]
+mod doubt;
 #[path = "hostile/holding.rs"]
 mod holding;
+#[path = "hostile/orders.rs"]
+mod orders;
 #[allow(dead_code)]
 mod support;
 

@@ -100,7 +100,7 @@ impl<E: Execute> Worker<E> {
         self.is_busy = true;
         let told = self.answer_letter(&what);
         self.take_told(inquiry, told);
-        Flow::Next
+        self.keep_outstanding(index)
     }
 
     /// Another worker wrote.

@@ -4,9 +4,9 @@
 //! the node that happens to answer. What would change a connection, or keys of which another node may be in charge, is not
 //! sent: it goes the usual way or not at all.
 
-use crate::session::Flow;
+use crate::session::{Flow, Special};
 use crate::worker::Worker;
-use respool_command::{Execute, Flags, Lane, Row, resolve};
+use respool_command::{Command, Execute, Flags, Lane, Row, ServerCommand, resolve};
 use respool_wire::{Args, encode_request};
 
 impl<E: Execute> Worker<E> {
@@ -28,6 +28,11 @@ impl<E: Execute> Worker<E> {
         if let Err(words) = self.may_ask_node(index, row, request) {
             return self.refuse(index, words.as_bytes());
         }
+        // Where secrets may be among what is shown, as without PROXY NODE.
+        let shows_settings = row.command == Command::Server(ServerCommand::ConfigGet) && row.is_admin(request);
+        if shows_settings && let Some(flow) = self.show_settings_of(index, node, request.iter().collect(), None) {
+            return flow;
+        }
         self.send_to(index, node, |out| encode_request(out, request.iter()))
     }
 
@@ -40,6 +45,9 @@ impl<E: Execute> Worker<E> {
         }
         if let Some(denial) = self.verdict_text(index, row, request) {
             return Err(denial);
+        }
+        if let Some(session) = self.clients.sessions.at(index).filter(|session| session.special.has(Special::HOOKED)) {
+            self.shared.hooks.allows(&session.cold.peer, row, request)?;
         }
         let is_about_server = matches!(row.lane(request), Lane::Shared | Lane::Admin);
         if !is_about_server || row.flags.has(Flags::WRITE) {

@@ -78,3 +78,38 @@ fn what_has_been_gathered_is_given_back_with_the_reply() {
     assert_eq!(bench.shared.ledger.held_bytes(), 0);
     assert_eq!(bench.answer(client, &["PING"]), "+PONG\r\n", "it is read on");
 }
+
+#[test]
+fn what_a_client_waits_for_is_counted_as_long_as_it_waits() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let client = bench.accept();
+    let key = "k".repeat(1_000);
+    let mut words = vec!["BLPOP"];
+    words.extend(std::iter::repeat_n(key.as_str(), 50));
+    words.push("0");
+    bench.ask(client, &words);
+    let held = bench.shared.ledger.held_bytes();
+    assert!(held > 50_000, "{held}");
+    let node = bench.connect()[0];
+    bench.send(node, b":7\r\n");
+    bench.send(node, b"*-1\r\n");
+    assert_eq!(bench.heard(client), "*-1\r\n");
+    assert_eq!(bench.shared.ledger.held_bytes(), 0);
+}
+
+#[test]
+fn a_command_is_asked_for_again_soon_if_its_node_did_not_answer() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let client = bench.accept();
+    bench.ask(client, &["GET", "key"]);
+    let node = bench.connect()[0];
+    bench.send(node, b"$-1\r\n");
+    bench.heard(client);
+    bench.ask(client, &["FT.SEARCH", "index", "*"]);
+    bench.turn(|worker| worker.handle_broken(node, "reset"));
+    assert!(bench.heard(client).starts_with("-ERR unknown command"));
+    bench.wait(1_500_000);
+    bench.ask(client, &["FT.SEARCH", "index", "*"]);
+    bench.connect();
+    assert!(bench.who_heard("COMMAND INFO ft.search").is_some());
+}

@@ -3,6 +3,7 @@
 use super::NoEngine;
 use respool_command::Execute;
 use respool_connection::{Action, ConnId, Machine, Now, Peer};
+use respool_proxy::hooks::Hooks;
 use respool_proxy::{About, Access, Config, Ledger, Mail, Shared, UserLimits, Worker, WorkerSetup};
 use respool_wire::{RequestDecoder, RequestLimits, Step, encode_request};
 use std::collections::BTreeMap;
@@ -31,14 +32,19 @@ impl Bench<NoEngine> {
 
     /// One of several workers of a proxy, with these users. The others never answer.
     pub(crate) fn of_many(config: Config, workers: usize, access: Arc<Access>) -> Self {
-        Self::new(config, workers, access, None)
+        Self::new(config, workers, access, Hooks::default(), None)
+    }
+
+    /// A proxy that asks the program around it.
+    pub(crate) fn with_hooks(config: Config, hooks: Hooks) -> Self {
+        Self::new(config, 1, Arc::default(), hooks, None)
     }
 }
 
 impl<E: Execute> Bench<E> {
-    pub(crate) fn new(config: Config, workers: usize, access: Arc<Access>, engine: Option<E>) -> Self {
-        let shared = Shared::new(workers, 0, About::default(), Arc::new(Ledger::default())).with_access(access);
-        let shared = Arc::new(shared);
+    fn new(config: Config, workers: usize, access: Arc<Access>, hooks: Hooks, engine: Option<E>) -> Self {
+        let shared = Shared::new(workers, 0, About::default(), Arc::new(Ledger::default()));
+        let shared = Arc::new(shared.with_access(access).with_hooks(hooks));
         let setup =
             WorkerSetup { config: Arc::new(config), shared: Arc::clone(&shared), number: 0, engine, entropy: 1 };
         Self {

@@ -67,6 +67,46 @@ fn every_command_that_waits_is_served() -> io::Result<()> {
 }
 
 #[test]
+fn what_somebody_who_waits_is_given_counts_as_written() -> io::Result<()> {
+    let server = proxy(&[], &[])?;
+    let (mut waiter, mut watcher, mut other) = (server.client()?, server.client()?, server.client()?);
+    watcher.ask("WATCH to")?;
+    waiter.send(b"BLMOVE from to LEFT LEFT 0\r\n")?;
+    wait_until("it waits", Duration::from_secs(10), || Ok(other.figure("proxy", "blocked_clients")? == 1))?;
+    other.ask("RPUSH from v")?;
+    assert_eq!(waiter.reply()?, bulk("v"));
+    for request in ["MULTI", "LRANGE to 0 -1"] {
+        watcher.ask(request)?;
+    }
+    assert_eq!(watcher.ask("EXEC")?, "*-1\r\n", "what it watches has been written to");
+    Ok(())
+}
+
+#[test]
+fn what_is_watched_in_an_embedded_server_is_in_its_clients_account() -> io::Result<()> {
+    let server = proxy(&[], &[])?;
+    let mut client = server.client()?;
+    let memory = |client: &mut Client| -> io::Result<usize> {
+        let line = client.ask("CLIENT INFO")?;
+        let figure = line.split(' ').find_map(|field| field.strip_prefix("tot-mem="));
+        Ok(figure.and_then(|figure| figure.parse().ok()).expect("it is told"))
+    };
+    let before = memory(&mut client)?;
+    let key = |number: usize| format!("{number:01000}");
+    for _ in 0..3 {
+        let keys: Vec<String> = (0..500).map(key).collect();
+        let words: Vec<&str> = std::iter::once("WATCH").chain(keys.iter().map(String::as_str)).collect();
+        client.send_command(&words)?;
+        assert_eq!(client.reply()?, b"+OK\r\n");
+    }
+    let watching = memory(&mut client)?;
+    assert!((500_000..1_000_000).contains(&(watching - before)), "{before} and then {watching}");
+    client.ask("UNWATCH")?;
+    assert!(memory(&mut client)? < before + 100_000);
+    Ok(())
+}
+
+#[test]
 fn an_embedded_server_lets_clients_wait() -> io::Result<()> {
     // By itself, and as a node behind the proxy.
     let alone = proxy(&[], &[])?;

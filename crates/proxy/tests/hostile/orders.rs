@@ -1,0 +1,121 @@
+//! Orders and questions that workers put to each other, and nodes that an operator holds.
+
+use crate::NoEngine;
+use crate::bench::{Bench, request, requests, users};
+use crate::support::config;
+use respool_command::Categories;
+use respool_connection::{ConnId, Machine};
+use respool_proxy::hooks::Hooks;
+use respool_proxy::limits::CLIENT_OUTSTANDING_MAX;
+use respool_proxy::{Config, Mail, UserLimits};
+use std::sync::Arc;
+
+#[test]
+fn questions_that_other_workers_do_not_answer_are_not_put_without_end() {
+    for words in [&["CLIENT", "KILL", "ID", "99"][..], &["PROXY", "RECONNECT"], &["CLIENT", "UNBLOCK", "99"]] {
+        let mut bench = Bench::of_many(config(1, 1), 2, Arc::default());
+        let client = bench.accept();
+        let many = request(words).repeat(1_000);
+        let mut sent = 0;
+        while sent < 2 * CLIENT_OUTSTANDING_MAX && is_read(&mut bench, client) {
+            bench.send(client, &many);
+            sent += 1_000;
+        }
+        assert!(sent < 2 * CLIENT_OUTSTANDING_MAX, "{words:?}");
+    }
+}
+
+fn is_read(bench: &mut Bench<NoEngine>, client: ConnId) -> bool {
+    let mut is_read = false;
+    bench.turn(|worker| is_read = worker.read_buffer(client).is_some());
+    is_read
+}
+
+#[test]
+fn a_transaction_waits_while_its_node_is_paused() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let (operator, client) = (bench.accept(), bench.accept());
+    bench.ask(client, &["GET", "key"]);
+    let node = bench.connect()[0];
+    bench.send(node, b"$-1\r\n");
+    for pause in [&["PROXY", "PAUSE", "node-0"][..], &["PROXY", "PAUSE"]] {
+        assert_eq!(bench.answer(operator, pause), "+OK\r\n");
+        bench.heard(node);
+        [&["MULTI"][..], &["SET", "key", "1"], &["EXEC"]].iter().for_each(|words| bench.ask(client, words));
+        assert_eq!(requests(&bench.heard(node)), Vec::<String>::new(), "{pause:?}");
+        assert_eq!(bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
+        assert_eq!(requests(&bench.heard(node)), ["MULTI", "SET key 1", "EXEC"]);
+        bench.heard(client);
+        bench.send(node, b"+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n");
+        assert_eq!(bench.heard(client), "*1\r\n+OK\r\n");
+    }
+}
+
+#[test]
+fn what_one_node_is_asked_for_is_judged_like_what_is_asked_of_all() {
+    let judge = |_: &_, row: &'static respool_command::Row, _: respool_wire::Args<'_>| match row.name {
+        "GET" => Err("ERR not that one".to_owned()),
+        _ => Ok(()),
+    };
+    let hooks = Hooks::default().on_request(Categories::named(b"read").expect("it is one"), judge);
+    let mut bench = Bench::with_hooks(config(1, 1), hooks);
+    let client = bench.accept();
+    assert_eq!(bench.answer(client, &["GET", "key"]), "-ERR not that one\r\n");
+    assert_eq!(bench.answer(client, &["PROXY", "NODE", "node-0", "GET", "key"]), "-ERR not that one\r\n");
+    bench.ask(client, &["PROXY", "NODE", "node-0", "CONFIG", "GET", "masterauth"]);
+    let node = bench.connect()[0];
+    bench.send(node, b"*2\r\n$10\r\nmasterauth\r\n$6\r\ncanary\r\n");
+    assert_eq!(bench.heard(client), "*2\r\n$10\r\nmasterauth\r\n$8\r\n(hidden)\r\n");
+}
+
+#[test]
+fn a_limit_that_is_taken_away_and_given_back_at_once_is_counted_on() {
+    let limits = UserLimits { connections: Some(1), ..UserLimits::default() };
+    let access = users(&[("ann", limits.clone())]);
+    let mut bench = Bench::of_many(config(1, 1), 1, Arc::clone(&access));
+    let client = bench.accept();
+    assert_eq!(bench.answer(client, &["AUTH", "ann", "secret"]), "+OK\r\n");
+    access.set_limits(std::iter::empty());
+    access.set_limits([(b"ann".as_slice().into(), limits)].into_iter());
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(config(1, 1)))));
+    let other = bench.accept();
+    assert!(bench.answer(other, &["AUTH", "ann", "secret"]).starts_with("-ERR max number"), "one is there");
+    bench.turn(|worker| worker.handle_broken(client, "gone"));
+    assert_eq!(bench.answer(other, &["AUTH", "ann", "secret"]), "+OK\r\n", "and has gone");
+}
+
+#[test]
+fn who_waits_is_served_although_nodes_have_other_places_now() {
+    let mut bench = Bench::proxy(config(2, 1));
+    let client = bench.accept();
+    bench.ask(client, &["WAIT", "0", "100"]);
+    let swapped = config(2, 1);
+    let waiting = bench.accept();
+    bench.ask(waiting, &["BLPOP", "key", "0"]);
+    let nodes = swapped.nodes.iter().rev().cloned().collect();
+    let config = Config { nodes, ..swapped };
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(config))));
+    let dialled = bench.connect();
+    for conn in dialled {
+        // Each is asked for its number first, and is given it.
+        if requests(&bench.heard(conn)) == ["CLIENT ID"] {
+            bench.send(conn, b":7\r\n");
+        }
+    }
+    let waits = |bench: &mut Bench<NoEngine>, words: &str| bench.who_heard(words).is_some();
+    assert!(waits(&mut bench, "BLPOP key 0"), "its connection has come");
+}
+
+#[test]
+fn half_a_request_does_not_hold_up_the_end() {
+    let base = config(1, 1);
+    let budgets = respool_proxy::Budgets { request_whole: 1_000, ..base.budgets };
+    let mut bench = Bench::proxy(Config { budgets, ..base });
+    let client = bench.accept();
+    let whole = request(&["SET", "key", &"v".repeat(100_000)]);
+    bench.send(client, &whole[..50_000]);
+    bench.connect();
+    assert_eq!(bench.shared.counters[0].requests_in_pieces.value(), 1);
+    bench.turn(|worker| worker.handle_mail(Mail::Drain));
+    assert!(bench.closed.contains(&client), "nothing that it has asked is still owed");
+}

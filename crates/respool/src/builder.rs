@@ -15,8 +15,7 @@ use respool_connection::Peer;
 use respool_proxy::hooks::{Demand, Event, Hooks};
 use respool_wire::Args;
 
-use crate::admin::http::End;
-use crate::admin::{Metrics, process};
+use crate::admin::{End, Metrics, process};
 use crate::control::{Control, Phase};
 use crate::failure::Failure;
 use crate::serve::handover::Inherited;
@@ -223,8 +222,7 @@ fn run(job: &Job, tell_addresses: Sender<Vec<Address>>) -> Result<(), Failure> {
     });
     // This process goes on: nothing of the server may stay, whatever ended it.
     job.control.enter(Phase::Stopping);
-    admin.into_iter().for_each(End::wait);
-    statsd.into_iter().for_each(|thread| drop(thread.join()));
+    admin.into_iter().chain(statsd).for_each(End::wait);
     served
 }
 

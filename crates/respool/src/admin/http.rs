@@ -6,7 +6,6 @@ use std::net::{TcpListener, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
@@ -22,6 +21,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 use tracing::error;
 
+use super::end::{End, Token};
 use super::metrics::{Metrics, OPENMETRICS, Reading, Sample};
 use crate::control::{Control, Phase};
 use crate::settings::Address;
@@ -47,18 +47,6 @@ pub struct Running {
     pub socket: OwnedFd,
     /// When the server has stopped listening.
     pub end: End,
-}
-
-/// Something to wait for until the server does not listen any more.
-#[derive(Debug)]
-pub struct End(Receiver<()>);
-
-impl End {
-    /// Waits. The control must be stopping by then, or another process have taken over.
-    pub fn wait(self) {
-        // Nothing is ever sent: the other end goes with the listener.
-        let _ = self.0.recv();
-    }
 }
 
 /// Opens the listener, or goes on with one that listens already, and serves on a thread of its own until everything stops or
@@ -89,7 +77,7 @@ pub fn start(
             notify.notify_one();
         }
     }));
-    let (open, closed) = channel();
+    let (open, end) = End::new();
     let serve = move || {
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(listener)?;
@@ -102,7 +90,7 @@ pub fn start(
         }
     };
     thread::Builder::new().name("admin".to_owned()).spawn(serve)?;
-    Ok(Running { address, socket, end: End(closed) })
+    Ok(Running { address, socket, end })
 }
 
 fn bind(address: &Address) -> io::Result<TcpListener> {
@@ -179,7 +167,7 @@ struct Limited {
     listener: tokio::net::TcpListener,
     places: Arc<Semaphore>,
     /// Tells by going that this has gone.
-    _open: Sender<()>,
+    _open: Token,
 }
 
 /// A connection that holds its place and ends in time.

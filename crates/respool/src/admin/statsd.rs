@@ -10,11 +10,12 @@ use std::fs;
 use std::io;
 use std::net::{ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Instant;
 
 use tracing::warn;
 
+use super::end::End;
 use super::metrics::{Metrics, Reading, Sample};
 use crate::control::{Control, Phase};
 use crate::settings::meaning::StatsdSettings;
@@ -26,16 +27,11 @@ const DATAGRAM_BYTES_MAX: usize = 1432;
 const COUNTERS: [(&str, &str); 3] =
     [("accepted", "clients_accepted"), ("reconnect_error", "dial_failures"), ("nettimeout", "timeouts")];
 
-/// Sends metrics from a thread of its own until everything stops, and once more then; nothing if there is no server. Whoever
-/// stops everything waits for the thread.
+/// Sends metrics from a thread of its own until everything stops, and once more then; nothing if there is no server.
 ///
 /// # Errors
 /// What the system says when it refuses the thread.
-pub fn start(
-    settings: &StatsdSettings,
-    control: &Arc<Control>,
-    metrics: Metrics,
-) -> io::Result<Option<JoinHandle<()>>> {
+pub fn start(settings: &StatsdSettings, control: &Arc<Control>, metrics: Metrics) -> io::Result<Option<End>> {
     let Some(address) = &settings.address else { return Ok(None) };
     let interval = settings.interval;
     let mut sender =
@@ -43,7 +39,9 @@ pub fn start(
     // What was counted before is not news.
     sender.lines.render(&metrics.sums());
     let asked = Arc::clone(control);
+    let (running, end) = End::new();
     let run = move || {
+        let _running = running;
         let mut next = Instant::now() + interval;
         loop {
             let is_over = asked.phase() == Phase::Stopping;
@@ -59,10 +57,9 @@ pub fn start(
             thread::park_timeout(next.saturating_duration_since(Instant::now()));
         }
     };
-    let running = thread::Builder::new().name("statsd".to_owned()).spawn(run)?;
-    let thread = running.thread().clone();
+    let thread = thread::Builder::new().name("statsd".to_owned()).spawn(run)?.thread().clone();
     control.on_change(Box::new(move || thread.unpark()));
-    Ok(Some(running))
+    Ok(Some(end))
 }
 
 struct Sender {

@@ -111,8 +111,7 @@ fn serve(sources: Sources, take_over: Option<&Path>) -> Result<(), Failure> {
         Ok(())
     });
     job.control.enter(Phase::Stopping);
-    // One that has panicked has nothing more to send.
-    statsd.into_iter().for_each(|thread| drop(thread.join()));
+    statsd.into_iter().for_each(admin::End::wait);
     served
 }
 

@@ -126,6 +126,7 @@ mod tests {
             "tcl",
             "instructions",
             "pooling",
+            "redis-py",
             "fuzz",
             "tidy",
             "codegen",

@@ -1,5 +1,5 @@
-//! What makes something a local node: one verb and a clock. Nothing else; a third method would mean that it is a command,
-//! or none of a node's business.
+//! What makes something a local node: one verb, a clock, and a word on what has changed. Nothing else; a fourth method would mean
+//! that it is a command, or none of a node's business.
 
 use respool_wire::{Args, Encoder};
 
@@ -22,6 +22,10 @@ pub trait Execute {
     /// Lets time pass: wakes who waits, expires what has expired. Returns when it wants to be called next, or `None` if
     /// only a request can make it necessary.
     fn tick(&mut self, now: Millis) -> Option<Millis>;
+
+    /// Gives to `see` the keys that have changed, come or gone since it was last asked, `None` for all keys; more than have changed
+    /// is never wrong. Whether it keeps them from now on, until it is asked again, is what `is_wanted` says.
+    fn changes(&mut self, _is_wanted: bool, _see: &mut dyn FnMut(Option<&[u8]>)) {}
 }
 
 /// A point in time in milliseconds since the Unix epoch.

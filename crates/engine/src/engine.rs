@@ -123,4 +123,12 @@ impl Execute for Engine {
         let is_reaped = !self.keyspace.reap(limits::REAPED_PER_TICK);
         Some(Millis(now.0.saturating_add(if is_reaped { wait } else { 1 })))
     }
+
+    fn changes(&mut self, is_wanted: bool, see: &mut dyn FnMut(Option<&[u8]>)) {
+        let journal = self.keyspace.journal.replace(is_wanted);
+        if journal.is_everything {
+            return see(None);
+        }
+        journal.keys.iter().for_each(|key| see(Some(key)));
+    }
 }

@@ -39,3 +39,6 @@ pub(crate) const RANDOM_ELEMENTS_MAX: i64 = 16 * 1024 * 1024;
 /// Bytes that one reply may have. Arguments that repeat a key repeat its value, so a request of a megabyte could otherwise
 /// ask for a reply of any size.
 pub(crate) const REPLY_BYTES_MAX: usize = 1 << 30;
+
+/// Keys that one request, or one turn of the active cycle, may change before all keys count as changed.
+pub(crate) const JOURNAL_KEYS_MAX: usize = 100_000;

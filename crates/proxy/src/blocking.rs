@@ -128,7 +128,9 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn block(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.engine.is_some() {
-            return self.park(index, row, request);
+            let flow = self.park(index, row, request);
+            self.tell_changes();
+            return flow;
         }
         if self.settle_before(index).is_none() {
             return Flow::Again;

@@ -230,8 +230,8 @@ impl<E: Execute> Worker<E> {
         if self.is_own_info(row) {
             return self.answer_locally(index, row, request.args);
         }
-        if !self.parking.is_empty() && row.flags.has(Flags::WRITE) {
-            return self.park(index, row, request);
+        if !self.parking.is_empty() && (row.flags.has(Flags::WRITE) || self.parking.is_told) {
+            return self.execute_watched(index, row, request);
         }
         let now = Millis(self.now.unix_us / 1000);
         let Some(engine) = &mut self.engine else { return Flow::Stop };

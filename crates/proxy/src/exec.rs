@@ -494,6 +494,7 @@ impl<E: Execute> Worker<E> {
                 }
                 session.settle_pins();
                 self.serve_parked();
+                self.tell_changes();
                 return Flow::Next;
             };
             let flow = match &part {

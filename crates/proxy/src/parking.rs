@@ -6,7 +6,7 @@
 //! request fails changes nothing, and one that may have changed a key counts as if it had: a transaction may then fail that
 //! need not have, but never succeed that must not.
 
-use crate::session::{Flow, Pause, Session};
+use crate::session::{Flow, Pause, Session, Special};
 use crate::slab::Handle;
 use crate::waiter::{Release, State, Target};
 use crate::worker::Worker;
@@ -25,6 +25,8 @@ pub(crate) struct Parking {
     /// Keys that have been written to since those who wait were last served.
     written: Vec<Box<[u8]>>,
     is_everything_written: bool,
+    /// Clients are told of changes.
+    pub(crate) is_told: bool,
 }
 
 /// What a session watches in an embedded engine.
@@ -59,7 +61,12 @@ impl LocalWatch {
 impl Parking {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.watching.is_empty()
+        self.waiting.is_empty() && self.watching.is_empty() && !self.is_told
+    }
+
+    /// Whether somebody waits for keys or watches them.
+    fn has_anybody(&self) -> bool {
+        !(self.waiting.is_empty() && self.watching.is_empty())
     }
 }
 
@@ -108,19 +115,43 @@ impl<E: Execute> Worker<E> {
         Flow::Pause
     }
 
+    /// A request for the engine in this process while clients are told of changes, or while somebody waits or watches.
+    #[cold]
+    pub(crate) fn execute_watched(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+        let flow = if self.parking.has_anybody() && row.flags.has(Flags::WRITE) {
+            self.park(index, row, request)
+        } else {
+            let mut reply = Vec::new();
+            // Only what may wait is parked.
+            let _: Option<Outcome> = self.run_engine(index, row, request.args, &mut reply);
+            self.answer(index, |out| out.raw(&reply));
+            Flow::Next
+        };
+        self.tell_changes();
+        self.keep_room(index, flow)
+    }
+
     /// Runs a request of a session. `None`: one of them is not there.
     fn run_engine(&mut self, index: u32, row: &'static Row, args: Args<'_>, reply: &mut Vec<u8>) -> Option<Outcome> {
         let session = self.clients.sessions.at(index)?;
         let now = Millis(self.now.unix_us / 1000);
         let mut view = SessionView { database: session.database, now, client_id: session.id };
         let engine = self.engine.as_mut()?;
-        Some(engine.execute(row, args, &mut view, &mut Encoder::new(reply, session.protocol)))
+        let outcome = engine.execute(row, args, &mut view, &mut Encoder::new(reply, session.protocol));
+        if self.parking.is_told {
+            self.collect_changes(self.clients.sessions.handle(index));
+        }
+        Some(outcome)
     }
 
     /// Has the engine run a request of a session, and those served who waited for what it wrote.
     fn ask_engine(&mut self, index: u32, row: &'static Row, args: Args<'_>, reply: &mut Vec<u8>) -> Outcome {
         let Some(outcome) = self.run_engine(index, row, args, reply) else { return Outcome::Done };
         if outcome == Outcome::Done && !reply.starts_with(b"-") {
+            // Those who wait hear of the change before they are served; who has made it, behind its reply.
+            if !self.clients.sessions.at(index).is_some_and(|s| s.special.has(Special::TRACKING)) {
+                self.tell_changes();
+            }
             self.note_written(index, row, args);
         }
         outcome
@@ -129,7 +160,7 @@ impl<E: Execute> Worker<E> {
     /// A request that may write has been run for a session, and did not fail.
     #[cold]
     pub(crate) fn note_written(&mut self, index: u32, row: &'static Row, args: Args<'_>) {
-        if self.parking.is_empty() || !row.flags.has(Flags::WRITE) {
+        if !self.parking.has_anybody() || !row.flags.has(Flags::WRITE) {
             return;
         }
         self.note_keys(index, row, args);
@@ -232,7 +263,7 @@ impl<E: Execute> Worker<E> {
         for key in args.from(1).iter() {
             let was_there = self.is_there(database, key);
             let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-            session.special.add(crate::session::Special::PINNED);
+            session.special.add(Special::PINNED);
             let watch = session.pins_mut().local_watch.get_or_insert_default();
             // What is watched already is watched since then.
             if watch.has(Some(key), Some(database)) {
@@ -270,6 +301,9 @@ impl<E: Execute> Worker<E> {
         let mut view = SessionView { database, now, client_id: 0 };
         let mut reply = Vec::new();
         let _: Outcome = engine.execute(row, args.as_args(), &mut view, &mut Encoder::new(&mut reply, Protocol::Resp2));
+        if self.parking.is_told {
+            self.collect_changes(None);
+        }
         reply == b":1\r\n"
     }
 

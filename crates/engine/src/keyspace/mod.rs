@@ -5,6 +5,7 @@
 
 mod database;
 mod expiry;
+mod journal;
 mod key;
 
 use crate::limits;
@@ -18,6 +19,7 @@ use crate::values::{Held, Object};
 
 pub(crate) use database::Database;
 use database::{Expiring, second_of};
+use journal::Journal;
 use key::{Deadline, INLINE_BYTES_MAX, KeyDraft, KeyRecord, Located, text_of};
 pub(crate) use key::{EMBEDDED_BYTES_MAX, Kind, Value};
 
@@ -87,6 +89,8 @@ pub(crate) struct Keyspace {
     /// What is forgotten and still to be freed; see [`Keyspace::reap`].
     graves: Vec<Grave>,
     pub(crate) counters: Counters,
+    /// What has changed, if anybody wants to know.
+    pub(crate) journal: Journal,
 }
 
 /// The access clock at a time: seconds modulo 2^24.
@@ -104,6 +108,16 @@ impl Keyspace {
             objects: Slab::default(),
             graves: Vec::new(),
             counters: Counters::default(),
+            journal: Journal::default(),
+        }
+    }
+
+    /// A key changes, if anybody wants to know.
+    #[inline]
+    fn note(&mut self, found: Found) {
+        if self.journal.is_kept() {
+            let key = KeyRecord::new(self.heap.pool.get(found.record)).key();
+            self.journal.note(key);
         }
     }
 
@@ -221,6 +235,7 @@ impl Keyspace {
 
     /// As [`Keyspace::view`], to be changed.
     pub(crate) fn edit<T: Held>(&mut self, found: Found) -> Option<(&mut T, &mut Heap)> {
+        self.note(found);
         let (object, heap) = self.object_mut(found)?;
         Some((T::of_mut(object)?, heap))
     }
@@ -261,12 +276,14 @@ impl Keyspace {
 
     /// Changes the integer of a key that holds one.
     pub(crate) fn edit_integer(&mut self, found: Found, value: i64) {
+        self.note(found);
         key::set_integer(self.heap.pool.get_mut(found.record), value);
     }
 
     /// Changes the string of a key that holds one. The deadline stays.
     pub(crate) fn edit_text(&mut self, at: At, key: &[u8], found: Found, edit: impl FnOnce(&mut Vec<u8>)) {
         if let Value::Long(handle) = self.value(found) {
+            self.note(found);
             return self.heap.pool.edit_large(handle, edit);
         }
         let mut text = self.text(found).map(Element::to_vec).unwrap_or_default();
@@ -294,6 +311,9 @@ impl Keyspace {
     /// Gives a key a value, whatever it held.
     #[inline]
     fn put(&mut self, at: At, key: &[u8], value: Value<'_>, expiry: Expiry) {
+        if self.journal.is_kept() {
+            self.journal.note(key);
+        }
         let clock = clock_of(at.now);
         match self.place_of(at.database, key) {
             Some(found) => {
@@ -414,6 +434,7 @@ impl Keyspace {
     /// Removes a key and what it holds.
     #[inline]
     pub(crate) fn remove(&mut self, database: usize, found: Found) {
+        self.note(found);
         self.forget_value(found);
         self.forget_key(database, found);
     }
@@ -436,6 +457,7 @@ impl Keyspace {
 
     /// Moves a key, its value and its deadline to another name or database, where no key of that name may be.
     pub(crate) fn rename(&mut self, at: At, found: Found, to: At, key: &[u8]) {
+        self.note(found);
         let deadline = self.deadline(found);
         let old = self.heap.pool.get(found.record).to_vec();
         self.forget_key(at.database, found);
@@ -465,6 +487,7 @@ impl Keyspace {
 
     /// Forgets all keys of one database.
     pub(crate) fn flush(&mut self, database: usize) {
+        self.journal.note_everything();
         let emptied = std::mem::take(&mut self.databases[database]);
         self.graves.push(Grave::Keys(emptied.table));
         self.reap(limits::REAPED_AT_ONCE);
@@ -472,6 +495,7 @@ impl Keyspace {
 
     /// Forgets everything at once: no record is looked at.
     pub(crate) fn flush_all(&mut self) {
+        self.journal.note_everything();
         self.databases.iter_mut().for_each(|database| *database = Database::default());
         self.objects = Slab::default();
         self.graves = Vec::new();
@@ -526,6 +550,7 @@ impl Keyspace {
 
     /// Exchanges two databases.
     pub(crate) fn swap(&mut self, a: usize, b: usize) {
+        self.journal.note_everything();
         self.databases.swap(a, b);
     }
 

@@ -515,9 +515,9 @@ impl<E: Execute> Worker<E> {
         self.end_listeners(apart.map(|apart| apart.listeners).unwrap_or_default());
     }
 
-    /// Ends what failed requests to track have begun.
-    pub(super) fn part_from_failed(&mut self) {
-        for handle in std::mem::take(&mut self.subscriptions.tracked.failed) {
+    /// Closes connections that clients have to themselves in vain.
+    pub(super) fn part(&mut self) {
+        for handle in std::mem::take(&mut self.subscriptions.tracked.parting) {
             let Some(session) = self.clients.sessions.get_mut(handle) else { continue };
             let tracking = session.subscriber.as_ref().and_then(|s| s.tracking.as_ref());
             if !tracking.is_some_and(|tracking| tracking.is_noloop) {

@@ -145,7 +145,7 @@ fn write(out: &mut Vec<u8>, protocol: Protocol, keys: Option<&[Box<[u8]>]>) {
 impl<E: Execute> Worker<E> {
     /// Tells those to forget everything who have read something while nobody told of changes.
     pub(super) fn settle_doubts(&mut self) {
-        self.part_from_failed();
+        self.part();
         for handle in std::mem::take(&mut self.subscriptions.tracked.doubtful) {
             self.subscriptions.invalidate_client(handle, &mut self.clients);
         }

@@ -213,10 +213,16 @@ impl<E: Execute> Worker<E> {
 
     #[cold]
     fn tell_news(&mut self) {
-        let Self { subscriptions, lanes, clients, config, now, .. } = self;
+        let Self { subscriptions, lanes, clients, config, now, engine, parking, .. } = self;
         subscriptions.has_news = false;
         let is_tracking = subscriptions.tracked.is_any() || subscriptions.has_waits_for_tracking();
         subscriptions.is_tracking_wanted = is_tracking;
+        if let Some(engine) = engine {
+            parking.is_told = is_tracking;
+            if !is_tracking {
+                engine.changes(false, &mut |_| ());
+            }
+        }
         subscriptions.books.iter_mut().for_each(|book| book.want_tracking(is_tracking));
         let Subscriptions { books, registries, lanes: push_lanes, .. } = subscriptions;
         for (node, book) in books.iter_mut().enumerate() {

@@ -18,6 +18,7 @@
 mod apart;
 mod ask;
 mod book;
+mod changes;
 mod commands;
 mod delivery;
 mod frame;
@@ -42,6 +43,7 @@ use crate::slab::{Handle, Slab};
 use apart::Apart;
 use ask::Askings;
 use book::{Book, Registries};
+use changes::Changed;
 use delivery::Backlog;
 use frame::Kind;
 use id_table::IdTable;
@@ -149,6 +151,8 @@ pub(crate) struct Subscriptions {
     is_tracking_wanted: bool,
     /// Invalidations for clients that others named in their place.
     redirected: Vec<Redirected>,
+    /// What the engine in this process has changed, and for whom.
+    changed: Vec<Changed>,
     /// Pairs of client and channel.
     pairs: usize,
     accounted: usize,
@@ -184,6 +188,7 @@ impl Subscriptions {
             tracked: Tracked::new(seed(4)),
             is_tracking_wanted: false,
             redirected: Vec::new(),
+            changed: Vec::new(),
             pairs: 0,
             accounted: 0,
             has_news: false,
@@ -287,7 +292,7 @@ impl Subscriptions {
     #[inline]
     pub(crate) fn has_to_tell(&self) -> bool {
         let tracked = &self.tracked;
-        !(tracked.doubtful.is_empty() && tracked.failed.is_empty() && self.redirected.is_empty())
+        !(tracked.doubtful.is_empty() && tracked.parting.is_empty() && self.redirected.is_empty())
     }
 
     /// Whether somebody who has left is still to be struck out.

@@ -93,8 +93,8 @@ pub(super) struct Tracked {
     cursor: u32,
     /// Clients that have read something while a lane was missing.
     pub(super) doubtful: Vec<Handle>,
-    /// Clients whose request to track has failed.
-    pub(super) failed: Vec<Handle>,
+    /// Clients that may have connections of their own in vain: their request to track has failed, or they share again.
+    pub(super) parting: Vec<Handle>,
 }
 
 impl Tracked {
@@ -107,7 +107,7 @@ impl Tracked {
             prefixes: BTreeMap::new(),
             cursor: 0,
             doubtful: Vec::new(),
-            failed: Vec::new(),
+            parting: Vec::new(),
         }
     }
 
@@ -197,9 +197,10 @@ impl Tracking {
 }
 
 impl Subscriber {
-    /// Whether it may have read anything since it tracks.
-    fn has_asked(&self) -> bool {
-        self.tracking.as_ref().is_some_and(|tracking| tracking.after.is_some())
+    /// Whether somebody remembers what it may have read since it tracks.
+    fn has_read(&self) -> bool {
+        let tracking = self.tracking.as_ref();
+        tracking.is_some_and(|tracking| tracking.after.is_some() && tracking.mode != Mode::Broadcast)
     }
 }
 
@@ -292,7 +293,7 @@ impl<E: Execute> Worker<E> {
             _ => return self.refuse(index, texts::SYNTAX.as_bytes()),
         };
         // Connections that it has to itself, or is to have, are changed when nothing is owed on them.
-        let changes_lanes = is_on && wanted.is_noloop || self.is_apart(index);
+        let changes_lanes = self.engine.is_none() && (is_on && wanted.is_noloop || self.is_apart(index));
         if changes_lanes && self.settle_before(index).is_none() {
             return Flow::Again;
         }
@@ -300,9 +301,6 @@ impl<E: Execute> Worker<E> {
             self.end_tracking(index);
             self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
             return Flow::Next;
-        }
-        if self.engine.is_some() {
-            return self.refuse_unsupported(index, row, "an embedded server does not tell of changes yet");
         }
         if !self.config.routes.are_plain() {
             return self.refuse_unsupported(index, row, "a key that routes lead elsewhere may have another name there");
@@ -344,22 +342,18 @@ impl<E: Execute> Worker<E> {
 
     /// The client is told OK once all nodes tell of changes.
     fn begin_tracking(&mut self, index: u32, seq: Seq, wanted: Wanted) {
+        if self.engine.is_some() && !self.parking.is_told {
+            self.parking.is_told = true;
+            self.collect_changes(None);
+        }
         let Some(handle) = self.clients.sessions.handle(index) else { return };
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let this = &mut self.subscriptions;
-        let subscriber = this.subscriber(&mut session.subscriber, handle);
-        if wanted.is_noloop && apart::is_heard(session.protocol, wanted.redirect.is_some()) {
+        this.subscriber(&mut session.subscriber, handle);
+        if self.engine.is_none() && wanted.is_noloop && apart::is_heard(session.protocol, wanted.redirect.is_some()) {
             return self.begin_tracking_apart(index, handle, seq, wanted);
         }
         this.is_tracking_wanted = true;
-        if subscriber.apart.is_some() {
-            // What it has read nodes remember on connections that are closed now.
-            if subscriber.has_asked() {
-                self.subscriptions.tracked.doubtful.push(handle);
-            }
-            self.leave_apart(index);
-        }
-        let this = &mut self.subscriptions;
         let nodes: Vec<usize> = (0..this.books.len()).filter(|node| !this.books[*node].is_tracking()).collect();
         let wait = Wait::for_tracking(handle, seq, wanted, nodes.len(), self.now.mono_us);
         let wait = this.waits.insert(wait);
@@ -504,18 +498,19 @@ impl<E: Execute> Worker<E> {
     /// A tracking client asks for something: the keys that it reads are remembered before the request leaves.
     pub(crate) fn track_request(&mut self, index: u32, row: &'static Row, args: Args<'_>) {
         let Some(handle) = self.clients.sessions.handle(index) else { return };
-        let is_apart = self.is_apart(index);
+        let (is_apart, has_engine) = (self.is_apart(index), self.engine.is_some());
         let is_told = if is_apart { self.hears_all(index) } else { self.subscriptions.tells_of_changes() };
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let is_queueing = session.special.has(Special::QUEUEING);
-        let place = session.down.next_place();
+        let (place, is_behind) = (session.down.next_place(), !session.down.is_settled());
         let Some(subscriber) = session.subscriber.as_deref_mut() else { return };
         let Some(tracking) = subscriber.tracking.as_deref_mut() else { return };
         let is_exec = row.command == Command::Transactions(TransactionsCommand::Exec);
         let is_about_block = matches!(row.command, Command::Transactions(_)) && !is_exec;
         let is_about_client = row.group == Group::Connection && row.name.starts_with("CLIENT ");
         if is_exec || !row.keys.is_none() {
-            tracking.after = Some(place);
+            // The engine of this process answers in no place, unless others are outstanding, or else waits.
+            tracking.after = (!has_engine || is_behind).then_some(place);
         }
         let is_wanted = match tracking.mode {
             Mode::Broadcast => false,
@@ -586,7 +581,7 @@ impl Subscriptions {
     /// A client tracks from now on, or differently.
     pub(super) fn track(&mut self, subscriber: &mut Subscriber, wanted: Wanted) {
         let Wanted { mode, is_noloop, redirect, prefixes } = wanted;
-        let has_asked = subscriber.has_asked();
+        let has_read = subscriber.has_read();
         let tracking = subscriber.tracking.get_or_insert_default();
         tracking.mode = mode.unwrap_or_default();
         tracking.is_noloop = is_noloop;
@@ -599,17 +594,21 @@ impl Subscriptions {
             tracking.prefixes.push(prefix);
         }
         let mix = self.tracked.keys.mix();
-        if subscriber.apart.is_some()
-            && self.tracked.clients.contains(subscriber.id, mix)
-            && has_asked
-            && let Some(handle) = self.subscribers.at(subscriber.id)
-        {
-            // What it has read before nodes do not remember for it.
-            self.tracked.doubtful.push(*handle);
+        let is_apart = is_noloop && subscriber.apart.is_some();
+        let was_apart = self.tracked.apart.contains(subscriber.id, mix);
+        if let Some(handle) = self.subscribers.at(subscriber.id) {
+            let is_other = was_apart != is_apart && (was_apart || self.tracked.clients.contains(subscriber.id, mix));
+            if is_other && has_read {
+                // What it has read before is remembered elsewhere.
+                self.tracked.doubtful.push(*handle);
+            }
+            if was_apart && !is_apart {
+                self.tracked.parting.push(*handle);
+            }
         }
-        let (table, other) = match subscriber.apart {
-            Some(_) => (&mut self.tracked.apart, &mut self.tracked.clients),
-            None => (&mut self.tracked.clients, &mut self.tracked.apart),
+        let (table, other) = match is_apart {
+            true => (&mut self.tracked.apart, &mut self.tracked.clients),
+            false => (&mut self.tracked.clients, &mut self.tracked.apart),
         };
         table.insert(subscriber.id, (), mix);
         other.remove(subscriber.id, mix);

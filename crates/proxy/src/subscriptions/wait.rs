@@ -136,7 +136,7 @@ impl Subscriptions {
         while let Some(front) = subscriber.pending.front() {
             let Some(wait) = self.waits.get_mut(*front).filter(|w| w.is_over()) else { break };
             if wait.tracking.is_some() && wait.failure.is_some() {
-                self.tracked.failed.push(of);
+                self.tracked.parting.push(of);
             }
             if let Some(apart) = subscriber.apart.as_mut().filter(|apart| apart.wait == Some(*front)) {
                 apart.wait = None;

@@ -283,6 +283,95 @@ fn tracking_clients_are_told_what_redis_tells_them() -> io::Result<()> {
     Ok(())
 }
 
+/// What an engine in the same process tells its clients, and what it does not.
+const EMBEDDED: &[&[(&str, usize)]] = &[
+    &[
+        ("CLIENT TRACKING ON NOLOOP", 1),
+        ("GET k", 1),
+        ("SET k 1", 1),
+        ("GET k", 1),
+        ("!SETNX k 2", 0),
+        ("!DEL other", 0),
+        ("!SET k 2", 1),
+        ("GET k", 1),
+        ("!EXPIRE k 100", 1),
+        ("GET k", 1),
+        ("!PERSIST k", 1),
+        ("GET k", 1),
+        ("!APPEND k 3", 1),
+        ("GET k", 1),
+        ("!INCR k", 1),
+        ("LRANGE l 0 -1", 1),
+        ("!RPUSH l a b", 1),
+        ("LRANGE l 0 -1", 1),
+        ("!LPOP l", 1),
+        ("HGETALL h", 1),
+        ("!HSET h f v", 1),
+        ("HGETALL h", 1),
+        ("!HDEL h f", 1),
+        ("SMEMBERS s", 1),
+        ("!SADD s m", 1),
+        ("ZRANGE z 0 -1", 1),
+        ("!ZADD z 1 m", 1),
+        ("GET k", 1),
+        ("!RENAME k k2", 1),
+        ("MGET k k2", 1),
+        ("!MSET k 1 k2 2", 2),
+        ("GET k", 1),
+        ("MULTI", 1),
+        ("SET k 3", 1),
+        ("EXEC", 1),
+        ("GET k", 1),
+        ("!MULTI", 0),
+        ("!SET k 4", 0),
+        ("!EXEC", 1),
+        ("BLPOP l 0", 1),
+        ("LRANGE l 0 -1", 1),
+        ("BLPOP l 0", 0),
+        ("!RPUSH l c", 2),
+        ("GET k", 1),
+        ("!FLUSHDB", 1),
+        ("SET gone 1 PX 1", 1),
+        ("CLIENT TRACKING OFF", 1),
+        ("GET k", 1),
+        ("!SET k 1", 0),
+        ("PING", 1),
+    ],
+    &[
+        ("CLIENT TRACKING ON BCAST PREFIX k PREFIX q NOLOOP", 1),
+        ("SET k 1", 1),
+        ("!SET k 2", 1),
+        ("!SET x 1", 0),
+        ("!MSET q1 1 q2 2 x 1", 1),
+        ("PING", 1),
+        ("!FLUSHALL", 1),
+    ],
+    &[("CLIENT TRACKING ON", 1), ("SET soon 1 PX 30", 1), ("GET soon", 2), ("PING", 1)],
+];
+
+/// An embedded server tells of changes like Redis, and of keys whose time has come.
+#[test]
+fn an_embedded_server_tells_of_changes() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let own = proxy(&[], &[])?;
+    for (version, stories) in [("2", STORIES), ("3", STORIES), ("3", IN_RESP3), ("3", EMBEDDED)] {
+        for story in stories {
+            let wanted = tell(&server.tcp(), version, story)?;
+            let told = tell(&own.tcp(), version, story)?;
+            for (told, wanted) in told.iter().zip(&wanted) {
+                assert_eq!(told, wanted, "RESP{version}");
+            }
+        }
+    }
+    // Through a proxy with the engine behind it, it is a node like others.
+    let binary = Path::new(env!("CARGO_BIN_EXE_respool"));
+    let behind = Respool::start(binary, &[own.tcp()], &["--workers", "2"])?;
+    for story in IN_RESP3 {
+        assert_eq!(tell(&behind.tcp(), "3", story)?, tell(&server.tcp(), "3", story)?);
+    }
+    Ok(())
+}
+
 /// A client's own store of what it has read, kept as pushes and replies come.
 struct Store {
     client: Client,

@@ -1,0 +1,103 @@
+//! Changes that the engine in this process makes: for whom it made each is known, so NOLOOP needs nothing more.
+//!
+//! What has changed is asked of the engine behind each request, and clients are told behind the reply; of what a transaction
+//! changes, behind the reply to the whole.
+
+use super::Subscriptions;
+use crate::clients::Clients;
+use crate::slab::Handle;
+use crate::worker::Worker;
+use respool_command::Execute;
+
+/// What one request has changed, or time.
+#[derive(Debug)]
+pub(super) struct Changed {
+    /// Whose request it was.
+    by: Option<Handle>,
+    /// It is part of a transaction, which may have read the keys since.
+    is_in_block: bool,
+    /// `None`: all keys.
+    keys: Option<Vec<Box<[u8]>>>,
+}
+
+impl Subscriptions {
+    /// Whether a client does not want to hear of a change, because it is its own.
+    fn is_own(&self, handle: Handle, by: Option<Handle>, clients: &mut Clients) -> bool {
+        let session = clients.sessions.get_mut(handle);
+        let tracking = session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_ref());
+        by == Some(handle) && tracking.is_some_and(|tracking| tracking.is_noloop)
+    }
+
+    fn tell_changed(&mut self, changed: Changed, clients: &mut Clients) {
+        let Changed { by, is_in_block, keys } = changed;
+        let Some(keys) = keys else { return self.invalidate_all(clients) };
+        for key in &keys {
+            let Some(id) = self.tracked.keys.find(key) else { continue };
+            self.tracked.keys.hold(id);
+            let readers: Vec<u32> = self.tracked.keys.subscribers(id).collect();
+            for handle in
+                readers.into_iter().filter_map(|number| self.subscribers.at(number).copied()).collect::<Vec<_>>()
+            {
+                let is_own = self.is_own(handle, by, clients);
+                let Some(session) = clients.sessions.get_mut(handle) else { continue };
+                // As in Redis, what a client changes itself it has to read again to be told of it.
+                if let Some(subscriber) = session.subscriber.as_deref_mut().filter(|_| !(is_own && is_in_block)) {
+                    self.tracked.forget(subscriber, id);
+                }
+                if !is_own {
+                    self.tell_invalid(handle, Some(vec![key.clone()]), clients);
+                }
+            }
+            self.tracked.keys.release(id);
+        }
+        for number in self.tracked.clients.ids().collect::<Vec<_>>() {
+            let Some(handle) = self.subscribers.at(number).copied() else { continue };
+            if !self.is_own(handle, by, clients) {
+                self.tell_by_prefix(handle, &keys, clients);
+            }
+        }
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// Asks the engine what has changed, and has it go on noting that.
+    pub(crate) fn collect_changes(&mut self, by: Option<Handle>) {
+        let Some(engine) = &mut self.engine else { return };
+        let (mut keys, mut is_everything) = (Vec::new(), false);
+        engine.changes(true, &mut |key| match key {
+            Some(key) => keys.push(Box::from(key)),
+            None => is_everything = true,
+        });
+        if keys.is_empty() && !is_everything {
+            return;
+        }
+        let session = by.and_then(|by| self.clients.sessions.get_mut(by));
+        let is_in_block = session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| pins.script.is_some());
+        let keys = (!is_everything).then_some(keys);
+        self.subscriptions.changed.push(Changed { by, is_in_block, keys });
+    }
+
+    /// Tells clients what has changed, unless a transaction is under way whose reply comes first.
+    #[inline]
+    pub(crate) fn tell_changes(&mut self) {
+        if !self.subscriptions.changed.is_empty() {
+            self.tell_collected();
+        }
+    }
+
+    #[cold]
+    fn tell_collected(&mut self) {
+        let is_in_block = |by: Handle, clients: &mut Clients| {
+            let session = clients.sessions.get_mut(by);
+            session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| pins.script.is_some())
+        };
+        let Self { subscriptions, clients, .. } = self;
+        if subscriptions.changed.iter().any(|changed| changed.by.is_some_and(|by| is_in_block(by, clients))) {
+            return;
+        }
+        for changed in std::mem::take(&mut subscriptions.changed) {
+            subscriptions.tell_changed(changed, clients);
+        }
+        subscriptions.tracked.show(&self.counters);
+    }
+}

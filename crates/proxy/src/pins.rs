@@ -197,7 +197,7 @@ impl<E: Execute> Worker<E> {
                 Some(Flow::Next)
             }
             Command::Transactions(T::Exec) => {
-                let held = self.hold_back(index, row, request.args).or_else(|| self.hold_exec_for_operator(index));
+                let held = self.hold_back(index, row, request.args);
                 Some(held.unwrap_or_else(|| self.exec(index)))
             }
             _ if row.is_admin(request.args) && !row.flags.has(Flags::NO_MULTI) && self.refuses_admin() => {

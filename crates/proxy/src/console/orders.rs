@@ -151,24 +151,6 @@ impl<E: Execute> Worker<E> {
     }
 }
 
-impl<E: Execute> Worker<E> {
-    /// Holds EXEC back if the transaction would go to a node that is paused.
-    pub(crate) fn hold_exec_for_operator(&mut self, index: u32) -> Option<Flow> {
-        let session = self.clients.sessions.at(index).filter(|session| session.special.has(Special::HELD))?;
-        let pins = session.pins.as_deref()?;
-        let block = pins.block.as_ref().filter(|block| !block.is_dirty)?;
-        let node = block.node.or(pins.watches.first().map(|pin| pin.node)).or(block.keyless_node);
-        let node = node.unwrap_or(self.config.topology.default_node().get());
-        let is_paused = self.is_all_paused || self.lanes.nodes.get(node).is_some_and(|node| node.is_paused);
-        if !is_paused {
-            return None;
-        }
-        self.mark_held(index);
-        self.counters.pauses.add(1);
-        Some(Flow::Again)
-    }
-}
-
 /// The nodes that a name means: one, or all of a pool.
 fn named(config: &Config, name: &[u8]) -> Vec<String> {
     let node = config.nodes.iter().find(|node| node.name.as_bytes() == name);

@@ -8,6 +8,9 @@ use subtle::{Choice, ConstantTimeEq};
 /// Hexadecimal digits of a hash.
 const DIGITS: usize = 64;
 
+/// More than a digest needs of the stack, in bytes.
+const STACK_BYTES: usize = 4096;
+
 /// The SHA-256 of a password.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PasswordHash([u8; DIGITS / 2]);
@@ -15,7 +18,9 @@ pub(crate) struct PasswordHash([u8; DIGITS / 2]);
 impl PasswordHash {
     /// Of a password.
     pub(crate) fn of(password: &[u8]) -> Self {
-        Self(Sha256::digest(password).into())
+        let hash = digest(password);
+        bleach();
+        Self(hash)
     }
 
     /// From 64 small hexadecimal digits.
@@ -51,6 +56,18 @@ impl PasswordHash {
         let found = compared.iter().fold(Choice::from(0), |found, hash| found | self.0.ct_eq(&hash.0));
         bool::from(found) && !known.is_empty()
     }
+}
+
+/// Apart, so that what it leaves on the stack is where [`bleach`] writes.
+#[inline(never)]
+fn digest(password: &[u8]) -> [u8; DIGITS / 2] {
+    Sha256::digest(password).into()
+}
+
+/// Overwrites what a digest has left on the stack: the last block of a password as it is.
+#[inline(never)]
+fn bleach() {
+    std::hint::black_box([0_u8; STACK_BYTES].as_mut_slice());
 }
 
 impl fmt::Debug for PasswordHash {

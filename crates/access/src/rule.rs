@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use zeroize::Zeroizing;
+
 /// Why a rule was not accepted. `Display` is Redis' text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleError {
@@ -50,8 +52,8 @@ impl std::error::Error for RuleError {}
 
 /// Joins the rules of a selector that came as several, `(~a*` `+get)`, with single blanks. An error is the position of the rule
 /// whose parenthesis nobody closes.
-pub(crate) fn joined<'a>(rules: impl Iterator<Item = &'a [u8]>) -> Result<Vec<Vec<u8>>, usize> {
-    let mut whole: Vec<Vec<u8>> = Vec::new();
+pub(crate) fn joined<'a>(rules: impl Iterator<Item = &'a [u8]>) -> Result<Vec<Zeroizing<Vec<u8>>>, usize> {
+    let mut whole: Vec<Zeroizing<Vec<u8>>> = Vec::new();
     let mut open: Option<(usize, Vec<u8>)> = None;
     for (at, rule) in rules.enumerate() {
         if rule.first() == Some(&b'(') && rule.last() != Some(&b')') {
@@ -64,12 +66,13 @@ pub(crate) fn joined<'a>(rules: impl Iterator<Item = &'a [u8]>) -> Result<Vec<Ve
                 // Redis appends C strings.
                 selector.extend_from_slice(crate::text::before_nul(rule));
                 if rule.last() == Some(&b')') {
-                    whole.push(selector);
+                    whole.push(selector.into());
                 } else {
                     open = Some((start, selector));
                 }
             }
-            None => whole.push(rule.to_vec()),
+            // It may be a password.
+            None => whole.push(rule.to_vec().into()),
         }
     }
     match open {

@@ -168,7 +168,7 @@ impl Users {
         };
         let after = before
             .with_channels_by_default(self.is_all_channels_by_default)
-            .apply(rules.iter().map(Vec::as_slice))
+            .apply(rules.iter().map(|rule| rule.as_slice()))
             .map_err(|(rule, error)| ChangeError::Rule(rule.to_vec(), error))?;
         Ok(self.with_user(after))
     }

@@ -3,6 +3,8 @@
 //! A connection with nothing to write holds no buffer at all: it borrows one from its worker's pool with the first byte and
 //! gives it back with the last. Ten thousand idle clients therefore cost no buffers.
 
+use respool_wire::wipe;
+
 use crate::limits::{FRESH_BUFFER_BYTES, POOLED_BUFFER_BYTES_MAX, POOLED_BUFFERS_MAX};
 
 /// Empty buffers of one worker, ready for reuse.
@@ -98,6 +100,21 @@ impl Output {
         }
     }
 
+    /// As [`Self::advance`], for bytes that are secret: nothing of them is left in the buffer that goes back.
+    pub(crate) fn advance_wiping(&mut self, bytes: usize, pool: &mut BufferPool) {
+        self.written = (self.written + bytes).min(self.buffer.len());
+        if self.is_empty() {
+            self.wipe(pool);
+        }
+    }
+
+    /// As [`Self::clear`], for bytes that are secret.
+    pub(crate) fn wipe(&mut self, pool: &mut BufferPool) {
+        // What has been written lies in front of what has not.
+        wipe(&mut self.buffer);
+        self.clear(pool);
+    }
+
     /// Takes the buffer if nothing of it was written before and it is of a size to keep: it counts as written then.
     pub(crate) fn take_whole(&mut self) -> Vec<u8> {
         if self.written > 0 || self.buffer.capacity() > POOLED_BUFFER_BYTES_MAX {
@@ -139,6 +156,20 @@ mod tests {
         assert!(output.is_empty());
         assert_eq!(pool.free.len(), 1);
         assert_eq!(output.buffer.capacity(), 0);
+    }
+
+    #[test]
+    fn secrets_leave_as_they_are_and_the_buffer_goes_back_empty() {
+        let mut pool = BufferPool::new();
+        let mut output = Output::new();
+        output.extend(b"secret", &mut pool);
+        output.advance_wiping(2, &mut pool);
+        assert_eq!(output.as_slice(), b"cret");
+        output.advance_wiping(4, &mut pool);
+        assert!(output.is_empty() && pool.free.len() == 1);
+        output.extend(b"secret", &mut pool);
+        output.wipe(&mut pool);
+        assert!(output.is_empty() && pool.free.len() == 1);
     }
 
     #[test]

@@ -42,6 +42,9 @@ pub struct Identity {
     pub tracking: Option<Arc<[u8]>>,
 }
 
+/// What stands around an argument or in front of a request, at most.
+const HEAD_BYTES: usize = 32;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Auth,
@@ -131,8 +134,11 @@ impl Handshake {
             Step::Auth => {
                 if let Some(credentials) = &identity.credentials {
                     let username = credentials.username.as_deref();
-                    let words = [Some("AUTH"), username, Some(&credentials.password)];
-                    say(out, &words.into_iter().flatten().collect::<Vec<_>>());
+                    let words: Vec<&str> =
+                        [Some("AUTH"), username, Some(&credentials.password)].into_iter().flatten().collect();
+                    // So that it is not copied while it is written: what lies here is overwritten, and nothing else.
+                    out.reserve(words.iter().map(|word| word.len() + HEAD_BYTES).sum::<usize>() + HEAD_BYTES);
+                    say(out, &words);
                 }
             }
             Step::Hello => say(out, &["HELLO", "3"]),

@@ -4,7 +4,7 @@
 //! bytes move here, together with the decoder's progress, and further bytes are read in behind them. A client between two
 //! requests therefore costs one empty pointer.
 
-use respool_wire::RequestDecoder;
+use respool_wire::{RequestDecoder, wipe};
 
 /// The bytes received of an unfinished request (and whatever came behind it), and how far they have been looked at.
 #[derive(Debug, Default)]
@@ -57,6 +57,19 @@ impl Input {
         self.start = (self.start + bytes).min(self.filled);
     }
 
+    /// Overwrites what has become of requests, in here and in the decoder. What waits stays.
+    pub fn wipe_consumed(&mut self) {
+        wipe(&mut self.bytes[..self.start]);
+        wipe(&mut self.bytes[self.filled..]);
+        self.decoder.wipe();
+    }
+
+    /// Overwrites everything: nobody will read on.
+    pub fn wipe(&mut self) {
+        self.consume(self.len());
+        self.wipe_consumed();
+    }
+
     /// Room for the next read: as much as has arrived already, within bounds, so that growing stays linear.
     pub fn room(&mut self) -> &mut [u8] {
         if self.start > 0 {
@@ -65,8 +78,14 @@ impl Input {
             self.start = 0;
         }
         let room = self.filled.clamp(ROOM_BYTES_MIN, ROOM_BYTES_MAX);
-        if self.bytes.len() < self.filled + room {
-            self.bytes.resize(self.filled + room, 0);
+        let wanted = self.filled + room;
+        if self.bytes.len() < wanted && self.filled <= ROOM_BYTES_MIN {
+            // As small as a request with a password: the bytes move, and nothing stays where they were.
+            let mut bytes = vec![0; wanted];
+            bytes[..self.filled].copy_from_slice(&self.bytes[..self.filled]);
+            wipe(&mut std::mem::replace(&mut self.bytes, bytes)[..self.filled]);
+        } else if self.bytes.len() < wanted {
+            self.bytes.resize(wanted, 0);
         }
         &mut self.bytes[self.filled..]
     }

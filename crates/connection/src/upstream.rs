@@ -109,7 +109,8 @@ pub struct Upstream {
     policy: WritePolicy,
     tickets: Tickets,
     output: Output,
-    /// What the handshake wants written. Requests wait in `output` until it is through.
+    /// What the handshake wants written. Requests wait in `output` until it is through. It is overwritten behind itself,
+    /// since passwords are among it.
     greeting: Output,
     scanner: ReplyScanner,
     /// The beginning of a reply that has not fully arrived.
@@ -314,7 +315,7 @@ impl Upstream {
             }
         }
         if self.is_ready() {
-            self.greeting.clear(pool);
+            self.greeting.wipe(pool);
             self.held_since_us = now_us;
             return Ok(Shake::Ready);
         }
@@ -618,7 +619,7 @@ impl Upstream {
     #[inline]
     pub fn handle_written(&mut self, bytes: usize, now_us: u64, pool: &mut BufferPool) {
         if !self.is_ready() {
-            self.greeting.advance(bytes, pool);
+            self.greeting.advance_wiping(bytes, pool);
             return;
         }
         if let Some(ramp) = &mut self.ramp {
@@ -654,7 +655,7 @@ impl Upstream {
     pub fn reset(&mut self, pool: &mut BufferPool) -> impl Iterator<Item = (Owner, bool)> + use<> {
         self.phase = Phase::Idle;
         self.output.clear(pool);
-        self.greeting.clear(pool);
+        self.greeting.wipe(pool);
         self.scanner = ReplyScanner::default();
         self.forget_partial();
         self.is_streaming = false;

@@ -27,6 +27,7 @@ const LOG_SHOWN: usize = 10;
 impl<E: Execute> Worker<E> {
     /// `AUTH [name] password`.
     pub(crate) fn auth(&mut self, index: u32, args: Args<'_>) -> Flow {
+        self.note_secret();
         let (name, password) = match args.len() {
             2 if self.users.default_user().needs_no_password() => {
                 return self.refuse(index, texts::NO_PASSWORD_CONFIGURED.as_bytes());
@@ -49,6 +50,7 @@ impl<E: Execute> Worker<E> {
 
     /// Answers a subcommand of ACL.
     pub(crate) fn acl(&mut self, index: u32, command: ServerCommand, args: Args<'_>) -> Flow {
+        self.note_secret();
         use ServerCommand as C;
         match command {
             C::AclWhoami => {
@@ -158,6 +160,7 @@ impl<E: Execute> Worker<E> {
         if row.command != Command::Server(ServerCommand::ConfigSet) {
             return None;
         }
+        self.note_secret();
         if args.len() != 4 {
             let own = args.from(2).iter().step_by(2).find(|name| is_own_setting(name))?;
             let words = [b"ERR CONFIG SET failed (possibly related to argument '", own, text::SET_ALONE.as_bytes()];

@@ -5,6 +5,7 @@
 
 use crate::config::LaneLimits;
 use crate::scripts::Named;
+use crate::secrets::Confided;
 use crate::text;
 use respool_command::{
     Command, ConnectionCommand as C, Keys, Lane, Row, ServerCommand, TransactionsCommand as T, text as texts,
@@ -22,7 +23,7 @@ pub(crate) enum Entry {
     /// A node runs it, and it selects this database if it succeeds.
     Select { end: usize, database: u32 },
     /// We run it once the node has run the others.
-    Own { row: &'static Row, args: ArgsBuf },
+    Own { row: &'static Row, args: Confided },
 }
 
 /// Who runs a request of a transaction.
@@ -140,7 +141,7 @@ impl Block {
         }
         if to.runner(row, args) == Runner::Us {
             self.own_bytes += bytes;
-            self.entries.push(Entry::Own { row, args: args.iter().collect() });
+            self.entries.push(Entry::Own { row, args: Confided::of(args) });
             return Ok(());
         }
         let renamed = self.place(row, args, to)?;

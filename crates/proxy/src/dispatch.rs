@@ -57,6 +57,9 @@ impl<E: Execute> Worker<E> {
         let (decoder, bytes) = input.split();
         let (used, halt) = self.read_requests(index, decoder, bytes);
         input.consume(used);
+        if self.has_read_secret {
+            input.wipe_consumed();
+        }
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         if halt != Halt::Stopped && !input.is_empty() {
             session.input = Some(input);

@@ -12,6 +12,7 @@ use crate::clients::Clients;
 use crate::pins::{Pin, Pins, say};
 use crate::private::Dirt;
 use crate::scripts::Named;
+use crate::secrets::Confided;
 use crate::session::{Asker, Flow, Pause, ReplyMode, Special};
 use crate::slab::Handle;
 use crate::tasks::{Loss, Progress, Task, Tasks};
@@ -20,7 +21,7 @@ use crate::worker::Worker;
 use respool_command::{Execute, Row, text as texts};
 use respool_connection::Owner;
 use respool_route::PoolMode;
-use respool_wire::{ArgsBuf, Encoder, Protocol, Request, elements, replies};
+use respool_wire::{Encoder, Protocol, Request, elements, replies};
 use std::collections::VecDeque;
 use std::sync::PoisonError;
 
@@ -159,7 +160,7 @@ enum Part {
     /// The node has selected a database.
     Selected(u32),
     /// We are to do this, and to reply.
-    Own(&'static Row, ArgsBuf),
+    Own(&'static Row, Confided),
 }
 
 /// What is left to do of an EXEC. The client is not read before it is done.

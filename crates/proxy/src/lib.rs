@@ -66,6 +66,7 @@ mod replies;
 mod routing;
 mod scatter;
 mod scripts;
+mod secrets;
 pub mod seeing;
 mod session;
 mod shared;

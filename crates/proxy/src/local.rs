@@ -120,6 +120,9 @@ impl<E: Execute> Worker<E> {
         if (protocol != before || self.has_speakers) && self.settle_before(index).is_none() {
             return Flow::Again;
         }
+        if args.len() > 2 {
+            self.note_secret();
+        }
         // As in Redis, what stands before an option that is wrong has been done.
         let mut options = args.from(2);
         while let Some(option) = options.get(0) {

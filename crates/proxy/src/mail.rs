@@ -28,6 +28,8 @@ pub enum Mail {
     Retire,
     /// End at once.
     Stop,
+    /// To oneself: secrets have been read, and are to be overwritten.
+    Wipe,
     /// Another worker wants to know about channels.
     AskSubscriptions(Box<SubscriptionInquiry>),
     /// Another worker has answered about channels.
@@ -187,6 +189,7 @@ impl<E: Execute> Worker<E> {
             Mail::Retire => self.begin_retirement(),
             Mail::Stop => self.actions.push_back(Action::Exit),
             Mail::Reload(config) => self.adopt(config),
+            Mail::Wipe => self.wipe_reads(),
         }
     }
 

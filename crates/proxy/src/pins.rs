@@ -24,6 +24,7 @@ use crate::dedicated::Dedicated;
 use crate::exec::Script;
 use crate::parking::LocalWatch;
 use crate::private::Dirt;
+use crate::secrets::is_confidential;
 use crate::session::{Asker, Flow, Pause, ReplyMode, Session, Special};
 use crate::slab::Handle;
 use crate::tasks::{Loss, Progress, Task, Tasks};
@@ -228,6 +229,9 @@ impl<E: Execute> Worker<E> {
         // Copied, because the block that is changed belongs to the same session.
         let user = if is_routed { self.user_of(index).to_owned() } else { String::new() };
         let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
+        if is_confidential(row) {
+            self.note_secret();
+        }
         let may_change = self.may_change(row, request.args);
         let is_script = self.engine.is_none() && matches!(row.command, Command::Scripting(_));
         let named = if is_script { self.scripts().named(row, request.args) } else { None };

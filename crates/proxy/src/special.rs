@@ -60,6 +60,7 @@ impl<E: Execute> Worker<E> {
     /// many arguments, or the client may not use it. A block that is being queued is spoilt by that.
     #[cold]
     pub(crate) fn refuse_unread(&mut self, index: u32, words: &[u8]) -> Flow {
+        self.note_secret();
         self.spoil_block(index);
         if self.cuts_off_stranger(index) {
             return Flow::Stop;

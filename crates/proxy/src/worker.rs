@@ -87,6 +87,8 @@ pub struct Worker<E> {
     pub(crate) actions: VecDeque<Action<Mail>>,
     /// All reads of connections without an unfinished request or reply go here.
     read_buffer: Vec<u8>,
+    /// Secrets are in it, or in clients' own input.
+    pub(crate) has_read_secret: bool,
     /// Decodes requests that lie whole in the read buffer.
     decoder: RequestDecoder,
     /// Whether replies that are outstanding may be waited for; `None` if that has not been looked at in this turn.
@@ -139,6 +141,7 @@ impl<E: Execute> Worker<E> {
             is_all_paused: false,
             actions: VecDeque::new(),
             read_buffer: vec![0; READ_BYTES],
+            has_read_secret: false,
             decoder: RequestDecoder::new(),
             is_patient: None,
             is_busy: false,
@@ -174,6 +177,13 @@ impl<E: Execute> Worker<E> {
         self.read_fresh(index, &mut decoder, buffer.get(..bytes).unwrap_or_default());
         self.read_buffer = buffer;
         self.decoder = decoder;
+    }
+
+    /// Overwrites what was read. Between two turns nobody needs it.
+    pub(crate) fn wipe_reads(&mut self) {
+        self.has_read_secret = false;
+        respool_wire::wipe(&mut self.read_buffer);
+        self.decoder.wipe();
     }
 
     fn read_upstream(&mut self, lane: usize, bytes: usize) {
@@ -224,6 +234,7 @@ impl<E: Execute> Worker<E> {
         self.clients.awaited.forget(&mut session.pace);
         self.forget_states(&mut session);
         session.leave_user();
+        session.input.iter_mut().for_each(|input| input.wipe());
         session.down.clear(&mut self.clients.pool);
         self.shared.ledger.account(session.accounted, 0);
         self.shared.ledger.leave();

@@ -407,6 +407,8 @@ impl World {
                     client.may_read = true;
                 }
             }
+            // A worker alone writes to itself at most.
+            Action::Post { worker: 0, mail } => self.worker.handle_mail(mail),
             Action::Post { .. } | Action::StopAccepting | Action::Finish { .. } | Action::Exit => {
                 panic!("{action:?} was not to be expected")
             }

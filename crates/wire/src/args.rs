@@ -131,6 +131,18 @@ impl ArgsBuf {
         self.spans.clear();
     }
 
+    /// No arguments yet, and room for so many of so many bytes in all: nothing of them is copied while they come.
+    pub fn with_room(arguments: usize, bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), spans: Vec::with_capacity(arguments) }
+    }
+
+    /// Forgets all arguments and overwrites them.
+    pub fn wipe(&mut self) {
+        crate::wipe(&mut self.bytes);
+        self.bytes.clear();
+        self.spans.clear();
+    }
+
     /// Borrows the arguments.
     pub fn as_args(&self) -> Args<'_> {
         Args::new(&self.bytes, &self.spans)

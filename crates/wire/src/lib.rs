@@ -53,6 +53,7 @@ mod spans;
 mod tail;
 mod token;
 mod value;
+mod wipe;
 
 pub use args::{Args, ArgsBuf, Span};
 pub use convert::{to_resp2, to_resp3};
@@ -66,3 +67,4 @@ pub use reply::{ReplyKind, ReplyScanner, Scan};
 pub use request::{Begun, Request, RequestDecoder, Step};
 pub use tail::RequestTail;
 pub use value::Value;
+pub use wipe::{wipe, wipe_all};

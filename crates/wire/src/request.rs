@@ -147,6 +147,11 @@ impl RequestDecoder {
         Self::default()
     }
 
+    /// Overwrites what is left of the text of inline requests. Not while a request is in use.
+    pub fn wipe(&mut self) {
+        crate::wipe_all(&mut self.text);
+    }
+
     /// Finds the request at the start of `input`.
     ///
     /// While the answer is [`Step::Incomplete`], the next call's input must start with the same bytes. After any other

@@ -1,0 +1,55 @@
+//! What clients say in confidence, overwritten once it has been read.
+//!
+//! Passwords come with AUTH and HELLO, with ACL SETUSER and CONFIG SET, and with whatever else somebody sends who mistakes
+//! us for something. They lie in the buffer of all reads, in a client's own input if a request came in pieces, in the
+//! decoder's text if it was inline, and in a transaction until EXEC. Reads after it would write over most of that sooner or
+//! later; whoever deals with such a request sees to it that it is now, and nobody else pays for it: the worker writes a
+//! letter to itself. What is sent to nodes in the proxy's own name is overwritten where it is written from, in
+//! `respool-connection`.
+
+use crate::mail::Mail;
+use crate::worker::Worker;
+use respool_command::{Command, ConnectionCommand, Execute, Row, ServerCommand};
+use respool_connection::Action;
+use respool_wire::{Args, ArgsBuf};
+
+/// Arguments that are overwritten when they are given up.
+#[derive(Debug)]
+pub(crate) struct Confided(ArgsBuf);
+
+impl Confided {
+    /// A copy of these.
+    pub(crate) fn of(args: Args<'_>) -> Self {
+        let mut own = ArgsBuf::with_room(args.len(), args.iter().map(<[u8]>::len).sum());
+        args.iter().for_each(|arg| {
+            own.push(arg);
+        });
+        Self(own)
+    }
+
+    pub(crate) fn as_args(&self) -> Args<'_> {
+        self.0.as_args()
+    }
+}
+
+impl Drop for Confided {
+    fn drop(&mut self) {
+        self.0.wipe();
+    }
+}
+
+/// Whether a request may hold a password.
+pub(crate) fn is_confidential(row: &Row) -> bool {
+    use {ConnectionCommand as C, ServerCommand as S};
+    matches!(row.command, Command::Connection(C::Auth | C::Hello) | Command::Server(S::AclSetuser | S::ConfigSet))
+}
+
+impl<E: Execute> Worker<E> {
+    /// The request that is being read may hold a secret. It is overwritten as soon as nobody reads it any more.
+    #[cold]
+    pub(crate) fn note_secret(&mut self) {
+        if !std::mem::replace(&mut self.has_read_secret, true) {
+            self.actions.push_back(Action::Post { worker: self.number, mail: Mail::Wipe });
+        }
+    }
+}

@@ -19,7 +19,7 @@ mod transport;
 mod vigil;
 mod worker;
 
-pub use listener::{ControlSocket, ListenError, Listener, ListenerHandle, adopt, bind};
+pub use listener::{Callers, ControlSocket, ListenError, Listener, ListenerHandle, adopt, bind};
 pub use mailbox::{Inbox, Postbox, mailbox};
 pub use transport::TransportOptions;
 pub use worker::{EngineDoor, Setup, Worker};

@@ -12,6 +12,7 @@ use crate::tls::TlsServer;
 use crate::transport::Socket;
 use mio::net::{TcpListener, UnixListener};
 use respool_connection::{Endpoint, Peer};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket as RawSocket, Type};
 use std::fmt;
@@ -256,15 +257,41 @@ impl ControlSocket {
         Ok(Self { listener: StdUnixListener::from(OwnedFd::from(socket)), file: Arc::new(file) })
     }
 
-    /// A second hand on the socket, for a thread that waits for connections. The file goes with `self`.
-    pub fn listener(&self) -> io::Result<StdUnixListener> {
-        self.listener.try_clone()
+    /// A second hand on the socket, for a thread that waits for connections, and what ends that wait by being dropped. The
+    /// file goes with `self`.
+    pub fn callers(&self) -> io::Result<(Callers, StdUnixStream)> {
+        let (end, over) = StdUnixStream::pair()?;
+        Ok((Callers { listener: self.listener.try_clone()?, over }, end))
     }
 
     /// A second hand on the socket, to give it to another process.
     pub fn handle(&self) -> io::Result<ListenerHandle> {
         let socket = self.listener.as_fd().try_clone_to_owned()?;
         Ok(ListenerHandle { socket, file: Some(Arc::downgrade(&self.file)) })
+    }
+}
+
+/// Who connects to a [`ControlSocket`], one after the other.
+#[derive(Debug)]
+pub struct Callers {
+    listener: StdUnixListener,
+    /// Closed by the other side when nobody is waited for any more.
+    over: StdUnixStream,
+}
+
+impl Iterator for Callers {
+    type Item = io::Result<StdUnixStream>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut both = [PollFd::new(&self.listener, PollFlags::IN), PollFd::new(&self.over, PollFlags::IN)];
+        loop {
+            match poll(&mut both, None) {
+                Err(Errno::INTR) => {}
+                Err(error) => return Some(Err(error.into())),
+                Ok(_) if !both[1].revents().is_empty() => return None,
+                Ok(_) => return Some(self.listener.accept().map(|(stream, _)| stream)),
+            }
+        }
     }
 }
 
@@ -455,6 +482,19 @@ mod tests {
         std::fs::write(&path, "precious").unwrap();
         assert!(open(&path, 0o600).unwrap_err().to_string().contains("no socket"));
         assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+    }
+
+    #[test]
+    fn callers_come_one_by_one_until_nobody_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s").to_str().unwrap().to_owned();
+        let socket = ControlSocket::open(&path, None).unwrap();
+        let (mut callers, end) = socket.callers().unwrap();
+        let _one = StdUnixStream::connect(&path).unwrap();
+        assert!(callers.next().is_some_and(|caller| caller.is_ok()));
+        let waiting = std::thread::spawn(move || callers.next().is_none());
+        drop(end);
+        assert!(waiting.join().unwrap());
     }
 
     #[test]

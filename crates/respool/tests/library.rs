@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use respool::{Builder, Categories, Event, Server};
-use respool_testkit::{Address, Client, free_port, wait_until};
+use respool_testkit::{Address, Client, TempDir, free_port, wait_until};
 
 #[path = "../examples/embed.rs"]
 mod embed;
@@ -102,4 +102,19 @@ fn a_server_that_has_ended_has_left_its_ports() {
     drop(server());
     let mut client = client_of(&server());
     assert_eq!(client.read_to_close().expect("an end"), b"", "who drops the server drops its clients");
+}
+
+#[test]
+fn a_server_that_has_ended_leaves_no_thread_behind() {
+    let directory = TempDir::new().expect("a directory");
+    let builder = Builder::new().listen("127.0.0.1:0").set("takeover_socket", directory.join("takeover").display());
+    let waits = || -> std::io::Result<bool> {
+        let threads = std::fs::read_dir("/proc/self/task")?;
+        let mut names = threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("comm")).ok());
+        Ok(names.any(|name| name.trim() == "takeover"))
+    };
+    let server = builder.start().expect("it starts");
+    wait_until("somebody waits for a successor", Duration::from_secs(10), waits).expect("it is so");
+    server.shut_down().expect("it ends well");
+    wait_until("nobody does", Duration::from_secs(10), || waits().map(|waits| !waits)).expect("it is so");
 }

@@ -4,10 +4,10 @@
 //! serves whom it has for the drain's time, and ends. A service manager that listens itself (`LISTEN_FDS`) does the same for
 //! a restart. A socket is known by what the settings call its address, so both may be told different things otherwise.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::io::Write;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use listenfd::ListenFd;
 use respool_net::handover::{Predecessor, Successor};
-use respool_net::{ControlSocket, Listener, ListenerHandle};
+use respool_net::{Callers, ControlSocket, Listener, ListenerHandle};
 use respool_proxy::Access;
 use tracing::{info, warn};
 
@@ -186,12 +186,17 @@ pub(super) fn offer(
     let opened = ControlSocket::open(&path.to_string_lossy(), inherited.of_control(path));
     let socket = opened.map_err(|error| Failure::running(error.to_string()))?;
     offered.add(control_label(path), socket.handle()?);
-    let listener = socket.listener()?;
+    let (callers, end) = socket.callers()?;
+    let end = Cell::new(Some(end));
     // A second hand keeps a socket listening, so all of them go when this process stops accepting.
     let (weak, ours) = (Arc::downgrade(control), offered.clone());
     control.on_change(Box::new(move || {
-        if weak.upgrade().is_some_and(|control| control.phase() > Phase::Serving) {
+        let phase = weak.upgrade().map_or(Phase::Stopping, |control| control.phase());
+        if phase > Phase::Serving {
             ours.take();
+        }
+        if phase == Phase::Stopping {
+            end.take();
         }
     }));
     // An engine's data would stay behind.
@@ -200,13 +205,13 @@ pub(super) fn offer(
         .iter()
         .any(|instance| instance.is_embedded() || instance.nodes().any(|node| node.address == NodeAddress::Embedded));
     let (control, offered, access) = (Arc::clone(control), offered.clone(), Arc::clone(access));
-    let serve = move || wait(&listener, &control, (&offered, &access), has_data);
+    let serve = move || wait(callers, &control, (&offered, &access), has_data);
     thread::Builder::new().name("takeover".to_owned()).spawn(serve)?;
     Ok(Some(socket))
 }
 
-fn wait(listener: &UnixListener, control: &Control, (offered, access): (&Offered, &Access), has_data: bool) {
-    for stream in patiently(listener.incoming(), || thread::sleep(ACCEPT_PAUSE)) {
+fn wait(callers: Callers, control: &Control, (offered, access): (&Offered, &Access), has_data: bool) {
+    for stream in patiently(callers, || thread::sleep(ACCEPT_PAUSE)) {
         let given = Predecessor::greet(stream).and_then(|mut successor| {
             if has_data {
                 successor.refuse("it holds data in embedded engines, which would be lost")?;
@@ -272,7 +277,6 @@ fn give(successor: &mut Predecessor, control: &Control, offered: &Offered, acces
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
     use std::io;
 
     use super::*;

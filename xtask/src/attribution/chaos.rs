@@ -8,7 +8,7 @@ use std::{fmt, fs, io, thread};
 use respool_testkit::{RedisServer, Respool, Rng};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::states::GUEST;
+use super::states::{GUEST, OWNER};
 use super::{WARM, World};
 
 /// The stream of random numbers that belongs to the faults; clients have their own numbers.
@@ -73,9 +73,11 @@ pub(super) fn settings(nodes: &[RedisServer], is_other: bool) -> String {
     };
     let nodes: Vec<String> = nodes.iter().enumerate().map(node).collect();
     let [name, password] = GUEST;
+    let [owner, of_owner] = OWNER;
     let limit = if is_other { "requests_per_second = 10000000\n" } else { "" };
     format!(
         "nodes = [{}]\nprivate_connections_warm = {WARM}\nadmin_commands = \"allow\"\n\
+         [users.{owner}]\nrules = \"on >{of_owner} ~* &* +@all\"\npool_mode = \"session\"\n\
          [users.{name}]\nrules = \"on >{password} ~* +@read\"\n{limit}",
         nodes.join(", ")
     )

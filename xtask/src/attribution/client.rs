@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use respool_testkit::{Rng, Stream, reply_length};
+use respool_testkit::{Rng, Stream, reply_length, request};
 
 use super::World;
 use super::model::{Model, Step, Verdict};
-use super::states::{State, is_aside};
+use super::states::{OWNER, State, is_aside};
 use super::tally::Tally;
 
 /// A reply that takes longer never comes.
@@ -17,6 +17,8 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(30);
 /// Time within which everything has to work again once the nodes are back.
 const RECOVERY_LIMIT: Duration = Duration::from_secs(15);
 const BATCH_MAX: usize = 64;
+/// One client in so many is in pool mode `session` as long as it is connected. An odd number, so that some come by each door.
+const OWNER_ONCE_IN: u64 = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Behaviour {
@@ -31,10 +33,14 @@ pub(super) enum Behaviour {
 struct Connection<'a> {
     world: &'a World,
     number: u64,
+    /// It is in pool mode `session` from the beginning.
+    is_owner: bool,
     stream: Option<Stream>,
     /// Bytes received, and how many of them belong to replies that were taken.
     received: Vec<u8>,
     taken: usize,
+    /// Connections on which it has come to be in that mode.
+    owned: u64,
     /// What one read can bring.
     piece: Box<[u8]>,
 }
@@ -61,10 +67,12 @@ pub(super) fn run(world: &World, number: u64, requests: u64, behaviour: Behaviou
     // Keys and numbers of the phases must not meet.
     let client = number + 1_000_000 * behaviour as u64;
     let mut rng = Rng::part(world.seed, client);
-    let mut model = Model::new(client);
+    let is_owner = number.is_multiple_of(OWNER_ONCE_IN);
+    let mut model = Model::new(client, is_owner);
     let mut tally = Tally::default();
     let piece = vec![0; READ_BYTES].into_boxed_slice();
-    let mut connection = Connection { world, number, stream: None, received: Vec::new(), taken: 0, piece };
+    let mut connection =
+        Connection { world, number, is_owner, stream: None, received: Vec::new(), taken: 0, owned: 0, piece };
     match behaviour {
         Behaviour::WarmUp | Behaviour::Hostile => {
             let mut left = requests;
@@ -89,6 +97,7 @@ pub(super) fn run(world: &World, number: u64, requests: u64, behaviour: Behaviou
         }
         Behaviour::Recovered => recover(&mut connection, &mut model, &mut rng, &mut tally),
     }
+    tally.owned += connection.owned;
     world.tally.lock().expect("no client panics").add(tally);
 }
 
@@ -185,9 +194,18 @@ impl Connection<'_> {
 
     fn stream(&mut self) -> io::Result<&mut Stream> {
         if self.stream.is_none() {
-            let stream = self.world.addresses[self.number as usize % 2].connect()?;
+            let mut stream = self.world.addresses[self.number as usize % 2].connect()?;
             stream.set_read_timeout(Some(SILENCE_LIMIT))?;
             stream.set_write_timeout(Some(SILENCE_LIMIT))?;
+            if self.is_owner {
+                stream.write_all(&request(&["AUTH", OWNER[0], OWNER[1]]))?;
+                let mut reply = [0; 5];
+                stream.read_exact(&mut reply)?;
+                if reply != *b"+OK\r\n" {
+                    return Err(io::Error::other("the owner of connections is not let in"));
+                }
+                self.owned += 1;
+            }
             self.stream = Some(stream);
         }
         Ok(self.stream.as_mut().expect("it was just connected"))

@@ -34,10 +34,11 @@ const WARM_UP_DIVISOR: u64 = 5;
 /// Memory that may stay with the allocator beyond the base: a share of the base and a constant.
 const RESIDENT_SHARE_MAX: f64 = 1.25;
 const RESIDENT_EXTRA_MAX: u64 = 8 << 20;
-/// Clean connections that Respool keeps for those who need one to themselves, for each worker, node and purpose: watching
-/// keys and waiting. So many more descriptors than at the base may be open.
+/// Clean connections that Respool keeps for those who need one to themselves, for each worker, node and purpose: waiting,
+/// and watching keys or being in pool mode `session`, this for each database and dialect: two, and one.
+/// So many more descriptors than at the base may be open.
 const WARM: usize = 2;
-const WARM_DESCRIPTORS_MAX: usize = NODES * WORKERS * WARM * 2;
+const WARM_DESCRIPTORS_MAX: usize = NODES * WORKERS * WARM * (1 + 3);
 const WORKERS: usize = 2;
 /// From so many requests on every kind of trouble and every state of a session has to occur.
 const COMPLETE_REQUESTS_MIN: u64 = 50_000;

@@ -61,11 +61,13 @@ pub(super) struct Model {
     seq: u64,
     keys: Vec<Key>,
     is_uncertain: bool,
+    /// The client stays who it is.
+    keeps_user: bool,
 }
 
 impl Model {
-    pub(super) fn new(client: u64) -> Model {
-        Model { client, generation: 0, seq: 0, keys: vec![Key::default(); KEYS], is_uncertain: false }
+    pub(super) fn new(client: u64, keeps_user: bool) -> Model {
+        Model { client, generation: 0, seq: 0, keys: vec![Key::default(); KEYS], is_uncertain: false, keeps_user }
     }
 
     /// Goes on with fresh keys if a request of unknown outcome may still change the present ones.
@@ -88,8 +90,17 @@ impl Model {
             16 => Step::Del { keys: some_keys(rng, false) },
             17 => Step::Echo { seq },
             18 => Step::Ping { seq },
-            19 if rng.once_in(2) => Step::State { state: State::any(rng), seq },
+            19 if rng.once_in(2) => Step::State { state: self.state(rng), seq },
             _ => Step::Unknown { seq },
+        }
+    }
+
+    fn state(&self, rng: &mut Rng) -> State {
+        loop {
+            let state = State::any(rng);
+            if !(self.keeps_user && state.leaves_user()) {
+                return state;
+            }
         }
     }
 
@@ -340,7 +351,7 @@ mod tests {
 
     #[test]
     fn only_the_last_value_of_the_own_key_is_right() {
-        let mut model = Model::new(7);
+        let mut model = Model::new(7, false);
         let get = Step::Get { key: 3 };
         assert!(is_right(model.check(&get, b"$-1\r\n", (0, 0))));
         assert!(is_right(model.check(&Step::Set { key: 3, seq: 1 }, b"+OK\r\n", (0, 0))));
@@ -348,7 +359,10 @@ mod tests {
         assert!(is_right(model.check(&get, &bulk(&model.value(3, 2)), (0, 0))));
         assert!(is_wrong(model.check(&get, &bulk(&model.value(3, 1)), (0, 0))), "an older value");
         assert!(is_wrong(model.check(&get, &bulk(&model.value(4, 2)), (0, 0))), "another key's value");
-        assert!(is_wrong(model.check(&get, &bulk(&Model::new(8).value(3, 2)), (0, 0))), "another client's value");
+        assert!(
+            is_wrong(model.check(&get, &bulk(&Model::new(8, false).value(3, 2)), (0, 0))),
+            "another client's value"
+        );
         assert!(is_wrong(model.check(&get, b"+OK\r\n", (0, 0))), "another request's reply");
         assert!(is_wrong(model.check(&get, b"$-1\r\n", (0, 0))), "nothing was lost");
         assert!(is_right(model.check(&get, b"$-1\r\n", (0, 1))), "a node was killed since");
@@ -356,7 +370,7 @@ mod tests {
 
     #[test]
     fn after_an_error_both_outcomes_are_possible_until_keys_change() {
-        let mut model = Model::new(7);
+        let mut model = Model::new(7, false);
         let set = Step::Set { key: 3, seq: 1 };
         assert!(matches!(model.check(&set, b"-ERR node is down\r\n", (0, 0)), Verdict::Failed));
         let get = Step::Get { key: 3 };
@@ -369,7 +383,7 @@ mod tests {
 
     #[test]
     fn errors_of_other_requests_are_wrong() {
-        let mut model = Model::new(7);
+        let mut model = Model::new(7, false);
         let get = Step::Get { key: 3 };
         assert!(is_wrong(model.check(&get, b"-ERR unknown command 'NOSUCH1C7'\r\n", (0, 0))));
         let unknown = Step::Unknown { seq: 4 };
@@ -380,7 +394,7 @@ mod tests {
 
     #[test]
     fn joined_replies_are_checked_element_by_element() {
-        let mut model = Model::new(7);
+        let mut model = Model::new(7, false);
         let pairs = vec![(1, 5), (2, 5)];
         assert!(is_right(model.check(&Step::Mset { pairs }, b"+OK\r\n", (0, 0))));
         let (first, second) = (bulk(&model.value(1, 5)), bulk(&model.value(2, 5)));

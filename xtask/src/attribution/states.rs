@@ -9,6 +9,8 @@ use respool_testkit::{Rng, elements, reply_length};
 
 /// The user of [`State::Guest`], whose rules the settings of the run say, and its password.
 pub(super) const GUEST: [&str; 2] = ["guest", "welcome"];
+/// The user whose clients are in pool mode `session`, who may do everything, and its password.
+pub(super) const OWNER: [&str; 2] = ["owner", "apart"];
 /// Longer than what makes Respool give a client a connection of its own.
 const LARGE_BYTES: usize = 1_100_000;
 const SCRIPT: &str = "return{ARGV[1]}";
@@ -61,6 +63,8 @@ states! {
     Selected = "other databases",
     /// Another user for a while, who may not do everything.
     Guest = "other users",
+    /// A user for a while whose clients have connections to nodes to themselves.
+    Owner = "owners of connections",
     /// Replies are not wanted for a while.
     Quiet = "without replies",
     /// A script, and the same by its hash.
@@ -126,6 +130,11 @@ impl State {
                 }
             },
         }
+    }
+
+    /// Whether the session is somebody else's afterwards than it may have been before.
+    pub(super) fn leaves_user(self) -> bool {
+        matches!(self, State::Guest | State::Owner | State::Reset)
     }
 
     /// `token` is nobody else's.
@@ -202,6 +211,18 @@ impl State {
                 Line { wanted: Wanted::Beginning("-NOPERM "), ..say(&format!("SET {key} {token}"), "") },
                 say("AUTH default any", ok),
                 say("ACL WHOAMI", bulk("default")),
+            ],
+            State::Owner => vec![
+                say(&format!("AUTH {} {}", OWNER[0], OWNER[1]), ok),
+                say(&set, ok),
+                say(&get, bulk(token)),
+                say(&format!("WATCH {key}"), ok),
+                say("MULTI", ok),
+                say(&set, queued),
+                say(&get, queued),
+                say("EXEC", format!("*2\r\n+OK\r\n{}", bulk(token))),
+                say("AUTH default any", ok),
+                say(&get, bulk(token)),
             ],
             State::Quiet => vec![
                 quietly("CLIENT REPLY OFF"),

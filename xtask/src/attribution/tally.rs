@@ -23,6 +23,8 @@ pub(super) struct Tally {
     /// Requests that a client did not wait for when it vanished.
     pub(super) abandoned: u64,
     pub(super) vanished: u64,
+    /// Connections of clients that were in pool mode `session` all the time.
+    pub(super) owned: u64,
     /// Connections that Respool closed although the client did nothing wrong.
     pub(super) cut_off: u64,
     /// Connections that Respool closed in the midst of a large reply whose node had died.
@@ -46,7 +48,11 @@ impl Tally {
         let states = State::ALL.iter().filter(never).map(|state| format!("no {}", state.name()));
         let timeouts = self.errors.keys().any(|text| text.contains("did not answer within"));
         let vanished = self.vanished > 0;
-        let others = [(timeouts, "request ran out of time"), (vanished, "client vanished")];
+        let others = [
+            (timeouts, "request ran out of time"),
+            (vanished, "client vanished"),
+            (self.owned > 0, "client in pool mode session"),
+        ];
         states.chain(others.into_iter().filter(|(is, _)| !is).map(|(_, what)| format!("no {what}"))).collect()
     }
 
@@ -84,6 +90,7 @@ impl Tally {
         }
         self.abandoned += other.abandoned;
         self.vanished += other.vanished;
+        self.owned += other.owned;
         self.cut_off += other.cut_off;
         self.broken_off += other.broken_off;
         self.silent += other.silent;
@@ -117,6 +124,7 @@ impl fmt::Display for Tally {
         }
         let states: Vec<String> = self.states.iter().map(|(state, count)| format!("{count} {state}")).collect();
         writeln!(f, "{}", states.join(", "))?;
+        writeln!(f, "{} connections in pool mode session", self.owned)?;
         writeln!(f, "{} clients vanished with {} requests under way (outcome unknown)", self.vanished, self.abandoned)?;
         write!(
             f,

@@ -67,7 +67,7 @@ impl<E: Execute> Worker<E> {
                 let redirection = self.redirection_of(index);
                 self.answer(index, |reply| reply.integer(redirection));
             }
-            C::ClientTracking => return self.client_tracking(index, row, args),
+            C::ClientTracking => return self.client_tracking(index, args),
             C::ClientCaching => return self.client_caching(index, args),
             C::ClientTrackinginfo => return self.client_trackinginfo(index),
             C::ClientUnblock => return self.client_unblock(index, args),

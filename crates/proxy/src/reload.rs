@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::session::Special;
+use crate::subscriptions::nodes_listened_to;
 use crate::worker::Worker;
 use respool_command::Execute;
 use std::sync::Arc;
@@ -35,6 +36,7 @@ impl<E: Execute> Worker<E> {
         if has_other_channels {
             self.begin_push_lanes();
         }
+        self.forget_names();
         self.for_each_session(
             |special| {
                 if is_plain { special.remove(Special::ROUTED) } else { special.add(Special::ROUTED) }
@@ -58,10 +60,10 @@ impl<E: Execute> Worker<E> {
     }
 }
 
-/// Whether the pool without a name has other nodes, elsewhere, or places keys on them in another way.
+/// Whether the pool without a name, or any under routes, has other nodes, elsewhere, or places keys on them in another way.
 fn has_other_own_nodes(old: &Config, new: &Config) -> bool {
     let nodes = |config: &Config| {
-        let own = config.nodes.iter().take(config.topology.node_count());
+        let own = config.nodes.iter().take(nodes_listened_to(config));
         own.map(|node| (node.name.clone(), Arc::clone(&node.endpoint))).collect::<Vec<_>>()
     };
     let weights = |config: &Config| config.topology.nodes().iter().map(|node| node.weight).collect::<Vec<_>>();

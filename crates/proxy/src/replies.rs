@@ -7,7 +7,7 @@ use crate::limits::PIECES_QUEUE_BYTES;
 use crate::scatter::Scatters;
 use crate::session::Pause;
 use crate::slab::Handle;
-use crate::subscriptions::Hearer;
+use crate::subscriptions::{At, Hearer};
 use crate::tasks::{Loss, Tasks};
 use crate::text;
 use crate::worker::Worker;
@@ -95,7 +95,8 @@ impl<E: Execute> Worker<E> {
                         if let Some(reader) = this.reader {
                             let frame = delivery.bytes.to_vec();
                             let next = this.up.tickets().front().map(|ticket| ticket.owner);
-                            subscriptions.hear(reader, next, &frame, clients);
+                            let at = At { reader, node: this.node, config };
+                            subscriptions.hear(at, next, &frame, clients);
                         }
                     }
                     Owner::Nobody => counters.replies_swallowed.add(u64::from(delivery.end.is_some())),

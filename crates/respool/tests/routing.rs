@@ -602,3 +602,99 @@ fn what_is_slow_often_or_big_is_seen() {
     assert_eq!(ask(&mut client, "PROXY SLOWLOG LEN"), ":0\r\n");
     assert!(ask(&mut client, "PROXY SLOWLOG NOPE").starts_with("-ERR syntax"));
 }
+
+fn pushed(client: &mut Client) -> String {
+    client.reply().expect("a push").escape_ascii().to_string()
+}
+
+/// A tracking client is told of keys by the names that it has for them, wherever routes lead it, and of nobody else's.
+#[test]
+fn changed_keys_are_told_by_the_names_that_clients_have_for_them() {
+    let (a, b) = (server(), server());
+    let settings = "[users.seven]\nrules = \"on nopass ~* &* +@all\"\n\
+                    [users.eight]\nrules = \"on nopass ~* &* +@all\"\n\
+                    [[routes]]\nusers = \"seven\"\nto = \"b\"\nadd = \"t7:\"\n\
+                    [[routes]]\nusers = \"eight\"\nto = \"b\"\nadd = \"t8:\"\n\
+                    [[routes]]\nprefix = [\"a:\", \"aa:\"]\nto = \"a\"\nstrip = true\n";
+    let served = Served::with(&[pool("a", &[&a]), pool("b", &[&b]), settings.to_owned()].concat());
+    let told = |key: &str| format!(">2\\r\\n$10\\r\\ninvalidate\\r\\n*1\\r\\n${}\\r\\n{key}\\r\\n", key.len());
+    let (mut at_a, mut at_b) = (a.client().expect("it accepts"), b.client().expect("it accepts"));
+    for mode in ["", " BCAST", " NOLOOP", " BCAST NOLOOP"] {
+        let mut plain = served.client();
+        let [mut seven, mut eight] = ["seven", "eight"].map(|user| {
+            let mut client = served.client();
+            ask(&mut client, &format!("HELLO 3 AUTH {user} x"));
+            client
+        });
+        ask(&mut plain, "HELLO 3");
+        for client in [&mut plain, &mut seven, &mut eight] {
+            assert_eq!(ask(client, &format!("CLIENT TRACKING ON{mode}")), "+OK\r\n", "{mode}");
+        }
+        // Each has read a key of the same name.
+        for client in [&mut plain, &mut seven, &mut eight] {
+            ask(client, "GET k");
+        }
+        ask(&mut plain, "GET a:1");
+        ask(&mut at_b, "SET t7:k 1");
+        assert_eq!(pushed(&mut seven), told("k"), "{mode}");
+        ask(&mut at_b, "SET t8:k 1");
+        assert_eq!(pushed(&mut eight), told("k"), "{mode}");
+        // Nothing was said to anybody else: the next word is about something else.
+        ask(&mut at_b, "SET a:1 1");
+        ask(&mut at_a, "SET 1 1");
+        let word = pushed(&mut plain);
+        if mode.contains("BCAST") {
+            assert!(word.contains("$3\\r\\na:1\\r\\n") && word.contains("$4\\r\\naa:1\\r\\n"), "{mode}: {word}");
+        } else if mode.is_empty() {
+            assert_eq!(word, told("a:1"));
+        } else {
+            assert!(word.contains("$3\\r\\na:1\\r\\n"), "{mode}: {word}");
+        }
+        ask(&mut seven, "GET j");
+        ask(&mut at_b, "SET t7:j 1");
+        assert_eq!(pushed(&mut seven), told("j"), "{mode}");
+        for client in [&mut plain, &mut seven, &mut eight] {
+            assert_eq!(ask(client, "CLIENT TRACKING OFF"), "+OK\r\n", "{mode}");
+        }
+    }
+}
+
+/// What a replica answers is told of once the replica has it: a client must not keep what the replica had before.
+#[test]
+fn what_replicas_answer_is_told_of_when_they_know() {
+    let (other, replica) = (server(), server());
+    let mut copy = replica.client().expect("it accepts");
+    assert_eq!(ask(&mut copy, &format!("REPLICAOF 127.0.0.1 {}", other.port())), "+OK\r\n");
+    until(|| ask(&mut copy, "INFO replication").contains("master_link_status:up")).expect("the replica is in step");
+    let settings = format!(
+        "[pools.p]\nnodes = [\"{} name=first\", \"{} name=copy replica_of=first\"]\n\
+         [[routes]]\ndatabases = 3\nto = \"p\"\nreads = \"replica\"\n",
+        other.tcp(),
+        replica.tcp()
+    );
+    let served = Served::with(&settings);
+    let mut client = served.client();
+    ask(&mut client, "HELLO 3");
+    ask(&mut client, "SELECT 3");
+    assert_eq!(ask(&mut client, "CLIENT TRACKING ON"), "+OK\r\n");
+    let mut direct = other.client().expect("it accepts");
+    ask(&mut direct, "SELECT 3");
+    for round in 0..50 {
+        ask(&mut direct, &format!("SET k {round}"));
+        let mut stored = None;
+        until(|| {
+            // Invalidations come between replies, from either of the nodes.
+            client.send_command(&["GET", "k"]).expect("it is sent");
+            loop {
+                let frame = client.reply().expect("a frame");
+                if !frame.starts_with(b">") {
+                    stored = Some(frame);
+                    break;
+                }
+                stored = None;
+            }
+            stored.as_deref() == Some(format!("${}\r\n{round}\r\n", round.to_string().len()).as_bytes())
+        })
+        .expect("the replica has it in the end");
+    }
+}

@@ -356,6 +356,36 @@ impl Routes {
         self.route(number).dead_node.unwrap_or(self.pool_of(number).dead_node)
     }
 
+    /// The number of the pool that has a node, a replica perhaps, at this place of the list of all nodes.
+    pub fn pool_at(&self, node: usize) -> Option<usize> {
+        let has = |pool: &Pool| {
+            let mut replicas = pool.replicas.iter().flatten();
+            pool.places().contains(&node) || replicas.any(|replica| usize::from(*replica) == node)
+        };
+        self.pools.iter().position(has)
+    }
+
+    /// What a key of a node is called by those whom a route leads there. `None`: the route leads nobody to it.
+    pub fn name_before(&self, number: u16, key: &[u8]) -> Option<Vec<u8>> {
+        let Route { when, rewrite, .. } = self.route(number);
+        let rest = key.strip_prefix(&*rewrite.add)?;
+        let name = [when.prefix.get(..rewrite.strip)?, rest].concat();
+        name.starts_with(&when.prefix).then_some(name)
+    }
+
+    /// Whether a route may lead a user to a key of this name, in some database and by some command.
+    pub fn may_lead(&self, number: u16, user: &str, key: &[u8]) -> bool {
+        let fits = |route: &Route| {
+            let is_meant = route.when.users.is_empty() || route.when.users.iter().any(|name| **name == *user);
+            is_meant && key.starts_with(&route.when.prefix)
+        };
+        let catches = |route: &Route| {
+            fits(route) && route.when.databases.is_empty() && route.when.commands == Commands::default()
+        };
+        let before = self.routes.iter().take(usize::from(number));
+        fits(self.route(number)) && !before.into_iter().any(catches)
+    }
+
     /// Puts the routes that fit apart from their prefixes into `out`, in order. The last of all is always among them.
     pub(crate) fn candidates(&self, subject: Subject<'_>, out: &mut Vec<u16>) {
         out.clear();

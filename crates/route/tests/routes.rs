@@ -230,3 +230,38 @@ fn a_pool_knows_its_replicas_and_its_policy() {
     assert_eq!((routes.dead_node(0), routes.dead_node(1)), (DeadNode::Replica, DeadNode::Next));
     assert!(!routes.are_plain() && Routes::plain(self::pool("a", 0, 1)).are_plain());
 }
+
+/// Whatever a route makes of a key, it is found again under the name that led there, by whom the route may lead.
+#[test]
+fn names_at_nodes_lead_back_to_those_who_know_them() {
+    let rewritten = |name: &str, pool: usize, when: When, strip: usize, add: &str| Route {
+        rewrite: Rewrite { strip, add: add.as_bytes().into() },
+        ..route(name, pool, when)
+    };
+    let ann = When { users: ["ann".into()].into(), ..When::default() };
+    let third = When { databases: [3].into(), ..prefix("a:") };
+    let routes = vec![
+        rewritten("tenant", 1, ann, 0, "t:"),
+        rewritten("third", 1, third, 2, ""),
+        rewritten("stripped", 1, prefix("a:"), 2, "n:"),
+    ];
+    let routes = Routes::new(vec![pool("main", 0, 2), pool("p", 2, 3)], routes).expect("routes that fit");
+    for user in ["ann", "bob"] {
+        for database in [0, 3] {
+            for key in ["k", "a:k", "a:", "t:k", "n:a:k"] {
+                let request: ArgsBuf = ["GET", key].into_iter().collect();
+                let args = request.as_args();
+                let mut scratch = RouteScratch::default();
+                let planned = plan_routed(&routes, Subject { user, database, row: row(args) }, args, &mut scratch);
+                assert!(matches!(planned, Ok(Routed::One(_))));
+                let placed = scratch.keys(&routes, args).remove(0);
+                let route = placed.place.route;
+                assert_eq!(routes.name_before(route, &placed.name).as_deref(), Some(key.as_bytes()));
+                assert!(routes.may_lead(route, user, key.as_bytes()), "{user} {key}");
+                assert_eq!(routes.pool_at(usize::from(placed.place.node)), Some(routes.route(route).pool));
+            }
+        }
+    }
+    assert_eq!(routes.name_before(0, b"k"), None, "the tenant's keys begin otherwise");
+    assert!(!routes.may_lead(0, "bob", b"k") && !routes.may_lead(2, "ann", b"a:k"), "another route comes before");
+}

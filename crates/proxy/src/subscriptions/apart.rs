@@ -19,8 +19,10 @@
 
 use super::Subscriptions;
 use super::frame::{Frame, bulk};
+use super::scoped;
 use super::tracking::{Mode, Wanted};
 use crate::clients::Clients;
+use crate::config::Config;
 use crate::lanes::{Ending, Purpose};
 use crate::limits::{PUSH_CHECK_US, PUSH_SILENT_US_MAX};
 use crate::own::Ownership;
@@ -40,6 +42,14 @@ struct Listener {
     lane: Option<Handle>,
     /// The node's number for it.
     id: Option<i64>,
+}
+
+/// Where something was heard: a node, by which of its connections, and under which routes.
+#[derive(Clone, Copy)]
+pub(crate) struct At<'a> {
+    pub(crate) reader: Handle,
+    pub(crate) node: usize,
+    pub(crate) config: &'a Config,
 }
 
 /// What a client has to itself because it is not to hear of its own changes.
@@ -102,7 +112,8 @@ fn apart_mut(session: &mut Session) -> Option<&mut Apart> {
 
 impl Subscriptions {
     /// A node has pushed something on a connection of one client, before the reply that `next` is owed there.
-    pub(crate) fn hear(&mut self, of: Handle, next: Option<Owner>, frame: &[u8], clients: &mut Clients) {
+    pub(crate) fn hear(&mut self, at: At<'_>, next: Option<Owner>, frame: &[u8], clients: &mut Clients) {
+        let of = at.reader;
         let Frame::Invalid(keys) = Frame::read(ReplyKind::Push, frame) else { return };
         let Some(session) = clients.sessions.get_mut(of) else { return };
         // If the reply that comes next there is the one that the client gets next, this comes before it as well.
@@ -116,20 +127,26 @@ impl Subscriptions {
         if is_first {
             tracking.after = None;
         }
-        self.pass_on_heard(of, keys, clients);
+        self.pass_on_heard(at, keys, clients);
         let Some(session) = clients.sessions.get_mut(of) else { return };
         if let Some(tracking) = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut()) {
             tracking.after = after;
         }
     }
 
-    fn pass_on_heard(&mut self, of: Handle, keys: Option<&[u8]>, clients: &mut Clients) {
+    fn pass_on_heard(&mut self, at: At<'_>, keys: Option<&[u8]>, clients: &mut Clients) {
+        let of = at.reader;
         let Some(session) = clients.sessions.get_mut(of) else { return };
         let subscriber = session.subscriber.as_ref().filter(|s| s.apart.is_some());
         let Some(tracking) = subscriber.and_then(|s| s.tracking.as_ref()) else { return };
         let Some(keys) = keys else { return self.invalidate_client(of, clients) };
-        let keys: Vec<Box<[u8]>> = elements(keys).into_iter().flatten().filter_map(bulk).map(Box::from).collect();
+        let keys = elements(keys).into_iter().flatten().filter_map(bulk);
+        let keys: Vec<Box<[u8]>> = match self.is_routed {
+            false => keys.map(Box::from).collect(),
+            true => scoped::names_for(&at.config.routes, at.node, session.user_name(), &keys.collect::<Vec<_>>()),
+        };
         match tracking.mode {
+            _ if keys.is_empty() => {}
             Mode::Broadcast => self.tell_by_prefix(of, &keys, clients),
             Mode::Read | Mode::OptIn | Mode::OptOut => self.tell_invalid(of, Some(keys), clients),
         }

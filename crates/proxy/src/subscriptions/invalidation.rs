@@ -2,8 +2,10 @@
 
 use super::Subscriptions;
 use super::frame::bulk;
+use super::scoped;
 use super::tracking::{Mode, Redirect};
 use crate::clients::Clients;
+use crate::config::Config;
 use crate::mail::Mail;
 use crate::slab::Handle;
 use crate::worker::Worker;
@@ -33,9 +35,12 @@ pub struct Broken {
 
 impl Subscriptions {
     /// A node tells of changed keys; `None`: of all.
-    pub(super) fn invalidate(&mut self, keys: Option<&[u8]>, clients: &mut Clients) {
+    pub(super) fn invalidate(&mut self, config: &Config, node: usize, keys: Option<&[u8]>, clients: &mut Clients) {
         let Some(keys) = keys else { return self.invalidate_all(clients) };
         let keys: Vec<&[u8]> = elements(keys).into_iter().flatten().filter_map(bulk).collect();
+        if self.is_routed {
+            return self.invalidate_routed(&config.routes, node, &keys, clients);
+        }
         for key in &keys {
             if let Some(id) = self.tracked.keys.find(key) {
                 self.invalidate_key(id, clients);
@@ -68,7 +73,8 @@ impl Subscriptions {
 
     /// A key has changed, or is forgotten: those who have read it are told once.
     pub(super) fn invalidate_key(&mut self, id: u32, clients: &mut Clients) {
-        let key: Box<[u8]> = self.tracked.keys.name(id).into();
+        let key = self.tracked.keys.name(id);
+        let key: Box<[u8]> = if self.is_routed { scoped::name(key).into() } else { key.into() };
         self.tracked.keys.hold(id);
         let numbers: Vec<u32> = self.tracked.keys.subscribers(id).collect();
         for number in numbers {

@@ -154,7 +154,7 @@ impl<E: Execute> Worker<E> {
                     }
                 }),
                 Frame::Invalid(keys) => {
-                    subscriptions.invalidate(keys, clients);
+                    subscriptions.invalidate(config, node, keys, clients);
                     Ok(())
                 }
                 Frame::Pong | Frame::Other => Ok(()),
@@ -233,9 +233,10 @@ impl<E: Execute> Worker<E> {
             if book.owed() >= PUSH_ORDERS_MAX || room == 0 {
                 continue;
             }
-            let single = config.topology.node_count() == 1;
+            let count = config.topology.node_count();
             let belongs = |kind: Kind, name: &[u8]| {
-                single || super::is_everywhere(kind, name) || config.topology.place(name).get() == node
+                node < count
+                    && (count == 1 || super::is_everywhere(kind, name) || config.topology.place(name).get() == node)
             };
             up.tell(now.mono_us, &mut clients.pool, |out| book.write(registries, belongs, room, out));
             lanes.list(push_lane.lane);

@@ -28,10 +28,11 @@ mod lane;
 mod publish;
 mod registry;
 mod renewal;
+mod scoped;
 mod tracking;
 mod wait;
 
-pub(crate) use apart::{Hearer, Listening};
+pub(crate) use apart::{At, Hearer, Listening};
 pub use ask::{SubscriptionAnswer, SubscriptionInquiry};
 pub use delivery::Message;
 pub use invalidation::{Broken, Redirected};
@@ -149,6 +150,8 @@ pub(crate) struct Subscriptions {
     tracked: Tracked,
     /// Nodes have to tell of changed keys.
     is_tracking_wanted: bool,
+    /// Keys have other names at nodes, or are where the topology does not say.
+    is_routed: bool,
     /// Invalidations for clients that others named in their place.
     redirected: Vec<Redirected>,
     /// What the engine in this process has changed, and for whom.
@@ -172,9 +175,7 @@ impl Subscriptions {
 
     /// None yet. `entropy` seeds the hashes of names.
     pub(crate) fn new(config: &Config, entropy: u64) -> Self {
-        // Channels live in the first pool, whatever other pools requests are routed to. A replica repeats what its primary
-        // says, so it is not listened to.
-        let nodes = if config.nodes.is_empty() { 0 } else { config.topology.node_count() };
+        let nodes = nodes_listened_to(config);
         let seed =
             |place: u64| entropy.wrapping_add(place).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ entropy.rotate_left(29);
         Self {
@@ -187,6 +188,7 @@ impl Subscriptions {
             askings: Askings::default(),
             tracked: Tracked::new(seed(4)),
             is_tracking_wanted: false,
+            is_routed: !config.routes.are_plain(),
             redirected: Vec::new(),
             changed: Vec::new(),
             pairs: 0,
@@ -205,7 +207,7 @@ impl Subscriptions {
     /// The nodes that have to be told of a channel.
     fn nodes_of(&self, config: &Config, kind: Kind, name: &[u8]) -> Range<usize> {
         if self.books.is_empty() || is_everywhere(kind, name) {
-            return 0..self.books.len();
+            return 0..self.books.len().min(config.topology.node_count());
         }
         let node = config.topology.place(name).get();
         node..node + 1
@@ -307,6 +309,16 @@ impl Subscriptions {
         let now = now + self.tracked.bytes();
         ledger.account(self.accounted, now);
         self.accounted = now;
+    }
+}
+
+/// How many nodes have something to say: those that channels live on, and under routes all, since any may be read from.
+pub(crate) fn nodes_listened_to(config: &Config) -> usize {
+    match (config.nodes.len(), config.routes.are_plain()) {
+        (0, _) => 0,
+        // A replica repeats what its primary says.
+        (_, true) => config.topology.node_count(),
+        (all, false) => all,
     }
 }
 

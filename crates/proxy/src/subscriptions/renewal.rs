@@ -39,7 +39,7 @@ impl<E: Execute> Worker<E> {
 
     /// Tells the nodes that there are now what they have to send.
     pub(crate) fn begin_push_lanes(&mut self) {
-        let nodes = self.config.topology.node_count();
+        let nodes = super::nodes_listened_to(&self.config);
         let this = &mut self.subscriptions;
         this.books = (0..nodes).map(|_| Book::default()).collect();
         this.lanes = (0..nodes).map(|_| None).collect();

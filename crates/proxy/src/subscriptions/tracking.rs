@@ -72,7 +72,9 @@ pub(crate) struct Tracking {
     /// Keys that it has read.
     pub(super) keys: IdTable<()>,
     /// Keys of its transaction, which will be read at EXEC.
-    block: Vec<Box<[u8]>>,
+    pub(super) block: Vec<Box<[u8]>>,
+    /// There were more of them, or other routes have come to hold since.
+    pub(super) is_block_in_doubt: bool,
     /// The place of the last request with keys: no invalidation may overtake that reply.
     pub(super) after: Option<Seq>,
 }
@@ -282,7 +284,7 @@ impl Wanted {
 
 impl<E: Execute> Worker<E> {
     /// CLIENT TRACKING.
-    pub(crate) fn client_tracking(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Flow {
+    pub(crate) fn client_tracking(&mut self, index: u32, args: Args<'_>) -> Flow {
         let (wanted, redirect) = match Wanted::read(args.from(3)) {
             Ok(read) => read,
             Err(words) => return self.refuse(index, &words),
@@ -301,9 +303,6 @@ impl<E: Execute> Worker<E> {
             self.end_tracking(index);
             self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
             return Flow::Next;
-        }
-        if !self.config.routes.are_plain() {
-            return self.refuse_unsupported(index, row, "a key that routes lead elsewhere may have another name there");
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let now = session.subscriber.as_ref().and_then(|s| s.tracking.as_deref());
@@ -500,6 +499,7 @@ impl<E: Execute> Worker<E> {
         let Some(handle) = self.clients.sessions.handle(index) else { return };
         let (is_apart, has_engine) = (self.is_apart(index), self.engine.is_some());
         let is_told = if is_apart { self.hears_all(index) } else { self.subscriptions.tells_of_changes() };
+        let routed = if is_apart || !self.subscriptions.is_routed { None } else { self.scoped_keys(index, row, args) };
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let is_queueing = session.special.has(Special::QUEUEING);
         let (place, is_behind) = (session.down.next_place(), !session.down.is_settled());
@@ -538,6 +538,11 @@ impl<E: Execute> Worker<E> {
             tracking.block.clear();
         } else if is_exec {
             keys = std::mem::take(&mut tracking.block);
+            if std::mem::take(&mut tracking.is_block_in_doubt) {
+                self.subscriptions.tracked.doubtful.push(handle);
+            }
+        } else if let Some(routed) = routed {
+            keys = if is_wanted { routed } else { keys };
         } else if reads(row) && is_wanted {
             let mut positions = KeyPositions::new();
             if row.keys.positions(args, &mut positions).is_ok() {
@@ -548,11 +553,11 @@ impl<E: Execute> Worker<E> {
             return;
         }
         if is_queueing && !is_exec {
-            // One with more keys than that is told to forget everything after its transaction.
             if tracking.block.len() + keys.len() <= TRACKED_BLOCK_KEYS_MAX {
                 tracking.block.extend(keys);
             } else {
-                self.subscriptions.tracked.doubtful.push(handle);
+                // It is told to forget everything after its transaction.
+                tracking.is_block_in_doubt = true;
             }
             return;
         }
@@ -568,7 +573,7 @@ impl<E: Execute> Worker<E> {
 }
 
 /// Whether a request reads its keys, as far as tracking cares. What a script reads is what it was told of.
-fn reads(row: &Row) -> bool {
+pub(super) fn reads(row: &Row) -> bool {
     row.flags.has(Flags::READONLY) || row.group == Group::Scripting && !row.keys.is_none()
 }
 

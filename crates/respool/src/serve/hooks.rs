@@ -2,6 +2,7 @@
 //! that Respool is a part of has hooks of its own.
 
 use std::fmt;
+use std::sync::Once;
 
 use respool_proxy::hooks::{Demand, Event, Hooks};
 use rustix::process::{Signal, getpid, kill_process};
@@ -50,12 +51,17 @@ pub(crate) fn tell(event: &Event) {
     }
 }
 
-/// The way that signals take is the only one: whoever waits for them does what is demanded.
+/// The way that signals take is the only one: whoever waits for them does what is demanded. A drain is demanded once however
+/// often operators say so, because a second signal of that kind ends at once.
 fn obey(demand: Demand) {
-    let signal = match demand {
-        Demand::Reload => Signal::HUP,
-        Demand::Drain => Signal::TERM,
-    };
+    static DRAIN: Once = Once::new();
+    match demand {
+        Demand::Reload => signal_ourselves(Signal::HUP),
+        Demand::Drain => DRAIN.call_once(|| signal_ourselves(Signal::TERM)),
+    }
+}
+
+fn signal_ourselves(signal: Signal) {
     if let Err(error) = kill_process(getpid(), signal) {
         error!("the process cannot signal itself: {error}");
     }

@@ -421,11 +421,18 @@ impl<E: Execute> Worker<E> {
         } else if this.purpose == Purpose::Own {
             // By it a request that waits there can be let go.
             self.ask_number_of(reader, node, lane);
-            if !self.note_told_of(reader.index, node) {
+            if !self.note_told_of(reader.index, node) && self.may_have_stored(reader) {
                 // Changes that were made meanwhile went untold.
                 self.subscriptions.invalidate_client(reader, &mut self.clients);
             }
         }
+    }
+
+    /// Whether a client may have stored anything that it is to be told of.
+    fn may_have_stored(&self, client: Handle) -> bool {
+        let subscriber = self.clients.sessions.get(client).and_then(|session| session.subscriber.as_ref());
+        let mode = subscriber.and_then(|s| s.tracking.as_ref()).map(|tracking| tracking.mode);
+        mode == Some(Mode::Broadcast) || subscriber.is_some_and(|s| s.has_read())
     }
 
     /// Such a connection is gone.

@@ -200,7 +200,7 @@ impl Tracking {
 
 impl Subscriber {
     /// Whether somebody remembers what it may have read since it tracks.
-    fn has_read(&self) -> bool {
+    pub(super) fn has_read(&self) -> bool {
         let tracking = self.tracking.as_ref();
         tracking.is_some_and(|tracking| tracking.after.is_some() && tracking.mode != Mode::Broadcast)
     }

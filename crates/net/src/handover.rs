@@ -239,6 +239,7 @@ mod tests {
         let mut new: Vec<_> = adopt(&endpoints[0], of_tcp, 1, 16, 0o600, &options).unwrap();
         assert_eq!((new.len(), new[0].len()), (1, 2));
         new.extend(adopt(&endpoints[1], of_unix, 3, 16, 0o640, &options).unwrap());
+        new.iter().flatten().for_each(|listener| listener.handle().unwrap().keep());
         successor.say_ready().unwrap();
         said_bye.recv().unwrap();
         giver.join().unwrap();

@@ -75,6 +75,15 @@ impl ListenerHandle {
     }
 }
 
+impl ListenerHandle {
+    /// Has the file of a socket that came from elsewhere go with this process: nobody else listens there any more.
+    pub fn keep(&self) {
+        if let Some(file) = self.file.as_ref().and_then(Weak::upgrade) {
+            file.is_given_away.store(false, Ordering::SeqCst);
+        }
+    }
+}
+
 impl AsFd for ListenerHandle {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
@@ -131,7 +140,7 @@ pub fn bind(
             }
         }
         Endpoint::Unix { path } => {
-            let mut listener = unix_listener(bind_unix(path, backlog, mode).map_err(fail)?, path);
+            let mut listener = unix_listener(bind_unix(path, backlog, mode).map_err(fail)?, path, true);
             listener.is_shared = workers > 1;
             shares[0].push(listener);
         }
@@ -143,7 +152,7 @@ pub fn bind(
 }
 
 /// Listens for `workers` workers on sockets of `endpoint` that listen already, as [`bind`] would on new ones. Whatever waits
-/// in their queues is accepted.
+/// in their queues is accepted. The file of a unix socket stays whoever's it was until [`ListenerHandle::keep`].
 pub fn adopt(
     endpoint: &Endpoint,
     sockets: Vec<OwnedFd>,
@@ -181,7 +190,7 @@ pub fn adopt(
             for socket in sockets.into_iter().map(RawSocket::from) {
                 is_listening(&socket, backlog).map_err(fail)?;
                 std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).map_err(fail)?;
-                let mut listener = unix_listener(socket, path);
+                let mut listener = unix_listener(socket, path, false);
                 listener.is_shared = workers > 1;
                 shares[0].push(listener);
             }
@@ -220,13 +229,13 @@ fn tcp_listener(socket: RawSocket, address: SocketAddr) -> Listener {
     }
 }
 
-fn unix_listener(socket: RawSocket, path: &str) -> Listener {
+fn unix_listener(socket: RawSocket, path: &str, is_ours: bool) -> Listener {
     Listener {
         socket: ListenerSocket::Unix(UnixListener::from_std(socket.into())),
         address: format!("{path}:0"),
         is_wildcard: false,
         is_shared: false,
-        file: Some(Arc::new(SocketFile { path: path.to_owned(), is_given_away: AtomicBool::new(false) })),
+        file: Some(Arc::new(SocketFile { path: path.to_owned(), is_given_away: AtomicBool::new(!is_ours) })),
         tls: None,
     }
 }
@@ -244,6 +253,7 @@ impl ControlSocket {
         const BACKLOG: i32 = 16;
         const MODE: u32 = 0o600;
         let fail = |cause| ListenError { endpoint: format!("unix:{path}"), cause };
+        let is_ours = adopted.is_none();
         let socket = match adopted {
             Some(socket) => {
                 let socket = RawSocket::from(socket);
@@ -253,7 +263,7 @@ impl ControlSocket {
             None => bind_unix(path, BACKLOG, MODE).map_err(fail)?,
         };
         socket.set_nonblocking(false).map_err(fail)?;
-        let file = SocketFile { path: path.to_owned(), is_given_away: AtomicBool::new(false) };
+        let file = SocketFile { path: path.to_owned(), is_given_away: AtomicBool::new(!is_ours) };
         Ok(Self { listener: StdUnixListener::from(OwnedFd::from(socket)), file: Arc::new(file) })
     }
 

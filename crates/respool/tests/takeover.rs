@@ -112,7 +112,10 @@ fn a_successor_that_fails_changes_nothing_and_data_is_not_left_behind() {
     let control = directory.join("takeover").display().to_string();
     let node = serve(&["--listen", "127.0.0.1:0"]);
     let node_address = node.addresses()[0].to_string();
-    let args = ["--listen", "127.0.0.1:0", "--node", &node_address, "--takeover-socket", &control];
+    let door = directory.join("door");
+    let door_text = door.display().to_string();
+    let listen = ["--listen", "127.0.0.1:0", "--listen", &door_text];
+    let args = [&listen[..], &["--node", &node_address, "--takeover-socket", &control]].concat();
     let proxy = serve(&args);
     let mut client = proxy.client(0);
     assert_eq!(client.ask("SET k v").expect("a reply"), "+OK\r\n");
@@ -120,9 +123,14 @@ fn a_successor_that_fails_changes_nothing_and_data_is_not_left_behind() {
     // It asks for the sockets, and then cannot open one more.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("it has an address").to_string();
-    let failed = respool(&["serve"]).args(args).args(["--take-over", &control, "--listen", &address]).output();
+    let failed = respool(&["serve"]).args(&args).args(["--take-over", &control, "--listen", &address]).output();
     assert!(!failed.expect("it starts").status.success());
     proxy.says("did not get them");
+    // Nor when all but one thing is there.
+    let failed = respool(&["serve"]).args(&args).args(["--take-over", &control, "--metrics", &address]).output();
+    assert!(!failed.expect("it starts").status.success());
+    let by_door = || Client::connect(&Address::Unix(door.clone())).expect("the door is there").ask("GET k");
+    assert_eq!(by_door().expect("a reply"), "$1\r\nv\r\n");
     assert_eq!(client.ask("GET k").expect("a reply"), "$1\r\nv\r\n");
     assert_eq!(proxy.client(0).ask("GET k").expect("a reply"), "$1\r\nv\r\n");
 
@@ -134,6 +142,9 @@ fn a_successor_that_fails_changes_nothing_and_data_is_not_left_behind() {
     assert_eq!(client.read_to_close().expect("a clean end"), b"");
     proxy.await_end();
     assert_eq!(next.client(0).ask("GET k").expect("a reply"), "$1\r\nv\r\n");
+    assert_eq!(by_door().expect("a reply"), "$1\r\nv\r\n");
+    next.end();
+    assert!(!door.exists() && !directory.join("takeover").exists(), "whoever listened last tidies up");
 
     let server_control = directory.join("server").display().to_string();
     let server = serve(&["--listen", "127.0.0.1:0", "--takeover-socket", &server_control]);

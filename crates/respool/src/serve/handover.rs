@@ -44,6 +44,8 @@ pub struct Inherited {
     sockets: Vec<(String, OwnedFd)>,
     labels: Labels,
     successor: Option<Successor>,
+    /// Listeners on those sockets. Their files are the other process' until this one goes on with them.
+    listening: Vec<ListenerHandle>,
 }
 
 impl Inherited {
@@ -58,7 +60,7 @@ impl Inherited {
                 let asked = Successor::ask(path);
                 let refused = |error| Failure::running(format!("{} cannot be taken over: {error}", path.display()));
                 let (successor, sockets) = asked.map_err(refused)?;
-                Ok(Self { sockets, labels: Labels::default(), successor: Some(successor) })
+                Ok(Self { sockets, successor: Some(successor), ..Self::default() })
             }
         }
     }
@@ -90,12 +92,19 @@ impl Inherited {
         (label, taken.into_iter().map(|(_, socket)| socket).collect())
     }
 
+    /// A socket that listened before is listened on here.
+    pub(super) fn note_listening(&mut self, handle: ListenerHandle) {
+        self.listening.push(handle);
+    }
+
     /// Everything is open: whoever listened before need not any more. Sockets that nobody here wants are closed.
     pub(crate) fn settle(&mut self) {
         for (label, _) in self.sockets.drain(..) {
             warn!("{label} was listened on before, and is not any more");
         }
+        let listening = std::mem::take(&mut self.listening);
         if let Some(successor) = self.successor.take() {
+            listening.iter().for_each(ListenerHandle::keep);
             match successor.say_ready() {
                 Ok(()) => info!("the listeners have been taken over"),
                 // Whatever has become of the other process, the sockets are here.
@@ -186,6 +195,7 @@ pub(super) fn offer(
     let opened = ControlSocket::open(&path.to_string_lossy(), inherited.of_control(path));
     let socket = opened.map_err(|error| Failure::running(error.to_string()))?;
     offered.add(control_label(path), socket.handle()?);
+    inherited.note_listening(socket.handle()?);
     let (callers, end) = socket.callers()?;
     let end = Cell::new(Some(end));
     // A second hand keeps a socket listening, so all of them go when this process stops accepting.

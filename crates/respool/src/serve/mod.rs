@@ -284,11 +284,15 @@ fn listen(
         let backlog = i32::try_from(instance.net.backlog).unwrap_or(i32::MAX);
         let (endpoint, mode) = (config::endpoint(address), instance.net.unix_mode);
         let (label, inherited) = doors.inherited.of_listener(address);
-        let opened = match inherited.is_empty() {
+        let is_new = inherited.is_empty();
+        let opened = match is_new {
             true => bind(&endpoint, workers, backlog, mode, transport),
             false => adopt(&endpoint, inherited, workers, backlog, mode, transport),
         };
         let opened = opened.map_err(|error| Failure::running(error.to_string()))?;
+        for listener in opened.iter().flatten().filter(|_| !is_new) {
+            doors.inherited.note_listening(listener.handle().map_err(|error| Failure::running(error.to_string()))?);
+        }
         if let Some(offered) = doors.offered {
             opened.iter().flatten().try_for_each(|listener| offered.listener(&label, listener))?;
         }

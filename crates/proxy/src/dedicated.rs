@@ -143,10 +143,14 @@ impl Link {
             let Some(at) = rest.iter().position(|byte| *byte == b'\n') else { break };
             let (line, behind) = rest.split_at(at + 1);
             rest = behind;
+            let start = lines.len();
             lines.append(&mut self.partial);
             match std::mem::take(&mut self.is_cut) {
                 true => lines.extend_from_slice(b"...\r\n"),
                 false => lines.extend_from_slice(line),
+            }
+            if !is_line(lines.get(start..).unwrap_or_default()) {
+                return Taken::Nonsense;
             }
         }
         if !self.is_cut {
@@ -158,6 +162,11 @@ impl Link {
         }
         if lines.is_empty() { Taken::Nothing } else { Taken::Bytes(lines) }
     }
+}
+
+/// Whether this is one line, which ends as lines of the protocol do.
+fn is_line(line: &[u8]) -> bool {
+    line.iter().position(|byte| *byte == b'\r').is_some_and(|at| at + 2 == line.len())
 }
 
 impl Dedicated {
@@ -700,7 +709,13 @@ mod tests {
 
     #[test]
     fn what_is_no_line_is_not_shown() {
-        for bytes in [&b"+OK\r\n$3\r\nabc\r\n"[..], b"+OK\r\n+1 \"get\"\r\n:1\r\n", b"+OK\r\n\r\n"] {
+        for bytes in [
+            &b"+OK\r\n$3\r\nabc\r\n"[..],
+            b"+OK\r\n+1 \"get\"\r\n:1\r\n",
+            b"+OK\r\n\r\n",
+            b"+OK\r\n+1\n",
+            b"+OK\r\n+1\r2\r\n",
+        ] {
             for split in 0..bytes.len() {
                 assert_eq!(take(Kind::Monitor, bytes, split).2, [Taken::Nonsense], "split at {split}");
             }

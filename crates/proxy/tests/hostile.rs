@@ -1,6 +1,5 @@
 //! Peers that ask for more than they may have, or answer as no node should: what it costs, and whom.
 
-#[allow(dead_code)]
 #[path = "support/bench.rs"]
 mod bench;
 #[path = "hostile/classes.rs"]
@@ -11,7 +10,6 @@ mod doubt;
 mod holding;
 #[path = "hostile/orders.rs"]
 mod orders;
-#[allow(dead_code)]
 mod support;
 
 use support::NoEngine;

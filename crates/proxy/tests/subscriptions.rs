@@ -14,9 +14,12 @@ use respool_wire::{
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+#[path = "support/chance.rs"]
+mod chance;
 mod support;
 
-use support::{Chance, NoEngine, config};
+use chance::Chance;
+use support::{NoEngine, config};
 
 /// A subscription as clients and nodes name it: the command without its ending, and the channel.
 type Name = (&'static str, String);

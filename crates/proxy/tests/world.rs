@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 #[path = "world/blocking.rs"]
 mod blocking;
+#[path = "support/chance.rs"]
+mod chance;
 #[path = "world/fairness.rs"]
 mod fairness;
 #[path = "world/integrity.rs"]
@@ -21,7 +23,8 @@ mod support;
 #[path = "world/transactions.rs"]
 mod transactions;
 
-use support::{Chance, NoEngine, config};
+use chance::Chance;
+use support::{NoEngine, config};
 
 /// The pool mode of the world with this seed.
 fn mode_of(seed: u64) -> PoolMode {

@@ -1,4 +1,4 @@
-//! What the seeded worlds have in common: chance, and the settings of a worker.
+//! What tests around one worker have in common: its settings, and an engine without data.
 
 use respool_command::{Execute, Millis, Outcome, Row, SessionView};
 use respool_connection::{Endpoint, WritePolicy};
@@ -17,24 +17,6 @@ impl Execute for NoEngine {
 
     fn tick(&mut self, _: Millis) -> Option<Millis> {
         None
-    }
-}
-
-/// Numbers that follow from a seed, which is not 0.
-pub(crate) struct Chance(pub(crate) u64);
-
-impl Chance {
-    /// A number below `bound`.
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound.max(1) as u64) as usize
-    }
-
-    /// True once in `bound` on average.
-    pub(crate) fn one_in(&mut self, bound: usize) -> bool {
-        self.below(bound) == 0
     }
 }
 

@@ -122,8 +122,9 @@ impl Tasks {
             match task {
                 Task::Exec(exec) => exec.move_to(moved),
                 Task::Heal(healing) => healing.move_to(moved),
+                Task::Publish(publishing) => publishing.move_to(moved),
                 // Their questions are under way, and what they do then is not about a place.
-                Task::Publish(_) | Task::Clean(_) | Task::Watch(_) | Task::Stop(_) | Task::Hide(_) => {}
+                Task::Clean(_) | Task::Watch(_) | Task::Stop(_) | Task::Hide(_) => {}
                 Task::Learn(_) | Task::Wait(_) | Task::Probe(_) | Task::Listen(_) => {}
             }
         }

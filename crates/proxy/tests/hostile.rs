@@ -2,6 +2,8 @@
 
 #[path = "support/bench.rs"]
 mod bench;
+#[path = "hostile/channels.rs"]
+mod channels;
 #[path = "hostile/classes.rs"]
 mod classes;
 #[path = "hostile/doubt.rs"]

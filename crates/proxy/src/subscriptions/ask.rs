@@ -25,7 +25,7 @@ pub(super) enum Question {
     /// How many subscribe to each of these.
     Counts { kind: Kind, names: Vec<Box<[u8]>> },
     /// By how much the clients that a node reaches with a message exceed the lanes it counts.
-    Receivers { kind: Kind, channel: Box<[u8]>, node: usize },
+    Receivers { kind: Kind, channel: Box<[u8]>, node: Box<str> },
     /// Which worker has the client of this number, and where.
     Find { id: u64 },
     /// Deliver this and say to how many.
@@ -180,7 +180,8 @@ impl<E: Execute> Worker<E> {
                 answer.counts = names.iter().map(|name| count(name)).collect();
             }
             Question::Receivers { kind, channel, node } => {
-                answer.counts = vec![self.subscriptions.surplus(kind, &channel, node)];
+                let node = self.config.nodes.iter().position(|known| *known.name == *node);
+                answer.counts = vec![node.map_or(0, |node| self.subscriptions.surplus(kind, &channel, node))];
             }
             Question::Find { id } => {
                 let found = self.clients.sessions.iter().find(|(_, session)| session.id == id);

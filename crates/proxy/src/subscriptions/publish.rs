@@ -23,6 +23,7 @@ pub(crate) struct Publishing {
     asker: Asker,
     kind: Kind,
     channel: Box<[u8]>,
+    /// `usize::MAX` once it is not among the nodes any more.
     node: usize,
     /// To how many connections the node says it did.
     count: Option<i64>,
@@ -42,6 +43,11 @@ impl Publishing {
     pub(crate) fn fail(&mut self, error: &[u8], clients: &mut Clients) -> Progress {
         clients.fail(self.asker.session, self.asker.seq, error);
         Progress::Through
+    }
+
+    /// Other nodes are configured: `moved` says for each node before where it is now.
+    pub(crate) fn move_to(&mut self, moved: &[usize]) {
+        self.node = moved.get(self.node).copied().unwrap_or(usize::MAX);
     }
 }
 
@@ -81,6 +87,8 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn conclude_publish(&mut self, publishing: Publishing) {
         let Publishing { asker, kind, channel, node, count } = publishing;
         let Some(count) = count else { return };
+        // Another worker may go by other settings at the moment, so its nodes may be in another order.
+        let node = self.config.nodes.get(node).map_or("", |node| &node.name).into();
         let question = Question::Receivers { kind, channel, node };
         self.ask_workers_for(Some(asker), question, Then::Add(count));
     }

@@ -73,6 +73,12 @@ impl Engine {
         self.keyspace.memory_bytes()
     }
 
+    /// The keyspace itself, for tests below the commands.
+    #[cfg(test)]
+    pub(crate) fn keyspace_mut(&mut self) -> &mut Keyspace {
+        &mut self.keyspace
+    }
+
     fn is_full(&self) -> bool {
         self.memory_bytes_max.is_some_and(|max| self.memory_bytes() as u64 > max)
     }

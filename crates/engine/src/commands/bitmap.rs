@@ -115,9 +115,10 @@ fn count_ones(bytes: &[u8], bits: &Bits) -> usize {
     if first > last {
         return (bits.start..bits.end).filter(|&offset| bit_at(bytes, offset)).count();
     }
-    let whole: u32 = bytes.get(first..last).unwrap_or_default().iter().map(|byte| byte.count_ones()).sum();
+    let ones = |byte: &u8| byte.count_ones() as usize;
+    let whole: usize = bytes.get(first..last).unwrap_or_default().iter().map(ones).sum();
     let edges = (bits.start..first * 8).chain(last * 8..bits.end);
-    whole as usize + edges.filter(|&offset| bit_at(bytes, offset)).count()
+    whole + edges.filter(|&offset| bit_at(bytes, offset)).count()
 }
 
 fn bitpos(call: &mut Call<'_, '_>) -> Answer {
@@ -163,31 +164,42 @@ fn first_bit(bytes: &[u8], bits: &Bits, wanted: bool) -> Option<usize> {
 }
 
 fn bitop(call: &mut Call<'_, '_>) -> Answer {
-    let operation: fn(u8, u8) -> u8 = match () {
-        () if call.is_word(1, "AND") => |a, b| a & b,
-        () if call.is_word(1, "OR") => |a, b| a | b,
-        () if call.is_word(1, "XOR") => |a, b| a ^ b,
-        () if call.is_word(1, "NOT") => |a, _| !a,
+    // Of whole strings, so that it is many bytes at a time. The second may be the shorter one: behind it are zeros.
+    let operation: fn(&mut [u8], &[u8]) = match () {
+        () if call.is_word(1, "AND") => |a, b| {
+            a.iter_mut().zip(b).for_each(|(a, b)| *a &= b);
+            a[b.len()..].fill(0);
+        },
+        () if call.is_word(1, "OR") => |a, b| a.iter_mut().zip(b).for_each(|(a, b)| *a |= b),
+        () if call.is_word(1, "XOR") => |a, b| a.iter_mut().zip(b).for_each(|(a, b)| *a ^= b),
+        () if call.is_word(1, "NOT") => |_, _| (),
         () => return Err(text::SYNTAX.into()),
     };
     let is_not = call.is_word(1, "NOT");
     if is_not && call.args.len() != 4 {
         return Err(NOT_TAKES_ONE.into());
     }
-    let mut sources = Vec::with_capacity(call.args.len() - 3);
+    // All are looked at before any is taken: what a key of another type comes after is not worked on in vain.
+    let mut len = 0;
     for key in call.args.from(3).iter() {
-        sources.push(with_bytes(call, key, <[u8]>::to_vec)?.unwrap_or_default());
+        len = len.max(with_bytes(call, key, <[u8]>::len)?.unwrap_or(0));
     }
-    let len = sources.iter().map(Vec::len).max().unwrap_or(0);
-    let mut sources = sources.into_iter();
-    let mut result = sources.next().unwrap_or_default();
-    result.resize(len, 0);
+    // One source is read at a time, where it lies: a request may name the same long string as often as it has room for.
+    let mut result = Vec::with_capacity(len);
+    let mut join = |index: usize, source: &[u8]| {
+        if index == 0 {
+            result.extend_from_slice(source);
+            return result.resize(len, 0);
+        }
+        operation(&mut result, source);
+    };
+    for (index, key) in call.args.from(3).iter().enumerate() {
+        if with_bytes(call, key, |source| join(index, source))?.is_none() {
+            join(index, b"");
+        }
+    }
     if is_not {
         result.iter_mut().for_each(|byte| *byte = !*byte);
-    }
-    for source in sources {
-        let padded = source.iter().copied().chain(std::iter::repeat(0));
-        result.iter_mut().zip(padded).for_each(|(byte, other)| *byte = operation(*byte, other));
     }
     let key = call.arg(2);
     if len > 0 {
@@ -228,6 +240,12 @@ mod tests {
              BITOP AND d s t -> :6
              GET d -> $6 `bc`ab
              BITOP NOT d s t -> -ERR BITOP NOT must be called with a single source key.
+             BITOP OR d none s -> :6
+             GET d -> $6 foobar
+             BITOP AND d s none s -> :6
+             BITCOUNT d -> :0
+             BITOP XOR d s s s -> :6
+             GET d -> $6 foobar
              BITOP OR d none -> :0
              EXISTS d -> :0",
         );
@@ -243,6 +261,7 @@ mod tests {
              BITFIELD_RO f GET u8 8 -> *1 :127
              BITFIELD_RO f SET u8 8 1 -> -ERR BITFIELD_RO only supports the GET subcommand
              BITFIELD f GET u64 0 -> -ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is.
+             BITFIELD f GET u8\0x 8 -> *1 :127
              BITFIELD f OVERFLOW x -> -ERR Invalid OVERFLOW type specified
              BITFIELD none GET u8 0 -> *1 :0
              EXISTS none -> :0",

@@ -48,6 +48,8 @@ impl Field {
             _ => return Err(INVALID_TYPE.into()),
         };
         let max = if is_signed { 64 } else { 63 };
+        // Redis reads the width as a C string.
+        let digits = digits.split(|&byte| byte == 0).next().unwrap_or_default();
         let bits = integer::parse(digits).filter(|bits| (1..=max).contains(bits)).ok_or(INVALID_TYPE)? as u32;
         let offset = match offset {
             // Counted in fields of this width.

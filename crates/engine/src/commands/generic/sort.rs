@@ -6,10 +6,17 @@ use respool_command::text;
 
 use super::super::{Answer, Call, Fault};
 use crate::keyspace::{Expiry, Found, Kind};
+use crate::limits::REPLY_BYTES_MAX;
 use crate::number::double;
 use crate::store::listpack::Element;
 use crate::store::quick_list::{End, QuickList};
 use crate::values::Object;
+
+/// Elements that are equal point to the same value, and so do patterns: a request of a few bytes could otherwise ask for any
+/// amount of memory.
+const TOO_LARGE: &str = "ERR what is to be sorted or stored exceeds what one request may hold";
+/// What an element takes beside its bytes, at least.
+const ELEMENT_COST: usize = 2;
 
 const NOT_NUMBERS: &str = "ERR One or more scores can't be converted into double";
 
@@ -99,7 +106,7 @@ pub(super) fn sort(call: &mut Call<'_, '_>, may_store: bool) -> Answer {
     let (start, end) = bounds(wanted.limit, elements.len());
     let mut items: Vec<Item> = elements.into_iter().map(|element| Item { element, weight: Weight::Itself }).collect();
     if !is_sorted {
-        weigh(call, &wanted, &mut items)?;
+        weigh(call, &wanted, &mut items, REPLY_BYTES_MAX)?;
         items.sort_by(|a, b| {
             let order = compare(a, b);
             if wanted.is_descending { order.reverse() } else { order }
@@ -107,7 +114,7 @@ pub(super) fn sort(call: &mut Call<'_, '_>, may_store: bool) -> Answer {
     }
     let shown = items.get(start..end).unwrap_or_default();
     match wanted.store {
-        Some(key) => store(call, &wanted.gets, shown, key),
+        Some(key) => store(call, &wanted.gets, shown, key, REPLY_BYTES_MAX),
         None => reply(call, &wanted.gets, shown),
     }
 }
@@ -142,14 +149,22 @@ fn bounds((offset, count): (i64, i64), len: usize) -> (usize, usize) {
 }
 
 /// Finds out what every element is sorted by.
-fn weigh(call: &mut Call<'_, '_>, wanted: &Wanted<'_>, items: &mut [Item]) -> Answer {
+fn weigh(call: &mut Call<'_, '_>, wanted: &Wanted<'_>, items: &mut [Item], bytes_max: usize) -> Answer {
+    let mut bytes = 0;
     for item in items {
         let by = match wanted.by {
             Some(pattern) => pointed_to(call, pattern, &item.element),
             None => Some(item.element.clone()),
         };
         item.weight = match (wanted.is_alphabetical, by) {
-            (true, by) => Weight::Text(by),
+            (true, by) => {
+                // What an element weighs by itself is as long as the element.
+                bytes += by.as_ref().filter(|_| wanted.by.is_some()).map_or(0, Vec::len);
+                if bytes > bytes_max {
+                    return Err(TOO_LARGE.into());
+                }
+                Weight::Text(by)
+            }
             (false, None) => Weight::Number(0.0),
             (false, Some(by)) => Weight::Number(double::parse_weight(&by).ok_or(NOT_NUMBERS)?),
         };
@@ -205,8 +220,9 @@ fn reply(call: &mut Call<'_, '_>, gets: &[&[u8]], items: &[Item]) -> Answer {
     Ok(())
 }
 
-fn store(call: &mut Call<'_, '_>, gets: &[&[u8]], items: &[Item], key: &[u8]) -> Answer {
+fn store(call: &mut Call<'_, '_>, gets: &[&[u8]], items: &[Item], key: &[u8], bytes_max: usize) -> Answer {
     let mut list = QuickList::new();
+    let mut bytes = 0;
     for item in items {
         if gets.is_empty() {
             list.push(End::Tail, &item.element);
@@ -214,6 +230,10 @@ fn store(call: &mut Call<'_, '_>, gets: &[&[u8]], items: &[Item], key: &[u8]) ->
         for pattern in gets {
             let value = pointed_to(call, pattern, &item.element).unwrap_or_default();
             list.push(End::Tail, &value);
+            bytes += value.len() + ELEMENT_COST;
+            if bytes > bytes_max {
+                return Err(TOO_LARGE.into());
+            }
         }
     }
     let len = list.len();
@@ -223,4 +243,55 @@ fn store(call: &mut Call<'_, '_>, gets: &[&[u8]], items: &[Item], key: &[u8]) ->
         call.keyspace.remove(call.at.database, found);
     }
     call.reply_count(len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keyspace::At;
+    use crate::transcript::{Script, play};
+    use respool_command::lookup;
+    use respool_wire::{ArgsBuf, Encoder, Protocol};
+
+    #[test]
+    fn elements_are_sorted_and_stored() {
+        play(
+            "RPUSH l 3 1 2 -> :3
+             MSET w1 c w2 b w3 a -> +OK
+             SORT l BY w* ALPHA -> *3 $1 3 $1 2 $1 1
+             SORT l GET w* GET # STORE d -> :6
+             LRANGE d 0 2 -> *3 $1 c $1 1 $1 b
+             SORT l LIMIT 5 5 STORE d -> :0
+             EXISTS d -> :0",
+        );
+    }
+
+    #[test]
+    fn what_a_request_may_hold_is_bounded() {
+        let mut script = Script::new();
+        script.say(&format!("SET wx {}", "y".repeat(1_000)));
+        script.say("RPUSH l x x x x x x x x");
+        let Script { mut engine, session, .. } = script;
+        let request: ArgsBuf = ["SORT", "l"].into_iter().collect();
+        let mut out = Vec::new();
+        let at = At { database: 0, now: session.now.0 as i64 };
+        let row = lookup(b"SORT").expect("it exists");
+        let mut call = Call {
+            keyspace: engine.keyspace_mut(),
+            row,
+            args: request.as_args(),
+            at,
+            start: 0,
+            reply: &mut Encoder::new(&mut out, Protocol::Resp2),
+        };
+        let mut wanted = wanted(&call, true).expect("there is nothing to read");
+        (wanted.by, wanted.is_alphabetical) = (Some(&b"w*"[..]), true);
+        let items = || (0..8).map(|_| Item { element: b"x".to_vec(), weight: Weight::Itself }).collect::<Vec<_>>();
+        assert!(weigh(&mut call, &wanted, &mut items(), 8_000).is_ok());
+        assert!(weigh(&mut call, &wanted, &mut items(), 7_999).is_err());
+        let gets: [&[u8]; 2] = [b"w*", b"#"];
+        assert!(store(&mut call, &gets, &items(), b"d", 8_039).is_err());
+        assert!(call.keyspace.peek(at, b"d").is_none());
+        assert!(store(&mut call, &gets, &items(), b"d", 8_040).is_ok());
+    }
 }

@@ -676,6 +676,8 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn check_waiters(&mut self) -> bool {
         if self.blocking.waiters.is_empty() {
             self.blocking.next_deadline_us = None;
+            // The last to wait may just have left.
+            self.sweep_parking();
             return false;
         }
         let now_us = self.now.mono_us;

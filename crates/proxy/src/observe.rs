@@ -201,6 +201,8 @@ counters! {
     auth_timeouts: Total,
     /// Clients that wait for something (BLPOP and its kin) now.
     blocked_clients: Gauge,
+    /// Keys of the embedded engine that clients wait for.
+    keys_waited_for: Gauge,
     /// Requests that are to wait on connections that are still being made.
     blocked_dialling: Gauge,
     /// Requests that may wait and were refused because too many do.

@@ -2,7 +2,8 @@
 //!
 //! The engine knows nothing of clients. It says that a request would have to wait, and every request that may write comes
 //! by here: the keys that it names are the ones that somebody may have waited for or watched. Those who wait are served in
-//! the order in which they came, each by running its request again; within EXEC that happens after the last command. That a
+//! the order in which they came, each by running its request again for the key that was written, if that holds what it waits
+//! for; within EXEC that happens after the last command. That a
 //! request fails changes nothing, and one that may have changed a key counts as if it had: a transaction may then fail that
 //! need not have, but never succeed that must not.
 
@@ -11,8 +12,8 @@ use crate::slab::Handle;
 use crate::waiter::{Release, State, Target};
 use crate::worker::Worker;
 use respool_command::{
-    Command, Execute, Flags, GenericCommand as G, KeyPositions, Millis, Outcome, Row, ServerCommand, SessionView,
-    lookup,
+    Command, Execute, Flags, GenericCommand as G, KeyPositions, ListCommand as L, Millis, Outcome, Row, ServerCommand,
+    SessionView, SortedSetCommand as Z, lookup,
 };
 use respool_wire::{Args, ArgsBuf, Encoder, Protocol, ReplyKind, Request, replies};
 use std::collections::BTreeMap;
@@ -93,7 +94,7 @@ impl<E: Execute> Worker<E> {
         }
         if in_transaction {
             // Nothing waits there: as if its time had run out.
-            self.answer(index, |out| out.null_array());
+            self.answer(index, |out| if is_move(row) { out.null() } else { out.null_array() });
             return Flow::Next;
         }
         if self.blocking.waiters.len() >= self.config.lanes.waiters_max {
@@ -104,11 +105,16 @@ impl<E: Execute> Worker<E> {
         let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
         let is_wanted = self.passes_reply(index);
         let args: ArgsBuf = request.args.iter().collect();
-        let keys = keys_of(row, request.args);
+        let mut keys = keys_of(row, request.args);
+        if is_move(row) {
+            // Where the element goes is not what is waited for.
+            keys.truncate(1);
+        }
         let waiter = self.enter_queue(index, row, args, 0, Target::Client { asker, is_wanted });
         for key in keys {
             self.parking.waiting.entry(key).or_default().push(waiter);
         }
+        self.counters.keys_waited_for.set(self.parking.waiting.len() as u64);
         if self.clients.sessions.at(index).is_some_and(|s| s.cold.has_hung_up) {
             self.release_waiter(waiter, Release::Vanished);
         }
@@ -217,21 +223,31 @@ impl<E: Execute> Worker<E> {
         }
     }
 
+    /// Serves those who wait for one key, as long as it holds something of the type that they wait for. As in Redis, what else
+    /// they wait for has no part in it: not an earlier key that holds another type by now.
     fn serve_key(&mut self, key: &[u8]) {
         let Some(waiters) = self.parking.waiting.remove(key) else { return };
         let mut left = Vec::new();
+        let mut held: Option<(u32, Vec<u8>)> = None;
         for waiter in waiters {
             let Some(this) = self.blocking.waiters.get_mut(waiter) else { continue };
             let Target::Client { asker, .. } = this.target else { continue };
-            let (row, args) = (this.row, std::mem::take(&mut this.args));
-            let mut reply = Vec::new();
-            let outcome = self.ask_engine_quietly(asker.session.index, row, args.as_args(), &mut reply);
-            if let Some(this) = self.blocking.waiters.get_mut(waiter) {
-                this.args = args;
+            let (row, args) = (this.row, for_key(this.row, this.args.as_args(), key));
+            let Some(database) = self.clients.sessions.get(asker.session).map(|s| s.database) else { continue };
+            if held.as_ref().is_none_or(|(of, _)| *of != database) {
+                held = Some((database, self.ask_about(database, b"TYPE", key)));
             }
-            match outcome {
-                Outcome::Done => self.finish_parked(waiter, &reply),
-                Outcome::Parked => left.push(waiter),
+            let has_it = held.as_ref().is_some_and(|(_, kind)| kind.as_slice() == awaited_type(row));
+            let mut reply = Vec::new();
+            match has_it {
+                true => match self.ask_engine_quietly(asker.session.index, row, args.as_args(), &mut reply) {
+                    Outcome::Done => {
+                        held = None;
+                        self.finish_parked(waiter, &reply);
+                    }
+                    Outcome::Parked => left.push(waiter),
+                },
+                false => left.push(waiter),
             }
         }
         if !left.is_empty() {
@@ -295,16 +311,21 @@ impl<E: Execute> Worker<E> {
     }
 
     fn is_there(&mut self, database: u32, key: &[u8]) -> bool {
-        let args: ArgsBuf = [&b"EXISTS"[..], key].into_iter().collect();
-        let (Some(engine), Some(row)) = (&mut self.engine, lookup(b"EXISTS")) else { return false };
+        self.ask_about(database, b"EXISTS", key) == b":1\r\n"
+    }
+
+    /// Asks the engine about a key, for nobody.
+    fn ask_about(&mut self, database: u32, command: &[u8], key: &[u8]) -> Vec<u8> {
+        let args: ArgsBuf = [command, key].into_iter().collect();
+        let mut reply = Vec::new();
+        let (Some(engine), Some(row)) = (&mut self.engine, lookup(command)) else { return reply };
         let now = Millis(self.now.unix_us / 1000);
         let mut view = SessionView { database, now, client_id: 0 };
-        let mut reply = Vec::new();
         let _: Outcome = engine.execute(row, args.as_args(), &mut view, &mut Encoder::new(&mut reply, Protocol::Resp2));
         if self.parking.is_told {
             self.collect_changes(None);
         }
-        reply == b":1\r\n"
+        reply
     }
 
     /// Ends what a session watches here. Whether any of it may have changed.
@@ -337,11 +358,37 @@ impl<E: Execute> Worker<E> {
 
     /// Strikes out who waits no longer.
     pub(crate) fn sweep_parking(&mut self) {
-        let Self { parking, blocking, .. } = self;
+        let Self { parking, blocking, counters, .. } = self;
         parking.waiting.retain(|_, waiters| {
             waiters.retain(|w| blocking.waiters.get_mut(*w).is_some_and(|w| w.state == State::Queued));
             !waiters.is_empty()
         });
+        counters.keys_waited_for.set(parking.waiting.len() as u64);
+    }
+}
+
+/// Whether a request moves an element from one list to another.
+fn is_move(row: &Row) -> bool {
+    matches!(row.command, Command::List(L::Blmove | L::Brpoplpush))
+}
+
+/// What `TYPE` says of a key that a request may take something from.
+fn awaited_type(row: &Row) -> &'static [u8] {
+    if matches!(row.command, Command::SortedSet(_)) { b"+zset\r\n" } else { b"+list\r\n" }
+}
+
+/// A request that may wait, for one of its keys alone.
+fn for_key(row: &Row, args: Args<'_>, key: &[u8]) -> ArgsBuf {
+    let count = |index: usize| std::str::from_utf8(args.get(index)?).ok()?.parse::<usize>().ok();
+    match row.command {
+        Command::List(L::Blpop | L::Brpop) | Command::SortedSet(Z::Bzpopmin | Z::Bzpopmax) => {
+            [&args[0], key, &args[args.len() - 1]].into_iter().collect()
+        }
+        Command::List(L::Blmpop) | Command::SortedSet(Z::Bzmpop) => {
+            let rest = count(2).map_or(args.len(), |keys| keys.saturating_add(3));
+            [&args[0], &args[1], b"1", key].into_iter().chain(args.from(rest).iter()).collect()
+        }
+        _ => args.iter().collect(),
     }
 }
 

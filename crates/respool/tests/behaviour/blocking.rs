@@ -167,6 +167,63 @@ fn an_embedded_server_lets_clients_wait() -> io::Result<()> {
     Ok(())
 }
 
+/// As Redis does, an embedded server serves by the key that was written and only with what the client waits for.
+#[test]
+fn an_embedded_server_serves_by_the_key_that_was_written() -> io::Result<()> {
+    for is_embedded in [false, true] {
+        let (redis, embedded) = (RedisServer::start()?, proxy(&[], &[])?);
+        let connect = || if is_embedded { embedded.client() } else { redis.client() };
+        let section = if is_embedded { "proxy" } else { "clients" };
+        let (mut waiter, mut other) = (connect()?, connect()?);
+        let wait = |waiter: &mut Client, request: &str| {
+            waiter.send_command(&request.split(' ').collect::<Vec<_>>())?;
+            wait_until("it waits", Duration::from_secs(5), || Ok(connect()?.figure(section, "blocked_clients")? == 1))
+        };
+        // What is of another type is not what the client waits for, now or behind it.
+        for (request, other_type, right_type, expected) in [
+            ("BLPOP first k 0", "SET k text", "RPUSH k v", pair("k", "v")),
+            ("BLPOP first k 0", "ZADD first 1 m", "RPUSH k v", pair("k", "v")),
+            ("BZPOPMIN k 0", "RPUSH k v", "ZADD k 1 m", b"*3\r\n$1\r\nk\r\n$1\r\nm\r\n$1\r\n1\r\n".to_vec()),
+            ("BLMOVE k to LEFT LEFT 0", "SADD k m", "RPUSH k v", bulk("v")),
+        ] {
+            wait(&mut waiter, request)?;
+            other.ask(other_type)?;
+            assert_eq!(other.ask("DEL k")?.len(), 4);
+            other.ask(right_type)?;
+            assert_eq!(String::from_utf8_lossy(&waiter.reply()?), String::from_utf8_lossy(&expected), "{request}");
+            other.ask("FLUSHALL")?;
+        }
+        // The key that was written first, not the one that is named first.
+        wait(&mut waiter, "BLMPOP 0 2 a b LEFT COUNT 2")?;
+        other.send(b"MULTI\r\nRPUSH b 1 2 3\r\nRPUSH a x\r\nEXEC\r\n")?;
+        other.replies(4)?;
+        assert_eq!(waiter.reply()?, b"*2\r\n$1\r\nb\r\n*2\r\n$1\r\n1\r\n$1\r\n2\r\n");
+        assert_eq!(other.ask("LRANGE a 0 -1")?, "*1\r\n$1\r\nx\r\n");
+        // Where the element is to go may hold something else: that is told once there is one.
+        wait(&mut waiter, "BLMOVE from to LEFT LEFT 0")?;
+        other.ask("SET to text")?;
+        other.ask("RPUSH from 1")?;
+        assert_error(&waiter.reply()?, "WRONGTYPE");
+        assert_eq!(other.ask("LLEN from")?, ":1\r\n");
+        other.send(b"MULTI\r\nBLMOVE no no LEFT LEFT 0\r\nBRPOPLPUSH no no 0\r\nBLMPOP 0 1 no LEFT\r\nEXEC\r\n")?;
+        assert_eq!(other.replies(5)?.pop().unwrap(), b"*3\r\n$-1\r\n$-1\r\n*-1\r\n");
+    }
+    Ok(())
+}
+
+/// What those waited for who have left is not kept, whether or not anybody waits after them.
+#[test]
+fn an_embedded_server_forgets_what_was_waited_for() -> io::Result<()> {
+    let server = proxy(&[], &[])?;
+    let figure = |name: &str| server.client()?.figure("proxy", name);
+    let mut client = server.client()?;
+    client.send(b"BLPOP a b c 0\r\n")?;
+    wait_until("it waits", Duration::from_secs(10), || Ok(figure("keys_waited_for")? == 3))?;
+    drop(client);
+    wait_until("it has left", Duration::from_secs(10), || Ok(figure("blocked_clients")? == 0))?;
+    wait_until("its keys are forgotten", Duration::from_secs(10), || Ok(figure("keys_waited_for")? == 0))
+}
+
 #[test]
 fn nothing_comes_for_those_whose_time_runs_out() -> io::Result<()> {
     let server = RedisServer::start()?;

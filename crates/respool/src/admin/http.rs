@@ -6,6 +6,7 @@ use std::net::{TcpListener, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
@@ -17,7 +18,7 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::Sleep;
 use tracing::error;
 
@@ -26,7 +27,7 @@ use super::metrics::{Metrics, OPENMETRICS, Reading, Sample};
 use crate::control::{Control, Phase};
 use crate::settings::Address;
 
-/// Most connections at a time; further ones wait in the backlog. Scrapers and probes are few.
+/// Most connections at a time. Scrapers and probes are few; one more takes the place of one that says nothing.
 const CONNECTIONS_MAX: usize = 64;
 
 /// Longest life of a connection: it serves one request, and a scrape takes milliseconds.
@@ -81,7 +82,7 @@ pub fn start(
     let serve = move || {
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            let listener = Limited { listener, places: places(), _open: open };
+            let listener = Limited { listener, places: places(), held: Vec::new(), _open: open };
             let server = axum::serve(listener, router(Admin { control, metrics }));
             server.with_graceful_shutdown(async move { over.notified().await }).await
         });
@@ -162,19 +163,42 @@ fn places() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(CONNECTIONS_MAX))
 }
 
-/// A listener that accepts when there is a place free.
+/// A listener that gives places to connections, and makes room for a further one when there is none.
 struct Limited {
     listener: tokio::net::TcpListener,
     places: Arc<Semaphore>,
+    /// Who has a place, the oldest first.
+    held: Vec<Held>,
     /// Tells by going that this has gone.
     _open: Token,
 }
 
-/// A connection that holds its place and ends in time.
+/// A place that is taken.
+struct Held {
+    /// Has its connection end.
+    dismiss: oneshot::Sender<()>,
+    is_answered: Arc<AtomicBool>,
+}
+
+/// A connection that holds its place and ends in time, or when the place is needed.
 struct Connection {
     stream: TcpStream,
     end: Pin<Box<Sleep>>,
+    dismissed: oneshot::Receiver<()>,
+    /// It has been given some of a response.
+    is_answered: Arc<AtomicBool>,
     _place: OwnedSemaphorePermit,
+}
+
+impl Limited {
+    /// Ends one connection: the oldest of those that have not asked for anything yet, or the oldest of all.
+    fn make_room(&mut self) {
+        let silent = self.held.iter().position(|held| !held.is_answered.load(Ordering::Relaxed));
+        if !self.held.is_empty() {
+            // It may have ended by itself meanwhile.
+            let _ = self.held.remove(silent.unwrap_or(0)).dismiss.send(());
+        }
+    }
 }
 
 impl axum::serve::Listener for Limited {
@@ -182,9 +206,17 @@ impl axum::serve::Listener for Limited {
     type Addr = std::net::SocketAddr;
 
     async fn accept(&mut self) -> (Connection, Self::Addr) {
-        let place = Arc::clone(&self.places).acquire_owned().await.expect("the semaphore is never closed");
         let (stream, peer) = axum::serve::Listener::accept(&mut self.listener).await;
-        (Connection { stream, end: Box::pin(tokio::time::sleep(CONNECTION_LIFE)), _place: place }, peer)
+        self.held.retain(|held| !held.dismiss.is_closed());
+        if self.places.available_permits() == 0 {
+            self.make_room();
+        }
+        let place = Arc::clone(&self.places).acquire_owned().await.expect("the semaphore is never closed");
+        let (dismiss, dismissed) = oneshot::channel();
+        let is_answered = Arc::new(AtomicBool::new(false));
+        self.held.push(Held { dismiss, is_answered: Arc::clone(&is_answered) });
+        let end = Box::pin(tokio::time::sleep(CONNECTION_LIFE));
+        (Connection { stream, end, dismissed, is_answered, _place: place }, peer)
     }
 
     fn local_addr(&self) -> io::Result<Self::Addr> {
@@ -196,10 +228,8 @@ impl Connection {
     /// The stream, while its time has not come.
     fn alive(self: Pin<&mut Self>, cx: &mut Context<'_>) -> io::Result<Pin<&mut TcpStream>> {
         let this = self.get_mut();
-        match this.end.as_mut().poll(cx) {
-            Poll::Ready(()) => Err(io::ErrorKind::TimedOut.into()),
-            Poll::Pending => Ok(Pin::new(&mut this.stream)),
-        }
+        let is_over = this.end.as_mut().poll(cx).is_ready() || Pin::new(&mut this.dismissed).poll(cx).is_ready();
+        if is_over { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Pin::new(&mut this.stream)) }
     }
 }
 
@@ -211,6 +241,7 @@ impl AsyncRead for Connection {
 
 impl AsyncWrite for Connection {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.is_answered.store(true, Ordering::Relaxed);
         self.alive(cx)?.poll_write(cx, buf)
     }
 
@@ -240,6 +271,26 @@ mod tests {
         // To the end of the stream: the server must close by itself.
         stream.read_to_string(&mut response).unwrap();
         response
+    }
+
+    #[test]
+    fn those_who_say_nothing_hold_nobody_back() {
+        let understood = resolve(&Said::default(), &|_| unreachable!("no secret is asked for")).unwrap();
+        let control = Control::new(understood);
+        let loopback = Address::Tcp { host: "127.0.0.1".to_owned(), port: 0 };
+        let Running { address, .. } = start(&loopback, None, Arc::clone(&control), Metrics::default()).unwrap();
+        let Address::Tcp { host, port } = &address else { panic!("an address with a host") };
+        let began = std::time::Instant::now();
+        let mut idle: Vec<_> = (0..2 * CONNECTIONS_MAX + 10)
+            .map(|_| std::net::TcpStream::connect((host.as_str(), *port)).unwrap())
+            .collect();
+        // Half a request is as good as none.
+        idle.iter_mut().step_by(2).for_each(|stream| stream.write_all(b"GET /hea").unwrap());
+        for _ in 0..CONNECTIONS_MAX {
+            assert!(get(&address, "/healthz").starts_with("HTTP/1.1 200"));
+        }
+        assert!(began.elapsed() < CONNECTION_LIFE / 2, "{:?}", began.elapsed());
+        control.enter(Phase::Stopping);
     }
 
     #[test]

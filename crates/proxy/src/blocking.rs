@@ -92,6 +92,12 @@ impl Blocking {
         self.next_deadline_us = self.next_deadline_us.into_iter().chain(deadline_us).min();
     }
 
+    /// How many places in queues are taken, and on how many connections somebody waits.
+    pub(crate) fn waiting(&self) -> [usize; 2] {
+        let taken = |list: &Waitlist| list.connections.iter().filter(|connection| connection.is_taken).count();
+        [self.nodes.iter().map(|list| list.queue.len()).sum(), self.nodes.iter().map(taken).sum()]
+    }
+
     fn at(&mut self, node: usize) -> &mut Waitlist {
         if self.nodes.len() <= node {
             self.nodes.resize_with(node + 1, Waitlist::default);
@@ -272,6 +278,9 @@ impl<E: Execute> Worker<E> {
                 waiter.node = now.min(self.lanes.nodes.len().saturating_sub(1));
             }
         }
+        if !orphans.is_empty() {
+            self.blocking.nodes.iter_mut().for_each(|list| list.queue.retain(|waiter| !orphans.contains(waiter)));
+        }
         for waiter in orphans {
             self.finish_waiter(waiter, ReplyKind::Error, &text::nodes_changed());
         }
@@ -446,6 +455,7 @@ impl<E: Execute> Worker<E> {
                     self.unblock(waiter);
                 }
                 if let Some(node) = place {
+                    self.forget_lost(node);
                     self.serve_waiters(node);
                 }
             }
@@ -463,6 +473,7 @@ impl<E: Execute> Worker<E> {
                     Some(place) => self.close_lane(place),
                     None => {}
                 }
+                self.forget_lost(node);
                 self.serve_waiters(node);
             }
             WaitPurpose::Try { waiter } => self.conclude_try(waiter, kind, &reply),
@@ -477,6 +488,12 @@ impl<E: Execute> Worker<E> {
                 }
             }
         }
+    }
+
+    /// Connections of the blocking lane to a node that have ended are not remembered.
+    fn forget_lost(&mut self, node: usize) {
+        let lanes = &self.lanes;
+        self.blocking.at(node).connections.retain(|connection| lanes.find(connection.lane).is_some());
     }
 
     /// A client's own connection has nothing more to wait for.

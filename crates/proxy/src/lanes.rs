@@ -301,6 +301,20 @@ impl Lanes {
         self.classes[class as usize].speaker
     }
 
+    /// How many connections clients have to themselves.
+    pub(crate) fn lent(&self) -> usize {
+        let is_lent = |(place, lane): &(usize, &Lane)| {
+            !lane.is_retired
+                && match lane.purpose {
+                    Purpose::Private => !self.warm.contains(&(*place as u32)),
+                    Purpose::Own | Purpose::Listen | Purpose::Dedicated => true,
+                    Purpose::Shared | Purpose::Blocking | Purpose::Push => false,
+                    Purpose::Successor | Purpose::Leaving => false,
+                }
+        };
+        self.all.iter().enumerate().filter(is_lent).count()
+    }
+
     /// How many classes there are.
     pub(crate) fn classes_len(&self) -> usize {
         self.classes.len()

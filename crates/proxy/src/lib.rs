@@ -61,6 +61,7 @@ mod plain;
 mod pressure;
 mod private;
 mod reload;
+mod remains;
 mod renewal;
 mod replies;
 mod routing;

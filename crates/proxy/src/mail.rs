@@ -146,6 +146,13 @@ pub(crate) struct Questions {
     waiting: Slab<Pending>,
 }
 
+impl Questions {
+    /// How many wait for answers.
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+}
+
 impl<E: Execute> Worker<E> {
     /// Puts a question about clients to every worker, this one included.
     pub(crate) fn ask_all(&mut self, index: u32, question: Question, filter: ClientFilter) -> Flow {

@@ -30,6 +30,13 @@ pub(crate) struct Parking {
     pub(crate) is_told: bool,
 }
 
+impl Parking {
+    /// How many keys somebody waits for or watches.
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len() + self.watching.len()
+    }
+}
+
 /// What a session watches in an embedded engine.
 #[derive(Debug, Default)]
 pub(crate) struct LocalWatch {

@@ -49,6 +49,11 @@ impl Scatters {
         self.waiting.insert(Scatter { asker, gather, held: 0 })
     }
 
+    /// How many requests wait for parts.
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// The whole reply of one part. With the last part the joint reply goes to the client.
     #[inline]
     pub(crate) fn feed(&mut self, to: Handle, part: u16, kind: ReplyKind, reply: &[u8], clients: &mut Clients) {

@@ -130,6 +130,11 @@ impl Tasks {
         }
     }
 
+    /// How many are under way or not concluded.
+    pub(crate) fn len(&self) -> usize {
+        self.running.len() + self.through.len()
+    }
+
     /// Who is owed the reply to a task's request number `step`.
     pub(crate) fn owner(task: Handle, step: u16) -> Owner {
         Owner::Task { task: task.index, generation: task.generation, step }

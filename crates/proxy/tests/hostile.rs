@@ -12,6 +12,8 @@ mod doubt;
 mod holding;
 #[path = "hostile/orders.rs"]
 mod orders;
+#[path = "hostile/remains.rs"]
+mod remains;
 mod support;
 
 use support::NoEngine;

@@ -57,6 +57,13 @@ pub(crate) struct Inquiries {
     waiting: Slab<Pending>,
 }
 
+impl Inquiries {
+    /// How many wait for answers.
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+}
+
 impl<E: Execute> Worker<E> {
     /// Takes the place of a reply that does not come from one node alone. `None` within: no reply is wanted.
     pub(crate) fn expect_reply(&mut self, index: u32) -> Option<Option<Asker>> {

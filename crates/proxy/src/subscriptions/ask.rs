@@ -76,6 +76,13 @@ struct Asking {
 #[derive(Debug, Default)]
 pub(super) struct Askings(Slab<Asking>);
 
+impl Askings {
+    /// How many wait for answers.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
 impl<E: Execute> Worker<E> {
     /// PUBSUB.
     pub(crate) fn ask_about_channels(

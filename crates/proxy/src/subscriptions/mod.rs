@@ -303,6 +303,13 @@ impl Subscriptions {
         !self.leaving.is_empty()
     }
 
+    /// Clients, channels, keys and questions that are not forgotten.
+    pub(crate) fn remains(&self) -> usize {
+        let channels: usize = self.counts().iter().sum();
+        let asked = self.waits.len() + self.askings.len() + self.redirected.len();
+        self.subscribers.len() + self.leaving.len() + self.pairs + channels + self.tracked.pairs + asked
+    }
+
     /// Tells the process's account what is held here.
     fn account(&mut self, ledger: &Ledger) {
         let now = self.registries.iter().map(Registry::bytes).sum::<usize>() + self.pairs * PAIR_BYTES;

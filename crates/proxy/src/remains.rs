@@ -1,0 +1,35 @@
+//! What a worker is still about. Once every client has left and every connection to a node has ended this is nothing: tests of
+//! whole worlds ask, whatever has happened in them before.
+
+use crate::own::Ownership;
+use crate::worker::Worker;
+use respool_command::Execute;
+
+impl<E: Execute> Worker<E> {
+    /// Everything that somebody still waits for or has to himself, by kind, with how much of it there is.
+    pub fn remains(&self) -> Vec<(&'static str, usize)> {
+        let owners = self.lanes.owners.iter().filter(|owner| matches!(owner, Ownership::Client(_))).count();
+        let lanes = self.lanes.all.iter();
+        let outstanding = lanes.map(|lane| lane.up.tickets().len() + lane.waiters.len() + lane.throttled.len()).sum();
+        let [queued, taken] = self.blocking.waiting();
+        let all = [
+            ("clients", self.clients.sessions.len()),
+            ("clients to go on with", self.clients.resuming.len() + self.clients.doomed.len()),
+            ("clients expected to ask again", self.clients.awaited.count()),
+            ("requests in parts", self.scatters.len()),
+            ("tasks", self.tasks.len()),
+            ("requests that may wait", self.blocking.waiters.len()),
+            ("places in queues", queued),
+            ("connections on which somebody waits", taken),
+            ("keys of an engine that somebody waits for", self.parking.len()),
+            ("questions about clients", self.questions.len()),
+            ("questions of operators", self.inquiries.len()),
+            ("subscribers", self.subscriptions.remains()),
+            ("commands asked for", self.learning.len()),
+            ("clients with connections of their own", owners),
+            ("replies that are owed", outstanding),
+            ("connections that are lent", self.lanes.lent()),
+        ];
+        all.into_iter().filter(|(_, count)| *count > 0).collect()
+    }
+}

@@ -1,0 +1,44 @@
+//! Whoever has been told that there is nothing to wait for is waited for by nobody.
+
+use crate::bench::Bench;
+use crate::support::config;
+use respool_connection::Machine;
+use respool_proxy::{Config, Mail};
+use std::sync::Arc;
+
+/// As many nodes, all of which have other names.
+fn renamed(nodes: usize) -> Config {
+    let base = config(nodes, 1);
+    let mut names = base.nodes.clone();
+    names.iter_mut().for_each(|node| node.name = format!("new-{}", node.name));
+    Config { nodes: names, ..base }
+}
+
+#[test]
+fn whose_node_has_gone_is_in_no_queue() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let client = bench.accept();
+    bench.ask(client, &["BLPOP", "key", "0"]);
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(renamed(1)))));
+    assert!(bench.heard(client).starts_with("-ERR the nodes were changed meanwhile"));
+    bench.turn(|worker| worker.handle_broken(client, "gone"));
+    for node in bench.connect() {
+        bench.send(node, b":7\r\n");
+    }
+    assert_eq!(bench.worker.remains(), []);
+}
+
+#[test]
+fn connections_that_broke_while_somebody_waited_on_them_are_not_remembered() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let client = bench.accept();
+    bench.ask(client, &["BLPOP", "key", "0"]);
+    bench.connect();
+    let (node, _) = bench.who_heard("CLIENT ID").expect("a connection to wait on is dialled");
+    bench.send(node, b":7\r\n");
+    bench.turn(|worker| worker.handle_broken(node, "reset"));
+    let heard = bench.heard(client);
+    assert!(heard.starts_with("-ERR node node-0 broke the connection"), "{heard:?}");
+    bench.turn(|worker| worker.handle_broken(client, "gone"));
+    assert_eq!(bench.worker.remains(), []);
+}

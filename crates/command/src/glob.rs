@@ -14,6 +14,44 @@ pub fn matches_in_any_case(pattern: &[u8], text: &[u8]) -> bool {
     search(pattern, text, Case::Ignored)
 }
 
+/// What of a pattern is left to match behind the beginning of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest<'a> {
+    /// No text that begins so matches.
+    Nothing,
+    /// The rest of a text that begins so has to match this.
+    Pattern(&'a [u8]),
+    /// A star stands within the beginning, so there is no one pattern for the rest.
+    Anything,
+}
+
+/// What has to match behind `beginning` for the whole to match `pattern`.
+pub fn rest_behind<'a>(pattern: &'a [u8], beginning: &[u8]) -> Rest<'a> {
+    let mut at = 0;
+    for byte in beginning {
+        if pattern.get(at) == Some(&b'*') {
+            return Rest::Anything;
+        }
+        match match_one(pattern, at, *byte, Case::Kept) {
+            Some(next) => at = next,
+            None => return Rest::Nothing,
+        }
+    }
+    Rest::Pattern(pattern.get(at..).unwrap_or_default())
+}
+
+/// The pattern that this text alone matches.
+pub fn escape(text: &[u8]) -> Vec<u8> {
+    let mut pattern = Vec::with_capacity(text.len());
+    for byte in text {
+        if matches!(byte, b'*' | b'?' | b'[' | b'\\') {
+            pattern.push(b'\\');
+        }
+        pattern.push(*byte);
+    }
+    pattern
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Case {
     Kept,
@@ -158,5 +196,32 @@ mod tests {
     fn many_stars_are_no_attack() {
         let pattern = [b"a*".repeat(64), b"b".to_vec()].concat();
         assert!(!matches(&pattern, &vec![b'a'; 1 << 20]));
+    }
+
+    #[test]
+    fn what_is_left_of_a_pattern_behind_a_beginning() {
+        for (pattern, beginning, rest) in [
+            ("news:*", "news:", Rest::Pattern(b"*".as_slice())),
+            ("news:*", "n", Rest::Pattern(b"ews:*")),
+            ("news:*", "old:", Rest::Nothing),
+            ("n*", "news:", Rest::Anything),
+            ("?e[v-x]s:a", "news:", Rest::Pattern(b"a")),
+            ("\\*a", "*", Rest::Pattern(b"a")),
+            ("ab", "abc", Rest::Nothing),
+            ("ab", "", Rest::Pattern(b"ab")),
+            ("", "", Rest::Pattern(b"")),
+        ] {
+            assert_eq!(rest_behind(pattern.as_bytes(), beginning.as_bytes()), rest, "{pattern} {beginning}");
+        }
+    }
+
+    #[test]
+    fn an_escaped_text_matches_itself_alone() {
+        for text in ["a*", "[a]", "\\", "a?b", "plain"] {
+            let pattern = escape(text.as_bytes());
+            assert!(matches(&pattern, text.as_bytes()), "{text}");
+            assert!(!matches(&pattern, [text.as_bytes(), b"x"].concat().as_slice()), "{text}");
+        }
+        assert!(!matches(&escape(b"a*"), b"ab"));
     }
 }

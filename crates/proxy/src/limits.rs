@@ -129,6 +129,10 @@ pub const PUSH_OUTBOX_BYTES: usize = 64 * 1024;
 /// channels on sixteen connections, the largest experiment known, are a tenth of it each.
 pub const SUBSCRIPTIONS_PER_CLIENT_MAX: usize = 1_000_000;
 
+/// Users and databases as which one client may subscribe under routes before it has given all up. Each is looked through
+/// for every channel that it names; nobody needs more than a few.
+pub const SCOPES_PER_CLIENT_MAX: usize = 16;
+
 /// Channels that a client's requests may name while its earlier ones wait for nodes; then those are answered first.
 pub const PENDING_NAMES_MAX: usize = 100_000;
 

@@ -5,6 +5,7 @@ use crate::session::Special;
 use crate::subscriptions::nodes_listened_to;
 use crate::worker::Worker;
 use respool_command::Execute;
+use respool_route::{Pool, Topology};
 use std::sync::Arc;
 
 impl<E: Execute> Worker<E> {
@@ -12,12 +13,12 @@ impl<E: Execute> Worker<E> {
     /// configured now.
     pub(crate) fn adopt(&mut self, config: Arc<Config>) {
         let is_plain = config.routes.are_plain();
-        let has_other_channels = self.engine.is_none() && has_other_own_nodes(&self.config, &config);
+        let has_other_channels = self.engine.is_none() && has_other_places(&self.config, &config);
         if has_other_channels {
             self.end_push_lanes();
         }
         let has_other_proofs = self.config.integrity != config.integrity;
-        self.config = config;
+        let before = std::mem::replace(&mut self.config, config);
         if has_other_proofs {
             self.lanes.take_integrity(self.config.integrity, &self.shared.ledger);
         }
@@ -35,6 +36,8 @@ impl<E: Execute> Worker<E> {
         self.tasks.move_nodes(&moved);
         if has_other_channels {
             self.begin_push_lanes();
+        } else {
+            self.take_channel_routes(&before);
         }
         self.forget_names();
         self.for_each_session(
@@ -60,12 +63,22 @@ impl<E: Execute> Worker<E> {
     }
 }
 
-/// Whether the pool without a name, or any under routes, has other nodes, elsewhere, or places keys on them in another way.
-fn has_other_own_nodes(old: &Config, new: &Config) -> bool {
+/// Whether channels are on other nodes, elsewhere, or placed on them in another way.
+fn has_other_places(old: &Config, new: &Config) -> bool {
     let nodes = |config: &Config| {
         let own = config.nodes.iter().take(nodes_listened_to(config));
         own.map(|node| (node.name.clone(), Arc::clone(&node.endpoint))).collect::<Vec<_>>()
     };
-    let weights = |config: &Config| config.topology.nodes().iter().map(|node| node.weight).collect::<Vec<_>>();
-    nodes(old) != nodes(new) || weights(old) != weights(new) || old.topology.scheme() != new.topology.scheme()
+    let weights = |topology: &Topology| topology.nodes().iter().map(|node| node.weight).collect::<Vec<_>>();
+    let is_alike = |old: &Topology, new: &Topology| weights(old) == weights(new) && old.scheme() == new.scheme();
+    let are_alike = |old: &[Pool], new: &[Pool]| {
+        let mut both = old.iter().zip(new);
+        old.len() == new.len()
+            && both.all(|(old, new)| old.first == new.first && is_alike(&old.topology, &new.topology))
+    };
+    let is_routed = [old, new].map(|config| !config.routes.keep_channels());
+    nodes(old) != nodes(new)
+        || is_routed[0] != is_routed[1]
+        || !is_alike(&old.topology, &new.topology)
+        || is_routed[1] && !are_alike(old.routes.pools(), new.routes.pools())
 }

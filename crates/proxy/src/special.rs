@@ -100,7 +100,8 @@ impl<E: Execute> Worker<E> {
     }
 }
 
-/// Whether routes hold for a request as it is; those of scripts come to them later. Channels are no keys: they are in the pool without a name, whoever asks.
+/// Whether routes hold for a request as it is; those of scripts come to them later, and
+/// channels, which are no keys, where they are subscribed to and published on.
 fn is_routed(row: &Row, args: Args<'_>) -> bool {
     row.lane(args) == Lane::Shared && row.group != Group::Pubsub
 }

@@ -154,6 +154,11 @@ pub(crate) const WATCHED_ELSEWHERE: &str = "CROSSSLOT Watched keys and the trans
 /// A client subscribes to more than anybody should.
 pub(crate) const TOO_MANY_SUBSCRIPTIONS: &str = "ERR too many subscriptions of one connection";
 
+/// Under routes, a client has subscribed as so many users and in so many databases that it would be slow to find out what
+/// it means.
+pub(crate) const TOO_MANY_SCOPES: &str =
+    "ERR too many users and databases of one connection with subscriptions; unsubscribe first";
+
 /// What follows a setting of ours that was named beside others. Those may be the nodes'.
 pub(crate) const SET_ALONE: &str = "') - it is a setting of the proxy and has to be set alone";
 

@@ -2,11 +2,12 @@
 //! up, publish, read slowly or vanish. Checked in each client's stream, in order: every acknowledgement is the one for the
 //! request whose turn it is and shows the right count; no message comes before its channel was acknowledged or after it was
 //! given up; the messages of a channel come in order and once. When all is calm again, everybody gets what they subscribe
-//! to, and nodes know of nothing else. A seed that fails fails again: `RESPOOL_WORLD_SEED=n`.
+//! to, and nodes know of nothing else. Meanwhile routes come, change and go: channels move between pools and get other names
+//! there, and those who subscribe notice nothing but what they miss on the way. A seed that fails fails again: `RESPOOL_WORLD_SEED=n`.
 
 use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
-use respool_proxy::{About, Ledger, Mail, Shared, Worker, WorkerSetup};
-use respool_route::Topology;
+use respool_proxy::{About, Config, Ledger, Mail, Shared, Worker, WorkerSetup};
+use respool_route::{Node, Pool, Reads, Rewrite, Route, Routes, Scheme, Topology, When};
 use respool_wire::{
     Encoder, Protocol, ReplyLimits, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step, Value, elements,
     encode_request,
@@ -59,6 +60,9 @@ struct End {
 
 struct World {
     workers: Vec<Worker<NoEngine>>,
+    seed: u64,
+    /// Which of [`routed`] holds.
+    routes: usize,
     topology: Topology,
     shared: Arc<Shared>,
     chance: Chance,
@@ -82,7 +86,77 @@ const WORKERS: usize = 2;
 const CHANNELS: [&str; 6] = ["a", "ab", "b", "news", "news.2", "__keyspace@0__:a"];
 const PATTERNS: [&str; 3] = ["a*", "news*", "*"];
 
+/// One route by a prefix: to this node's pool, so many bytes taken off, this put in front.
+type Said = (&'static str, usize, usize, &'static str);
+
+/// What may be said of routes: nothing, with both nodes in one pool; otherwise each is a pool of its own.
+const ROUTES: [&[Said]; 4] =
+    [&[], &[("n", 1, 1, "x:")], &[("news", 1, 0, ""), ("a", 0, 0, "y:")], &[("a", 1, 0, "y:"), ("news.", 0, 5, "z:")]];
+
+fn routed(seed: u64, number: usize) -> Config {
+    let mut config = config(NODES, seed);
+    if number == 0 {
+        return config;
+    }
+    let pool = |first: usize| {
+        let topology = Topology::new(Scheme::default(), vec![Node::new(&config.nodes[first].name)]).unwrap();
+        Pool { first, ..Pool::plain(["main", "other"][first], Arc::new(topology)) }
+    };
+    let pools = vec![pool(0), pool(1)];
+    let route = |(prefix, pool, strip, add): &Said| Route {
+        name: (*prefix).into(),
+        when: When { prefix: prefix.as_bytes().into(), ..When::default() },
+        pool: *pool,
+        rewrite: Rewrite { strip: *strip, add: add.as_bytes().into() },
+        reads: Reads::Primary,
+        dead_node: None,
+        pool_mode: None,
+    };
+    config.topology = Arc::clone(&pools[0].topology);
+    config.routes = Arc::new(Routes::new(pools, ROUTES[number].iter().map(route).collect()).unwrap());
+    config
+}
+
 impl World {
+    /// Where a channel lives, and its name there.
+    fn place(&self, channel: &str) -> (usize, String) {
+        if self.routes == 0 {
+            return (self.topology.place(channel.as_bytes()).get(), channel.to_owned());
+        }
+        match ROUTES[self.routes].iter().find(|(prefix, ..)| channel.starts_with(prefix)) {
+            Some((_, node, strip, add)) => (*node, format!("{add}{}", &channel[*strip..])),
+            None => (0, channel.to_owned()),
+        }
+    }
+
+    /// What a node has to be told because somebody subscribes to this.
+    fn wanted_of(&self, node: usize, (kind, name): &Name) -> Vec<Name> {
+        if name.starts_with("__") || *kind == "p" && self.routes == 0 {
+            return vec![(kind, name.clone())];
+        }
+        if *kind != "p" {
+            let (at, name) = self.place(name);
+            return if at == node { vec![(kind, name)] } else { Vec::new() };
+        }
+        let mut all = if node == 0 { vec![(*kind, name.clone())] } else { Vec::new() };
+        let begin = name.trim_end_matches('*');
+        for (prefix, at, strip, add) in ROUTES[self.routes] {
+            if *at == node && (prefix.starts_with(begin) || begin.starts_with(prefix)) {
+                all.push((kind, format!("{add}{}*", begin.get(*strip..).unwrap_or_default())));
+            }
+        }
+        all
+    }
+
+    /// Other routes hold in all workers.
+    fn take_routes(&mut self, number: usize) {
+        self.routes = number;
+        let config = Arc::new(routed(self.seed, number));
+        for worker in &mut self.workers {
+            worker.handle_mail(Mail::Reload(Arc::clone(&config)));
+        }
+    }
+
     fn new(seed: u64) -> Self {
         let config = Arc::new(config(NODES, seed));
         let shared = Arc::new(Shared::new(WORKERS, 0, About::default(), Arc::new(Ledger::default())));
@@ -92,6 +166,8 @@ impl World {
         };
         Self {
             workers: (0..WORKERS).map(worker).collect(),
+            seed,
+            routes: 0,
             topology: (*config.topology).clone(),
             shared,
             chance: Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
@@ -120,6 +196,10 @@ impl World {
         for _ in 0..self.mail.len() {
             let Some((to, mail)) = self.mail.pop_front() else { break };
             self.workers[to].handle_mail(mail);
+        }
+        if !is_calm && self.chance.one_in(100) {
+            let number = self.chance.below(ROUTES.len());
+            self.take_routes(number);
         }
         self.answer_dials(is_calm);
         self.move_nodes(is_calm);
@@ -191,12 +271,12 @@ impl World {
     fn publish_at_node(&mut self) {
         let channel = CHANNELS[self.chance.below(CHANNELS.len())];
         // Nodes speak of their own keys themselves.
-        let node = match channel.starts_with("__") {
-            true => self.chance.below(NODES),
-            false => self.topology.place(channel.as_bytes()).get(),
+        let (node, name) = match channel.starts_with("__") {
+            true => (self.chance.below(NODES), channel.to_owned()),
+            false => self.place(channel),
         };
         let kind = if self.chance.one_in(3) { "s" } else { "" };
-        self.publish(node, kind, channel);
+        self.publish(node, kind, &name);
     }
 
     /// A node passes a message on. Returns to how many.
@@ -493,7 +573,7 @@ impl World {
         }
         let Some(asked) = client.asked.front_mut() else { panic!("nobody asked for {shown}") };
         match asked {
-            Asked::Change { .. } if reply.starts_with(b"-ERR node ") => self.refused += 1,
+            Asked::Change { .. } if is_refusal(reply) => self.refused += 1,
             Asked::Change { word, kind, names, is_begin } => {
                 assert_eq!(words.first().map(String::as_str), Some(*word), "{shown}");
                 let name = names.remove(0);
@@ -514,13 +594,18 @@ impl World {
                 }
             }
             Asked::Publish => {
-                let is_refusal = reply.starts_with(b"-ERR node ") || reply.starts_with(b"-ERR Can't execute");
-                assert!(is_refusal || reply.starts_with(b":"), "{shown}");
+                let is_refused = is_refusal(reply) || reply.starts_with(b"-ERR Can't execute");
+                assert!(is_refused || reply.starts_with(b":"), "{shown}");
             }
             Asked::Get => {}
         }
         client.asked.pop_front();
     }
+}
+
+/// A node is not there, or is another one now.
+fn is_refusal(reply: &[u8]) -> bool {
+    reply.starts_with(b"-ERR node ") || reply.starts_with(b"-ERR the nodes were changed")
 }
 
 fn say(out: &mut Vec<u8>, words: &[&str]) {
@@ -571,7 +656,7 @@ fn ask(client: &mut Client, chance: &mut Chance) {
 fn seeds() -> Vec<u64> {
     match std::env::var("RESPOOL_WORLD_SEED").ok().and_then(|seed| seed.parse().ok()) {
         Some(seed) => vec![seed],
-        None => (1..=6).collect(),
+        None => (1..=8).collect(),
     }
 }
 
@@ -600,12 +685,9 @@ fn subscribers_get_what_they_subscribe_to_and_nothing_else() {
         // Each node knows of what somebody subscribes to and belongs to it, once per worker.
         for worker in 0..WORKERS {
             for node in 0..NODES {
-                let is_its = |(kind, name): &&Name| {
-                    let is_everywhere = *kind == "p" || name.starts_with("__");
-                    is_everywhere || world.topology.place(name.as_bytes()).get() == node
-                };
                 let own = world.clients.values().filter(|c| c.worker == worker);
-                let wanted: BTreeSet<Name> = own.flat_map(|c| &c.has).filter(is_its).cloned().collect();
+                let wanted: BTreeSet<Name> =
+                    own.flat_map(|c| &c.has).flat_map(|name| world.wanted_of(node, name)).collect();
                 let ends = world.ends.iter().filter(|(key, end)| key.0 == worker && end.node == node);
                 let known: BTreeSet<Name> = ends.flat_map(|(_, end)| end.has.clone()).collect();
                 assert_eq!(known, wanted, "seed {seed}: worker {worker}, node {node}");
@@ -615,16 +697,16 @@ fn subscribers_get_what_they_subscribe_to_and_nothing_else() {
         // One more message of each channel reaches everybody once.
         for kind in ["", "s"] {
             for channel in &CHANNELS[..5] {
-                let node = world.topology.place(channel.as_bytes()).get();
+                let (node, name) = world.place(channel);
                 let before = world.delivered;
-                world.publish(node, kind, channel);
+                world.publish(node, kind, &name);
                 world.turn_quietly();
                 let matching = |c: &Client| {
                     let patterns = c.has.iter().filter(|(k, p)| kind.is_empty() && *k == "p" && matches(p, channel));
                     patterns.count() + usize::from(c.has.contains(&(kind, (*channel).to_owned())))
                 };
                 let wanted: usize = world.clients.values().map(matching).sum();
-                assert_eq!(world.delivered - before, wanted, "seed {seed}: {kind} {channel}");
+                assert_eq!(world.delivered - before, wanted, "seed {seed}: {kind} {channel}, routes {}", world.routes);
             }
         }
         delivered += world.delivered;

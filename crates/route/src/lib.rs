@@ -11,6 +11,7 @@
 //! | a policy | an arm in `plan.rs` or `gather.rs`, and in the tests that know all of them |
 #![forbid(unsafe_code)]
 
+mod channels;
 mod gather;
 mod info;
 pub mod limits;
@@ -25,6 +26,7 @@ mod scan;
 mod tag;
 mod topology;
 
+pub use channels::Led;
 pub use gather::Gather;
 pub use node::{Node, NodeIndex};
 pub use part::{Part, Scratch};

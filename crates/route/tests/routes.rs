@@ -265,3 +265,59 @@ fn names_at_nodes_lead_back_to_those_who_know_them() {
     assert_eq!(routes.name_before(0, b"k"), None, "the tenant's keys begin otherwise");
     assert!(!routes.may_lead(0, "bob", b"k") && !routes.may_lead(2, "ann", b"a:k"), "another route comes before");
 }
+
+/// Channels are led as keys are, and a pattern finds each of them: what nodes are asked for matches it there, and it has one
+/// name and one way back.
+#[test]
+fn patterns_find_channels_wherever_routes_lead_them() {
+    let rewrite = |strip: usize, add: &str| Rewrite { strip, add: add.as_bytes().into() };
+    let user = |name: &str| When { users: [name.into()].into(), ..When::default() };
+    let routes = vec![
+        Route { rewrite: rewrite(2, "x*:"), ..route("a", 1, prefix("a:")) },
+        Route { rewrite: rewrite(0, "y:"), ..route("ab", 0, prefix("a:b")) },
+        Route { rewrite: rewrite(1, ""), ..route("b", 1, prefix("b:")) },
+        Route { rewrite: rewrite(0, "t:"), ..route("tenant", 1, user("tenant")) },
+    ];
+    let routes = Routes::new(vec![pool("main", 0, 2), pool("other", 2, 2)], routes).expect("they fit");
+    let row = |words: &str| respool_command::lookup(words.as_bytes()).expect("a known command");
+    let matches = respool_command::glob::matches;
+    let names = ["a:1", "a:b1", "a:bb", "b:1", "b:", "c", "t:c", "x*:1", "ab", "a:"];
+    let patterns = ["*", "a*", "a:*", "a:b*", "?:1", "[ab]:*", "b:?", "*1", "a:b1", "c", "x*", "\\\\a:1", "nothing*"];
+    let mut found = 0;
+    for user in ["tenant", "other"] {
+        let subject = Subject { user, database: 0, row: row("SUBSCRIBE") };
+        for name in names {
+            let led = routes.channel(subject, name.as_bytes());
+            assert_eq!(
+                routed_as(&format!("GET {name}"), user, 0, &routes).split('@').next(),
+                Some(&*routes.route(led.route).name),
+                "as a key"
+            );
+            let pool = routes.route(led.route).pool;
+            assert!(routes.pools_for(subject).contains(&pool));
+            for pattern in patterns {
+                let asked = routes.pattern(subject, pattern.as_bytes());
+                let called = routes.channel_name(subject, pool, &led.name, |name| matches(pattern.as_bytes(), name));
+                if !matches(pattern.as_bytes(), name.as_bytes()) {
+                    // Another name may lead there that does match.
+                    assert!(called.is_none_or(|called| called.name != name.as_bytes()), "{user} {pattern} {name}");
+                    continue;
+                }
+                found += 1;
+                let called = called.unwrap_or_else(|| panic!("{user}: {pattern} does not find {name}"));
+                assert_eq!(routes.channel(subject, &called.name).name, led.name, "{user} {pattern} {name}");
+                let ways = asked.iter().filter(|way| way.route == called.route);
+                assert_eq!(ways.filter(|way| matches(&way.name, &led.name)).count(), 1, "{user} {pattern} {name}");
+            }
+        }
+    }
+    assert!(found > 50, "{found}");
+    let tenant = Subject { user: "tenant", database: 0, row: row("PSUBSCRIBE") };
+    let asked: Vec<String> = routes
+        .pattern(tenant, b"n[a]*")
+        .into_iter()
+        .map(|led| format!("{} {}", routes.route(led.route).name, led.name.escape_ascii()))
+        .collect();
+    assert_eq!(asked, ["tenant t:n[a]*"], "nobody else's");
+    assert!(!routes.keep_channels() && Routes::plain(pool("main", 0, 2)).keep_channels());
+}

@@ -2,8 +2,10 @@
 //!
 //! Asks whoever would decide: the rows, the routes, the placement. Nothing is decided here a second time.
 
+use crate::config::Config;
 use crate::routing::nodes_of_all;
 use crate::session::Flow;
+use crate::subscriptions::ChannelPlace;
 use crate::worker::Worker;
 use respool_command::{Execute, Lane, Row, resolve, text as texts};
 use respool_route::{KeyPlace, RouteScratch, Routed, slot};
@@ -11,12 +13,14 @@ use respool_wire::{Args, Encoder};
 use std::sync::Arc;
 
 /// What was found out.
+#[derive(Default)]
 struct Explained {
     /// Where the request would go, in a word.
     plan: &'static str,
     /// The number of the route; `None` if no node is asked.
     route: Option<u16>,
     keys: Vec<KeyPlace>,
+    channels: Vec<ChannelPlace>,
     nodes: Vec<usize>,
     refusal: Option<String>,
 }
@@ -45,7 +49,7 @@ impl<E: Execute> Worker<E> {
             let routes = &config.routes;
             let route = explained.route.map(|number| routes.route(number));
             let pool = explained.route.map(|number| &*routes.pool_of(number).name);
-            reply.map(10);
+            reply.map(11);
             field("command", row.full_name(), reply);
             field("acl", &acl, reply);
             field("lane", lane, reply);
@@ -66,9 +70,19 @@ impl<E: Execute> Worker<E> {
                 field("route", &routes.route(key.place.route).name, reply);
                 field("node", &config.nodes[usize::from(key.place.node)].name, reply);
             }
-            reply.bulk(b"nodes");
-            reply.array(explained.nodes.len());
-            explained.nodes.iter().for_each(|node| reply.bulk(config.nodes[*node].name.as_bytes()));
+            reply.bulk(b"channels");
+            reply.array(explained.channels.len());
+            for ChannelPlace { name, way, nodes } in &explained.channels {
+                reply.map(5);
+                reply.bulk(b"channel");
+                reply.bulk(name);
+                reply.bulk(b"sent_as");
+                reply.bulk(&way.name);
+                field("route", &routes.route(way.route).name, reply);
+                field("pool", &routes.pools()[usize::from(way.pool)].name, reply);
+                name_nodes(&config, nodes, reply);
+            }
+            name_nodes(&config, &explained.nodes, reply);
             optional("refused", explained.refusal.as_deref(), reply);
         });
         Flow::Next
@@ -80,12 +94,21 @@ impl<E: Execute> Worker<E> {
     }
 
     fn find_out(&self, index: u32, row: &'static Row, args: Args<'_>) -> Explained {
-        let local = |plan| Explained { plan, route: None, keys: Vec::new(), nodes: Vec::new(), refusal: None };
+        let local = |plan| Explained { plan, ..Explained::default() };
         if row.lane(args) == Lane::Local {
             return local("local");
         }
         if self.config.nodes.is_empty() {
             return local("engine");
+        }
+        let channels = self.channels_named(index, row, args);
+        if !channels.is_empty() {
+            let mut nodes: Vec<usize> = channels.iter().flat_map(|channel| channel.nodes.clone()).collect();
+            nodes.sort_unstable();
+            nodes.dedup();
+            let route = channels.first().map(|channel| channel.way.route);
+            let plan = if nodes.len() > 1 { "several" } else { "one" };
+            return Explained { plan, route, channels, nodes, ..Explained::default() };
         }
         let routes = Arc::clone(&self.config.routes);
         let mut scratch = RouteScratch::default();
@@ -106,8 +129,14 @@ impl<E: Execute> Worker<E> {
                 ("refused", None, Vec::new(), Some(words))
             }
         };
-        Explained { plan, route, keys: scratch.keys(&routes, args), nodes, refusal }
+        Explained { plan, route, keys: scratch.keys(&routes, args), nodes, refusal, ..Explained::default() }
     }
+}
+
+fn name_nodes(config: &Config, nodes: &[usize], reply: &mut Encoder<'_>) {
+    reply.bulk(b"nodes");
+    reply.array(nodes.len());
+    nodes.iter().for_each(|node| reply.bulk(config.nodes[*node].name.as_bytes()));
 }
 
 fn field(name: &str, value: &str, reply: &mut Encoder<'_>) {

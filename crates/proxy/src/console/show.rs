@@ -291,6 +291,7 @@ impl<E: Execute> Worker<E> {
                 ("connections", Cell::Sum(lanes().filter(|lane| lane.up.is_ready()).count() as u64)),
                 ("outstanding", Cell::Sum(lanes().map(|lane| lane.up.tickets().outstanding() as u64).sum())),
                 ("queued_bytes", Cell::Sum(lanes().map(|lane| lane.up.queued_bytes() as u64).sum())),
+                ("subscriptions", Cell::Sum(self.subscriptions.told_to(pool.places()) as u64)),
             ]
         };
         if self.config.nodes.is_empty() { Vec::new() } else { self.config.routes.pools().iter().map(line).collect() }

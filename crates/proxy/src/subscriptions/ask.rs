@@ -4,6 +4,7 @@
 //! PUBSUB speaks of this process's clients. What others subscribe to at the nodes is theirs to say.
 
 use super::frame::Kind;
+use super::places::{Scope, scope_of};
 use super::tracking::{Redirect, Wanted};
 use crate::limits::QUESTION_US_MAX;
 use crate::mail::Mail;
@@ -19,11 +20,11 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug)]
 pub(super) enum Question {
     /// The channels that have subscribers; those that match a pattern, if one is given.
-    Names { kind: Kind, pattern: Option<Box<[u8]>> },
+    Names { kind: Kind, pattern: Option<Box<[u8]>>, scope: Scope },
     /// How many patterns there are.
     Patterns,
     /// How many subscribe to each of these.
-    Counts { kind: Kind, names: Vec<Box<[u8]>> },
+    Counts { kind: Kind, names: Vec<Box<[u8]>>, scope: Scope },
     /// By how much the clients that a node reaches with a message exceed the lanes it counts.
     Receivers { kind: Kind, channel: Box<[u8]>, node: Box<str> },
     /// Which worker has the client of this number, and where.
@@ -92,8 +93,11 @@ impl<E: Execute> Worker<E> {
         row: &'static Row,
         args: Args<'_>,
     ) -> Flow {
-        let names = |kind| Question::Names { kind, pattern: args.get(2).map(Into::into) };
-        let counts = |kind| Question::Counts { kind, names: args.from(2).iter().map(Into::into).collect() };
+        // Channels are those that routes lead the client to, by the names that it has for them.
+        let scope = || self.clients.sessions.at(index).map(scope_of).unwrap_or_default();
+        let names = |kind| Question::Names { kind, pattern: args.get(2).map(Into::into), scope: scope() };
+        let named = || args.from(2).iter().map(Into::into).collect();
+        let counts = |kind| Question::Counts { kind, names: named(), scope: scope() };
         let question = match command {
             PubsubCommand::PubsubChannels | PubsubCommand::PubsubShardchannels if args.len() > 3 => {
                 let mut words = Vec::new();
@@ -171,24 +175,22 @@ impl<E: Execute> Worker<E> {
         let mut answer = SubscriptionAnswer { handle, names: Vec::new(), counts: Vec::new() };
         let registries = &self.subscriptions.registries;
         match question {
-            Question::Names { kind, pattern } => {
-                let registry = &registries[kind as usize];
-                let all = registry.active_from(0).map(|id| registry.name(id));
-                let is_asked = |name: &&[u8]| pattern.as_ref().is_none_or(|pattern| glob::matches(pattern, name));
-                answer.names = all.filter(is_asked).map(Into::into).collect();
+            Question::Names { kind, pattern, scope } => {
+                let is_asked = |name: &[u8]| pattern.as_ref().is_none_or(|pattern| glob::matches(pattern, name));
+                answer.names = self.subscriptions.names_for(&self.config, &scope, kind, is_asked);
             }
             Question::Patterns => {
                 let registry = &registries[Kind::Pattern as usize];
                 answer.names = registry.active_from(0).map(|id| registry.name(id).into()).collect();
             }
-            Question::Counts { kind, names } => {
-                let registry = &registries[kind as usize];
-                let count = |name: &[u8]| registry.find(name).map_or(0, |id| registry.count(id) as i64);
+            Question::Counts { kind, names, scope } => {
+                let count = |name: &[u8]| self.subscriptions.count_for(&self.config, &scope, kind, name) as i64;
                 answer.counts = names.iter().map(|name| count(name)).collect();
             }
             Question::Receivers { kind, channel, node } => {
                 let node = self.config.nodes.iter().position(|known| *known.name == *node);
-                answer.counts = vec![node.map_or(0, |node| self.subscriptions.surplus(kind, &channel, node))];
+                answer.counts =
+                    vec![node.map_or(0, |node| self.subscriptions.surplus(&self.config, kind, &channel, node))];
             }
             Question::Find { id } => {
                 let found = self.clients.sessions.iter().find(|(_, session)| session.id == id);

@@ -113,7 +113,6 @@ impl Book {
     }
 
     /// How many channels the node has been told of.
-    #[cfg(test)]
     pub(crate) fn told(&self) -> usize {
         self.told.iter().map(IdTable::len).sum()
     }
@@ -284,7 +283,7 @@ impl Book {
         });
         let named = Kind::ALL[kind];
         let batch: Vec<_> =
-            looked_at.into_iter().filter(|id| belongs(named, registry.name(*id))).map(|id| (named, id)).collect();
+            looked_at.into_iter().filter(|id| belongs(named, registry.full_name(*id))).map(|id| (named, id)).collect();
         self.tell(registries, &batch, out);
     }
 

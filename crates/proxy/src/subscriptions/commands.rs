@@ -1,6 +1,7 @@
 //! SUBSCRIBE and its kin, as clients say them, and what a client with subscriptions may say in RESP2.
 
 use super::frame::{Kind, Verb};
+use super::places::{Scope, scope_of};
 use super::wait::{Item, Wait};
 use crate::limits::{PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX};
 use crate::session::{Flow, Special};
@@ -95,15 +96,19 @@ impl<E: Execute> Worker<E> {
         let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let this = &mut self.subscriptions;
+        let scope = if this.has_ways() { scope_of(session) } else { Scope::default() };
         let subscriber = this.subscriber(&mut session.subscriber, handle);
         if subscriber.counts().iter().sum::<usize>() + names.len() > SUBSCRIPTIONS_PER_CLIENT_MAX {
             return self.refuse(index, text::TOO_MANY_SUBSCRIPTIONS.as_bytes());
         }
+        if !subscriber.take_scope(&scope) {
+            return self.refuse(index, text::TOO_MANY_SCOPES.as_bytes());
+        }
         let mut items = Vec::with_capacity(names.len());
         let mut nodes = Vec::new();
         for name in names.iter() {
+            let id = this.number(subscriber, &scope, kind, name);
             let registry = &mut this.registries[kind as usize];
-            let id = registry.intern(name);
             // Held until the request is answered, so that the number outlives what else happens.
             registry.hold(id);
             let is_change = subscriber.sets[kind as usize].insert(id, (), registry.mix());
@@ -113,11 +118,11 @@ impl<E: Execute> Worker<E> {
                 unsettled[kind as usize].insert(id, (), this.registries[kind as usize].mix());
                 this.join(&self.config, subscriber.id, kind, id);
             }
-            for node in this.nodes_of(&self.config, kind, name) {
-                if !this.books[node].is_confirmed(&this.registries, kind, id) && !nodes.contains(&node) {
+            this.each_spot(&self.config, kind, id, |node, told| {
+                if !this.books[node].is_confirmed(this.told(), kind, told) && !nodes.contains(&node) {
                     nodes.push(node);
                 }
-            }
+            });
         }
         self.begin_wait(index, kind, Verb::Subscribe, items, &nodes)
     }
@@ -131,18 +136,19 @@ impl<E: Execute> Worker<E> {
         let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let this = &mut self.subscriptions;
+        let scope = if this.has_ways() { scope_of(session) } else { Scope::default() };
         let subscriber = this.subscriber(&mut session.subscriber, handle);
         // What came before it was given up is still delivered, before the client hears that nothing more will.
         subscriber.backlog.flush(&mut session.down, subscriber.after, &mut self.clients.pool, session.protocol);
-        let registry = &mut this.registries[kind as usize];
         let mut named: Vec<u32> = names
             .iter()
             .map(|name| {
-                let id = registry.intern(name);
-                registry.hold(id);
+                let id = this.number(subscriber, &scope, kind, name);
+                this.registries[kind as usize].hold(id);
                 id
             })
             .collect();
+        let registry = &mut this.registries[kind as usize];
         if names.is_empty() {
             named.extend(subscriber.sets[kind as usize].ids());
             named.iter().for_each(|id| registry.hold(*id));
@@ -158,8 +164,11 @@ impl<E: Execute> Worker<E> {
             }
             this.leave(&self.config, subscriber.id, kind, id);
             if this.registries[kind as usize].count(id) == 0 {
-                let concerned = this.nodes_of(&self.config, kind, this.registries[kind as usize].name(id));
-                nodes.extend(concerned.filter(|node| this.books[*node].is_live()));
+                this.each_spot(&self.config, kind, id, |node, told| {
+                    if this.told()[kind as usize].count(told) == 0 && this.books[node].is_live() {
+                        nodes.push(node);
+                    }
+                });
                 nodes.sort_unstable();
                 nodes.dedup();
             }

@@ -143,8 +143,20 @@ impl Subscriptions {
         clients: &mut Clients,
         terms: Terms<'_>,
     ) -> usize {
+        let Some(id) = self.registries[kind as usize].find(name) else { return 0 };
+        self.deliver_to(kind, id, message, clients, terms)
+    }
+
+    /// The same for the channel of this number.
+    pub(super) fn deliver_to(
+        &self,
+        kind: Kind,
+        id: u32,
+        message: &[u8],
+        clients: &mut Clients,
+        terms: Terms<'_>,
+    ) -> usize {
         let registry = &self.registries[kind as usize];
-        let Some(id) = registry.find(name) else { return 0 };
         let rest = message.get(1..).unwrap_or_default();
         let mut shared = None;
         let mut count = 0;

@@ -94,6 +94,14 @@ impl<'a> Frame<'a> {
     }
 }
 
+/// The channel and the text of a message.
+pub(crate) fn parts(message: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut parts = elements(message)?;
+    let before = usize::try_from(parts.declared().checked_sub(2)?).ok()?;
+    let mut last = parts.by_ref().skip(before);
+    Some((bulk(last.next()?)?, bulk(last.next()?)?))
+}
+
 /// The bytes of a bulk string; `None` for a null and for anything else.
 pub(crate) fn bulk(reply: &[u8]) -> Option<&[u8]> {
     let reply = reply.strip_prefix(b"$")?;

@@ -15,6 +15,7 @@ use super::Subscriptions;
 use super::book::{OutOfStep, Refusal};
 use super::delivery::Terms;
 use super::frame::{Frame, Kind, Verb};
+use super::places::{From, nodes_of_told};
 use crate::lanes::{Ending, Purpose};
 use crate::limits::{
     PUSH_CHECK_US, PUSH_ORDERS_MAX, PUSH_QUEUE_BYTES_MAX, PUSH_SILENT_US_MAX, STRUCK_OUT_PER_TURN_MAX,
@@ -22,7 +23,7 @@ use crate::limits::{
 use crate::text;
 use crate::worker::Worker;
 use respool_command::Execute;
-use respool_connection::{Action, ConnId, Fault, Phase};
+use respool_connection::{Fault, Phase};
 use respool_wire::{Protocol, encode_request};
 
 /// A worker's push lane to one node.
@@ -64,7 +65,8 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn lose_push_lane(&mut self, lane: usize, was_ready: bool, error: &[u8]) {
         let node = self.lanes.all[lane].node;
         let this = &mut self.subscriptions;
-        this.books[node].lose(&mut this.registries);
+        let (book, registries) = this.book(node);
+        book.lose(registries);
         if was_ready {
             self.counters.push_lanes.set(self.counters.push_lanes.value().saturating_sub(1));
         }
@@ -112,30 +114,32 @@ impl<E: Execute> Worker<E> {
                 Err(fault) => break Some(fault),
                 Ok(Some(frame)) => frame,
             };
-            let book = &mut subscriptions.books[node];
             let step = match Frame::read(kind, bytes) {
                 Frame::Message { kind, name } => {
                     counters.messages_received.add(1);
-                    subscriptions.deliver(kind, name, bytes, clients, terms);
+                    subscriptions.deliver_from(config, From { node, kind, name }, bytes, clients, terms);
                     Ok(())
                 }
                 Frame::Done { kind, verb, name: Some(name) } => {
-                    let step = book.acknowledge(&mut subscriptions.registries, kind, verb, name);
+                    let (book, registries) = subscriptions.book(node);
+                    let step = book.acknowledge(registries, kind, verb, name);
                     if step.is_err() && kind == Kind::Shard && verb == Verb::Unsubscribe {
-                        book.retract(&mut subscriptions.registries, kind, name);
-                        subscriptions.has_news = true;
+                        subscriptions.retract(config, From { node, kind, name });
                         Ok(())
                     } else {
                         step
                     }
                 }
-                Frame::Refused(words) => match book.refuse(&mut subscriptions.registries) {
-                    Ok(Refusal::Channel(kind, id)) => {
+                Frame::Refused(words) => match subscriptions.refuse(node) {
+                    Ok(Refusal::Channel(kind, told)) => {
                         counters.subscriptions_refused.add(1);
-                        for wait in subscriptions.waits_for(kind, id) {
-                            subscriptions.fail(wait, words, clients, config);
+                        for id in subscriptions.called(kind, told) {
+                            for wait in subscriptions.waits_for(kind, id) {
+                                subscriptions.fail(wait, words, clients, config);
+                            }
                         }
-                        subscriptions.registries[kind as usize].release(id);
+                        let (_, registries) = subscriptions.book(node);
+                        registries[kind as usize].release(told);
                         Ok(())
                     }
                     Ok(Refusal::Tracking) => {
@@ -147,7 +151,7 @@ impl<E: Execute> Worker<E> {
                     Ok(Refusal::Nothing) => Ok(()),
                     Err(out_of_step) => Err(out_of_step),
                 },
-                Frame::Ok => book.acknowledge_tracking().map(|is_on| {
+                Frame::Ok => subscriptions.books[node].acknowledge_tracking().map(|is_on| {
                     // Changes that were made meanwhile went untold.
                     if is_on {
                         subscriptions.invalidate_all(clients);
@@ -178,7 +182,7 @@ impl<E: Execute> Worker<E> {
         let has_redirected = !subscriptions.redirected.is_empty();
         if let Some(fault) = fault {
             counters.unsolicited_replies.add(u64::from(fault == Fault::Unsolicited));
-            self.actions.push_back(Action::Close { conn: ConnId::upstream(lane as u32) });
+            self.close_upstream(lane);
             self.end_lane(lane, Ending::Fault(fault));
         }
         if has_redirected {
@@ -224,7 +228,9 @@ impl<E: Execute> Worker<E> {
             }
         }
         subscriptions.books.iter_mut().for_each(|book| book.want_tracking(is_tracking));
-        let Subscriptions { books, registries, lanes: push_lanes, .. } = subscriptions;
+        let Subscriptions { books, registries, at_nodes, lanes: push_lanes, .. } = subscriptions;
+        let is_routed = at_nodes.is_some();
+        let registries = at_nodes.as_deref_mut().unwrap_or(registries);
         for (node, book) in books.iter_mut().enumerate() {
             let Some(push_lane) = push_lanes[node].filter(|_| book.is_live() && book.has_news()) else { continue };
             let up = &mut lanes.all[push_lane.lane].up;
@@ -233,11 +239,7 @@ impl<E: Execute> Worker<E> {
             if book.owed() >= PUSH_ORDERS_MAX || room == 0 {
                 continue;
             }
-            let count = config.topology.node_count();
-            let belongs = |kind: Kind, name: &[u8]| {
-                node < count
-                    && (count == 1 || super::is_everywhere(kind, name) || config.topology.place(name).get() == node)
-            };
+            let belongs = |kind: Kind, told: &[u8]| nodes_of_told(config, kind, told, is_routed).contains(&node);
             up.tell(now.mono_us, &mut clients.pool, |out| book.write(registries, belongs, room, out));
             lanes.list(push_lane.lane);
         }
@@ -285,7 +287,7 @@ impl<E: Execute> Worker<E> {
             let up = &mut self.lanes.all[lane].up;
             match up.phase() {
                 Phase::Ready if pinged_us > 0 && now_us.saturating_sub(pinged_us) > self.config.timeouts.silence_us => {
-                    self.actions.push_back(Action::Close { conn: ConnId::upstream(lane as u32) });
+                    self.close_upstream(lane);
                     self.end_lane(lane, Ending::Silent);
                 }
                 Phase::Ready if pinged_us == 0 && now_us.saturating_sub(up.last_heard_us()) > PUSH_SILENT_US_MAX => {
@@ -301,10 +303,9 @@ impl<E: Execute> Worker<E> {
 
     /// Whether anybody subscribes to anything that a node has to know of.
     pub(super) fn is_push_lane_wanted(&self, node: usize) -> bool {
-        let all = self.subscriptions.registries.iter().zip(Kind::ALL);
-        let mut active = all.flat_map(|(r, kind)| r.active_from(0).map(move |id| (kind, r.name(id))));
-        let is_known =
-            |(kind, name): (Kind, &[u8])| self.subscriptions.nodes_of(&self.config, kind, name).contains(&node);
+        let all = self.subscriptions.told().iter().zip(Kind::ALL);
+        let mut active = all.flat_map(|(r, kind)| r.active_from(0).map(move |id| (kind, id)));
+        let is_known = |(kind, id): (Kind, u32)| self.subscriptions.nodes_of(&self.config, kind, id).contains(&node);
         self.drain_until_us.is_none() && (self.subscriptions.is_tracking_wanted || active.any(is_known))
     }
 

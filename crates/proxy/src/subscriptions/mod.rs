@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A channel lives where a key of its name would, a pattern on every node, and so do the channels by which nodes speak of
-//! their own keys. A client hears that it is subscribed once every node concerned has said so: what is published after that
+//! their own keys; under routes, of the pools that those lead to (`places`). A client hears that it is subscribed once every node concerned has said so: what is published after that
 //! reaches it. A subscription belongs to the client until it leaves; a node that comes back is told everything again.
 //!
 //! Read `commands` for what clients ask, `wait` for how they are answered, `lane` for what nodes are told and say, `delivery`
@@ -25,6 +25,7 @@ mod frame;
 mod id_table;
 mod invalidation;
 mod lane;
+mod places;
 mod publish;
 mod registry;
 mod renewal;
@@ -36,6 +37,7 @@ pub(crate) use apart::{At, Hearer, Listening};
 pub use ask::{SubscriptionAnswer, SubscriptionInquiry};
 pub use delivery::Message;
 pub use invalidation::{Broken, Redirected};
+pub(crate) use places::ChannelPlace;
 pub(crate) use publish::Publishing;
 
 use crate::config::Config;
@@ -49,10 +51,10 @@ use delivery::Backlog;
 use frame::Kind;
 use id_table::IdTable;
 use lane::PushLane;
+use places::Scope;
 use registry::Registry;
 use respool_connection::Seq;
 use std::collections::VecDeque;
-use std::ops::Range;
 use tracking::{Tracked, Tracking};
 use wait::Wait;
 
@@ -63,6 +65,8 @@ pub(crate) struct Subscriber {
     id: u32,
     /// Numbers of channels by kind.
     sets: [IdTable<()>; 3],
+    /// Under routes, as whom and in which databases it has subscribed.
+    scopes: Vec<Scope>,
     /// Those of them that it has not been told of yet, if any: it gets no messages of theirs.
     unsettled: Option<Box<[IdTable<()>; 3]>>,
     /// The counts that its last acknowledgement showed, by [`count_of`].
@@ -85,6 +89,7 @@ impl Subscriber {
         Self {
             id,
             sets: Default::default(),
+            scopes: Vec::new(),
             unsettled: None,
             shown: [0; 2],
             pending: VecDeque::new(),
@@ -138,7 +143,10 @@ struct Leaving {
 /// The subscriptions of one worker's clients.
 #[derive(Debug)]
 pub(crate) struct Subscriptions {
+    /// Channels as clients call them.
     registries: Registries,
+    /// Channels as nodes call them, with the former's numbers for subscribers. `None`: nodes call them the same.
+    at_nodes: Option<Box<Registries>>,
     /// By node of the first pool; none if an engine in this process answers.
     books: Vec<Book>,
     lanes: Vec<Option<PushLane>>,
@@ -178,8 +186,11 @@ impl Subscriptions {
         let nodes = nodes_listened_to(config);
         let seed =
             |place: u64| entropy.wrapping_add(place).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ entropy.rotate_left(29);
+        let is_routed = places::is_routed(config);
+        let registries = [1, 2, 3].map(|place| Registry::new(seed(place)).emptied(is_routed));
         Self {
-            registries: [1, 2, 3].map(|place| Registry::new(seed(place))),
+            at_nodes: is_routed.then(|| Box::new([5, 6, 7].map(|place| Registry::new(seed(place)).emptied(true)))),
+            registries,
             books: (0..nodes).map(|_| Book::default()).collect(),
             lanes: (0..nodes).map(|_| None).collect(),
             subscribers: Slab::default(),
@@ -201,22 +212,17 @@ impl Subscriptions {
 
     /// How many different channels, patterns and sharded channels there are.
     pub(crate) fn counts(&self) -> [usize; 3] {
-        Kind::ALL.map(|kind| self.registries[kind as usize].len())
+        Kind::ALL.map(|kind| match kind {
+            Kind::Pattern => self.registries[kind as usize].len(),
+            Kind::Channel | Kind::Shard => self.told()[kind as usize].len(),
+        })
     }
 
-    /// The nodes that have to be told of a channel.
-    fn nodes_of(&self, config: &Config, kind: Kind, name: &[u8]) -> Range<usize> {
-        if self.books.is_empty() || is_everywhere(kind, name) {
-            return 0..self.books.len().min(config.topology.node_count());
-        }
-        let node = config.topology.place(name).get();
-        node..node + 1
-    }
-
-    /// A channel has got its first subscriber or lost its last.
-    fn note(&mut self, config: &Config, kind: Kind, id: u32) {
-        for node in self.nodes_of(config, kind, self.registries[kind as usize].name(id)) {
-            self.books[node].note(&mut self.registries, kind, id);
+    /// A channel has got its first subscriber or lost its last, by the number by which nodes are told of it.
+    fn note(&mut self, config: &Config, kind: Kind, told: u32) {
+        for node in self.nodes_of(config, kind, told) {
+            let (book, registries) = self.book(node);
+            book.note(registries, kind, told);
             self.has_news = true;
         }
     }
@@ -225,7 +231,7 @@ impl Subscriptions {
     fn join(&mut self, config: &Config, subscriber: u32, kind: Kind, id: u32) {
         self.pairs += 1;
         if self.registries[kind as usize].join(id, subscriber) {
-            self.note(config, kind, id);
+            self.begin(config, kind, id);
         }
     }
 
@@ -234,7 +240,7 @@ impl Subscriptions {
         self.pairs -= 1;
         self.registries[kind as usize].hold(id);
         if self.registries[kind as usize].leave(id, subscriber) {
-            self.note(config, kind, id);
+            self.end(config, kind, id);
         }
         self.registries[kind as usize].release(id);
     }
@@ -312,7 +318,9 @@ impl Subscriptions {
 
     /// Tells the process's account what is held here.
     fn account(&mut self, ledger: &Ledger) {
-        let now = self.registries.iter().map(Registry::bytes).sum::<usize>() + self.pairs * PAIR_BYTES;
+        let at_nodes = self.at_nodes.iter().flat_map(|registries| registries.iter());
+        let names = self.registries.iter().chain(at_nodes).map(Registry::bytes).sum::<usize>();
+        let now = names + self.pairs * PAIR_BYTES;
         let now = now + self.tracked.bytes();
         ledger.account(self.accounted, now);
         self.accounted = now;

@@ -9,13 +9,17 @@ use super::Subscriptions;
 use super::ask::{Question, Then};
 use super::delivery::Terms;
 use super::frame::{self, Kind};
+use super::places::From;
 use crate::clients::Clients;
-use crate::config::Receivers;
+use crate::config::{Config, Receivers};
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::worker::Worker;
 use respool_command::{Execute, Row, glob};
+use respool_route::Subject;
 use respool_wire::{Protocol, ReplyKind, Request, encode_request};
+use std::borrow::Cow;
+use std::sync::Arc;
 
 /// A message that a node is passing on.
 #[derive(Debug)]
@@ -59,11 +63,12 @@ impl<E: Execute> Worker<E> {
             let question = Question::Publish { kind, channel: channel.into(), payload: payload.into() };
             return self.ask_workers(index, question);
         }
-        let node = self.config.topology.place(channel).get();
+        let (node, channel) = self.place_of_channel(index, row, channel);
+        let channel = &*channel;
         let is_wanted = self.clients.sessions.at(index).is_some_and(|s| s.reply_mode == ReplyMode::On);
         let is_exact = self.config.subscriptions.receivers == Receivers::Clients;
         if !is_wanted || !is_exact || self.shared.sum(|c| c.subscriptions.value()) == 0 {
-            return self.forward_to(index, node, row, request);
+            return self.send_to(index, node, |out| encode_request(out, [args.at(0), channel, payload].into_iter()));
         }
         let Some(session) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
@@ -72,7 +77,7 @@ impl<E: Execute> Worker<E> {
         let task = Publishing { asker, kind, channel: channel.into(), node, count: None };
         let task = self.tasks.begin(Task::Publish(task));
         let lane = self.lanes.lane(&self.config, node, class);
-        let write = |out: &mut Vec<u8>| encode_request(out, args.iter());
+        let write = |out: &mut Vec<u8>| encode_request(out, [args.at(0), channel, payload].into_iter());
         let owner = Tasks::owner(task, 0);
         self.is_busy = true;
         if let Err(error) = self.lanes.send(lane, owner, &self.config, self.now, &mut self.clients.pool, write) {
@@ -81,6 +86,19 @@ impl<E: Execute> Worker<E> {
             return Flow::Next;
         }
         self.keep_pace(index, lane, outstanding)
+    }
+
+    /// The node of a channel, and what it is called there.
+    fn place_of_channel<'a>(&mut self, index: u32, row: &'static Row, channel: &'a [u8]) -> (usize, Cow<'a, [u8]>) {
+        if !self.subscriptions.has_ways() {
+            return (self.config.topology.place(channel).get(), Cow::Borrowed(channel));
+        }
+        let routes = Arc::clone(&self.config.routes);
+        let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
+        let led = routes.channel(Subject { user: self.user_of(index), database, row }, channel);
+        self.note_route(led.route);
+        let pool = routes.pool_of(led.route);
+        (pool.place(pool.topology.place(&led.name)), Cow::Owned(led.name))
     }
 
     /// The node has passed the message on; the clients behind our own lanes are counted.
@@ -118,20 +136,21 @@ impl<E: Execute> Worker<E> {
 }
 
 impl Subscriptions {
-    /// The patterns that match a channel.
+    /// The patterns that match a channel, as nodes call both.
     fn patterns_of(&self, channel: &[u8]) -> impl Iterator<Item = u32> {
-        let patterns = &self.registries[Kind::Pattern as usize];
+        let patterns = &self.told()[Kind::Pattern as usize];
         patterns.active_from(0).filter(|id| glob::matches(patterns.name(*id), channel))
     }
 
     /// By how much the clients of this worker that a node reaches with a message exceed the lanes it counts for them.
-    pub(super) fn surplus(&self, kind: Kind, channel: &[u8], node: usize) -> i64 {
+    pub(super) fn surplus(&self, config: &Config, kind: Kind, channel: &[u8], node: usize) -> i64 {
+        let told = self.told();
         let of = |kind: Kind, id: u32| {
-            let count = self.registries[kind as usize].count(id) as i64;
-            let is_confirmed = self.books.get(node).is_some_and(|b| b.is_confirmed(&self.registries, kind, id));
-            if is_confirmed { count - 1 } else { 0 }
+            let is_confirmed = self.books.get(node).is_some_and(|b| b.is_confirmed(told, kind, id));
+            let from = From { node, kind, name: told[kind as usize].name(id) };
+            if is_confirmed { self.count_meant(config, from, channel) as i64 - 1 } else { 0 }
         };
-        let own = self.registries[kind as usize].find(channel).map_or(0, |id| of(kind, id));
+        let own = self.number_told(config, From { node, kind, name: channel }).map_or(0, |id| of(kind, id));
         let patterns = self.patterns_of(channel).filter(|_| kind == Kind::Channel);
         own + patterns.map(|id| of(Kind::Pattern, id)).sum::<i64>()
     }

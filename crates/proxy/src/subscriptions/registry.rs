@@ -4,6 +4,7 @@
 //! memory once. The names are found by a keyed hash whose seed is given, so a peer cannot choose names that collide.
 
 use super::id_table::{IdTable, Mix};
+use super::places::behind;
 use std::hash::Hasher;
 
 /// One channel, pattern or sharded channel.
@@ -20,6 +21,8 @@ struct Channel {
 #[derive(Debug)]
 pub(crate) struct Registry {
     seed: u64,
+    /// Names stand behind scopes, see `places`.
+    is_scoped: bool,
     channels: Vec<Channel>,
     free: Vec<u32>,
     /// Numbers of channels by the hash of their names; `NOBODY` where there is none.
@@ -37,7 +40,13 @@ const FREE_MAX: usize = 4096;
 
 impl Registry {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { seed, channels: Vec::new(), free: Vec::new(), index: Vec::new(), active: 0, bytes: 0 }
+        let (channels, free, index) = (Vec::new(), Vec::new(), Vec::new());
+        Self { seed, is_scoped: false, channels, free, index, active: 0, bytes: 0 }
+    }
+
+    /// An empty one that spreads names and numbers in the same way, of names behind scopes or without.
+    pub(crate) fn emptied(&self, is_scoped: bool) -> Self {
+        Self { is_scoped, ..Self::new(self.seed) }
     }
 
     /// How numbers of this registry are spread over tables.
@@ -103,6 +112,12 @@ impl Registry {
 
     /// The name of a channel that is subscribed to or held.
     pub(crate) fn name(&self, id: u32) -> &[u8] {
+        let name = self.full_name(id);
+        if self.is_scoped { behind(name) } else { name }
+    }
+
+    /// The same with its scope, by which it is found.
+    pub(crate) fn full_name(&self, id: u32) -> &[u8] {
         self.channels.get(id as usize).map_or(&[], |channel| &channel.name)
     }
 

@@ -1,14 +1,13 @@
-//! Other nodes in the pool that channels live in: every node is told anew what it has to send.
+//! Other nodes or pools that channels live in: every node is told anew what it has to send.
 //!
 //! A subscription is never given up for it; what is published while connections are made anew reaches nobody through the
 //! nodes that changed, as when a node returns.
 
-use super::{Book, Kind, Subscriptions};
-use crate::lanes::Ending;
+use super::Book;
+use crate::config::Config;
 use crate::text;
 use crate::worker::Worker;
 use respool_command::Execute;
-use respool_connection::{Action, ConnId, Phase};
 
 impl<E: Execute> Worker<E> {
     /// Ends all push lanes, because channels will be elsewhere. Whoever waits for a node's word is told to try again.
@@ -16,25 +15,38 @@ impl<E: Execute> Worker<E> {
         for node in 0..self.subscriptions.lanes.len() {
             let Some(push_lane) = self.subscriptions.lanes[node] else { continue };
             let lane = push_lane.lane;
-            let conn = ConnId::upstream(lane as u32);
-            let is_open = !matches!(self.lanes.all[lane].up.phase(), Phase::Idle);
-            if is_open {
-                self.actions.push_back(Action::Close { conn });
-            }
-            self.end_lane(lane, Ending::GivenUp);
+            self.close_lane(lane);
             self.subscriptions.lanes[node] = None;
             self.lanes.retire(lane);
-            if !self.actions.iter().any(|action| matches!(action, Action::Close { conn: closed } if *closed == conn)) {
+            // Otherwise its place is free once the loop has closed its connection.
+            if !self.lanes.all[lane].is_closing {
                 self.lanes.release(lane);
             }
         }
         for node in 0..self.subscriptions.books.len() {
             let this = &mut self.subscriptions;
-            this.books[node].lose(&mut this.registries);
+            let (book, registries) = this.book(node);
+            book.lose(registries);
             for wait in this.books[node].take_waits() {
                 this.fail(wait, &text::nodes_changed(), &mut self.clients, &self.config);
             }
         }
+    }
+
+    /// Other routes to the same pools may hold.
+    pub(crate) fn take_channel_routes(&mut self, before: &Config) {
+        let Self { subscriptions, config, clients, .. } = self;
+        if !subscriptions.has_ways() {
+            return;
+        }
+        subscriptions.take_routes(before, config, &text::nodes_changed(), clients);
+        for node in 0..self.subscriptions.lanes.len() {
+            if self.subscriptions.lanes[node].is_none() && self.is_push_lane_wanted(node) {
+                // A node that is down is dialled again when its pause is over.
+                let _ = self.prepare_push_lane(node);
+            }
+        }
+        self.account_subscriptions();
     }
 
     /// Tells the nodes that there are now what they have to send.
@@ -43,22 +55,12 @@ impl<E: Execute> Worker<E> {
         let this = &mut self.subscriptions;
         this.books = (0..nodes).map(|_| Book::default()).collect();
         this.lanes = (0..nodes).map(|_| None).collect();
-        this.note_all(&self.config);
+        this.begin_all(&self.config, &mut self.clients);
         for node in 0..nodes {
             if self.is_push_lane_wanted(node) {
                 // A node that is down is dialled again when its pause is over, by those who ask.
                 let _ = self.prepare_push_lane(node);
             }
-        }
-    }
-}
-
-impl Subscriptions {
-    /// Has every channel noted that anybody subscribes to.
-    fn note_all(&mut self, config: &crate::config::Config) {
-        for kind in Kind::ALL {
-            let active: Vec<u32> = self.registries[kind as usize].active_from(0).collect();
-            active.into_iter().for_each(|id| self.note(config, kind, id));
         }
     }
 }

@@ -96,12 +96,19 @@ impl Subscriptions {
     /// A request cannot be done. What it has changed so far is undone, and later requests of the client that named the same
     /// channels fail with it. Giving something up cannot fail: that request is simply over.
     pub(super) fn fail(&mut self, wait: Handle, error: &[u8], clients: &mut Clients, config: &Config) {
+        let Some(session) = self.waits.get_mut(wait).map(|wait| wait.session) else { return };
+        self.undo(wait, error, clients, config);
+        // Only now: one of them may be over, as far as nodes are concerned, and rely on another that is not.
+        self.answer(session, clients);
+    }
+
+    /// The same without answering.
+    fn undo(&mut self, wait: Handle, error: &[u8], clients: &mut Clients, config: &Config) {
         // One that is over may still wait for those before it.
         let Some(this) = self.waits.get_mut(wait).filter(|w| w.failure.is_none()) else { return };
         if this.verb == Verb::Unsubscribe {
             this.missing = 0;
-            let session = this.session;
-            return self.answer(session, clients);
+            return;
         }
         this.failure = Some(error.to_vec());
         let (handle, kind, items) = (this.session, this.kind, this.items.clone());
@@ -121,10 +128,9 @@ impl Subscriptions {
                 w.kind == kind && w.verb == Verb::Subscribe && w.items.iter().any(|item| undone.contains(&item.id))
             };
             if self.waits.get_mut(other).filter(names_the_same).is_some() {
-                self.fail(other, error, clients, config);
+                self.undo(other, error, clients, config);
             }
         }
-        self.answer(handle, clients);
     }
 
     /// Answers those of a client's requests that are over, up to the first that is not.
@@ -199,9 +205,13 @@ impl Subscriptions {
             let Some(handle) = self.waits.handle(*index) else { continue };
             let Some(wait) = self.waits.at(*index) else { continue };
             let owing = |item: &Item| {
-                let name = self.registries[wait.kind as usize].name(item.id);
-                let mut nodes = self.nodes_of(config, wait.kind, name);
-                nodes.find(|node| !self.books[*node].is_confirmed(&self.registries, wait.kind, item.id))
+                let mut owing = None;
+                self.each_spot(config, wait.kind, item.id, |node, told| {
+                    if !self.books[node].is_confirmed(self.told(), wait.kind, told) {
+                        owing.get_or_insert(node);
+                    }
+                });
+                owing
             };
             let node = wait.items.iter().find_map(owing).unwrap_or_default();
             self.fail(handle, &error(node), clients, config);

@@ -1,0 +1,562 @@
+//! Where channels are. Without routes a channel is in the one pool there is, and nodes call it what clients do. Under routes:
+//!
+//! ```text
+//!   as clients call them                           as nodes call them
+//!   [user, database] name  --- the routes' way ---> [pool] name --> one node, or all for patterns --> book
+//!        |  subscribers: clients                       |  subscribers: the numbers on the left
+//!   PUBSUB, ACL, acknowledgements               what nodes are told, what messages come for
+//! ```
+//!
+//! A channel of a client is remembered with the user and the database by which it was led there, so other routes can be asked
+//! anew, and clients that are led alike share it. What several of those mean at nodes is told to a node once. A message
+//! comes back the same way: it goes to each number on the left under the name that its clients use.
+//!
+//! What nodes are asked for a pattern may match more than the pattern does, and one message may come by several. The first
+//! route that leads the client to the channel decides whether it is meant, what it is called, and by which it is taken.
+
+use super::book::{Book, OutOfStep, Refusal, Registries};
+use super::delivery::Terms;
+use super::frame::{self, Kind, Verb};
+use super::{Subscriber, Subscriptions, is_everywhere};
+use crate::clients::Clients;
+use crate::config::Config;
+use crate::limits::SCOPES_PER_CLIENT_MAX;
+use crate::session::Session;
+use crate::worker::Worker;
+use respool_command::{Command, Execute, PubsubCommand, Row, glob, lookup};
+use respool_route::{Led, Routes, Subject};
+use respool_wire::{Args, Protocol};
+use std::ops::Range;
+
+/// By whom and where a channel was subscribed to: bytes in front of its name. Empty without routes.
+pub(super) type Scope = Box<[u8]>;
+
+/// Bytes of a scope's length.
+const LENGTH_BYTES: usize = size_of::<u16>();
+/// Bytes of a database's number.
+const DATABASE_BYTES: usize = size_of::<u32>();
+
+/// Behind a scope: the name alone.
+pub(super) fn behind(scoped: &[u8]) -> &[u8] {
+    split(scoped).1
+}
+
+fn split(scoped: &[u8]) -> (&[u8], &[u8]) {
+    let length = scoped.first_chunk::<LENGTH_BYTES>().map_or(0, |length| usize::from(u16::from_be_bytes(*length)));
+    let (scope, name) = scoped.split_at_checked(LENGTH_BYTES + length).unwrap_or((scoped, &[]));
+    (scope.get(LENGTH_BYTES..).unwrap_or_default(), name)
+}
+
+fn scope(words: &[&[u8]]) -> Scope {
+    let words = words.concat();
+    // Names of users are far shorter.
+    let length = words.len().min(usize::from(u16::MAX));
+    [&(length as u16).to_be_bytes()[..], &words[..length]].concat().into()
+}
+
+/// A client's scope.
+pub(super) fn scope_of(session: &Session) -> Scope {
+    scope(&[&session.database.to_be_bytes(), session.user_name()])
+}
+
+fn subject<'a>(scoped: &'a [u8], row: &'static Row) -> Subject<'a> {
+    let (scope, _) = split(scoped);
+    let (database, user) = scope.split_at_checked(DATABASE_BYTES).unwrap_or_default();
+    let database = database.try_into().map_or(0, u32::from_be_bytes);
+    Subject { user: std::str::from_utf8(user).unwrap_or("\u{fffd}"), database, row }
+}
+
+/// The command that subscribes: routes are asked about it.
+pub(super) fn row_of(kind: Kind) -> &'static Row {
+    lookup(kind.word(Verb::Subscribe)).expect("the table has a command for each kind")
+}
+
+/// One way of a channel, or pattern, to a pool.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Way {
+    /// The first route that leads so.
+    pub(crate) route: u16,
+    pub(crate) pool: u16,
+    /// The name at the nodes.
+    pub(crate) name: Vec<u8>,
+}
+
+impl Way {
+    /// The nodes that it ends at.
+    pub(crate) fn nodes(&self, routes: &Routes, kind: Kind) -> Range<usize> {
+        let pool = &routes.pools()[usize::from(self.pool)];
+        if is_everywhere(kind, &self.name) {
+            return pool.places();
+        }
+        let node = pool.place(pool.topology.place(&self.name));
+        node..node + 1
+    }
+
+    fn of(routes: &Routes, led: Led) -> Self {
+        Self { route: led.route, pool: routes.route(led.route).pool as u16, name: led.name }
+    }
+
+    fn told(&self) -> Vec<u8> {
+        [&scope(&[&self.pool.to_be_bytes()]), &*self.name].concat()
+    }
+}
+
+/// Whether a pattern is meant for what nodes say of their own keys: then it goes to all pools as it is.
+fn is_about_keys(pattern: &[u8]) -> bool {
+    pattern.starts_with(b"__key")
+}
+
+/// A channel that a request names, for whoever wants to show where it is.
+#[derive(Debug)]
+pub(crate) struct ChannelPlace {
+    pub(crate) name: Box<[u8]>,
+    pub(crate) way: Way,
+    pub(crate) nodes: Vec<usize>,
+}
+
+impl<E: Execute> Worker<E> {
+    /// Where the channels are that a request subscribes to or publishes on, each once for every pool.
+    pub(crate) fn channels_named(&self, index: u32, row: &'static Row, args: Args<'_>) -> Vec<ChannelPlace> {
+        use PubsubCommand as P;
+        let Command::Pubsub(command) = row.command else { return Vec::new() };
+        let (kind, named) = match command {
+            P::Publish => (Kind::Channel, 1..2),
+            P::Spublish => (Kind::Shard, 1..2),
+            P::Subscribe => (Kind::Channel, 1..args.len()),
+            P::Psubscribe => (Kind::Pattern, 1..args.len()),
+            P::Ssubscribe => (Kind::Shard, 1..args.len()),
+            _ => return Vec::new(),
+        };
+        let is_publish = matches!(command, P::Publish | P::Spublish);
+        let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
+        let (routes, subject) = (&self.config.routes, Subject { user: self.user_of(index), database, row });
+        let place = |name: &[u8], way: Way| {
+            // One message is on one node, whatever its channel is for those who listen.
+            let nodes = if is_publish { way.nodes(routes, Kind::Shard) } else { way.nodes(routes, kind) };
+            ChannelPlace { name: name.into(), way, nodes: nodes.collect() }
+        };
+        let ways_of = |name: &[u8]| match is_publish {
+            true => vec![Way::of(routes, routes.channel(subject, name))],
+            false => ways(routes, subject, kind, name),
+        };
+        let names = named.filter_map(|at| args.get(at));
+        names.flat_map(|name| ways_of(name).into_iter().map(move |way| place(name, way))).collect()
+    }
+}
+
+/// All ways of a channel or pattern.
+pub(crate) fn ways(routes: &Routes, subject: Subject<'_>, kind: Kind, name: &[u8]) -> Vec<Way> {
+    let as_it_is = |pool: usize| {
+        let route = routes.routes().iter().position(|route| route.pool == pool).unwrap_or_default();
+        Way { route: route as u16, pool: pool as u16, name: name.to_vec() }
+    };
+    let of = |led| Way::of(routes, led);
+    if kind != Kind::Pattern {
+        return match is_everywhere(kind, name) {
+            true => routes.pools_for(subject).into_iter().map(as_it_is).collect(),
+            false => vec![of(routes.channel(subject, name))],
+        };
+    }
+    let mut all: Vec<Way> = Vec::new();
+    let as_they_are = is_about_keys(name).then(|| routes.pools_for(subject));
+    let led = routes.pattern(subject, name).into_iter().map(of);
+    for way in led.chain(as_they_are.into_iter().flatten().map(as_it_is)) {
+        if !all.iter().any(|known| (known.pool, &known.name) == (way.pool, &way.name)) {
+            all.push(way);
+        }
+    }
+    all
+}
+
+fn scoped_ways(routes: &Routes, kind: Kind, scoped: &[u8]) -> Vec<Way> {
+    ways(routes, subject(scoped, row_of(kind)), kind, behind(scoped))
+}
+
+/// The pool of a channel as nodes call it.
+fn pool_of(told: &[u8]) -> usize {
+    split(told).0.try_into().map_or(0, |pool| usize::from(u16::from_be_bytes(pool)))
+}
+
+/// The nodes of a channel as nodes call it.
+pub(super) fn nodes_of_told(config: &Config, kind: Kind, told: &[u8], is_scoped: bool) -> Range<usize> {
+    if is_scoped {
+        let way = Way { route: 0, pool: pool_of(told) as u16, name: behind(told).to_vec() };
+        return way.nodes(&config.routes, kind);
+    }
+    if is_everywhere(kind, told) {
+        return 0..config.topology.node_count();
+    }
+    let node = config.topology.place(told).get();
+    node..node + 1
+}
+
+/// Whether routes say where channels are.
+pub(super) fn is_routed(config: &Config) -> bool {
+    !config.nodes.is_empty() && !config.routes.keep_channels()
+}
+
+/// A message of a node, and what it came by.
+#[derive(Clone, Copy)]
+pub(super) struct From<'a> {
+    pub(super) node: usize,
+    pub(super) kind: Kind,
+    /// The name by which the node was told.
+    pub(super) name: &'a [u8],
+}
+
+impl Subscriber {
+    /// Remembers as whom and where the client subscribes. `false`: there are too many others.
+    pub(super) fn take_scope(&mut self, scope: &Scope) -> bool {
+        if scope.is_empty() || self.scopes.contains(scope) {
+            return true;
+        }
+        if !self.is_subscribed() {
+            self.scopes.clear();
+        }
+        self.scopes.push(scope.clone());
+        self.scopes.len() <= SCOPES_PER_CLIENT_MAX || self.scopes.pop().is_none()
+    }
+}
+
+impl Subscriptions {
+    /// Whether routes say where channels are.
+    pub(super) fn has_ways(&self) -> bool {
+        self.at_nodes.is_some()
+    }
+
+    /// Channels by the numbers by which nodes are told of them.
+    pub(super) fn told(&self) -> &Registries {
+        self.at_nodes.as_deref().unwrap_or(&self.registries)
+    }
+
+    /// What a node was told, with the channels by those numbers.
+    pub(super) fn book(&mut self, node: usize) -> (&mut Book, &mut Registries) {
+        (&mut self.books[node], self.at_nodes.as_deref_mut().unwrap_or(&mut self.registries))
+    }
+
+    /// A node has refused what is due next of it.
+    pub(super) fn refuse(&mut self, node: usize) -> Result<Refusal, OutOfStep> {
+        let (book, registries) = self.book(node);
+        book.refuse(registries)
+    }
+
+    /// The node gave a channel up on its own account.
+    pub(super) fn retract(&mut self, config: &Config, from: From<'_>) {
+        let From { node, kind, name } = from;
+        let pool = config.routes.pool_at(node).filter(|_| self.has_ways());
+        let told = pool.map(|pool| Way { route: 0, pool: pool as u16, name: name.to_vec() }.told());
+        let (book, registries) = self.book(node);
+        book.retract(registries, kind, told.as_deref().unwrap_or(name));
+        self.has_news = true;
+    }
+
+    /// The number by which a node is told of a channel that it calls so.
+    pub(super) fn number_told(&self, config: &Config, from: From<'_>) -> Option<u32> {
+        let From { node, kind, name } = from;
+        match &self.at_nodes {
+            None => self.registries[kind as usize].find(name),
+            Some(at_nodes) => {
+                let pool = config.routes.pool_at(node)? as u16;
+                at_nodes[kind as usize].find(&Way { route: 0, pool, name: name.to_vec() }.told())
+            }
+        }
+    }
+
+    /// The channels of clients that a node is told of by this number.
+    pub(super) fn called(&self, kind: Kind, told: u32) -> Vec<u32> {
+        match &self.at_nodes {
+            Some(at_nodes) => at_nodes[kind as usize].subscribers(told).collect(),
+            None => vec![told],
+        }
+    }
+
+    /// The number of a channel that a client names: that of its subscription, if it has one, by whatever way.
+    pub(super) fn number(&mut self, subscriber: &Subscriber, scope: &Scope, kind: Kind, name: &[u8]) -> u32 {
+        let registry = &mut self.registries[kind as usize];
+        let held = |scope: &Scope| {
+            let id = registry.find(&[scope, name].concat())?;
+            subscriber.sets[kind as usize].contains(id, registry.mix()).then_some(id)
+        };
+        if let Some(id) = subscriber.scopes.iter().find_map(held) {
+            return id;
+        }
+        if scope.is_empty() { registry.intern(name) } else { registry.intern(&[scope, name].concat()) }
+    }
+
+    /// How many subscriptions these nodes hold for this worker.
+    pub(crate) fn told_to(&self, nodes: Range<usize>) -> usize {
+        self.books.get(nodes).unwrap_or_default().iter().map(Book::told).sum()
+    }
+
+    /// Where a channel of clients is: for each node, by which number that is told of it.
+    pub(super) fn each_spot(&self, config: &Config, kind: Kind, id: u32, mut visit: impl FnMut(usize, u32)) {
+        if self.books.is_empty() {
+            return;
+        }
+        let Some(at_nodes) = &self.at_nodes else {
+            let name = self.registries[kind as usize].name(id);
+            return nodes_of_told(config, kind, name, false).for_each(|node| visit(node, id));
+        };
+        for way in scoped_ways(&config.routes, kind, self.registries[kind as usize].full_name(id)) {
+            if let Some(told) = at_nodes[kind as usize].find(&way.told()) {
+                way.nodes(&config.routes, kind).for_each(|node| visit(node, told));
+            }
+        }
+    }
+
+    /// The nodes that have to be told of a channel.
+    pub(super) fn nodes_of(&self, config: &Config, kind: Kind, told: u32) -> Range<usize> {
+        if self.books.is_empty() {
+            return 0..0;
+        }
+        nodes_of_told(config, kind, self.told()[kind as usize].full_name(told), self.has_ways())
+    }
+
+    /// A channel of clients has got its first subscriber.
+    pub(super) fn begin(&mut self, config: &Config, kind: Kind, id: u32) {
+        if self.at_nodes.is_none() {
+            return self.note(config, kind, id);
+        }
+        let ways = scoped_ways(&config.routes, kind, self.registries[kind as usize].full_name(id));
+        self.join_ways(config, kind, id, &ways.iter().collect::<Vec<_>>());
+    }
+
+    /// A channel of clients, which is held, has lost its last.
+    pub(super) fn end(&mut self, config: &Config, kind: Kind, id: u32) {
+        if self.at_nodes.is_none() {
+            return self.note(config, kind, id);
+        }
+        let ways = scoped_ways(&config.routes, kind, self.registries[kind as usize].full_name(id));
+        self.leave_ways(config, kind, id, &ways.iter().collect::<Vec<_>>());
+    }
+
+    fn join_ways(&mut self, config: &Config, kind: Kind, id: u32, ways: &[&Way]) {
+        for way in ways {
+            let Some(at_nodes) = &mut self.at_nodes else { return };
+            let told = at_nodes[kind as usize].intern(&way.told());
+            if at_nodes[kind as usize].join(told, id) {
+                self.note(config, kind, told);
+            }
+        }
+    }
+
+    fn leave_ways(&mut self, config: &Config, kind: Kind, id: u32, ways: &[&Way]) {
+        for way in ways {
+            let Some(at_nodes) = &mut self.at_nodes else { return };
+            let Some(told) = at_nodes[kind as usize].find(&way.told()) else { continue };
+            at_nodes[kind as usize].hold(told);
+            if at_nodes[kind as usize].leave(told, id) {
+                self.note(config, kind, told);
+            }
+            if let Some(at_nodes) = &mut self.at_nodes {
+                at_nodes[kind as usize].release(told);
+            }
+        }
+    }
+
+    /// Channels are elsewhere than before, or nodes know of none: all are to be told anew, and nobody has been told.
+    pub(super) fn begin_all(&mut self, config: &Config, clients: &mut Clients) {
+        let is_routed = is_routed(config);
+        if is_routed != self.has_ways() {
+            self.rename_all(is_routed, clients);
+        }
+        self.at_nodes = is_routed.then(|| Box::new([0, 1, 2].map(|kind| self.registries[kind].emptied(true))));
+        for kind in Kind::ALL {
+            let active: Vec<u32> = self.registries[kind as usize].active_from(0).collect();
+            active.into_iter().for_each(|id| self.begin(config, kind, id));
+        }
+    }
+
+    /// Channels get scopes, those of their clients as they are now, or lose them.
+    fn rename_all(&mut self, is_scoped: bool, clients: &mut Clients) {
+        let mixes = [0, 1, 2].map(|kind: usize| self.registries[kind].mix());
+        let emptied = [0, 1, 2].map(|kind: usize| self.registries[kind].emptied(is_scoped));
+        let old = std::mem::replace(&mut self.registries, emptied);
+        self.pairs = 0;
+        // Those who are leaving have nothing to be struck out any more.
+        for leaving in std::mem::take(&mut self.leaving) {
+            self.subscribers.release(leaving.id);
+        }
+        for (_, session) in clients.sessions.iter_mut() {
+            let scope = if is_scoped { scope_of(session) } else { Scope::default() };
+            let Some(subscriber) = session.subscriber.as_deref_mut() else { continue };
+            subscriber.scopes = if is_scoped { vec![scope.clone()] } else { Vec::new() };
+            for kind in [0, 1, 2] {
+                let number = |registries: &mut Registries, id: u32| {
+                    registries[kind].intern(&[&scope, old[kind].name(id)].concat())
+                };
+                for id in std::mem::take(&mut subscriber.sets[kind]).ids() {
+                    let id = number(&mut self.registries, id);
+                    // Two ways may have led to one name.
+                    if subscriber.sets[kind].insert(id, (), mixes[kind]) {
+                        self.registries[kind].join(id, subscriber.id);
+                        self.pairs += 1;
+                    }
+                }
+                if let Some(unsettled) = &mut subscriber.unsettled {
+                    for id in std::mem::take(&mut unsettled[kind]).ids() {
+                        let id = number(&mut self.registries, id);
+                        unsettled[kind].insert(id, (), mixes[kind]);
+                    }
+                }
+            }
+        }
+        for index in self.waits.iter().map(|(index, _)| index).collect::<Vec<_>>() {
+            let Some(wait) = self.waits.at_mut(index) else { continue };
+            let scope = clients.sessions.get(wait.session).filter(|_| is_scoped).map(scope_of).unwrap_or_default();
+            for item in &mut wait.items {
+                let name = old[wait.kind as usize].name(item.id);
+                item.id = self.registries[wait.kind as usize].intern(&[&scope, name].concat());
+                self.registries[wait.kind as usize].hold(item.id);
+            }
+        }
+    }
+
+    /// Other routes to the same pools hold: nodes are told what differs. Whoever waits for a channel that is elsewhere now is
+    /// told to ask again.
+    pub(super) fn take_routes(&mut self, old: &Config, new: &Config, error: &[u8], clients: &mut Clients) {
+        if self.at_nodes.is_none() || old.routes.routes() == new.routes.routes() {
+            return;
+        }
+        let mut moved = Vec::new();
+        for kind in Kind::ALL {
+            let active: Vec<u32> = self.registries[kind as usize].active_from(0).collect();
+            for id in active {
+                let full = self.registries[kind as usize].full_name(id);
+                let [before, now] = [old, new].map(|config| scoped_ways(&config.routes, kind, full));
+                let come: Vec<&Way> = now.iter().filter(|way| !is_among(&before, way)).collect();
+                let gone: Vec<&Way> = before.iter().filter(|way| !is_among(&now, way)).collect();
+                if !come.is_empty() || !gone.is_empty() {
+                    self.join_ways(new, kind, id, &come);
+                    self.leave_ways(old, kind, id, &gone);
+                    moved.push((kind, id));
+                }
+            }
+        }
+        for (kind, id) in moved {
+            for wait in self.waits_for(kind, id) {
+                self.fail(wait, error, clients, new);
+            }
+        }
+    }
+
+    /// A message that a node has sent. Returns to how many clients it went.
+    pub(super) fn deliver_from(
+        &self,
+        config: &Config,
+        from: From<'_>,
+        message: &[u8],
+        clients: &mut Clients,
+        terms: Terms<'_>,
+    ) -> usize {
+        let From { kind, name, .. } = from;
+        if self.at_nodes.is_none() {
+            return self.deliver(kind, name, message, clients, terms);
+        }
+        let Some((channel, payload)) = frame::parts(message) else { return 0 };
+        let mut count = 0;
+        let mut renamed = Vec::new();
+        self.each_meant(config, from, channel, |id, called| {
+            let own = self.registries[kind as usize].name(id);
+            let message = if own == name && called == channel {
+                message
+            } else {
+                renamed.clear();
+                let pattern = (kind == Kind::Pattern).then_some(own);
+                frame::message(&mut renamed, Protocol::Resp3, kind, pattern, called, payload);
+                &renamed
+            };
+            count += self.deliver_to(kind, id, message, clients, terms);
+        });
+        count
+    }
+
+    /// Names the channels of clients that a message of a node is for, each with what its clients call the message's channel.
+    /// `channel` is the node's name of that.
+    fn each_meant(&self, config: &Config, from: From<'_>, channel: &[u8], mut visit: impl FnMut(u32, &[u8])) {
+        let From { node, kind, name } = from;
+        let routes = &config.routes;
+        let Some(told) = self.number_told(config, from) else { return };
+        let Some((at_nodes, pool)) = self.at_nodes.as_ref().zip(routes.pool_at(node)) else {
+            return visit(told, channel);
+        };
+        // What comes before the node has confirmed is left of an earlier subscription: routes went away and came back.
+        if !self.books.get(node).is_some_and(|book| book.is_confirmed(at_nodes, kind, told)) {
+            return;
+        }
+        let (registry, row) = (&self.registries[kind as usize], row_of(kind));
+        for id in at_nodes[kind as usize].subscribers(told) {
+            let own = registry.name(id);
+            if kind != Kind::Pattern {
+                visit(id, own);
+                continue;
+            }
+            if is_everywhere(Kind::Channel, channel) && is_about_keys(own) {
+                if own == name {
+                    visit(id, channel);
+                }
+                continue;
+            }
+            let subject = subject(registry.full_name(id), row);
+            let Some(led) = routes.channel_name(subject, pool, channel, |name| glob::matches(own, name)) else {
+                continue;
+            };
+            // It may come by other patterns as well; it is taken once.
+            if routes.pattern_under(led.route, own).is_some_and(|asked| asked == name) {
+                visit(id, &led.name);
+            }
+        }
+    }
+
+    /// How many clients of this worker get what a node sends for what it was told by this name.
+    pub(super) fn count_meant(&self, config: &Config, from: From<'_>, channel: &[u8]) -> usize {
+        let (registry, mut count) = (&self.registries[from.kind as usize], 0);
+        self.each_meant(config, from, channel, |id, _| count += registry.count(id));
+        count
+    }
+
+    /// The channels that have subscribers, by the names that a client of this scope has for them.
+    pub(super) fn names_for(
+        &self,
+        config: &Config,
+        scope: &[u8],
+        kind: Kind,
+        is_asked: impl Fn(&[u8]) -> bool,
+    ) -> Vec<Box<[u8]>> {
+        let Some(at_nodes) = &self.at_nodes else {
+            let registry = &self.registries[kind as usize];
+            let all = registry.active_from(0).map(|id| registry.name(id));
+            return all.filter(|name| is_asked(name)).map(Into::into).collect();
+        };
+        let subject = subject(scope, row_of(kind));
+        let pools = config.routes.pools_for(subject);
+        let registry = &at_nodes[kind as usize];
+        let called = |told: u32| -> Option<Box<[u8]>> {
+            let (pool, name) = (pool_of(registry.full_name(told)), registry.name(told));
+            if is_everywhere(kind, name) {
+                return (pools.contains(&pool) && is_asked(name)).then(|| name.into());
+            }
+            config.routes.channel_name(subject, pool, name, &is_asked).map(|led| led.name.into())
+        };
+        registry.active_from(0).filter_map(called).collect()
+    }
+
+    /// How many clients subscribe to what a client of this scope calls so.
+    pub(super) fn count_for(&self, config: &Config, scope: &[u8], kind: Kind, name: &[u8]) -> usize {
+        let registry = &self.registries[kind as usize];
+        let Some(at_nodes) = &self.at_nodes else {
+            return registry.find(name).map_or(0, |id| registry.count(id));
+        };
+        let all = ways(&config.routes, subject(scope, row_of(kind)), kind, name).into_iter();
+        let told = all.filter_map(|way| at_nodes[kind as usize].find(&way.told()));
+        let mut ids: Vec<u32> = told.flat_map(|told| at_nodes[kind as usize].subscribers(told)).collect();
+        // Several ways may lead to the same.
+        ids.sort_unstable();
+        ids.dedup();
+        ids.into_iter().map(|id| registry.count(id)).sum()
+    }
+}
+
+fn is_among(ways: &[Way], way: &Way) -> bool {
+    ways.iter().any(|other| (other.pool, &other.name) == (way.pool, &way.name))
+}

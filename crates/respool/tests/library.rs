@@ -68,6 +68,34 @@ fn hooks_say_who_comes_in_and_what_may_be_done() {
     assert_eq!(client.read_to_close().expect("an end"), b"");
 }
 
+/// What fails in one worker is not hidden by the others going on.
+#[test]
+fn a_panic_ends_the_whole_server() {
+    let server = Builder::new()
+        .listen("127.0.0.1:0")
+        .node("embedded:")
+        .set("workers", 3)
+        .on_request(Categories::WRITE, |_, _, args| {
+            assert_ne!(args.get(1), Some(&b"boom"[..]), "this hook is made to fail");
+            Ok(())
+        })
+        .start()
+        .expect("it starts");
+    // Some of them are at other workers than the one that fails.
+    let mut clients: Vec<Client> = (0..12).map(|_| client_of(&server)).collect();
+    for client in &mut clients {
+        assert_eq!(client.ask("SET k v").expect("a reply"), "+OK\r\n");
+    }
+    clients[0].send(b"SET boom v\r\n").expect("it is connected");
+    let (ended, end) = std::sync::mpsc::channel();
+    std::thread::spawn(move || ended.send(server.wait().expect_err("it has failed").to_string()));
+    let told = end.recv_timeout(Duration::from_secs(20)).expect("the server ends");
+    assert!(told.contains("panicked"), "{told}");
+    for client in &mut clients {
+        assert_eq!(client.read_to_close().expect("an end"), b"");
+    }
+}
+
 #[test]
 fn what_is_said_wrong_is_told_and_several_servers_live_side_by_side() {
     let refused = Builder::new().set("conect_timeout", "1s").start().expect_err("there is no such setting");

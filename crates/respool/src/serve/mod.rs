@@ -95,8 +95,11 @@ pub fn run(
     let offered = is_offering.then_some(&offered);
     ready(Opened { addresses: &bound, inherited: &mut inherited, offered })?;
     drop(inherited);
-    let threads: Vec<_> = instances.into_iter().map(Running::start).collect::<Result<_, _>>()?;
-    threads.into_iter().try_for_each(Threads::join)
+    let start = |instance: Running| instance.start(&job.control);
+    let threads: Vec<_> = instances.into_iter().map(start).collect::<Result<_, _>>()?;
+    // All of them are waited for, whatever has become of the first.
+    let ended: Vec<_> = threads.into_iter().map(Threads::join).collect();
+    ended.into_iter().collect()
 }
 
 /// Where listeners come from, and where they may go.
@@ -185,10 +188,18 @@ impl Running {
         Ok(running)
     }
 
-    fn start(self) -> Result<Threads, Failure> {
+    fn start(self, control: &Arc<Control>) -> Result<Threads, Failure> {
         let spawn = |kind: &str, runs: Vec<Box<dyn FnOnce() -> std::io::Result<()> + Send>>| {
             let numbered = runs.into_iter().enumerate();
             let threads = numbered.map(|(number, run)| {
+                let alarm = Alarm(Some(Arc::clone(control)));
+                let run = move || {
+                    let ended = run();
+                    if ended.is_ok() {
+                        alarm.rest();
+                    }
+                    ended
+                };
                 std::thread::Builder::new().name(format!("{kind}-{}-{number}", self.name)).spawn(run)
             });
             threads
@@ -204,10 +215,29 @@ impl Running {
 impl Threads {
     /// Waits for the workers, then ends the embedded nodes.
     fn join(self) -> Result<(), Failure> {
-        let ended = self.workers.into_iter().map(join).collect::<Result<Vec<_>, _>>();
+        let mut ended: Vec<_> = self.workers.into_iter().map(join).collect();
         (self.stop_nodes)();
-        self.nodes.into_iter().try_for_each(join)?;
-        ended.map(|_| ())
+        ended.extend(self.nodes.into_iter().map(join));
+        ended.into_iter().collect()
+    }
+}
+
+/// Ends the process' service when a thread of it fails, by an error or a panic. The others would go on, and nobody would
+/// know that a part of the clients finds nobody.
+struct Alarm(Option<Arc<Control>>);
+
+impl Alarm {
+    /// The thread has ended as it should.
+    fn rest(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        if self.0.take().is_some_and(|control| control.enter(Phase::Stopping)) {
+            tracing::error!("a worker has failed: the service ends");
+        }
     }
 }
 

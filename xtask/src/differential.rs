@@ -2,12 +2,15 @@
 //!
 //! Every command of the table with generated arguments goes to a redis-server directly and to an equal one behind Respool,
 //! in both protocols. Replies have to be the same byte for byte, but for the list of differences that is kept with the
-//! generator; `--list` prints that.
+//! generator; `--list` prints that. With `--embedded` the embedded server answers instead, in whose list are also the commands
+//! that it does not have.
 
 use std::collections::BTreeMap;
 
 use clap::Args;
-use respool_testkit::{Comparison, DIFFERENCES, Disagreement, Likeness, RedisServer, Respool, Subset, compare_all};
+use respool_testkit::{
+    Comparison, DIFFERENCES, Disagreement, EMBEDDED_DIFFERENCES, Likeness, RedisServer, Respool, Subset, compare_all,
+};
 
 use crate::Outcome;
 use crate::binary::Binary;
@@ -30,6 +33,9 @@ pub(crate) struct Options {
     /// A node that refuses HELLO, whose replies Respool has to convert for clients that speak RESP3
     #[arg(long)]
     old_node: bool,
+    /// No node: the embedded server itself answers, as far as it has the commands
+    #[arg(long, conflicts_with = "old_node")]
+    embedded: bool,
     #[command(flatten)]
     binary: Binary,
     /// Print the list of differences that are allowed, and why
@@ -39,10 +45,12 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Outcome {
     if options.list {
-        for one in DIFFERENCES {
+        let of_engine = if options.embedded { EMBEDDED_DIFFERENCES } else { &[] };
+        let all = of_engine.iter().chain(DIFFERENCES);
+        for one in all.clone() {
             println!("{:?}: {}\n    {}", one.likeness, one.commands, one.reason);
         }
-        return Ok(format!("{} entries", DIFFERENCES.len()));
+        return Ok(format!("{} entries", all.count()));
     }
     let binary = options.binary.locate("dev")?;
     let arguments = options.binary.arguments(&["--workers", "1", "--admin-commands", "allow"]);
@@ -52,9 +60,10 @@ pub(crate) fn run(options: &Options) -> Outcome {
     for round in 0..rounds {
         let direct = RedisServer::start()?;
         let behind = if options.old_node { RedisServer::start_without_hello()? } else { RedisServer::start()? };
-        let respool = Respool::start(&binary, &[behind.tcp()], &arguments)?;
+        let nodes = if options.embedded { Vec::new() } else { vec![behind.tcp()] };
+        let respool = Respool::start(&binary, &nodes, &arguments)?;
         let comparison = Comparison {
-            subset: Subset::Table,
+            subset: if options.embedded { Subset::EmbeddedTable } else { Subset::Table },
             protocol: if round % 2 == 0 { 2 } else { 3 },
             requests: options.commands / rounds,
             seed: options.seed.wrapping_add(round as u64),

@@ -8,7 +8,7 @@ use respool_command::{Group, Lane, RequestPolicy, Row, all, resolve, top_level};
 use respool_wire::ArgsBuf;
 
 use crate::Rng;
-use crate::differences::{Likeness, difference_of};
+use crate::differences::{Difference, Likeness, difference_of, embedded_difference_of};
 use crate::templates::{LIBRARY, SCRIPT_HASHES, SERIALISED, TABLE_TEMPLATES};
 
 /// One generated request.
@@ -32,6 +32,21 @@ pub enum Subset {
     Spread,
     /// Strings, hashes, lists, sets, sorted sets, bitmaps and keys of any type: what the embedded server has so far.
     Embedded,
+    /// The embedded server, and every command of the table, but for what its own list of differences says is not sent.
+    EmbeddedTable,
+}
+
+impl Subset {
+    /// Whether requests are drawn from the whole table, with transactions.
+    fn is_of_table(self) -> bool {
+        matches!(self, Subset::Table | Subset::EmbeddedTable)
+    }
+
+    /// What is listed of a row, if anything is.
+    fn difference_of(self, name: &str) -> Option<&'static Difference> {
+        let of_engine = (self == Subset::EmbeddedTable).then(|| embedded_difference_of(name)).flatten();
+        of_engine.or_else(|| difference_of(name))
+    }
 }
 
 /// An endless source of requests that follows from its seed.
@@ -197,7 +212,7 @@ impl Script {
         let is_drawn_of_table = |row: &&'static Row| {
             !row.is_container()
                 && !NOT_DRAWN_FROM_TABLE.split_whitespace().any(|name| name == row.name)
-                && difference_of(row.name).is_none_or(|one| one.likeness != Likeness::NotSent)
+                && subset.difference_of(row.name).is_none_or(|one| one.likeness != Likeness::NotSent)
         };
         let is_drawn = |row: &&'static Row| {
             GROUPS.contains(&row.group)
@@ -214,7 +229,7 @@ impl Script {
             table_templates: templates(TABLE_TEMPLATES).collect(),
             block: None,
             rows: match subset {
-                Subset::Table => all().filter(is_drawn_of_table).collect(),
+                Subset::Table | Subset::EmbeddedTable => all().filter(is_drawn_of_table).collect(),
                 _ => top_level().filter(is_drawn).collect(),
             },
         }
@@ -223,7 +238,7 @@ impl Script {
     /// The next request.
     pub fn next_request(&mut self) -> Request {
         match &mut self.block {
-            None if self.subset == Subset::Table && self.rng.once_in(100) => {
+            None if self.subset.is_of_table() && self.rng.once_in(100) => {
                 self.block = Some(Block { left: self.rng.between(0, 5), likeness: Likeness::Same });
                 return plain("MULTI", Likeness::Same);
             }
@@ -264,9 +279,9 @@ impl Script {
         let Ok(row) = resolve(args.as_args()) else {
             return Some(Request { arguments, likeness: Likeness::Same });
         };
-        if self.subset == Subset::Table {
+        if self.subset.is_of_table() {
             let is_fit = self.block.is_none() || row.name != "HELLO";
-            return accept_of_table(row, arguments).filter(|_| is_fit);
+            return accept_of_table(self.subset, row, arguments).filter(|_| is_fit);
         }
         let is_well_formed = row.accepts(arguments.len());
         if is_well_formed && row.lane(args.as_args()) == Lane::Blocking {
@@ -288,7 +303,7 @@ impl Script {
 
     fn by_template(&mut self) -> Vec<Vec<u8>> {
         let is_rare = self.subset != Subset::Spread && self.rng.once_in(50);
-        let is_of_table = self.subset == Subset::Table && self.rng.once_in(2);
+        let is_of_table = self.subset.is_of_table() && self.rng.once_in(2);
         let template = *self.rng.pick(match (is_rare, is_of_table) {
             (true, _) => &self.one_node_templates,
             (false, true) => &self.table_templates,
@@ -355,7 +370,7 @@ impl Script {
         }
         let number = self.rng.below(4);
         let tag = match (self.subset, tag) {
-            (Subset::OneNode | Subset::Table | Subset::Embedded, _) => String::new(),
+            (Subset::OneNode | Subset::Table | Subset::Embedded | Subset::EmbeddedTable, _) => String::new(),
             (Subset::Spread, Some(tag)) => format!("{{{}}}", tag as char),
             (Subset::Spread, None) => format!("{{{}}}", *self.rng.pick(b"abcd") as char),
         };
@@ -366,7 +381,7 @@ impl Script {
         let kind = *self.rng.pick(b"shltzagyb");
         let number = self.rng.below(4);
         let tag = match self.subset {
-            Subset::OneNode | Subset::Table | Subset::Embedded => String::new(),
+            Subset::OneNode | Subset::Table | Subset::Embedded | Subset::EmbeddedTable => String::new(),
             Subset::Spread => format!("{{{}}}", tag.unwrap_or_else(|| *self.rng.pick(b"abcd")) as char),
         };
         format!("{}{number}{tag}", kind as char).into_bytes()
@@ -435,10 +450,10 @@ fn plain(word: &str, likeness: Likeness) -> Request {
 }
 
 /// What is compared of a request of the whole table, if it is sent.
-fn accept_of_table(row: &'static Row, arguments: Vec<Vec<u8>>) -> Option<Request> {
+fn accept_of_table(subset: Subset, row: &'static Row, arguments: Vec<Vec<u8>>) -> Option<Request> {
     let args: ArgsBuf = arguments.iter().map(Vec::as_slice).collect();
     let is_waiting = row.accepts(arguments.len()) && row.lane(args.as_args()) == Lane::Blocking;
-    let likeness = difference_of(row.name).map_or(Likeness::Same, |one| one.likeness);
+    let likeness = subset.difference_of(row.name).map_or(Likeness::Same, |one| one.likeness);
     (!is_waiting && likeness != Likeness::NotSent).then_some(Request { arguments, likeness })
 }
 

@@ -27,7 +27,7 @@ pub mod usage;
 pub use address::{Address, Stream, Transport, free_port};
 pub use client::{Client, figure};
 pub use compare::{Comparison, Disagreement, compare, compare_all};
-pub use differences::{DIFFERENCES, Difference, Likeness, difference_of};
+pub use differences::{DIFFERENCES, Difference, EMBEDDED_DIFFERENCES, Likeness, difference_of, embedded_difference_of};
 pub use fake::{Act, FakeBackend, Gate, Received, usual_reply};
 pub use generate::{Request, Script, Subset};
 pub use link::SlowLink;

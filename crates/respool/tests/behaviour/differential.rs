@@ -53,6 +53,20 @@ fn the_embedded_server_answers_as_redis() -> io::Result<()> {
     Ok(())
 }
 
+/// The same with every command of the table that it has, transactions included, within the committed list of what it may say
+/// differently. `cargo xtask differential --embedded` does the same at length.
+#[test]
+fn the_embedded_server_answers_every_command_that_it_has() -> io::Result<()> {
+    for protocol in [2, 3] {
+        let (direct, embedded) = (RedisServer::start()?, proxy(&[], &["--admin-commands", "allow"])?);
+        let comparison = comparison(Subset::EmbeddedTable, protocol);
+        let (found, _) = compare_all(&direct.tcp(), &embedded.tcp(), &comparison, usize::MAX)?;
+        let told: Vec<&str> = found.iter().map(|one| one.told.as_str()).collect();
+        assert!(found.is_empty(), "{}", told.join("\n\n"));
+    }
+    Ok(())
+}
+
 /// A node from before RESP3, asked by clients that speak it: every reply has the shape that a newer node gives it.
 #[test]
 fn one_node_without_hello() -> io::Result<()> {

@@ -194,6 +194,10 @@ pub trait Machine {
     /// promptly are outstanding, what clients send would only be held back for them, so waking up for it is wasted.
     fn patient_until_us(&self) -> Option<u64>;
 
+    /// Until when clients must not be looked at, unless a node's bytes come first: so many of them ask that what they send
+    /// is gathered.
+    fn gathers_until_us(&self) -> Option<u64>;
+
     /// Whether bytes are being held back for clients that are expected to send more at any moment. The loop then lets
     /// others run and looks again without waiting.
     fn is_expecting(&self) -> bool;

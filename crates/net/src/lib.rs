@@ -5,6 +5,7 @@
 //! at the end of the turn writes each outbox with one call. It knows nothing of RESP.
 #![forbid(unsafe_code)]
 
+mod alarm;
 mod clock;
 mod glance;
 pub mod handover;

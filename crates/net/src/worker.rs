@@ -12,6 +12,7 @@ mod greeting;
 mod leaving;
 mod watching;
 
+use crate::alarm::Alarm;
 use crate::clock::Clock;
 use crate::glance::Glance;
 use crate::handshakes::Handshakes;
@@ -109,6 +110,8 @@ pub struct Worker<M: Machine> {
     poll: Poll,
     /// The connections to nodes once more, alone: to wait for them and nobody else.
     nodes_poll: Poll,
+    /// Ends a wait of `nodes_poll` early.
+    alarm: Alarm,
     clock: Clock,
     clients: Vec<Option<Connection>>,
     upstreams: Vec<Option<Connection>>,
@@ -143,6 +146,7 @@ impl<M: Machine> Worker<M> {
     /// Builds the loop; nothing runs yet.
     pub fn new(setup: Setup<M>) -> io::Result<Self> {
         let poll = Poll::new()?;
+        let nodes_poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), BELL)?;
         if let Some(own) = setup.workers.get(setup.number) {
             own.hang_bell(waker);
@@ -150,7 +154,8 @@ impl<M: Machine> Worker<M> {
         let mut worker = Self {
             machine: setup.machine,
             poll,
-            nodes_poll: Poll::new()?,
+            alarm: Alarm::new(nodes_poll.registry()),
+            nodes_poll,
             clock: Clock::new(),
             clients: Vec::new(),
             upstreams: Vec::new(),
@@ -229,8 +234,19 @@ impl<M: Machine> Worker<M> {
     /// Waits for nodes alone if the machine has the patience. Whatever ends the wait, what else is ready is then taken
     /// without another one.
     fn wait_for_nodes(&mut self, events: &mut Events, now: Now) -> io::Result<bool> {
-        let Some(until_us) = self.machine.patient_until_us() else { return Ok(false) };
-        let timeout = Duration::from_micros(until_us.saturating_sub(now.mono_us));
+        let timeout = match self.machine.gathers_until_us() {
+            Some(until_us) => {
+                let timeout = Duration::from_micros(until_us.saturating_sub(now.mono_us));
+                if timeout.is_zero() || !self.alarm.set(timeout) {
+                    return Ok(true);
+                }
+                timeout
+            }
+            None => match self.machine.patient_until_us() {
+                Some(until_us) => Duration::from_micros(until_us.saturating_sub(now.mono_us)),
+                None => return Ok(false),
+            },
+        };
         match self.nodes_poll.poll(events, Some(timeout)) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             outcome => outcome?,

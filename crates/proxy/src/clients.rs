@@ -3,6 +3,7 @@
 //! Kept apart from the lanes so that a reply can go from one to the other while both are borrowed.
 
 use crate::awaited::Awaited;
+use crate::crowd::Crowd;
 use crate::limits::AWAITED_MIN;
 use crate::observe::Counters;
 use crate::session::{Pause, Session};
@@ -25,6 +26,8 @@ pub(crate) struct Clients {
     pub(crate) doomed: Vec<Handle>,
     /// Clients that are expected to ask again at once, because they did so before.
     pub(crate) awaited: Awaited,
+    /// Whether so many ask that their requests wait for each other.
+    pub(crate) crowd: Crowd,
     pub(crate) counters: Arc<Counters>,
 }
 
@@ -38,6 +41,7 @@ impl Clients {
             resuming: Vec::new(),
             doomed: Vec::new(),
             awaited: Awaited::default(),
+            crowd: Crowd::default(),
             counters,
         }
     }

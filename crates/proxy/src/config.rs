@@ -175,6 +175,8 @@ pub struct Config {
     pub databases: u32,
     /// When bytes for a node are written.
     pub write_policy: WritePolicy,
+    /// How long a request may wait for those of others where many clients ask, in microseconds; 0: not at all.
+    pub gather_us: u64,
     /// What is looked at.
     pub seeing: crate::seeing::Terms,
     /// Whether nodes are dialled before anybody asks for them, so that it is known whether they are there.

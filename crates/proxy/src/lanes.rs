@@ -201,6 +201,8 @@ pub(crate) struct Lanes {
     pub(crate) held: Vec<u32>,
     /// One of them is held back for clients that are about to send more.
     pub(crate) is_filling: bool,
+    /// One of them is held back for the requests of a crowd.
+    pub(crate) is_gathering: bool,
     /// Lanes to dial.
     pub(crate) to_dial: Vec<u32>,
     /// Some lane is behind another.

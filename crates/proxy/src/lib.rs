@@ -32,6 +32,7 @@ pub mod config;
 mod console;
 mod converting;
 mod cron;
+mod crowd;
 mod dedicated;
 mod dispatch;
 mod drain;

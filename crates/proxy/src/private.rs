@@ -251,6 +251,7 @@ mod tests {
             clients_max: 1,
             databases: 16,
             write_policy: WritePolicy::EachTurn,
+            gather_us: 0,
             seeing: Default::default(),
             dials_ahead: false,
             integrity: Default::default(),

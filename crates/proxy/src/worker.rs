@@ -12,7 +12,7 @@ use crate::drain::Retirement;
 use crate::holding::Hold;
 use crate::hooks::Event;
 use crate::lanes::{Ending, Lanes};
-use crate::limits::{PATIENT_LANES_MAX, READ_BYTES};
+use crate::limits::{GATHERED_ENOUGH, PATIENT_LANES_MAX, READ_BYTES};
 use crate::mail::{Mail, Questions};
 use crate::observe::Counters;
 use crate::parking::Parking;
@@ -164,7 +164,8 @@ impl<E: Execute> Worker<E> {
         self.counters.client_reads.add(1);
         self.counters.client_bytes_in.add(bytes as u64);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        session.last_active_us = self.now.mono_us;
+        let before_us = std::mem::replace(&mut session.last_active_us, self.now.mono_us);
+        self.clients.crowd.note_asked(before_us, self.now.mono_us, self.config.gather_us);
         self.clients.awaited.note_asked(&mut session.pace, self.now.mono_us);
         if let Some(input) = &mut session.input {
             input.fill(bytes);
@@ -400,6 +401,9 @@ impl<E: Execute> Machine for Worker<E> {
     fn begin_turn(&mut self, now: Now) {
         self.now = now;
         self.is_patient = None;
+        if !std::mem::take(&mut self.lanes.is_gathering) {
+            self.clients.crowd.disperse();
+        }
         self.counters.turns.add(1);
         if self.subscriptions.is_refilling() {
             self.go_on_refilling();
@@ -587,6 +591,13 @@ impl<E: Execute> Machine for Worker<E> {
                 this.up.go_on_slowly(self.now.mono_us);
             }
             if this.up.wants_write(self.now.mono_us) {
+                if self.clients.crowd.may_wait(self.now.mono_us)
+                    && this.up.may_gather(GATHERED_ENOUGH, self.now.mono_us, self.config.gather_us)
+                {
+                    self.lanes.is_gathering = true;
+                    self.lanes.held.push(lane);
+                    continue;
+                }
                 if self.clients.are_awaited() && this.up.is_filling(self.now.mono_us) {
                     this.is_filling = true;
                     self.lanes.is_filling = true;
@@ -696,6 +707,10 @@ impl<E: Execute> Machine for Worker<E> {
             }
         }
         until_us
+    }
+
+    fn gathers_until_us(&self) -> Option<u64> {
+        self.lanes.is_gathering.then(|| self.clients.crowd.until_us())
     }
 
     fn is_expecting(&self) -> bool {

@@ -57,6 +57,7 @@ pub(crate) fn config(nodes: usize, seed: u64) -> Config {
         clients_max: 1_000,
         databases: 16,
         write_policy: if seed.is_multiple_of(2) { WritePolicy::ReplyClock } else { WritePolicy::EachTurn },
+        gather_us: seed % 3 * 100,
         seeing: Default::default(),
         dials_ahead: false,
         integrity: Default::default(),

@@ -80,6 +80,7 @@ pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, Un
         clients_max: process.clients_max,
         databases: instance.engine.databases,
         write_policy: WritePolicy::ReplyClock,
+        gather_us: settings.pooling.gather.map_or(0, micros),
         seeing: respool_proxy::seeing::Terms {
             slow_us: settings.seeing.slow_log_threshold.map_or(u64::MAX, micros),
             slow_entries: settings.seeing.slow_log_entries,
@@ -139,6 +140,7 @@ pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Confi
         clients_max: usize::MAX,
         databases: engine.databases,
         write_policy: WritePolicy::EachTurn,
+        gather_us: 0,
         // Whoever asks has been looked at before.
         seeing: respool_proxy::seeing::Terms::default(),
         dials_ahead: false,

@@ -255,6 +255,8 @@ pub struct Pooling {
     pub subscriber_output: u64,
     /// What becomes of a slow one.
     pub slow_subscribers: SlowSubscribers,
+    /// How long a request may wait for those of others; `None`: not at all.
+    pub gather: Option<Duration>,
     /// What PUBLISH answers.
     pub publish_receivers: PublishReceivers,
     /// Connections on which commands wait, per node and worker.

@@ -445,6 +445,7 @@ fn pooling(of: &Values<'_>) -> Pooling {
         session_max: count(Setting::SessionConnectionsMax),
         subscriber_output: of.bytes(Setting::SubscriberOutputBytes),
         slow_subscribers: SlowSubscribers::ALL[of.word(Setting::SlowSubscribers)],
+        gather: of.duration(Setting::Gather),
         publish_receivers: PublishReceivers::ALL[of.word(Setting::PublishReceivers)],
         blocking_max: count(Setting::BlockingConnectionsMax),
         waiters_max: count(Setting::BlockedCommandsMax),

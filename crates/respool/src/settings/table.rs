@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use respool_proxy::limits::GATHERED_US_MAX;
+
 use super::row::{Choice, Group, Kind, Reload, Row, Scope};
 use super::{placement, routing};
 
@@ -502,6 +504,15 @@ rows! {
     SlowSubscribers {
         name: "slow_subscribers", group: Group::Pooling, reload: Reload::Live,
         kind: Kind::Word(SlowSubscribers::choices), default: "disconnect",
+    }
+    /// How long a request may wait for those of other clients, where there are many.
+    Gather {
+        name: "gather", group: Group::Pooling, reload: Reload::Live,
+        kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_micros(GATHERED_US_MAX) },
+        absent: Some("off"), default: "200us",
+        more: "Only where more than a hundred clients ask so often that four or more requests come in that time, where the \
+               node is less than 300 us away, and never longer than a thirty-second part of the time since the client's own \
+               last request: the node then reads larger batches, and both it and the proxy need less of the processor.",
     }
     /// What PUBLISH answers.
     PublishReceivers {

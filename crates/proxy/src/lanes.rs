@@ -73,6 +73,11 @@ impl Node {
         self.latency.get_or_insert_with(|| shared.histogram("node", &self.name))
     }
 
+    /// Whether the node is not dialled at the moment, whoever wants it.
+    pub(crate) fn is_not_dialled(&self, now: Now) -> bool {
+        self.is_gone || self.is_drained || now.mono_us < self.retry_at_us
+    }
+
     /// Whether requests had better go elsewhere, if there is an elsewhere.
     pub(crate) fn is_out(&self) -> bool {
         self.failures > 0 || self.is_drained || self.is_suspect

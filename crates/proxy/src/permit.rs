@@ -265,6 +265,9 @@ impl<E: Execute> Worker<E> {
         session.cold.user = (user.name() != DEFAULT_USER).then(|| Arc::clone(user));
         session.judge(user);
         self.review_mode(index);
+        if !was_it {
+            self.forget_read_as_other(index);
+        }
         Ok(())
     }
 

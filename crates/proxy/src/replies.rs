@@ -258,7 +258,7 @@ impl<E: Execute> Worker<E> {
             }
         }
         if let Some(Hearer { reader, is_listener, refusal }) = hearer {
-            self.end_hearing(reader, node, is_listener, was_ready, refusal.as_ref().unwrap_or(&unsent));
+            self.end_hearing(reader, node, is_listener, was_ready, refusal.as_deref());
         }
         if let Some(follower) = follower {
             self.lose_dedicated(follower, if was_ready { &sent } else { &unsent });

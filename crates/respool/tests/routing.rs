@@ -659,6 +659,78 @@ fn changed_keys_are_told_by_the_names_that_clients_have_for_them() {
     }
 }
 
+/// The next push that is not to forget everything.
+fn pushed_key(client: &mut Client) -> String {
+    loop {
+        let push = pushed(client);
+        if !push.contains("_\\r\\n") {
+            return push;
+        }
+    }
+}
+
+/// A node that is down keeps nobody from tracking: those who cannot be led there notice nothing, the others are told to
+/// forget what they read until it is back.
+#[test]
+fn tracking_needs_no_node_that_is_down() {
+    let (mut a, b) = (server(), server());
+    let settings = "reconnect_min = \"1ms\"\nreconnect_max = \"10ms\"\n\
+                    [users.seven]\nrules = \"on nopass ~* &* +@all\"\n\
+                    [[routes]]\nusers = \"seven\"\nto = \"b\"\n[[routes]]\nprefix = \"a:\"\nto = \"a\"\n";
+    let (head, routes) = settings.split_once("[users").expect("users");
+    let served = Served::with(&[head, &pool("a", &[&a]), &pool("b", &[&b]), "[users", routes].concat());
+    let told = |key: &str| format!(">2\\r\\n$10\\r\\ninvalidate\\r\\n*1\\r\\n${}\\r\\n{key}\\r\\n", key.len());
+    let forget = ">2\\r\\n$10\\r\\ninvalidate\\r\\n_\\r\\n";
+    let mut at_b = b.client().expect("it accepts");
+    for mode in ["", " NOLOOP"] {
+        a.kill().expect("it dies");
+        let (mut plain, mut seven) = (served.client(), served.client());
+        ask(&mut plain, "HELLO 3");
+        ask(&mut seven, "HELLO 3 AUTH seven x");
+        for client in [&mut plain, &mut seven] {
+            client.set_timeout(LIMIT).expect("it can be set");
+            assert_eq!(ask(client, &format!("CLIENT TRACKING ON{mode}")), "+OK\r\n", "{mode}");
+        }
+        assert_eq!(ask(&mut seven, "GET k"), "_\r\n");
+        ask(&mut at_b, "SET k 1");
+        assert_eq!(pushed(&mut seven), told("k"), "{mode}: and nothing else");
+        ask(&mut at_b, "DEL k");
+        assert_eq!(ask(&mut plain, "GET k"), "_\r\n");
+        assert_eq!(pushed(&mut plain), forget, "{mode}");
+        a.restart().expect("it comes back");
+        let mut at_a = a.client().expect("it accepts");
+        until(|| {
+            plain.send_command(&["GET", "a:1"]).expect("it is sent");
+            loop {
+                let frame = plain.reply().expect("a frame");
+                if !frame.starts_with(b">") {
+                    return frame == b"_\r\n";
+                }
+            }
+        })
+        .expect("it answers");
+        // Whoever reads on is not told to forget for ever.
+        until(|| {
+            ask(&mut at_a, "SET other 1");
+            plain.send_command(&["GET", "a:1"]).expect("it is sent");
+            while plain.reply().expect("a frame").starts_with(b">") {}
+            plain.set_timeout(Duration::from_millis(300)).expect("it can be set");
+            let is_quiet = plain.reply().is_err();
+            plain.set_timeout(LIMIT).expect("it can be set");
+            is_quiet
+        })
+        .expect("all nodes tell");
+        ask(&mut at_a, "SET a:1 1");
+        assert_eq!(pushed_key(&mut plain), told("a:1"), "{mode}");
+        // As somebody else it hears other nodes, so what it has stored is of no use.
+        plain.send_command(&["AUTH", "seven", "x"]).expect("it is sent");
+        let said: Vec<String> =
+            plain.replies(2).expect("both").iter().map(|frame| frame.escape_ascii().to_string()).collect();
+        assert!(said.contains(&forget.to_owned()), "{mode}: {said:?}");
+        ask(&mut at_a, "FLUSHALL");
+    }
+}
+
 /// What a replica answers is told of once the replica has it: a client must not keep what the replica had before.
 #[test]
 fn what_replicas_answer_is_told_of_when_they_know() {

@@ -386,6 +386,26 @@ impl Routes {
         fits(self.route(number)) && !before.into_iter().any(catches)
     }
 
+    /// The nodes, replicas too, of all pools that a user may be led to, in some database and by some command, in order.
+    pub fn nodes_for(&self, user: &str) -> Vec<usize> {
+        let mut nodes = Vec::new();
+        for Route { when, pool, .. } in &self.routes {
+            if !when.users.is_empty() && !when.users.iter().any(|name| **name == *user) {
+                continue;
+            }
+            let Pool { replicas, .. } = &self.pools[*pool];
+            nodes.extend(self.pools[*pool].places());
+            nodes.extend(replicas.iter().flatten().map(|replica| usize::from(*replica)));
+            let is_for_all = When { users: Box::default(), ..when.clone() }.is_always();
+            if is_for_all {
+                break;
+            }
+        }
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    }
+
     /// Puts the routes that fit apart from their prefixes into `out`, in order. The last of all is always among them.
     pub(crate) fn candidates(&self, subject: Subject<'_>, out: &mut Vec<u16>) {
         out.clear();

@@ -175,13 +175,13 @@ impl<E: Execute> Worker<E> {
                 return Err(text::verbatim(text::TOO_MANY_OWNERS));
             }
         }
-        let nodes = self.nodes_heard();
+        let (nodes, read) = (self.nodes_heard(), self.nodes_read(index));
         let Some(session) = self.clients.sessions.at_mut(index) else { return Ok(()) };
         let Some(subscriber) = &mut session.subscriber else { return Ok(()) };
         let apart = subscriber.apart.get_or_insert_default();
         apart.wait = wait;
         apart.options = options;
-        apart.is_told = vec![false; nodes];
+        apart.is_told = (0..nodes).map(|node| !read.contains(&node)).collect();
         if self.subscriptions.check_at_us == 0 {
             self.subscriptions.check_at_us = self.now.mono_us + PUSH_CHECK_US;
         }
@@ -247,7 +247,7 @@ impl<E: Execute> Worker<E> {
     /// Whether all nodes tell a client of changes.
     pub(super) fn hears_all(&self, index: u32) -> bool {
         let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return false };
-        (0..self.nodes_heard()).all(|node| self.is_telling(class, node))
+        self.nodes_read(index).into_iter().all(|node| self.is_telling(class, node))
     }
 
     /// Counts the nodes that tell already for the request that waits for all.
@@ -276,9 +276,14 @@ impl<E: Execute> Worker<E> {
     /// nothing is owed on them. `Err`: one cannot be had for now.
     pub(super) fn mend_apart(&mut self, index: u32) -> Result<(), Vec<u8>> {
         let mut result = Ok(());
-        for node in 0..self.nodes_heard() {
+        for node in self.nodes_read(index) {
             let mended = self.mend_listener(index, node).and_then(|()| self.mend_own(index, node));
-            result = result.and(mended);
+            if mended.is_err() && self.lanes.nodes[node].is_not_dialled(self.now) {
+                // Nobody waits for it. What is read meanwhile is in doubt, and everything is when it is there again.
+                self.note_told_of(index, node);
+            } else {
+                result = result.and(mended);
+            }
         }
         result
     }
@@ -442,7 +447,7 @@ impl<E: Execute> Worker<E> {
         node: usize,
         is_listener: bool,
         was_ready: bool,
-        error: &[u8],
+        refusal: Option<&[u8]>,
     ) {
         let Some(session) = self.clients.sessions.get_mut(reader) else { return };
         let Some(apart) = apart_mut(session) else { return };
@@ -453,7 +458,11 @@ impl<E: Execute> Worker<E> {
         if was_ready {
             self.subscriptions.invalidate_client(reader, &mut self.clients);
         }
-        self.fail_apart(reader, error);
+        match refusal {
+            Some(error) => self.fail_apart(reader, error),
+            // It is not there: nobody waits for it, and everything is to be forgotten when it is back.
+            None => _ = self.note_told_of(reader.index, node),
+        }
     }
 
     /// The request to track that waits for all nodes has failed, if there is one.

@@ -188,6 +188,12 @@ impl Book {
         }
     }
 
+    /// `wait`, which has just begun to wait, does so no more.
+    pub(crate) fn forget_wait(&mut self, wait: Handle) {
+        self.unwritten.retain(|other| *other != wait);
+        self.stranded.retain(|other| *other != wait);
+    }
+
     /// Everybody who waits for this node; nobody does afterwards.
     pub(crate) fn take_waits(&mut self) -> Vec<Handle> {
         let mut all = std::mem::take(&mut self.unwritten);

@@ -2,7 +2,7 @@
 
 use super::Subscriptions;
 use super::frame::bulk;
-use super::scoped;
+use super::scoped::{self, user_text};
 use super::tracking::{Mode, Redirect};
 use crate::clients::Clients;
 use crate::config::Config;
@@ -36,7 +36,7 @@ pub struct Broken {
 impl Subscriptions {
     /// A node tells of changed keys; `None`: of all.
     pub(super) fn invalidate(&mut self, config: &Config, node: usize, keys: Option<&[u8]>, clients: &mut Clients) {
-        let Some(keys) = keys else { return self.invalidate_all(clients) };
+        let Some(keys) = keys else { return self.invalidate_node(config, node, clients) };
         let keys: Vec<&[u8]> = elements(keys).into_iter().flatten().filter_map(bulk).collect();
         if self.is_routed {
             return self.invalidate_routed(&config.routes, node, &keys, clients);
@@ -95,6 +95,18 @@ impl Subscriptions {
         for number in numbers {
             let Some(handle) = self.subscribers.at(number).copied() else { continue };
             self.invalidate_client(handle, clients);
+        }
+    }
+
+    /// Everything that clients have read from a node may have changed.
+    pub(super) fn invalidate_node(&mut self, config: &Config, node: usize, clients: &mut Clients) {
+        let numbers: Vec<u32> = self.tracked.clients.ids().collect();
+        for number in numbers {
+            let Some(handle) = self.subscribers.at(number).copied() else { continue };
+            let Some(session) = clients.sessions.get_mut(handle) else { continue };
+            if !self.is_routed || config.routes.nodes_for(user_text(session.user_name())).contains(&node) {
+                self.invalidate_client(handle, clients);
+            }
         }
     }
 

@@ -71,8 +71,10 @@ impl<E: Execute> Worker<E> {
             self.counters.push_lanes.set(self.counters.push_lanes.value().saturating_sub(1));
         }
         for wait in this.books[node].take_waits() {
-            // What is given up is given up with the connection.
-            if was_ready && this.is_subscribing(wait) {
+            // What is given up is given up with the connection; who tracks is told to forget everything when it is back.
+            if this.is_tracking_request(wait) {
+                this.progress(wait, &mut self.clients);
+            } else if was_ready && this.is_subscribing(wait) {
                 this.books[node].wait(wait);
             } else {
                 this.fail(wait, error, &mut self.clients, &self.config);
@@ -154,7 +156,7 @@ impl<E: Execute> Worker<E> {
                 Frame::Ok => subscriptions.books[node].acknowledge_tracking().map(|is_on| {
                     // Changes that were made meanwhile went untold.
                     if is_on {
-                        subscriptions.invalidate_all(clients);
+                        subscriptions.invalidate_node(config, node, clients);
                     }
                 }),
                 Frame::Invalid(keys) => {

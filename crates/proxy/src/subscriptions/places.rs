@@ -17,6 +17,7 @@
 use super::book::{Book, OutOfStep, Refusal, Registries};
 use super::delivery::Terms;
 use super::frame::{self, Kind, Verb};
+use super::scoped::user_text;
 use super::{Subscriber, Subscriptions, is_everywhere};
 use crate::clients::Clients;
 use crate::config::Config;
@@ -63,7 +64,7 @@ fn subject<'a>(scoped: &'a [u8], row: &'static Row) -> Subject<'a> {
     let (scope, _) = split(scoped);
     let (database, user) = scope.split_at_checked(DATABASE_BYTES).unwrap_or_default();
     let database = database.try_into().map_or(0, u32::from_be_bytes);
-    Subject { user: std::str::from_utf8(user).unwrap_or("\u{fffd}"), database, row }
+    Subject { user: user_text(user), database, row }
 }
 
 /// The command that subscribes: routes are asked about it.

@@ -7,6 +7,7 @@
 use super::Subscriptions;
 use super::tracking::reads;
 use crate::clients::Clients;
+use crate::session::Special;
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
 use respool_route::{RouteScratch, Routes};
@@ -34,13 +35,18 @@ fn names(routes: &Routes, node: usize, keys: &[&[u8]]) -> Vec<(u16, Vec<u8>)> {
     leading.flat_map(|(number, _)| of_route(number as u16)).collect()
 }
 
+/// A user's name as routes know it.
+pub(super) fn user_text(user: &[u8]) -> &str {
+    std::str::from_utf8(user).unwrap_or("\u{fffd}")
+}
+
 /// What a user calls keys of a node, if it can be led to them.
 pub(super) fn names_for(routes: &Routes, node: usize, user: &[u8], keys: &[&[u8]]) -> Vec<Box<[u8]>> {
     reachable(routes, user, &names(routes, node, keys))
 }
 
 fn reachable(routes: &Routes, user: &[u8], names: &[(u16, Vec<u8>)]) -> Vec<Box<[u8]>> {
-    let user = std::str::from_utf8(user).unwrap_or("\u{fffd}");
+    let user = user_text(user);
     let reached = names.iter().filter(|(number, name)| routes.may_lead(*number, user, name));
     let mut reached: Vec<Box<[u8]>> = reached.map(|(_, name)| name.as_slice().into()).collect();
     reached.sort_unstable();
@@ -79,6 +85,18 @@ impl<E: Execute> Worker<E> {
         self.plan_routed(&routes, index, row, args, &mut scratch).ok()?;
         let keys = scratch.keys(&routes, args).into_iter();
         Some(keys.map(|key| scoped(key.place.route, args.get(key.index as usize).unwrap_or_default())).collect())
+    }
+
+    /// A client is another user: under routes it is told of what other nodes say from now on, so what it has read before is to be
+    /// forgotten.
+    pub(crate) fn forget_read_as_other(&mut self, index: u32) {
+        let is_tracking = self.clients.sessions.at(index).is_some_and(|s| s.special.has(Special::TRACKING));
+        if self.subscriptions.is_routed
+            && is_tracking
+            && let Some(handle) = self.clients.sessions.handle(index)
+        {
+            self.subscriptions.invalidate_client(handle, &mut self.clients);
+        }
     }
 
     /// Other routes may hold: what was remembered under those before is told of as if it had changed.

@@ -16,6 +16,7 @@
 //! own has connections to itself, see `apart`.
 
 use super::apart;
+use super::book::Book;
 use super::id_table::IdTable;
 use super::registry::Registry;
 use super::wait::Wait;
@@ -339,7 +340,34 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// The client is told OK once all nodes tell of changes.
+    /// The nodes that a client may read from: those that routes can lead it to. Others do not have to tell it of anything.
+    pub(super) fn nodes_read(&self, index: u32) -> Vec<usize> {
+        if self.config.routes.are_plain() {
+            return (0..self.config.topology.node_count())
+                .filter(|node| *node < self.subscriptions.books.len())
+                .collect();
+        }
+        self.config.routes.nodes_for(self.user_of(index))
+    }
+
+    /// Whether every node that a client may read from tells of every change. Those that are to, from now on, are dialled.
+    fn tells_of_changes(&mut self, index: u32) -> bool {
+        if !self.subscriptions.is_routed {
+            return self.subscriptions.books.iter().all(Book::is_tracking);
+        }
+        let silent = |node: &usize| !self.subscriptions.books.get(*node).is_some_and(Book::is_tracking);
+        let silent: Vec<usize> = self.nodes_read(index).into_iter().filter(silent).collect();
+        for node in &silent {
+            if self.subscriptions.lanes.get(*node).is_some_and(Option::is_none) {
+                // The client may be led elsewhere than before. What is refused now the timers try again.
+                let _ = self.prepare_push_lane(*node);
+                self.is_busy = true;
+            }
+        }
+        silent.is_empty()
+    }
+
+    /// The client is told OK once all nodes that it may read from tell of changes; those that are not there do so later.
     fn begin_tracking(&mut self, index: u32, seq: Seq, wanted: Wanted) {
         if self.engine.is_some() && !self.parking.is_told {
             self.parking.is_told = true;
@@ -353,7 +381,9 @@ impl<E: Execute> Worker<E> {
             return self.begin_tracking_apart(index, handle, seq, wanted);
         }
         this.is_tracking_wanted = true;
-        let nodes: Vec<usize> = (0..this.books.len()).filter(|node| !this.books[*node].is_tracking()).collect();
+        let nodes = self.nodes_read(index);
+        let this = &mut self.subscriptions;
+        let nodes: Vec<usize> = nodes.into_iter().filter(|node| !this.books[*node].is_tracking()).collect();
         let wait = Wait::for_tracking(handle, seq, wanted, nodes.len(), self.now.mono_us);
         let wait = this.waits.insert(wait);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
@@ -362,8 +392,11 @@ impl<E: Execute> Worker<E> {
         for node in &nodes {
             self.subscriptions.books[*node].wait(wait);
             self.subscriptions.has_news = true;
-            let prepared = self.prepare_push_lane(*node).and_then(|()| self.check_push_dialect(*node));
-            if let Err(error) = prepared {
+            if self.prepare_push_lane(*node).is_err() {
+                // What is read while it is not there is in doubt, and everything is when it is there again.
+                self.subscriptions.books[*node].forget_wait(wait);
+                self.subscriptions.progress(wait, &mut self.clients);
+            } else if let Err(error) = self.check_push_dialect(*node) {
                 self.subscriptions.fail(wait, &error, &mut self.clients, &self.config);
             }
         }
@@ -374,7 +407,8 @@ impl<E: Execute> Worker<E> {
 
     /// The same for a client that is not to hear of its own changes.
     fn begin_tracking_apart(&mut self, index: u32, handle: Handle, seq: Seq, wanted: Wanted) {
-        let wait = Wait::for_tracking(handle, seq, wanted.clone(), self.nodes_heard(), self.now.mono_us);
+        let nodes = self.nodes_read(index).len();
+        let wait = Wait::for_tracking(handle, seq, wanted.clone(), nodes, self.now.mono_us);
         let wait = self.subscriptions.waits.insert(wait);
         let Some(subscriber) = self.clients.sessions.at_mut(index).and_then(|s| s.subscriber.as_mut()) else { return };
         subscriber.pending.push_back(wait);
@@ -498,7 +532,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn track_request(&mut self, index: u32, row: &'static Row, args: Args<'_>) {
         let Some(handle) = self.clients.sessions.handle(index) else { return };
         let (is_apart, has_engine) = (self.is_apart(index), self.engine.is_some());
-        let is_told = if is_apart { self.hears_all(index) } else { self.subscriptions.tells_of_changes() };
+        let is_told = if is_apart { self.hears_all(index) } else { self.tells_of_changes(index) };
         let routed = if is_apart || !self.subscriptions.is_routed { None } else { self.scoped_keys(index, row, args) };
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let is_queueing = session.special.has(Special::QUEUEING);
@@ -578,11 +612,6 @@ pub(super) fn reads(row: &Row) -> bool {
 }
 
 impl Subscriptions {
-    /// Whether every node tells of every change.
-    fn tells_of_changes(&self) -> bool {
-        self.books.iter().all(super::book::Book::is_tracking)
-    }
-
     /// A client tracks from now on, or differently.
     pub(super) fn track(&mut self, subscriber: &mut Subscriber, wanted: Wanted) {
         let Wanted { mode, is_noloop, redirect, prefixes } = wanted;

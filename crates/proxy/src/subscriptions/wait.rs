@@ -204,6 +204,12 @@ impl Subscriptions {
         for index in &due {
             let Some(handle) = self.waits.handle(*index) else { continue };
             let Some(wait) = self.waits.at(*index) else { continue };
+            if wait.tracking.is_some() {
+                // The node that keeps it waiting may not be there. If it is, in the end, everything is to be forgotten.
+                self.waits.at_mut(*index).into_iter().for_each(|wait| wait.missing = 0);
+                self.answer_of(handle, clients);
+                continue;
+            }
             let owing = |item: &Item| {
                 let mut owing = None;
                 self.each_spot(config, wait.kind, item.id, |node, told| {
@@ -217,6 +223,17 @@ impl Subscriptions {
             self.fail(handle, &error(node), clients, config);
         }
         due.len()
+    }
+
+    fn answer_of(&mut self, wait: Handle, clients: &mut Clients) {
+        if let Some(session) = self.waits.get_mut(wait).map(|wait| wait.session) {
+            self.answer(session, clients);
+        }
+    }
+
+    /// Whether what waits is no subscription, but a request to track.
+    pub(super) fn is_tracking_request(&mut self, wait: Handle) -> bool {
+        self.waits.get_mut(wait).is_some_and(|w| w.tracking.is_some())
     }
 
     /// Whether a request waits to begin a subscription.

@@ -18,55 +18,18 @@
 //! what was taken is put back.
 
 use crate::lanes::Purpose;
-use crate::limits::{TRIES_PER_TICK, UNBLOCKS_MAX};
+use crate::limits::UNBLOCKS_MAX;
 use crate::session::{Flow, Special};
-use crate::slab::{Handle, Slab};
+use crate::slab::Handle;
 use crate::tasks::Tasks;
 use crate::text;
 use crate::wait::{BEFORE, COUNTS, Wait, WaitPurpose};
 use crate::waiter::{Release, State, Target, Waiter, begins_at_arrival, timeout_us};
+use crate::waitlist::{Blocking, Connection};
 use crate::worker::Worker;
 use respool_command::{Command, Execute, GenericCommand, Row, text as texts};
 use respool_connection::Owner;
 use respool_wire::{ArgsBuf, Encoder, ReplyKind, Request, Value, elements, encode_request};
-use std::collections::VecDeque;
-
-/// A connection of the blocking lane.
-#[derive(Debug)]
-struct Connection {
-    lane: Handle,
-    /// Somebody waits on it.
-    is_taken: bool,
-    /// It is being dialled: whoever is first in the queue once it is ready gets it.
-    is_coming: bool,
-    /// How often the node has been asked to let whoever waits on it go, and has not answered. It may do so only now, and
-    /// would let the next one go.
-    unblocks: u16,
-    /// The node's number for it, by which it can be unblocked.
-    id: Option<i64>,
-}
-
-impl Connection {
-    fn is_free(&self) -> bool {
-        !self.is_taken && !self.is_coming && self.unblocks == 0
-    }
-}
-
-/// The blocking lane to one node.
-#[derive(Debug, Default)]
-struct Waitlist {
-    queue: VecDeque<Handle>,
-    connections: Vec<Connection>,
-    /// Who of the queue is tried next.
-    next_try: usize,
-}
-
-impl Waitlist {
-    /// How many connections are being dialled.
-    fn coming(&self) -> usize {
-        self.connections.iter().filter(|c| c.is_coming).count()
-    }
-}
 
 /// What there is for who is first in a queue.
 enum Found {
@@ -76,53 +39,6 @@ enum Found {
     Coming,
     /// Nothing more than what is being dialled already.
     Nothing,
-}
-
-/// All blocking lanes of one worker.
-#[derive(Debug, Default)]
-pub(crate) struct Blocking {
-    pub(crate) waiters: Slab<Waiter>,
-    nodes: Vec<Waitlist>,
-    /// When the time of somebody who has no connection runs out next, at the earliest.
-    pub(crate) next_deadline_us: Option<u64>,
-}
-
-impl Blocking {
-    fn note_deadline(&mut self, deadline_us: Option<u64>) {
-        self.next_deadline_us = self.next_deadline_us.into_iter().chain(deadline_us).min();
-    }
-
-    /// How many places in queues are taken, and on how many connections somebody waits.
-    pub(crate) fn waiting(&self) -> [usize; 2] {
-        let taken = |list: &Waitlist| list.connections.iter().filter(|connection| connection.is_taken).count();
-        [self.nodes.iter().map(|list| list.queue.len()).sum(), self.nodes.iter().map(taken).sum()]
-    }
-
-    fn at(&mut self, node: usize) -> &mut Waitlist {
-        if self.nodes.len() <= node {
-            self.nodes.resize_with(node + 1, Waitlist::default);
-        }
-        &mut self.nodes[node]
-    }
-
-    fn connection(&mut self, node: usize, lane: Handle) -> Option<&mut Connection> {
-        self.at(node).connections.iter_mut().find(|c| c.lane == lane)
-    }
-
-    /// A connection whose node may have another place by now than when something was asked of it.
-    fn find_connection(&mut self, lane: Handle) -> Option<(usize, &mut Connection)> {
-        let all = self.nodes.iter_mut().enumerate();
-        let mut each = all.flat_map(|(node, list)| list.connections.iter_mut().map(move |c| (node, c)));
-        each.find(|(_, connection)| connection.lane == lane)
-    }
-
-    /// A node has answered whether it has let go whoever waited on a connection. Returns the node, if the connection is
-    /// still there.
-    fn end_unblock(&mut self, lane: Handle) -> Option<usize> {
-        let (node, connection) = self.find_connection(lane)?;
-        connection.unblocks = connection.unblocks.saturating_sub(1);
-        Some(node)
-    }
 }
 
 fn is_wait(row: &Row) -> bool {
@@ -202,11 +118,13 @@ impl<E: Execute> Worker<E> {
         }
         let list = self.blocking.at(node);
         let has_one_coming = list.coming() >= list.queue.len();
-        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
-        if this.state == State::Queued && !has_one_coming {
-            if begins_at_arrival(row, this.args.as_args()) {
+        let Some(this) = self.blocking.waiters.get(waiter).filter(|w| w.state == State::Queued) else { return };
+        let is_about_now = begins_at_arrival(row, this.args.as_args());
+        self.blocking.begin_trying(self.now.mono_us);
+        if !has_one_coming {
+            if is_about_now {
                 let error = text::no_blocking_connection(&self.lanes.nodes[node].name);
-                self.take_from_queue(node, waiter);
+                self.blocking.leave_queue(node, waiter);
                 self.finish_waiter(waiter, ReplyKind::Error, &error);
             } else {
                 self.try_waiter(waiter);
@@ -228,7 +146,7 @@ impl<E: Execute> Worker<E> {
         let deadline_us = timeout_us(row, args.as_args()).map(|timeout_us| arrived_us.saturating_add(timeout_us));
         // Its keys are kept once more where an engine's are waited for.
         let held_bytes = size_of::<Waiter>() + args.as_args().iter().map(|arg| 2 * arg.len() + 64).sum::<usize>();
-        let waiter = self.blocking.waiters.insert(Waiter {
+        let waiter = self.blocking.enter(Waiter {
             target,
             client: session.id,
             protocol: session.protocol,
@@ -236,6 +154,7 @@ impl<E: Execute> Worker<E> {
             class: self.lanes.base(session.class),
             row,
             args,
+            turn: 0,
             held_bytes,
             arrived_us,
             deadline_us,
@@ -249,8 +168,6 @@ impl<E: Execute> Worker<E> {
         if pins.waiters.len() == 1 {
             self.counters.blocked_clients.set(self.counters.blocked_clients.value() + 1);
         }
-        self.blocking.at(node).queue.push_back(waiter);
-        self.blocking.note_deadline(deadline_us);
         self.clients.list(index);
         self.is_busy = true;
         waiter
@@ -279,7 +196,7 @@ impl<E: Execute> Worker<E> {
             }
         }
         if !orphans.is_empty() {
-            self.blocking.nodes.iter_mut().for_each(|list| list.queue.retain(|waiter| !orphans.contains(waiter)));
+            self.blocking.nodes.iter_mut().for_each(|list| list.queue.retain(|_, waiter| !orphans.contains(waiter)));
         }
         for waiter in orphans {
             self.finish_waiter(waiter, ReplyKind::Error, &text::nodes_changed());
@@ -289,33 +206,30 @@ impl<E: Execute> Worker<E> {
     /// Gives free connections to the first of a node's queue.
     fn serve_waiters(&mut self, node: usize) {
         loop {
-            let Blocking { waiters, nodes, .. } = &mut self.blocking;
+            let Blocking { waiters, nodes, .. } = &self.blocking;
             let Some(list) = nodes.get(node) else { return };
-            let mut queue = list.queue.iter().copied();
-            let Some(waiter) = queue.find(|w| waiters.get_mut(*w).is_some_and(|w| w.state == State::Queued)) else {
+            let is_of_use = |c: &Connection| c.is_free() || self.lanes.find(c.lane).is_none();
+            if list.connections.len() >= self.config.lanes.blocking_max && !list.connections.iter().any(is_of_use) {
+                return;
+            }
+            let mut queue = list.queue.values().copied();
+            let Some(waiter) = queue.find(|w| waiters.get(*w).is_some_and(|w| w.state == State::Queued)) else {
                 return;
             };
-            let Some(this) = waiters.get_mut(waiter) else { return };
+            let Some(this) = waiters.get(waiter) else { return };
             let class = this.class;
             match self.free_connection(node, class) {
                 Ok(Found::Free(lane)) => {
-                    self.take_from_queue(node, waiter);
+                    self.blocking.leave_queue(node, waiter);
                     self.send_waiter(waiter, lane);
                 }
                 Ok(Found::Coming) => {}
                 Ok(Found::Nothing) => return,
                 Err(error) => {
-                    self.take_from_queue(node, waiter);
+                    self.blocking.leave_queue(node, waiter);
                     self.finish_waiter(waiter, ReplyKind::Error, &error);
                 }
             }
-        }
-    }
-
-    pub(crate) fn take_from_queue(&mut self, node: usize, waiter: Handle) {
-        let queue = &mut self.blocking.at(node).queue;
-        if let Some(at) = queue.iter().position(|w| *w == waiter) {
-            queue.remove(at);
         }
     }
 
@@ -363,7 +277,7 @@ impl<E: Execute> Worker<E> {
     /// A client that is not to hear of its own changes waits on its own connection, on which nothing else of it is owed.
     fn wait_on_own(&mut self, index: u32, waiter: Handle, node: usize) {
         let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return };
-        self.take_from_queue(node, waiter);
+        self.blocking.leave_queue(node, waiter);
         let place = self.lanes.lane(&self.config, node, class);
         if let Err(error) = self.lanes.admit(place, &self.config, self.now) {
             return self.finish_waiter(waiter, ReplyKind::Error, &error);
@@ -391,8 +305,7 @@ impl<E: Execute> Worker<E> {
 
     /// The request waits at the node from now on.
     fn send_waiter(&mut self, waiter: Handle, lane: Handle) {
-        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
-        this.state = State::Sent(lane);
+        self.blocking.note_sent(waiter, lane);
         let task = self.tasks.begin(Wait::task(WaitPurpose::Request { waiter, lane }));
         let place = lane.index as usize;
         let Self { lanes, clients, blocking, now, .. } = self;
@@ -416,7 +329,7 @@ impl<E: Execute> Worker<E> {
         let lane = self.lanes.lane(&self.config, this.node, this.class);
         if let Err(error) = self.lanes.admit(lane, &self.config, self.now) {
             let node = this.node;
-            self.take_from_queue(node, waiter);
+            self.blocking.leave_queue(node, waiter);
             self.finish_waiter(waiter, ReplyKind::Error, &error);
             return;
         }
@@ -450,8 +363,8 @@ impl<E: Execute> Worker<E> {
                     place = Some(node);
                 }
                 let is_released = |w: &Waiter| w.state == State::Sent(lane) && w.release.is_some();
-                let released = self.blocking.waiters.iter().find(|(_, waiter)| is_released(waiter));
-                if let Some(waiter) = released.and_then(|(index, _)| self.blocking.waiters.handle(index)) {
+                let mut sent = self.blocking.sent.iter().copied();
+                if let Some(waiter) = sent.find(|w| self.blocking.waiters.get(*w).is_some_and(is_released)) {
                     self.unblock(waiter);
                 }
                 if let Some(node) = place {
@@ -515,18 +428,18 @@ impl<E: Execute> Worker<E> {
         let element = match elements(reply).and_then(|mut all| all.next()) {
             Some(element) if !kind.is_error() => element,
             _ => {
-                self.take_from_queue(node, waiter);
+                self.blocking.leave_queue(node, waiter);
                 self.finish_waiter(waiter, ReplyKind::Error, reply);
                 return;
             }
         };
         let is_nothing = matches!(element, b"*-1\r\n" | b"$-1\r\n" | b"_\r\n");
         if !is_nothing {
-            self.take_from_queue(node, waiter);
+            self.blocking.leave_queue(node, waiter);
             let kind = if element.starts_with(b"-") { ReplyKind::Error } else { ReplyKind::Array };
             self.finish_waiter(waiter, kind, element);
         } else if let Some(release) = release {
-            self.take_from_queue(node, waiter);
+            self.blocking.leave_queue(node, waiter);
             self.finish_released(waiter, release);
         } else {
             self.serve_waiters(node);
@@ -535,10 +448,7 @@ impl<E: Execute> Worker<E> {
 
     /// Answers a request that waits no longer, and forgets it.
     pub(crate) fn finish_waiter(&mut self, waiter: Handle, kind: ReplyKind, reply: &[u8]) {
-        if self.blocking.waiters.get_mut(waiter).is_none() {
-            return;
-        }
-        let Some(this) = self.blocking.waiters.remove(waiter.index) else { return };
+        let Some(this) = self.blocking.remove(waiter) else { return };
         match this.target {
             Target::Client { asker, is_wanted } => {
                 if self.clients.sessions.get_mut(asker.session).is_none() {
@@ -610,7 +520,7 @@ impl<E: Execute> Worker<E> {
         let node = this.node;
         match this.state {
             State::Queued => {
-                self.take_from_queue(node, waiter);
+                self.blocking.leave_queue(node, waiter);
                 self.finish_released(waiter, release);
             }
             State::Tried => this.release = Some(release),
@@ -689,42 +599,41 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Time has passed. Returns whether anybody waits for more of it.
-    pub(crate) fn check_waiters(&mut self) -> bool {
-        if self.blocking.waiters.is_empty() {
-            self.blocking.next_deadline_us = None;
-            // The last to wait may just have left.
-            self.sweep_parking();
-            return false;
-        }
+    /// Time has passed for those who have no connection: some are told that theirs is over, and some are tried.
+    #[cold]
+    pub(crate) fn mind_waiters(&mut self) {
         let now_us = self.now.mono_us;
-        let grace_us = self.config.timeouts.response_us;
-        self.blocking.next_deadline_us = None;
-        let mut next_us: Option<u64> = None;
-        let (mut over, mut stuck, mut asked) = (Vec::new(), Vec::new(), Vec::new());
-        for (index, waiter) in self.blocking.waiters.iter() {
-            let Some(handle) = self.blocking.waiters.handle(index) else { continue };
-            match waiter.state {
-                State::Queued if waiter.deadline_us.is_some_and(|d| now_us >= d) => over.push(handle),
-                State::Sent(_) if waiter.release.is_some() => asked.push(handle),
-                State::Sent(_) if waiter.deadline_us.is_some_and(|d| now_us >= d.saturating_add(grace_us)) => {
-                    stuck.push(handle);
-                }
-                State::Queued | State::Tried => next_us = next_us.into_iter().chain(waiter.deadline_us).min(),
-                State::Sent(_) => {}
+        for waiter in self.blocking.take_overdue(now_us) {
+            // One that is being tried is told behind that, unless there is another reason to let it go.
+            if self.blocking.waiters.get(waiter).is_some_and(|waiter| waiter.release.is_none()) {
+                self.release_waiter(waiter, Release::Timeout);
             }
         }
-        self.blocking.next_deadline_us = next_us;
-        if !over.is_empty() {
-            let Blocking { waiters, nodes, .. } = &mut self.blocking;
-            let mut is_over = |w: &Handle| {
-                waiters
-                    .get_mut(*w)
-                    .is_none_or(|w| w.state == State::Queued && w.deadline_us.is_some_and(|d| now_us >= d))
-            };
-            nodes.iter_mut().for_each(|list| list.queue.retain(|w| !is_over(w)));
+        let Some(tries) = self.blocking.take_tries(now_us) else { return };
+        let is_fit = |w: &Waiter| w.state == State::Queued && w.deadline_us.is_none_or(|at| at > now_us);
+        for (node, chosen) in tries.into_iter().enumerate() {
+            self.serve_waiters(node);
+            for waiter in chosen {
+                if self.blocking.waiters.get(waiter).is_some_and(is_fit) {
+                    self.try_waiter(waiter);
+                }
+            }
         }
-        over.into_iter().for_each(|waiter| self.finish_released(waiter, Release::Timeout));
+    }
+
+    /// Looks after those who wait at nodes. Returns whether anybody is to be looked after again.
+    pub(crate) fn check_waiters(&mut self) -> bool {
+        let now_us = self.now.mono_us;
+        let grace_us = self.config.timeouts.response_us;
+        let (mut stuck, mut asked) = (Vec::new(), Vec::new());
+        for handle in self.blocking.sent.iter().copied() {
+            let Some(waiter) = self.blocking.waiters.get(handle) else { continue };
+            if waiter.release.is_some() {
+                asked.push(handle);
+            } else if waiter.deadline_us.is_some_and(|at| now_us >= at.saturating_add(grace_us)) {
+                stuck.push(handle);
+            }
+        }
         stuck.into_iter().for_each(|waiter| self.give_up_waiting(waiter));
         asked.into_iter().for_each(|waiter| self.unblock(waiter));
         if self.engine.is_some() {
@@ -733,25 +642,10 @@ impl<E: Execute> Worker<E> {
         }
         for node in 0..self.blocking.nodes.len() {
             self.serve_waiters(node);
-            self.try_some(node);
         }
+        let Blocking { waiters, sent, .. } = &self.blocking;
         // Who waits at a node needs no look at the clock, but for being asked back.
-        let is_restless = |w: &Waiter| !matches!(w.state, State::Sent(_)) || w.release.is_some();
-        self.blocking.waiters.iter().any(|(_, waiter)| is_restless(waiter))
-    }
-
-    /// Tries some of a node's queue, others each time.
-    fn try_some(&mut self, node: usize) {
-        let list = self.blocking.at(node);
-        let count = list.queue.len().min(TRIES_PER_TICK);
-        let start = list.next_try % list.queue.len().max(1);
-        list.next_try = start + count;
-        let chosen: Vec<Handle> = list.queue.iter().cycle().skip(start).take(count).copied().collect();
-        for waiter in chosen {
-            if self.blocking.waiters.get_mut(waiter).is_some_and(|w| w.state == State::Queued) {
-                self.try_waiter(waiter);
-            }
-        }
+        waiters.len() > sent.len() || sent.iter().any(|w| waiters.get(*w).is_some_and(|w| w.release.is_some()))
     }
 
     /// A node says nothing any more: nobody waits for it any longer.

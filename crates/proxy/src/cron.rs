@@ -21,8 +21,8 @@ impl<E: Execute> Worker<E> {
         if self.subscriptions_are_due() {
             self.check_push_lanes();
         }
-        if self.blocking.next_deadline_us.is_some_and(|at| self.now.mono_us >= at) {
-            self.is_busy |= self.check_waiters();
+        if self.blocking.next_due_us().is_some_and(|at| self.now.mono_us >= at) {
+            self.mind_waiters();
         }
         let is_due = self.now.mono_us >= self.cron_at_us;
         if is_due || (self.is_busy && self.cron_at_us > self.now.mono_us + self.busy_interval_us()) {

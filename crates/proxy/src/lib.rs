@@ -81,6 +81,7 @@ mod tasks;
 mod text;
 mod wait;
 mod waiter;
+mod waitlist;
 mod worker;
 
 pub use access::{Access, AccessRules, Outside};

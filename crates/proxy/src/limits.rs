@@ -190,9 +190,17 @@ pub const AGREEMENT_US_MIN: u64 = 5_000_000;
 /// whole; a longer one is cut.
 pub const MONITOR_LINE_BYTES_MAX: usize = 1 << 20;
 
-/// Queued requests that one node is tried with at each look at the timers: ten thousand of them come round within a few
-/// seconds, for a few percent of a core.
-pub const TRIES_PER_TICK: usize = 256;
+/// Queued requests that one node is tried with at once, three commands for each: everybody else's requests to the node come
+/// behind them.
+pub const TRIES_AT_ONCE: usize = 8;
+
+/// The time between two such tries, in microseconds: ten thousand requests come round within a few seconds, for a few percent
+/// of a core.
+pub const TRY_US: u64 = 3_000;
+
+/// Requests whose time has run out that are answered in one turn. Thousands that came together are over together, and each
+/// takes a write.
+pub const TIMEOUTS_PER_TURN_MAX: usize = 32;
 
 /// How often a node is asked to let a waiting request go before its connection is closed. It is asked again only if the
 /// request had not reached it, or its reply is on the way.

@@ -273,7 +273,7 @@ impl<E: Execute> Worker<E> {
     }
 
     fn finish_parked(&mut self, waiter: Handle, reply: &[u8]) {
-        self.take_from_queue(0, waiter);
+        self.blocking.leave_queue(0, waiter);
         let kind = if reply.starts_with(b"-") { ReplyKind::Error } else { ReplyKind::Array };
         self.finish_waiter(waiter, kind, reply);
     }

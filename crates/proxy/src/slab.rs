@@ -4,7 +4,7 @@
 //! never somebody else: this is what makes a late reply to a client that left harmless.
 
 /// Where something is kept, and which of those that were kept there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Handle {
     /// The place.
     pub(crate) index: u32,

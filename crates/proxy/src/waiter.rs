@@ -50,6 +50,8 @@ pub(crate) struct Waiter {
     pub(crate) class: u16,
     pub(crate) row: &'static Row,
     pub(crate) args: ArgsBuf,
+    /// Its place in its node's queue.
+    pub(crate) turn: u64,
     /// What its session's account has of it.
     pub(crate) held_bytes: usize,
     pub(crate) arrived_us: u64,
@@ -189,6 +191,7 @@ mod tests {
             class: 0,
             row,
             args,
+            turn: 0,
             held_bytes: 0,
             arrived_us,
             deadline_us,

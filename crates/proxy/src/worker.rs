@@ -4,7 +4,6 @@
 //! `replies`, to time in `cron`.
 
 use crate::access::Allowances;
-use crate::blocking::Blocking;
 use crate::clients::Clients;
 use crate::config::Config;
 use crate::console::Inquiries;
@@ -25,6 +24,7 @@ use crate::slab::Handle;
 use crate::subscriptions::Subscriptions;
 use crate::tasks::Tasks;
 use crate::text;
+use crate::waitlist::Blocking;
 use respool_access::Users;
 use respool_command::{Execute, KeyPositions, Row};
 use respool_connection::limits::{HELD_AGE_US_MAX, HELD_BYTES_MAX};
@@ -739,7 +739,7 @@ impl<E: Execute> Machine for Worker<E> {
         if let Some(at) = self.subscriptions_due_us() {
             due = due.min(at);
         }
-        if let Some(at) = self.blocking.next_deadline_us {
+        if let Some(at) = self.blocking.next_due_us() {
             due = due.min(at);
         }
         Some(due)

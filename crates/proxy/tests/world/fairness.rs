@@ -1,8 +1,9 @@
-//! Who waits first is served first, in whatever order the connections come to be on which they wait.
+//! Who waits first is served first, in whatever order the connections come to be on which they wait; and however many wait,
+//! all others are served between any few of them.
 
 use super::support::{NoEngine, config};
 use respool_connection::{Action, ConnId, Machine, Now, Peer};
-use respool_proxy::{About, Config, LaneLimits, Ledger, Shared, Worker, WorkerSetup};
+use respool_proxy::{About, Config, LaneLimits, Ledger, Shared, Worker, WorkerSetup, limits};
 use respool_wire::encode_request;
 use std::sync::Arc;
 
@@ -63,13 +64,59 @@ impl Bench {
         });
     }
 
-    /// A client that waits for this key.
-    fn waits_for(&mut self, key: &str) {
+    fn accept(&mut self) -> ConnId {
         let mut accepted = None;
         self.turn(|worker| accepted = worker.handle_accept(Peer::default()).ok());
+        accepted.expect("there is room")
+    }
+
+    fn ask(&mut self, client: ConnId, words: &[&str]) {
         let mut request = Vec::new();
-        encode_request(&mut request, ["BLPOP", key, "0"].iter().map(|word| word.as_bytes()));
-        self.say(accepted.expect("there is room"), &request);
+        encode_request(&mut request, words.iter().map(|word| word.as_bytes()));
+        self.say(client, &request);
+    }
+
+    /// A client that waits for this key.
+    fn waits_for(&mut self, key: &str) -> ConnId {
+        let client = self.accept();
+        self.ask(client, &["BLPOP", key, "0"]);
+        client
+    }
+
+    /// How often something was said to a peer, or to all clients, since the beginning.
+    fn count(&self, to: impl Fn(ConnId) -> bool, words: &str) -> usize {
+        self.written.iter().filter(|(conn, _)| to(*conn)).map(|(_, said)| said.matches(words).count()).sum()
+    }
+
+    /// What has been tried on the shared connection since then was in vain. Gives how many requests that were.
+    fn refuse_tries(&mut self, shared: ConnId, since: usize) -> usize {
+        let tries = self.count(|conn| conn == shared, "EXEC") - since;
+        if tries > 0 {
+            self.say(shared, &b"+OK\r\n+QUEUED\r\n*1\r\n*-1\r\n".repeat(tries));
+        }
+        tries
+    }
+
+    /// A crowd that waits although there is only one connection to wait on, each for its own key and as long as is said.
+    /// Gives the shared connection.
+    fn crowd(&mut self, count: usize, seconds: &str) -> ConnId {
+        let first = self.waits_for("taken");
+        self.connect(self.dialled[0], 1);
+        assert!(self.key_on(self.dialled[0]).is_some(), "{first:?} waits at the node");
+        let mut shared = None;
+        let mut tried = 0;
+        for number in 0..count {
+            let client = self.accept();
+            self.ask(client, &["BLPOP", &format!("key:{number}"), seconds]);
+            let shared = *shared.get_or_insert_with(|| {
+                let dialled = self.dialled[1];
+                self.turn(|worker| worker.handle_connected(dialled));
+                self.say(dialled, b"+PONG\r\n");
+                dialled
+            });
+            tried += self.refuse_tries(shared, tried);
+        }
+        shared.expect("the crowd is not empty")
     }
 
     /// A dial succeeds, and the node answers what it is asked first.
@@ -89,7 +136,9 @@ impl Bench {
 #[test]
 fn the_first_connection_that_is_ready_is_for_whoever_came_first() {
     let mut bench = Bench::new(3);
-    ["first", "second", "third"].into_iter().for_each(|key| bench.waits_for(key));
+    for key in ["first", "second", "third"] {
+        bench.waits_for(key);
+    }
     let dialled = bench.dialled.clone();
     assert_eq!(dialled.len(), 3, "one for each");
     for (id, conn) in dialled.iter().rev().enumerate() {
@@ -118,4 +167,75 @@ fn whoever_comes_later_does_not_overtake_on_a_connection_that_is_there() {
         .filter(|line| ["first", "second", "third"].contains(line))
         .collect();
     assert_eq!(keys, ["first", "second"]);
+}
+
+/// More than are answered, or tried, in one turn.
+const CROWD: usize = 400;
+
+#[test]
+fn of_a_crowd_whose_time_is_over_some_are_told_in_each_turn_and_others_are_served_in_between() {
+    let mut bench = Bench::new(1);
+    let shared = bench.crowd(CROWD, "60");
+    let other = bench.accept();
+    bench.now_us += 61_000_000;
+    let (mut told, mut turns) = (0, 0);
+    while told < CROWD {
+        let before = bench.count(|conn| conn == shared, "$3\r\nGET\r\n");
+        bench.ask(other, &["GET", "plain"]);
+        assert_eq!(bench.count(|conn| conn == shared, "$3\r\nGET\r\n"), before + 1, "it is asked for in this turn");
+        let now = bench.count(|conn| !conn.is_upstream(), "*-1\r\n");
+        assert!((1..=limits::TIMEOUTS_PER_TURN_MAX).contains(&(now - told)), "{} in one turn", now - told);
+        told = now;
+        turns += 1;
+        let is_due = bench.worker.next_wakeup_us().is_some_and(|at| at <= bench.now_us);
+        assert!(told == CROWD || is_due, "those who are left are told at once");
+    }
+    assert_eq!(turns, CROWD.div_ceil(limits::TIMEOUTS_PER_TURN_MAX));
+}
+
+#[test]
+fn a_crowd_is_tried_a_few_at_a_time_and_each_comes_round() {
+    let mut bench = Bench::new(1);
+    let shared = bench.crowd(CROWD, "0");
+    let mut tried = bench.count(|conn| conn == shared, "EXEC");
+    let begun = bench.written.len();
+    let all = |bench: &Bench| -> usize {
+        let said: String = bench.written[begun..].iter().map(|(_, said)| said.as_str()).collect();
+        (0..CROWD).filter(|number| said.contains(&format!("\r\nkey:{number}\r\n"))).count()
+    };
+    let begun_us = bench.now_us;
+    while all(&bench) < CROWD {
+        bench.now_us += limits::TRY_US;
+        bench.turn(|_| {});
+        let now = bench.count(|conn| conn == shared, "EXEC");
+        assert!((1..=limits::TRIES_AT_ONCE).contains(&(now - tried)), "{} at once", now - tried);
+        // Time alone does not bring more: a node that is slow has enough to do.
+        bench.now_us += limits::TRY_US;
+        bench.turn(|_| {});
+        assert_eq!(bench.count(|conn| conn == shared, "EXEC"), now);
+        tried += bench.refuse_tries(shared, tried);
+    }
+    let rounds = (bench.now_us - begun_us) / (2 * limits::TRY_US);
+    assert!(rounds <= CROWD.div_ceil(limits::TRIES_AT_ONCE) as u64 + 2, "{rounds} rounds");
+}
+
+#[test]
+fn who_is_being_tried_when_its_time_is_over_is_told_what_came_of_it() {
+    for (reply, heard) in
+        [("*1\r\n*-1\r\n", "*-1\r\n"), ("*1\r\n*2\r\n$1\r\nk\r\n$1\r\nv\r\n", "*2\r\n$1\r\nk\r\n$1\r\nv\r\n")]
+    {
+        let mut bench = Bench::new(1);
+        let shared = bench.crowd(1, "0");
+        let client = bench.accept();
+        bench.ask(client, &["BLPOP", "k", "0.1"]);
+        bench.now_us += 200_000;
+        bench.turn(|_| {});
+        assert!(!bench.written.iter().any(|(to, _)| *to == client), "nothing yet");
+        assert!(bench.worker.next_wakeup_us().is_none_or(|at| at > bench.now_us), "nothing is to be done meanwhile");
+        bench.say(shared, b"+OK\r\n+QUEUED\r\n");
+        bench.say(shared, reply.as_bytes());
+        let said: String =
+            bench.written.iter().filter(|(to, _)| *to == client).map(|(_, said)| said.as_str()).collect();
+        assert_eq!(said, heard);
+    }
 }

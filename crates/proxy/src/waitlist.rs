@@ -1,0 +1,182 @@
+//! Who waits, and on what: the queue and the connections of each node's blocking lane, and whose time runs out when.
+//!
+//! What is done for those who wait is done in small steps, since all other clients of the worker wait for each of them to
+//! end: of ten thousand whose time is over, some are told in this turn and some in the next.
+
+use crate::limits::{TIMEOUTS_PER_TURN_MAX, TRIES_AT_ONCE, TRY_US};
+use crate::slab::{Handle, Slab};
+use crate::waiter::{State, Waiter};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A connection of the blocking lane.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) lane: Handle,
+    /// Somebody waits on it.
+    pub(crate) is_taken: bool,
+    /// It is being dialled: whoever is first in the queue once it is ready gets it.
+    pub(crate) is_coming: bool,
+    /// How often the node has been asked to let whoever waits on it go, and has not answered. It may do so only now, and
+    /// would let the next one go.
+    pub(crate) unblocks: u16,
+    /// The node's number for it, by which it can be unblocked.
+    pub(crate) id: Option<i64>,
+}
+
+impl Connection {
+    pub(crate) fn is_free(&self) -> bool {
+        !self.is_taken && !self.is_coming && self.unblocks == 0
+    }
+}
+
+/// The blocking lane to one node.
+#[derive(Debug, Default)]
+pub(crate) struct Waitlist {
+    /// By their turns.
+    pub(crate) queue: BTreeMap<u64, Handle>,
+    pub(crate) connections: Vec<Connection>,
+    /// Whose turn it is to be tried, or who comes next.
+    next_try: u64,
+    /// Who was tried last: before the node has answered that, nobody else is.
+    tried: Option<Handle>,
+}
+
+impl Waitlist {
+    /// How many connections are being dialled.
+    pub(crate) fn coming(&self) -> usize {
+        self.connections.iter().filter(|c| c.is_coming).count()
+    }
+
+    /// The next few of the queue, in a circle.
+    fn choose(&mut self, waiters: &Slab<Waiter>) -> Vec<Handle> {
+        let is_tried = |w: &Handle| waiters.get(*w).is_some_and(|w| w.state == State::Tried);
+        if self.tried.as_ref().is_some_and(is_tried) {
+            return Vec::new();
+        }
+        let behind = self.queue.range(self.next_try..);
+        let circle = behind.chain(self.queue.range(..self.next_try));
+        let chosen: Vec<(u64, Handle)> = circle.take(TRIES_AT_ONCE).map(|(turn, waiter)| (*turn, *waiter)).collect();
+        self.next_try = chosen.last().map_or(0, |(turn, _)| turn + 1);
+        let queued = chosen.into_iter().map(|(_, waiter)| waiter);
+        let queued: Vec<_> = queued.filter(|w| waiters.get(*w).is_some_and(|w| w.state == State::Queued)).collect();
+        self.tried = queued.last().copied();
+        queued
+    }
+}
+
+/// All blocking lanes of one worker.
+#[derive(Debug, Default)]
+pub(crate) struct Blocking {
+    pub(crate) waiters: Slab<Waiter>,
+    pub(crate) nodes: Vec<Waitlist>,
+    /// Those who wait at a node.
+    pub(crate) sent: BTreeSet<Handle>,
+    /// When the time of those runs out who have no connection.
+    deadlines: BTreeSet<(u64, Handle)>,
+    /// When some of those who queue are tried again; `None`: nobody does.
+    try_at_us: Option<u64>,
+    turns: u64,
+}
+
+impl Blocking {
+    /// How many places in queues are taken, and on how many connections somebody waits.
+    pub(crate) fn waiting(&self) -> [usize; 2] {
+        let taken = |list: &Waitlist| list.connections.iter().filter(|connection| connection.is_taken).count();
+        [self.nodes.iter().map(|list| list.queue.len()).sum(), self.nodes.iter().map(taken).sum()]
+    }
+
+    pub(crate) fn at(&mut self, node: usize) -> &mut Waitlist {
+        if self.nodes.len() <= node {
+            self.nodes.resize_with(node + 1, Waitlist::default);
+        }
+        &mut self.nodes[node]
+    }
+
+    pub(crate) fn connection(&mut self, node: usize, lane: Handle) -> Option<&mut Connection> {
+        self.at(node).connections.iter_mut().find(|c| c.lane == lane)
+    }
+
+    /// A connection whose node may have another place by now than when something was asked of it.
+    pub(crate) fn find_connection(&mut self, lane: Handle) -> Option<(usize, &mut Connection)> {
+        let all = self.nodes.iter_mut().enumerate();
+        let mut each = all.flat_map(|(node, list)| list.connections.iter_mut().map(move |c| (node, c)));
+        each.find(|(_, connection)| connection.lane == lane)
+    }
+
+    /// A node has answered whether it has let go whoever waited on a connection. Returns the node, if the connection is
+    /// still there.
+    pub(crate) fn end_unblock(&mut self, lane: Handle) -> Option<usize> {
+        let (node, connection) = self.find_connection(lane)?;
+        connection.unblocks = connection.unblocks.saturating_sub(1);
+        Some(node)
+    }
+
+    /// Puts a request at the end of its node's queue.
+    pub(crate) fn enter(&mut self, mut waiter: Waiter) -> Handle {
+        self.turns += 1;
+        waiter.turn = self.turns;
+        let (node, turn, deadline_us) = (waiter.node, waiter.turn, waiter.deadline_us);
+        let handle = self.waiters.insert(waiter);
+        self.at(node).queue.insert(turn, handle);
+        self.deadlines.extend(deadline_us.map(|at| (at, handle)));
+        handle
+    }
+
+    pub(crate) fn leave_queue(&mut self, node: usize, waiter: Handle) {
+        if let Some(turn) = self.waiters.get(waiter).map(|waiter| waiter.turn) {
+            self.at(node).queue.remove(&turn);
+        }
+    }
+
+    /// A request waits at the node from now on, which minds its time.
+    pub(crate) fn note_sent(&mut self, waiter: Handle, lane: Handle) {
+        let Some(this) = self.waiters.get_mut(waiter) else { return };
+        this.state = State::Sent(lane);
+        self.sent.insert(waiter);
+        if let Some(at) = this.deadline_us {
+            self.deadlines.remove(&(at, waiter));
+        }
+    }
+
+    /// When anything is to be done next.
+    pub(crate) fn next_due_us(&self) -> Option<u64> {
+        let deadline_us = self.deadlines.first().map(|(at, _)| *at);
+        deadline_us.into_iter().chain(self.try_at_us).min()
+    }
+
+    /// Some of those without a connection whose time has run out, who came first before the others. If that is not all, the
+    /// next are due at once.
+    pub(crate) fn take_overdue(&mut self, now_us: u64) -> Vec<Handle> {
+        let overdue = self.deadlines.iter().take_while(|(at, _)| *at <= now_us).take(TIMEOUTS_PER_TURN_MAX);
+        let overdue: Vec<(u64, Handle)> = overdue.copied().collect();
+        overdue.iter().for_each(|one| {
+            self.deadlines.remove(one);
+        });
+        overdue.into_iter().map(|(_, waiter)| waiter).collect()
+    }
+
+    /// Somebody is in a queue: now and then some are tried.
+    pub(crate) fn begin_trying(&mut self, now_us: u64) {
+        self.try_at_us.get_or_insert(now_us + TRY_US);
+    }
+
+    /// Whether some are to be tried now. Those that are then, node by node.
+    pub(crate) fn take_tries(&mut self, now_us: u64) -> Option<Vec<Vec<Handle>>> {
+        self.try_at_us.filter(|at| *at <= now_us)?;
+        let is_anybody_left = self.nodes.iter().any(|list| !list.queue.is_empty());
+        self.try_at_us = is_anybody_left.then_some(now_us + TRY_US);
+        let waiters = &self.waiters;
+        Some(self.nodes.iter_mut().map(|list| list.choose(waiters)).collect())
+    }
+
+    /// Forgets a request.
+    pub(crate) fn remove(&mut self, waiter: Handle) -> Option<Waiter> {
+        self.waiters.get(waiter)?;
+        let gone = self.waiters.remove(waiter.index)?;
+        self.sent.remove(&waiter);
+        if let Some(at) = gone.deadline_us {
+            self.deadlines.remove(&(at, waiter));
+        }
+        Some(gone)
+    }
+}

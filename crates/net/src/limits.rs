@@ -3,8 +3,12 @@
 /// Readiness events taken from the kernel at once. More than this many ready sockets simply take two turns.
 pub const EVENTS_MAX: usize = 1024;
 
-/// Connections accepted from one listener in one turn, so that a storm of them cannot keep a worker from its clients.
-pub const ACCEPTS_PER_TURN_MAX: usize = 256;
+/// Connections accepted from one listener in one turn, so that a storm of them cannot keep a worker from its clients:
+/// less than a millisecond of them.
+pub const ACCEPTS_PER_TURN_MAX: usize = 32;
+
+/// Clients that have closed their side and are taken leave of in one turn, for the same reason.
+pub const DEPARTURES_PER_TURN_MAX: usize = 32;
 
 /// How long a worker that ran out of file descriptors leaves a listener alone, in microseconds.
 pub const ACCEPT_PAUSE_US: u64 = 100_000;

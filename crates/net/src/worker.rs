@@ -8,6 +8,7 @@
 //! Readiness is edge-triggered: a connection is registered once, for both directions, and the loop remembers what each
 //! edge promised. A socket that may hold more than one read took is read again in the next turn, after everybody else.
 
+mod departing;
 mod greeting;
 mod leaving;
 mod watching;
@@ -33,7 +34,7 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
 use socket2::SockRef;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -88,6 +89,8 @@ struct Connection {
     is_ending: bool,
     /// The peer has closed its side, and the machine knows.
     has_ended: bool,
+    /// The peer has closed its side, and waits for its turn to be taken leave of.
+    is_departing: bool,
     /// Bytes have come since it was last looked at.
     has_come: bool,
     /// Bytes have gone that may not have arrived.
@@ -123,6 +126,8 @@ pub struct Worker<M: Machine> {
     transport: TransportOptions,
     /// Connections to read in this turn although no new edge came.
     again: Vec<ConnId>,
+    /// Clients that have closed their side.
+    departing: VecDeque<ConnId>,
     tls: Arc<TlsClients>,
     /// Clients that do not speak yet.
     handshakes: Handshakes,
@@ -133,7 +138,7 @@ pub struct Worker<M: Machine> {
     next_resolution: u64,
     /// Who gets the next connection of a shared listener.
     next_worker: usize,
-    /// A listener has been left alone until then.
+    /// Somebody may wait at a listener, which has been left alone until then.
     accept_again_us: Option<u64>,
     /// When the log was last told of that.
     complained_us: Option<u64>,
@@ -167,6 +172,7 @@ impl<M: Machine> Worker<M> {
             vigil: Vigil::new(setup.transport.user_timeout),
             transport: setup.transport,
             again: Vec::new(),
+            departing: VecDeque::new(),
             tls: setup.tls,
             handshakes: Handshakes::default(),
             lingering: Lingering::default(),
@@ -198,7 +204,8 @@ impl<M: Machine> Worker<M> {
         let mut now = self.clock.now();
         let mut nodes_events = Events::with_capacity(EVENTS_MAX);
         while !self.is_exiting || !self.lingering.is_empty() {
-            let has_left_over = has_mail || !is_settled || !self.again.is_empty() || self.handshakes.is_any_ready();
+            let is_anybody_left = !self.again.is_empty() || !self.departing.is_empty();
+            let has_left_over = has_mail || !is_settled || is_anybody_left || self.handshakes.is_any_ready();
             let has_work = has_left_over || self.lets_others_run(now);
             let timeout = match has_work || self.wait_for_nodes(&mut nodes_events, now)? {
                 true => Some(Duration::ZERO),
@@ -299,7 +306,8 @@ impl<M: Machine> Worker<M> {
                 BELL => has_rung = true,
                 Token(place) if place >= FIRST_LINGERING => self.lingering.hear(place - FIRST_LINGERING),
                 Token(place) if place >= FIRST_HANDSHAKE => self.handshakes.list(place - FIRST_HANDSHAKE),
-                Token(place) => self.accept(place - FIRST_LISTENER, now),
+                // Each is asked once in a turn, whether this is news or not.
+                Token(_) => self.accept_again_us = Some(now.mono_us),
             }
         }
         for conn in left_over {
@@ -307,6 +315,9 @@ impl<M: Machine> Worker<M> {
                 connection.is_listed = false;
                 self.read(conn);
             }
+        }
+        if !self.departing.is_empty() {
+            self.take_departures();
         }
         has_rung
     }
@@ -329,14 +340,14 @@ impl<M: Machine> Worker<M> {
         }
         // The end of the stream may hide behind the bytes of this edge without an edge of its own.
         let has_end = event.is_read_closed() || event.is_error();
+        if has_end && !conn.is_upstream() {
+            return self.note_departure(conn);
+        }
         if (event.is_readable() || has_end)
             && let Some(connection) = self.connection(conn)
         {
             connection.is_readable = true;
             connection.is_ending |= has_end;
-            if has_end {
-                self.machine.handle_hung_up(conn);
-            }
             self.read(conn);
             if has_end {
                 self.list_again(conn);
@@ -689,6 +700,7 @@ impl Connection {
             is_listed: false,
             is_ending: false,
             has_ended: false,
+            is_departing: false,
             has_come: false,
             has_gone: false,
             alternatives: Alternatives::default(),

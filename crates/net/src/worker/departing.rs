@@ -1,0 +1,174 @@
+//! Clients that have closed their side: some are taken leave of in each turn.
+//!
+//! To close a connection is the dearest thing that a client can have done for it. Of thousands that go at the same moment,
+//! because their program has ended, all but a few wait for later turns, so that those who stay are served in between.
+
+use super::Worker;
+use crate::limits::DEPARTURES_PER_TURN_MAX;
+use respool_connection::{ConnId, Machine};
+
+impl<M: Machine> Worker<M> {
+    /// A client has closed its side, perhaps behind requests that have not been read.
+    #[cold]
+    pub(super) fn note_departure(&mut self, conn: ConnId) {
+        let Some(connection) = self.connection(conn) else { return };
+        connection.is_readable = true;
+        connection.is_ending = true;
+        if !std::mem::replace(&mut connection.is_departing, true) {
+            self.departing.push_back(conn);
+        }
+    }
+
+    /// Takes leave of those who have closed their side first.
+    #[cold]
+    pub(super) fn take_departures(&mut self) {
+        for _ in 0..DEPARTURES_PER_TURN_MAX {
+            let Some(conn) = self.departing.pop_front() else { return };
+            // Another client may be in its place by now.
+            if self.connection(conn).is_some_and(|connection| std::mem::take(&mut connection.is_departing)) {
+                self.machine.handle_hung_up(conn);
+                self.read(conn);
+                self.list_again(conn);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::ACCEPTS_PER_TURN_MAX;
+    use crate::tls::TlsClients;
+    use crate::worker::Setup;
+    use crate::{TransportOptions, bind, mailbox};
+    use respool_connection::{Action, DialFailure, Endpoint, Now, Peer};
+    use std::os::unix::net::UnixStream;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    /// Lets everybody in, waits until all have gone, and leaves when the last is gone.
+    struct Crowd {
+        expected: usize,
+        accepted: usize,
+        departed: usize,
+        /// Whoever came, and who went, in each turn.
+        turns: Vec<(usize, usize)>,
+        actions: Vec<Action<()>>,
+        buffer: [u8; 64],
+        all_are_here: Sender<()>,
+        all_have_gone: Receiver<()>,
+        result: Sender<Vec<(usize, usize)>>,
+    }
+
+    impl Machine for Crowd {
+        type Mail = ();
+
+        fn begin_turn(&mut self, _: Now) {
+            self.turns.push((0, 0));
+        }
+
+        fn handle_accept(&mut self, _: Peer) -> Result<ConnId, &'static [u8]> {
+            self.accepted += 1;
+            self.turns.last_mut().expect("a turn has begun").0 += 1;
+            Ok(ConnId::client(self.accepted as u32 - 1))
+        }
+
+        fn read_buffer(&mut self, _: ConnId) -> Option<&mut [u8]> {
+            Some(&mut self.buffer)
+        }
+
+        fn handle_hung_up(&mut self, _: ConnId) {
+            self.turns.last_mut().expect("a turn has begun").1 += 1;
+        }
+
+        fn handle_ended(&mut self, conn: ConnId) {
+            self.actions.push(Action::Close { conn });
+            self.departed += 1;
+            if self.departed == self.expected {
+                self.actions.insert(0, Action::Exit);
+                self.result.send(self.turns.clone()).expect("somebody wants to know");
+            }
+        }
+
+        fn end_turn(&mut self) {
+            if self.accepted == self.expected && self.departed == 0 {
+                self.all_are_here.send(()).expect("somebody wants to know");
+                self.all_have_gone.recv().expect("they go");
+                // Once is enough.
+                self.accepted += 1;
+            }
+        }
+
+        fn poll_action(&mut self) -> Option<Action<()>> {
+            self.actions.pop()
+        }
+
+        fn handle_read(&mut self, _: ConnId, _: usize) {}
+        fn handle_broken(&mut self, _: ConnId, _: &str) {}
+        fn handle_connected(&mut self, _: ConnId) {}
+        fn handle_dial_failed(&mut self, _: ConnId, _: DialFailure) {}
+        fn handle_mail(&mut self, (): ()) {}
+        fn poll_output(&mut self) -> Option<ConnId> {
+            None
+        }
+        fn output(&self, _: ConnId) -> &[u8] {
+            &[]
+        }
+        fn handle_written(&mut self, _: ConnId, _: usize) {}
+        fn handle_writable(&mut self, _: ConnId) {}
+        fn patient_until_us(&self) -> Option<u64> {
+            None
+        }
+        fn gathers_until_us(&self) -> Option<u64> {
+            None
+        }
+        fn is_expecting(&self) -> bool {
+            false
+        }
+        fn stop_expecting(&mut self) {}
+        fn next_wakeup_us(&self) -> Option<u64> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_crowd_comes_and_goes_a_few_in_each_turn() {
+        const CROWD: usize = 200;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s").to_str().unwrap().to_owned();
+        let endpoint = Endpoint::Unix { path: path.clone() };
+        let mut shares = bind(&endpoint, 1, CROWD as i32, 0o600, &TransportOptions::default()).unwrap();
+        let clients: Vec<_> = (0..CROWD).map(|_| UnixStream::connect(&path).unwrap()).collect();
+        let ((here, are_here), (gone, have_gone), (result, results)) = (channel(), channel(), channel());
+        let machine = Crowd {
+            expected: CROWD,
+            accepted: 0,
+            departed: 0,
+            turns: Vec::new(),
+            actions: Vec::new(),
+            buffer: [0; 64],
+            all_are_here: here,
+            all_have_gone: have_gone,
+            result,
+        };
+        let (postbox, inbox) = mailbox();
+        let setup = Setup {
+            machine,
+            inbox,
+            workers: vec![postbox],
+            number: 0,
+            listeners: shares.remove(0),
+            engines: Vec::new(),
+            transport: TransportOptions::default(),
+            tls: std::sync::Arc::new(TlsClients::default()),
+        };
+        let worker = std::thread::spawn(|| Worker::new(setup).unwrap().run().unwrap());
+        are_here.recv().unwrap();
+        drop(clients);
+        gone.send(()).unwrap();
+        let turns: Vec<(usize, usize)> = results.recv().unwrap();
+        worker.join().unwrap();
+        assert_eq!(turns.iter().map(|(_, went)| went).sum::<usize>(), CROWD);
+        assert!(turns.iter().all(|(came, _)| *came <= ACCEPTS_PER_TURN_MAX), "{turns:?}");
+        assert!(turns.iter().all(|(_, went)| *went <= DEPARTURES_PER_TURN_MAX), "{turns:?}");
+    }
+}

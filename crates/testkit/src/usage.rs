@@ -16,12 +16,12 @@ pub fn processor_time(pid: u32) -> io::Result<Duration> {
 
 /// Memory that is resident now, in bytes.
 pub fn resident_bytes(pid: u32) -> io::Result<u64> {
-    status_kilobytes(pid, "VmRSS:").map(|kilobytes| kilobytes * 1024)
+    status_number(pid, "VmRSS:").map(|kilobytes| kilobytes * 1024)
 }
 
 /// The most memory that was resident at once since the start or [`reset_peak`], in bytes.
 pub fn peak_resident_bytes(pid: u32) -> io::Result<u64> {
-    status_kilobytes(pid, "VmHWM:").map(|kilobytes| kilobytes * 1024)
+    status_number(pid, "VmHWM:").map(|kilobytes| kilobytes * 1024)
 }
 
 /// Starts the measurement of [`peak_resident_bytes`] anew. Needs the same user as the process, or root.
@@ -34,13 +34,18 @@ pub fn open_files(pid: u32) -> io::Result<usize> {
     Ok(fs::read_dir(format!("/proc/{pid}/fd"))?.count())
 }
 
+/// File descriptors that the kernel has made room for.
+pub fn room_for_files(pid: u32) -> io::Result<u64> {
+    status_number(pid, "FDSize:")
+}
+
 /// The ids of the process's threads.
 pub fn threads(pid: u32) -> io::Result<Vec<u32>> {
     let names = fs::read_dir(format!("/proc/{pid}/task"))?;
     names.map(|entry| Ok(entry?.file_name().to_string_lossy().parse().expect("thread ids are numbers"))).collect()
 }
 
-fn status_kilobytes(pid: u32, field: &str) -> io::Result<u64> {
+fn status_number(pid: u32, field: &str) -> io::Result<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix(field));
     first_number(line.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("no {field} line")))?)

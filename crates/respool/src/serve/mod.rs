@@ -27,6 +27,7 @@ use tls::InstanceTls;
 mod access;
 mod config;
 mod counters;
+mod files;
 pub mod handover;
 pub mod hooks;
 mod tls;
@@ -79,7 +80,7 @@ pub fn run(
     let process = job.control.settings();
     let offered = Offered::default();
     let is_offering = process.takeover_socket.is_some();
-    raise_file_limit();
+    files::make_room(process.clients_max);
     let ledger = Arc::new(Ledger::default());
     let access = access::build(&process)?;
     access::go_on(&access, inherited.of_users())?;
@@ -375,16 +376,6 @@ fn follow(control: &Arc<Control>, number: usize, slots: Vec<Postbox<Mail>>, tls:
             slot.post(mail.clone());
         }
     }));
-}
-
-/// Every client and node is a file. The limit that a shell sets is often far below what the system allows.
-fn raise_file_limit() {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    if let Err(error) = setrlimit(Resource::Nofile, limit) {
-        tracing::warn!(%error, "the limit on open files cannot be raised");
-    }
 }
 
 fn about(process: &Process) -> About {

@@ -178,3 +178,12 @@ fn sigterm_answers_what_is_under_way_and_ends() -> io::Result<()> {
     assert!(rest == expected, "{} of {} bytes came", rest.len(), expected.len());
     Ok(())
 }
+
+#[test]
+fn there_is_room_for_the_files_of_all_clients_before_they_come() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &["--max-clients", "3000"])?;
+    let room = usage::room_for_files(proxy.pid())?;
+    assert!(room >= 3_000, "{room}");
+    Ok(())
+}

@@ -54,6 +54,7 @@ impl<E: Execute> Worker<E> {
             _ => None,
         };
         self.route_scratch = scratch;
+        self.take_turns();
         let limits = RequestLimits::authenticated(Strictness::Strict);
         match RequestDecoder::new().decode(&bytes, &limits) {
             Ok(Step::Request(made)) => Some((node?, made.args.iter().collect())),

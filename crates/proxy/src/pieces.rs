@@ -150,6 +150,7 @@ impl<E: Execute> Worker<E> {
             _ => None,
         };
         self.route_scratch = scratch;
+        self.take_turns();
         way
     }
 

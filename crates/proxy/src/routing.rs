@@ -47,7 +47,14 @@ impl<E: Execute> Worker<E> {
             }
         };
         self.route_scratch = scratch;
+        self.take_turns();
         flow
+    }
+
+    /// The next request is another replica's. Within one request the turn stays, so that the node that a client gets a
+    /// connection to is the one that is asked.
+    pub(crate) fn take_turns(&mut self) {
+        self.replica_turn = self.replica_turn.wrapping_add(1);
     }
 
     /// Has a client have its own lanes to the nodes of a request if the routes say so. `Some`: not yet, or never.
@@ -89,7 +96,6 @@ impl<E: Execute> Worker<E> {
     /// Which node is asked in the place that a route leads to: that node, a replica of it, or whoever stands in for it.
     pub(crate) fn stand_in(&mut self, routes: &Routes, place: Place, row: &Row) -> usize {
         let node = usize::from(place.node);
-        self.replica_turn = self.replica_turn.wrapping_add(1);
         let chosen = self.choose_node(routes, place, row);
         if chosen != node && reads_replicas(routes, place, row) {
             self.counters.replica_reads.add(1);

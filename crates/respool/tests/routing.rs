@@ -770,3 +770,30 @@ fn what_replicas_answer_is_told_of_when_they_know() {
         .expect("the replica has it in the end");
     }
 }
+
+/// In pool mode `session` a client's own connection is to the replica that it reads from, whichever has its turn.
+#[test]
+fn a_replica_that_is_read_from_has_a_connection_for_each_client_in_session_mode() {
+    let (other, copies) = (server(), [server(), server()]);
+    let settings = format!(
+        "[pools.p]\nnodes = [\"{} name=first\", \"{} name=one replica_of=first\", \"{} name=two replica_of=first\"]\n\
+         [[routes]]\nprefix = \"k\"\nto = \"p\"\nreads = \"replica\"\npool_mode = \"session\"\n",
+        other.tcp(),
+        copies[0].tcp(),
+        copies[1].tcp()
+    );
+    let served = Served::with(&settings);
+    let mut clients = [served.client(), served.client()];
+    for client in &mut clients {
+        for _ in 0..5 {
+            assert_eq!(ask(client, "GET k"), "$-1\r\n");
+            assert_eq!(ask(client, "MGET k k2"), "*2\r\n$-1\r\n$-1\r\n");
+            assert_eq!(ask(client, "GET k"), "$-1\r\n");
+        }
+    }
+    let connections =
+        |copy: &RedisServer| copy.client().and_then(|mut client| client.figure("clients", "connected_clients"));
+    for copy in &copies {
+        assert_eq!(connections(copy).expect("it is told"), 3, "one for each client, and the one that asks");
+    }
+}

@@ -72,7 +72,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         for (likeness, count) in counts {
             *compared.entry(likeness).or_default() += count;
         }
-        let is_told = |one: &Disagreement| !(options.old_node && one.is_lost_by_resp2);
+        let is_told = |one: &Disagreement| !(options.old_node && one.is_lost_by_resp2 || one.is_stale_error);
         for one in disagreements.into_iter().filter(is_told) {
             found.entry(one.command.clone()).or_default().push(one);
         }

@@ -36,7 +36,12 @@ pub struct Disagreement {
     /// It follows from what was asked: a script answered in types of RESP3, which a node that speaks RESP2 alone cannot
     /// pass on.
     pub is_lost_by_resp2: bool,
+    /// It follows from what the first server was asked before: a number out of range, after which it refuses to sort any.
+    pub is_stale_error: bool,
 }
+
+/// What redis-server says then: it asks `strtod` for an error and does not clear the one before.
+const STALE_ERROR: &[u8] = b"-ERR One or more scores can't be converted into double\r\n";
 
 /// Sends one script to both servers in pipelines and odd pieces; returns how many replies were errors, or fails with
 /// the first difference, the requests before it that share a key with it, and the seed.
@@ -121,12 +126,12 @@ impl<'c> Run<'c> {
             let heard = match self.clients[1].reply() {
                 Ok(heard) => heard,
                 Err(error) => {
-                    return Ok(Some(self.disagreement(&sent, format!("{error} instead of {}", shown(&said)))));
+                    return Ok(Some(self.disagreement(&sent, &said, format!("{error} instead of {}", shown(&said)))));
                 }
             };
             if !are_alike(sent.likeness, &said, &heard) {
                 let replies = format!("\nexpected {}\nsubject  {}", shown(&said), shown(&heard));
-                return Ok(Some(self.disagreement(&sent, replies)));
+                return Ok(Some(self.disagreement(&sent, &said, replies)));
             }
             *self.compared.entry(sent.likeness).or_default() += 1;
             self.errors += usize::from(said.starts_with(b"-"));
@@ -138,7 +143,7 @@ impl<'c> Run<'c> {
         Ok(None)
     }
 
-    fn disagreement(&self, sent: &Request, replies: String) -> Disagreement {
+    fn disagreement(&self, sent: &Request, said: &[u8], replies: String) -> Disagreement {
         let words: Vec<String> = sent.arguments.iter().take(2).map(|word| shown(word).to_uppercase()).collect();
         let after = tell(&self.history, sent);
         let asks_for_resp3 = |argument: &Vec<u8>| argument.starts_with(b"redis.setresp(3)");
@@ -146,8 +151,14 @@ impl<'c> Run<'c> {
             command: words.join(" "),
             told: format!("replies differ, {:?}{replies}{after}", self.comparison),
             is_lost_by_resp2: sent.arguments.iter().any(asks_for_resp3),
+            is_stale_error: self.comparison.subset == Subset::EmbeddedTable && contains(said, STALE_ERROR),
         }
     }
+}
+
+/// Whether a reply, which may be that to a transaction, has this as a part.
+fn contains(reply: &[u8], part: &[u8]) -> bool {
+    reply.windows(part.len()).any(|window| window == part)
 }
 
 fn connect(expected: &Address, subject: &Address, protocol: u8) -> io::Result<[Client; 2]> {

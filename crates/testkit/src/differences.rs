@@ -153,6 +153,12 @@ pub const EMBEDDED_DIFFERENCES: &[Difference] = &[
         Likeness::Kind,
         "the table here has two commands of later servers, its own words on what each is for, and no notes on keys",
     ),
+    difference(
+        "SORT,SORT_RO",
+        Likeness::Unordered,
+        "the order hangs on a hash seed where weights are equal; and redis-server refuses to sort numbers once it has met one \
+         out of range anywhere, which is not held against the engine",
+    ),
     difference("OBJECT HELP", Likeness::NotSent, "help is in the words of whoever answers"),
 ];
 

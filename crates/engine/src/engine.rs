@@ -138,3 +138,48 @@ impl Execute for Engine {
         journal.keys.iter().for_each(|key| see(Some(key)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::Script;
+
+    #[test]
+    fn what_is_only_read_has_not_changed() {
+        let mut script = Script::new();
+        for request in ["SET s 1", "HSET h a 1 b 2", "RPUSH l 1 2", "SADD t 1 2", "ZADD z 1 a 2 b"] {
+            script.say(request);
+        }
+        script.engine.changes(true, &mut |_| ());
+        let changed = |script: &mut Script| {
+            let mut keys = Vec::new();
+            script.engine.changes(true, &mut |key| keys.push(key.map(<[u8]>::to_vec)));
+            keys
+        };
+        for request in [
+            "GET s",
+            "HGETALL h",
+            "HRANDFIELD h",
+            "HRANDFIELD h 2 WITHVALUES",
+            "HRANDFIELD h -3",
+            "LRANGE l 0 -1",
+            "SORT l",
+            "SRANDMEMBER t",
+            "SRANDMEMBER t -3",
+            "SRANDMEMBER t 1",
+            "ZRANDMEMBER z",
+            "ZRANDMEMBER z 1",
+            "ZRANDMEMBER z -2 WITHSCORES",
+            "SORT z BY nosort",
+            "TYPE s",
+            "TTL s",
+            "COPY s s2",
+        ] {
+            script.say(request);
+            let expected = if request.starts_with("COPY") { vec![Some(b"s2".to_vec())] } else { Vec::new() };
+            assert_eq!(changed(&mut script), expected, "{request}");
+        }
+        script.say("SPOP t");
+        assert_eq!(changed(&mut script), [Some(b"t".to_vec())]);
+    }
+}

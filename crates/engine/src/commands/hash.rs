@@ -207,7 +207,7 @@ fn hrandfield(call: &mut Call<'_, '_>) -> Answer {
             call.reply.null();
             return Ok(());
         };
-        let Some((hash, heap)) = call.keyspace.edit::<Hash>(found) else { return Ok(()) };
+        let Some((hash, heap)) = call.keyspace.pick_from::<Hash>(found) else { return Ok(()) };
         hash.random(heap, |field, _| bulk(call.reply, field));
         return Ok(());
     }
@@ -218,7 +218,7 @@ fn hrandfield(call: &mut Call<'_, '_>) -> Answer {
     let count = call.random_count(2, with_values)?;
     let found = call.read::<Hash>(key)?.filter(|_| count != 0);
     super::limit_repetition(found, count)?;
-    let Some((hash, heap)) = found.and_then(|found| call.keyspace.edit::<Hash>(found)) else {
+    let Some((hash, heap)) = found.and_then(|found| call.keyspace.pick_from::<Hash>(found)) else {
         call.reply.array(0);
         return Ok(());
     };

@@ -153,7 +153,7 @@ fn srandmember(call: &mut Call<'_, '_>) -> Answer {
     };
     let found = call.read::<Set>(key)?.filter(|_| count != Some(0));
     super::limit_repetition(found, count.unwrap_or(0))?;
-    let Some((set, heap)) = found.and_then(|found| call.keyspace.edit::<Set>(found)) else {
+    let Some((set, heap)) = found.and_then(|found| call.keyspace.pick_from::<Set>(found)) else {
         if count.is_some() {
             call.reply.array(0)
         } else {

@@ -367,7 +367,7 @@ fn zrandmember(call: &mut Call<'_, '_>) -> Answer {
     };
     let found = call.read::<SortedSet>(key)?.filter(|_| count != Some(0));
     super::limit_repetition(found, count.unwrap_or(0))?;
-    let Some((sorted, heap)) = found.and_then(|found| call.keyspace.edit::<SortedSet>(found)) else {
+    let Some((sorted, heap)) = found.and_then(|found| call.keyspace.pick_from::<SortedSet>(found)) else {
         if count.is_some() {
             call.reply.array(0)
         } else {

@@ -236,6 +236,11 @@ impl Keyspace {
     /// As [`Keyspace::view`], to be changed.
     pub(crate) fn edit<T: Held>(&mut self, found: Found) -> Option<(&mut T, &mut Heap)> {
         self.note(found);
+        self.pick_from(found)
+    }
+
+    /// As [`Keyspace::view`], for whoever picks something by chance, of which the heap has some, and changes nothing.
+    pub(crate) fn pick_from<T: Held>(&mut self, found: Found) -> Option<(&mut T, &mut Heap)> {
         let (object, heap) = self.object_mut(found)?;
         Some((T::of_mut(object)?, heap))
     }

@@ -198,6 +198,9 @@ pub trait Machine {
     /// is gathered.
     fn gathers_until_us(&self) -> Option<u64>;
 
+    /// Clients have had their chance to send: nothing is gathered any longer.
+    fn stop_gathering(&mut self);
+
     /// Whether bytes are being held back for clients that are expected to send more at any moment. The loop then lets
     /// others run and looks again without waiting.
     fn is_expecting(&self) -> bool;

@@ -23,6 +23,11 @@ impl Glance {
         !self.had_others && now.mono_us >= self.again_us
     }
 
+    /// Others have had the core since [`Self::begin`].
+    pub(crate) fn had_others(&self) -> bool {
+        self.had_others
+    }
+
     /// Nothing waits any more, or something else does.
     pub(crate) fn begin(&mut self) {
         self.had_others = false;

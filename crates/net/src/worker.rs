@@ -243,10 +243,7 @@ impl<M: Machine> Worker<M> {
     fn wait_for_nodes(&mut self, events: &mut Events, now: Now) -> io::Result<bool> {
         let timeout = match self.machine.gathers_until_us() {
             Some(until_us) => {
-                let timeout = Duration::from_micros(until_us.saturating_sub(now.mono_us));
-                if timeout.is_zero() || !self.alarm.set(timeout) {
-                    return Ok(true);
-                }
+                let Some(timeout) = self.gathering_time(until_us, now) else { return Ok(true) };
                 timeout
             }
             None => match self.machine.patient_until_us() {
@@ -261,11 +258,33 @@ impl<M: Machine> Worker<M> {
         Ok(true)
     }
 
+    /// How long to sleep so that a crowd's requests can gather; `None`: look at once. On a core that clients share with the
+    /// worker, giving it up once is enough: then all of them have sent what they could, and would wait for a sleeper.
+    fn gathering_time(&mut self, until_us: u64, mut now: Now) -> Option<Duration> {
+        if self.glance.had_others() {
+            self.glance.begin();
+            self.machine.stop_gathering();
+            return None;
+        }
+        if self.glance.may_yield(now) {
+            std::thread::yield_now();
+            let before = std::mem::replace(&mut now, self.clock.now());
+            self.glance.note(before, now);
+            if self.glance.had_others() {
+                return None;
+            }
+        }
+        let timeout = Duration::from_micros(until_us.saturating_sub(now.mono_us));
+        (!timeout.is_zero() && self.alarm.set(timeout)).then_some(timeout)
+    }
+
     /// Where the machine expects clients to send at any moment, the core is theirs first. Returns whether to look again
     /// without waiting.
     fn lets_others_run(&mut self, now: Now) -> bool {
         if !self.machine.is_expecting() {
-            self.glance.begin();
+            if self.machine.gathers_until_us().is_none() {
+                self.glance.begin();
+            }
             return false;
         }
         if !self.glance.may_yield(now) {

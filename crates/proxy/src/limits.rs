@@ -89,11 +89,11 @@ pub const PROMPT_US_MAX: u64 = 1_000;
 pub const AWAITED_MIN: usize = 4;
 
 /// A request may wait for those of others for this part of the time that its client let pass since its last one, as a
-/// divisor: clients of a closed loop lose three in a hundred at most, and gain more by cheaper requests.
-pub const CROWD_PART: u64 = 32;
+/// divisor: clients of a closed loop lose six in a hundred at most, and gain more by cheaper requests.
+pub const CROWD_PART: u64 = 16;
 
 /// So many requests must be expected to come meanwhile, or waiting is not worth it.
-pub const GATHERED_MIN: u64 = 4;
+pub const GATHERED_MIN: u64 = 2;
 
 /// A batch for a node that has as many requests does not wait for more: what a write costs is shared well enough.
 pub const GATHERED_ENOUGH: usize = 16;

@@ -713,6 +713,14 @@ impl<E: Execute> Machine for Worker<E> {
         self.lanes.is_gathering.then(|| self.clients.crowd.until_us())
     }
 
+    fn stop_gathering(&mut self) {
+        self.lanes.is_gathering = false;
+        self.clients.crowd.stop();
+        while let Some(lane) = self.lanes.held.pop() {
+            self.lanes.list(lane as usize);
+        }
+    }
+
     fn is_expecting(&self) -> bool {
         self.lanes.is_filling && self.clients.are_awaited()
     }

@@ -97,7 +97,7 @@ fn who_asks_again_at_once_waits_for_no_crowd() {
 
 #[test]
 fn few_clients_are_not_made_to_wait_and_nobody_is_where_it_is_switched_off() {
-    for (count, gather_us) in [(50, GATHER_US), (500, 0)] {
+    for (count, gather_us) in [(20, GATHER_US), (500, 0)] {
         let (mut bench, clients, node) = crowd_of(count, gather_us);
         for _ in 0..3 {
             for client in &clients {

@@ -509,10 +509,10 @@ rows! {
     Gather {
         name: "gather", group: Group::Pooling, reload: Reload::Live,
         kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_micros(GATHERED_US_MAX) },
-        absent: Some("off"), default: "200us",
-        more: "Only where more than a hundred clients ask so often that four or more requests come in that time, where the \
-               node is less than 300 us away, and never longer than a thirty-second part of the time since the client's own \
-               last request: the node then reads larger batches, and both it and the proxy need less of the processor.",
+        absent: Some("off"), default: "100us",
+        more: "Only where dozens of clients ask so often that two or more requests come in that time, where the node is less \
+               than 300 us away, and never longer than a sixteenth of the time since the client's own last request: the \
+               node then reads larger batches, and both it and the proxy need less of the processor.",
     }
     /// What PUBLISH answers.
     PublishReceivers {

@@ -80,6 +80,7 @@ impl<E: Execute> Worker<E> {
                 this.fail(wait, error, &mut self.clients, &self.config);
             }
         }
+        self.account_subscriptions();
     }
 
     /// The node knows no RESP3: its push lane speaks RESP2 from now on, and is dialled again at once.

@@ -42,3 +42,17 @@ fn connections_that_broke_while_somebody_waited_on_them_are_not_remembered() {
     bench.turn(|worker| worker.handle_broken(client, "gone"));
     assert_eq!(bench.worker.remains(), []);
 }
+
+#[test]
+fn channels_that_a_node_was_told_of_and_that_went_with_it_are_not_counted() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let client = bench.accept();
+    bench.ask(client, &["SSUBSCRIBE", "channel"]);
+    let node = bench.connect()[0];
+    bench.send(node, b"+PONG\r\n");
+    assert!(bench.who_heard("ssubscribe channel").is_some());
+    bench.turn(|worker| worker.handle_broken(client, "gone"));
+    bench.turn(|worker| worker.handle_broken(node, "reset"));
+    assert_eq!(bench.worker.remains(), []);
+    assert_eq!(bench.shared.ledger.held_bytes(), 0);
+}

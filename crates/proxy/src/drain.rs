@@ -78,7 +78,7 @@ impl<E: Execute> Worker<E> {
         let is_over = self.now.mono_us >= until_us;
         let sessions = self.clients.sessions.iter();
         let done: Vec<(u32, bool)> = sessions
-            .map(|(index, s)| (index, s.down.is_drained()))
+            .map(|(index, s)| (index, s.is_owed_nothing()))
             .filter(|(_, is_owed_nothing)| is_over || *is_owed_nothing)
             .collect();
         for (index, is_owed_nothing) in done {

@@ -474,10 +474,21 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         let mut others = session.pause;
         others.remove(Pause::OUTPUT);
+        // Nor for being about to be closed.
+        others.remove(Pause::CLOSING);
         if session.down.waiting_bytes() > hard {
             session.reply_mode = ReplyMode::Off;
         }
         others.is_none()
+    }
+
+    /// The client has ended its own connection: what comes behind that is not done.
+    fn leave_script(&mut self, index: u32) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        if let Some(pins) = &mut session.pins {
+            pins.script = None;
+        }
+        session.settle_pins();
     }
 
     /// Goes on with the script of a client, as far as it goes.
@@ -516,7 +527,11 @@ impl<E: Execute> Worker<E> {
                 Flow::Next => {}
                 // A transaction is not interrupted for want of room.
                 Flow::Pause if self.waits_for_room_alone(index) => {}
-                Flow::Pause | Flow::Stop => return flow,
+                Flow::Pause => return flow,
+                Flow::Stop => {
+                    self.leave_script(index);
+                    return flow;
+                }
                 Flow::Again => {
                     let session = self.clients.sessions.at_mut(index);
                     if let Some(script) = session.and_then(|s| s.pins.as_mut()?.script.as_mut()) {

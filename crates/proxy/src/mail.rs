@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::holding::Hold;
 use crate::limits::QUESTION_US_MAX;
-use crate::session::{Asker, Flow, Session};
+use crate::session::{Asker, Flow, Pause, Session};
 use crate::slab::{Handle, Slab};
 use crate::subscriptions::{Broken, Redirected, SubscriptionAnswer, SubscriptionInquiry};
 use crate::waiter::Release;
@@ -170,10 +170,12 @@ impl<E: Execute> Worker<E> {
             self.actions.push_back(Action::Post { worker, mail: Mail::Ask(Box::new(inquiry.clone())) });
         }
         self.is_busy = true;
+        let is_closing = |worker: &Self| worker.clients.sessions.at(index).is_some_and(|s| s.pause.has(Pause::CLOSING));
+        let was_closing = is_closing(self);
         let answer = self.answer_inquiry(&inquiry, self.clients.sessions.handle(index));
         self.take_answer(answer);
         // A client that has just closed itself is not read on.
-        if self.clients.sessions.at(index).is_some_and(|s| s.pause.has(crate::session::Pause::CLOSING)) {
+        if is_closing(self) && !was_closing {
             return Flow::Stop;
         }
         self.keep_outstanding(index)

@@ -257,6 +257,22 @@ impl Session {
         self.down.waiting_bytes() + self.gathered_bytes
     }
 
+    /// Whether it has been answered an EXEC in part.
+    pub(crate) fn is_amid_script(&self) -> bool {
+        self.special.has(Special::QUEUEING) && self.pins.as_ref().is_some_and(|pins| pins.script.is_some())
+    }
+
+    /// Whether it is not read on because it is about to be closed, and for no other reason, and the rest of the reply to an
+    /// EXEC comes before that.
+    pub(crate) fn is_to_end_script(&self) -> bool {
+        self.pause == Pause::CLOSING && self.is_amid_script()
+    }
+
+    /// Whether it has been given everything that it is owed.
+    pub(crate) fn is_owed_nothing(&self) -> bool {
+        self.down.is_drained() && !self.is_amid_script()
+    }
+
     /// Bytes held for it.
     pub(crate) fn held_bytes(&self) -> usize {
         self.reply_bytes()

@@ -308,7 +308,7 @@ impl<E: Execute> Worker<E> {
     fn relieve_client(&mut self, index: u32) {
         let budgets = self.config.budgets;
         let Some(session) = self.clients.sessions.at(index) else { return };
-        if session.pause.has(Pause::CLOSING) && session.down.is_drained() {
+        if session.pause.has(Pause::CLOSING) && session.is_owed_nothing() {
             match self.drain_until_us {
                 // It has done nothing that would end its connection, so it may well be sending.
                 Some(_) => self.finish_client(index),
@@ -371,6 +371,9 @@ impl<E: Execute> Worker<E> {
             session.is_resuming = false;
             if session.pause.is_none() {
                 self.resume_client(index);
+            } else if session.is_to_end_script() {
+                let _: Flow = self.run_script(index);
+                self.clients.list(index);
             }
         }
         while let Some(lane) = self.lanes.next_dial(&self.config, &self.shared.ledger, self.now) {

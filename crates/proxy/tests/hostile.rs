@@ -10,6 +10,8 @@ mod classes;
 mod crowd;
 #[path = "hostile/doubt.rs"]
 mod doubt;
+#[path = "hostile/endings.rs"]
+mod endings;
 #[path = "hostile/holding.rs"]
 mod holding;
 #[path = "hostile/orders.rs"]

@@ -1,0 +1,78 @@
+//! A client that is about to be closed gets what it has asked for as a whole.
+
+use crate::bench::{Bench, requests};
+use crate::support::config;
+use respool_connection::{ConnId, Machine};
+use respool_proxy::Mail;
+
+/// A transaction of which all requests are ours: each waits for the one before, and that for the nodes.
+const BLOCK: [&[&str]; 5] = [
+    &["MULTI"],
+    &["PROXY", "NODE", "node-0", "CONFIG", "GET", "maxmemory"],
+    &["CLIENT", "LIST"],
+    &["PROXY", "NODE", "node-1", "CONFIG", "GET", "save"],
+    &["EXEC"],
+];
+
+fn begins(bench: &mut Bench<crate::NoEngine>) -> ConnId {
+    let client = bench.accept();
+    BLOCK.iter().for_each(|words| bench.ask(client, words));
+    bench.connect();
+    client
+}
+
+/// The nodes answer whatever they are asked, until they are asked no more.
+fn answer(bench: &mut Bench<crate::NoEngine>) {
+    loop {
+        let mut is_asked = !bench.connect().is_empty();
+        for node in bench.nodes.clone() {
+            for _ in requests(&bench.heard(node)) {
+                is_asked = true;
+                bench.send(node, b"*2\r\n$7\r\nsetting\r\n$1\r\n1\r\n");
+            }
+        }
+        if !is_asked {
+            return;
+        }
+    }
+}
+
+fn is_whole(bench: &mut Bench<crate::NoEngine>, client: ConnId) {
+    let heard = bench.heard(client);
+    assert!(heard.contains("+QUEUED\r\n*3\r\n"), "{heard:?}");
+    assert_eq!(heard.matches("*2\r\n$7\r\nsetting\r\n").count(), 2, "{heard:?}");
+    assert_eq!(heard.matches("cmd=client|list").count() + heard.matches("cmd=exec").count(), 1, "{heard:?}");
+    assert!(heard.ends_with("$1\r\n1\r\n") && bench.closed.contains(&client), "{heard:?}");
+}
+
+#[test]
+fn a_drain_does_not_cut_a_transaction_whose_own_parts_wait() {
+    let mut bench = Bench::proxy(config(2, 1));
+    let client = begins(&mut bench);
+    bench.turn(|worker| worker.handle_mail(Mail::Drain));
+    answer(&mut bench);
+    bench.wait(50_000);
+    bench.turn(|_| ());
+    is_whole(&mut bench, client);
+}
+
+#[test]
+fn a_client_that_has_closed_its_side_gets_the_whole_reply_to_its_transaction() {
+    let mut bench = Bench::proxy(config(2, 1));
+    let client = begins(&mut bench);
+    bench.turn(|worker| worker.handle_ended(client));
+    answer(&mut bench);
+    is_whole(&mut bench, client);
+}
+
+#[test]
+fn nothing_is_done_behind_the_part_of_a_transaction_that_closes_its_client() {
+    let mut bench = Bench::proxy(config(2, 1));
+    let client = bench.accept();
+    let block: [&[&str]; 4] =
+        [&["MULTI"], &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no"], &["CLIENT", "LIST"], &["EXEC"]];
+    block.iter().for_each(|words| bench.ask(client, words));
+    let heard = bench.heard(client);
+    assert!(heard.ends_with("*2\r\n:1\r\n") && bench.closed.contains(&client), "{heard:?}");
+    assert_eq!(bench.worker.remains(), []);
+}

@@ -1,7 +1,7 @@
 //! Other settings, while clients are being served: other nodes, pools, routes, limits.
 
 use crate::config::Config;
-use crate::session::Special;
+use crate::session::{Flow, Special};
 use crate::subscriptions::nodes_listened_to;
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -17,6 +17,8 @@ impl<E: Execute> Worker<E> {
         if has_other_channels {
             self.end_push_lanes();
         }
+        let are_plain = is_plain && self.config.routes.are_plain();
+        let has_other_ways = has_other_channels || self.engine.is_none() && !are_plain;
         let has_other_proofs = self.config.integrity != config.integrity;
         let before = std::mem::replace(&mut self.config, config);
         if has_other_proofs {
@@ -27,6 +29,13 @@ impl<E: Execute> Worker<E> {
         self.seen.begin_countdown(self.config.seeing);
         if self.config.seeing.is_anything_seen() {
             self.lanes.all.iter_mut().for_each(|lane| lane.up.keep_records());
+        }
+        if has_other_ways {
+            self.clients.sessions.iter_mut().filter(|(_, session)| !session.down.is_settled()).for_each(
+                |(_, session)| {
+                    session.special.add(Special::OVERTAKEN);
+                },
+            );
         }
         let moved = self.lanes.take_nodes(&self.config);
         self.move_pins(&moved);
@@ -50,6 +59,16 @@ impl<E: Execute> Worker<E> {
         self.review_modes();
         self.settle_holding();
         self.is_busy = true;
+    }
+
+    /// Requests of a client are under way to where its next ones may not go: they wait until those are answered, or a GET
+    /// could overtake the SET before it. The way may lead to the same server under another name.
+    pub(crate) fn settle_reload(&mut self, index: u32) -> Option<Flow> {
+        if self.settle_before(index).is_none() {
+            return Some(Flow::Again);
+        }
+        self.clients.sessions.at_mut(index)?.special.remove(Special::OVERTAKEN);
+        None
     }
 
     /// Changes the rare states of all sessions.

@@ -56,9 +56,15 @@ impl Lanes {
 
     fn is_anybody_ahead(&self, lane: usize) -> bool {
         let Lane { node, class, turn, .. } = self.all[lane];
+        // One that has gone may be the same server by another name.
+        let is_same = |other: usize| {
+            other == node
+                || self.nodes[other].is_gone && self.nodes[other].told.endpoint == self.nodes[node].told.endpoint
+        };
         let is_ahead = |other: &Lane| {
             other.purpose == Purpose::Leaving
-                && (other.node, other.class) == (node, class)
+                && other.class == class
+                && is_same(other.node)
                 && other.turn < turn
                 && !other.is_retired
                 && !other.is_settled()

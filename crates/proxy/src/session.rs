@@ -111,6 +111,8 @@ impl Special {
     pub(crate) const DEDICATED: Self = Self(64);
     /// Another pool mode may hold for it than before.
     pub(crate) const UNSETTLED: Self = Self(4096);
+    /// Nodes have changed while replies to it were outstanding.
+    pub(crate) const OVERTAKEN: Self = Self(8192);
     /// Its requests do not all go where the topology says.
     pub(crate) const ROUTED: Self = Self(128);
     /// It is told of changes to what it has read.
@@ -125,13 +127,14 @@ impl Special {
 
     /// Who is asked about a request, in this order: who the client is, how much and what it may ask for, what its state
     /// makes of the request, where it goes.
-    pub(crate) const ORDER: [Self; 12] = [
+    pub(crate) const ORDER: [Self; 13] = [
         Self::UNAUTHENTICATED,
         Self::LIMITED,
         Self::RESTRICTED,
         Self::HOOKED,
         Self::SUBSCRIBED,
         Self::DEDICATED,
+        Self::OVERTAKEN,
         Self::UNSETTLED,
         Self::LARGE,
         Self::QUEUEING,

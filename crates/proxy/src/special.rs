@@ -48,6 +48,7 @@ impl<E: Execute> Worker<E> {
             Special::ROUTED if is_routed(row, request.args) && self.engine.is_none() => {
                 (!self.is_own_info(row)).then(|| self.forward_routed(index, row, request))
             }
+            Special::OVERTAKEN => self.settle_reload(index),
             Special::UNSETTLED => self.settle_mode(index),
             Special::DEDICATED => self.while_dedicated(index, row, request),
             Special::QUEUEING => self.while_queueing(index, row, request),

@@ -16,6 +16,8 @@ mod endings;
 mod holding;
 #[path = "hostile/orders.rs"]
 mod orders;
+#[path = "hostile/reloads.rs"]
+mod reloads;
 #[path = "hostile/remains.rs"]
 mod remains;
 mod support;

@@ -177,8 +177,7 @@ impl Block {
     }
 
     fn place_plainly(&mut self, row: &'static Row, args: Args<'_>, to: &mut Destination<'_>) -> Result<(), Vec<u8>> {
-        if row.keys.is_none() && !matches!(row.lane(args), Lane::Shared | Lane::Admin) {
-            // Any node can run it, whatever the row's policy outside of transactions.
+        if is_anybodys(row, args) {
             return Ok(());
         }
         let node = match plan(row, args, to.topology, to.scratch) {
@@ -213,6 +212,7 @@ impl Block {
                 let (first, second) = (keys.next().unwrap_or(0), keys.next().unwrap_or(0));
                 return Err(words(PlanError::CrossSlot { first, second }, row, args));
             }
+            Ok(Routed::All(_)) if is_anybodys(row, args) => return Ok(None),
             Ok(Routed::All(_) | Routed::Scan(..)) => return Err(text::block_on_all_nodes(row.full_name()).into()),
             Err(error) => {
                 let mut line = Vec::new();
@@ -289,6 +289,11 @@ pub(crate) struct Subjected<'a> {
     pub(crate) user: &'a str,
     pub(crate) database: u32,
     pub(crate) scratch: &'a mut RouteScratch,
+}
+
+/// Whether any node can run a request of a transaction, whatever its row's policy is outside of one.
+fn is_anybodys(row: &Row, args: Args<'_>) -> bool {
+    row.keys.is_none() && !matches!(row.lane(args), Lane::Shared | Lane::Admin)
 }
 
 fn first_key<'a>(keys: &Keys, args: Args<'a>) -> Option<&'a [u8]> {

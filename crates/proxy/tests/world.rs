@@ -19,6 +19,8 @@ mod chance;
 mod fairness;
 #[path = "world/integrity.rs"]
 mod integrity;
+#[path = "world/reloads.rs"]
+mod reloads;
 mod support;
 #[path = "world/transactions.rs"]
 mod transactions;
@@ -83,6 +85,8 @@ enum Fate {
     Rogue,
     /// Their connections break at every moment, and clients do little but transactions.
     Deadly,
+    /// They are called otherwise, stand elsewhere, or clients have them in other ways, every few moments.
+    Restless,
 }
 
 struct World {
@@ -102,6 +106,9 @@ struct World {
     failed: usize,
     closed: usize,
     rogues: usize,
+    /// Requests that other settings came between.
+    overtaken: usize,
+    reloads: usize,
     seed: u64,
 }
 
@@ -125,15 +132,19 @@ fn value_to_set(key: &[u8], filling: usize) -> Vec<u8> {
     [format!("{filling} of ").as_bytes(), key, &b"-".repeat(filling)].concat()
 }
 
+fn first_config(seed: u64) -> Config {
+    let base = config(NODES, seed);
+    Config {
+        budgets: Budgets { request_whole: 2_000, ..base.budgets },
+        integrity: integrity::terms(seed),
+        lanes: LaneLimits { mode: mode_of(seed), blocking_max: 2, ..LaneLimits::default() },
+        ..base
+    }
+}
+
 impl World {
     fn new(seed: u64, fate: Fate) -> Self {
-        let base = config(NODES, seed);
-        let config = Config {
-            budgets: Budgets { request_whole: 2_000, ..base.budgets },
-            integrity: integrity::terms(seed),
-            lanes: LaneLimits { mode: mode_of(seed), blocking_max: 2, ..LaneLimits::default() },
-            ..base
-        };
+        let config = first_config(seed);
         let shared = Arc::new(Shared::new(1, 0, About::default(), Arc::new(Ledger::default())));
         let setup = WorkerSetup {
             config: Arc::new(config),
@@ -159,6 +170,8 @@ impl World {
             failed: 0,
             closed: 0,
             rogues: 0,
+            overtaken: 0,
+            reloads: 0,
             seed,
         }
     }
@@ -169,6 +182,9 @@ impl World {
             _ => self.chance.below(300) as u64,
         };
         self.worker.begin_turn(Now { mono_us: self.now_us, unix_us: self.now_us + 1_700_000_000_000_000 });
+        if self.fate == Fate::Restless && !is_calm && self.chance.one_in(60) {
+            self.reload();
+        }
         self.answer_dials(is_calm);
         self.move_nodes(is_calm);
         self.move_clients(is_calm);
@@ -183,7 +199,7 @@ impl World {
             } else if self.is_node_up[node] {
                 self.next_id += 1;
                 let misdeeds = integrity::Misdeeds::of(self.seed, self.fate == Fate::Rogue && !is_calm);
-                let is_session = mode_of(self.seed) == PoolMode::Session;
+                let is_session = self.fate == Fate::Restless || mode_of(self.seed) == PoolMode::Session;
                 self.lanes.insert(lane, NodeEnd { node, id: self.next_id, misdeeds, is_session, ..NodeEnd::default() });
                 self.worker.handle_connected(ConnId::upstream(lane));
             } else {
@@ -472,6 +488,9 @@ impl World {
                     match expected {
                         Some(Expected::Reply(right) | Expected::Own(right)) if right == reply => self.answered += 1,
                         Some(Expected::Reply(_)) if is_about_a_node(&reply) => self.failed += 1,
+                        Some(expected) if self.fate == Fate::Restless && reloads::may_be(&expected, &reply) => {
+                            self.overtaken += 1;
+                        }
                         Some(Expected::Reply(right) | Expected::Own(right)) => panic!(
                             "client {} got {:?} where {:?} is right",
                             client.name,
@@ -698,6 +717,25 @@ fn nothing_is_held_once_everybody_has_left() {
     }
 }
 
+#[test]
+fn replies_find_their_requests_while_other_settings_come_between() {
+    let (mut answered, mut failed, mut overtaken, mut reloads) = (0, 0, 0, 0);
+    for seed in seeds() {
+        let mut world = live(seed, Fate::Restless);
+        nobody_waits(&world, seed);
+        answered += world.answered;
+        failed += world.failed;
+        overtaken += world.overtaken;
+        reloads += world.reloads;
+        everybody_leaves(&mut world, seed);
+    }
+    assert!(
+        answered > 3 * failed && answered > 20 * overtaken,
+        "{answered} answered, {failed} failed, {overtaken} overtaken"
+    );
+    assert!(reloads > 10, "{reloads} reloads");
+}
+
 fn everybody_leaves(world: &mut World, seed: u64) {
     for index in world.clients.keys().copied().collect::<Vec<_>>() {
         world.worker.handle_broken(ConnId::client(index), "gone");
@@ -711,6 +749,7 @@ fn everybody_leaves(world: &mut World, seed: u64) {
     assert_eq!(world.shared.ledger.clients(), 0, "seed {seed}");
     assert_eq!(world.shared.counters[0].pinned.value(), 0, "seed {seed}");
     assert_eq!(world.shared.counters[0].blocked_clients.value(), 0, "seed {seed}");
+    assert_eq!(world.worker.remains(), [], "seed {seed}");
 }
 
 #[test]

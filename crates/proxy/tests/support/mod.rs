@@ -8,6 +8,7 @@ use respool_wire::{Args, Encoder, ReplyLimits, RequestLimits};
 use std::sync::Arc;
 
 /// No data here.
+#[derive(Debug)]
 pub(crate) struct NoEngine;
 
 impl Execute for NoEngine {

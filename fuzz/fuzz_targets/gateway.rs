@@ -211,6 +211,7 @@ fn config(shape: u8) -> Config {
         seeing: Default::default(),
         dials_ahead: false,
         integrity,
+        gather_us: if shape & 32 != 0 { 200 } else { 0 },
         allows_admin: true,
         subscriptions: respool_proxy::SubscriptionTerms::default(),
         lanes: LaneLimits {

@@ -415,9 +415,6 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         session.database = database;
         session.protocol = protocol;
-        if session.special.has(Special::TRACKING) {
-            self.review_apart(index);
-        }
         true
     }
 

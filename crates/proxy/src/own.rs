@@ -315,10 +315,17 @@ impl<E: Execute> Worker<E> {
             session.class = base;
             return;
         }
+        let state: Class = self.lanes.state_of(base);
+        if self.speak_otherwise(index, class, state) {
+            if let Ownership::Client(owner) = &mut self.lanes.owners[class as usize] {
+                owner.base = base;
+            }
+            return;
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let mut pins = session.pins.take();
         session.large.iter_mut().for_each(|large| large.leave_own(&self.lanes));
         self.give_back_own(class, pins.as_deref_mut());
-        let state: Class = self.lanes.state_of(base);
         self.lanes.set_state_of(class, state);
         let allowance = self.clients.sessions.at(index).and_then(|session| session.cold.allowance.clone());
         if let Ownership::Client(owner) = &mut self.lanes.owners[class as usize] {

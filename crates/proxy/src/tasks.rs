@@ -13,7 +13,7 @@ use crate::private::Cleaning;
 use crate::scripts::Healing;
 use crate::slab::{Handle, Slab};
 use crate::stopping::Stopping;
-use crate::subscriptions::{Listening, Publishing};
+use crate::subscriptions::{Listening, Publishing, Speaking};
 use crate::wait::Wait;
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -45,6 +45,8 @@ pub(crate) enum Task {
     Probe(Probe),
     /// A node is asked for the number of a connection on which it is to tell a client of changed keys.
     Listen(Listening),
+    /// A node is to speak another dialect on a connection.
+    Speak(Speaking),
 }
 
 /// Whether a task waits for more.
@@ -81,6 +83,7 @@ impl Task {
             Self::Wait(wait) => wait.feed(step, kind, reply),
             Self::Learn(learning) => learning.feed(reply),
             Self::Listen(listening) => listening.feed(kind, reply),
+            Self::Speak(speaking) => speaking.feed(kind),
         }
     }
 
@@ -96,7 +99,7 @@ impl Task {
             Self::Stop(stopping) => stopping.feed(step, ReplyKind::Error, error, clients),
             Self::Wait(wait) => wait.fail(error),
             Self::Learn(learning) => learning.fail(),
-            Self::Listen(_) => Progress::Through,
+            Self::Listen(_) | Self::Speak(_) => Progress::Through,
         }
     }
 }
@@ -125,7 +128,7 @@ impl Tasks {
                 Task::Publish(publishing) => publishing.move_to(moved),
                 // Their questions are under way, and what they do then is not about a place.
                 Task::Clean(_) | Task::Watch(_) | Task::Stop(_) | Task::Hide(_) => {}
-                Task::Learn(_) | Task::Wait(_) | Task::Probe(_) | Task::Listen(_) => {}
+                Task::Learn(_) | Task::Wait(_) | Task::Probe(_) | Task::Listen(_) | Task::Speak(_) => {}
             }
         }
     }
@@ -187,7 +190,7 @@ impl<E: Execute> Worker<E> {
         while let Some(task) = self.tasks.through.pop() {
             match task {
                 Task::Clean(cleaning) => self.conclude_cleaning(cleaning),
-                Task::Watch(_) | Task::Hide(_) => {}
+                Task::Watch(_) | Task::Hide(_) | Task::Speak(_) => {}
                 Task::Exec(exec) => self.conclude_exec(*exec),
                 Task::Heal(healing) => self.conclude_healing(healing),
                 Task::Stop(stopping) => self.conclude_stopping(*stopping),

@@ -4,15 +4,18 @@
 //! connections that nobody else uses (see `own`), and the node tells of changes there.
 //!
 //! ```text
-//!   RESP3    client === own lane === node    CLIENT TRACKING ON NOLOOP, in the handshake; told between the replies
-//!   RESP2    client === own lane === node    CLIENT TRACKING ON REDIRECT 7 NOLOOP
-//!                       listener --- node    its number is 7: told here, and passed on to whom the client has named
+//!   itself         client === own lane === node    CLIENT TRACKING ON NOLOOP, in the handshake; told between the replies
+//!   another one    client === own lane === node    CLIENT TRACKING ON REDIRECT 7 NOLOOP
+//!                             listener --- node    its number is 7: told here, and passed on to whom the client has named
 //!
 //!   CLIENT TRACKING ON --> [dialled] -- all nodes have said OK --> [told] -- OFF, RESET, leaving --> closed
 //!                              |  ^                                  |
 //!                  cannot be   |  '---- dialled again, null ---------' one is lost: null, and after each reading until
 //!                  had: error  v                                       it is there again: null
 //! ```
+//!
+//! HELLO changes what is spoken on these connections and nothing else, so what nodes remember of the client stays: in RESP2
+//! it is told nothing, unless it has named another client, and goes on being told in RESP3.
 //!
 //! A node remembers what is read on such a connection, so what scripts and transactions read is as exact as there. CLIENT
 //! CACHING is passed on before the request that it is about; should that never be sent, a PING takes it back before the next.
@@ -23,7 +26,7 @@ use super::scoped;
 use super::tracking::{Mode, Wanted};
 use crate::clients::Clients;
 use crate::config::Config;
-use crate::lanes::{Ending, Purpose};
+use crate::lanes::{Class, Ending, Purpose};
 use crate::limits::{PUSH_CHECK_US, PUSH_SILENT_US_MAX};
 use crate::own::Ownership;
 use crate::session::{Flow, Session};
@@ -59,7 +62,9 @@ pub(crate) struct Apart {
     pub(super) wait: Option<Handle>,
     /// By node, whether it has told what that waits for.
     is_told: Vec<bool>,
-    /// By node; none in RESP3.
+    /// Another client is told in its place.
+    is_redirected: bool,
+    /// By node; none if it is told itself.
     listeners: Vec<Listener>,
     /// What nodes are asked for beside NOLOOP.
     options: Vec<Box<[u8]>>,
@@ -97,9 +102,15 @@ impl Apart {
     }
 }
 
-/// Whether a client is told anything at all: in RESP2 nobody is but whom it names in its place.
-pub(super) fn is_heard(protocol: Protocol, has_redirect: bool) -> bool {
-    protocol == Protocol::Resp3 || has_redirect
+/// A connection on which a node has been told to speak another dialect.
+#[derive(Debug)]
+pub(crate) struct Speaking;
+
+impl Speaking {
+    /// If it will not, what comes next would be taken for something else.
+    pub(crate) fn feed(&mut self, kind: ReplyKind) -> Progress {
+        if kind == ReplyKind::Error { Progress::OutOfStep } else { Progress::Through }
+    }
 }
 
 fn apart_of(session: &Session) -> Option<&Apart> {
@@ -176,10 +187,21 @@ impl<E: Execute> Worker<E> {
             }
         }
         let (nodes, read) = (self.nodes_heard(), self.nodes_read(index));
+        let is_redirected = wanted.redirect.is_some();
+        if !is_redirected {
+            self.close_listeners(index);
+        }
+        let handle = self.clients.sessions.handle(index);
+        let has_stored = self.is_apart(index) && handle.is_some_and(|handle| self.may_have_stored(handle));
         let Some(session) = self.clients.sessions.at_mut(index) else { return Ok(()) };
         let Some(subscriber) = &mut session.subscriber else { return Ok(()) };
         let apart = subscriber.apart.get_or_insert_default();
+        if has_stored && (apart.is_redirected != is_redirected || apart.options != options) {
+            // Other connections ask for it, and nodes forget what was read on those before.
+            self.subscriptions.tracked.doubtful.extend(handle);
+        }
         apart.wait = wait;
+        apart.is_redirected = is_redirected;
         apart.options = options;
         apart.is_told = (0..nodes).map(|node| !read.contains(&node)).collect();
         if self.subscriptions.check_at_us == 0 {
@@ -216,9 +238,8 @@ impl<E: Execute> Worker<E> {
         let nodes = self.nodes_heard();
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let class = session.class;
-        let needs_listeners = self.lanes.state_of(class).protocol == Protocol::Resp2;
         let Some(apart) = apart_mut(session) else { return };
-        apart.listeners.resize(if needs_listeners { nodes } else { 0 }, Listener::default());
+        apart.listeners.resize(if apart.is_redirected { nodes } else { 0 }, Listener::default());
         let request = |node: usize| match apart.listeners.get(node) {
             None => Some(apart.request(None)),
             Some(listener) => listener.id.map(|id| apart.request(Some(id))),
@@ -473,19 +494,47 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// A client has other connections than before, because it selected another database or dialect.
+    /// A client speaks another dialect from now on and is the same otherwise: its own connections do, too. Nothing is owed on
+    /// them. `false`: it has none, or is not the same.
+    pub(crate) fn speak_otherwise(&mut self, index: u32, class: u16, state: Class) -> bool {
+        let before = self.lanes.state_of(class);
+        if !self.is_apart(index) || before == state || (Class { protocol: state.protocol, ..before }) != state {
+            return false;
+        }
+        self.lanes.set_state_of(class, state);
+        let version = state.protocol.version().to_string();
+        let mut is_whole = true;
+        for lane in self.lanes.own_lanes(class) {
+            let this = &mut self.lanes.all[lane];
+            if !this.up.is_ready() {
+                // It has not been said yet what is spoken there, or just so.
+                self.close_lane(lane);
+                is_whole = false;
+                continue;
+            }
+            this.up.set_protocol(state.protocol);
+            this.up.hear();
+            let task = self.tasks.begin(Task::Speak(Speaking));
+            let write = |out: &mut Vec<u8>| encode_request(out, [b"HELLO", version.as_bytes()].into_iter());
+            self.lanes.push(lane, Tasks::owner(task, 0), self.now, &mut self.clients.pool, write);
+            self.is_busy = true;
+        }
+        if !is_whole {
+            // What cannot be had now the timers try again.
+            let _ = self.mend_apart(index);
+        }
+        true
+    }
+
+    /// A client has other connections than before, because it selected another database.
     pub(crate) fn restart_apart(&mut self, index: u32) {
         let Some(handle) = self.clients.sessions.handle(index) else { return };
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         if apart_of(session).is_none() {
             return;
         }
-        let protocol = self.lanes.state_of(session.class).protocol;
         self.fail_apart(handle, &text::nodes_changed());
         self.subscriptions.invalidate_client(handle, &mut self.clients);
-        if !is_heard(protocol, self.redirection_of(index) > 0) {
-            return self.leave_apart(index);
-        }
         self.close_listeners(index);
         self.name_requests(index);
         // What cannot be had now the timers try again.
@@ -497,20 +546,6 @@ impl<E: Execute> Worker<E> {
         let all: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();
         for index in all.into_iter().filter(|index| self.is_apart(*index)).collect::<Vec<_>>() {
             self.restart_apart(index);
-        }
-    }
-
-    /// A client speaks RESP3 from now on, in which it is told of changes.
-    pub(crate) fn review_apart(&mut self, index: u32) {
-        let Some(session) = self.clients.sessions.at(index) else { return };
-        let tracking = session.subscriber.as_ref().and_then(|s| s.tracking.as_deref());
-        let Some(tracking) = tracking.filter(|t| t.is_noloop && is_heard(session.protocol, t.redirect.is_some()))
-        else {
-            return;
-        };
-        let wanted = tracking.as_wanted();
-        if !self.is_apart(index) && self.begin_apart(index, None, &wanted).is_ok() {
-            self.subscriptions.enter_apart(index, &mut self.clients);
         }
     }
 

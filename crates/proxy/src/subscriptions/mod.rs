@@ -33,7 +33,7 @@ mod scoped;
 mod tracking;
 mod wait;
 
-pub(crate) use apart::{At, Hearer, Listening};
+pub(crate) use apart::{At, Hearer, Listening, Speaking};
 pub use ask::{SubscriptionAnswer, SubscriptionInquiry};
 pub use delivery::Message;
 pub use invalidation::{Broken, Redirected};

@@ -15,13 +15,11 @@
 //! everything. Which of several clients on a shared connection made a change cannot be known: whoever is not to hear of its
 //! own has connections to itself, see `apart`.
 
-use super::apart;
 use super::book::Book;
 use super::id_table::IdTable;
 use super::registry::Registry;
 use super::wait::Wait;
 use super::{PAIR_BYTES, Subscriber, Subscriptions};
-use crate::clients::Clients;
 use crate::limits::{TRACKED_BLOCK_KEYS_MAX, TRACKED_BYTES_MAX, TRACKED_KEYS_MAX, TRACKING_PREFIXES_MAX};
 use crate::local::integer;
 use crate::observe::Counters;
@@ -187,16 +185,8 @@ impl Tracked {
 pub(crate) struct Wanted {
     mode: Option<Mode>,
     is_noloop: bool,
-    redirect: Option<Redirect>,
+    pub(super) redirect: Option<Redirect>,
     pub(super) prefixes: Vec<Box<[u8]>>,
-}
-
-impl Tracking {
-    /// What is asked for now, as if it were asked for anew.
-    pub(super) fn as_wanted(&self) -> Wanted {
-        let Self { mode, is_noloop, redirect, ref prefixes, .. } = *self;
-        Wanted { mode: Some(mode), is_noloop, redirect, prefixes: prefixes.clone() }
-    }
 }
 
 impl Subscriber {
@@ -377,7 +367,7 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let this = &mut self.subscriptions;
         this.subscriber(&mut session.subscriber, handle);
-        if self.engine.is_none() && wanted.is_noloop && apart::is_heard(session.protocol, wanted.redirect.is_some()) {
+        if self.engine.is_none() && wanted.is_noloop {
             return self.begin_tracking_apart(index, handle, seq, wanted);
         }
         this.is_tracking_wanted = true;
@@ -646,13 +636,5 @@ impl Subscriptions {
         };
         table.insert(subscriber.id, (), mix);
         other.remove(subscriber.id, mix);
-    }
-
-    /// Nodes tell a client on connections of its own from now on.
-    pub(super) fn enter_apart(&mut self, index: u32, clients: &mut Clients) {
-        let Some(subscriber) = clients.sessions.at_mut(index).and_then(|s| s.subscriber.as_mut()) else { return };
-        let mix = self.tracked.keys.mix();
-        self.tracked.clients.remove(subscriber.id, mix);
-        self.tracked.apart.insert(subscriber.id, (), mix);
     }
 }

@@ -1,11 +1,11 @@
 //! Channels while nodes and routes change under those who subscribe and publish.
 
 use crate::NoEngine;
-use crate::bench::{Bench, requests};
+use crate::bench::{Bench, requests, users};
 use crate::support::config;
 use respool_connection::{ConnId, Machine};
-use respool_proxy::{Config, Mail};
-use respool_route::{Node, Pool, Routes, Scheme, Topology};
+use respool_proxy::{Config, Mail, UserLimits, limits};
+use respool_route::{Node, Pool, Reads, Rewrite, Route, Routes, Scheme, Topology, When};
 use std::sync::Arc;
 
 /// The same nodes in another order, each with the keys that it had.
@@ -51,4 +51,48 @@ fn receivers_are_counted_although_nodes_have_other_places_now() {
         bench.send(asked, b":1\r\n");
         assert_eq!(bench.heard(publisher), ":3\r\n", "{channel}: three clients behind one connection");
     }
+}
+
+/// Under routes a client may have subscribed as several users. Each of them costs a look for every channel that it names.
+#[test]
+fn nobody_subscribes_as_any_number_of_users() {
+    let mut config = config(1, 1);
+    let route = Route {
+        name: "all".into(),
+        when: When { prefix: b"c".as_slice().into(), ..When::default() },
+        pool: 0,
+        rewrite: Rewrite { strip: 0, add: b"x:".as_slice().into() },
+        reads: Reads::Primary,
+        dead_node: None,
+        pool_mode: None,
+    };
+    config.routes = Arc::new(Routes::new(config.routes.pools().to_vec(), vec![route]).unwrap());
+    let names: Vec<String> = (0..=limits::SCOPES_PER_CLIENT_MAX).map(|number| format!("user-{number}")).collect();
+    let all: Vec<_> = names.iter().map(|name| (name.as_str(), UserLimits::default())).collect();
+    let mut bench = Bench::of_many(config, 1, users(&all));
+    let client = bench.accept();
+    bench.ask(client, &["HELLO", "3"]);
+    let (last, others) = names.split_last().unwrap();
+    for name in others {
+        bench.ask(client, &["AUTH", name, "secret"]);
+        bench.ask(client, &["SUBSCRIBE", &format!("c{name}")]);
+        bench.connect();
+        acknowledge(&mut bench, &format!("x:c{name}"));
+        assert!(bench.heard(client).ends_with(&format!("\r\nc{name}\r\n:{}\r\n", name_number(name) + 1)));
+    }
+    bench.ask(client, &["AUTH", last, "secret"]);
+    let refusal = bench.answer(client, &["SUBSCRIBE", "one-more"]);
+    assert!(
+        refusal
+            .ends_with("-ERR too many users and databases of one connection with subscriptions; unsubscribe first\r\n")
+    );
+    // Who has given all up may begin again.
+    bench.ask(client, &["UNSUBSCRIBE"]);
+    bench.heard(client);
+    bench.ask(client, &["SUBSCRIBE", "c-again"]);
+    assert!(!bench.heard(client).contains("-ERR"));
+}
+
+fn name_number(name: &str) -> usize {
+    name.trim_start_matches("user-").parse().unwrap()
 }

@@ -20,7 +20,7 @@ mod chance;
 mod support;
 
 use chance::Chance;
-use support::{NoEngine, config};
+use support::{NoEngine, config, settle};
 
 /// A subscription as clients and nodes name it: the command without its ending, and the channel.
 type Name = (&'static str, String);
@@ -385,21 +385,12 @@ impl World {
     }
 
     fn settle(&mut self, worker: usize) {
-        for _ in 0..1_000 {
-            let mut is_settled = true;
-            while let Some(action) = self.workers[worker].poll_action() {
-                is_settled = false;
-                self.act(worker, action);
-            }
-            while let Some(conn) = self.workers[worker].poll_output() {
-                is_settled = false;
-                self.write(worker, conn);
-            }
-            if is_settled {
-                return;
-            }
-        }
-        panic!("a turn ends");
+        settle(
+            self,
+            |this| &mut this.workers[worker],
+            |this, action| this.act(worker, action),
+            |this, conn| this.write(worker, conn),
+        );
     }
 
     fn act(&mut self, worker: usize, action: Action<Mail>) {

@@ -26,7 +26,7 @@ mod support;
 mod transactions;
 
 use chance::Chance;
-use support::{NoEngine, config};
+use support::{NoEngine, config, settle};
 
 /// The pool mode of the world with this seed.
 fn mode_of(seed: u64) -> PoolMode {
@@ -381,23 +381,7 @@ impl World {
     }
 
     fn settle(&mut self) {
-        loop {
-            let mut is_settled = true;
-            while let Some(action) = self.worker.poll_action() {
-                is_settled = false;
-                self.act(action);
-            }
-            while let Some(conn) = self.worker.poll_output() {
-                is_settled = false;
-                self.write(conn);
-            }
-            // Looking for output may have brought up something to do.
-            match self.worker.poll_action() {
-                Some(action) => self.act(action),
-                None if is_settled => return,
-                None => {}
-            }
-        }
+        settle(self, |this| &mut this.worker, Self::act, Self::write);
     }
 
     fn act(&mut self, action: Action<Mail>) {

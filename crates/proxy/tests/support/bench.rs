@@ -1,6 +1,7 @@
 //! One worker whose peers are played by hand: what a test lets them send, and what they are sent.
 
 use super::NoEngine;
+use super::support::settle;
 use respool_command::Execute;
 use respool_connection::{Action, ConnId, Machine, Now, Peer};
 use respool_proxy::hooks::Hooks;
@@ -70,22 +71,16 @@ impl<E: Execute> Bench<E> {
         self.worker.begin_turn(Now { mono_us: self.now_us, unix_us: self.now_us + 1_700_000_000_000_000 });
         events(&mut self.worker);
         self.worker.end_turn();
-        loop {
-            let mut is_settled = true;
-            while let Some(action) = self.worker.poll_action() {
-                is_settled = false;
-                self.act(action);
-            }
-            while let Some(conn) = self.worker.poll_output() {
-                is_settled = false;
-                let bytes = self.worker.output(conn).to_vec();
-                self.written.entry(conn.to_bits()).or_default().extend_from_slice(&bytes);
-                self.worker.handle_written(conn, bytes.len());
-            }
-            if is_settled && self.worker.poll_action().map(|action| self.act(action)).is_none() {
-                return;
-            }
-        }
+        settle(
+            self,
+            |this| &mut this.worker,
+            Self::act,
+            |this, conn| {
+                let bytes = this.worker.output(conn).to_vec();
+                this.written.entry(conn.to_bits()).or_default().extend_from_slice(&bytes);
+                this.worker.handle_written(conn, bytes.len());
+            },
+        );
     }
 
     fn act(&mut self, action: Action<Mail>) {

@@ -1,8 +1,8 @@
-//! What tests around one worker have in common: its settings, and an engine without data.
+//! What tests around one worker have in common: its settings, its loop, and an engine without data.
 
 use respool_command::{Execute, Millis, Outcome, Row, SessionView};
-use respool_connection::{Endpoint, WritePolicy};
-use respool_proxy::{Budgets, Config, LaneLimits, NodeConfig, Reconnects, SubscriptionTerms, Timeouts};
+use respool_connection::{Action, ConnId, Endpoint, Machine, WritePolicy};
+use respool_proxy::{Budgets, Config, LaneLimits, Mail, NodeConfig, Reconnects, SubscriptionTerms, Timeouts, Worker};
 use respool_route::{Node, Pool, Routes, Scheme, Topology};
 use respool_wire::{Args, Encoder, ReplyLimits, RequestLimits};
 use std::sync::Arc;
@@ -19,6 +19,35 @@ impl Execute for NoEngine {
     fn tick(&mut self, _: Millis) -> Option<Millis> {
         None
     }
+}
+
+/// Rounds after which a worker is taken for one that never has enough.
+const ROUNDS_MAX: usize = 10_000;
+
+/// The end of a turn, as the loop does it: does what the worker wants until it wants no more.
+pub(crate) fn settle<T, E: Execute>(
+    this: &mut T,
+    worker: impl Fn(&mut T) -> &mut Worker<E>,
+    mut act: impl FnMut(&mut T, Action<Mail>),
+    mut write: impl FnMut(&mut T, ConnId),
+) {
+    for _ in 0..ROUNDS_MAX {
+        while let Some(action) = worker(this).poll_action() {
+            act(this, action);
+        }
+        let mut has_written = false;
+        while let Some(conn) = worker(this).poll_output() {
+            has_written = true;
+            write(this, conn);
+        }
+        // Looking for output may have brought up something to do.
+        match worker(this).poll_action() {
+            Some(action) => act(this, action),
+            None if !has_written => return,
+            None => {}
+        }
+    }
+    panic!("a turn ends");
 }
 
 /// Nodes by slots, short times and small budgets: what is rare elsewhere happens all the time.

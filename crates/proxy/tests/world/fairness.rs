@@ -1,7 +1,7 @@
 //! Who waits first is served first, in whatever order the connections come to be on which they wait; and however many wait,
 //! all others are served between any few of them.
 
-use super::support::{NoEngine, config};
+use super::support::{NoEngine, config, settle};
 use respool_connection::{Action, ConnId, Machine, Now, Peer};
 use respool_proxy::{About, Config, LaneLimits, Ledger, Shared, Worker, WorkerSetup, limits};
 use respool_wire::encode_request;
@@ -36,24 +36,20 @@ impl Bench {
         self.worker.begin_turn(Now { mono_us: self.now_us, unix_us: self.now_us });
         events(&mut self.worker);
         self.worker.end_turn();
-        loop {
-            let mut is_settled = true;
-            while let Some(action) = self.worker.poll_action() {
-                is_settled = false;
+        settle(
+            self,
+            |this| &mut this.worker,
+            |this, action| {
                 if let Action::Dial { conn, .. } = action {
-                    self.dialled.push(conn);
+                    this.dialled.push(conn);
                 }
-            }
-            while let Some(conn) = self.worker.poll_output() {
-                is_settled = false;
-                let bytes = self.worker.output(conn).to_vec();
-                self.worker.handle_written(conn, bytes.len());
-                self.written.push((conn, String::from_utf8_lossy(&bytes).into_owned()));
-            }
-            if is_settled {
-                return;
-            }
-        }
+            },
+            |this, conn| {
+                let bytes = this.worker.output(conn).to_vec();
+                this.worker.handle_written(conn, bytes.len());
+                this.written.push((conn, String::from_utf8_lossy(&bytes).into_owned()));
+            },
+        );
     }
 
     fn say(&mut self, conn: ConnId, bytes: &[u8]) {

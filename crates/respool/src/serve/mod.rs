@@ -296,7 +296,11 @@ fn transports(instance: &Instance) -> (TransportOptions, TransportOptions) {
 }
 
 fn engine(settings: &EngineSettings) -> Engine {
-    let config = EngineConfig { databases: settings.databases as usize, ..EngineConfig::default() };
+    let config = EngineConfig {
+        databases: settings.databases as usize,
+        memory_bytes_max: settings.memory_bytes_max,
+        ..EngineConfig::default()
+    };
     Engine::new(config, [chance(), chance()])
 }
 

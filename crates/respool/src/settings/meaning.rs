@@ -305,6 +305,8 @@ pub struct RequestSettings {
 pub struct EngineSettings {
     /// Number of databases.
     pub databases: u32,
+    /// What it may hold.
+    pub memory_bytes_max: Option<u64>,
 }
 
 /// Logs.

@@ -165,7 +165,10 @@ impl Judge<'_> {
         {
             self.warnings.push(format!("pool {name}: everybody who reaches {} may send commands", door.address));
         }
-        let engine = EngineSettings { databases: saturating(of.count(Setting::Databases).unwrap_or(1)) };
+        let engine = EngineSettings {
+            databases: saturating(of.count(Setting::Databases).unwrap_or(1)),
+            memory_bytes_max: of.bytes_if_any(Setting::Maxmemory),
+        };
         Instance { name, net, tls, proxy, engine }
     }
 

@@ -605,6 +605,12 @@ rows! {
     Databases {
         name: "databases", redis: Some("databases"), group: Group::Embedded, kind: count(1, 65_536), default: "16",
     }
+    /// What an embedded server may hold; above it, commands that add to it are refused.
+    Maxmemory {
+        name: "maxmemory", redis: Some("maxmemory"), group: Group::Embedded, kind: bytes(MB, 1024 * GB), absent: Some("off"),
+        default: "off",
+        more: "For each engine by itself. Nothing is removed to make room. Replies on their way are not in it.",
+    }
     /// Worker threads, each with its own loop.
     Workers {
         name: "workers", scope: Scope::Process, kind: count(1, 1024), absent: Some("auto"), default: "auto",

@@ -31,6 +31,13 @@ impl Values<'_> {
         }
     }
 
+    pub(super) fn bytes_if_any(&self, setting: Setting) -> Option<u64> {
+        match self.of(setting) {
+            Value::Absent => None,
+            _ => Some(self.bytes(setting)),
+        }
+    }
+
     pub(super) fn duration(&self, setting: Setting) -> Option<Duration> {
         match self.of(setting) {
             Value::Duration(time) => Some(*time),

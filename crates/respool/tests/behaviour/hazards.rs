@@ -185,3 +185,26 @@ fn a_crowd_that_waits_is_served_or_told_whatever_happens_to_its_key() -> io::Res
     assert!(boss.ask("INFO proxy")?.contains("blocked_clients:0\r\n"));
     Ok(())
 }
+
+/// An embedded server, or node, holds what it may and no more; what is there can be read and removed.
+#[test]
+fn an_embedded_server_holds_what_it_may() -> io::Result<()> {
+    for node in [&[][..], &["--node", "embedded:"]] {
+        let server = proxy(&[], &[&["--maxmemory", "4mb"], node].concat())?;
+        let mut client = server.client()?;
+        let mut refusal = String::new();
+        let mut kept = 0;
+        while refusal.is_empty() && kept < 100 {
+            match client.ask(&format!("SET k{kept} {}", "x".repeat(100_000)))? {
+                reply if reply == "+OK\r\n" => kept += 1,
+                reply => refusal = reply,
+            }
+        }
+        assert_eq!(refusal, "-OOM command not allowed when used memory > 'maxmemory'.\r\n");
+        assert!((35..=45).contains(&kept), "{kept} values of 100 KB");
+        assert_eq!(client.ask("STRLEN k0")?, ":100000\r\n");
+        assert_eq!(client.ask("DEL k0 k1 k2")?, ":3\r\n");
+        assert_eq!(client.ask("SET k0 v")?, "+OK\r\n");
+    }
+    Ok(())
+}

@@ -7,7 +7,7 @@
 //!                          '--- lost, in doubt ---------'---> closed
 //! ```
 //!
-//! One goes back to the warm ones only after the node has acknowledged every request that brings it back to its plain
+//! Handles are of one borrower: with the next one they are void. One goes back to the warm ones only after the node has acknowledged every request that brings it back to its plain
 //! state. In doubt it is closed: the next borrower must never meet what the last one left.
 
 use crate::config::Config;
@@ -110,6 +110,9 @@ impl Lanes {
         let has_room = self.warm.iter().filter(alike).count() < config.lanes.private_warm_max;
         self.all[lane].lent = None;
         if has_room {
+            // Whoever had it may have tasks that are through and not concluded: those must not give it back once more.
+            let this = &mut self.all[lane];
+            this.generation = this.generation.wrapping_add(1);
             self.warm.push(lane as u32);
         }
         has_room

@@ -53,3 +53,31 @@ fn nor_where_clients_have_connections_of_their_own() {
 fn nor_where_the_client_wants_no_replies() {
     set_and_get(|| config(1, 1), &[&["CLIENT", "REPLY", "OFF"]]);
 }
+
+/// Pool mode `session` begins or ends.
+fn in_mode(mode: PoolMode) -> Config {
+    Config { lanes: LaneLimits { mode, ..LaneLimits::default() }, ..config(1, 1) }
+}
+
+#[test]
+fn a_connection_that_was_a_clients_own_is_lent_to_one_client_at_a_time() {
+    let mut bench = Bench::proxy(in_mode(PoolMode::Session));
+    let [first, second, third] = [bench.accept(), bench.accept(), bench.accept()];
+    bench.ask(first, &["WATCH", "key"]);
+    let own = bench.connect()[0];
+    bench.send(own, b"+OK\r\n");
+    bench.ask(first, &["UNWATCH"]);
+    // The node acknowledges; in the same turn the client goes, and with it what made the connection its own.
+    bench.turn(|worker| {
+        let buffer = worker.read_buffer(own).expect("it is read");
+        buffer[..5].copy_from_slice(b"+OK\r\n");
+        worker.handle_read(own, 5);
+        worker.handle_broken(first, "gone");
+    });
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(in_mode(PoolMode::Transaction)))));
+    bench.heard(own);
+    bench.ask(second, &["WATCH", "key"]);
+    bench.ask(third, &["WATCH", "other"]);
+    assert_eq!(requests(&bench.heard(own)), ["WATCH key"]);
+    assert_eq!(bench.connect().len(), 1, "the other is given another");
+}

@@ -92,12 +92,29 @@ pub(crate) fn timeout_us(row: &Row, args: Args<'_>) -> Option<u64> {
     let us = match unit {
         Unit::Millis => text.parse::<u64>().ok()?.checked_mul(1_000)?,
         Unit::Seconds => {
-            let seconds = text.parse::<f64>().ok().filter(|s| (0.0..1e10).contains(s))?;
+            let seconds = text.parse::<f64>().ok().or_else(|| hexadecimal(text)).filter(|s| (0.0..1e10).contains(s))?;
             // Redis rounds up to milliseconds, so that a short time does not become none.
             ((seconds * 1e3).ceil() * 1e3) as u64
         }
     };
     (us > 0).then_some(us)
+}
+
+/// A number as C reads it that begins with `0x`, to a precision that is enough for times. Rust reads all others.
+fn hexadecimal(text: &str) -> Option<f64> {
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    let digits = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"))?;
+    let (mantissa, power) = digits.split_once(['p', 'P']).unwrap_or((digits, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let mut value = 0.0;
+    for digit in whole.chars().chain(fraction.chars()) {
+        value = value * 16.0 + f64::from(digit.to_digit(16)?);
+    }
+    let places = i32::try_from(fraction.len()).ok()?.checked_mul(4)?;
+    Some(value * 2_f64.powi(power.parse::<i32>().ok()?.checked_sub(places)?))
 }
 
 /// Whether what the request waits for depends on the moment at which the node reads it: `$` is the end of a stream then.
@@ -218,6 +235,20 @@ mod tests {
         assert_eq!(sent(&xread, 40_000), "XREAD BLOCK 60 COUNT 1 STREAMS BLOCK 0");
         assert_eq!(sent(&["BRPOP", "a", "nonsense"], 40_000), "BRPOP a nonsense");
         assert_eq!(sent(&["WAIT", "1", "100"], 99_999), "WAIT 1 1");
+    }
+
+    #[test]
+    fn a_timeout_is_read_as_nodes_read_it() {
+        let timeout = |text: &str| waiter(&["BLPOP", "a", text], 0).deadline_us;
+        for (text, us) in [("1", 1_000_000), ("+1.5", 1_500_000), ("1e-9", 1_000), (".5", 500_000)] {
+            assert_eq!(timeout(text), Some(us), "{text}");
+        }
+        for (text, us) in [("0x1", 1_000_000), ("0X1.8", 1_500_000), ("+0x.8p1", 1_000_000), ("0xap-1", 5_000_000)] {
+            assert_eq!(timeout(text), Some(us), "{text}");
+        }
+        for text in ["0", "0x0", "0x", "0x.", "0xg", "0x1p", "0x1p99999999999", "-1", "nan", "inf", "x", ""] {
+            assert_eq!(timeout(text), None, "{text}");
+        }
     }
 
     #[test]

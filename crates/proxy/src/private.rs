@@ -272,7 +272,9 @@ mod tests {
         let second = lanes.borrow(&config, 0, 0, Now::default()).expect("nothing is in the way");
         assert_ne!(first, second);
         assert!(lanes.keep_warm(first.index as usize, &config));
-        assert_eq!(lanes.borrow(&config, 0, 0, Now::default()), Ok(first));
+        let again = lanes.borrow(&config, 0, 0, Now::default()).expect("one is warm");
+        assert_eq!(again.index, first.index);
+        assert!(lanes.find(again).is_some() && lanes.find(first).is_none(), "the first borrower's handle is void");
         assert!(lanes.shared.is_empty(), "nobody waits for their replies");
     }
 

@@ -154,7 +154,10 @@ pub(crate) struct Lane {
     pub(crate) waiters: Vec<Asker>,
     /// Clients that are not read until less waits for the node.
     pub(crate) throttled: Vec<u32>,
+    /// Bytes of the beginning of a reply that are in the account of the process.
     pub(crate) accounted: usize,
+    /// Bytes of what waits to be written that are.
+    pub(crate) queue_accounted: usize,
     /// The scripts that its node has been given over it for transactions.
     pub(crate) given: Given,
     /// A request is being passed on over it that has not come as a whole.
@@ -409,6 +412,7 @@ impl Lanes {
             waiters: Vec::new(),
             throttled: Vec::new(),
             accounted: 0,
+            queue_accounted: 0,
             given: Given::default(),
             sending: None,
             lent: None,

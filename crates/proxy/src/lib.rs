@@ -61,6 +61,7 @@ mod pins;
 mod plain;
 mod pressure;
 mod private;
+mod queues;
 mod reload;
 mod remains;
 mod renewal;

@@ -223,3 +223,6 @@ pub const RANKED_AGE_SAMPLES: u64 = 100_000;
 
 /// Requests of one batch that a sample looks at, and keys of one request.
 pub const SAMPLED_REQUESTS_MAX: usize = 64;
+
+/// Bytes that wait for one node on one connection and are not worth counting: the buffer that a busy connection keeps anyway.
+pub const QUEUE_COUNTED_BYTES_MIN: usize = 16 * 1024;

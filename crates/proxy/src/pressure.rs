@@ -5,7 +5,7 @@
 //! and in the next one the highest bidder disconnects it.
 
 use crate::limits::{PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US};
-use crate::session::Pause;
+use crate::session::{Pause, Session};
 use crate::worker::Worker;
 use respool_command::Execute;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -68,7 +68,10 @@ impl<E: Execute> Worker<E> {
     }
 
     fn disconnect_largest(&mut self) {
-        let largest = self.clients.sessions.iter().map(|(index, s)| (s.held_bytes(), index)).max();
+        let queues = self.queues_of_clients();
+        let queue_of = |index| self.clients.sessions.handle(index).and_then(|handle| queues.get(&handle)).copied();
+        let held_by = |(index, s): (u32, &Session)| (s.held_bytes() + queue_of(index).unwrap_or(0), index);
+        let largest = self.clients.sessions.iter().map(held_by).max();
         let Some((bytes, index)) = largest.filter(|(bytes, _)| *bytes > 0) else { return };
         // The wall clock is what workers have in common; a jump of it costs an interval.
         let interval = self.now.unix_us / PRESSURE_INTERVAL_US % (1 << (64 - SIZE_BITS));

@@ -211,6 +211,7 @@ impl<E: Execute> Worker<E> {
         } else if !matches!(ending, Ending::GivenUp) {
             self.counters.dial_failures.add(1);
         }
+        self.account_queue(lane);
         let is_push = self.lanes.all[lane].purpose == Purpose::Push;
         if is_push && refusal.as_ref().is_some_and(|words| self.lower_push_lane(lane, words)) {
             return;

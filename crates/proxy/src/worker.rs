@@ -621,6 +621,9 @@ impl<E: Execute> Machine for Worker<E> {
             } else if this.up.is_ready() && this.up.queued_bytes() > 0 {
                 self.lanes.held.push(lane);
             }
+            if self.lanes.all[lane as usize].is_queue_of_note() {
+                self.account_queue(lane as usize);
+            }
         }
         while let Some(index) = self.clients.listed.pop() {
             if self.review_client(index) {
@@ -647,6 +650,10 @@ impl<E: Execute> Machine for Worker<E> {
             let this = &mut self.lanes.all[conn.index()];
             this.up.handle_written(bytes, self.now.mono_us, &mut self.clients.pool);
             this.is_blocked = !this.up.output().is_empty();
+            if this.is_queue_of_note() {
+                self.account_queue(conn.index());
+            }
+            let this = &mut self.lanes.all[conn.index()];
             if this.up.is_slow() && this.up.queued_bytes() > 0 {
                 // What it may not be sent yet is looked at again.
                 self.lanes.list(conn.index());

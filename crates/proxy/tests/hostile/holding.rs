@@ -2,7 +2,8 @@
 
 use crate::bench::{Bench, request};
 use crate::support::config;
-use respool_connection::{ConnId, Machine};
+use respool_connection::{ConnId, DialFailure, Machine};
+use respool_proxy::{Budgets, Config, LaneLimits, PoolMode, Timeouts};
 
 #[test]
 fn a_script_that_is_run_by_its_hash_is_not_copied_and_what_is_kept_of_the_request_is_counted() {
@@ -112,4 +113,56 @@ fn a_command_is_asked_for_again_soon_if_its_node_did_not_answer() {
     bench.ask(client, &["FT.SEARCH", "index", "*"]);
     bench.connect();
     assert!(bench.who_heard("COMMAND INFO ft.search").is_some());
+}
+
+#[test]
+fn what_waits_for_a_node_counts_whoever_has_the_connection_until_it_is_written_or_given_up() {
+    let value = "v".repeat(200_000);
+    let modes = [(PoolMode::Multiplex, 0), (PoolMode::Session, 0), (PoolMode::Transaction, 2)];
+    for ((mode, more), is_reached) in modes.into_iter().flat_map(|mode| [(mode, true), (mode, false)]) {
+        let plain = config(1, 1);
+        let lanes = LaneLimits { mode, ..plain.lanes };
+        let mut bench = Bench::proxy(Config { lanes, ..plain });
+        let client = bench.accept();
+        let held = bench.shared.ledger.held_bytes();
+        if more > 0 {
+            bench.ask(client, &["MULTI"]);
+        }
+        bench.ask(client, &["SET", "key", &value]);
+        if more > 0 {
+            bench.ask(client, &["EXEC"]);
+        }
+        let counted = bench.shared.ledger.held_bytes() - held;
+        assert!(counted >= value.len(), "{mode:?}: {counted} bytes");
+        if is_reached {
+            let node = bench.connect()[0];
+            let counted = bench.shared.ledger.held_bytes() - held;
+            assert!(more > 0 || counted < 1_000, "{mode:?}: {counted} bytes are still counted");
+            bench.send(node, if more > 0 { b"+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n" } else { b"+OK\r\n" });
+        } else {
+            let node = bench.dialling[0];
+            bench.turn(|worker| worker.handle_dial_failed(node, DialFailure::TimedOut));
+        }
+        let heard = bench.heard(client);
+        assert_eq!(heard.contains("-ERR"), !is_reached, "{mode:?}: {heard}");
+        assert!(bench.shared.ledger.held_bytes() <= held, "{mode:?}: {}", bench.shared.ledger.held_bytes());
+    }
+}
+
+#[test]
+fn the_client_whose_own_queue_is_largest_goes_first_when_there_is_too_much() {
+    let plain = config(1, 1);
+    let lanes = LaneLimits { mode: PoolMode::Session, ..plain.lanes };
+    let budgets = Budgets { process: 300_000, ..plain.budgets };
+    let timeouts = Timeouts { connect_us: 60_000_000, ..plain.timeouts };
+    let mut bench = Bench::proxy(Config { lanes, budgets, timeouts, ..plain });
+    let (small, large) = (bench.accept(), bench.accept());
+    bench.ask(small, &["SET", "key", &"v".repeat(50_000)]);
+    bench.ask(large, &["SET", "key", &"v".repeat(400_000)]);
+    for _ in 0..10 {
+        bench.wait(100_000);
+        bench.turn(|_| {});
+    }
+    assert!(bench.closed.contains(&large), "it holds more than all others");
+    assert!(!bench.closed.contains(&small));
 }

@@ -1,4 +1,8 @@
 //! Transactions of many clients, at a steady pace: none of them may cost a connection to the node.
+//!
+//! MULTI and EXEC alone need no connection of their own, so there is no new one. Who watches keys has one to itself until EXEC:
+//! there are as many as clients were ever watching at the same moment, and when by chance it is one more than ever before,
+//! one more is opened. None is closed, so none is opened in the place of another.
 
 use std::io;
 use std::thread;
@@ -11,6 +15,8 @@ use super::{Bench, Finding, Wanted};
 
 const CLIENTS: usize = 100;
 const PER_SECOND: u32 = 300;
+/// For each of two workers a shared connection, and as many as it keeps for the next who watches (`private_connections_warm`).
+const CONNECTIONS_MAX: u32 = 2 * (1 + 16);
 const WARM_UP: Duration = Duration::from_secs(2);
 const LENGTH: Duration = Duration::from_secs(10);
 
@@ -20,24 +26,28 @@ pub(super) fn run(bench: &Bench) -> io::Result<Vec<Finding>> {
         let mut pair = Pair::start(bench, &["--workers", "2"])?;
         let address = pair.respool.tcp();
         let warm_up = all_clients(&address, is_watching, WARM_UP)?;
-        let before = pair.connections_ever()?;
+        let (before, open_before) = (pair.connections_ever()?, pair.connections()?);
         let started = Instant::now();
         let done = all_clients(&address, is_watching, LENGTH)?;
         let speed = done as f64 / started.elapsed().as_secs_f64();
-        let new = pair.connections_ever()? - before;
-        println!("transactions: {done} {what}, {speed:.0} a second, {} connections in all", pair.connections()?);
+        let (new, open) = (pair.connections_ever()? - before, pair.connections()?);
+        println!("transactions: {done} {what}, {speed:.0} a second, {open} connections in all, {new} of them new");
         findings.push(Finding::new(
             format!("{what} a second of {CLIENTS} clients"),
             speed.round(),
             at_pace(),
             "a second",
         ));
-        findings.push(Finding::new(
-            format!("new upstream connections for {what}"),
-            new as f64,
-            Wanted::Exactly(0.0),
-            "",
-        ));
+        if is_watching {
+            let replaced = (open_before + new) as f64 - open as f64;
+            let name = format!("upstream connections opened in place of closed ones, {what}");
+            findings.push(Finding::new(name, replaced, Wanted::Exactly(0.0), ""));
+            let name = format!("upstream connections for {what}");
+            findings.push(Finding::new(name, open as f64, Wanted::AtMost(f64::from(CONNECTIONS_MAX)), ""));
+        } else {
+            let name = format!("new upstream connections for {what}");
+            findings.push(Finding::new(name, new as f64, Wanted::Exactly(0.0), ""));
+        }
         let counted = pair.ask("GET counter")?;
         let counted: u64 = counted.lines().nth(1).and_then(|line| line.parse().ok()).unwrap_or_default();
         findings.push(Finding::new(

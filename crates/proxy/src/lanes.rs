@@ -218,6 +218,8 @@ pub(crate) struct Lanes {
     pub(crate) turns: u64,
     /// Shared lanes: the only ones whose replies are waited for before clients are looked at.
     pub(crate) shared: Vec<u32>,
+    /// Clients' own lanes to nodes that have gone, as far as they still owe something.
+    pub(crate) left: Vec<u32>,
     /// Private lanes that are clean and lent to nobody.
     pub(crate) warm: Vec<u32>,
     /// For each class, since when no client has been in it; 0 if one is.

@@ -217,7 +217,7 @@ impl<E: Execute> Worker<E> {
 
     /// A client's own connection brought bytes: it is left alone while the client has enough to read.
     pub(crate) fn pace_lane(&mut self, lane: usize) {
-        if self.lanes.all[lane].purpose == Purpose::Own {
+        if matches!(self.lanes.all[lane].purpose, Purpose::Own | Purpose::Leaving) {
             return self.pace_own(lane);
         }
         let Some(reader) = self.lanes.all[lane].reader.filter(|_| self.lanes.all[lane].purpose != Purpose::Listen)

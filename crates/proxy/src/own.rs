@@ -176,6 +176,7 @@ impl Lanes {
             let this = &mut self.all[place];
             if this.purpose == Purpose::Own && !this.is_retired && this.node == node {
                 this.purpose = Purpose::Leaving;
+                self.left.push(place as u32);
                 self.table[self.all[place].class as usize * self.nodes.len() + node] = NONE;
             }
         }
@@ -385,6 +386,10 @@ impl<E: Execute> Worker<E> {
             return;
         }
         self.give_back_own(class, pins);
+        if let Ownership::Client(owner) = &self.lanes.owners[class as usize] {
+            let client = owner.session;
+            self.resume_left_of(Some(client));
+        }
         self.lanes.owners[class as usize] = Ownership::Nobody;
         self.counters.owners.set(self.counters.owners.value().saturating_sub(1));
     }
@@ -445,13 +450,31 @@ impl<E: Execute> Worker<E> {
             return;
         }
         for lane in self.lanes.own_lanes(session.class) {
-            let this = &mut self.lanes.all[lane];
-            if std::mem::take(&mut this.is_unread) {
-                // It was silent because nobody listened.
-                this.up.note_heard(self.now.mono_us);
-                self.actions.push_back(Action::Resume { conn: ConnId::upstream(lane as u32) });
-            }
+            self.read_on(lane);
         }
+        if !self.lanes.left.is_empty() {
+            self.resume_left_of(self.clients.sessions.handle(index));
+        }
+    }
+
+    fn read_on(&mut self, lane: usize) {
+        let this = &mut self.lanes.all[lane];
+        if std::mem::take(&mut this.is_unread) {
+            // It was silent because nobody listened.
+            this.up.note_heard(self.now.mono_us);
+            self.actions.push_back(Action::Resume { conn: ConnId::upstream(lane as u32) });
+        }
+    }
+
+    /// What a client's own lanes to nodes that have gone still owe is read on, by the client or by nobody.
+    #[cold]
+    fn resume_left_of(&mut self, client: Option<Handle>) {
+        let all = &self.lanes.all;
+        let is_left = |lane: &u32| all[*lane as usize].purpose == Purpose::Leaving && !all[*lane as usize].is_retired;
+        self.lanes.left.retain(is_left);
+        let is_its = |lane: &&u32| client.is_some() && all[**lane as usize].reader == client;
+        let its: Vec<u32> = self.lanes.left.iter().filter(is_its).copied().collect();
+        its.into_iter().for_each(|lane| self.read_on(lane as usize));
     }
 
     /// Whether a client watches keys on a lane of its own.

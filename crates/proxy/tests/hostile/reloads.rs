@@ -3,7 +3,7 @@
 use crate::bench::{Bench, requests};
 use crate::support::config;
 use respool_connection::{ConnId, Machine};
-use respool_proxy::{Config, LaneLimits, Mail, PoolMode};
+use respool_proxy::{Config, LaneLimits, Mail, PoolMode, Worker};
 use std::sync::Arc;
 
 /// The same servers under other names.
@@ -80,4 +80,49 @@ fn a_connection_that_was_a_clients_own_is_lent_to_one_client_at_a_time() {
     bench.ask(third, &["WATCH", "other"]);
     assert_eq!(requests(&bench.heard(own)), ["WATCH key"]);
     assert_eq!(bench.connect().len(), 1, "the other is given another");
+}
+
+#[test]
+fn a_large_reply_that_waits_for_its_reader_is_read_on_although_its_node_has_another_name_now() {
+    let settings = || Config {
+        budgets: respool_proxy::Budgets { client_output_soft: 1_000, ..config(1, 1).budgets },
+        ..in_mode(PoolMode::Session)
+    };
+    for is_gone in [false, true] {
+        let mut bench = Bench::proxy(settings());
+        let client = bench.accept();
+        bench.ask(client, &["GET", "key"]);
+        let own = bench.connect()[0];
+        let large = [b"$200000\r\n".as_slice(), &[b'v'; 200_000], b"\r\n"].concat();
+        let mut rest = large.as_slice();
+        // It is more than the client may have unread; what it takes leaves only with the next turn.
+        bench.turn(|worker| {
+            read(worker, own, &mut rest);
+            assert!(!rest.is_empty(), "it waits for its reader");
+            worker.handle_mail(Mail::Reload(Arc::new(renamed(settings()))));
+            if is_gone {
+                worker.handle_broken(client, "gone");
+            }
+        });
+        for _ in 0..100 {
+            bench.turn(|worker| read(worker, own, &mut rest));
+        }
+        bench.wait(200_000);
+        bench.turn(|_| ());
+        assert!(rest.is_empty(), "{} bytes are not read", rest.len());
+        assert!(bench.closed.contains(&own), "it has answered what it owed");
+    }
+}
+
+/// A node's bytes are read for as long as they may be.
+fn read(worker: &mut Worker<crate::NoEngine>, node: ConnId, bytes: &mut &[u8]) {
+    while !bytes.is_empty()
+        && let Some(buffer) = worker.read_buffer(node)
+    {
+        let taken = bytes.len().min(buffer.len());
+        let (now, later) = bytes.split_at(taken);
+        buffer[..taken].copy_from_slice(now);
+        *bytes = later;
+        worker.handle_read(node, taken);
+    }
 }

@@ -48,6 +48,8 @@ impl<E: Execute> Worker<E> {
             Special::ROUTED if is_routed(row, request.args) && self.engine.is_none() => {
                 (!self.is_own_info(row)).then(|| self.forward_routed(index, row, request))
             }
+            // Subscriptions have an order of their own, see `subscriptions::wait`.
+            Special::OVERTAKEN if row.lane(request.args) == Lane::Push => None,
             Special::OVERTAKEN => self.settle_reload(index),
             Special::UNSETTLED => self.settle_mode(index),
             Special::DEDICATED => self.while_dedicated(index, row, request),

@@ -24,7 +24,7 @@ pub use downstream::Downstream;
 pub use endpoint::Endpoint;
 pub use handshake::{Credentials, Handshake, Identity};
 pub use input::Input;
-pub use machine::{Action, ConnId, DialFailure, Machine, Now, Peer};
+pub use machine::{Action, Awaits, ConnId, DialFailure, Machine, Now, Peer};
 pub use recorder::InFlight;
 pub use ring::{Ring, Seq};
 pub use tickets::{Owner, Ticket, Tickets};

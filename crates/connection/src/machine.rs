@@ -126,6 +126,27 @@ pub enum Action<Mail> {
     Exit,
 }
 
+/// Who is worth waking up for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaits {
+    /// Whoever comes first.
+    Anybody,
+    /// Nodes. While replies of some that answer promptly are outstanding, what clients send would only be held back for them,
+    /// so they need not be looked at.
+    Nodes {
+        /// Not for longer, on the monotonic clock of [`Now`].
+        until_us: u64,
+    },
+    /// Nodes. So many clients ask that what they send had better gather.
+    Crowd {
+        /// Not for longer, on the monotonic clock of [`Now`].
+        until_us: u64,
+    },
+    /// Clients that are expected to send at any moment, and for whom bytes are being held back. The loop lets others run and
+    /// looks again without waiting.
+    Clients,
+}
+
 /// A component that a loop drives. See the module's text for the order of calls in a turn.
 pub trait Machine {
     /// What machines of the same process send each other.
@@ -190,22 +211,10 @@ pub trait Machine {
     /// `conn` can take bytes again after a short write. The machine lists it in [`Self::poll_output`] if it still wants.
     fn handle_writable(&mut self, conn: ConnId);
 
-    /// Until when clients need not be looked at, unless a node's bytes come first. While replies of nodes that answer
-    /// promptly are outstanding, what clients send would only be held back for them, so waking up for it is wasted.
-    fn patient_until_us(&self) -> Option<u64>;
+    /// Who is worth waking up for.
+    fn awaits(&self) -> Awaits;
 
-    /// Until when clients must not be looked at, unless a node's bytes come first: so many of them ask that what they send
-    /// is gathered.
-    fn gathers_until_us(&self) -> Option<u64>;
-
-    /// Clients have had their chance to send: nothing is gathered any longer.
-    fn stop_gathering(&mut self);
-
-    /// Whether bytes are being held back for clients that are expected to send more at any moment. The loop then lets
-    /// others run and looks again without waiting.
-    fn is_expecting(&self) -> bool;
-
-    /// The loop cannot look again soon: nothing is held back for clients any longer.
+    /// The loop cannot look again soon, or has given clients their chance to send: nothing is held back for them any longer.
     fn stop_expecting(&mut self);
 
     /// When [`Self::end_turn`] wants to run next even if nothing happens, on the monotonic clock of [`Now`].

@@ -582,16 +582,20 @@ impl Upstream {
             && now_us.saturating_sub(self.held_since_us) < FILLING_US_MAX.min(self.round_trip_us / 2)
     }
 
-    /// Whether what waits may wait for the requests of others: they are not `enough` yet, and none has waited `most_us`.
+    /// Since when what waits has been waiting.
+    pub fn held_since_us(&self) -> u64 {
+        self.held_since_us
+    }
+
+    /// Whether what waits may wait for the requests of others: they are not `enough` yet.
     #[inline]
-    pub fn may_gather(&self, enough: usize, now_us: u64, most_us: u64) -> bool {
+    pub fn may_gather(&self, enough: usize) -> bool {
         self.policy == WritePolicy::ReplyClock
             && self.is_ready()
             && self.tickets.len() - self.tickets.outstanding() < enough
             && self.output.len() < HELD_BYTES_MAX
             && self.link_us > 0
             && self.link_us < HELD_ROUND_TRIP_US_MAX
-            && now_us.saturating_sub(self.held_since_us) < most_us
     }
 
     /// Whether waiting for this connection's next bytes alone is worth it.

@@ -32,7 +32,7 @@ use mio::event::Event;
 use mio::net::{TcpStream, UnixStream};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
-use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
+use respool_connection::{Action, Awaits, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
 use socket2::SockRef;
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -206,8 +206,7 @@ impl<M: Machine> Worker<M> {
         while !self.is_exiting || !self.lingering.is_empty() {
             let is_anybody_left = !self.again.is_empty() || !self.departing.is_empty();
             let has_left_over = has_mail || !is_settled || is_anybody_left || self.handshakes.is_any_ready();
-            let has_work = has_left_over || self.lets_others_run(now);
-            let timeout = match has_work || self.wait_for_nodes(&mut nodes_events, now)? {
+            let timeout = match has_left_over || self.wait(&mut nodes_events, now)? {
                 true => Some(Duration::ZERO),
                 false => self.timeout(now),
             };
@@ -238,18 +237,26 @@ impl<M: Machine> Worker<M> {
         Ok(())
     }
 
-    /// Waits for nodes alone if the machine has the patience. Whatever ends the wait, what else is ready is then taken
-    /// without another one.
-    fn wait_for_nodes(&mut self, events: &mut Events, now: Now) -> io::Result<bool> {
-        let timeout = match self.machine.gathers_until_us() {
-            Some(until_us) => {
-                let Some(timeout) = self.gathering_time(until_us, now) else { return Ok(true) };
-                timeout
+    /// Waits as the machine wishes, unless that is for anybody. Whatever ends the wait, what else is ready is then taken
+    /// without another one. Returns whether to look without waiting.
+    fn wait(&mut self, events: &mut Events, now: Now) -> io::Result<bool> {
+        let timeout = match self.machine.awaits() {
+            Awaits::Anybody => {
+                self.glance.begin();
+                return Ok(false);
             }
-            None => match self.machine.patient_until_us() {
-                Some(until_us) => Duration::from_micros(until_us.saturating_sub(now.mono_us)),
-                None => return Ok(false),
+            Awaits::Nodes { until_us } => {
+                self.glance.begin();
+                Duration::from_micros(until_us.saturating_sub(now.mono_us))
+            }
+            Awaits::Crowd { until_us } => match self.gathering_time(until_us, now) {
+                Some(timeout) => timeout,
+                None => return Ok(true),
             },
+            Awaits::Clients => {
+                self.let_others_run(now);
+                return Ok(true);
+            }
         };
         match self.nodes_poll.poll(events, Some(timeout)) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -263,7 +270,7 @@ impl<M: Machine> Worker<M> {
     fn gathering_time(&mut self, until_us: u64, mut now: Now) -> Option<Duration> {
         if self.glance.had_others() {
             self.glance.begin();
-            self.machine.stop_gathering();
+            self.machine.stop_expecting();
             return None;
         }
         if self.glance.may_yield(now) {
@@ -278,24 +285,16 @@ impl<M: Machine> Worker<M> {
         (!timeout.is_zero() && self.alarm.set(timeout)).then_some(timeout)
     }
 
-    /// Where the machine expects clients to send at any moment, the core is theirs first. Returns whether to look again
-    /// without waiting.
-    fn lets_others_run(&mut self, now: Now) -> bool {
-        if !self.machine.is_expecting() {
-            if self.machine.gathers_until_us().is_none() {
-                self.glance.begin();
-            }
-            return false;
-        }
+    /// Where the machine expects clients to send at any moment, the core is theirs first.
+    fn let_others_run(&mut self, now: Now) {
         if !self.glance.may_yield(now) {
             self.glance.begin();
             self.machine.stop_expecting();
-            return true;
+            return;
         }
         let before = self.clock.now();
         std::thread::yield_now();
         self.glance.note(before, self.clock.now());
-        true
     }
 
     fn timeout(&self, now: Now) -> Option<Duration> {
@@ -348,6 +347,7 @@ impl<M: Machine> Worker<M> {
             self.answer_dial(conn);
             return;
         }
+        connection.is_readable |= event.is_readable();
         if event.is_writable() {
             if let Err(error) = connection.socket.handle_writable() {
                 return self.lose(conn, &error);
@@ -357,20 +357,24 @@ impl<M: Machine> Worker<M> {
                 self.machine.handle_writable(conn);
             }
         }
-        // The end of the stream may hide behind the bytes of this edge without an edge of its own.
-        let has_end = event.is_read_closed() || event.is_error();
-        if has_end && !conn.is_upstream() {
-            return self.note_departure(conn);
-        }
-        if (event.is_readable() || has_end)
-            && let Some(connection) = self.connection(conn)
-        {
-            connection.is_readable = true;
-            connection.is_ending |= has_end;
+        if event.is_read_closed() || event.is_error() {
+            self.take_end(conn);
+        } else if event.is_readable() {
             self.read(conn);
-            if has_end {
-                self.list_again(conn);
-            }
+        }
+    }
+
+    /// A peer has closed its side. That may hide behind bytes that came before, without an edge of its own.
+    #[cold]
+    fn take_end(&mut self, conn: ConnId) {
+        let Some(connection) = self.connection(conn) else { return };
+        connection.is_readable = true;
+        connection.is_ending = true;
+        if conn.is_upstream() {
+            self.read(conn);
+            self.list_again(conn);
+        } else {
+            self.note_departure(conn);
         }
     }
 

@@ -6,42 +6,54 @@
 //! its own client let pass since it asked before, and only if several others can be expected by then. Whoever asks again at
 //! once is not made to wait, and neither is who waits already; a few clients are never a crowd, however fast they are.
 
-use crate::limits::{CROWD_PART, GATHERED_MIN, GATHERED_US_MAX};
-
-/// Weight of the latest value in an average: one of so many.
-const WEIGHT: u64 = 64;
+use crate::limits::{CROWD_PART, CROWD_WINDOW_US, GATHERED_MIN};
 
 /// When the clients of one worker ask, and until when their requests may wait for each other.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Crowd {
-    /// When somebody asked last.
-    asked_us: u64,
-    /// [`WEIGHT`] times the usual time between two requests, whoever asks, in microseconds.
-    interval: u64,
-    /// Requests wait for others.
-    is_gathering: bool,
-    /// None of them waits any longer.
+    /// The shortest time that a client let pass whose request waits, in microseconds.
+    pause_us: u64,
+    /// None of the requests waits any longer.
     until_us: u64,
+    /// The usual time between two requests, whoever asks, in microseconds, as far as it is known.
+    interval_us: u64,
+    /// Since when requests are being counted for the next interval, and how many there had been by then.
+    counted_us: u64,
+    counted: u64,
+}
+
+impl Default for Crowd {
+    fn default() -> Self {
+        Self { pause_us: u64::MAX, until_us: 0, interval_us: u64::MAX, counted_us: 0, counted: 0 }
+    }
 }
 
 impl Crowd {
-    /// A client asks that asked last at `before_us`, and no request may wait for longer than `most_us`.
+    /// A client asks that asked last `pause_us` ago.
     #[inline]
-    pub(crate) fn note_asked(&mut self, before_us: u64, now_us: u64, most_us: u64) {
-        let interval_us = now_us.saturating_sub(self.asked_us).min(GATHERED_US_MAX);
-        self.asked_us = now_us;
-        self.interval = self.interval - self.interval / WEIGHT + interval_us;
-        let part_us = (now_us.saturating_sub(before_us) / CROWD_PART).min(most_us);
-        let is_worth_it = part_us * WEIGHT >= self.interval * GATHERED_MIN && part_us > 0;
-        let until_us = if is_worth_it { now_us + part_us } else { now_us };
-        self.until_us = if self.is_gathering { self.until_us.min(until_us) } else { until_us };
-        self.is_gathering = true;
+    pub(crate) fn note_asked(&mut self, pause_us: u64) {
+        self.pause_us = self.pause_us.min(pause_us);
     }
 
-    /// Whether what came may wait for more.
+    /// Whether what came may wait for more: since `since_us`, for at most `most_us`. Clients have asked `asked` times in all.
     #[inline]
-    pub(crate) fn may_wait(&self, now_us: u64) -> bool {
-        self.is_gathering && now_us < self.until_us
+    pub(crate) fn may_wait(&mut self, since_us: u64, now_us: u64, most_us: u64, asked: u64) -> bool {
+        let part_us = (self.pause_us / CROWD_PART).min(most_us);
+        // Nobody who asks again at once pays for looking at the others.
+        if part_us == 0 {
+            return false;
+        }
+        self.count(now_us, asked);
+        self.until_us = since_us + part_us;
+        now_us < self.until_us && part_us / GATHERED_MIN >= self.interval_us
+    }
+
+    fn count(&mut self, now_us: u64, asked: u64) {
+        let passed_us = now_us.saturating_sub(self.counted_us);
+        if passed_us >= CROWD_WINDOW_US {
+            self.interval_us = passed_us / asked.saturating_sub(self.counted).max(1);
+            (self.counted_us, self.counted) = (now_us, asked);
+        }
     }
 
     /// When nothing waits any longer.
@@ -51,13 +63,13 @@ impl Crowd {
 
     /// Nothing that waits now does so any longer.
     pub(crate) fn stop(&mut self) {
-        self.until_us = 0;
+        self.pause_us = 0;
     }
 
     /// Nothing waits: the next request decides anew.
     #[inline]
     pub(crate) fn disperse(&mut self) {
-        self.is_gathering = false;
+        self.pause_us = u64::MAX;
     }
 }
 
@@ -70,15 +82,17 @@ mod tests {
     /// `clients` that ask every `period_us`, one after the other, and how long the last request may wait.
     fn wait_of(clients: u64, period_us: u64) -> u64 {
         let mut crowd = Crowd::default();
-        let mut now_us = 0;
+        let mut wait_us = 0;
         for round in 1..=20 {
             for client in 0..clients {
+                let now_us = round * period_us + client * period_us / clients;
                 crowd.disperse();
-                now_us = round * period_us + client * period_us / clients;
-                crowd.note_asked(now_us - period_us, now_us, MOST_US);
+                crowd.note_asked(period_us);
+                let may_wait = crowd.may_wait(now_us, now_us, MOST_US, round * clients + client);
+                wait_us = if may_wait { crowd.until_us() - now_us } else { 0 };
             }
         }
-        if crowd.may_wait(now_us) { crowd.until_us() - now_us } else { 0 }
+        wait_us
     }
 
     #[test]
@@ -92,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_few_clients_are_no_crowd_however_fast_they_are() {
-        for period_us in [1, 15, 100, 1_000, 10_000] {
+        for period_us in [10, 15, 100, 1_000, 10_000] {
             for clients in [1, 2, 10, CROWD_PART * GATHERED_MIN / 2] {
                 assert_eq!(wait_of(clients, period_us), 0, "{clients} clients every {period_us} us");
             }
@@ -102,21 +116,24 @@ mod tests {
     #[test]
     fn who_asks_again_at_once_takes_all_that_waits_along() {
         let mut crowd = Crowd::default();
+        let mut asked = 0;
         for now_us in (100_000..200_000).step_by(20) {
+            asked += 1;
             crowd.disperse();
-            crowd.note_asked(now_us - 10_000, now_us, MOST_US);
+            crowd.note_asked(10_000);
+            crowd.may_wait(now_us, now_us, MOST_US, asked);
         }
-        assert!(crowd.may_wait(199_980));
-        crowd.note_asked(199_900, 199_990, MOST_US);
-        assert!(!crowd.may_wait(199_990));
-        crowd.note_asked(189_000, 199_995, MOST_US);
-        assert!(!crowd.may_wait(199_995), "it goes with them");
+        assert!(crowd.may_wait(199_980, 199_980, MOST_US, asked));
+        crowd.note_asked(90);
+        assert!(!crowd.may_wait(199_980, 199_990, MOST_US, asked + 1));
+        crowd.note_asked(10_000);
+        assert!(!crowd.may_wait(199_980, 199_995, MOST_US, asked + 2), "it goes with them");
         crowd.disperse();
-        crowd.note_asked(190_000, 200_000, MOST_US);
-        assert!(crowd.may_wait(200_000));
-        assert!(!crowd.may_wait(200_200));
-        crowd.disperse();
-        crowd.note_asked(190_000, 200_000, 0);
-        assert!(!crowd.may_wait(200_000), "it is switched off");
+        crowd.note_asked(10_000);
+        assert!(crowd.may_wait(200_000, 200_000, MOST_US, asked + 3));
+        assert!(!crowd.may_wait(200_000, 200_200, MOST_US, asked + 3));
+        assert!(!crowd.may_wait(200_000, 200_000, 0, asked + 3), "it is switched off");
+        crowd.stop();
+        assert!(!crowd.may_wait(200_000, 200_010, MOST_US, asked + 3), "others have had their chance");
     }
 }

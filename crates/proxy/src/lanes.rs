@@ -612,6 +612,13 @@ impl Lanes {
         was_down
     }
 
+    /// What was held back is looked at again.
+    pub(crate) fn list_held(&mut self) {
+        while let Some(lane) = self.held.pop() {
+            self.list(lane as usize);
+        }
+    }
+
     /// Has a lane looked at when this turn's outboxes are written.
     #[inline]
     pub(crate) fn list(&mut self, lane: usize) {

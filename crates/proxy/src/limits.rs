@@ -92,6 +92,9 @@ pub const AWAITED_MIN: usize = 4;
 /// divisor: clients of a closed loop lose six in a hundred at most, and gain more by cheaper requests.
 pub const CROWD_PART: u64 = 16;
 
+/// How long requests are counted to know how often they come, in microseconds: fifty at the rate where it begins to matter.
+pub const CROWD_WINDOW_US: u64 = 2_500;
+
 /// So many requests must be expected to come meanwhile, or waiting is not worth it.
 pub const GATHERED_MIN: u64 = 2;
 

@@ -28,7 +28,7 @@ use crate::waitlist::Blocking;
 use respool_access::Users;
 use respool_command::{Execute, KeyPositions, Row};
 use respool_connection::limits::{HELD_AGE_US_MAX, HELD_BYTES_MAX};
-use respool_connection::{Action, ConnId, DialFailure, Machine, Now, Patience, Peer};
+use respool_connection::{Action, Awaits, ConnId, DialFailure, Machine, Now, Patience, Peer};
 use respool_route::{RouteScratch, Scratch};
 use respool_wire::RequestDecoder;
 use std::collections::{BTreeMap, VecDeque};
@@ -165,7 +165,7 @@ impl<E: Execute> Worker<E> {
         self.counters.client_bytes_in.add(bytes as u64);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let before_us = std::mem::replace(&mut session.last_active_us, self.now.mono_us);
-        self.clients.crowd.note_asked(before_us, self.now.mono_us, self.config.gather_us);
+        self.clients.crowd.note_asked(self.now.mono_us.saturating_sub(before_us));
         self.clients.awaited.note_asked(&mut session.pace, self.now.mono_us);
         if let Some(input) = &mut session.input {
             input.fill(bytes);
@@ -285,6 +285,34 @@ impl<E: Execute> Worker<E> {
             self.is_patient = Some(self.patient_until_us().is_some());
         }
         self.is_patient == Some(true)
+    }
+
+    /// Until when the nodes' replies are worth waiting for, and clients need not be looked at.
+    fn patient_until_us(&self) -> Option<u64> {
+        let shared = &self.lanes.shared;
+        if !self.is_busy || self.is_filling() || shared.len() > PATIENT_LANES_MAX || self.drain_until_us.is_some() {
+            return None;
+        }
+        let mut until_us: Option<u64> = None;
+        for lane in shared {
+            match self.lanes.all[*lane as usize].up.patience(self.now.mono_us) {
+                Patience::NothingOwed => {}
+                Patience::Until(lane_us) => until_us = Some(until_us.map_or(lane_us, |other| other.min(lane_us))),
+                // One node that may take its time is reason enough to look at clients: theirs may be other nodes.
+                Patience::None => return None,
+            }
+        }
+        until_us
+    }
+
+    fn is_filling(&self) -> bool {
+        self.lanes.is_filling && self.clients.are_awaited()
+    }
+
+    fn stop_filling(&mut self) {
+        self.clients.awaited.give_up();
+        self.lanes.is_filling = false;
+        self.lanes.list_held();
     }
 
     /// A pipeline over several nodes is answered piece by piece. While the other pieces are due, the first ones wait for
@@ -569,9 +597,7 @@ impl<E: Execute> Machine for Worker<E> {
             self.lanes.listed.reverse();
         }
         // Held bytes are looked at again: their replies may have come in this turn, or their time.
-        while let Some(lane) = self.lanes.held.pop() {
-            self.lanes.list(lane as usize);
-        }
+        self.lanes.list_held();
         self.run_timers();
         self.tell_nodes();
         if !self.clients.held.is_empty() && self.patient_until_us().is_none() {
@@ -594,8 +620,12 @@ impl<E: Execute> Machine for Worker<E> {
                 this.up.go_on_slowly(self.now.mono_us);
             }
             if this.up.wants_write(self.now.mono_us) {
-                if self.clients.crowd.may_wait(self.now.mono_us)
-                    && this.up.may_gather(GATHERED_ENOUGH, self.now.mono_us, self.config.gather_us)
+                if self.clients.crowd.may_wait(
+                    this.up.held_since_us(),
+                    self.now.mono_us,
+                    self.config.gather_us,
+                    self.counters.client_reads.value(),
+                ) && this.up.may_gather(GATHERED_ENOUGH)
                 {
                     self.lanes.is_gathering = true;
                     self.lanes.held.push(lane);
@@ -610,7 +640,7 @@ impl<E: Execute> Machine for Worker<E> {
                 let has_failed_to_fill = std::mem::take(&mut this.is_filling) && this.up.is_batch_small();
                 let may_write = !(this.is_blocked || this.is_behind && this.up.is_ready());
                 if has_failed_to_fill {
-                    self.stop_expecting();
+                    self.stop_filling();
                 }
                 if may_write {
                     if self.lanes.all[lane as usize].beside.is_some() {
@@ -650,7 +680,7 @@ impl<E: Execute> Machine for Worker<E> {
             let this = &mut self.lanes.all[conn.index()];
             this.up.handle_written(bytes, self.now.mono_us, &mut self.clients.pool);
             this.is_blocked = !this.up.output().is_empty();
-            if this.is_queue_of_note() {
+            if this.is_blocked || this.queue_accounted > 0 {
                 self.account_queue(conn.index());
             }
             let this = &mut self.lanes.all[conn.index()];
@@ -702,45 +732,23 @@ impl<E: Execute> Machine for Worker<E> {
         }
     }
 
-    fn patient_until_us(&self) -> Option<u64> {
-        let shared = &self.lanes.shared;
-        if !self.is_busy || self.is_expecting() || shared.len() > PATIENT_LANES_MAX || self.drain_until_us.is_some() {
-            return None;
+    fn awaits(&self) -> Awaits {
+        if self.is_filling() {
+            Awaits::Clients
+        } else if self.lanes.is_gathering {
+            Awaits::Crowd { until_us: self.clients.crowd.until_us() }
+        } else {
+            self.patient_until_us().map_or(Awaits::Anybody, |until_us| Awaits::Nodes { until_us })
         }
-        let mut until_us: Option<u64> = None;
-        for lane in shared {
-            match self.lanes.all[*lane as usize].up.patience(self.now.mono_us) {
-                Patience::NothingOwed => {}
-                Patience::Until(lane_us) => until_us = Some(until_us.map_or(lane_us, |other| other.min(lane_us))),
-                // One node that may take its time is reason enough to look at clients: theirs may be other nodes.
-                Patience::None => return None,
-            }
-        }
-        until_us
-    }
-
-    fn gathers_until_us(&self) -> Option<u64> {
-        self.lanes.is_gathering.then(|| self.clients.crowd.until_us())
-    }
-
-    fn stop_gathering(&mut self) {
-        self.lanes.is_gathering = false;
-        self.clients.crowd.stop();
-        while let Some(lane) = self.lanes.held.pop() {
-            self.lanes.list(lane as usize);
-        }
-    }
-
-    fn is_expecting(&self) -> bool {
-        self.lanes.is_filling && self.clients.are_awaited()
     }
 
     fn stop_expecting(&mut self) {
-        self.clients.awaited.give_up();
-        self.lanes.is_filling = false;
-        while let Some(lane) = self.lanes.held.pop() {
-            self.lanes.list(lane as usize);
+        if self.is_filling() {
+            return self.stop_filling();
         }
+        self.lanes.is_gathering = false;
+        self.clients.crowd.stop();
+        self.lanes.list_held();
     }
 
     fn next_wakeup_us(&self) -> Option<u64> {

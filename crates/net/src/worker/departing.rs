@@ -12,8 +12,6 @@ impl<M: Machine> Worker<M> {
     #[cold]
     pub(super) fn note_departure(&mut self, conn: ConnId) {
         let Some(connection) = self.connection(conn) else { return };
-        connection.is_readable = true;
-        connection.is_ending = true;
         if !std::mem::replace(&mut connection.is_departing, true) {
             self.departing.push_back(conn);
         }
@@ -41,7 +39,7 @@ mod tests {
     use crate::tls::TlsClients;
     use crate::worker::Setup;
     use crate::{TransportOptions, bind, mailbox};
-    use respool_connection::{Action, DialFailure, Endpoint, Now, Peer};
+    use respool_connection::{Action, Awaits, DialFailure, Endpoint, Now, Peer};
     use std::os::unix::net::UnixStream;
     use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -115,14 +113,8 @@ mod tests {
         }
         fn handle_written(&mut self, _: ConnId, _: usize) {}
         fn handle_writable(&mut self, _: ConnId) {}
-        fn patient_until_us(&self) -> Option<u64> {
-            None
-        }
-        fn gathers_until_us(&self) -> Option<u64> {
-            None
-        }
-        fn is_expecting(&self) -> bool {
-            false
+        fn awaits(&self) -> Awaits {
+            Awaits::Anybody
         }
         fn stop_expecting(&mut self) {}
         fn next_wakeup_us(&self) -> Option<u64> {

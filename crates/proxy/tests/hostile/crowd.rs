@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, request};
 use crate::support::{NoEngine, config};
-use respool_connection::{ConnId, Machine};
+use respool_connection::{Awaits, ConnId, Machine};
 
 const GATHER_US: u64 = 200;
 
@@ -49,16 +49,17 @@ fn requests_of_many_clients_leave_together_and_within_their_time() {
     }
     // 500 clients every 10 ms: ten of them in 200 us.
     bench.ask(clients[0], &["GET", "a"]);
-    let until_us = bench.worker.gathers_until_us().expect("the first waits for others");
+    let waits = bench.worker.awaits();
+    assert!(matches!(waits, Awaits::Crowd { .. }), "the first waits for others: {waits:?}");
     for client in &clients[1..5] {
         bench.ask(*client, &["GET", "a"]);
         assert_eq!(bench.heard(node), "", "they wait for each other");
-        assert_eq!(bench.worker.gathers_until_us(), Some(until_us), "and not longer for every one more");
+        assert_eq!(bench.worker.awaits(), waits, "and not longer for every one more");
     }
     bench.wait(GATHER_US);
     bench.turn(|_| {});
     assert_eq!(crate::bench::requests(&bench.heard(node)).len(), 5);
-    assert_eq!(bench.worker.gathers_until_us(), None);
+    assert!(!matches!(bench.worker.awaits(), Awaits::Crowd { .. }));
     bench.send(node, &b"$-1\r\n".repeat(5));
     // Enough of them need not wait for their time.
     for client in &clients[5..20] {
@@ -102,7 +103,7 @@ fn few_clients_are_not_made_to_wait_and_nobody_is_where_it_is_switched_off() {
         for _ in 0..3 {
             for client in &clients {
                 bench.ask(*client, &["GET", "a"]);
-                assert_eq!(bench.worker.gathers_until_us(), None);
+                assert!(!matches!(bench.worker.awaits(), Awaits::Crowd { .. }));
                 assert_eq!(answer_all(&mut bench, node), 1, "{count} clients, {gather_us} us");
             }
         }

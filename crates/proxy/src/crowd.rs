@@ -13,7 +13,7 @@ use crate::limits::{CROWD_PART, CROWD_WINDOW_US, GATHERED_MIN};
 pub(crate) struct Crowd {
     /// The shortest time that a client let pass whose request waits, in microseconds.
     pause_us: u64,
-    /// None of the requests waits any longer.
+    /// The first of the requests that wait in this turn does so no longer.
     until_us: u64,
     /// The usual time between two requests, whoever asks, in microseconds, as far as it is known.
     interval_us: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Crowd {
 
 impl Default for Crowd {
     fn default() -> Self {
-        Self { pause_us: u64::MAX, until_us: 0, interval_us: u64::MAX, counted_us: 0, counted: 0 }
+        Self { pause_us: u64::MAX, until_us: u64::MAX, interval_us: u64::MAX, counted_us: 0, counted: 0 }
     }
 }
 
@@ -44,8 +44,12 @@ impl Crowd {
             return false;
         }
         self.count(now_us, asked);
-        self.until_us = since_us + part_us;
-        now_us < self.until_us && part_us / GATHERED_MIN >= self.interval_us
+        let until_us = since_us + part_us;
+        let may_wait = now_us < until_us && part_us / GATHERED_MIN >= self.interval_us;
+        if may_wait {
+            self.until_us = self.until_us.min(until_us);
+        }
+        may_wait
     }
 
     fn count(&mut self, now_us: u64, asked: u64) {
@@ -56,7 +60,7 @@ impl Crowd {
         }
     }
 
-    /// When nothing waits any longer.
+    /// When something of what waits does so no longer, whichever node it is for.
     pub(crate) fn until_us(&self) -> u64 {
         self.until_us
     }
@@ -66,10 +70,13 @@ impl Crowd {
         self.pause_us = 0;
     }
 
-    /// Nothing waits: the next request decides anew.
+    /// A turn begins, in which everything that waits is looked at again. If nothing does, the next request decides anew.
     #[inline]
-    pub(crate) fn disperse(&mut self) {
-        self.pause_us = u64::MAX;
+    pub(crate) fn begin_turn(&mut self, is_gathering: bool) {
+        self.until_us = u64::MAX;
+        if !is_gathering {
+            self.pause_us = u64::MAX;
+        }
     }
 }
 
@@ -86,7 +93,7 @@ mod tests {
         for round in 1..=20 {
             for client in 0..clients {
                 let now_us = round * period_us + client * period_us / clients;
-                crowd.disperse();
+                crowd.begin_turn(false);
                 crowd.note_asked(period_us);
                 let may_wait = crowd.may_wait(now_us, now_us, MOST_US, round * clients + client);
                 wait_us = if may_wait { crowd.until_us() - now_us } else { 0 };
@@ -119,7 +126,7 @@ mod tests {
         let mut asked = 0;
         for now_us in (100_000..200_000).step_by(20) {
             asked += 1;
-            crowd.disperse();
+            crowd.begin_turn(false);
             crowd.note_asked(10_000);
             crowd.may_wait(now_us, now_us, MOST_US, asked);
         }
@@ -128,12 +135,32 @@ mod tests {
         assert!(!crowd.may_wait(199_980, 199_990, MOST_US, asked + 1));
         crowd.note_asked(10_000);
         assert!(!crowd.may_wait(199_980, 199_995, MOST_US, asked + 2), "it goes with them");
-        crowd.disperse();
+        crowd.begin_turn(false);
         crowd.note_asked(10_000);
         assert!(crowd.may_wait(200_000, 200_000, MOST_US, asked + 3));
         assert!(!crowd.may_wait(200_000, 200_200, MOST_US, asked + 3));
         assert!(!crowd.may_wait(200_000, 200_000, 0, asked + 3), "it is switched off");
         crowd.stop();
         assert!(!crowd.may_wait(200_000, 200_010, MOST_US, asked + 3), "others have had their chance");
+    }
+
+    #[test]
+    fn what_waits_longest_is_not_made_to_wait_for_what_came_later() {
+        let mut crowd = Crowd::default();
+        crowd.may_wait(1, 1, MOST_US, 0);
+        for (turn, asked) in [(100_000, 10_000), (200_000, 20_000)] {
+            crowd.begin_turn(false);
+            crowd.note_asked(10_000);
+            assert_eq!(crowd.may_wait(turn, turn, MOST_US, asked), asked > 0);
+        }
+        crowd.begin_turn(true);
+        for since_us in [200_000, 200_100, 200_050] {
+            assert!(crowd.may_wait(since_us, 200_110, MOST_US, 20_000));
+        }
+        assert_eq!(crowd.until_us(), 200_200);
+        crowd.begin_turn(true);
+        assert!(!crowd.may_wait(200_000, 200_200, MOST_US, 20_000));
+        assert!(crowd.may_wait(200_050, 200_200, MOST_US, 20_000));
+        assert_eq!(crowd.until_us(), 200_250);
     }
 }

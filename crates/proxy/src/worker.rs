@@ -432,9 +432,7 @@ impl<E: Execute> Machine for Worker<E> {
     fn begin_turn(&mut self, now: Now) {
         self.now = now;
         self.is_patient = None;
-        if !std::mem::take(&mut self.lanes.is_gathering) {
-            self.clients.crowd.disperse();
-        }
+        self.clients.crowd.begin_turn(std::mem::take(&mut self.lanes.is_gathering));
         self.counters.turns.add(1);
         if self.subscriptions.is_refilling() {
             self.go_on_refilling();

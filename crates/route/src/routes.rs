@@ -51,6 +51,11 @@ impl Pool {
         place.checked_sub(self.first).and_then(|node| self.replicas.get(node)).map_or(&[], |replicas| replicas)
     }
 
+    /// Where its nodes and their replicas stand in the list of all nodes.
+    fn all_places(&self) -> impl Iterator<Item = usize> {
+        self.places().chain(self.replicas.iter().flatten().map(|replica| usize::from(*replica)))
+    }
+
     /// Where its nodes stand in the list of all nodes, replicas apart.
     pub fn places(&self) -> std::ops::Range<usize> {
         self.first..self.first + self.topology.node_count()
@@ -155,7 +160,7 @@ pub struct When {
 
 impl When {
     fn fits(&self, subject: Subject<'_>) -> bool {
-        (self.users.is_empty() || self.users.iter().any(|user| **user == *subject.user))
+        self.is_for(subject.user)
             && (self.databases.is_empty() || self.databases.contains(&subject.database))
             && self.commands.include(subject.row)
     }
@@ -168,6 +173,16 @@ impl When {
     /// Whether every request fits.
     pub fn is_always(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Whether it is about a user.
+    fn is_for(&self, user: &str) -> bool {
+        self.users.is_empty() || self.users.iter().any(|name| **name == *user)
+    }
+
+    /// Whether it is about all databases and commands.
+    fn is_for_all_requests(&self) -> bool {
+        self.databases.is_empty() && self.commands == Commands::default()
     }
 }
 
@@ -358,11 +373,7 @@ impl Routes {
 
     /// The number of the pool that has a node, a replica perhaps, at this place of the list of all nodes.
     pub fn pool_at(&self, node: usize) -> Option<usize> {
-        let has = |pool: &Pool| {
-            let mut replicas = pool.replicas.iter().flatten();
-            pool.places().contains(&node) || replicas.any(|replica| usize::from(*replica) == node)
-        };
-        self.pools.iter().position(has)
+        self.pools.iter().position(|pool| pool.all_places().any(|place| place == node))
     }
 
     /// What a key of a node is called by those whom a route leads there. `None`: the route leads nobody to it.
@@ -375,13 +386,8 @@ impl Routes {
 
     /// Whether a route may lead a user to a key of this name, in some database and by some command.
     pub fn may_lead(&self, number: u16, user: &str, key: &[u8]) -> bool {
-        let fits = |route: &Route| {
-            let is_meant = route.when.users.is_empty() || route.when.users.iter().any(|name| **name == *user);
-            is_meant && key.starts_with(&route.when.prefix)
-        };
-        let catches = |route: &Route| {
-            fits(route) && route.when.databases.is_empty() && route.when.commands == Commands::default()
-        };
+        let fits = |route: &Route| route.when.is_for(user) && key.starts_with(&route.when.prefix);
+        let catches = |route: &Route| fits(route) && route.when.is_for_all_requests();
         let before = self.routes.iter().take(usize::from(number));
         fits(self.route(number)) && !before.into_iter().any(catches)
     }
@@ -389,15 +395,9 @@ impl Routes {
     /// The nodes, replicas too, of all pools that a user may be led to, in some database and by some command, in order.
     pub fn nodes_for(&self, user: &str) -> Vec<usize> {
         let mut nodes = Vec::new();
-        for Route { when, pool, .. } in &self.routes {
-            if !when.users.is_empty() && !when.users.iter().any(|name| **name == *user) {
-                continue;
-            }
-            let Pool { replicas, .. } = &self.pools[*pool];
-            nodes.extend(self.pools[*pool].places());
-            nodes.extend(replicas.iter().flatten().map(|replica| usize::from(*replica)));
-            let is_for_all = When { users: Box::default(), ..when.clone() }.is_always();
-            if is_for_all {
+        for Route { when, pool, .. } in self.routes.iter().filter(|route| route.when.is_for(user)) {
+            nodes.extend(self.pools[*pool].all_places());
+            if when.is_for_all_requests() && when.prefix.is_empty() {
                 break;
             }
         }

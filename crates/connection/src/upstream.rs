@@ -553,21 +553,32 @@ impl Upstream {
         self.ramp.as_ref().is_some_and(|ramp| ramp.allowed() == 0)
     }
 
-    /// Whether waiting bytes are better written with the next replies.
-    fn is_held(&self, now_us: u64) -> bool {
+    /// Whether waiting bytes may wait longer at all, for whatever reason there is: the node is near, and they are few.
+    #[inline]
+    fn may_hold(&self) -> bool {
         self.policy == WritePolicy::ReplyClock
-            && self.tickets.outstanding() > self.tickets.expired()
-            && !self.has_reply_come
             && self.output.len() < HELD_BYTES_MAX
             && self.link_us < HELD_ROUND_TRIP_US_MAX
+    }
+
+    /// Requests that wait to be written.
+    #[inline]
+    fn batch(&self) -> usize {
+        self.tickets.len() - self.tickets.outstanding()
+    }
+
+    /// Whether waiting bytes are better written with the next replies.
+    fn is_held(&self, now_us: u64) -> bool {
+        self.may_hold()
+            && self.tickets.outstanding() > self.tickets.expired()
+            && !self.has_reply_come
             && now_us.saturating_sub(self.held_since_us) < HELD_AGE_US_MAX
     }
 
     /// Whether fewer requests wait than are usually written at once.
     #[inline]
     pub fn is_batch_small(&self) -> bool {
-        let batch = self.tickets.len() - self.tickets.outstanding();
-        self.usual_batch >= FILLING_BATCH_MIN * 16 && batch * 16 < self.usual_batch
+        self.usual_batch >= FILLING_BATCH_MIN * 16 && self.batch() * 16 < self.usual_batch
     }
 
     /// Whether what waits is little and has not waited long: if clients are about to send more, it is better written
@@ -575,10 +586,8 @@ impl Upstream {
     #[inline]
     pub fn is_filling(&self, now_us: u64) -> bool {
         self.is_batch_small()
-            && self.policy == WritePolicy::ReplyClock
+            && self.may_hold()
             && self.is_ready()
-            && self.output.len() < HELD_BYTES_MAX
-            && self.link_us < HELD_ROUND_TRIP_US_MAX
             && now_us.saturating_sub(self.held_since_us) < FILLING_US_MAX.min(self.round_trip_us / 2)
     }
 
@@ -590,12 +599,7 @@ impl Upstream {
     /// Whether what waits may wait for the requests of others: they are not `enough` yet.
     #[inline]
     pub fn may_gather(&self, enough: usize) -> bool {
-        self.policy == WritePolicy::ReplyClock
-            && self.is_ready()
-            && self.tickets.len() - self.tickets.outstanding() < enough
-            && self.output.len() < HELD_BYTES_MAX
-            && self.link_us > 0
-            && self.link_us < HELD_ROUND_TRIP_US_MAX
+        self.may_hold() && self.is_ready() && self.batch() < enough && self.link_us > 0
     }
 
     /// Whether waiting for this connection's next bytes alone is worth it.
@@ -644,7 +648,7 @@ impl Upstream {
         if bytes > 0 {
             self.has_reply_come = false;
             let queued_us = std::mem::replace(&mut self.held_since_us, now_us);
-            let batch = self.tickets.len() - self.tickets.outstanding();
+            let batch = self.batch();
             if batch > 0 {
                 if let Some(recorder) = &mut self.recorder {
                     let is_whole = bytes == self.output.len();

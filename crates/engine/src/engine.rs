@@ -145,6 +145,42 @@ mod tests {
     use crate::transcript::Script;
 
     #[test]
+    fn a_removed_name_is_not_found_elsewhere() {
+        // The store searches by a byte of the hash first. These names share the one that an empty place comes nearest to.
+        let mut script = Script::new();
+        let hasher = &script.engine.keyspace_mut().heap.hasher;
+        let is_near = |name: &String| hasher.hash(name.as_bytes()) >> 56 <= 1;
+        let names: Vec<String> = (0..).map(|number| format!("n{number}")).filter(is_near).take(2).collect();
+        let (a, b) = (&names[0], &names[1]);
+        // A hash and a set that are no longer compact.
+        let long = "x".repeat(80);
+        for request in ["HSET h", "HSET g"].map(|command| format!("{command} {long} 1")) {
+            script.say(&request);
+        }
+        script.say(&format!("SADD t {long}"));
+        script.say(&format!("SADD u {long}"));
+        script.say(&format!("HSET h {a} 1 {b} 2"));
+        assert_eq!(script.say(&format!("HDEL h {b}")), ":1");
+        script.say(&format!("HSET g {b} 3"));
+        assert_eq!(script.say(&format!("HGET h {b}")), "$-1");
+        assert_eq!(script.say(&format!("HDEL h {b}")), ":0");
+        assert_eq!(script.say(&format!("HGET g {b}")), "$1 3");
+        script.say(&format!("SADD t {a} {b}"));
+        assert_eq!(script.say(&format!("SREM t {b}")), ":1");
+        script.say(&format!("SADD u {b}"));
+        assert_eq!(script.say(&format!("SISMEMBER t {b}")), ":0");
+        // Keys of two databases.
+        script.say("FLUSHALL");
+        script.say(&format!("MSET {a} 1 {b} 2"));
+        assert_eq!(script.say(&format!("DEL {b}")), ":1");
+        script.session.database = 1;
+        script.say(&format!("SET {b} 3"));
+        script.session.database = 0;
+        assert_eq!(script.say(&format!("GET {b}")), "$-1");
+        assert_eq!(script.say(&format!("DEL {b}")), ":0");
+    }
+
+    #[test]
     fn what_is_only_read_has_not_changed() {
         let mut script = Script::new();
         for request in ["SET s 1", "HSET h a 1 b 2", "RPUSH l 1 2", "SADD t 1 2", "ZADD z 1 a 2 b"] {

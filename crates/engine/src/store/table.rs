@@ -25,7 +25,8 @@ const NO_BUCKET: u32 = u32::MAX;
 const LOW_BITS: u64 = 0x0101_0101_0101_0101;
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
-/// One cache line: a tag byte and a handle per entry. A tag of zero marks an empty slot.
+/// One cache line: a tag byte and a handle per entry. A tag of zero marks an empty slot, whose handle is zero as well: a
+/// search may come upon it, and what has been removed may name the record of another table by then.
 #[repr(C, align(64))]
 #[derive(Clone, Copy)]
 struct Bucket {
@@ -41,7 +42,8 @@ impl Bucket {
     #[inline]
     fn find(&self, tag: u8, mut is_it: impl FnMut(Handle) -> bool) -> Option<u8> {
         // Eight tags are compared at a time: a byte of `differing` is zero where a tag is equal, and the arithmetic sets
-        // the high bit of every such byte (and now and then of one above it, which costs a comparison in vain).
+        // the high bit of every such byte, and of one above it that differs in the lowest bit alone. That costs a
+        // comparison in vain if the slot is taken; if it is empty, its handle is none.
         let t = &self.tags;
         let words = [
             u64::from_le_bytes([t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7]]),
@@ -308,7 +310,7 @@ impl Table {
         let bucket = self.bucket_mut(last, is_overflow);
         let slot = bucket.tags.iter().rposition(|&tag| tag != 0).expect("the last bucket of a chain holds an entry");
         let (tag, item) = (bucket.tags[slot], bucket.items[slot]);
-        bucket.tags[slot] = 0;
+        (bucket.tags[slot], bucket.items[slot]) = (0, 0);
         let is_drained = is_overflow && bucket.len() == 0;
         if (last, is_overflow, slot) != (place.bucket, place.is_overflow, usize::from(place.slot)) {
             let hole = self.bucket_mut(place.bucket, place.is_overflow);
@@ -514,6 +516,28 @@ mod tests {
             table.remove(place);
         }
         assert_eq!((table.len(), table.memory_bytes()), (0, 0));
+    }
+
+    #[test]
+    fn an_empty_slot_names_no_record() {
+        // A tag of one behind an equal tag is where the search may look into an empty slot.
+        let mut table = Table::default();
+        let hashes = |item: Handle| if item.to_u32().is_multiple_of(3) { hash(item) } else { 1 << 56 };
+        for round in 0..200_u32 {
+            let numbers: Vec<u32> = (1..=12).map(|number| round * 20 + number).collect();
+            numbers.iter().for_each(|&number| table.insert(hashes(handle(number)), handle(number), hashes));
+            for (gone, &number) in numbers.iter().enumerate() {
+                let item = handle(number);
+                let place = table.place(hashes(item), |other| other == item).expect("it was inserted");
+                table.remove(place);
+                let is_live = |other: Handle| numbers[gone + 1..].contains(&other.to_u32());
+                let seen = table.place(hashes(item), |other| {
+                    assert!(is_live(other), "{other:?} was removed and is looked at");
+                    false
+                });
+                assert!(seen.is_none());
+            }
+        }
     }
 
     #[test]

@@ -121,6 +121,13 @@ impl Keyspace {
         }
     }
 
+    /// What was found is still where it was found: nothing was put in or taken out since. Only debug builds look.
+    #[inline]
+    fn check(&self, database: usize, found: Found) {
+        let at = || self.databases[database].table.at(found.place);
+        debug_assert_eq!(at(), found.record, "a place is used after the table has changed");
+    }
+
     #[inline]
     fn record(&self, found: Found) -> KeyRecord<'_> {
         KeyRecord::new(self.heap.pool.get(found.record))
@@ -372,6 +379,7 @@ impl Keyspace {
     /// Writes a record anew, in its old slot if that is the right one.
     #[inline]
     fn rewrite(&mut self, database: usize, found: Found, draft: KeyDraft<'_>) -> Handle {
+        self.check(database, found);
         let bytes = draft.bytes();
         if self.heap.pool.fits_exactly(found.record, bytes) {
             draft.write(self.heap.pool.get_mut(found.record));
@@ -446,6 +454,7 @@ impl Keyspace {
 
     /// Removes a key but not the object or long string that it names.
     fn forget_key(&mut self, database: usize, found: Found) {
+        self.check(database, found);
         if let Some(deadline) = self.record(found).deadline() {
             self.unlist(database, deadline.listed);
         }

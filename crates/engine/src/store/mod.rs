@@ -4,6 +4,7 @@ pub(crate) mod estimate;
 pub(crate) mod heap;
 pub(crate) mod int_set;
 pub(crate) mod listpack;
+mod liveness;
 pub(crate) mod pool;
 pub(crate) mod quick_list;
 pub(crate) mod random;

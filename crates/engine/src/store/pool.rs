@@ -7,6 +7,7 @@
 
 use std::num::NonZeroU32;
 
+use super::liveness::Liveness;
 use super::slab::Slab;
 
 /// Bytes of one page of slots.
@@ -14,7 +15,7 @@ const PAGE_BYTES: usize = 64 * 1024;
 /// Slots lie on multiples of this many bytes.
 const UNIT_BYTES: usize = 8;
 /// Units in one page.
-const PAGE_UNITS: u32 = (PAGE_BYTES / UNIT_BYTES) as u32;
+pub(super) const PAGE_UNITS: u32 = (PAGE_BYTES / UNIT_BYTES) as u32;
 /// Records longer than this own a vector.
 pub(crate) const SMALL_BYTES_MAX: usize = 512;
 /// How many slot sizes there are; see [`class_of`].
@@ -63,6 +64,7 @@ struct Page {
     free: u16,
     /// First unit that was never used.
     fresh: u16,
+    liveness: Liveness,
 }
 
 impl Page {
@@ -139,6 +141,7 @@ impl Pool {
             page.fresh += page.slot_units;
             unit
         };
+        page.liveness.take(unit.into());
         page.used += 1;
         if u32::from(page.used) == page.capacity() {
             // Only the last page of the list is ever filled.
@@ -150,7 +153,10 @@ impl Pool {
 
     #[cold]
     fn alloc_on_new_page(&mut self, class: usize, len: usize) -> Handle {
-        let page = |bytes, slot_units| Page { bytes, roomy_at: 0, slot_units, used: 0, free: NO_UNIT, fresh: 0 };
+        let page = |bytes, slot_units| {
+            let liveness = Liveness::default();
+            Page { bytes, roomy_at: 0, slot_units, used: 0, free: NO_UNIT, fresh: 0, liveness }
+        };
         if self.pages.is_empty() {
             // Page 0 is never used, so that zero is no handle; it costs no bytes.
             self.pages.push(page(Box::default(), 1));
@@ -183,9 +189,12 @@ impl Pool {
     pub(crate) fn get(&self, handle: Handle) -> &[u8] {
         let number = handle.to_u32();
         if number & LARGE != 0 {
-            return self.large.get(number & !LARGE).map_or(&[], Vec::as_slice);
+            let bytes = self.large.get(number & !LARGE);
+            debug_assert!(bytes.is_some(), "a large record is read after it was freed");
+            return bytes.map_or(&[], Vec::as_slice);
         }
         let page = &self.pages[(number / PAGE_UNITS) as usize];
+        page.liveness.check(number % PAGE_UNITS);
         let at = (number % PAGE_UNITS) as usize * UNIT_BYTES;
         &page.bytes[at..at + usize::from(page.slot_units) * UNIT_BYTES]
     }
@@ -195,9 +204,12 @@ impl Pool {
     pub(crate) fn get_mut(&mut self, handle: Handle) -> &mut [u8] {
         let number = handle.to_u32();
         if number & LARGE != 0 {
-            return self.large.get_mut(number & !LARGE).map_or(&mut [], Vec::as_mut_slice);
+            let bytes = self.large.get_mut(number & !LARGE);
+            debug_assert!(bytes.is_some(), "a large record is changed after it was freed");
+            return bytes.map_or(&mut [], Vec::as_mut_slice);
         }
         let page = &mut self.pages[(number / PAGE_UNITS) as usize];
+        page.liveness.check(number % PAGE_UNITS);
         let at = (number % PAGE_UNITS) as usize * UNIT_BYTES;
         &mut page.bytes[at..at + usize::from(page.slot_units) * UNIT_BYTES]
     }
@@ -245,6 +257,7 @@ impl Pool {
         let page_number = number / PAGE_UNITS;
         let page = &mut self.pages[page_number as usize];
         let unit = (number % PAGE_UNITS) as u16;
+        page.liveness.give(unit.into());
         let at = usize::from(unit) * UNIT_BYTES;
         page.bytes[at..at + 2].copy_from_slice(&page.free.to_le_bytes());
         page.free = unit;
@@ -281,8 +294,9 @@ impl Pool {
 
     #[cold]
     fn free_large(&mut self, index: u32) {
-        let freed = self.large.take(index).map_or(0, |bytes| bytes.capacity() + LARGE_OVERHEAD_BYTES);
-        self.large_bytes -= freed;
+        let freed = self.large.take(index);
+        debug_assert!(freed.is_some(), "a large record is freed twice");
+        self.large_bytes -= freed.map_or(0, |bytes| bytes.capacity() + LARGE_OVERHEAD_BYTES);
     }
 
     /// Changes the length of a record to `len`, keeping its first bytes up to the shorter of both lengths. The record may
@@ -325,6 +339,26 @@ mod tests {
             assert!(bytes >= len && bytes < len + 40, "{len} bytes in a slot of {bytes}");
         }
         assert_eq!(class_of(SMALL_BYTES_MAX), CLASSES - 1);
+    }
+
+    #[test]
+    #[should_panic = "freed twice"]
+    #[cfg(debug_assertions)]
+    fn a_record_is_freed_once() {
+        let mut pool = Pool::default();
+        let (handle, _) = (pool.alloc(9), pool.alloc(9));
+        pool.free(handle);
+        pool.free(handle);
+    }
+
+    #[test]
+    #[should_panic = "used after it was freed"]
+    #[cfg(debug_assertions)]
+    fn a_record_is_read_while_it_is_there() {
+        let mut pool = Pool::default();
+        let (handle, _) = (pool.alloc(9), pool.alloc(9));
+        pool.free(handle);
+        pool.get(handle);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Whether a user may make a request, and if not, what stands against it.
 
-use respool_command::{Command, Flags, KeyPositions, KeysError, PubsubCommand, Row};
+use respool_command::{Categories, Command, Flags, KeyPositions, KeysError, PubsubCommand, Row};
 use respool_wire::Args;
 
 use crate::pattern::Rights;
@@ -61,6 +61,15 @@ impl User {
         })
     }
 
+    /// Whether it might run a command that has no row yet, as a subcommand of `container` or on its own: if not, no node need
+    /// be asked for it.
+    pub fn may_run_unknown(&self, container: Option<&Row>) -> bool {
+        self.all_selectors().any(|selector| match container {
+            Some(container) => selector.commands.has(container),
+            None => selector.commands.has_future(),
+        })
+    }
+
     /// Whether it may receive the messages of a channel; a pattern has to be allowed as it is written.
     pub fn may_subscribe(&self, channel: &[u8], is_pattern: bool) -> bool {
         self.all_selectors().any(|selector| selector.allows_channel(channel, is_pattern))
@@ -90,24 +99,25 @@ impl Selector {
             return Err(Denial::Command);
         }
         if !self.is_all_keys && row.keys.specs().iter().any(|spec| spec.access.is_key()) {
-            // A request that says wrongly where its keys are has none: nobody executes it.
             let found = keys.result.get_or_insert_with(|| row.keys.positions(args, keys.positions)).is_ok();
-            if !found && row.command == Command::Learnt {
-                // A node executes it, and knows its keys; here nobody does.
+            if !found {
+                // Which keys it means cannot be told here. A node may read a count less strictly (`01`, `+1`) and execute it.
                 return Err(Denial::Key(1));
             }
-            if found {
-                for found in keys.positions.iter().filter(|found| found.access.is_key()) {
-                    let key = args.get(found.index as usize).unwrap_or_default();
-                    let needed = Rights::needed(found.access);
-                    if !self.keys.iter().any(|pattern| pattern.allows(key, needed)) {
-                        return Err(Denial::Key(found.index));
-                    }
+            for found in keys.positions.iter().filter(|found| found.access.is_key()) {
+                let key = args.get(found.index as usize).unwrap_or_default();
+                let needed = Rights::needed(found.access);
+                if !self.keys.iter().any(|pattern| pattern.allows(key, needed)) {
+                    return Err(Denial::Key(found.index));
                 }
             }
         }
         if self.is_all_channels {
             return Ok(());
+        }
+        if row.command == Command::Learnt && is_about_channels(row) {
+            // Which of its arguments are channels only the node knows.
+            return Err(Denial::Channel(1));
         }
         let Some(Channels { are_all, are_patterns }) = channels(row) else { return Ok(()) };
         let count = if are_all { args.len() } else { args.len().min(2) };
@@ -123,11 +133,24 @@ impl Selector {
         if self.is_all_commands || is_for_everybody(row) {
             return true;
         }
+        if row.command == Command::Learnt {
+            return self.allows_learnt(row);
+        }
         if self.commands.has(row) {
-            return row.command != Command::Learnt || !row.categories.has_any(self.denied);
+            return true;
         }
         let Some(allowed) = self.first_arguments.get(row.full_name()) else { return false };
         args.get(1).is_some_and(|first| allowed.iter().any(|known| known.eq_ignore_ascii_case(first)))
+    }
+
+    /// A command that only nodes know has no bit of its own: a subcommand is judged as its container is, everything else as
+    /// what is still to come. Categories that were taken away are taken from it, too.
+    fn allows_learnt(&self, row: &Row) -> bool {
+        let is_allowed = match row.container() {
+            Some(container) => self.commands.has(container),
+            None => self.commands.has(row),
+        };
+        is_allowed && !row.categories.has_any(self.denied)
     }
 
     fn allows_channel(&self, channel: &[u8], is_pattern: bool) -> bool {
@@ -143,6 +166,11 @@ impl Selector {
 /// count.
 pub fn is_for_everybody(row: &Row) -> bool {
     row.flags.has(Flags::NO_AUTH) && row.command != Command::Learnt
+}
+
+/// Whether a command that nodes describe is about channels.
+fn is_about_channels(row: &Row) -> bool {
+    row.flags.has(Flags::PUBSUB) || row.categories.has(Categories::PUBSUB)
 }
 
 /// Which arguments are channels that need a right: those published to and subscribed to. Giving one up needs none.
@@ -213,6 +241,57 @@ mod tests {
         assert_eq!(check(&user(&["+@all", "-@dangerous", "+@dangerous", "~*"]), dangerous), Ok(()));
         assert_eq!(check(&user(&["-@dangerous", "+@all", "~*"]), dangerous), Ok(()));
         assert_eq!(check(&user(&["+@read", "~*"]), plain), Err(Denial::Command), "nobody has allowed it");
+    }
+
+    #[test]
+    fn a_learnt_subcommand_is_judged_as_its_container_is() {
+        let show = learnt("SCRIPT SHOW", &["noscript"], &["@slow"], 0);
+        let check = |rules: &[&str]| {
+            let args: ArgsBuf = ["SCRIPT", "SHOW", "x"].into_iter().collect();
+            user(rules).check(show, args.as_args(), &mut KeyPositions::new())
+        };
+        assert_eq!(check(&["+@all", "~*"]), Ok(()));
+        assert_eq!(check(&["+@all", "-script", "~*"]), Err(Denial::Command));
+        assert_eq!(check(&["+@all", "-script", "+script", "~*"]), Ok(()));
+        assert_eq!(check(&["+@all", "-script|flush", "~*"]), Ok(()), "one of the others was taken away");
+        assert_eq!(check(&["+@all", "-@scripting", "~*"]), Err(Denial::Command), "the others are of that category");
+        assert_eq!(check(&["+script", "~*"]), Ok(()));
+        assert_eq!(check(&["+script|exists", "~*"]), Err(Denial::Command));
+        let args: ArgsBuf = ["FT.A", "k"].into_iter().collect();
+        let other = learnt("FT.A", &["readonly"], &["@read"], 1);
+        let no_scripts = user(&["+@all", "-script", "~*"]);
+        assert_eq!(no_scripts.check(other, args.as_args(), &mut KeyPositions::new()), Ok(()));
+        let script = respool_command::lookup(b"SCRIPT");
+        assert!(!no_scripts.may_run_unknown(script) && no_scripts.may_run_unknown(None));
+        assert!(!user(&["+@read"]).may_run_unknown(None) && user(&["+@read", "(+@all)"]).may_run_unknown(None));
+    }
+
+    #[test]
+    fn channels_that_only_a_node_knows_are_denied() {
+        let publish = learnt("X.PUBLISH", &["pubsub", "fast"], &["@pubsub"], 0);
+        let args: ArgsBuf = ["X.PUBLISH", "c", "m"].into_iter().collect();
+        let check = |rules: &[&str]| user(rules).check(publish, args.as_args(), &mut KeyPositions::new());
+        assert_eq!(check(&["+@all", "~*", "&c"]), Err(Denial::Channel(1)));
+        assert_eq!(check(&["+@all", "~*", "&*"]), Ok(()));
+    }
+
+    #[test]
+    fn keys_that_cannot_be_told_are_denied() {
+        let app = user(&["+@all", "~app:*"]);
+        for request in [
+            "ZUNION 01 secret",
+            "ZUNION +1 secret",
+            "ZUNION x secret",
+            "ZUNION 0 secret",
+            "ZUNION 2 app:a",
+            "LMPOP 01 secret LEFT",
+            "XREAD COUNT 1 secret 0",
+            "MIGRATE h 1 k 0 10 KEYS secret",
+        ] {
+            assert_eq!(verdict(&app, request), Err(Denial::Key(1)), "{request}");
+        }
+        assert_eq!(verdict(&app, "ZUNION 1 app:a"), Ok(()));
+        assert_eq!(verdict(&user(&["+@all", "~*"]), "ZUNION 01 secret"), Ok(()), "it may have any key");
     }
 
     #[test]

@@ -7,7 +7,9 @@ use respool_wire::Value;
 
 use crate::keys::{Found, KeysError};
 use crate::row::{Draft, row};
-use crate::{Begin, Categories, Find, Flags, Group, KeyAccess, KeySpec, Lane, RequestPolicy, ResponsePolicy, Row};
+use crate::{
+    Begin, Categories, Find, Flags, Group, KeyAccess, KeySpec, Lane, RequestPolicy, ResponsePolicy, Row, lookup,
+};
 
 /// Makes a row for the command called `name` (`NAME`, or `CONTAINER SUB`) from one element of the reply to `COMMAND INFO`.
 /// `None` if it describes no command. The row and its texts are never freed.
@@ -23,6 +25,7 @@ pub fn learn(name: &str, described: &Value) -> Option<&'static Row> {
     let flags = union(&named_flags, Flags::named, Flags::NONE, Flags::with);
     let names: Vec<String> = words(6).iter().map(|word| word.trim_start_matches('@').to_owned()).collect();
     let categories = union(&names, Categories::named, Categories::NONE, Categories::with);
+    let (flags, categories) = as_the_others(name, flags, categories);
     let triple = (integer(3)?, integer(4)?, integer(5)?);
     let is_movable = named_flags.iter().any(|flag| flag == "movablekeys");
     let (specs, is_hidden) = match parts.get(8) {
@@ -43,6 +46,20 @@ pub fn learn(name: &str, described: &Value) -> Option<&'static Row> {
         (false, false) => draft,
     };
     Row::learnt(draft, Group::Generic).map(|row| &*Box::leak(Box::new(row)))
+}
+
+/// A subcommand is at least what all others of its container are, whatever the node says of it: what steers servers, and the
+/// categories by which users are kept from it.
+fn as_the_others(name: &str, flags: Flags, categories: Categories) -> (Flags, Categories) {
+    let container = name.split_once(' ').and_then(|(container, _)| lookup(container.as_bytes()));
+    let others = container.map_or(&[][..], |container| container.subcommands);
+    let others: Vec<&Row> = others.iter().filter(|row| row.word() != "HELP").collect();
+    let in_common = |a: Categories, b: Categories| a.without(a.without(b));
+    let Some(shared) = others.iter().map(|row| row.categories).reduce(in_common) else { return (flags, categories) };
+    let is_admin = others.iter().all(|row| row.flags.has(Flags::ADMIN));
+    // How fast each is is its own.
+    let shared = shared.without(Categories::FAST).without(Categories::SLOW);
+    (if is_admin { flags.with(Flags::ADMIN) } else { flags }, categories.with(shared))
 }
 
 fn words_of(value: &Value) -> Vec<String> {
@@ -160,7 +177,7 @@ mod tests {
     use super::*;
     use respool_wire::{Args, ArgsBuf, Encoder, Protocol};
 
-    use crate::{KeyPositions, introspect, lookup, resolve};
+    use crate::{KeyPositions, introspect, resolve};
 
     /// What `COMMAND INFO` says of a command of the table.
     fn described(name: &str, protocol: Protocol) -> Value {
@@ -213,6 +230,24 @@ mod tests {
         let learnt = learn("SHUTDOWN", &described("SHUTDOWN", Protocol::Resp2)).expect("it is described");
         let args: ArgsBuf = ["SHUTDOWN"].into_iter().collect();
         assert!(learnt.is_admin(args.as_args()));
+    }
+
+    /// A node that does not say what its new subcommand is opens no way around rules.
+    #[test]
+    fn a_subcommand_is_at_least_what_the_others_are() {
+        let said = |name: &str| {
+            let words = |words: &[&str]| Value::Array(words.iter().map(|word| Value::Simple((*word).into())).collect());
+            let numbers = [-2, 0, 0, 0].map(Value::Integer);
+            let [arity, first, last, step] = numbers;
+            let parts = vec![Value::Bulk(name.into()), arity, words(&["fast"]), first, last, step, words(&["@fast"])];
+            learn(name, &Value::Array(parts)).expect("it is described")
+        };
+        let args: ArgsBuf = ["CONFIG", "LATER"].into_iter().collect();
+        assert!(said("CONFIG LATER").is_admin(args.as_args()));
+        assert!(said("CONFIG LATER").categories.has(Categories::DANGEROUS));
+        assert!(said("SCRIPT LATER").categories.has(Categories::SCRIPTING));
+        assert!(!said("XINFO LATER").is_admin(args.as_args()));
+        assert!(!said("LATER").is_admin(args.as_args()));
     }
 
     #[test]

@@ -129,6 +129,12 @@ impl Row {
         !self.subcommands.is_empty()
     }
 
+    /// The command that this is a subcommand of.
+    pub fn container(&self) -> Option<&'static Row> {
+        let (container, _) = self.name.split_once(' ')?;
+        crate::lookup(container.as_bytes())
+    }
+
     /// The subcommand called `word`, in any case.
     pub fn subcommand(&self, word: &[u8]) -> Option<&'static Row> {
         self.subcommands.iter().find(|row| row.word().as_bytes().eq_ignore_ascii_case(word))

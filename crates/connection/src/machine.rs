@@ -10,9 +10,11 @@ use std::sync::Arc;
 /// The time at the beginning of a turn, read once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Now {
-    /// Microseconds of a monotonic clock with an arbitrary zero. Deadlines are made of it.
+    /// Microseconds of a monotonic clock with an arbitrary zero, which is the same for all workers of a process. Every
+    /// deadline, rate and pause is made of it.
     pub mono_us: u64,
-    /// Microseconds since the Unix epoch. Expiry times and `TIME` are made of it.
+    /// Microseconds since the Unix epoch. It may be set back or forth at any time, so nothing but what is shown and when
+    /// keys expire may depend on it.
     pub unix_us: u64,
 }
 

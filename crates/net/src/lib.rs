@@ -20,6 +20,7 @@ mod transport;
 mod vigil;
 mod worker;
 
+pub use clock::monotonic_us;
 pub use listener::{Callers, ControlSocket, ListenError, Listener, ListenerHandle, adopt, bind};
 pub use mailbox::{Inbox, Postbox, mailbox};
 pub use transport::TransportOptions;

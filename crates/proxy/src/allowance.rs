@@ -90,27 +90,27 @@ impl Allowance {
     }
 
     /// Counts a request of so many bytes, unless it comes too early.
-    pub(crate) fn admits(&self, unix_us: u64, bytes: usize) -> bool {
+    pub(crate) fn admits(&self, now_us: u64, bytes: usize) -> bool {
         let (requests, bytes_rate) = (self.limits.requests_per_second, self.limits.bytes_per_second);
-        if bytes_rate.is_some() && !self.used.bytes.has_room(unix_us) {
+        if bytes_rate.is_some() && !self.used.bytes.has_room(now_us) {
             return false;
         }
-        if requests.is_some_and(|rate| !self.used.requests.take(unix_us, rate)) {
+        if requests.is_some_and(|rate| !self.used.requests.take(now_us, rate)) {
             return false;
         }
-        self.charge(unix_us, bytes);
+        self.charge(now_us, bytes);
         true
     }
 
     /// Whether nothing is owed for bytes that have gone already.
-    pub(crate) fn has_room(&self, unix_us: u64) -> bool {
-        self.limits.bytes_per_second.is_none() || self.used.bytes.has_room(unix_us)
+    pub(crate) fn has_room(&self, now_us: u64) -> bool {
+        self.limits.bytes_per_second.is_none() || self.used.bytes.has_room(now_us)
     }
 
     /// Counts bytes that have gone already.
-    pub(crate) fn charge(&self, unix_us: u64, bytes: usize) {
+    pub(crate) fn charge(&self, now_us: u64, bytes: usize) {
         if let Some(rate) = self.limits.bytes_per_second {
-            self.used.bytes.add(unix_us, rate, bytes as u64);
+            self.used.bytes.add(now_us, rate, bytes as u64);
         }
     }
 }
@@ -125,33 +125,33 @@ impl Drop for Lent {
     }
 }
 
-/// When the next unit is due, in nanoseconds of the Unix clock. It may be in the past by a second's worth, and in the future
-/// if something came that was larger than what was left.
+/// When all that was taken has been paid for, in nanoseconds of the monotonic clock. A second's worth may be owed, and more
+/// if something came that was larger than what was left. 0, as at first: nothing is owed, whatever time it is.
 #[derive(Debug, Default)]
 struct Bucket(AtomicU64);
 
 const SECOND_NS: u64 = 1_000_000_000;
 
 impl Bucket {
-    fn has_room(&self, unix_us: u64) -> bool {
-        self.0.load(Ordering::Relaxed) <= unix_us * 1_000
+    fn has_room(&self, now_us: u64) -> bool {
+        self.0.load(Ordering::Relaxed) <= now_us * 1_000 + SECOND_NS
     }
 
-    fn take(&self, unix_us: u64, rate: u64) -> bool {
-        let now = unix_us * 1_000;
+    fn take(&self, now_us: u64, rate: u64) -> bool {
+        let now = now_us * 1_000;
         let step = SECOND_NS / rate.max(1);
         let next = |due: u64| {
-            let due = due.max(now.saturating_sub(SECOND_NS)) + step;
-            (due <= now).then_some(due)
+            let due = due.max(now) + step;
+            (due <= now + SECOND_NS).then_some(due)
         };
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
     }
 
-    fn add(&self, unix_us: u64, rate: u64, units: u64) {
-        let now = unix_us * 1_000;
+    fn add(&self, now_us: u64, rate: u64, units: u64) {
+        let now = now_us * 1_000;
         let cost = u128::from(units) * u128::from(SECOND_NS) / u128::from(rate.max(1));
         let cost = u64::try_from(cost).unwrap_or(u64::MAX / 2);
-        let next = |due: u64| Some(due.max(now.saturating_sub(SECOND_NS)).saturating_add(cost));
+        let next = |due: u64| Some(due.max(now).saturating_add(cost));
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     }
 }
@@ -160,7 +160,8 @@ impl Bucket {
 mod tests {
     use super::*;
 
-    const START_US: u64 = 1_700_000_000_000_000;
+    /// A process that has just begun: nothing is owed then either.
+    const START_US: u64 = 1;
 
     fn allowance(requests: Option<u64>, bytes: Option<u64>) -> Allowance {
         let limits = UserLimits {

@@ -74,7 +74,7 @@ impl<E: Execute> Worker<E> {
 
     fn info_server(&self, out: &mut String) {
         let about = &self.shared.about;
-        let up_s = self.now.unix_us.saturating_sub(self.shared.started_unix_us) / 1_000_000;
+        let up_s = self.now.mono_us.saturating_sub(self.shared.started_us) / 1_000_000;
         let _ = write!(
             out,
             "redis_version:{COMPATIBLE_VERSION}\r\nredis_mode:standalone\r\nrespool_version:{}\r\nos:{}\r\n\

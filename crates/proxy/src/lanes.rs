@@ -572,7 +572,7 @@ impl Lanes {
                 self.to_dial.pop();
                 continue;
             }
-            if !ledger.may_dial(now.unix_us, config.reconnects.dials_per_second) {
+            if !ledger.may_dial(now.mono_us, config.reconnects.dials_per_second) {
                 return None;
             }
             self.to_dial.pop();

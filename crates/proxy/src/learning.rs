@@ -31,7 +31,7 @@ pub(crate) struct Learnt {
     rows: Arc<BTreeMap<String, &'static Row>>,
     /// Names that no node knew, and until when that is taken for granted.
     nobodys: BTreeMap<String, u64>,
-    /// When the next question is due, as a leaky bucket counts it.
+    /// When all questions have been paid for, as a leaky bucket counts it, on the monotonic clock.
     next_us: u64,
 }
 
@@ -51,8 +51,8 @@ impl Learnt {
         if self.nobodys.get(name).is_some_and(|until_us| now_us < *until_us) || self.rows.len() >= LEARNT_MAX {
             return Known::Nobodys;
         }
-        let due_us = self.next_us.max(now_us.saturating_sub(LEARN_INTERVAL_US * LEARN_BURST)) + LEARN_INTERVAL_US;
-        if due_us > now_us {
+        let due_us = self.next_us.max(now_us) + LEARN_INTERVAL_US;
+        if due_us > now_us + LEARN_INTERVAL_US * LEARN_BURST {
             return Known::Nobodys;
         }
         self.next_us = due_us;
@@ -172,7 +172,7 @@ impl<E: Execute> Worker<E> {
         }
         let mut shared = self.shared.learnt.lock().unwrap_or_else(PoisonError::into_inner);
         self.learnt = Arc::clone(&shared.rows);
-        shared.find(name, self.now.unix_us)
+        shared.find(name, self.now.mono_us)
     }
 
     /// Asks a node for a name, or waits with those who have. `false`: no node can be asked.
@@ -221,7 +221,7 @@ impl<E: Execute> Worker<E> {
             Answer::None => (None, LEARN_FAILED_US),
         };
         let mut shared = self.shared.learnt.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.note(&name, row, self.now.unix_us, again_us);
+        shared.note(&name, row, self.now.mono_us, again_us);
         self.learnt = Arc::clone(&shared.rows);
         drop(shared);
         for client in waiting {
@@ -262,7 +262,8 @@ mod tests {
     #[test]
     fn questions_have_a_rate_and_answers_a_time() {
         let mut learnt = Learnt::default();
-        let now_us = 1_000_000_000;
+        // A process that has just begun.
+        let now_us = 1;
         let asked = (0..1_000).filter(|n| matches!(learnt.find(&format!("N{n}"), now_us), Known::Nothing)).count();
         assert_eq!(asked as u64, LEARN_BURST);
         let later_us = now_us + LEARN_INTERVAL_US * LEARN_BURST;

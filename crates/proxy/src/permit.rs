@@ -309,12 +309,12 @@ impl<E: Execute> Worker<E> {
 
     /// The user asks for more than it may. `None`: it does not.
     pub(crate) fn ask_limited(&mut self, index: u32, request: &Request<'_>) -> Option<Flow> {
-        let unix_us = self.now.unix_us;
+        let now_us = self.now.mono_us;
         let session = self.clients.sessions.at_mut(index)?;
         // The one that has been put back unread has paid already.
         let has_paid = std::mem::take(&mut session.cold.has_paid);
         let allowance = session.cold.allowance.as_ref()?;
-        if has_paid || allowance.admits(unix_us, request.consumed) {
+        if has_paid || allowance.admits(now_us, request.consumed) {
             session.cold.paid_at = self.counters.requests.value();
             return None;
         }

@@ -170,12 +170,12 @@ impl<E: Execute> Worker<E> {
 
     /// Whether the user may send so many bytes now. If not, its client is read later.
     fn admits_pieces(&mut self, index: u32, bytes: usize) -> bool {
-        let unix_us = self.now.unix_us;
+        let now_us = self.now.mono_us;
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         let Some(allowance) = session.cold.allowance.as_ref().filter(|_| session.special.has(Special::LIMITED)) else {
             return true;
         };
-        let is_admitted = allowance.admits(unix_us, bytes);
+        let is_admitted = allowance.admits(now_us, bytes);
         if !is_admitted {
             session.pause.add(Pause::RATE);
             self.counters.throttled.add(1);
@@ -188,7 +188,7 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn pass_on_pieces(&mut self, index: u32, mut input: Box<Input>) -> Option<Box<Input>> {
         let limits = self.config.request_limits;
-        let unix_us = self.now.unix_us;
+        let now_us = self.now.mono_us;
         let session = self.clients.sessions.at_mut(index)?;
         let large = session.large.as_deref_mut()?;
         let tail = large.sending.as_mut()?;
@@ -205,8 +205,8 @@ impl<E: Execute> Worker<E> {
         if session.special.has(Special::LIMITED)
             && let Some(allowance) = &session.cold.allowance
         {
-            allowance.charge(unix_us, used);
-            if !allowance.has_room(unix_us) && !is_end {
+            allowance.charge(now_us, used);
+            if !allowance.has_room(now_us) && !is_end {
                 session.pause.add(Pause::RATE);
                 self.is_busy = true;
             }

@@ -73,8 +73,8 @@ impl<E: Execute> Worker<E> {
         let held_by = |(index, s): (u32, &Session)| (s.held_bytes() + queue_of(index).unwrap_or(0), index);
         let largest = self.clients.sessions.iter().map(held_by).max();
         let Some((bytes, index)) = largest.filter(|(bytes, _)| *bytes > 0) else { return };
-        // The wall clock is what workers have in common; a jump of it costs an interval.
-        let interval = self.now.unix_us / PRESSURE_INTERVAL_US % (1 << (64 - SIZE_BITS));
+        // The monotonic clock is the same for all workers.
+        let interval = self.now.mono_us / PRESSURE_INTERVAL_US % (1 << (64 - SIZE_BITS));
         if let Some((before, bid)) = self.pressure.last.filter(|(before, _)| *before != interval) {
             self.pressure.last = None;
             if before + 1 == interval && self.shared.ledger.auction.is_highest(before, bid) {

@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Shared {
     /// One set per worker.
     pub counters: Vec<Arc<Counters>>,
-    /// When the process started, in microseconds since the Unix epoch.
-    pub started_unix_us: u64,
+    /// When the process started, in microseconds of the monotonic clock.
+    pub started_us: u64,
     /// Text for `INFO`: what the process is and runs on.
     pub about: About,
     /// What each worker has written down of nodes.
@@ -69,7 +69,7 @@ pub struct Ledger {
     held_bytes: AtomicUsize,
     dedicated: AtomicUsize,
     pub(crate) auction: Auction,
-    /// When the next dial is due, in microseconds of the Unix clock, as a leaky bucket counts it.
+    /// When the next dial is due, in microseconds of the monotonic clock, as a leaky bucket counts it.
     next_dial_us: AtomicU64,
 }
 
@@ -105,11 +105,11 @@ pub struct About {
 
 impl Shared {
     /// For `workers` workers.
-    pub fn new(workers: usize, started_unix_us: u64, about: About, ledger: Arc<Ledger>) -> Self {
+    pub fn new(workers: usize, started_us: u64, about: About, ledger: Arc<Ledger>) -> Self {
         let counters = (0..workers).map(|_| Arc::new(Counters::default())).collect();
         Self {
             counters,
-            started_unix_us,
+            started_us,
             about,
             figures: (0..workers).map(|_| Figures::default()).collect(),
             node_names: Mutex::default(),
@@ -221,13 +221,13 @@ impl Ledger {
     }
 
     /// Whether a dial may begin now. The bucket holds [`DIAL_BURST`] dials and refills with `per_second`.
-    pub(crate) fn may_dial(&self, unix_us: u64, per_second: u64) -> bool {
+    pub(crate) fn may_dial(&self, now_us: u64, per_second: u64) -> bool {
         let interval = 1_000_000 / per_second.max(1);
         let burst = interval * DIAL_BURST;
         self.next_dial_us
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |due| {
-                let due = due.max(unix_us.saturating_sub(burst)) + interval;
-                (due <= unix_us).then_some(due)
+                let due = due.max(now_us.saturating_sub(burst)) + interval;
+                (due <= now_us).then_some(due)
             })
             .is_ok()
     }

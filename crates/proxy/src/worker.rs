@@ -701,7 +701,7 @@ impl<E: Execute> Machine for Worker<E> {
         if session.special.has(Special::LIMITED)
             && let Some(allowance) = &session.cold.allowance
         {
-            allowance.charge(self.now.unix_us, bytes);
+            allowance.charge(self.now.mono_us, bytes);
         }
         if session.down.is_drained() {
             self.clients.awaited.note_answered(&mut session.pace, self.now.mono_us);

@@ -6,6 +6,8 @@ mod bench;
 mod channels;
 #[path = "hostile/classes.rs"]
 mod classes;
+#[path = "hostile/clocks.rs"]
+mod clocks;
 #[path = "hostile/crowd.rs"]
 mod crowd;
 #[path = "hostile/doubt.rs"]

@@ -3,6 +3,7 @@
 //! The checks of sources are also tests of this crate, so that `cargo test` alone finds what broke; that generated
 //! files are up to date is tested where their content is made.
 
+mod clocks;
 mod edges;
 mod hazards;
 mod pages;
@@ -13,7 +14,7 @@ use clap::Args;
 
 use crate::{Outcome, codegen};
 
-/// Check what no compiler checks: edges between crates, purity, file lengths, leftovers, dead links, tests that
+/// Check what no compiler checks: edges between crates, purity, uses of the wall clock, file lengths, leftovers, dead links, tests that
 /// are named and not there, stale generated files
 #[derive(Args)]
 pub(crate) struct Options {}
@@ -22,6 +23,7 @@ pub(crate) fn run(_options: &Options) -> Outcome {
     let checks = [
         ("edges between crates", edges::check()),
         ("purity", purity::check()),
+        ("uses of the wall clock", clocks::check()),
         ("texts", text::check()),
         ("links and sources that pages name", pages::check()),
         ("tests that docs/testing.md names", hazards::check()),

@@ -15,6 +15,8 @@ pub(crate) struct Bench<E> {
     pub(crate) worker: Worker<E>,
     pub(crate) shared: Arc<Shared>,
     now_us: u64,
+    /// What the wall clock shows is the time since the bench began and this.
+    wall_us: u64,
     /// Connections to nodes that are being dialled, and those that are open.
     pub(crate) dialling: Vec<ConnId>,
     pub(crate) nodes: Vec<ConnId>,
@@ -52,6 +54,7 @@ impl<E: Execute> Bench<E> {
             worker: Worker::new(setup),
             shared,
             now_us: 1_000_000,
+            wall_us: 1_700_000_000_000_000,
             dialling: Vec::new(),
             nodes: Vec::new(),
             written: BTreeMap::new(),
@@ -65,10 +68,15 @@ impl<E: Execute> Bench<E> {
         self.now_us += us;
     }
 
+    /// The wall clock is set by so many microseconds, and no other clock.
+    pub(crate) fn set_wall_clock(&mut self, by_us: i64) {
+        self.wall_us = self.wall_us.checked_add_signed(by_us).expect("it shows a time after 1970");
+    }
+
     /// One turn, in which `events` happen.
     pub(crate) fn turn(&mut self, events: impl FnOnce(&mut Worker<E>)) {
         self.now_us += 10;
-        self.worker.begin_turn(Now { mono_us: self.now_us, unix_us: self.now_us + 1_700_000_000_000_000 });
+        self.worker.begin_turn(Now { mono_us: self.now_us, unix_us: self.now_us + self.wall_us });
         events(&mut self.worker);
         self.worker.end_turn();
         settle(

@@ -10,7 +10,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use respool_engine::{Engine, EngineConfig};
 use respool_net::{EngineDoor, Inbox, Listener, Postbox, Setup, TransportOptions, adopt, bind, mailbox};
@@ -143,7 +143,7 @@ impl Running {
         let (mut shares, bound) = listen(instance, workers, &transport, &tls, doors)?;
         let clients = Arc::clone(&tls.nodes);
         let config = Arc::new(config::proxy(process, instance).map_err(|error| Failure::running(error.to_string()))?);
-        let shared = Shared::new(workers, unix_us(), about.clone(), Arc::clone(ledger));
+        let shared = Shared::new(workers, respool_net::monotonic_us(), about.clone(), Arc::clone(ledger));
         let shared = Arc::new(shared.with_hooks(job.hooks.make()).with_access(Arc::clone(access)));
         job.metrics.observe(counters::source(Arc::clone(&shared), &instance.name, process.instances.len() > 1));
 
@@ -262,7 +262,7 @@ impl EmbeddedNode {
     fn new(process: &Process, settings: &EngineSettings, about: &About, transport: TransportOptions) -> Self {
         let (slot, inbox) = mailbox();
         // Its clients are this process's own lanes: they count against nobody's limit.
-        let shared = Shared::new(1, unix_us(), about.clone(), Arc::default());
+        let shared = Shared::new(1, respool_net::monotonic_us(), about.clone(), Arc::default());
         let setup = WorkerSetup {
             config: Arc::new(config::embedded_node(process, settings)),
             shared: Arc::new(shared),
@@ -399,8 +399,4 @@ fn about(process: &Process) -> About {
 /// A random number from the system, by way of the hash maps' own seeds.
 fn chance() -> u64 {
     RandomState::new().build_hasher().finish()
-}
-
-fn unix_us() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }

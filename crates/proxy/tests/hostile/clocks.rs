@@ -1,0 +1,71 @@
+//! The wall clock is set while clients are served: nobody notices but those who ask for the time.
+
+use crate::bench::{Bench, request, users};
+use crate::support::config;
+use respool_connection::ConnId;
+use respool_proxy::UserLimits;
+
+const HOUR_US: i64 = 3_600_000_000;
+
+/// Answers everything that nodes have been asked, as often as it takes.
+fn serve(bench: &mut Bench<crate::NoEngine>) {
+    for _ in 0..4 {
+        bench.connect();
+        for node in bench.nodes.clone() {
+            let heard = bench.heard(node);
+            let replies = heard.matches("GET\r\n").count();
+            let reply = if heard.contains("COMMAND") { b"*1\r\n*-1\r\n".to_vec() } else { b"+OK\r\n".repeat(replies) };
+            let watches = b"+OK\r\n".repeat(heard.matches("WATCH\r\n").count());
+            bench.send(node, &[reply, watches].concat());
+        }
+        bench.wait(100_000);
+        bench.turn(|_| ());
+    }
+}
+
+/// What a client is answered once all nodes have answered what they were asked.
+fn ask(bench: &mut Bench<crate::NoEngine>, client: ConnId, words: &[&str]) -> String {
+    bench.ask(client, words);
+    serve(bench);
+    bench.heard(client)
+}
+
+#[test]
+fn a_step_of_the_wall_clock_stops_nobody() {
+    let limits = UserLimits {
+        requests_per_second: Some(50),
+        bytes_per_second: Some(100_000),
+        private_connections: Some(100),
+        ..UserLimits::default()
+    };
+    for steps in [[-HOUR_US, HOUR_US], [HOUR_US, -HOUR_US], [-HOUR_US, -HOUR_US]] {
+        let mut bench = Bench::of_many(config(1, 1), 1, users(&[("bob", limits.clone())]));
+        let (plain, bob) = (bench.accept(), bench.accept());
+        assert_eq!(bench.answer(bob, &["AUTH", "bob", "secret"]), "+OK\r\n");
+        for (number, by_us) in [0].into_iter().chain(steps).enumerate() {
+            bench.set_wall_clock(by_us);
+            assert_eq!(ask(&mut bench, plain, &["GET", "key"]), "+OK\r\n");
+            for _ in 0..20 {
+                assert_eq!(ask(&mut bench, bob, &["GET", "key"]), "+OK\r\n", "step {number} of {steps:?}");
+            }
+            // Its connection has to be dialled.
+            let watcher = bench.accept();
+            assert_eq!(ask(&mut bench, watcher, &["WATCH", "key"]), "+OK\r\n", "step {number} of {steps:?}");
+            // A name that nobody knows is asked for at the node.
+            let name = format!("FT.{number}");
+            bench.send(plain, &request(&[&name]));
+            assert!(bench.who_heard(&format!("COMMAND INFO ft.{number}")).is_some(), "step {number} of {steps:?}");
+            for node in bench.nodes.clone() {
+                bench.send(node, b"*1\r\n*-1\r\n");
+            }
+            serve(&mut bench);
+            assert!(bench.heard(plain).starts_with("-ERR unknown command"));
+            // All connections are lost, and made anew.
+            for node in bench.nodes.clone() {
+                bench.nodes.retain(|open| *open != node);
+                bench.turn(|worker| respool_connection::Machine::handle_broken(worker, node, "reset"));
+            }
+            serve(&mut bench);
+        }
+    }
+}

@@ -49,7 +49,7 @@ impl<E: Execute> Worker<E> {
             Ok(Routed::One(place)) => {
                 scratch.encode_one(&routes, place.route, args, request.raw, &mut bytes);
                 self.note_route(place.route);
-                Some(self.stand_in(&routes, place, row))
+                Some(self.stand_in(index, &routes, place, row))
             }
             _ => None,
         };

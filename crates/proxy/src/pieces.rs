@@ -143,7 +143,7 @@ impl<E: Execute> Worker<E> {
             Ok(Routed::One(place)) => {
                 let mut head = Vec::new();
                 scratch.encode_one(&routes, place.route, begun.args, None, &mut head);
-                let node = self.stand_in(&routes, place, row);
+                let node = self.stand_in(index, &routes, place, row);
                 self.note_route(place.route);
                 Some(Way { node, head: head_of(&head, begun) })
             }

@@ -2,7 +2,7 @@
 //!
 //! Where no route is configured no session comes here; a session under routes pays for the choice with every request.
 
-use crate::session::{Asker, Flow, ReplyMode};
+use crate::session::{Asker, Flow, ReplyMode, Special};
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Execute, RequestPolicy, Row};
@@ -24,7 +24,7 @@ impl<E: Execute> Worker<E> {
         let flow = match planned {
             Ok(planned) if let Some(flow) = self.own_planned(index, row, &routes, planned, &scratch) => flow,
             Ok(Routed::One(place)) => {
-                let node = self.stand_in(&routes, place, row);
+                let node = self.stand_in(index, &routes, place, row);
                 self.note_route(place.route);
                 self.send_to(index, node, |out| {
                     scratch.encode_one(&routes, place.route, request.args, request.raw, out);
@@ -68,12 +68,12 @@ impl<E: Execute> Worker<E> {
     ) -> Option<Flow> {
         let wants = |worker: &Self, route: u16| worker.mode_under(index, route) == PoolMode::Session;
         let nodes = match planned {
-            Routed::One(place) if wants(self, place.route) => vec![self.choose_node(routes, place, row)],
+            Routed::One(place) if wants(self, place.route) => vec![self.choose_node(index, routes, place, row)],
             Routed::All(route) if wants(self, route) => nodes_of_all(routes, route, row),
             Routed::Scan(route, step) if wants(self, route) => vec![routes.pool_of(route).place(step.node)],
             Routed::Split => {
                 let places = scratch.parts().map(|(place, _)| place).filter(|place| wants(self, place.route));
-                places.map(|place| self.choose_node(routes, place, row)).collect()
+                places.map(|place| self.choose_node(index, routes, place, row)).collect()
             }
             _ => return None,
         };
@@ -94,9 +94,9 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Which node is asked in the place that a route leads to: that node, a replica of it, or whoever stands in for it.
-    pub(crate) fn stand_in(&mut self, routes: &Routes, place: Place, row: &Row) -> usize {
+    pub(crate) fn stand_in(&mut self, index: u32, routes: &Routes, place: Place, row: &Row) -> usize {
         let node = usize::from(place.node);
-        let chosen = self.choose_node(routes, place, row);
+        let chosen = self.choose_node(index, routes, place, row);
         if chosen != node && reads_replicas(routes, place, row) {
             self.counters.replica_reads.add(1);
         } else if chosen != node {
@@ -105,9 +105,13 @@ impl<E: Execute> Worker<E> {
         chosen
     }
 
-    /// The same without counting.
-    pub(crate) fn choose_node(&self, routes: &Routes, place: Place, row: &Row) -> usize {
+    /// The same without counting. A client that watches keys is answered by the nodes that have them and by no other: what a
+    /// replica or a stand-in says may be older than the watching, and EXEC would not notice.
+    pub(crate) fn choose_node(&self, index: u32, routes: &Routes, place: Place, row: &Row) -> usize {
         let node = usize::from(place.node);
+        if self.clients.sessions.at(index).is_some_and(|session| session.special.has(Special::PINNED)) {
+            return node;
+        }
         let pool = routes.pool_of(place.route);
         if reads_replicas(routes, place, row)
             && let Some(replica) = self.live_replica(pool, node)
@@ -165,7 +169,7 @@ impl<E: Execute> Worker<E> {
         };
         let mut fullest = None;
         for (number, (place, part)) in scratch.parts().enumerate() {
-            let node = self.stand_in(routes, place, row);
+            let node = self.stand_in(index, routes, place, row);
             self.note_route(place.route);
             let write = |out: &mut Vec<u8>| scratch.encode_part(routes, place, part, request, out);
             let lane = self.send_part(node, class, gather, number, write);

@@ -23,5 +23,7 @@ mod reloads;
 #[path = "hostile/remains.rs"]
 mod remains;
 mod support;
+#[path = "hostile/watching.rs"]
+mod watching;
 
 use support::NoEngine;

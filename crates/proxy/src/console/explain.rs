@@ -114,12 +114,14 @@ impl<E: Execute> Worker<E> {
         let mut scratch = RouteScratch::default();
         let planned = self.plan_routed(&routes, index, row, args, &mut scratch);
         let (plan, route, nodes, refusal) = match planned {
-            Ok(Routed::One(place)) => ("one", Some(place.route), vec![self.choose_node(&routes, place, row)], None),
+            Ok(Routed::One(place)) => {
+                ("one", Some(place.route), vec![self.choose_node(index, &routes, place, row)], None)
+            }
             Ok(Routed::All(route)) => ("all", Some(route), nodes_of_all(&routes, route, row), None),
             Ok(Routed::Scan(route, step)) => ("scan", Some(route), vec![routes.pool_of(route).place(step.node)], None),
             Ok(Routed::Split) => {
                 let places: Vec<_> = scratch.parts().map(|(place, _)| place).collect();
-                let nodes = places.iter().map(|place| self.choose_node(&routes, *place, row)).collect();
+                let nodes = places.iter().map(|place| self.choose_node(index, &routes, *place, row)).collect();
                 ("split", places.first().map(|place| place.route), nodes, None)
             }
             Err(error) => {

@@ -3,7 +3,7 @@
 use super::NoEngine;
 use super::support::settle;
 use respool_command::Execute;
-use respool_connection::{Action, ConnId, Machine, Now, Peer};
+use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
 use respool_proxy::hooks::Hooks;
 use respool_proxy::{About, Access, Config, Ledger, Mail, Shared, UserLimits, Worker, WorkerSetup};
 use respool_wire::{RequestDecoder, RequestLimits, Step, encode_request};
@@ -25,6 +25,8 @@ pub(crate) struct Bench<E> {
     pub(crate) closed: Vec<ConnId>,
     /// What nodes were told before the first request, by connection.
     greetings: BTreeMap<u32, String>,
+    /// Which node each connection was dialled to.
+    places: BTreeMap<u32, usize>,
 }
 
 impl Bench<NoEngine> {
@@ -60,6 +62,7 @@ impl<E: Execute> Bench<E> {
             written: BTreeMap::new(),
             closed: Vec::new(),
             greetings: BTreeMap::new(),
+            places: BTreeMap::new(),
         }
     }
 
@@ -93,7 +96,12 @@ impl<E: Execute> Bench<E> {
 
     fn act(&mut self, action: Action<Mail>) {
         match action {
-            Action::Dial { conn, .. } => self.dialling.push(conn),
+            Action::Dial { conn, endpoint } => {
+                if let Endpoint::Embedded { index } = &*endpoint {
+                    self.places.insert(conn.to_bits(), *index);
+                }
+                self.dialling.push(conn);
+            }
             Action::Close { conn } | Action::Finish { conn } => {
                 self.nodes.retain(|node| *node != conn);
                 self.dialling.retain(|node| *node != conn);
@@ -133,6 +141,18 @@ impl<E: Execute> Bench<E> {
     /// What has been written to a peer since it was looked at last.
     pub(crate) fn heard(&mut self, conn: ConnId) -> String {
         String::from_utf8_lossy(&self.written.remove(&conn.to_bits()).unwrap_or_default()).into_owned()
+    }
+
+    /// The node that a connection was dialled to.
+    pub(crate) fn node_of(&self, conn: ConnId) -> usize {
+        self.places[&conn.to_bits()]
+    }
+
+    /// All dials that are under way fail.
+    pub(crate) fn refuse_dials(&mut self) {
+        for conn in std::mem::take(&mut self.dialling) {
+            self.turn(|worker| worker.handle_dial_failed(conn, DialFailure::Refused("refused".to_owned())));
+        }
     }
 
     /// What a client asks, and what it is answered at once.

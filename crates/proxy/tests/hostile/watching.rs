@@ -1,0 +1,86 @@
+//! Clients that watch keys: what they read meanwhile, and what becomes of a watching that fails.
+
+use crate::NoEngine;
+use crate::bench::{Bench, requests};
+use crate::support::config;
+use respool_connection::{ConnId, Endpoint};
+use respool_proxy::{Config, NodeConfig};
+use respool_route::{DeadNode, Pool, Reads, Rewrite, Route, Routes, When};
+use std::sync::Arc;
+
+/// `nodes` of one pool, and behind them a replica of the first, by a route that reads from replicas.
+fn with_replica(nodes: usize, reads: Reads, dead_node: DeadNode) -> Config {
+    let mut config = config(nodes, 1);
+    let endpoint = Arc::new(Endpoint::Embedded { index: nodes });
+    config.nodes.push(NodeConfig { name: "replica".to_owned(), endpoint, credentials: None });
+    let replicas = (0..nodes).map(|node| if node == 0 { [nodes as u16].into() } else { Box::default() }).collect();
+    let pool = Pool { replicas, dead_node, ..Pool::plain("main", Arc::clone(&config.topology)) };
+    let route = Route {
+        name: "all".into(),
+        when: When::default(),
+        pool: 0,
+        rewrite: Rewrite::default(),
+        reads,
+        dead_node: None,
+        pool_mode: None,
+    };
+    config.routes = Arc::new(Routes::new(vec![pool], vec![route]).expect("they fit"));
+    config
+}
+
+/// A key that the node with this number has.
+fn key_of(config: &Config, node: usize) -> String {
+    let key =
+        (0..100).map(|number| format!("k{number}")).find(|key| config.topology.place(key.as_bytes()).get() == node);
+    key.expect("a hundred keys reach every node")
+}
+
+/// Dials succeed, and whatever nodes are asked, by `words`, they answer with `reply`. Gives the nodes that were.
+fn reply_to(bench: &mut Bench<NoEngine>, words: &str, reply: &[u8]) -> Vec<usize> {
+    bench.connect();
+    let asked: Vec<ConnId> = bench.nodes.clone();
+    let asked: Vec<ConnId> =
+        asked.into_iter().filter(|conn| requests(&bench.heard(*conn)).iter().any(|said| said == words)).collect();
+    asked.iter().for_each(|conn| bench.send(*conn, reply));
+    asked.into_iter().map(|conn| bench.node_of(conn)).collect()
+}
+
+#[test]
+fn who_watches_reads_from_the_node_that_watches() {
+    let config = with_replica(1, Reads::Replica, DeadNode::Error);
+    let mut bench = Bench::proxy(config);
+    let client = bench.accept();
+    bench.ask(client, &["GET", "k"]);
+    assert_eq!(reply_to(&mut bench, "GET k", b"$3\r\nold\r\n"), [1], "a replica answers");
+    bench.ask(client, &["WATCH", "k"]);
+    assert_eq!(reply_to(&mut bench, "WATCH k", b"+OK\r\n"), [0]);
+    for words in ["GET k", "MGET k other", "EVAL_RO return 1 k"] {
+        bench.ask(client, &words.split(' ').collect::<Vec<_>>());
+        assert_eq!(reply_to(&mut bench, words, b"$3\r\nnew\r\n"), [0], "{words}");
+    }
+    bench.ask(client, &["UNWATCH"]);
+    bench.ask(client, &["GET", "k"]);
+    assert_eq!(reply_to(&mut bench, "GET k", b"$3\r\nold\r\n"), [1], "it watches nothing any more");
+}
+
+#[test]
+fn who_watches_is_not_answered_by_a_stand_in() {
+    for dead_node in [DeadNode::Next, DeadNode::Replica] {
+        let config = with_replica(2, Reads::Primary, dead_node);
+        let (here, there) = (key_of(&config, 0), key_of(&config, 1));
+        let mut bench = Bench::proxy(config);
+        let client = bench.accept();
+        bench.ask(client, &["WATCH", &there]);
+        assert_eq!(reply_to(&mut bench, &format!("WATCH {there}"), b"+OK\r\n"), [1]);
+        bench.ask(client, &["GET", &here]);
+        bench.refuse_dials();
+        bench.heard(client);
+        // The node is out of use now, and others would get another's answer.
+        bench.ask(client, &["GET", &here]);
+        assert!(bench.heard(client).contains("node node-0 is not available"));
+        let other = bench.accept();
+        bench.ask(other, &["GET", &here]);
+        let stand_in = reply_to(&mut bench, &format!("GET {here}"), b"$3\r\nold\r\n");
+        assert!(!stand_in.contains(&0) && stand_in.len() == 1, "{stand_in:?}");
+    }
+}

@@ -5,7 +5,18 @@
 
 use respool_wire::wipe;
 
-use crate::limits::{FRESH_BUFFER_BYTES, POOLED_BUFFER_BYTES_MAX, POOLED_BUFFERS_MAX};
+use crate::limits::{ALLOCATION_BYTES, FRESH_BUFFER_BYTES, POOLED_BUFFER_BYTES_MAX, POOLED_BUFFERS_MAX};
+
+/// Memory that a buffer occupies. A large one takes its pages one after the other as they are written to: what it has room
+/// for beyond its bytes costs nothing yet.
+#[inline]
+pub fn occupied_bytes(buffer: &Vec<u8>) -> usize {
+    match buffer.capacity() {
+        0 => 0,
+        small if small <= POOLED_BUFFER_BYTES_MAX => small + ALLOCATION_BYTES,
+        _ => buffer.len() + ALLOCATION_BYTES,
+    }
+}
 
 /// Empty buffers of one worker, ready for reuse.
 #[derive(Debug, Default)]
@@ -34,9 +45,20 @@ impl BufferPool {
         }
     }
 
-    /// Gives up half of what lies unused. Called when a worker has been quiet for a while.
+    /// Memory that lies unused.
+    pub fn held_bytes(&self) -> usize {
+        self.free.iter().map(occupied_bytes).sum()
+    }
+
+    /// Gives up half of what lies unused. Called when a worker has been quiet for a while, or has more than it should.
     pub fn shrink(&mut self) {
         self.free.truncate(self.free.len() / 2);
+        self.free.shrink_to(POOLED_BUFFERS_MAX / 4);
+    }
+
+    /// Gives up all that lies unused.
+    pub fn empty(&mut self) {
+        self.free = Vec::new();
     }
 }
 
@@ -58,6 +80,12 @@ impl Output {
     #[inline]
     pub fn len(&self) -> usize {
         self.buffer.len() - self.written
+    }
+
+    /// Memory that is held.
+    #[inline]
+    pub fn held_bytes(&self) -> usize {
+        occupied_bytes(&self.buffer)
     }
 
     /// Whether nothing waits.

@@ -32,22 +32,20 @@ impl Downstream {
         if self.ring.is_empty() {
             write(self.output.appender(pool));
         } else {
-            let mut reply = Vec::new();
-            write(&mut reply);
-            self.ring.append_ready(reply);
+            self.ring.append_ready(pool, write);
         }
     }
 
     /// Bytes of the reply in place `seq`; `is_last` ends it.
     #[inline]
     pub fn feed(&mut self, seq: Seq, bytes: &[u8], is_last: bool, pool: &mut BufferPool) {
-        self.ring.feed(seq, bytes, is_last, self.output.appender(pool));
+        self.ring.feed(seq, bytes, is_last, self.output.appender(pool), pool);
     }
 
     /// Answers the request in place `seq` with `error` instead. `false`: too late, the connection has to be closed.
     #[must_use]
     pub fn fail(&mut self, seq: Seq, error: &[u8], pool: &mut BufferPool) -> bool {
-        self.ring.fail(seq, error, self.output.appender(pool))
+        self.ring.fail(seq, error, self.output.appender(pool), pool)
     }
 
     /// Whether the request in place `seq` is the latest that was read, and is not answered yet.
@@ -89,6 +87,17 @@ impl Downstream {
         self.output.len() + self.ring.waiting_bytes()
     }
 
+    /// Memory that is held for replies.
+    pub fn held_bytes(&self) -> usize {
+        self.output.held_bytes() + self.ring.held_bytes()
+    }
+
+    /// How many replies have been handed out since the client came. Wraps around.
+    #[inline]
+    pub fn handed_out(&self) -> u32 {
+        self.ring.left()
+    }
+
     /// What may be written now.
     #[inline]
     pub fn output(&self) -> &Output {
@@ -103,7 +112,7 @@ impl Downstream {
 
     /// Forgets all replies and gives the memory back.
     pub fn clear(&mut self, pool: &mut BufferPool) {
-        self.ring = Ring::new();
+        self.ring.clear(pool);
         self.output.clear(pool);
     }
 }

@@ -4,6 +4,7 @@
 //! bytes move here, together with the decoder's progress, and further bytes are read in behind them. A client between two
 //! requests therefore costs one empty pointer.
 
+use crate::limits::ALLOCATION_BYTES;
 use respool_wire::{RequestDecoder, wipe};
 
 /// The bytes received of an unfinished request (and whatever came behind it), and how far they have been looked at.
@@ -47,9 +48,14 @@ impl Input {
         self.filled == self.start
     }
 
-    /// Memory held, in bytes.
+    /// Room for bytes that wait and others.
     pub fn capacity(&self) -> usize {
         self.bytes.capacity()
+    }
+
+    /// Memory held, in bytes.
+    pub fn held_bytes(&self) -> usize {
+        size_of::<Self>() + self.bytes.capacity() + self.decoder.held_bytes() + ALLOCATION_BYTES
     }
 
     /// The first `bytes` waiting bytes have become requests.

@@ -19,7 +19,7 @@ mod ring;
 mod tickets;
 mod upstream;
 
-pub use buffer::{BufferPool, Output};
+pub use buffer::{BufferPool, Output, occupied_bytes};
 pub use downstream::Downstream;
 pub use endpoint::Endpoint;
 pub use handshake::{Credentials, Handshake, Identity};

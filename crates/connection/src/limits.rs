@@ -8,6 +8,17 @@ pub const POOLED_BUFFERS_MAX: usize = 256;
 /// allocator, so that one such value does not stay in the process for ever.
 pub const POOLED_BUFFER_BYTES_MAX: usize = 64 * 1024;
 
+/// The largest reply that lies among others while it waits for those before it, in bytes. A larger one has memory of its
+/// own, which is given back as soon as it leaves.
+pub const RING_LARGE_BYTES: usize = 16 * 1024;
+
+/// Bytes of replies that have left a ring and are still in its memory; with more, and more than what waits, they are
+/// forgotten. Fewer are not worth moving the others for.
+pub const RING_SPENT_BYTES_MAX: usize = 16 * 1024;
+
+/// What an allocator keeps beside a piece of memory, in bytes.
+pub const ALLOCATION_BYTES: usize = 16;
+
 /// The capacity of a fresh buffer, in bytes: one small reply or a short pipeline.
 pub const FRESH_BUFFER_BYTES: usize = 1024;
 

@@ -4,6 +4,7 @@
 //! nothing is copied and a request costs nothing; a batch costs a place in a queue. Batches that are large, or were
 //! not written at once, are not kept: their requests are answered all the same, and nobody knows them.
 
+use crate::buffer::occupied_bytes;
 use crate::limits::RECORDED_BATCHES_MAX;
 use crate::{BufferPool, Output};
 use std::collections::VecDeque;
@@ -63,6 +64,12 @@ impl Recorder {
         if self.spare.capacity() > 0 {
             output.use_buffer(&mut self.spare);
         }
+    }
+
+    /// Memory that is held.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let batches = self.batches.iter().map(|batch| occupied_bytes(&batch.bytes)).sum::<usize>();
+        batches + self.batches.capacity() * size_of::<Recorded>() + occupied_bytes(&self.spare)
     }
 
     /// When the oldest batch was queued.

@@ -88,6 +88,11 @@ impl Tickets {
         self.queue.len()
     }
 
+    /// Memory that is held.
+    pub fn held_bytes(&self) -> usize {
+        self.queue.capacity() * size_of::<Ticket>() + self.batches.capacity() * size_of::<Batch>()
+    }
+
     /// Whether nothing is owed.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -146,7 +151,7 @@ impl Tickets {
             }
         }
         if self.queue.is_empty() && self.queue.capacity() > IDLE_TICKETS_MAX {
-            self.queue = VecDeque::new();
+            (self.queue, self.batches) = (VecDeque::new(), VecDeque::new());
         }
         Some((ticket, sample))
     }

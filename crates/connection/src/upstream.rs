@@ -10,6 +10,7 @@
 //!      '---- reset() --------'-------------------'----------------'   (refused, lost, silent, out of step)
 //! ```
 
+use crate::buffer::occupied_bytes;
 use crate::handshake::Progress;
 use crate::limits::{
     CUT_THROUGH_BYTES, FILLING_BATCH_MIN, FILLING_US_MAX, HELD_AGE_US_MAX, HELD_BYTES_MAX, HELD_ROUND_TRIP_US_MAX,
@@ -208,6 +209,12 @@ impl Upstream {
         self.output.len()
     }
 
+    /// Memory that is held for requests that wait or are not answered; what has come of a reply is not among it.
+    pub fn held_bytes(&self) -> usize {
+        let recorded = self.recorder.as_ref().map_or(0, |recorder| recorder.held_bytes());
+        self.output.held_bytes() + self.tickets.held_bytes() + recorded
+    }
+
     /// Requests that wait to be written, as they will be.
     pub fn queued(&self) -> &[u8] {
         self.output.as_slice()
@@ -221,6 +228,12 @@ impl Upstream {
     /// Bytes held of a reply that has not fully arrived.
     pub fn partial_bytes(&self) -> usize {
         self.partial.len()
+    }
+
+    /// Memory that is held for a reply that has not fully arrived, or of which nothing was passed on before its end.
+    #[inline]
+    pub fn partial_held_bytes(&self) -> usize {
+        if self.partial.is_empty() { 0 } else { occupied_bytes(&self.partial) }
     }
 
     /// Smoothed round trip of requests, in microseconds; 0 before the first sample.

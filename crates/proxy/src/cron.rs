@@ -51,6 +51,7 @@ impl<E: Execute> Worker<E> {
             self.leave_unused();
             self.check_clients();
             self.is_busy |= self.check_permits();
+            self.account_tables();
             self.is_busy |= self.relieve_pressure();
             self.check_drain();
             self.counters.held_bytes.set(self.shared.ledger.held_bytes() as u64);

@@ -227,5 +227,11 @@ pub const RANKED_AGE_SAMPLES: u64 = 100_000;
 /// Requests of one batch that a sample looks at, and keys of one request.
 pub const SAMPLED_REQUESTS_MAX: usize = 64;
 
+/// Bytes of buffers that a worker keeps for reuse from one look at the timers to the next: what a busy worker hands round.
+pub const SPARE_BUFFERS_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// Requests of one connection that wait or are not answered and are not worth counting.
+pub const QUEUE_COUNTED_TICKETS_MIN: usize = 1024;
+
 /// Bytes that wait for one node on one connection and are not worth counting: the buffer that a busy connection keeps anyway.
 pub const QUEUE_COUNTED_BYTES_MIN: usize = 16 * 1024;

@@ -48,7 +48,13 @@ pub(crate) struct Pressure {
 impl<E: Execute> Worker<E> {
     /// Reads clients again that had to wait for memory, or disconnects the largest. Returns whether there is too little.
     pub(crate) fn relieve_pressure(&mut self) -> bool {
-        let (held, budget) = (self.shared.ledger.held_bytes(), self.config.budgets.process);
+        let budget = self.config.budgets.process;
+        if self.shared.ledger.held_bytes() > budget {
+            // Spare buffers go first.
+            self.clients.pool.empty();
+            self.account_tables();
+        }
+        let held = self.shared.ledger.held_bytes();
         let now_us = self.now.mono_us;
         if held <= budget {
             self.pressure = Pressure::default();

@@ -1,10 +1,12 @@
-//! What waits for nodes, in the account of the process: the queues of all connections, whoever uses them.
+//! What waits for nodes, in the account of the process: the queues of all connections, whoever uses them, and the tables
+//! that grow with them.
 //!
 //! A queue is looked at where it has just not been written, or not to its end, so requests that leave in their turn are
-//! never counted. What waits on a client's own connection counts for that client when the largest has to go.
+//! never counted; neither are few that are not answered. What waits on a client's own connection counts for that client when
+//! the largest has to go. Tables are looked at whenever timers are.
 
 use crate::lanes::Lane;
-use crate::limits::QUEUE_COUNTED_BYTES_MIN;
+use crate::limits::{QUEUE_COUNTED_BYTES_MIN, QUEUE_COUNTED_TICKETS_MIN, SPARE_BUFFERS_BYTES_MAX};
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -14,7 +16,12 @@ impl Lane {
     /// Whether the account may not be what it should be.
     #[inline]
     pub(crate) fn is_queue_of_note(&self) -> bool {
-        self.queue_accounted > 0 || self.up.queued_bytes() >= QUEUE_COUNTED_BYTES_MIN
+        self.queue_accounted > 0 || self.has_long_queue()
+    }
+
+    #[inline]
+    fn has_long_queue(&self) -> bool {
+        self.up.queued_bytes() >= QUEUE_COUNTED_BYTES_MIN || self.up.tickets().len() >= QUEUE_COUNTED_TICKETS_MIN
     }
 }
 
@@ -23,10 +30,24 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn account_queue(&mut self, lane: usize) {
         let this = &mut self.lanes.all[lane];
-        let queued = this.up.queued_bytes();
-        let counted = if queued >= QUEUE_COUNTED_BYTES_MIN { queued } else { 0 };
+        let counted = if this.has_long_queue() { this.up.held_bytes() } else { 0 };
         self.shared.ledger.account(this.queue_accounted, counted);
         this.queue_accounted = counted;
+    }
+
+    /// Brings what the account has of queues that have been counted, and of tables, up to date.
+    pub(crate) fn account_tables(&mut self) {
+        for lane in 0..self.lanes.all.len() {
+            if self.lanes.all[lane].queue_accounted > 0 {
+                self.account_queue(lane);
+            }
+        }
+        if self.clients.pool.held_bytes() > SPARE_BUFFERS_BYTES_MAX {
+            self.clients.pool.shrink();
+        }
+        let held = self.scatters.held_bytes();
+        self.shared.ledger.account(self.tables_accounted, held);
+        self.tables_accounted = held;
     }
 
     /// Bytes that wait for nodes on connections that clients have to themselves, by client.

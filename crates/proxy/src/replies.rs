@@ -117,7 +117,7 @@ impl<E: Execute> Worker<E> {
         if sample_us > 0 {
             self.lanes.nodes[this.node].latency_of(&self.shared).record(sample_us);
         }
-        let held = this.up.partial_bytes();
+        let held = this.up.partial_held_bytes();
         if held != this.accounted {
             self.shared.ledger.account(this.accounted, held);
             this.accounted = held;

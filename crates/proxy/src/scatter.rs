@@ -49,6 +49,11 @@ impl Scatters {
         self.waiting.insert(Scatter { asker, gather, held: 0 })
     }
 
+    /// Memory for those that wait, beyond what has come for them.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.waiting.iter().map(|(_, scatter)| size_of::<Scatter>() + scatter.gather.frame_bytes()).sum()
+    }
+
     /// How many requests wait for parts.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()

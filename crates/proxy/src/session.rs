@@ -276,10 +276,11 @@ impl Session {
         self.down.is_drained() && !self.is_amid_script()
     }
 
-    /// Bytes held for it.
+    /// Memory held for it.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.reply_bytes()
-            + self.input.as_ref().map_or(0, |i| i.capacity())
+        self.down.held_bytes()
+            + self.gathered_bytes
+            + self.input.as_ref().map_or(0, |i| i.held_bytes())
             + self.pins.as_ref().map_or(0, |p| p.held_bytes())
     }
 }

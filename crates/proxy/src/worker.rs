@@ -98,6 +98,8 @@ pub struct Worker<E> {
     pub(crate) cron_at_us: u64,
     pub(crate) engine_at_us: u64,
     pub(crate) pressure: Pressure,
+    /// Bytes of tables that are in the account of the process.
+    pub(crate) tables_accounted: usize,
     /// A drain is under way and ends by then.
     pub(crate) drain_until_us: Option<u64>,
     /// Commands learnt from nodes, as far as this worker has heard of them.
@@ -148,6 +150,7 @@ impl<E: Execute> Worker<E> {
             cron_at_us: 0,
             engine_at_us: 0,
             pressure: Pressure::default(),
+            tables_accounted: 0,
             drain_until_us: None,
             learnt: Arc::default(),
             learning: BTreeMap::new(),

@@ -166,6 +166,11 @@ impl Gather {
         self.bytes.len() + size_of_val(&self.ends[..]) + size_of_val(&self.numbers[..])
     }
 
+    /// Memory that it takes before anything has come.
+    pub fn frame_bytes(&self) -> usize {
+        self.parts.capacity() * size_of::<Heard>() + self.owners.capacity() * size_of::<u16>()
+    }
+
     /// Nobody wants the joint reply any more: nothing is kept of what has come or will.
     pub fn give_up(&mut self) {
         self.failed += 1;

@@ -147,6 +147,11 @@ impl RequestDecoder {
         Self::default()
     }
 
+    /// Memory that is held for the request that is not complete yet.
+    pub fn held_bytes(&self) -> usize {
+        self.spans.held_bytes() + self.text.capacity()
+    }
+
     /// Overwrites what is left of the text of inline requests. Not while a request is in use.
     pub fn wipe(&mut self) {
         crate::wipe_all(&mut self.text);

@@ -23,6 +23,11 @@ impl Spans {
         self.count = 0;
     }
 
+    /// Memory beyond the few that lie in place.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.many.capacity() * size_of::<Span>()
+    }
+
     /// Gives back memory that only an unusual request needs. The list must be done with.
     pub(crate) fn trim(&mut self) {
         self.clear();

@@ -13,6 +13,7 @@ use crate::limits::PUSH_OUTBOX_BYTES;
 use crate::shared::Ledger;
 use crate::worker::Worker;
 use respool_command::Execute;
+use respool_connection::limits::ALLOCATION_BYTES;
 use respool_connection::{BufferPool, Downstream, Seq};
 use respool_wire::Protocol;
 use std::collections::VecDeque;
@@ -26,8 +27,9 @@ pub struct Message {
 }
 
 /// What a message takes besides its bytes, and what each who waits for it takes: many small ones are more than their bytes.
-const MESSAGE_BYTES: usize = size_of::<Message>() + 2 * size_of::<usize>();
-const WAITING_BYTES: usize = size_of::<Arc<Message>>();
+/// A queue that grows has room for up to as many again.
+const MESSAGE_BYTES: usize = size_of::<Message>() + 2 * size_of::<usize>() + 2 * ALLOCATION_BYTES;
+const WAITING_BYTES: usize = 2 * size_of::<Arc<Message>>();
 
 impl Message {
     fn new(rest: &[u8], ledger: &Arc<Ledger>) -> Self {

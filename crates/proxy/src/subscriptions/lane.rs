@@ -177,7 +177,7 @@ impl<E: Execute> Worker<E> {
         subscriptions.has_news |= subscriptions.books[node].has_news();
         subscriptions.account(&shared.ledger);
         subscriptions.tracked.show(counters);
-        let held = this.up.partial_bytes();
+        let held = this.up.partial_held_bytes();
         if held != this.accounted {
             shared.ledger.account(this.accounted, held);
             this.accounted = held;

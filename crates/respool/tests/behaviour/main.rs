@@ -13,6 +13,7 @@ mod hazards;
 mod hostile_clients;
 mod large;
 mod learning;
+mod memory;
 mod misbehaving_nodes;
 mod order;
 mod pooling;

@@ -1,0 +1,103 @@
+//! What the process says it holds is what it holds, and it gives back what it does not hold any more.
+
+use std::io;
+use std::time::Duration;
+
+use respool_testkit::{Client, RedisServer, Respool, request, usage, wait_until};
+
+use super::proxy;
+
+/// A node that does not answer for as long as a test takes is still waited for.
+const PATIENT: [&str; 4] = ["--request-timeout", "60s", "--node-silence-timeout", "60s"];
+
+/// Has `burden` done and compares what the process says of its memory with what the kernel says.
+fn assert_counted(proxy: &Respool, what: &str, burden: impl FnOnce() -> io::Result<Vec<Client>>) -> io::Result<()> {
+    let mut observer = proxy.client()?;
+    observer.ask("PING")?;
+    let before = usage::resident_bytes(proxy.pid())?;
+    let counted_before = observer.figure("proxy", "held_bytes")?;
+    let clients = burden()?;
+    let (mut counted, mut grown) = (0, 0);
+    // Tables are counted several times a second.
+    wait_until(&format!("{what}: what is held is counted"), Duration::from_secs(10), || {
+        grown = usage::resident_bytes(proxy.pid())?.saturating_sub(before);
+        counted = observer.figure("proxy", "held_bytes")?.saturating_sub(counted_before);
+        Ok(grown.abs_diff(counted) * 4 <= grown.max(counted))
+    })
+    .map_err(|error| io::Error::other(format!("{error}: {counted} bytes are counted and {grown} held")))?;
+    assert!(grown > 8 << 20, "{what}: {grown} bytes are too few to compare");
+    drop(clients);
+    Ok(())
+}
+
+fn wait_for_requests(observer: &mut Client, count: u64) -> io::Result<()> {
+    wait_until("all requests are read", Duration::from_secs(60), || Ok(observer.figure("proxy", "requests")? >= count))
+}
+
+#[test]
+fn tiny_replies_behind_one_that_is_late_are_counted() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &PATIENT)?;
+    let mut observer = proxy.client()?;
+    observer.ask("GET k")?;
+    let (crowd, pings) = (40, 50_000);
+    server.pause()?;
+    assert_counted(&proxy, "small replies", || {
+        let mut clients = Vec::new();
+        for _ in 0..crowd {
+            let mut client = proxy.client()?;
+            client.send(&request(&["GET", "k"]))?;
+            client.send(&request(&["PING"]).repeat(pings))?;
+            clients.push(client);
+        }
+        wait_for_requests(&mut observer, (crowd * (pings + 1)) as u64)?;
+        Ok(clients)
+    })?;
+    server.resume()
+}
+
+#[test]
+fn large_replies_that_are_not_read_are_counted() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &["--client-output-soft-bytes", "16mb"])?;
+    let mut observer = proxy.client()?;
+    observer.command(&["SETRANGE", "large", &(600_000 - 1).to_string(), "x"])?;
+    assert_counted(&proxy, "large replies", || {
+        let mut clients = Vec::new();
+        for _ in 0..4 {
+            let mut client = proxy.client()?;
+            client.send(&request(&["GET", "large"]).repeat(20))?;
+            clients.push(client);
+        }
+        let mut before = 0;
+        wait_until("all that comes has come", Duration::from_secs(20), || {
+            let now = observer.figure("proxy", "upstream_bytes_in")?;
+            Ok(now > 8 << 20 && std::mem::replace(&mut before, now) == now)
+        })?;
+        Ok(clients)
+    })
+}
+
+#[test]
+fn messages_that_are_not_read_are_counted() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    for (what, bytes, count) in [("short messages", 10, 200_000_usize), ("long messages", 10_000, 3_000)] {
+        let proxy = proxy(&[server.tcp()], &["--tcp-user-timeout", "off"])?;
+        let mut observer = proxy.client()?;
+        assert_counted(&proxy, what, || {
+            let mut clients = Vec::new();
+            for _ in 0..5 {
+                let mut client = proxy.client()?;
+                client.ask("SUBSCRIBE channel")?;
+                clients.push(client);
+            }
+            let publish = request(&["PUBLISH", "channel", &"x".repeat(bytes)]);
+            for _ in 0..count / 1_000 {
+                observer.send(&publish.repeat(1_000))?;
+                observer.replies(1_000)?;
+            }
+            Ok(clients)
+        })?;
+    }
+    Ok(())
+}

@@ -7,12 +7,14 @@ use crate::{BufferPool, Output, Ring, Seq};
 pub struct Downstream {
     ring: Ring,
     output: Output,
+    /// Requests without a place in the ring whose replies nobody wants, and that nodes have not answered.
+    unanswered: u32,
 }
 
 impl Downstream {
     /// Nothing outstanding, nothing to write.
     pub const fn new() -> Self {
-        Self { ring: Ring::new(), output: Output::new() }
+        Self { ring: Ring::new(), output: Output::new(), unanswered: 0 }
     }
 
     /// Takes the next place for a reply that comes from elsewhere.
@@ -70,10 +72,26 @@ impl Downstream {
         self.ring.len()
     }
 
-    /// Whether no reply is outstanding.
+    /// A request was sent to a node whose reply is not wanted. It has no place among the replies, and counts until the node
+    /// has answered it.
+    pub fn note_unanswered(&mut self) {
+        self.unanswered = self.unanswered.saturating_add(1);
+    }
+
+    /// One of those has been answered, or never will be.
+    pub fn end_unanswered(&mut self) {
+        self.unanswered = self.unanswered.saturating_sub(1);
+    }
+
+    /// Requests that nodes have not answered, whether their replies are wanted or not.
+    pub fn unsettled(&self) -> usize {
+        self.ring.len() + self.unanswered as usize
+    }
+
+    /// Whether nodes have answered everything that was asked, whether replies are wanted or not.
     #[inline]
     pub fn is_settled(&self) -> bool {
-        self.ring.is_empty()
+        self.ring.is_empty() && self.unanswered == 0
     }
 
     /// Whether every reply has been handed out and written.
@@ -113,6 +131,7 @@ impl Downstream {
     /// Forgets all replies and gives the memory back.
     pub fn clear(&mut self, pool: &mut BufferPool) {
         self.ring.clear(pool);
+        self.unanswered = 0;
         self.output.clear(pool);
     }
 }

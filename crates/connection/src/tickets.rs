@@ -44,6 +44,13 @@ pub enum Owner {
         /// Which of the task's requests.
         step: u16,
     },
+    /// A request of a client that wants no reply: the reply is swallowed, and the client is told that it has come.
+    Unanswered {
+        /// The client's place in the worker's table.
+        index: u32,
+        /// Which client of those that had the place.
+        generation: u32,
+    },
     /// Nobody any more: the reply is swallowed.
     Nobody,
 }

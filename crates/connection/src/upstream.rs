@@ -439,7 +439,7 @@ impl Upstream {
         let is_push = !self.is_streaming && matches!(first, Some(b'>' | b'|'));
         let ticket = if is_push { None } else { Some(self.tickets.front().ok_or(Fault::Unsolicited)?) };
         let owner = match ticket.map(|t| t.owner) {
-            Some(owner @ (Owner::Client { .. } | Owner::Nobody)) => owner,
+            Some(owner @ (Owner::Client { .. } | Owner::Unanswered { .. } | Owner::Nobody)) => owner,
             _ => {
                 self.partial.extend_from_slice(bytes);
                 return Ok(None);

@@ -119,6 +119,10 @@ impl Takers<'_> {
                 self.tasks.feed(Handle { index: task, generation }, step, kind, reply, self.clients);
                 return !self.tasks.take_out_of_step();
             }
+            (Owner::Unanswered { index, generation }, Some(_)) => {
+                self.counters.replies_swallowed.add(1);
+                self.clients.end_unanswered(Handle { index, generation });
+            }
             (Owner::Nobody, Some(_)) => self.counters.replies_swallowed.add(1),
             // Only what goes to a client is passed on in pieces.
             (_, None) => {}
@@ -186,7 +190,7 @@ impl<E: Execute> Worker<E> {
                 None => (Cow::Borrowed(delivery.bytes), delivery.end),
             };
             let is_large = delivery.end.is_none();
-            was_awaited |= owner != Owner::Nobody;
+            was_awaited |= !matches!(owner, Owner::Nobody | Owner::Unanswered { .. });
             let word = beside.proof.as_mut().map_or(Word::Pass, |proof| proof.take(owner, kind, &reply));
             let is_in_step = match (word, &mut beside.proof) {
                 (Word::Proved | Word::Unproved, Some(proof)) => {

@@ -8,7 +8,7 @@ use crate::limits::AWAITED_MIN;
 use crate::observe::Counters;
 use crate::session::{Pause, Session};
 use crate::slab::{Handle, Slab};
-use respool_connection::{BufferPool, Seq};
+use respool_connection::{BufferPool, Owner, Seq};
 use std::sync::Arc;
 
 /// The clients of one worker.
@@ -82,6 +82,26 @@ impl Clients {
             self.doomed.push(to);
         }
         self.list(to.index);
+    }
+
+    /// A request was queued for a node. If its reply is not wanted, its client counts it until the node has answered.
+    pub(crate) fn note_sent(&mut self, owner: Owner) {
+        if let Owner::Unanswered { index, generation } = owner
+            && let Some(session) = self.sessions.get_mut(Handle { index, generation })
+        {
+            session.down.note_unanswered();
+        }
+    }
+
+    /// A node has answered such a request, or never will.
+    #[cold]
+    pub(crate) fn end_unanswered(&mut self, of: Handle) {
+        let Some(session) = self.sessions.get_mut(of) else { return };
+        session.down.end_unanswered();
+        // It may be what the client waits for before it is read on, or closed.
+        if !session.pause.is_none() {
+            self.list(of.index);
+        }
     }
 
     /// Parts of a client's reply that wait for others take so many bytes now. `false`: it has gone.

@@ -354,18 +354,18 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let owner = match is_wanted {
             true => Owner::Client { index, generation: handle.generation, seq: session.down.expect() },
-            false => Owner::Nobody,
+            false => Owner::Unanswered { index, generation: handle.generation },
         };
         let Self { lanes, clients, config, now, .. } = self;
         let write = |out: &mut Vec<u8>| encode_request(out, args.iter());
-        if let Err(error) = lanes.send(lane, owner, config, *now, &mut clients.pool, write)
-            && let Owner::Client { seq, .. } = owner
-        {
-            clients.fail(handle, seq, &error);
+        match (lanes.send(lane, owner, config, *now, &mut clients.pool, write), owner) {
+            (Err(error), Owner::Client { seq, .. }) => clients.fail(handle, seq, &error),
+            (Err(_), _) => {}
+            (Ok(()), owner) => clients.note_sent(owner),
         }
         self.is_busy = true;
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
-        let outstanding = session.down.outstanding();
+        let outstanding = session.down.unsettled();
         self.keep_pace(index, lane, outstanding)
     }
 

@@ -317,9 +317,9 @@ impl<E: Execute> Worker<E> {
             Owner::Client { index, generation: handle.generation, seq: session.down.expect() }
         } else {
             session.reply_mode.pass();
-            Owner::Nobody
+            Owner::Unanswered { index, generation: handle.generation }
         };
-        let outstanding = session.down.outstanding();
+        let outstanding = session.down.unsettled();
         let lane = own.unwrap_or_else(|| lanes.lane(config, node, session.class));
         let sent = lanes.send(lane, owner, config, *now, &mut clients.pool, write);
         self.is_busy = true;
@@ -330,6 +330,7 @@ impl<E: Execute> Worker<E> {
             }
             return Flow::Next;
         }
+        self.clients.note_sent(owner);
         self.keep_pace(index, lane, outstanding)
     }
 
@@ -346,14 +347,14 @@ impl<E: Execute> Worker<E> {
     /// The same for a request that several nodes answer, of whose lanes `fullest` is the one with most in its queue.
     pub(crate) fn keep_pace_of_all(&mut self, index: u32, fullest: Option<usize>) -> Flow {
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
-        let outstanding = session.down.outstanding();
+        let outstanding = session.down.unsettled();
         fullest.map_or(Flow::Next, |lane| self.keep_pace(index, lane, outstanding))
     }
 
     /// The same for a request that waits for no node in particular.
     pub(crate) fn keep_outstanding(&mut self, index: u32) -> Flow {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        if session.down.outstanding() <= CLIENT_OUTSTANDING_MAX {
+        if session.down.unsettled() <= CLIENT_OUTSTANDING_MAX {
             return Flow::Next;
         }
         session.pause.add(Pause::OUTSTANDING);

@@ -1,10 +1,9 @@
 //! Requests that several nodes answer: split by key, sent to all, or walking from one node to the next.
 
+use crate::scatter::Due;
 use crate::session::{Asker, Flow, ReplyMode};
-use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
-use respool_connection::Owner;
 use respool_route::ScanStep;
 use respool_wire::Request;
 
@@ -21,9 +20,9 @@ impl<E: Execute> Worker<E> {
         let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
         let class = session.class;
-        let gather = if session.reply_mode == ReplyMode::On {
+        let due = if session.reply_mode == ReplyMode::On {
             let asker = Asker { session: handle, seq: session.down.expect() };
-            Some(scatters.begin(asker, |gather| {
+            Due::Joint(scatters.begin(asker, |gather| {
                 if is_split {
                     return gather.begin_split(row, scratch);
                 }
@@ -34,11 +33,7 @@ impl<E: Execute> Worker<E> {
             }))
         } else {
             session.reply_mode.pass();
-            None
-        };
-        let owner = |part: usize| match gather {
-            Some(Handle { index: gather, generation }) => Owner::Part { gather, generation, part: part as u16 },
-            None => Owner::Nobody,
+            Due::Unanswered(handle)
         };
         let mut refused = Vec::new();
         let mut fullest = None;
@@ -46,8 +41,9 @@ impl<E: Execute> Worker<E> {
             for (number, part) in scratch.parts().enumerate() {
                 let lane = lanes.lane(config, part.node.get(), class);
                 let write = |out: &mut Vec<u8>| part.encode(request, out);
-                if let Err(error) = lanes.send(lane, owner(number), config, *now, &mut clients.pool, write) {
-                    refused.push((number, error));
+                match lanes.send(lane, due.owner(number), config, *now, &mut clients.pool, write) {
+                    Ok(()) => clients.note_sent(due.owner(number)),
+                    Err(error) => refused.push((number, error)),
                 }
                 fullest = Some(lanes.fuller(fullest, lane));
             }
@@ -55,8 +51,9 @@ impl<E: Execute> Worker<E> {
             for number in 0..config.topology.node_count() {
                 let lane = lanes.lane(config, number, class);
                 let write = |out: &mut Vec<u8>| respool_wire::encode_request(out, request.args.iter());
-                if let Err(error) = lanes.send(lane, owner(number), config, *now, &mut clients.pool, write) {
-                    refused.push((number, error));
+                match lanes.send(lane, due.owner(number), config, *now, &mut clients.pool, write) {
+                    Ok(()) => clients.note_sent(due.owner(number)),
+                    Err(error) => refused.push((number, error)),
                 }
                 fullest = Some(lanes.fuller(fullest, lane));
             }
@@ -64,7 +61,7 @@ impl<E: Execute> Worker<E> {
         self.is_busy = true;
         for (number, error) in refused {
             self.counters.node_errors.add(1);
-            if let Some(gather) = gather {
+            if let Some(gather) = due.joint() {
                 self.scatters.fail(gather, number as u16, &error, &mut self.clients);
             }
         }
@@ -85,25 +82,23 @@ impl<E: Execute> Worker<E> {
         let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
         let lane = lanes.lane(config, node, session.class);
-        let mut gather = None;
-        if session.reply_mode == ReplyMode::On {
+        let due = if session.reply_mode == ReplyMode::On {
             let asker = Asker { session: handle, seq: session.down.expect() };
-            gather = Some(scatters.begin(asker, |gather| gather.begin_scan(row, step)));
+            Due::Joint(scatters.begin(asker, |gather| gather.begin_scan(row, step)))
         } else {
             session.reply_mode.pass();
-        }
-        let owner = gather.map_or(Owner::Nobody, |Handle { index, generation }| Owner::Part {
-            gather: index,
-            generation,
-            part: 0,
-        });
+            Due::Unanswered(handle)
+        };
         let write = |out: &mut Vec<u8>| step.encode(request.args, out);
-        let sent = lanes.send(lane, owner, config, *now, &mut clients.pool, write);
+        let sent = lanes.send(lane, due.owner(0), config, *now, &mut clients.pool, write);
         self.is_busy = true;
-        if let Err(error) = sent {
-            self.counters.node_errors.add(1);
-            if let Some(gather) = gather {
-                self.scatters.fail(gather, 0, &error, &mut self.clients);
+        match sent {
+            Ok(()) => self.clients.note_sent(due.owner(0)),
+            Err(error) => {
+                self.counters.node_errors.add(1);
+                if let Some(gather) = due.joint() {
+                    self.scatters.fail(gather, 0, &error, &mut self.clients);
+                }
             }
         }
         self.keep_pace_of_all(index, Some(lane))

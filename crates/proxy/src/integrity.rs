@@ -212,10 +212,16 @@ impl Proof {
 
     fn hold(&mut self, owner: Owner, kind: Option<ReplyKind>, bytes: &[u8]) {
         let at = self.bytes.len();
+        // A request without a reply is counted: of one that is arriving its ticket tells, and only of a whole one this.
+        let is_counted = matches!(owner, Owner::Unanswered { .. });
         if self.held.last().is_none_or(|last| last.kind.is_some()) {
+            let owner = if is_counted { Owner::Nobody } else { owner };
             self.held.push(Held { owner, kind: None, start: at, end: at, is_too_large: false });
         }
         let Some(last) = self.held.last_mut() else { return };
+        if is_counted && kind.is_some() {
+            last.owner = owner;
+        }
         last.kind = kind;
         last.is_too_large |= at + bytes.len() > self.terms.held_bytes;
         if last.is_too_large {
@@ -385,5 +391,22 @@ mod tests {
             }
         }
         assert!((800..1_200).contains(&checked), "{checked}");
+    }
+
+    #[test]
+    fn a_reply_nobody_wants_counts_once_it_is_whole() {
+        let client = Owner::Unanswered { index: 1, generation: 1 };
+        let mut proof = proof(TERMS);
+        assert!(!proof.note(b"a") && !proof.note(b"b"));
+        let told = |proof: &mut Proof| {
+            let mut told = Vec::new();
+            proof.give_up(|owner| told.push(owner));
+            told
+        };
+        proof.take(client, Some(ReplyKind::Simple), b"+PONG\r\n");
+        proof.take(client, None, b"$6\r\nab");
+        assert_eq!(told(&mut proof), [client, Owner::Nobody], "of the second its ticket tells");
+        proof.take(client, Some(ReplyKind::Bulk), b"cdef\r\n");
+        assert_eq!(told(&mut proof), [Owner::Nobody, client]);
     }
 }

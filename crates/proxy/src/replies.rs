@@ -32,6 +32,7 @@ pub(crate) fn refuse(
         Owner::Task { task, generation, step } => {
             tasks.fail(Handle { index: task, generation }, step, loss, error, clients);
         }
+        Owner::Unanswered { index, generation } => clients.end_unanswered(Handle { index, generation }),
         Owner::Nobody => {}
     }
 }
@@ -97,6 +98,12 @@ impl<E: Execute> Worker<E> {
                             let next = this.up.tickets().front().map(|ticket| ticket.owner);
                             let at = At { reader, node: this.node, config };
                             subscriptions.hear(at, next, &frame, clients);
+                        }
+                    }
+                    Owner::Unanswered { index, generation } => {
+                        if delivery.end.is_some() {
+                            counters.replies_swallowed.add(1);
+                            clients.end_unanswered(Handle { index, generation });
                         }
                     }
                     Owner::Nobody => counters.replies_swallowed.add(u64::from(delivery.end.is_some())),

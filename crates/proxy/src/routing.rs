@@ -2,11 +2,10 @@
 //!
 //! Where no route is configured no session comes here; a session under routes pays for the choice with every request.
 
+use crate::scatter::Due;
 use crate::session::{Asker, Flow, ReplyMode, Special};
-use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Execute, RequestPolicy, Row};
-use respool_connection::Owner;
 use respool_route::{
     DeadNode, Place, Pool, PoolMode, Reads, RouteError, RouteScratch, Routed, Routes, Subject, plan_routed,
 };
@@ -163,7 +162,7 @@ impl<E: Execute> Worker<E> {
         scratch: &RouteScratch,
         request: &Request<'_>,
     ) -> Flow {
-        let Some((class, gather)) = self.begin_scatter(index, |gather| gather.begin_split(row, scratch.as_scratch()))
+        let Some((class, due)) = self.begin_scatter(index, |gather| gather.begin_split(row, scratch.as_scratch()))
         else {
             return Flow::Stop;
         };
@@ -172,7 +171,7 @@ impl<E: Execute> Worker<E> {
             let node = self.stand_in(index, routes, place, row);
             self.note_route(place.route);
             let write = |out: &mut Vec<u8>| scratch.encode_part(routes, place, part, request, out);
-            let lane = self.send_part(node, class, gather, number, write);
+            let lane = self.send_part(node, class, due, number, write);
             fullest = Some(self.lanes.fuller(fullest, lane));
         }
         self.keep_pace_of_all(index, fullest)
@@ -182,22 +181,18 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn scatter_to_all(&mut self, index: u32, row: &'static Row, nodes: &[usize], args: Args<'_>) -> Flow {
         let chance = self.chance();
         let begin = |gather: &mut respool_route::Gather| gather.begin_all(row, args, nodes.len(), chance);
-        let Some((class, gather)) = self.begin_scatter(index, begin) else { return Flow::Stop };
+        let Some((class, due)) = self.begin_scatter(index, begin) else { return Flow::Stop };
         let mut fullest = None;
         for (number, node) in nodes.iter().enumerate() {
             let write = |out: &mut Vec<u8>| respool_wire::encode_request(out, args.iter());
-            let lane = self.send_part(*node, class, gather, number, write);
+            let lane = self.send_part(*node, class, due, number, write);
             fullest = Some(self.lanes.fuller(fullest, lane));
         }
         self.keep_pace_of_all(index, fullest)
     }
 
     /// Takes a place for the joint reply, unless none is wanted. Gives the session's class as well.
-    fn begin_scatter(
-        &mut self,
-        index: u32,
-        begin: impl FnOnce(&mut respool_route::Gather),
-    ) -> Option<(u16, Option<Handle>)> {
+    fn begin_scatter(&mut self, index: u32, begin: impl FnOnce(&mut respool_route::Gather)) -> Option<(u16, Due)> {
         self.counters.requests_split.add(1);
         self.is_busy = true;
         let handle = self.clients.sessions.handle(index)?;
@@ -205,10 +200,10 @@ impl<E: Execute> Worker<E> {
         let class = session.class;
         if session.reply_mode != ReplyMode::On {
             session.reply_mode.pass();
-            return Some((class, None));
+            return Some((class, Due::Unanswered(handle)));
         }
         let asker = Asker { session: handle, seq: session.down.expect() };
-        Some((class, Some(self.scatters.begin(asker, begin))))
+        Some((class, Due::Joint(self.scatters.begin(asker, begin))))
     }
 
     /// Returns the lane that the part went to.
@@ -216,20 +211,20 @@ impl<E: Execute> Worker<E> {
         &mut self,
         node: usize,
         class: u16,
-        gather: Option<Handle>,
+        due: Due,
         number: usize,
         write: impl FnOnce(&mut Vec<u8>),
     ) -> usize {
-        let owner = match gather {
-            Some(Handle { index: gather, generation }) => Owner::Part { gather, generation, part: number as u16 },
-            None => Owner::Nobody,
-        };
+        let owner = due.owner(number);
         let lane = self.lanes.lane(&self.config, node, class);
         let sent = self.lanes.send(lane, owner, &self.config, self.now, &mut self.clients.pool, write);
-        if let Err(error) = sent {
-            self.counters.node_errors.add(1);
-            if let Some(gather) = gather {
-                self.scatters.fail(gather, number as u16, &error, &mut self.clients);
+        match sent {
+            Ok(()) => self.clients.note_sent(owner),
+            Err(error) => {
+                self.counters.node_errors.add(1);
+                if let Some(gather) = due.joint() {
+                    self.scatters.fail(gather, number as u16, &error, &mut self.clients);
+                }
             }
         }
         lane

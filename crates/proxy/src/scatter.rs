@@ -4,6 +4,7 @@ use crate::clients::Clients;
 use crate::limits::GATHERED_BYTES_MIN;
 use crate::session::Asker;
 use crate::slab::{Handle, Slab};
+use respool_connection::Owner;
 use respool_route::Gather;
 use respool_wire::ReplyKind;
 
@@ -14,6 +15,33 @@ struct Scatter {
     gather: Gather,
     /// What its client's account has of it.
     held: usize,
+}
+
+/// Who is owed the parts of a request that several nodes answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Due {
+    /// A joint reply is made of them.
+    Joint(Handle),
+    /// This client wants no reply.
+    Unanswered(Handle),
+}
+
+impl Due {
+    /// Who is owed one part.
+    pub(crate) fn owner(self, part: usize) -> Owner {
+        match self {
+            Self::Joint(Handle { index: gather, generation }) => Owner::Part { gather, generation, part: part as u16 },
+            Self::Unanswered(Handle { index, generation }) => Owner::Unanswered { index, generation },
+        }
+    }
+
+    /// What joins the parts, if anything does.
+    pub(crate) fn joint(self) -> Option<Handle> {
+        match self {
+            Self::Joint(gather) => Some(gather),
+            Self::Unanswered(_) => None,
+        }
+    }
 }
 
 /// The split requests of one worker.

@@ -271,9 +271,9 @@ impl Session {
         self.pause == Pause::CLOSING && self.is_amid_script()
     }
 
-    /// Whether it has been given everything that it is owed.
+    /// Whether it has been given everything that it is owed, and what it wants no reply to has been done.
     pub(crate) fn is_owed_nothing(&self) -> bool {
-        self.down.is_drained() && !self.is_amid_script()
+        self.down.is_drained() && self.down.is_settled() && !self.is_amid_script()
     }
 
     /// Memory held for it.

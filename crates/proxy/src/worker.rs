@@ -324,7 +324,7 @@ impl<E: Execute> Worker<E> {
         let now_us = self.now.mono_us;
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         let since_us = if session.held_since_us > 0 { session.held_since_us } else { now_us };
-        let is_held = !session.down.is_settled()
+        let is_held = session.down.outstanding() > 0
             && session.down.waiting_bytes() < HELD_BYTES_MAX
             && now_us - since_us < HELD_AGE_US_MAX;
         session.held_since_us = if is_held { since_us } else { 0 };
@@ -347,7 +347,7 @@ impl<E: Execute> Worker<E> {
             }
             return;
         }
-        let outstanding = session.down.outstanding();
+        let (unsettled, is_settled) = (session.down.unsettled(), session.down.is_settled());
         let is_owner = self.lanes.is_owned(session.class);
         let is_light = session.reply_bytes() <= budgets.client_output_soft / 2;
         self.resume_lane_of(index);
@@ -358,10 +358,10 @@ impl<E: Execute> Worker<E> {
         if is_owner {
             self.resume_own_of(index);
         }
-        if outstanding <= crate::limits::CLIENT_OUTSTANDING_MAX / 2 {
+        if unsettled <= crate::limits::CLIENT_OUTSTANDING_MAX / 2 {
             self.clients.unpause(index, Pause::OUTSTANDING);
         }
-        if outstanding == 0 {
+        if is_settled {
             self.clients.unpause(index, Pause::BARRIER);
         }
     }

@@ -16,6 +16,8 @@ mod doubt;
 mod endings;
 #[path = "hostile/holding.rs"]
 mod holding;
+#[path = "hostile/order.rs"]
+mod order;
 #[path = "hostile/orders.rs"]
 mod orders;
 #[path = "hostile/reloads.rs"]

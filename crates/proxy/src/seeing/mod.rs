@@ -96,7 +96,9 @@ impl<E: Execute> Worker<E> {
     fn describe_slow(&self, lane: usize, flight: &InFlight<'_>, upstream_us: u64) -> Slow {
         let this = &self.lanes.all[lane];
         let asker = match this.up.tickets().front().map(|ticket| ticket.owner) {
-            Some(Owner::Client { index, generation, .. }) => Some(Handle { index, generation }),
+            Some(Owner::Client { index, generation, .. } | Owner::Unanswered { index, generation }) => {
+                Some(Handle { index, generation })
+            }
             _ => None,
         };
         let session = asker.and_then(|asker| self.clients.sessions.get(asker).map(|session| (asker.index, session)));

@@ -73,7 +73,7 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let (class, asker) = (this.class, Asker { session, seq: this.down.expect() });
-        let outstanding = this.down.outstanding();
+        let outstanding = this.down.unsettled();
         let task = Publishing { asker, kind, channel: channel.into(), node, count: None };
         let task = self.tasks.begin(Task::Publish(task));
         let lane = self.lanes.lane(&self.config, node, class);

@@ -4,6 +4,7 @@
 
 use crate::awaited::Awaited;
 use crate::crowd::Crowd;
+use crate::cut_off::{CutOff, Doomed};
 use crate::limits::AWAITED_MIN;
 use crate::observe::Counters;
 use crate::session::{Pause, Session};
@@ -22,8 +23,8 @@ pub(crate) struct Clients {
     pub(crate) held: Vec<u32>,
     /// Clients that may be read again, each once.
     pub(crate) resuming: Vec<u32>,
-    /// Clients that must be closed: their reply broke off in the middle.
-    pub(crate) doomed: Vec<Handle>,
+    /// Clients that must be closed, as when their reply broke off in the middle.
+    pub(crate) doomed: Vec<Doomed>,
     /// Clients that are expected to ask again at once, because they did so before.
     pub(crate) awaited: Awaited,
     /// Whether so many ask that their requests wait for each other.
@@ -79,7 +80,7 @@ impl Clients {
     pub(crate) fn fail(&mut self, to: Handle, seq: Seq, error: &[u8]) {
         let Some(session) = self.sessions.get_mut(to) else { return };
         if !session.down.fail(seq, error, &mut self.pool) {
-            self.doomed.push(to);
+            self.doomed.push(Doomed { client: to, why: CutOff::Broken, bytes: session.held_bytes() });
         }
         self.list(to.index);
     }

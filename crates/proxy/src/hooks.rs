@@ -38,6 +38,21 @@ pub enum Event {
         /// What it was told.
         why: &'static str,
     },
+    /// A client was disconnected because of what it left unread or unsaid. There are only so many of these in a time.
+    ClientCutOff {
+        /// Its number.
+        client: u64,
+        /// Its address.
+        address: String,
+        /// Its user.
+        user: String,
+        /// Bytes that were held for it.
+        bytes: usize,
+        /// Why.
+        why: &'static str,
+        /// Clients before it that were not told of.
+        untold: u64,
+    },
     /// An operator gave an order on the console.
     Ordered {
         /// The order as it was given.

@@ -33,6 +33,7 @@ mod console;
 mod converting;
 mod cron;
 mod crowd;
+mod cut_off;
 mod dedicated;
 mod dispatch;
 mod drain;

@@ -227,6 +227,11 @@ pub const RANKED_AGE_SAMPLES: u64 = 100_000;
 /// Requests of one batch that a sample looks at, and keys of one request.
 pub const SAMPLED_REQUESTS_MAX: usize = 64;
 
+/// Lines in the log about clients that are disconnected, of one worker in [`CUT_OFF_LINES_US`].
+pub const CUT_OFF_LINES_MAX: u32 = 10;
+/// See [`CUT_OFF_LINES_MAX`], in microseconds.
+pub const CUT_OFF_LINES_US: u64 = 1_000_000;
+
 /// Bytes of buffers that a worker keeps for reuse from one look at the timers to the next: what a busy worker hands round.
 pub const SPARE_BUFFERS_BYTES_MAX: usize = 2 * 1024 * 1024;
 

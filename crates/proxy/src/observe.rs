@@ -70,6 +70,8 @@ counters! {
     clients_large: Total,
     /// Clients that were cut off because they sent half of a large request and then nothing.
     clients_stalled: Total,
+    /// Clients that were disconnected because a node failed in the middle of their reply.
+    clients_broken_off: Total,
     /// Requests read from clients.
     requests: Total,
     /// Requests answered without a node.

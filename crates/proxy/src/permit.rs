@@ -18,6 +18,7 @@ use respool_connection::Peer;
 use respool_wire::{Args, Request, RequestLimits, limits as wire_limits};
 
 use crate::allowance::Allowance;
+use crate::cut_off::CutOff;
 use crate::lanes::Class;
 use crate::limits::STRANGER_OUTPUT_BYTES_MAX;
 use crate::session::{Flow, Pause, Session, Special};
@@ -101,8 +102,7 @@ impl<E: Execute> Worker<E> {
         let is_too_much =
             session.special.has(Special::UNAUTHENTICATED) && session.down.waiting_bytes() > STRANGER_OUTPUT_BYTES_MAX;
         if is_too_much {
-            self.counters.clients_cut_off.add(1);
-            self.close_client(index);
+            self.cut_off(index, CutOff::Unauthenticated);
         }
         is_too_much
     }

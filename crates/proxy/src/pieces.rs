@@ -15,6 +15,7 @@
 //! about which nothing behind it changes anything, are passed on like this. The client is read as fast as the node takes
 //! it: what waits is bounded by [`PIECES_QUEUE_BYTES`]. The deadline of the reply counts from the last byte.
 
+use crate::cut_off::CutOff;
 use crate::lanes::Ending;
 use crate::large::Large;
 use crate::limits::{PIECES_QUEUE_BYTES, STALLED_REQUEST_US};
@@ -309,8 +310,7 @@ impl<E: Execute> Worker<E> {
             session.pause.is_none() && now_us.saturating_sub(session.last_active_us) > STALLED_REQUEST_US
         });
         if has_stalled {
-            self.counters.clients_stalled.add(1);
-            self.close_client(sender.client.index);
+            self.cut_off(sender.client.index, CutOff::Stalled);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! Workers agree on who is largest without asking each other: in every interval each bids the bytes of its largest client,
 //! and in the next one the highest bidder disconnects it.
 
+use crate::cut_off::CutOff;
 use crate::limits::{PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US};
 use crate::session::{Pause, Session};
 use crate::worker::Worker;
@@ -77,16 +78,16 @@ impl<E: Execute> Worker<E> {
         let queues = self.queues_of_clients();
         let queue_of = |index| self.clients.sessions.handle(index).and_then(|handle| queues.get(&handle)).copied();
         let held_by = |(index, s): (u32, &Session)| (s.held_bytes() + queue_of(index).unwrap_or(0), index);
-        let largest = self.clients.sessions.iter().map(held_by).max();
+        // As in Redis, CLIENT NO-EVICT keeps a client connected however much is held for it.
+        let may_go = |(_, session): &(u32, &Session)| !session.cold.is_no_evict;
+        let largest = self.clients.sessions.iter().filter(may_go).map(held_by).max();
         let Some((bytes, index)) = largest.filter(|(bytes, _)| *bytes > 0) else { return };
         // The monotonic clock is the same for all workers.
         let interval = self.now.mono_us / PRESSURE_INTERVAL_US % (1 << (64 - SIZE_BITS));
         if let Some((before, bid)) = self.pressure.last.filter(|(before, _)| *before != interval) {
             self.pressure.last = None;
             if before + 1 == interval && self.shared.ledger.auction.is_highest(before, bid) {
-                self.counters.clients_cut_off.add(1);
-                self.counters.clients_cut_off_for_memory.add(1);
-                self.close_client(index);
+                self.cut_off(index, CutOff::Memory);
                 return;
             }
         }

@@ -7,6 +7,7 @@ use crate::access::Allowances;
 use crate::clients::Clients;
 use crate::config::Config;
 use crate::console::Inquiries;
+use crate::cut_off::{CutOff, CutOffLines};
 use crate::drain::Retirement;
 use crate::holding::Hold;
 use crate::hooks::Event;
@@ -98,6 +99,7 @@ pub struct Worker<E> {
     pub(crate) cron_at_us: u64,
     pub(crate) engine_at_us: u64,
     pub(crate) pressure: Pressure,
+    pub(crate) cut_off_lines: CutOffLines,
     /// Bytes of tables that are in the account of the process.
     pub(crate) tables_accounted: usize,
     /// A drain is under way and ends by then.
@@ -150,6 +152,7 @@ impl<E: Execute> Worker<E> {
             cron_at_us: 0,
             engine_at_us: 0,
             pressure: Pressure::default(),
+            cut_off_lines: CutOffLines::default(),
             tables_accounted: 0,
             drain_until_us: None,
             learnt: Arc::default(),
@@ -257,8 +260,7 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         let waiting = session.reply_bytes();
         if waiting > budgets.client_output_hard {
-            self.counters.clients_cut_off.add(1);
-            self.close_client(index);
+            self.cut_off(index, CutOff::Output);
             return false;
         }
         if waiting > budgets.client_output_soft && !session.pause.has(Pause::OUTPUT) {
@@ -393,9 +395,7 @@ impl<E: Execute> Worker<E> {
     fn go_on(&mut self) {
         self.conclude_tasks();
         while let Some(doomed) = self.clients.doomed.pop() {
-            if self.clients.sessions.get_mut(doomed).is_some() {
-                self.close_client(doomed.index);
-            }
+            self.cut_off_doomed(doomed);
         }
         while let Some(index) = self.clients.resuming.pop() {
             let Some(session) = self.clients.sessions.at_mut(index) else { continue };

@@ -9,6 +9,7 @@ use super::frame::Kind;
 use super::{Subscriber, Subscriptions};
 use crate::clients::Clients;
 use crate::config::SlowSubscribers;
+use crate::cut_off::{CutOff, Doomed};
 use crate::limits::PUSH_OUTBOX_BYTES;
 use crate::shared::Ledger;
 use crate::worker::Worker;
@@ -187,9 +188,9 @@ impl Subscriptions {
                         backlog.pop();
                         continue;
                     }
+                    let bytes = backlog.bytes + waiting;
                     backlog.cut_off();
-                    counters.subscribers_cut_off.add(1);
-                    doomed.push(*handle);
+                    doomed.push(Doomed { client: *handle, why: CutOff::Subscriber, bytes });
                 }
             }
             counters.messages_delivered.add(1);

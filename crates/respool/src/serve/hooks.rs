@@ -45,6 +45,9 @@ pub(crate) fn tell(event: &Event) {
                 worker, "node {node} sent replies that are not those to its requests; its connection is given up"
             );
         }
+        Event::ClientCutOff { client, address, user, bytes, why, untold } => {
+            warn!(client, address, user, bytes, untold, "client {client} ({address}) is disconnected: {why}");
+        }
         // Anybody can cause this at will.
         Event::ClientRefused { address, why } => debug!(address, "a client was not let in: {why}"),
         Event::Ordered { order, client } => info!(client, "an operator ordered: {order}"),

@@ -414,7 +414,8 @@ rows! {
     ProcessBytes {
         name: "process_bytes", group: Group::Budgets, scope: Scope::Process, reload: Reload::Live,
         kind: bytes(MB, 1024 * GB), default: "1gb",
-        more: "The data of embedded nodes does not count.",
+        more: "The data of embedded nodes does not count. If that is not enough, the client with the most is disconnected; \
+               clients that said CLIENT NO-EVICT ON are spared.",
     }
     /// Most elements of a request.
     RequestElementsMax {

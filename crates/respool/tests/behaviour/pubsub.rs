@@ -299,6 +299,8 @@ fn a_slow_subscriber_is_disconnected_or_loses_the_oldest() -> io::Result<()> {
         Ok(watcher.ask("INFO proxy")?.contains("subscribers_cut_off:1\r\n"))
     })?;
     assert!(cut.read_to_close()?.len() < 300 * payload.len());
+    let told = |line: &String| line.contains("is disconnected: it does not keep up with its messages");
+    assert_eq!(strict.output().iter().filter(|line| told(line)).count(), 1);
     let mut last = None;
     let mut count = 0;
     while last != Some(299) {

@@ -125,6 +125,31 @@ fn the_largest_client_goes_when_memory_runs_out() -> io::Result<()> {
     Ok(())
 }
 
+#[test]
+fn who_says_no_evict_stays_when_memory_runs_out() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let budgets = ["--process-bytes", "16mb", "--client-output-soft-bytes", "1gb", "--client-output-hard-bytes", "2gb"];
+    let proxy = proxy(&[server.tcp()], &budgets)?;
+    let mut good = proxy.client()?;
+    good.command(&["SETRANGE", "large", &((1 << 20) - 1).to_string(), "x"])?;
+    let mut spared = proxy.client()?;
+    assert_eq!(spared.ask("CLIENT NO-EVICT ON")?, "+OK\r\n");
+    spared.send(&request(&["GET", "large"]).repeat(25))?;
+    let mut other = proxy.client()?;
+    other.send(&request(&["GET", "large"]).repeat(15))?;
+    wait_until("the other one is cut off, which holds less", Duration::from_secs(20), || {
+        Ok(proxy
+            .output()
+            .iter()
+            .any(|line| line.contains("is disconnected: the process holds more than process_bytes")))
+    })?;
+    assert!(other.replies(15).is_err(), "what it was owed is gone");
+    for reply in spared.replies(25)? {
+        assert_eq!(reply.len(), (1 << 20) + 12);
+    }
+    Ok(())
+}
+
 /// Somebody who reads slowly but steadily gets everything.
 #[test]
 fn a_slow_reader_gets_all_of_a_large_reply() -> io::Result<()> {

@@ -71,6 +71,8 @@ pub(crate) enum Progress {
     Done,
     /// The node refused; its error text without the leading `-` and the line's end.
     Refused(String),
+    /// The same, of the database.
+    NoDatabase(String),
 }
 
 impl Handshake {
@@ -102,7 +104,8 @@ impl Handshake {
         }
         if let Some(b'-' | b'!') = reply.first() {
             let text = String::from_utf8_lossy(reply.get(1..).unwrap_or_default());
-            return Progress::Refused(text.trim_end().to_owned());
+            let words = text.trim_end().to_owned();
+            return if self.awaited == Step::Select { Progress::NoDatabase(words) } else { Progress::Refused(words) };
         }
         let next = match self.awaited {
             Step::Auth if reply == replies::OK => Self::after_auth(identity),
@@ -221,7 +224,7 @@ mod tests {
         assert_eq!(progress, Progress::Done);
         let identity = Identity { database: 9, ..Identity::default() };
         let (_, progress) = talk(&identity, &[b"-BUSY Redis is busy running a script.\r\n"]);
-        assert!(matches!(progress, Progress::Refused(_)));
+        assert!(matches!(progress, Progress::NoDatabase(_)));
     }
 
     #[test]

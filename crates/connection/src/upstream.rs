@@ -58,6 +58,8 @@ pub enum Fault {
     OutOfStep,
     /// It refused the handshake; its words.
     Refused(String),
+    /// It refused to select the database; its words.
+    NoDatabase(String),
 }
 
 impl fmt::Display for Fault {
@@ -66,7 +68,7 @@ impl fmt::Display for Fault {
             Self::Malformed(error) => write!(f, "sent a malformed reply ({error})"),
             Self::Unsolicited => f.write_str("sent a reply that no request was waiting for"),
             Self::OutOfStep => f.write_str("sent replies that are not those to its requests"),
-            Self::Refused(words) => write!(f, "refused the connection ({words})"),
+            Self::Refused(words) | Self::NoDatabase(words) => write!(f, "refused the connection ({words})"),
         }
     }
 }
@@ -319,6 +321,7 @@ impl Upstream {
                     match progress {
                         Progress::Continues => {}
                         Progress::Refused(words) => return Err(Fault::Refused(words)),
+                        Progress::NoDatabase(words) => return Err(Fault::NoDatabase(words)),
                         Progress::Done => {
                             self.is_old = handshake.is_old();
                             self.phase = Phase::Ready;

@@ -8,7 +8,7 @@ use crate::scripts::Named;
 use crate::secrets::Confided;
 use crate::text;
 use respool_command::{
-    Command, ConnectionCommand as C, Keys, Lane, Row, ServerCommand, TransactionsCommand as T, text as texts,
+    Command, ConnectionCommand as C, Flags, Keys, Lane, Row, ServerCommand, TransactionsCommand as T, text as texts,
 };
 use respool_route::{
     Plan, PlanError, PoolMode, RouteScratch, Routed, Routes, Scratch, Subject, Topology, plan, plan_routed,
@@ -57,6 +57,12 @@ pub(crate) struct Block {
     /// Something was refused: EXEC will run nothing.
     pub(crate) is_dirty: bool,
     pub(crate) has_select: bool,
+    /// A database is selected in it, whether or not it will run.
+    wants_select: bool,
+    /// It will not run for reasons that a server would not have.
+    is_ours: bool,
+    /// It would not run at a server either.
+    is_mistaken: bool,
     /// Some request may change data, which a pause of writes holds back.
     pub(crate) may_change: bool,
 }
@@ -77,6 +83,7 @@ impl Block {
         for node in [&mut self.node, &mut self.keyless_node] {
             let now = node.map(|node| moved.get(node).copied().filter(|now| *now != usize::MAX));
             self.is_dirty |= now == Some(None);
+            self.is_ours |= now == Some(None);
             *node = now.flatten();
         }
     }
@@ -105,8 +112,25 @@ impl Block {
     }
 
     /// It will not run: what was queued is forgotten.
-    pub(crate) fn spoil(&mut self) {
-        *self = Self { is_dirty: true, ..Self::default() };
+    fn spoil(&mut self) {
+        *self = Self {
+            is_dirty: true,
+            wants_select: self.wants_select,
+            is_ours: self.is_ours,
+            is_mistaken: self.is_mistaken,
+            ..Self::default()
+        };
+    }
+
+    /// A request was refused before it came here, as a server would have.
+    pub(crate) fn refuse(&mut self) {
+        self.is_mistaken = true;
+        self.spoil();
+    }
+
+    /// Whether the client would be in another database behind its EXEC, at a server.
+    pub(crate) fn strands(&self) -> bool {
+        self.is_ours && !self.is_mistaken && self.wants_select
     }
 
     /// Takes a request. `Err` is what the client is told instead; the block is then spoilt.
@@ -117,7 +141,11 @@ impl Block {
         to: &mut Destination<'_>,
     ) -> Result<(), Vec<u8>> {
         let taken = self.try_queue(row, request, to);
+        self.wants_select |= selected(row, request.args).is_some();
         if taken.is_err() {
+            let is_mistaken = row.flags.has(Flags::NO_MULTI);
+            self.is_mistaken |= is_mistaken;
+            self.is_ours |= !is_mistaken;
             self.spoil();
         }
         taken
@@ -125,7 +153,7 @@ impl Block {
 
     fn try_queue(&mut self, row: &'static Row, request: &Request<'_>, to: &mut Destination<'_>) -> Result<(), Vec<u8>> {
         let args = request.args;
-        if row.flags.has(respool_command::Flags::NO_MULTI) {
+        if row.flags.has(Flags::NO_MULTI) {
             return Err(texts::NOT_IN_TRANSACTION.into());
         }
         if self.is_dirty {
@@ -151,11 +179,7 @@ impl Block {
         }
         self.for_node += 1;
         let end = self.bytes.len();
-        let database = match row.command {
-            Command::Connection(C::Select) => crate::local::integer(args.at(1)).and_then(|n| u32::try_from(n).ok()),
-            _ => None,
-        };
-        self.entries.push(match database {
+        self.entries.push(match selected(row, args) {
             Some(database) => Entry::Select { end, database },
             None => Entry::Node { end },
         });
@@ -294,6 +318,12 @@ pub(crate) struct Subjected<'a> {
 /// Whether any node can run a request of a transaction, whatever its row's policy is outside of one.
 fn is_anybodys(row: &Row, args: Args<'_>) -> bool {
     row.keys.is_none() && !matches!(row.lane(args), Lane::Shared | Lane::Admin)
+}
+
+/// The database that a request selects, if it says so in a way that servers understand.
+fn selected(row: &Row, args: Args<'_>) -> Option<u32> {
+    let is_select = row.command == Command::Connection(C::Select);
+    is_select.then(|| crate::local::integer(args.at(1))).flatten().and_then(|number| u32::try_from(number).ok())
 }
 
 fn first_key<'a>(keys: &Keys, args: Args<'a>) -> Option<&'a [u8]> {

@@ -4,7 +4,7 @@
 
 use crate::lanes::Class;
 use crate::limits::CLIENT_OUTSTANDING_MAX;
-use crate::session::{Asker, Flow, Pause, ReplyMode, Special};
+use crate::session::{Flow, Pause, ReplyMode, Special};
 use crate::text;
 use crate::worker::Worker;
 use respool_command::{Execute, Flags, Lane, Millis, Outcome, Row, SessionView, resolve};
@@ -410,22 +410,14 @@ impl<E: Execute> Worker<E> {
     /// Gives a client another database or dialect. `false`: there is no room for another kind of connection.
     pub(crate) fn reclass(&mut self, index: u32, database: u32, protocol: Protocol) -> bool {
         let Some(session) = self.clients.sessions.at(index) else { return false };
-        let speaker = self.lanes.speaker_of(session.class);
-        let Some(class) = self.class_of(Class { database, protocol, speaker }) else { return false };
-        self.put_into_class(index, class);
+        if self.engine.is_none() {
+            let speaker = self.lanes.speaker_of(session.class);
+            let Some(class) = self.class_of(Class { database, protocol, speaker }) else { return false };
+            self.put_into_class(index, class);
+        }
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         session.database = database;
         session.protocol = protocol;
         true
-    }
-
-    /// A lane that a SELECT waited for is ready: the client is in that database now.
-    pub(crate) fn finish_select(&mut self, waiter: Asker, lane: usize) {
-        let database = self.lanes.class_database(lane);
-        let Some(session) = self.clients.sessions.get_mut(waiter.session) else { return };
-        let protocol = session.protocol;
-        if self.reclass(waiter.session.index, database, protocol) {
-            self.clients.feed(waiter.session, waiter.seq, respool_wire::replies::OK, true);
-        }
     }
 }

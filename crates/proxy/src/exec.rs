@@ -17,6 +17,7 @@ use crate::session::{Asker, Flow, Pause, ReplyMode, Special};
 use crate::slab::Handle;
 use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::text;
+use crate::unmet::Wish;
 use crate::worker::Worker;
 use respool_command::{Execute, Row, text as texts};
 use respool_connection::Owner;
@@ -180,8 +181,10 @@ impl<E: Execute> Worker<E> {
             return Flow::Stop;
         };
         if block.is_dirty {
+            let is_stranded = block.strands();
             self.leave_block(index);
             self.leave_watches(index);
+            self.strand(index, is_stranded);
             return self.refuse(index, texts::EXECABORT.as_bytes());
         }
         if session.special.has(Special::HELD)
@@ -203,8 +206,10 @@ impl<E: Execute> Worker<E> {
             return Flow::Stop;
         };
         if *has_watch_failed {
+            let has_select = block.has_select;
             self.leave_block(index);
             self.leave_watches(index);
+            self.strand(index, has_select);
             self.answer(index, |reply| reply.raw(&text::pin_lost()));
             return Flow::Next;
         }
@@ -215,6 +220,7 @@ impl<E: Execute> Worker<E> {
         if is_elsewhere {
             self.leave_block(index);
             self.leave_watches(index);
+            self.strand(index, has_select);
             return self.refuse(index, text::WATCHED_ELSEWHERE.as_bytes());
         }
         let mode = mode.unwrap_or_else(|| self.mode_of(index));
@@ -227,6 +233,7 @@ impl<E: Execute> Worker<E> {
         {
             if flow != Flow::Again {
                 self.leave_block(index);
+                self.strand(index, has_select);
             }
             return flow;
         }
@@ -250,6 +257,7 @@ impl<E: Execute> Worker<E> {
             None if is_private => match self.private_for(index, node) {
                 Ok(lane) => Some(lane),
                 Err(error) => {
+                    self.strand(index, has_select);
                     self.answer(index, |reply| reply.raw(&error));
                     return Flow::Next;
                 }
@@ -257,6 +265,14 @@ impl<E: Execute> Worker<E> {
             None => None,
         };
         self.send_block(index, block, private, node)
+    }
+
+    /// A transaction has not run, for reasons that a server would not have. If it would have selected a database, what comes
+    /// behind it is not for the one that is selected now.
+    fn strand(&mut self, index: u32, has_select: bool) {
+        if has_select {
+            self.note_unmet(index, Wish::Database);
+        }
     }
 
     /// Somebody holds requests back: EXEC waits if it would go to a node that is paused, and nothing is ended before.
@@ -394,6 +410,9 @@ impl<E: Execute> Worker<E> {
         if let Some(private) = exec.private.take() {
             self.take_back(private, &exec);
         }
+        if exec.is_lost && self.clients.sessions.get_mut(exec.asker.session).is_some() {
+            self.strand(exec.asker.session.index, exec.block.has_select);
+        }
         let Some(reply) = exec.reply.take() else { return };
         if self.clients.sessions.get_mut(exec.asker.session).is_none() {
             return;
@@ -518,10 +537,18 @@ impl<E: Execute> Worker<E> {
                 }
                 Part::Selected(database) => {
                     let (database, protocol) = (*database, session.protocol);
-                    self.reclass(index, database, protocol);
+                    self.shared.databases.note(database);
+                    if self.reclass(index, database, protocol) {
+                        self.note_met(index, &[Wish::Database]);
+                    } else {
+                        self.note_unmet(index, Wish::Database);
+                    }
                     Flow::Next
                 }
-                Part::Own(row, args) => self.run(index, row, &Request::made(args.as_args())),
+                Part::Own(row, args) => {
+                    let unmet = self.ask_unmet(index, row, args.as_args());
+                    unmet.unwrap_or_else(|| self.run(index, row, &Request::made(args.as_args())))
+                }
             };
             match flow {
                 Flow::Next => {}

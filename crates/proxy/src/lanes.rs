@@ -13,7 +13,7 @@ use crate::own::Ownership;
 use crate::pieces::Sender;
 use crate::scripts::Given;
 use crate::seeing::histogram::Histogram;
-use crate::session::Asker;
+use crate::select::Selecting;
 use crate::shared::{Ledger, Shared};
 use crate::slab::Handle;
 use crate::text;
@@ -151,7 +151,7 @@ pub(crate) struct Lane {
     /// When the PING was sent that has not been answered; 0 if none is out.
     pub(crate) probed_us: u64,
     /// Clients that wait to hear whether the lane comes to be (`SELECT`).
-    pub(crate) waiters: Vec<Asker>,
+    pub(crate) waiters: Vec<Selecting>,
     /// Clients that are not read until less waits for the node.
     pub(crate) throttled: Vec<u32>,
     /// Bytes of the beginning of a reply that are in the account of the process.

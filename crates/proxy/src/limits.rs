@@ -13,6 +13,10 @@ pub const LANE_QUEUE_SOFT_DIVISOR: usize = 4;
 /// Lane classes (database, protocol) that one worker keeps: 16 databases in both protocols, twice over.
 pub const CLASSES_MAX: usize = 64;
 
+/// Nodes that are asked, one after the other, whether they have a database. One that is known to be down is not asked, so more
+/// would only make a client wait that many times as long as a dial may take.
+pub const DATABASE_ASKED_MAX: usize = 3;
+
 /// How often timers are looked at while something is outstanding, as a share of the response timeout: deadlines are kept
 /// to within a tenth and a half.
 pub const CRON_SHARE: u64 = 20;

@@ -1,8 +1,9 @@
 //! Requests about the session itself: answered here, whatever nodes there are.
 
 use crate::lanes::Node;
-use crate::session::{Asker, Flow, Special};
+use crate::session::{Flow, Special};
 use crate::text;
+use crate::unmet::Wish;
 use crate::worker::Worker;
 use respool_command::{ClusterCommand, Command, ConnectionCommand, Execute, Row, ServerCommand, text as texts};
 use respool_wire::{Args, Encoder, Protocol, Request};
@@ -128,6 +129,9 @@ impl<E: Execute> Worker<E> {
         while let Some(option) = options.get(0) {
             if option.eq_ignore_ascii_case(b"AUTH") && options.len() >= 3 {
                 if let Err(why) = self.authenticate(index, options.at(1), options.at(2), args.name()) {
+                    if why.is_ours() && protocol != before {
+                        self.note_unmet(index, Wish::Dialect);
+                    }
                     return self.refuse(index, why.text().as_bytes());
                 }
                 options = options.from(3);
@@ -151,9 +155,13 @@ impl<E: Execute> Worker<E> {
         }
         if protocol != before {
             if !self.reclass(index, database, protocol) {
-                return self.refuse(index, TOO_MANY_CLASSES);
+                self.note_unmet(index, Wish::Dialect);
+                return self.refuse(index, text::TOO_MANY_CLASSES);
             }
             self.review_subscribed(index);
+        }
+        if args.len() > 1 {
+            self.note_met(index, &[Wish::Dialect]);
         }
         self.answer(index, |reply| greet(reply, id, protocol));
         Flow::Next
@@ -165,77 +173,23 @@ impl<E: Execute> Worker<E> {
         }
         self.leave_states(index);
         self.forget_user(index);
-        // The plain class is there from the beginning, so this cannot fail.
-        self.reclass(index, 0, Protocol::Resp2);
+        self.note_met(index, &[Wish::Database, Wish::User, Wish::Dialect]);
+        // Only for a user whom nodes know by its own name may there be no room.
+        let is_plain = self.reclass(index, 0, Protocol::Resp2);
         if let Some(session) = self.clients.sessions.at_mut(index) {
             session.reply_mode = Default::default();
             session.cold.name = Box::default();
             session.cold.is_no_evict = false;
         }
+        if !is_plain {
+            self.note_unmet(index, Wish::Database);
+            self.note_unmet(index, Wish::Dialect);
+            return self.refuse(index, text::TOO_MANY_CLASSES);
+        }
         self.answer(index, |reply| reply.raw(respool_wire::replies::RESET));
         Flow::Next
     }
-
-    /// The database is the session's; that the nodes have it is found out once per database and dialect.
-    fn select(&mut self, index: u32, args: Args<'_>) -> Flow {
-        let Some(number) = integer(args.at(1)) else {
-            return self.refuse(index, texts::NOT_AN_INTEGER.as_bytes());
-        };
-        if i32::try_from(number).is_err() {
-            return self.refuse(index, INT_OUT_OF_RANGE);
-        }
-        let Ok(database) = u32::try_from(number) else {
-            return self.refuse(index, texts::DB_OUT_OF_RANGE.as_bytes());
-        };
-        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
-        let protocol = session.protocol;
-        if session.database == database {
-            self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
-            return Flow::Next;
-        }
-        if self.engine.is_some() && database >= self.config.databases {
-            return self.refuse(index, texts::DB_OUT_OF_RANGE.as_bytes());
-        }
-        if self.settle_before(index).is_none() {
-            return Flow::Again;
-        }
-        let speaker = self.clients.sessions.at(index).map_or(0, |session| self.lanes.speaker_of(session.class));
-        let Some(class) = self.class_of(crate::lanes::Class { database, protocol, speaker }) else {
-            return self.refuse(index, TOO_MANY_CLASSES);
-        };
-        if self.engine.is_none() && database != 0 {
-            let node = self.config.topology.default_node().get();
-            let lane = self.lanes.lane(&self.config, node, class);
-            if !self.lanes.all[lane].up.is_ready() {
-                return self.select_later(index, lane);
-            }
-        }
-        self.reclass(index, database, protocol);
-        self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
-        Flow::Next
-    }
-
-    /// The node is asked whether it has the database; nothing more is read of the client until it has answered.
-    fn select_later(&mut self, index: u32, lane: usize) -> Flow {
-        if let Err(error) = self.lanes.prepare(lane, &self.config, self.now) {
-            self.clients.answer(index, |out| out.extend_from_slice(&error));
-            return Flow::Next;
-        }
-        self.is_busy = true;
-        let Some(session) = self.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let seq = this.down.expect();
-        this.pause.add(crate::session::Pause::BARRIER);
-        self.lanes.all[lane].waiters.push(Asker { session, seq });
-        Flow::Pause
-    }
 }
-
-/// Beyond any sane number of databases in use at once.
-const TOO_MANY_CLASSES: &[u8] = b"ERR too many databases and protocols are in use at once; try again later";
-
-/// What Redis says of a database number that is no C `int`.
-const INT_OUT_OF_RANGE: &[u8] = b"ERR value is out of range, value must between -2147483648 and 2147483647";
 
 /// The reply to HELLO.
 fn greet(reply: &mut Encoder<'_>, id: u64, protocol: Protocol) {

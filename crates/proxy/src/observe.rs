@@ -189,6 +189,8 @@ counters! {
     auth_failures: Total,
     /// Requests refused because the client had not said who it is.
     refused_unauthenticated: Total,
+    /// SELECT, AUTH and HELLO that a server would have granted and that could not be granted here.
+    states_refused: Total,
     /// Requests refused because the user may not run the command.
     denied_commands: Total,
     /// Requests refused because the user may not use one of the keys.

@@ -23,6 +23,7 @@ use crate::lanes::Class;
 use crate::limits::STRANGER_OUTPUT_BYTES_MAX;
 use crate::session::{Flow, Pause, Session, Special};
 use crate::text;
+use crate::unmet::Wish;
 use crate::worker::Worker;
 
 /// Why a client was not let in as somebody else.
@@ -43,6 +44,11 @@ impl NotLetIn {
             Self::TooManyConnections => text::TOO_MANY_OF_USER,
             Self::TooManySpeakers => text::TOO_MANY_SPEAKERS,
         }
+    }
+
+    /// Whether it is for reasons that a server would not have.
+    pub(crate) fn is_ours(self) -> bool {
+        self != Self::Wrong
     }
 }
 
@@ -237,7 +243,13 @@ impl<E: Execute> Worker<E> {
             self.log_denial(index, Reason::Auth, command, name);
             return Err(NotLetIn::Wrong);
         };
-        self.become_user(index, &user)
+        let entered = self.become_user(index, &user);
+        match entered {
+            Ok(()) => self.note_met(index, &[Wish::User]),
+            // What it has sent behind this is for that user, and for nobody else.
+            Err(_) => self.note_unmet(index, Wish::User),
+        }
+        entered
     }
 
     /// Makes a client somebody, whatever it was.

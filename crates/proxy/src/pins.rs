@@ -260,7 +260,7 @@ impl<E: Execute> Worker<E> {
     /// A request that should have been queued was refused: EXEC will run nothing.
     pub(crate) fn spoil_block(&mut self, index: u32) {
         if let Some(block) = self.clients.sessions.at_mut(index).and_then(Session::block_mut) {
-            block.spoil();
+            block.refuse();
         }
     }
 

@@ -173,6 +173,7 @@ impl<E: Execute> Worker<E> {
                     let node = self.lanes.nodes[node].name.clone();
                     self.shared.hooks.tell(&Event::NodeBack { node, worker: self.number });
                 }
+                self.shared.databases.note(self.lanes.class_database(lane));
                 self.lanes.list(lane);
                 self.counters.upstreams.add(1);
                 for waiter in waiters {
@@ -208,7 +209,7 @@ impl<E: Execute> Worker<E> {
         this.late_since_us = None;
         self.shared.ledger.account(std::mem::take(&mut this.accounted), 0);
         let refusal = match &ending {
-            Ending::Fault(Fault::Refused(words)) => Some(words.clone()),
+            Ending::Fault(Fault::Refused(words) | Fault::NoDatabase(words)) => Some(words.clone()),
             _ => None,
         };
         let cause = ending.to_string();
@@ -225,7 +226,8 @@ impl<E: Execute> Worker<E> {
         }
         // A refused SELECT says nothing about the node: it must not keep other databases from being dialled. Nor does it
         // say anything to others if the node does not know one user, or not by that password.
-        let class = self.lanes.state_of(self.lanes.all[lane].class);
+        let number = self.lanes.all[lane].class;
+        let class = self.lanes.state_of(number);
         let is_about_class = refusal.is_some() && (class.database != 0 || class.speaker != 0);
         // A connection that one client used may end for that client's reasons, or because nobody used it for long.
         // One that was to replace another says nothing either, as long as the other goes on.
@@ -245,10 +247,6 @@ impl<E: Execute> Worker<E> {
             self.counters.node_errors.add(u64::from(owner != Owner::Nobody));
             let (loss, error) = if was_sent { (Loss::Unknown, &sent) } else { (Loss::Unsent, &unsent) };
             refuse(owner, loss, error, &mut self.clients, &mut self.scatters, &mut self.tasks);
-        }
-        for waiter in waiters {
-            let error = refusal.as_ref().map_or_else(|| unsent.clone(), |words| text::verbatim(words));
-            self.clients.fail(waiter.session, waiter.seq, &error);
         }
         if is_push {
             self.lose_push_lane(lane, was_ready, &unsent);
@@ -270,6 +268,9 @@ impl<E: Execute> Worker<E> {
         }
         if let Some(follower) = follower {
             self.lose_dedicated(follower, if was_ready { &sent } else { &unsent });
+        }
+        for selecting in waiters {
+            self.miss_select(selecting, number, &ending, &unsent);
         }
     }
 

@@ -8,6 +8,7 @@ use crate::large::Large;
 use crate::pins::Pins;
 use crate::slab::Handle;
 use crate::subscriptions::Subscriber;
+use crate::unmet::Unmet;
 use respool_access::User;
 use respool_command::Row;
 use respool_connection::{Downstream, Input, Peer};
@@ -124,12 +125,15 @@ impl Special {
     pub(crate) const LARGE: Self = Self(1024);
     /// The program around the proxy wants to be asked about requests.
     pub(crate) const HOOKED: Self = Self(2048);
+    /// It was refused another database, user or dialect for reasons of ours.
+    pub(crate) const UNMET: Self = Self(16384);
 
     /// Who is asked about a request, in this order: who the client is, how much and what it may ask for, what its state
     /// makes of the request, where it goes.
-    pub(crate) const ORDER: [Self; 13] = [
+    pub(crate) const ORDER: [Self; 14] = [
         Self::UNAUTHENTICATED,
         Self::LIMITED,
+        Self::UNMET,
         Self::RESTRICTED,
         Self::HOOKED,
         Self::SUBSCRIBED,
@@ -183,6 +187,8 @@ pub(crate) struct Cold {
     pub(crate) stranger_since_us: u64,
     /// It has closed its side: it waits for nothing any more.
     pub(crate) has_hung_up: bool,
+    /// What it was refused, and a server would not have refused it.
+    pub(crate) unmet: Unmet,
 }
 
 #[derive(Debug)]

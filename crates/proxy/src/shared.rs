@@ -9,6 +9,7 @@ use crate::observe::Counters;
 use crate::pressure::Auction;
 use crate::scripts::Scripts;
 use crate::seeing::histogram::Histogram;
+use crate::select::Databases;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,6 +30,8 @@ pub struct Shared {
     pub(crate) learnt: Mutex<Learnt>,
     /// Scripts that clients have sent, for nodes that forget them.
     pub(crate) scripts: Mutex<Scripts>,
+    /// Which databases nodes are known to have.
+    pub(crate) databases: Databases,
     /// What counts for the whole process, however many proxies it has.
     pub ledger: Arc<Ledger>,
     /// Who may do what, in the whole process.
@@ -115,6 +118,7 @@ impl Shared {
             node_names: Mutex::default(),
             learnt: Mutex::default(),
             scripts: Mutex::default(),
+            databases: Databases::default(),
             ledger,
             access: Arc::default(),
             measured: Mutex::default(),

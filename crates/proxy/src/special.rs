@@ -43,6 +43,7 @@ impl<E: Execute> Worker<E> {
             }
             Special::SUBSCRIBED => self.ask_subscribed(index, row, request.args),
             Special::UNAUTHENTICATED => self.ask_stranger(index, row),
+            Special::UNMET => self.ask_unmet(index, row, request.args),
             Special::RESTRICTED => self.ask_restricted(index, row, request.args),
             Special::LIMITED => self.ask_limited(index, request),
             Special::ROUTED if is_routed(row, request.args) && self.engine.is_none() => {

@@ -175,6 +175,24 @@ pub(crate) fn words(error: &[u8]) -> &[u8] {
     error.strip_prefix(b"-").and_then(|e| e.strip_suffix(b"\r\n")).unwrap_or(error)
 }
 
+/// Beyond any sane number of databases in use at once.
+pub(crate) const TOO_MANY_CLASSES: &[u8] = b"ERR too many databases and protocols are in use at once; try again later";
+
+/// No node can say whether it has a database.
+pub(crate) fn no_node_for_database(database: u32) -> Vec<u8> {
+    error(format!("no node can say whether it has database {database}"))
+}
+
+/// What a client gets whose `SELECT` could not be done, for everything that a database matters to.
+pub(crate) const NO_DATABASE: &str = "ERR no database is selected since the last SELECT could not be done: SELECT again, RESET \
+     or reconnect; the command was not sent";
+/// What a client gets that could not be let in as the user that it named.
+pub(crate) const NO_USER: &str = "NOAUTH Authentication required: the last AUTH could not be done; authenticate again, RESET \
+     or reconnect; the command was not sent";
+/// What a client gets that could not be given the protocol that it named.
+pub(crate) const NO_DIALECT: &str = "ERR the protocol of the last HELLO could not be had: HELLO again, RESET or reconnect; the \
+     command was not sent";
+
 /// A transaction under routes has requests that lead to different pools.
 pub(crate) const BLOCK_IN_TWO_POOLS: &[u8] =
     b"ERR a transaction stays in one pool, and routes lead this command to another";

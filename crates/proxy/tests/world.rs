@@ -40,6 +40,8 @@ enum Expected {
     Reply(Vec<u8>),
     /// Exactly this: it is made by the proxy itself.
     Own(Vec<u8>),
+    /// As the first; and a database is selected by it, or, if it fails, none is any more.
+    Selects(Vec<u8>),
 }
 
 struct Client {
@@ -49,6 +51,8 @@ struct Client {
     scanner: ReplyScanner,
     scanned: usize,
     expected: VecDeque<Expected>,
+    /// A transaction that selects a database has failed: until a SELECT succeeds nothing is done for the client.
+    is_stranded: bool,
     asked: usize,
     is_reading: bool,
     may_read: bool,
@@ -328,6 +332,7 @@ impl World {
                 scanner: ReplyScanner::default(),
                 scanned: 0,
                 expected: VecDeque::new(),
+                is_stranded: false,
                 asked: 0,
                 is_reading: true,
                 may_read: true,
@@ -470,12 +475,27 @@ impl World {
                     let expected = client.expected.pop_front();
                     let shown = || String::from_utf8_lossy(&reply[..reply.len().min(200)]).into_owned();
                     match expected {
-                        Some(Expected::Reply(right) | Expected::Own(right)) if right == reply => self.answered += 1,
+                        Some(Expected::Reply(right)) if right == reply => {
+                            // All else that is answered so is refused to one that is stranded.
+                            client.is_stranded &= reply != b"+OK\r\n";
+                            self.answered += 1;
+                        }
+                        Some(Expected::Own(right)) if right == reply => self.answered += 1,
+                        Some(Expected::Selects(right)) if right == reply => {
+                            client.is_stranded = false;
+                            self.answered += 1;
+                        }
                         Some(Expected::Reply(_)) if is_about_a_node(&reply) => self.failed += 1,
+                        Some(Expected::Selects(_)) if is_about_a_node(&reply) => {
+                            client.is_stranded = true;
+                            self.failed += 1;
+                        }
+                        Some(_) if client.is_stranded && is_about_the_database(&reply) => self.failed += 1,
                         Some(expected) if self.fate == Fate::Restless && reloads::may_be(&expected, &reply) => {
+                            client.is_stranded |= matches!(expected, Expected::Selects(_));
                             self.overtaken += 1;
                         }
-                        Some(Expected::Reply(right) | Expected::Own(right)) => panic!(
+                        Some(Expected::Reply(right) | Expected::Own(right) | Expected::Selects(right)) => panic!(
                             "client {} got {:?} where {:?} is right",
                             client.name,
                             shown(),
@@ -494,6 +514,11 @@ fn is_about_a_node(reply: &[u8]) -> bool {
         // A node that sends what it must not while a database is selected for the first time.
         || reply == b"-ERR Select was not answered as it should be\r\n"
         || reply.starts_with(b"-ERR the connection on which keys were watched is lost;")
+}
+
+fn is_about_the_database(reply: &[u8]) -> bool {
+    reply.starts_with(b"-ERR no database is selected since the last SELECT could not be done")
+        || reply == b"-EXECABORT Transaction discarded because of previous errors.\r\n"
 }
 
 /// Has a client ask for something; what it must get is known from what it asks.
@@ -641,9 +666,11 @@ fn seeds() -> Vec<u64> {
 
 fn nobody_waits(world: &World, seed: u64) {
     for client in world.clients.values() {
-        let first = client.expected.front().map(|(Expected::Reply(reply) | Expected::Own(reply))| {
-            String::from_utf8_lossy(&reply[..reply.len().min(100)]).into_owned()
-        });
+        let first = client.expected.front().map(
+            |(Expected::Reply(reply) | Expected::Own(reply) | Expected::Selects(reply))| {
+                String::from_utf8_lossy(&reply[..reply.len().min(100)]).into_owned()
+            },
+        );
         let count = client.expected.len();
         assert!(first.is_none(), "seed {seed}: client {} still waits for {count} replies: {first:?}", client.name);
     }

@@ -406,6 +406,24 @@ impl Routes {
         nodes
     }
 
+    /// The nodes of all pools that a user may be led to in a database, by some command: each once, in the order of the routes.
+    pub fn nodes_in(&self, user: &str, database: u32) -> Vec<usize> {
+        let mut nodes = Vec::new();
+        let is_in = |when: &When| when.databases.is_empty() || when.databases.contains(&database);
+        for Route { when, pool, .. } in self.routes.iter().filter(|route| route.when.is_for(user) && is_in(&route.when))
+        {
+            for node in self.pools[*pool].places() {
+                if !nodes.contains(&node) {
+                    nodes.push(node);
+                }
+            }
+            if when.commands == Commands::default() && when.prefix.is_empty() {
+                break;
+            }
+        }
+        nodes
+    }
+
     /// Puts the routes that fit apart from their prefixes into `out`, in order. The last of all is always among them.
     pub(crate) fn candidates(&self, subject: Subject<'_>, out: &mut Vec<u16>) {
         out.clear();

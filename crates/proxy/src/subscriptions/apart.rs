@@ -630,7 +630,9 @@ impl<E: Execute> Worker<E> {
         let is_asked = is_listener || this.purpose == Purpose::Own && this.up.identity().tracking.is_some();
         let reader = this.reader.filter(|_| is_asked)?;
         let refusal = match ending {
-            Ending::Fault(respool_connection::Fault::Refused(words)) => Some(text::verbatim(words)),
+            Ending::Fault(respool_connection::Fault::Refused(words) | respool_connection::Fault::NoDatabase(words)) => {
+                Some(text::verbatim(words))
+            }
             _ => None,
         };
         Some(Hearer { reader, is_listener, refusal })

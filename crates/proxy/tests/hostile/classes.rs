@@ -3,7 +3,7 @@
 use crate::bench::{Bench, request, users};
 use crate::support::config;
 use respool_connection::{Credentials, Machine};
-use respool_proxy::{PoolMode, UserLimits};
+use respool_proxy::{Config, PoolMode, UserLimits};
 
 #[test]
 fn what_is_left_to_do_for_a_client_that_has_gone_does_not_reach_the_next_ones_connections() {
@@ -35,7 +35,7 @@ fn what_is_left_to_do_for_a_client_that_has_gone_does_not_reach_the_next_ones_co
 
 #[test]
 fn databases_that_are_asked_for_once_do_not_cost_others_theirs() {
-    let mut bench = Bench::proxy(config(1, 1));
+    let mut bench = Bench::proxy(Config { databases: 1, ..config(1, 1) });
     let (curious, other) = (bench.accept(), bench.accept());
     for database in 1..200 {
         // So that the dial is not put off.
@@ -51,9 +51,9 @@ fn databases_that_are_asked_for_once_do_not_cost_others_theirs() {
     }
     assert!(bench.answer(other, &["HELLO", "3"]).starts_with('%'));
     bench.ask(other, &["SELECT", "7"]);
-    bench.connect();
     assert_eq!(bench.heard(other), "+OK\r\n");
     bench.ask(other, &["GET", "key"]);
+    bench.connect();
     let (node, greeting) = bench.who_heard("GET key").expect("it is asked");
     assert!(greeting.contains("HELLO 3SELECT 7"), "{greeting}");
     bench.send(node, b"$5\r\nvalue\r\n");
@@ -77,6 +77,8 @@ fn who_is_not_let_in_as_somebody_is_not_taken_for_it_by_nodes() {
     assert_eq!(bench.answer(first, &["AUTH", "ann", "secret"]), "+OK\r\n");
     let refusal = bench.answer(second, &["AUTH", "ann", "secret"]);
     assert_eq!(refusal, "-ERR max number of clients of this user reached\r\n");
+    assert!(bench.answer(second, &["GET", "key"]).starts_with("-NOAUTH"), "it asked to be somebody else");
+    assert_eq!(bench.answer(second, &["RESET"]), "+RESET\r\n");
     assert_eq!(bench.answer(second, &["ACL", "WHOAMI"]), "$7\r\ndefault\r\n");
     bench.ask(second, &["GET", "key"]);
     bench.connect();

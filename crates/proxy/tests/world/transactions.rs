@@ -139,7 +139,8 @@ pub(super) fn ask(client: &mut Client, key: &str, chance: &mut Chance) {
         _ => {
             let all = [format!("*{}\r\n", elements.len()).into_bytes(), elements.concat()].concat();
             let reply = if is_stale { b"*-1\r\n".to_vec() } else { all };
-            asks.push((vec!["EXEC"], Expected::Reply(reply)));
+            let selects = asks.iter().any(|(words, _)| words[0] == "SELECT");
+            asks.push((vec!["EXEC"], if selects { Expected::Selects(reply) } else { Expected::Reply(reply) }));
         }
     }
     for (words, expected) in asks {

@@ -28,6 +28,40 @@ fn a_selected_database_belongs_to_its_session() -> io::Result<()> {
     Ok(())
 }
 
+/// The first of two nodes is gone. Databases are the sessions' own; nothing ends up in another than was asked for.
+#[test]
+fn a_node_that_is_down_does_not_keep_clients_from_selecting() -> io::Result<()> {
+    let (mut first, second) = (RedisServer::start()?, RedisServer::start()?);
+    let proxy = proxy(&[first.tcp(), second.tcp()], &[])?;
+    let mut old = proxy.client()?;
+    let mut key = None;
+    for number in 0..100 {
+        let name = format!("k{number}");
+        old.command(&["SET", &name, "zero"])?;
+        if second.client()?.command(&["EXISTS", &name])? == b":1\r\n" {
+            key = Some(name);
+            break;
+        }
+    }
+    let key = key.expect("a hundred keys reach both nodes");
+    first.kill()?;
+    let mut client = proxy.client()?;
+    for database in ["5", "5", "3", "7"] {
+        assert_eq!(client.ask(&format!("SELECT {database}"))?, "+OK\r\n");
+    }
+    // As libraries connect: SELECT and what follows in one write.
+    let mut other = proxy.client()?;
+    other.send(format!("SELECT 9\r\nSET {key} nine\r\nSELECT 99\r\nGET {key}\r\n").as_bytes())?;
+    let replies: Vec<u8> = other.replies(4)?.concat();
+    let expected = "+OK\r\n+OK\r\n-ERR DB index is out of range\r\n$4\r\nnine\r\n";
+    assert_eq!(String::from_utf8_lossy(&replies), expected);
+    let mut direct = second.client()?;
+    assert_eq!(direct.ask(&format!("GET {key}"))?, "$4\r\nzero\r\n", "number 0 is as it was");
+    direct.ask("SELECT 9")?;
+    assert_eq!(direct.ask(&format!("GET {key}"))?, "$4\r\nnine\r\n");
+    Ok(())
+}
+
 #[test]
 fn each_client_speaks_its_own_protocol() -> io::Result<()> {
     let server = RedisServer::start()?;

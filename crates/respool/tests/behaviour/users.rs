@@ -282,6 +282,8 @@ fn limits_of_a_user_hold() -> io::Result<()> {
     assert_eq!(clients[0].ask("AUTH few x")?, "+OK\r\n");
     assert_eq!(clients[1].ask("AUTH few x")?, "+OK\r\n");
     assert_eq!(clients[2].ask("AUTH few x")?, "-ERR max number of clients of this user reached\r\n");
+    assert!(clients[2].ask("GET k")?.starts_with("-NOAUTH"), "nor does it go on as somebody else");
+    assert_eq!(clients[2].ask("RESET")?, "+RESET\r\n");
     assert_eq!(clients[2].ask("ACL WHOAMI")?, "$7\r\ndefault\r\n");
     clients[1].ask("RESET")?;
     assert_eq!(clients[2].ask("AUTH few x")?, "+OK\r\n", "a place that is left is free");

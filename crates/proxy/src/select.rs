@@ -1,0 +1,235 @@
+//! `SELECT`: the database is the session's own. Nodes are asked only whether there is such a one, and only while that is not
+//! known.
+//!
+//! ```text
+//!   known: accepted by some node before, below one that was, an embedded node's --------------------------> +OK
+//!   else   a node of those that the client's requests go to is dialled in that database
+//!             | it has the database -------------------------------------------------- known from now on --> +OK
+//!             | it says that there is none ------------------------- the client stays where it was, as at a server
+//!             '- it cannot say: down, loading ..: another one is asked; if none can: error, and `unmet`
+//! ```
+//!
+//! So a node that is down matters to its own keys alone. Where a node has fewer databases than another, its keys
+//! in the others are refused in its own words, request by request.
+
+use crate::config::Config;
+use crate::lanes::{Class, Ending};
+use crate::limits::DATABASE_ASKED_MAX;
+use crate::local::integer;
+use crate::session::{Asker, Flow, Special};
+use crate::text;
+use crate::unmet::Wish;
+use crate::worker::Worker;
+use respool_command::{Execute, text as texts};
+use respool_connection::{Endpoint, Fault};
+use respool_wire::{Args, replies};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// How many databases nodes are known to have, in the whole process. A number that was accepted stays known, even if other
+/// nodes are configured: those that lack it say so.
+#[derive(Debug, Default)]
+pub(crate) struct Databases(AtomicU32);
+
+impl Databases {
+    /// A node has this database, and so those below.
+    pub(crate) fn note(&self, database: u32) {
+        self.0.fetch_max(database.saturating_add(1), Ordering::Relaxed);
+    }
+
+    fn has(&self, database: u32) -> bool {
+        database < self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A `SELECT` that waits for a node to say whether it has the database.
+#[derive(Debug)]
+pub(crate) struct Selecting {
+    asker: Asker,
+    is_wanted: bool,
+    /// The nodes that have been asked.
+    asked: Vec<usize>,
+}
+
+/// What Redis says of a database number that is no C `int`.
+const INT_OUT_OF_RANGE: &[u8] = b"ERR value is out of range, value must between -2147483648 and 2147483647";
+
+/// Whether a node that refuses `SELECT` says that there is no such database. Anything else is about the node or about us.
+fn says_that_there_is_none(words: &str) -> bool {
+    let known = ["ERR DB index is out of range", "ERR invalid DB index", "ERR SELECT is not allowed in cluster mode"];
+    known.iter().any(|start| words.starts_with(start))
+}
+
+/// Whether a database is known to exist without any node having said so.
+fn is_embedded(config: &Config, database: u32) -> bool {
+    let is_embedded = |node: &crate::config::NodeConfig| matches!(&*node.endpoint, Endpoint::Embedded { .. });
+    database == 0 || database < config.databases && config.nodes.iter().any(is_embedded)
+}
+
+impl<E: Execute> Worker<E> {
+    pub(crate) fn select(&mut self, index: u32, args: Args<'_>) -> Flow {
+        let Some(number) = integer(args.at(1)) else {
+            return self.refuse(index, texts::NOT_AN_INTEGER.as_bytes());
+        };
+        if i32::try_from(number).is_err() {
+            return self.refuse(index, INT_OUT_OF_RANGE);
+        }
+        let Ok(database) = u32::try_from(number) else {
+            return self.refuse(index, texts::DB_OUT_OF_RANGE.as_bytes());
+        };
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
+        let protocol = session.protocol;
+        if session.database == database {
+            return self.confirm_select(index);
+        }
+        if self.engine.is_some() && database >= self.config.databases {
+            return self.refuse(index, texts::DB_OUT_OF_RANGE.as_bytes());
+        }
+        if self.settle_before(index).is_none() {
+            return Flow::Again;
+        }
+        if self.engine.is_none() && !self.shared.databases.has(database) && !is_embedded(&self.config, database) {
+            return self.ask_for_database(index, database);
+        }
+        if !self.reclass(index, database, protocol) {
+            return self.refuse_select(index);
+        }
+        self.confirm_select(index)
+    }
+
+    fn confirm_select(&mut self, index: u32) -> Flow {
+        self.note_met(index, &[Wish::Database]);
+        self.answer(index, |reply| reply.raw(replies::OK));
+        Flow::Next
+    }
+
+    /// There is no room for another kind of connection.
+    fn refuse_select(&mut self, index: u32) -> Flow {
+        self.note_unmet(index, Wish::Database);
+        self.refuse(index, text::TOO_MANY_CLASSES)
+    }
+
+    /// Nodes are asked whether they have the database; nothing more is read of the client until one has answered.
+    fn ask_for_database(&mut self, index: u32, database: u32) -> Flow {
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
+        let (protocol, speaker) = (session.protocol, self.lanes.speaker_of(session.class));
+        let Some(class) = self.class_of(Class { database, protocol, speaker }) else {
+            return self.refuse_select(index);
+        };
+        let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
+        let is_wanted = self.passes_reply(index);
+        let selecting = Selecting { asker, is_wanted, asked: Vec::new() };
+        self.ask_next_node(selecting, class, &text::no_node_for_database(database));
+        Flow::Pause
+    }
+
+    /// Asks one node more, of those that the client's requests would go to in that database, the ones that are up first.
+    /// `error` is what the client is told if there is none.
+    fn ask_next_node(&mut self, mut selecting: Selecting, class: u16, error: &[u8]) {
+        let database = self.lanes.state_of(class).database;
+        let mut error = error.to_vec();
+        let mut nodes = self.nodes_in(selecting.asker.session.index, database);
+        nodes.sort_by_key(|node| self.lanes.nodes[*node].is_out());
+        for node in nodes {
+            if selecting.asked.len() >= DATABASE_ASKED_MAX {
+                break;
+            }
+            if selecting.asked.contains(&node) {
+                continue;
+            }
+            let lane = self.lanes.lane(&self.config, node, class);
+            if self.lanes.all[lane].up.is_ready() {
+                return self.finish_select(selecting, lane);
+            }
+            match self.lanes.prepare(lane, &self.config, self.now) {
+                Ok(()) => {
+                    self.is_busy = true;
+                    selecting.asked.push(node);
+                    self.lanes.all[lane].waiters.push(selecting);
+                    return;
+                }
+                Err(refusal) => error = refusal,
+            }
+        }
+        self.note_unmet_of(selecting.asker);
+        self.answer_select(&selecting, &error);
+    }
+
+    /// The nodes that a client's requests may go to in a database.
+    fn nodes_in(&self, index: u32, database: u32) -> Vec<usize> {
+        let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.special.has(Special::ROUTED));
+        if is_routed {
+            return self.config.routes.nodes_in(self.user_of(index), database);
+        }
+        let first = self.config.topology.default_node().get();
+        std::iter::once(first).chain((0..self.config.topology.node_count()).filter(|node| *node != first)).collect()
+    }
+
+    fn note_unmet_of(&mut self, asker: Asker) {
+        if self.clients.sessions.get_mut(asker.session).is_some() {
+            self.note_unmet(asker.session.index, Wish::Database);
+        }
+    }
+
+    fn answer_select(&mut self, selecting: &Selecting, reply: &[u8]) {
+        let Asker { session, seq } = selecting.asker;
+        self.clients.feed(session, seq, if selecting.is_wanted { reply } else { &[] }, true);
+    }
+
+    /// A lane that a SELECT waited for is ready: the client is in that database now.
+    pub(crate) fn finish_select(&mut self, selecting: Selecting, lane: usize) {
+        let database = self.lanes.class_database(lane);
+        let Some(session) = self.clients.sessions.get_mut(selecting.asker.session) else { return };
+        let (index, protocol) = (selecting.asker.session.index, session.protocol);
+        if self.reclass(index, database, protocol) {
+            self.note_met(index, &[Wish::Database]);
+            self.answer_select(&selecting, replies::OK);
+        } else {
+            // The classes have been given to others while the node was dialled.
+            self.note_unmet(index, Wish::Database);
+            self.answer_select(&selecting, &text::verbatim(&String::from_utf8_lossy(text::TOO_MANY_CLASSES)));
+        }
+    }
+
+    /// A lane that a SELECT waited for will not be ready; `error` says so.
+    pub(crate) fn miss_select(&mut self, selecting: Selecting, class: u16, ending: &Ending, error: &[u8]) {
+        match ending {
+            Ending::Fault(Fault::NoDatabase(words)) if says_that_there_is_none(words) => {
+                self.answer_select(&selecting, &text::verbatim(words));
+            }
+            Ending::Fault(Fault::NoDatabase(words) | Fault::Refused(words)) => {
+                self.ask_next_node(selecting, class, &text::verbatim(words));
+            }
+            _ => self.ask_next_node(selecting, class, error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_that_was_accepted_vouches_for_those_below() {
+        let databases = Databases::default();
+        assert!(!databases.has(0));
+        databases.note(3);
+        databases.note(1);
+        assert!(databases.has(0) && databases.has(3) && !databases.has(4));
+        databases.note(u32::MAX);
+        assert!(databases.has(u32::MAX - 1));
+    }
+
+    #[test]
+    fn only_the_words_for_no_such_database_are_taken_for_that() {
+        for words in
+            ["ERR DB index is out of range", "ERR invalid DB index", "ERR SELECT is not allowed in cluster mode"]
+        {
+            assert!(says_that_there_is_none(words), "{words}");
+        }
+        for words in
+            ["NOPERM this user has no permissions to run the 'select' command", "LOADING Redis is loading", "ERR"]
+        {
+            assert!(!says_that_there_is_none(words), "{words}");
+        }
+    }
+}

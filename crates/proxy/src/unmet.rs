@@ -1,0 +1,93 @@
+//! What a client asked its connection to be, and was refused for reasons of ours: another database, user or dialect.
+//!
+//! ```text
+//!              SELECT, AUTH, HELLO that a server would have granted, and that cannot be granted here
+//!   [served] ---------------------------------------------------------------------------------------> [unmet]
+//!      ^                                                                                                 |
+//!      '---- the same asked for again and granted; RESET ---------------------------------------------- -'
+//! ```
+//!
+//! Clients send what comes behind a SELECT or AUTH without waiting for the reply, and not all look at it afterwards. At a
+//! server those requests would have run in the database, or as the user, that was asked for; so they must not run in another.
+//! Until the client is told that it is where it wants to be, it is refused what depends on that. A refusal that a server would
+//! give as well (a database that does not exist, a wrong password) changes nothing, here as there.
+
+use crate::session::{Flow, Special};
+use crate::text;
+use crate::worker::Worker;
+use respool_access::is_for_everybody;
+use respool_command::{Command, Execute, Lane, PubsubCommand as P, Row, TransactionsCommand as T};
+use respool_wire::Args;
+
+/// One of those.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    Database = 1,
+    User = 2,
+    Dialect = 4,
+}
+
+/// Those that a session has and that are not met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unmet(u8);
+
+impl Unmet {
+    pub(crate) fn has(self, wish: Wish) -> bool {
+        self.0 & wish as u8 != 0
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// What a client asked for cannot be granted, for reasons that a server would not have.
+    #[cold]
+    pub(crate) fn note_unmet(&mut self, index: u32, wish: Wish) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        session.cold.unmet.0 |= wish as u8;
+        session.special.add(Special::UNMET);
+        self.counters.states_refused.add(1);
+    }
+
+    /// A client is what it asked for.
+    pub(crate) fn note_met(&mut self, index: u32, wishes: &[Wish]) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        if !session.special.has(Special::UNMET) {
+            return;
+        }
+        wishes.iter().for_each(|wish| session.cold.unmet.0 &= !(*wish as u8));
+        if session.cold.unmet == Unmet::default() {
+            session.special.remove(Special::UNMET);
+        }
+    }
+
+    /// A client that is not what it asked for asks for something. `None`: it may, because it comes to the same.
+    pub(crate) fn ask_unmet(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+        let unmet = self.clients.sessions.at(index)?.cold.unmet;
+        let words = if unmet.has(Wish::User) && !is_for_everybody(row) {
+            text::NO_USER
+        } else if unmet.has(Wish::Dialect) && !is_for_everybody(row) {
+            text::NO_DIALECT
+        } else if unmet.has(Wish::Database) && depends_on_database(row, args) {
+            text::NO_DATABASE
+        } else {
+            return None;
+        };
+        if row.command == Command::Transactions(T::Watch)
+            && let Some(session) = self.clients.sessions.at_mut(index)
+        {
+            // Nor may an EXEC succeed as if its keys had been watched.
+            session.pins_mut().has_watch_failed = true;
+        }
+        // A block that is being queued is spoilt, so that its EXEC runs nothing.
+        Some(self.refuse_unread(index, words.as_bytes()))
+    }
+}
+
+/// Whether it matters for a request which database is selected. Channels, too, are led by databases under routes.
+fn depends_on_database(row: &Row, args: Args<'_>) -> bool {
+    match row.lane(args) {
+        Lane::Local => false,
+        Lane::Pinned => row.command == Command::Transactions(T::Watch),
+        Lane::Push => !matches!(row.command, Command::Pubsub(P::Unsubscribe | P::Punsubscribe | P::Sunsubscribe)),
+        Lane::Shared | Lane::Admin | Lane::Script | Lane::Blocking | Lane::Dedicated => true,
+    }
+}

@@ -1,5 +1,9 @@
 //! What makes something a local node: one verb, a clock, and a word on what has changed. Nothing else; a fourth method would mean
 //! that it is a command, or none of a node's business.
+//!
+//! What a session watches is a matter of commands. A node keeps it, by the session's number, from `WATCH` on until `EXEC`,
+//! `DISCARD` or `UNWATCH`. `EXEC` is asked before the first command of a transaction, which the caller then runs one by one:
+//! it is answered with a null array if something has changed that is watched, and with nothing if the transaction may run.
 
 use respool_wire::{Args, Encoder};
 
@@ -41,6 +45,8 @@ pub struct SessionView {
     pub now: Millis,
     /// The number under which the session is known to clients (`CLIENT ID`).
     pub client_id: u64,
+    /// Bytes that the node keeps of what the session watches, as it has said when it was last asked to watch.
+    pub watched_bytes: usize,
 }
 
 /// How a local node left a request.

@@ -112,7 +112,8 @@ impl Execute for Engine {
         } else if self.memory_bytes_max.is_some() && row.flags.has(Flags::DENYOOM) && self.is_full() {
             Err(Fault::Text(text::OOM))
         } else {
-            commands::run(&mut Call { keyspace: &mut self.keyspace, row, args, at: At { database, now }, start, reply })
+            let at = At { database, now };
+            commands::run(&mut Call { keyspace: &mut self.keyspace, row, args, at, session, start, reply })
         };
         match answer {
             Ok(()) => Outcome::Done,
@@ -131,7 +132,7 @@ impl Execute for Engine {
     }
 
     fn changes(&mut self, is_wanted: bool, see: &mut dyn FnMut(Option<&[u8]>)) {
-        let journal = self.keyspace.journal.replace(is_wanted);
+        let journal = self.keyspace.take_journal(is_wanted);
         if journal.is_everything {
             return see(None);
         }

@@ -158,6 +158,10 @@ fn play(protocol: Protocol) {
                 assert!(reply.is_empty() && row.flags.has(Flags::BLOCKING), "{}", told());
                 continue;
             }
+            if row.name == "EXEC" && reply.is_empty() {
+                // The transaction may run, which is for others to see to.
+                continue;
+            }
             assert_eq!(reply_length(&reply).ok().flatten(), Some(reply.len()), "{}", told());
             assert!(row.lane(args.as_args()) != Lane::Dedicated || reply.starts_with(b"-"), "{}", told());
         }

@@ -239,7 +239,7 @@ impl<E: Execute> Worker<E> {
         let now = Millis(self.now.unix_us / 1000);
         let Some(engine) = &mut self.engine else { return Flow::Stop };
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let mut view = SessionView { database: session.database, now, client_id: session.id };
+        let mut view = SessionView { database: session.database, now, client_id: session.id, ..SessionView::default() };
         let protocol = session.protocol;
         if session.reply_mode != ReplyMode::On {
             let mut unwanted = Vec::new();

@@ -193,12 +193,11 @@ impl<E: Execute> Worker<E> {
             return flow;
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        if let Some(watch) = session.pins.as_mut().and_then(|p| p.local_watch.take())
-            && let Some(handle) = self.clients.sessions.handle(index)
-            && self.leave_local_watch(handle, watch)
-        {
+        let id = session.id;
+        if session.pins.as_mut().and_then(|p| p.local_watch.take()).is_some() && self.has_watched_in_vain(id) {
             self.leave_block(index);
             self.answer(index, |reply| reply.null_array());
+            self.tell_changes();
             return Flow::Next;
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };

@@ -69,7 +69,8 @@ impl<E: Execute> Worker<E> {
         let session = self.clients.sessions.at(index)?;
         if let Some(engine) = &mut self.engine {
             let now = Millis(self.now.unix_us / 1000);
-            let mut view = SessionView { database: session.database, now, client_id: session.id };
+            let mut view =
+                SessionView { database: session.database, now, client_id: session.id, ..SessionView::default() };
             let mut reply = Vec::new();
             let mut encoder = Encoder::new(&mut reply, session.protocol);
             let _: Outcome = engine.execute(row, request.args, &mut view, &mut encoder);

@@ -62,7 +62,7 @@ impl<E: Execute> Worker<E> {
         let now = Millis(self.now.unix_us / 1000);
         let Some(engine) = &mut self.engine else { return };
         let mut reply = Vec::new();
-        let mut view = SessionView { database: 0, now, client_id: 0 };
+        let mut view = SessionView { database: 0, now, client_id: 0, ..SessionView::default() };
         let _: Outcome = engine.execute(row, args, &mut view, &mut Encoder::new(&mut reply, Protocol::Resp2));
         if let Ok(Value::Bulk(of_engine)) = Value::parse(&reply) {
             if !text.is_empty() && !of_engine.is_empty() {

@@ -1,28 +1,26 @@
-//! An embedded engine's part of what takes its time: who waits for which key, and who watches which.
+//! An embedded engine's part of what takes its time: who waits for which key, and that a session watches something.
 //!
-//! The engine knows nothing of clients. It says that a request would have to wait, and every request that may write comes
-//! by here: the keys that it names are the ones that somebody may have waited for or watched. Those who wait are served in
+//! The engine knows nothing of clients. It says that a request would have to wait, and while some wait, every request that
+//! may write comes by here: the keys that it names are the ones that may have been waited for. Those who wait are served in
 //! the order in which they came, each by running its request again for the key that was written, if that holds what it waits
-//! for; within EXEC that happens after the last command. That a
-//! request fails changes nothing, and one that may have changed a key counts as if it had: a transaction may then fail that
-//! need not have, but never succeed that must not.
+//! for; within EXEC that happens after the last command. Which keys are watched the engine keeps itself, by the number of
+//! the session, and it alone knows whether they have changed.
 
-use crate::session::{Flow, Pause, Session, Special};
+use crate::session::{Flow, Pause, Special};
 use crate::slab::Handle;
 use crate::waiter::{Release, State, Target};
 use crate::worker::Worker;
 use respool_command::{
-    Command, Execute, Flags, GenericCommand as G, KeyPositions, ListCommand as L, Millis, Outcome, Row, ServerCommand,
-    SessionView, SortedSetCommand as Z, lookup,
+    Command, Execute, Flags, KeyPositions, ListCommand as L, Millis, Outcome, Row, SessionView, SortedSetCommand as Z,
+    lookup,
 };
 use respool_wire::{Args, ArgsBuf, Encoder, Protocol, ReplyKind, Request, replies};
 use std::collections::BTreeMap;
 
-/// Who waits for the keys of an embedded engine, and who watches them.
+/// Who waits for the keys of an embedded engine.
 #[derive(Debug, Default)]
 pub(crate) struct Parking {
     waiting: BTreeMap<Box<[u8]>, Vec<Handle>>,
-    watching: BTreeMap<Box<[u8]>, Vec<Handle>>,
     /// Keys that have been written to since those who wait were last served.
     written: Vec<Box<[u8]>>,
     is_everything_written: bool,
@@ -31,59 +29,29 @@ pub(crate) struct Parking {
 }
 
 impl Parking {
-    /// How many keys somebody waits for or watches.
+    /// How many keys are waited for.
     pub(crate) fn len(&self) -> usize {
-        self.waiting.len() + self.watching.len()
+        self.waiting.len()
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && !self.is_told
     }
 }
 
-/// What a session watches in an embedded engine.
-#[derive(Debug, Default)]
+/// A session watches something in an embedded engine, which keeps what.
+#[derive(Debug)]
 pub(crate) struct LocalWatch {
-    /// For each key in a database, whether it was there when the watching began: if it is not any more, its time has come.
-    keys: BTreeMap<(Box<[u8]>, u32), bool>,
-    key_bytes: usize,
-    is_stale: bool,
+    /// Bytes that the engine keeps for it.
+    held_bytes: usize,
 }
-
-/// What keeping a key takes beside its bytes, about, in bytes.
-const KEY_COST: usize = 128;
 
 impl LocalWatch {
     /// Bytes held.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.key_bytes + self.keys.len() * KEY_COST
+        self.held_bytes
     }
-
-    /// Whether a key that is watched is meant: this one, or any; in this database, or in any.
-    fn has(&self, key: Option<&[u8]>, database: Option<u32>) -> bool {
-        match (key, database) {
-            (Some(key), Some(database)) => self.keys.contains_key(&(key.into(), database)),
-            (Some(key), None) => self.keys.range((key.into(), 0)..=(key.into(), u32::MAX)).next().is_some(),
-            (None, Some(database)) => self.keys.keys().any(|(_, of)| *of == database),
-            (None, None) => !self.keys.is_empty(),
-        }
-    }
-}
-
-impl Parking {
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.watching.is_empty() && !self.is_told
-    }
-
-    /// Whether somebody waits for keys or watches them.
-    fn has_anybody(&self) -> bool {
-        !(self.waiting.is_empty() && self.watching.is_empty())
-    }
-}
-
-/// The database may be another than the session's.
-fn reaches_other_databases(row: &Row) -> bool {
-    matches!(
-        row.command,
-        Command::Generic(G::Move | G::Copy) | Command::Server(ServerCommand::Swapdb | ServerCommand::Flushall)
-    )
 }
 
 impl<E: Execute> Worker<E> {
@@ -128,10 +96,10 @@ impl<E: Execute> Worker<E> {
         Flow::Pause
     }
 
-    /// A request for the engine in this process while clients are told of changes, or while somebody waits or watches.
+    /// A request for the engine in this process while clients are told of changes, or while some wait.
     #[cold]
     pub(crate) fn execute_watched(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
-        let flow = if self.parking.has_anybody() && row.flags.has(Flags::WRITE) {
+        let flow = if !self.parking.waiting.is_empty() && row.flags.has(Flags::WRITE) {
             self.park(index, row, request)
         } else {
             let mut reply = Vec::new();
@@ -148,7 +116,7 @@ impl<E: Execute> Worker<E> {
     fn run_engine(&mut self, index: u32, row: &'static Row, args: Args<'_>, reply: &mut Vec<u8>) -> Option<Outcome> {
         let session = self.clients.sessions.at(index)?;
         let now = Millis(self.now.unix_us / 1000);
-        let mut view = SessionView { database: session.database, now, client_id: session.id };
+        let mut view = SessionView { database: session.database, now, client_id: session.id, ..SessionView::default() };
         let engine = self.engine.as_mut()?;
         let outcome = engine.execute(row, args, &mut view, &mut Encoder::new(reply, session.protocol));
         if self.parking.is_told {
@@ -173,10 +141,10 @@ impl<E: Execute> Worker<E> {
     /// A request that may write has been run for a session, and did not fail.
     #[cold]
     pub(crate) fn note_written(&mut self, index: u32, row: &'static Row, args: Args<'_>) {
-        if !self.parking.has_anybody() || !row.flags.has(Flags::WRITE) {
+        if self.parking.waiting.is_empty() || !row.flags.has(Flags::WRITE) {
             return;
         }
-        self.note_keys(index, row, args);
+        self.note_keys(row, args);
         let in_transaction =
             self.clients.sessions.at(index).and_then(|s| s.pins.as_ref()).is_some_and(|p| p.script.is_some());
         if !in_transaction {
@@ -184,34 +152,12 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// The keys of a request that has been run for a session: what is watched of them has changed, and who waits for them may
-    /// be served.
-    fn note_keys(&mut self, index: u32, row: &'static Row, args: Args<'_>) {
-        let of_session = self.clients.sessions.at(index).map_or(0, |s| s.database);
-        let database = if reaches_other_databases(row) { None } else { Some(of_session) };
+    /// The keys of a request that has been run: those who wait for them may be served.
+    fn note_keys(&mut self, row: &'static Row, args: Args<'_>) {
         let keys = keys_of(row, args);
-        if keys.is_empty() {
-            self.parking.is_everything_written = true;
-        }
-        let Self { parking, clients, .. } = self;
-        let mut spoil = |watchers: &[Handle], key: Option<&[u8]>| {
-            for watcher in watchers {
-                if let Some(watch) = clients.sessions.get_mut(*watcher).and_then(Session::local_watch_mut) {
-                    watch.is_stale |= watch.has(key, database);
-                }
-            }
-        };
-        for key in keys {
-            if let Some(watchers) = parking.watching.get(&key) {
-                spoil(watchers, Some(&key));
-            }
-            if parking.waiting.contains_key(&key) {
-                parking.written.push(key);
-            }
-        }
-        if parking.is_everything_written {
-            parking.watching.values().for_each(|watchers| spoil(watchers, None));
-        }
+        self.parking.is_everything_written |= keys.is_empty();
+        let Parking { waiting, written, .. } = &mut self.parking;
+        written.extend(keys.into_iter().filter(|key| waiting.contains_key(key)));
     }
 
     /// Serves those who wait for keys that have been written to.
@@ -265,9 +211,9 @@ impl<E: Execute> Worker<E> {
     /// As [`Self::ask_engine`], but who waits for what this writes is served by the caller.
     fn ask_engine_quietly(&mut self, index: u32, row: &'static Row, args: Args<'_>, reply: &mut Vec<u8>) -> Outcome {
         let Some(outcome) = self.run_engine(index, row, args, reply) else { return Outcome::Parked };
-        // What it has taken, or put somewhere else, others may watch or wait for.
+        // What it has put somewhere else, others may wait for.
         if outcome == Outcome::Done && row.flags.has(Flags::WRITE) && !reply.starts_with(b"-") {
-            self.note_keys(index, row, args);
+            self.note_keys(row, args);
         }
         outcome
     }
@@ -279,27 +225,18 @@ impl<E: Execute> Worker<E> {
     }
 
     /// WATCH, for the engine in this process.
-    pub(crate) fn watch_engine(&mut self, index: u32, args: Args<'_>) -> Flow {
+    pub(crate) fn watch_engine(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Flow {
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
-        let database = session.database;
-        let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
-        for key in args.from(1).iter() {
-            let was_there = self.is_there(database, key);
-            let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let mut view = self.view(session.database, session.id);
+        let reply = self.ask_quietly(&mut view, row, args);
+        if reply == replies::OK
+            && let Some(session) = self.clients.sessions.at_mut(index)
+        {
             session.special.add(Special::PINNED);
-            let watch = session.pins_mut().local_watch.get_or_insert_default();
-            // What is watched already is watched since then.
-            if watch.has(Some(key), Some(database)) {
-                continue;
-            }
-            watch.keys.insert((key.into(), database), was_there);
-            watch.key_bytes += key.len();
-            let watchers = self.parking.watching.entry(key.into()).or_default();
-            if !watchers.contains(&handle) {
-                watchers.push(handle);
-            }
+            session.pins_mut().local_watch = Some(LocalWatch { held_bytes: view.watched_bytes });
         }
-        self.answer(index, |reply| reply.raw(replies::OK));
+        self.answer(index, |out| out.raw(&reply));
+        self.tell_changes();
         self.keep_memory(index)
     }
 
@@ -317,50 +254,43 @@ impl<E: Execute> Worker<E> {
         Flow::Pause
     }
 
-    fn is_there(&mut self, database: u32, key: &[u8]) -> bool {
-        self.ask_about(database, b"EXISTS", key) == b":1\r\n"
+    fn view(&self, database: u32, client_id: u64) -> SessionView {
+        SessionView { database, now: Millis(self.now.unix_us / 1000), client_id, ..SessionView::default() }
     }
 
-    /// Asks the engine about a key, for nobody.
+    /// Asks the engine about a key, for no session.
     fn ask_about(&mut self, database: u32, command: &[u8], key: &[u8]) -> Vec<u8> {
         let args: ArgsBuf = [command, key].into_iter().collect();
+        let mut view = self.view(database, 0);
+        lookup(command).map_or_else(Vec::new, |row| self.ask_quietly(&mut view, row, args.as_args()))
+    }
+
+    /// Asks the engine what no client is answered with as it is.
+    fn ask_quietly(&mut self, view: &mut SessionView, row: &'static Row, args: Args<'_>) -> Vec<u8> {
         let mut reply = Vec::new();
-        let (Some(engine), Some(row)) = (&mut self.engine, lookup(command)) else { return reply };
-        let now = Millis(self.now.unix_us / 1000);
-        let mut view = SessionView { database, now, client_id: 0 };
-        let _: Outcome = engine.execute(row, args.as_args(), &mut view, &mut Encoder::new(&mut reply, Protocol::Resp2));
+        let Some(engine) = &mut self.engine else { return reply };
+        let _: Outcome = engine.execute(row, args, view, &mut Encoder::new(&mut reply, Protocol::Resp2));
         if self.parking.is_told {
             self.collect_changes(None);
         }
         reply
     }
 
-    /// Ends what a session watches here. Whether any of it may have changed.
-    pub(crate) fn leave_local_watch(&mut self, handle: Handle, watch: LocalWatch) -> bool {
-        let mut is_stale = watch.is_stale;
-        for ((key, database), was_there) in watch.keys {
-            is_stale |= was_there && !self.is_there(database, &key);
-            if let Some(watchers) = self.parking.watching.get_mut(&key) {
-                watchers.retain(|w| *w != handle);
-                if watchers.is_empty() {
-                    self.parking.watching.remove(&key);
-                }
-            }
-        }
-        is_stale
+    /// Has the engine end what a session watches, by a command without arguments; its reply.
+    fn end_watching(&mut self, id: u64, command: &'static str) -> Vec<u8> {
+        let args: ArgsBuf = [command].into_iter().collect();
+        let mut view = self.view(0, id);
+        lookup(command.as_bytes()).map_or_else(Vec::new, |row| self.ask_quietly(&mut view, row, args.as_args()))
     }
 
-    /// A client has left: nobody is told of what it watched.
-    pub(crate) fn forget_local_watch(&mut self, watch: LocalWatch) {
-        let Self { parking, clients, .. } = self;
-        for (key, _) in watch.keys.into_keys() {
-            if let Some(watchers) = parking.watching.get_mut(&key) {
-                watchers.retain(|w| clients.sessions.get_mut(*w).is_some());
-                if watchers.is_empty() {
-                    parking.watching.remove(&key);
-                }
-            }
-        }
+    /// A session's transaction is to run, and it watches something here, which ends. Whether it must not run.
+    pub(crate) fn has_watched_in_vain(&mut self, id: u64) -> bool {
+        !self.end_watching(id, "EXEC").is_empty()
+    }
+
+    /// A session watches nothing here any more.
+    pub(crate) fn leave_local_watch(&mut self, id: u64) {
+        self.end_watching(id, "UNWATCH");
     }
 
     /// Strikes out who waits no longer.

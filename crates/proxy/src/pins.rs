@@ -156,11 +156,6 @@ impl Session {
         }
     }
 
-    /// What it watches in the engine of this process.
-    pub(crate) fn local_watch_mut(&mut self) -> Option<&mut LocalWatch> {
-        self.pins.as_mut()?.local_watch.as_mut()
-    }
-
     /// The block that is being queued.
     pub(crate) fn block_mut(&mut self) -> Option<&mut Block> {
         self.pins.as_mut()?.block.as_mut()
@@ -277,7 +272,7 @@ impl<E: Execute> Worker<E> {
     /// have said so. What it reads afterwards, on whatever connection, is read after the watching began.
     fn watch(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.engine.is_some() {
-            return self.watch_engine(index, request.args);
+            return self.watch_engine(index, row, request.args);
         }
         if self.settle_before(index).is_none() {
             return Flow::Again;
@@ -416,10 +411,9 @@ impl<E: Execute> Worker<E> {
         let Some(pins) = &mut session.pins else { return };
         pins.has_watch_failed = false;
         let watches = std::mem::take(&mut pins.watches);
-        if let Some(watch) = pins.local_watch.take()
-            && let Some(handle) = self.clients.sessions.handle(index)
-        {
-            self.leave_local_watch(handle, watch);
+        let id = session.id;
+        if pins.local_watch.take().is_some() {
+            self.leave_local_watch(id);
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.settle_pins();
@@ -463,8 +457,8 @@ impl<E: Execute> Worker<E> {
             if let Some(dedicated) = pins.dedicated {
                 self.close_links(&dedicated);
             }
-            if let Some(watch) = pins.local_watch {
-                self.forget_local_watch(watch);
+            if pins.local_watch.is_some() {
+                self.leave_local_watch(session.id);
             }
             if !pins.waiters.is_empty() {
                 self.counters.blocked_clients.set(self.counters.blocked_clients.value().saturating_sub(1));

@@ -76,8 +76,12 @@ impl<E: Execute> Worker<E> {
         let engine = engine.as_mut()?;
         let session = clients.sessions.at_mut(index)?;
         session.last_row = Some(row);
-        let mut view =
-            SessionView { database: session.database, now: Millis(now.unix_us / 1000), client_id: session.id };
+        let mut view = SessionView {
+            database: session.database,
+            now: Millis(now.unix_us / 1000),
+            client_id: session.id,
+            ..SessionView::default()
+        };
         let protocol = session.protocol;
         session.down.answer(&mut clients.pool, |out| {
             // What may wait is not plain, so nothing is ever parked.

@@ -5,7 +5,7 @@ mod field;
 use respool_command::{BitmapCommand, text};
 
 use super::{Answer, Call, Fault};
-use crate::keyspace::{Expiry, Form};
+use crate::keyspace::{Edited, Expiry, Form};
 use crate::limits::STRING_BYTES_MAX;
 use crate::number::integer;
 use crate::store::listpack::Element;
@@ -49,15 +49,16 @@ fn setbit(call: &mut Call<'_, '_>) -> Answer {
         Some(1) => true,
         _ => return Err(text::BIT_VALUE.into()),
     };
-    let mut was_set = false;
-    call.edit_or_create(call.arg(1), |bytes| {
-        if bytes.len() <= offset / 8 {
+    let was_set = call.edit_or_create(call.arg(1), |bytes| {
+        let grows = bytes.len() <= offset / 8;
+        if grows {
             bytes.resize(offset / 8 + 1, 0);
         }
-        was_set = bit_at(bytes, offset);
+        let was_set = bit_at(bytes, offset);
         let mask = 1 << (7 - offset % 8);
         let byte = &mut bytes[offset / 8];
         *byte = if is_set { *byte | mask } else { *byte & !mask };
+        Edited::when(grows || was_set != is_set, was_set)
     })?;
     call.reply_integer(was_set.into())
 }

@@ -4,6 +4,7 @@ use respool_command::{HashCommand, text};
 use respool_wire::{Encoder, Protocol};
 
 use super::{Answer, Call, bulk, named};
+use crate::keyspace::Edited;
 use crate::number::integer;
 use crate::number::integer::IntegerText;
 use crate::number::long_double::LongDouble;
@@ -45,7 +46,7 @@ fn hset(call: &mut Call<'_, '_>, tells_count: bool) -> Answer {
         |hash: &mut Hash, heap| {
             hash.make_room_for(heap, args.iter());
             let pairs = args.iter().step_by(2).zip(args.from(1).iter().step_by(2));
-            pairs.filter(|(field, value)| hash.set(heap, field, value)).count()
+            Edited::change(pairs.filter(|(field, value)| hash.set(heap, field, value)).count())
         },
     )?;
     if tells_count { call.reply_count(added) } else { call.reply_ok() }
@@ -56,7 +57,10 @@ fn hsetnx(call: &mut Call<'_, '_>) -> Answer {
     let is_new = call.upsert(
         call.arg(1),
         |_| Hash::new(),
-        |hash: &mut Hash, heap| hash.get(heap, field).is_none() && hash.set(heap, field, value),
+        |hash: &mut Hash, heap| {
+            let is_new = hash.get(heap, field).is_none() && hash.set(heap, field, value);
+            Edited::when(is_new, is_new)
+        },
     )?;
     call.reply_integer(is_new.into())
 }
@@ -88,8 +92,9 @@ fn hmget(call: &mut Call<'_, '_>) -> Answer {
 
 fn hdel(call: &mut Call<'_, '_>) -> Answer {
     let fields = call.args.from(2);
-    let removed = call
-        .update(call.arg(1), |hash: &mut Hash, heap| fields.iter().filter(|field| hash.remove(heap, field)).count())?;
+    let removed = call.update(call.arg(1), |hash: &mut Hash, heap| {
+        Edited::count(fields.iter().filter(|field| hash.remove(heap, field)).count())
+    })?;
     call.reply_count(removed.unwrap_or(0))
 }
 
@@ -148,14 +153,16 @@ fn hincrby(call: &mut Call<'_, '_>) -> Answer {
         call.arg(1),
         |_| Hash::new(),
         |hash: &mut Hash, heap| {
-            let old = match hash.get(heap, field) {
-                None => 0,
-                Some(Element::Integer(old)) => old,
-                Some(Element::Bytes(bytes)) => integer::parse(bytes).ok_or(text::HASH_VALUE_NOT_AN_INTEGER)?,
-            };
-            let sum = old.checked_add(amount).ok_or(text::OVERFLOW)?;
-            hash.set(heap, field, IntegerText::new(sum).as_bytes());
-            Ok::<_, &'static str>(sum)
+            Edited::attempt(|| {
+                let old = match hash.get(heap, field) {
+                    None => 0,
+                    Some(Element::Integer(old)) => old,
+                    Some(Element::Bytes(bytes)) => integer::parse(bytes).ok_or(text::HASH_VALUE_NOT_AN_INTEGER)?,
+                };
+                let sum = old.checked_add(amount).ok_or(text::OVERFLOW)?;
+                hash.set(heap, field, IntegerText::new(sum).as_bytes());
+                Ok::<_, &'static str>(sum)
+            })
         },
     )??;
     call.reply_integer(sum)
@@ -171,13 +178,15 @@ fn hincrbyfloat(call: &mut Call<'_, '_>) -> Answer {
         call.arg(1),
         |_| Hash::new(),
         |hash: &mut Hash, heap| {
-            let old = match hash.get(heap, field) {
-                None => LongDouble::from_integer(0),
-                Some(old) => old.read(LongDouble::parse).ok_or(text::HASH_VALUE_NOT_A_FLOAT)?,
-            };
-            let sum = old.checked_add(amount).ok_or(text::INCREMENT_NOT_FINITE)?.to_text();
-            hash.set(heap, field, &sum);
-            Ok::<_, &'static str>(sum)
+            Edited::attempt(|| {
+                let old = match hash.get(heap, field) {
+                    None => LongDouble::from_integer(0),
+                    Some(old) => old.read(LongDouble::parse).ok_or(text::HASH_VALUE_NOT_A_FLOAT)?,
+                };
+                let sum = old.checked_add(amount).ok_or(text::INCREMENT_NOT_FINITE)?.to_text();
+                hash.set(heap, field, &sum);
+                Ok::<_, &'static str>(sum)
+            })
         },
     )??;
     call.reply.bulk(&sum);

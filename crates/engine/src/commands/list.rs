@@ -4,7 +4,8 @@ use respool_command::{ListCommand, text};
 use respool_wire::Args;
 
 use super::{Answer, Call, Fault, bulk, named};
-use crate::keyspace::Found;
+use crate::keyspace::{Edited, Found};
+use crate::store::heap::Heap;
 use crate::store::quick_list::{End, QuickList};
 
 const RANK_ZERO: &str = "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use \
@@ -52,7 +53,7 @@ fn push(call: &mut Call<'_, '_>, end: End, may_create: bool) -> Answer {
     let (key, values) = (call.arg(1), call.args.from(2));
     let add = |list: &mut QuickList| {
         values.iter().for_each(|value| list.push(end, value));
-        list.len()
+        Edited::change(list.len())
     };
     let len = if may_create {
         call.upsert(key, |_| QuickList::new(), |list, _| add(list))?
@@ -83,14 +84,16 @@ fn pop(call: &mut Call<'_, '_>, end: End) -> Answer {
 
 /// Takes elements out and replies them, as an array or alone.
 fn pop_from(call: &mut Call<'_, '_>, found: Found, end: End, count: usize, is_array: bool) {
-    let Some((list, _)) = call.keyspace.edit::<QuickList>(found) else { return };
-    let count = count.min(list.len());
-    if is_array {
-        call.reply.array(count);
-    }
-    for _ in 0..count {
-        list.pop(end, |element| bulk(call.reply, element));
-    }
+    call.keyspace.edit(call.at.database, found, |list: &mut QuickList, _| {
+        let count = count.min(list.len());
+        if is_array {
+            call.reply.array(count);
+        }
+        for _ in 0..count {
+            list.pop(end, |element| bulk(call.reply, element));
+        }
+        Edited::count(count)
+    });
     call.keyspace.remove_if_empty(call.at.database, found);
 }
 
@@ -138,10 +141,14 @@ fn lset(call: &mut Call<'_, '_>) -> Answer {
     let value = call.arg(3);
     let found = call.find::<QuickList>(call.arg(1))?.ok_or(text::NO_SUCH_KEY)?;
     let index = call.integer(2)?;
-    let Some((list, _)) = call.keyspace.edit::<QuickList>(found) else { return Ok(()) };
-    let spot = offset(index, list.len()).and_then(|offset| list.seek(offset)).ok_or(text::INDEX_OUT_OF_RANGE)?;
-    list.replace(spot, value);
-    call.reply_ok()
+    let is_in_range = call.keyspace.edit(call.at.database, found, |list: &mut QuickList, _| {
+        let spot = offset(index, list.len()).and_then(|offset| list.seek(offset));
+        if let Some(spot) = spot {
+            list.replace(spot, value);
+        }
+        Edited::when(spot.is_some(), spot.is_some())
+    });
+    if is_in_range == Some(true) { call.reply_ok() } else { Err(text::INDEX_OUT_OF_RANGE.into()) }
 }
 
 fn linsert(call: &mut Call<'_, '_>) -> Answer {
@@ -159,11 +166,11 @@ fn linsert(call: &mut Call<'_, '_>) -> Answer {
                 } else {
                     list.insert_after(here, value)
                 }
-                return i64::try_from(list.len()).unwrap_or(i64::MAX);
+                return Edited::change(i64::try_from(list.len()).unwrap_or(i64::MAX));
             }
             spot = list.step(here, End::Head);
         }
-        -1
+        Edited::when(false, -1)
     })?;
     call.reply_integer(len.unwrap_or(0))
 }
@@ -187,7 +194,13 @@ fn ltrim(call: &mut Call<'_, '_>) -> Answer {
     let (start, end) = (call.integer(2)?, call.integer(3)?);
     call.update(call.arg(1), |list: &mut QuickList, _| {
         let (start, count) = range(start, end, list.len());
-        if count == 0 { list.trim(list.len(), 0) } else { list.trim(start, count) }
+        if count == 0 {
+            list.trim(list.len(), 0)
+        } else {
+            list.trim(start, count)
+        }
+        // As in Redis, even if nothing is cut off.
+        Edited::change(())
     })?;
     call.reply_ok()
 }
@@ -196,7 +209,8 @@ fn lrem(call: &mut Call<'_, '_>) -> Answer {
     let (count, value) = (call.integer(2)?, call.arg(3));
     let from = if count < 0 { End::Tail } else { End::Head };
     let limit = if count == 0 { usize::MAX } else { usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX) };
-    let removed = call.update(call.arg(1), |list: &mut QuickList, _| list.remove_equal(from, limit, value))?;
+    let removed =
+        call.update(call.arg(1), |list: &mut QuickList, _| Edited::count(list.remove_equal(from, limit, value)))?;
     call.reply_count(removed.unwrap_or(0))
 }
 
@@ -290,13 +304,21 @@ fn move_between(call: &mut Call<'_, '_>, from: End, to: End) -> Answer {
     call.find::<QuickList>(target)?;
     // Looking at the target may have removed it, which voids what was found before.
     let found = call.find::<QuickList>(source)?.unwrap_or(found);
-    let Some((list, _)) = call.keyspace.edit::<QuickList>(found) else { return Ok(()) };
-    let Some(value) = list.pop(from, |element| element.to_vec()) else { return Ok(()) };
-    if source == target {
-        list.push(to, &value);
-    } else {
+    let value = call.keyspace.edit(call.at.database, found, |list: &mut QuickList, _| {
+        let value = list.pop(from, |element| element.to_vec());
+        if let Some(value) = value.as_ref().filter(|_| source == target) {
+            list.push(to, value);
+        }
+        Edited::change(value)
+    });
+    let Some(value) = value.flatten() else { return Ok(()) };
+    if source != target {
         call.keyspace.remove_if_empty(call.at.database, found);
-        call.upsert(target, |_| QuickList::new(), |list, _| list.push(to, &value))?;
+        let add = |list: &mut QuickList, _: &mut Heap| {
+            list.push(to, &value);
+            Edited::change(())
+        };
+        call.upsert(target, |_| QuickList::new(), add)?;
     }
     call.reply.bulk(&value);
     Ok(())

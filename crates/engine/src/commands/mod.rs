@@ -13,13 +13,14 @@ mod server;
 mod set;
 mod sorted_set;
 mod string;
+mod transactions;
 
-use respool_command::{Command, Row, text};
+use respool_command::{Command, Row, SessionView, text};
 use respool_wire::{Args, Encoder};
 
 use arguments::limit_repetition;
 
-use crate::keyspace::{At, Expiry, Found, Keyspace};
+use crate::keyspace::{At, Edited, Expiry, Found, Keyspace};
 use crate::limits::REPLY_BYTES_MAX;
 use crate::store::heap::Heap;
 use crate::store::listpack::Element;
@@ -34,6 +35,7 @@ pub(crate) struct Call<'c, 'o> {
     pub(crate) row: &'static Row,
     pub(crate) args: Args<'c>,
     pub(crate) at: At,
+    pub(crate) session: &'c mut SessionView,
     /// Where this reply begins in the encoder's buffer.
     pub(crate) start: usize,
     pub(crate) reply: &'c mut Encoder<'o>,
@@ -69,6 +71,7 @@ pub(crate) fn run(call: &mut Call<'_, '_>) -> Answer {
         Command::SortedSet(command) => sorted_set::run(command, call),
         Command::Bitmap(command) => bitmap::run(command, call),
         Command::Server(command) => server::run(command, call),
+        Command::Transactions(command) => transactions::run(command, call),
         // Data types and duties that the engine does not have yet, and what is not its business.
         Command::Cluster(_)
         | Command::Connection(_)
@@ -78,8 +81,7 @@ pub(crate) fn run(call: &mut Call<'_, '_>) -> Answer {
         | Command::Proxy(_)
         | Command::Pubsub(_)
         | Command::Scripting(_)
-        | Command::Stream(_)
-        | Command::Transactions(_) => Err(unsupported(call.row)),
+        | Command::Stream(_) => Err(unsupported(call.row)),
     }
 }
 
@@ -149,16 +151,15 @@ impl<'c> Call<'c, '_> {
         &mut self,
         key: &[u8],
         make: impl FnOnce(&Heap) -> T,
-        edit: impl FnOnce(&mut T, &mut Heap) -> R,
+        edit: impl FnOnce(&mut T, &mut Heap) -> Edited<R>,
     ) -> Result<R, Fault> {
-        let found = self.find::<T>(key)?;
-        if let Some((value, heap)) = found.and_then(|found| self.keyspace.edit::<T>(found)) {
-            let edited = edit(value, heap);
-            self.remove_if_empty(found);
+        if let Some(found) = self.find::<T>(key)? {
+            let edited = self.keyspace.edit(self.at.database, found, edit).expect("the kind has been looked at");
+            self.keyspace.remove_if_empty(self.at.database, found);
             return Ok(edited);
         }
         let mut fresh = make(&self.keyspace.heap);
-        let edited = edit(&mut fresh, &mut self.keyspace.heap);
+        let edited = edit(&mut fresh, &mut self.keyspace.heap).said();
         let object = fresh.into_object();
         if object.len() > 0 {
             self.keyspace.set_object(self.at, key, object, Expiry::Never);
@@ -170,18 +171,12 @@ impl<'c> Call<'c, '_> {
     fn update<T: Held, R>(
         &mut self,
         key: &[u8],
-        edit: impl FnOnce(&mut T, &mut Heap) -> R,
+        edit: impl FnOnce(&mut T, &mut Heap) -> Edited<R>,
     ) -> Result<Option<R>, Fault> {
-        let found = self.find::<T>(key)?;
-        let edited = found.and_then(|found| self.keyspace.edit::<T>(found)).map(|(value, heap)| edit(value, heap));
-        self.remove_if_empty(found);
+        let Some(found) = self.find::<T>(key)? else { return Ok(None) };
+        let edited = self.keyspace.edit(self.at.database, found, edit);
+        self.keyspace.remove_if_empty(self.at.database, found);
         Ok(edited)
-    }
-
-    fn remove_if_empty(&mut self, found: Option<Found>) {
-        if let Some(found) = found {
-            self.keyspace.remove_if_empty(self.at.database, found);
-        }
     }
 
     /// Puts a finished value at `key`, or removes the key if the value is empty.

@@ -81,7 +81,7 @@ fn swapdb(call: &mut Call<'_, '_>) -> Answer {
     let (a, b) = (index(1, INVALID_FIRST_DB)?, index(2, INVALID_SECOND_DB)?);
     let known = |number: i32| usize::try_from(number).ok().filter(|number| *number < call.keyspace.databases.len());
     let (Some(a), Some(b)) = (known(a), known(b)) else { return Err(text::DB_OUT_OF_RANGE.into()) };
-    call.keyspace.swap(a, b);
+    call.keyspace.swap(call.at.now, a, b);
     call.reply_ok()
 }
 

@@ -7,6 +7,7 @@ use respool_wire::Args;
 
 use super::list::NUMKEYS;
 use super::{Answer, Call, Fault, bulk, check_reply, pick};
+use crate::keyspace::Edited;
 use crate::store::heap::Heap;
 use crate::values::Set;
 
@@ -41,15 +42,16 @@ fn sadd(call: &mut Call<'_, '_>) -> Answer {
     let added = call.upsert(
         call.arg(1),
         |_| Set::new(),
-        |set: &mut Set, heap| members.iter().filter(|member| set.insert(heap, member)).count(),
+        |set: &mut Set, heap| Edited::count(members.iter().filter(|member| set.insert(heap, member)).count()),
     )?;
     call.reply_count(added)
 }
 
 fn srem(call: &mut Call<'_, '_>) -> Answer {
     let members = call.args.from(2);
-    let removed = call
-        .update(call.arg(1), |set: &mut Set, heap| members.iter().filter(|member| set.remove(heap, member)).count())?;
+    let removed = call.update(call.arg(1), |set: &mut Set, heap| {
+        Edited::count(members.iter().filter(|member| set.remove(heap, member)).count())
+    })?;
     call.reply_count(removed.unwrap_or(0))
 }
 
@@ -100,9 +102,14 @@ fn smove(call: &mut Call<'_, '_>) -> Answer {
     if source == target {
         return sismember_of(call, source, member);
     }
-    let was_in = call.update(source, |set: &mut Set, heap| set.remove(heap, member))?.unwrap_or(false);
+    let removed = call.update(source, |set: &mut Set, heap| {
+        let was_in = set.remove(heap, member);
+        Edited::when(was_in, was_in)
+    })?;
+    let was_in = removed.unwrap_or(false);
     if was_in {
-        call.upsert(target, |_| Set::new(), |set: &mut Set, heap| set.insert(heap, member))?;
+        let add = |set: &mut Set, heap: &mut Heap| Edited::when(set.insert(heap, member), ());
+        call.upsert(target, |_| Set::new(), add)?;
     }
     call.reply_integer(was_in.into())
 }
@@ -122,7 +129,7 @@ fn spop(call: &mut Call<'_, '_>) -> Answer {
     };
     let count = if has_count { call.positive_or_zero(2)? } else { 1 };
     let found = call.find::<Set>(call.arg(1))?.filter(|_| count > 0);
-    let Some((found, (set, heap))) = found.and_then(|found| Some((found, call.keyspace.edit::<Set>(found)?))) else {
+    let Some(found) = found else {
         if has_count {
             call.reply.set(0)
         } else {
@@ -130,16 +137,19 @@ fn spop(call: &mut Call<'_, '_>) -> Answer {
         }
         return Ok(());
     };
-    let count = count.min(set.len());
-    if has_count {
-        call.reply.set(count);
-    }
-    for _ in 0..count {
-        if let Some(member) = set.random(heap) {
-            call.reply.bulk(&member);
-            set.remove(heap, &member);
+    call.keyspace.edit(call.at.database, found, |set: &mut Set, heap| {
+        let count = count.min(set.len());
+        if has_count {
+            call.reply.set(count);
         }
-    }
+        for _ in 0..count {
+            if let Some(member) = set.random(heap) {
+                call.reply.bulk(&member);
+                set.remove(heap, &member);
+            }
+        }
+        Edited::count(count)
+    });
     call.keyspace.remove_if_empty(call.at.database, found);
     Ok(())
 }

@@ -8,7 +8,7 @@ use respool_wire::Protocol;
 
 use super::list::NUMKEYS;
 use super::{Answer, Call, Fault, bulk, check_reply, pick};
-use crate::keyspace::Found;
+use crate::keyspace::{Edited, Found};
 use crate::number::double;
 use crate::store::listpack::Element;
 use crate::values::SortedSet;
@@ -163,21 +163,25 @@ fn zadd(call: &mut Call<'_, '_>, addition: Addition) -> Answer {
         key,
         |heap| SortedSet::new_for(heap, first_member_bytes),
         |sorted, heap| {
-            for (&score, member) in scores.iter().zip(pairs.from(1).iter().step_by(2)) {
-                last = match addition.apply(sorted, heap, score, member)? {
-                    Added::Not => None,
-                    Added::New(score) => {
-                        added += 1;
-                        Some(score)
-                    }
-                    Added::Changed(score) => {
-                        changed += 1;
-                        Some(score)
-                    }
-                    Added::Same(score) => Some(score),
-                };
-            }
-            Ok::<_, Fault>(())
+            let mut add_all = || {
+                for (&score, member) in scores.iter().zip(pairs.from(1).iter().step_by(2)) {
+                    last = match addition.apply(sorted, heap, score, member)? {
+                        Added::Not => None,
+                        Added::New(score) => {
+                            added += 1;
+                            Some(score)
+                        }
+                        Added::Changed(score) => {
+                            changed += 1;
+                            Some(score)
+                        }
+                        Added::Same(score) => Some(score),
+                    };
+                }
+                Ok::<_, Fault>(())
+            };
+            let said = add_all();
+            Edited::when(added + changed > 0, said)
         },
     )??;
     if !addition.increments {
@@ -193,7 +197,7 @@ fn zadd(call: &mut Call<'_, '_>, addition: Addition) -> Answer {
 fn zrem(call: &mut Call<'_, '_>) -> Answer {
     let members = call.args.from(2);
     let removed = call.update(call.arg(1), |sorted: &mut SortedSet, heap| {
-        members.iter().filter(|member| sorted.remove(heap, member)).count()
+        Edited::count(members.iter().filter(|member| sorted.remove(heap, member)).count())
     })?;
     call.reply_count(removed.unwrap_or(0))
 }
@@ -268,24 +272,26 @@ enum Pairs {
 
 /// Takes members out at one end and replies them with their scores; the head of the array comes from the caller.
 fn pop_from(call: &mut Call<'_, '_>, found: Found, direction: Direction, count: usize, pairs: Pairs) {
-    let Some((sorted, heap)) = call.keyspace.edit::<SortedSet>(found) else { return };
-    let len = sorted.len();
-    let count = count.min(len);
-    let first = if direction == Direction::Up { 0 } else { len - 1 };
-    let mut left = count;
-    sorted.each_from(heap, first, direction == Direction::Down, |member, score| {
-        if left == 0 {
-            return false;
-        }
-        left -= 1;
-        if pairs == Pairs::Nested {
-            call.reply.array(2);
-        }
-        bulk(call.reply, member);
-        call.reply.double(score);
-        true
+    call.keyspace.edit(call.at.database, found, |sorted: &mut SortedSet, heap| {
+        let len = sorted.len();
+        let count = count.min(len);
+        let first = if direction == Direction::Up { 0 } else { len - 1 };
+        let mut left = count;
+        sorted.each_from(heap, first, direction == Direction::Down, |member, score| {
+            if left == 0 {
+                return false;
+            }
+            left -= 1;
+            if pairs == Pairs::Nested {
+                call.reply.array(2);
+            }
+            bulk(call.reply, member);
+            call.reply.double(score);
+            true
+        });
+        sorted.remove_range(heap, if direction == Direction::Up { 0 } else { len - count }, count);
+        Edited::count(count)
     });
-    sorted.remove_range(heap, if direction == Direction::Up { 0 } else { len - count }, count);
     call.keyspace.remove_if_empty(call.at.database, found);
 }
 

@@ -7,7 +7,7 @@ use respool_wire::Args;
 
 use super::arguments::Moment;
 use super::{Answer, Call, Fault, bulk, named};
-use crate::keyspace::{Expiry, Form, NotAString};
+use crate::keyspace::{Edited, Expiry, Form, NotAString};
 use crate::limits::STRING_BYTES_MAX;
 use crate::number::integer;
 use crate::number::long_double::LongDouble;
@@ -245,6 +245,7 @@ fn setrange(call: &mut Call<'_, '_>) -> Answer {
             text.resize(end, 0);
         }
         text[offset..end].copy_from_slice(value);
+        Edited::change(())
     };
     call.edit_or_create(key, write)?;
     call.reply_count(old.max(end))
@@ -252,16 +253,18 @@ fn setrange(call: &mut Call<'_, '_>) -> Answer {
 
 impl Call<'_, '_> {
     /// Changes the string at `key`, which starts empty if there is none.
-    pub(super) fn edit_or_create(&mut self, key: &[u8], edit: impl FnOnce(&mut Vec<u8>)) -> Answer {
-        match self.find_string(key)? {
-            Some(found) => self.keyspace.edit_text(self.at, key, found, edit),
-            None => {
-                let mut text = Vec::new();
-                edit(&mut text);
-                self.keyspace.set_text(self.at, key, &text, Expiry::Never, Form::Edited);
-            }
+    pub(super) fn edit_or_create<R>(
+        &mut self,
+        key: &[u8],
+        edit: impl FnOnce(&mut Vec<u8>) -> Edited<R>,
+    ) -> Result<R, Fault> {
+        if let Some(found) = self.find_string(key)? {
+            return Ok(self.keyspace.edit_text(self.at, key, found, edit));
         }
-        Ok(())
+        let mut text = Vec::new();
+        let said = edit(&mut text).said();
+        self.keyspace.set_text(self.at, key, &text, Expiry::Never, Form::Edited);
+        Ok(said)
     }
 }
 
@@ -273,7 +276,10 @@ fn append(call: &mut Call<'_, '_>) -> Answer {
     };
     let len = call.keyspace.text(found).map_or(0, Element::len).checked_add(value.len());
     check_length(len)?;
-    call.keyspace.edit_text(call.at, key, found, |text| text.extend_from_slice(value));
+    call.keyspace.edit_text(call.at, key, found, |text| {
+        text.extend_from_slice(value);
+        Edited::change(())
+    });
     call.reply_count(len.unwrap_or(0))
 }
 
@@ -297,7 +303,7 @@ fn add(call: &mut Call<'_, '_>, amount: i64) -> Answer {
     };
     let sum = old.ok_or(text::NOT_AN_INTEGER)?.checked_add(amount).ok_or(text::OVERFLOW)?;
     if is_integer {
-        call.keyspace.edit_integer(found, sum);
+        call.keyspace.edit_integer(call.at.database, found, sum);
     } else {
         call.keyspace.set_integer(call.at, key, sum, Expiry::Keep);
     }

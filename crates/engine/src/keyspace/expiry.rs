@@ -7,7 +7,7 @@ impl Keyspace {
     /// Gives a key a deadline in milliseconds since the Unix epoch.
     pub(crate) fn set_deadline(&mut self, at: At, key: &[u8], moment: i64) {
         let Some(found) = self.place_of(at.database, key) else { return };
-        self.note(found);
+        self.note(at.database, found);
         if let Some(old) = self.record(found).deadline() {
             key::set_deadline(self.heap.pool.get_mut(found.record), Deadline { at: moment, ..old });
             self.databases[at.database].expiring[old.listed as usize].second = second_of(moment);
@@ -22,7 +22,7 @@ impl Keyspace {
     /// Takes the key's deadline away; whether it had one.
     pub(crate) fn clear_deadline(&mut self, database: usize, found: Found) -> bool {
         let Some(deadline) = self.record(found).deadline() else { return false };
-        self.note(found);
+        self.note(database, found);
         self.unlist(database, deadline.listed);
         self.rewrite_with(database, found, None);
         true

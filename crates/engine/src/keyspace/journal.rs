@@ -1,4 +1,4 @@
-//! What has changed, for whoever wants to tell those who keep copies. While nobody does, a change costs one test.
+//! What has changed, to be told to those who keep copies. While no session does, a change costs one test.
 
 use crate::limits::JOURNAL_KEYS_MAX;
 

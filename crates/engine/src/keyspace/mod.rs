@@ -7,6 +7,7 @@ mod database;
 mod expiry;
 mod journal;
 mod key;
+mod watch;
 
 use crate::limits;
 use crate::store::estimate;
@@ -22,6 +23,7 @@ use database::{Expiring, second_of};
 use journal::Journal;
 use key::{Deadline, INLINE_BYTES_MAX, KeyDraft, KeyRecord, Located, text_of};
 pub(crate) use key::{EMBEDDED_BYTES_MAX, Kind, Value};
+use watch::Watches;
 
 /// What has happened to keys so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,6 +68,44 @@ pub(crate) enum Form {
 /// A key holds something else than a string.
 pub(crate) struct NotAString;
 
+/// What an edit of a value says, and whether it has changed anything: one that has not is none to those who want to know.
+pub(crate) struct Edited<R> {
+    said: R,
+    is_change: bool,
+}
+
+impl<R> Edited<R> {
+    /// What the edit says.
+    pub(crate) fn said(self) -> R {
+        self.said
+    }
+
+    /// The value has changed.
+    pub(crate) fn change(said: R) -> Self {
+        Self { said, is_change: true }
+    }
+
+    /// The value has changed if `is_change` says so.
+    pub(crate) fn when(is_change: bool, said: R) -> Self {
+        Self { said, is_change }
+    }
+}
+
+impl<R, E> Edited<Result<R, E>> {
+    /// The value has changed unless `edit` fails.
+    pub(crate) fn attempt(edit: impl FnOnce() -> Result<R, E>) -> Self {
+        let said = edit();
+        Self { is_change: said.is_ok(), said }
+    }
+}
+
+impl Edited<usize> {
+    /// So many elements have come or gone.
+    pub(crate) fn count(count: usize) -> Self {
+        Self { said: count, is_change: count > 0 }
+    }
+}
+
 /// A key that is there.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
@@ -89,8 +129,11 @@ pub(crate) struct Keyspace {
     /// What is forgotten and still to be freed; see [`Keyspace::reap`].
     graves: Vec<Grave>,
     pub(crate) counters: Counters,
-    /// What has changed, if anybody wants to know.
-    pub(crate) journal: Journal,
+    /// What has changed, if it is kept.
+    journal: Journal,
+    watches: Watches,
+    /// Changes are noted: the journal is kept, or a key is watched.
+    is_noted: bool,
 }
 
 /// The access clock at a time: seconds modulo 2^24.
@@ -109,16 +152,37 @@ impl Keyspace {
             graves: Vec::new(),
             counters: Counters::default(),
             journal: Journal::default(),
+            watches: Watches::default(),
+            is_noted: false,
         }
     }
 
-    /// A key changes, if anybody wants to know.
+    /// A key changes, or has changed.
     #[inline]
-    fn note(&mut self, found: Found) {
+    fn note(&mut self, database: usize, found: Found) {
+        if self.is_noted {
+            let key = KeyRecord::new(self.heap.pool.get(found.record)).key().to_vec();
+            self.note_key(database, &key);
+        }
+    }
+
+    #[cold]
+    fn note_key(&mut self, database: usize, key: &[u8]) {
         if self.journal.is_kept() {
-            let key = KeyRecord::new(self.heap.pool.get(found.record)).key();
             self.journal.note(key);
         }
+        self.watches.spoil(database, key);
+    }
+
+    fn settle_noting(&mut self) {
+        self.is_noted = self.journal.is_kept() || !self.watches.is_empty();
+    }
+
+    /// What the journal has; it goes on being kept, or not.
+    pub(crate) fn take_journal(&mut self, is_kept: bool) -> Journal {
+        let taken = self.journal.replace(is_kept);
+        self.settle_noting();
+        taken
     }
 
     /// What was found is still where it was found: nothing was put in or taken out since. Only debug builds look.
@@ -240,13 +304,22 @@ impl Keyspace {
         Some((T::of(self.object(found)?)?, &self.heap))
     }
 
-    /// As [`Keyspace::view`], to be changed.
-    pub(crate) fn edit<T: Held>(&mut self, found: Found) -> Option<(&mut T, &mut Heap)> {
-        self.note(found);
-        self.pick_from(found)
+    /// Has the value changed that the key holds. A value of another type is left alone.
+    pub(crate) fn edit<T: Held, R>(
+        &mut self,
+        database: usize,
+        found: Found,
+        edit: impl FnOnce(&mut T, &mut Heap) -> Edited<R>,
+    ) -> Option<R> {
+        let (value, heap) = self.pick_from(found)?;
+        let Edited { said, is_change } = edit(value, heap);
+        if is_change {
+            self.note(database, found);
+        }
+        Some(said)
     }
 
-    /// As [`Keyspace::view`], for whoever picks something by chance, of which the heap has some, and changes nothing.
+    /// As [`Keyspace::view`], to pick something by chance, of which the heap has some: nothing is changed.
     pub(crate) fn pick_from<T: Held>(&mut self, found: Found) -> Option<(&mut T, &mut Heap)> {
         let (object, heap) = self.object_mut(found)?;
         Some((T::of_mut(object)?, heap))
@@ -287,25 +360,39 @@ impl Keyspace {
     }
 
     /// Changes the integer of a key that holds one.
-    pub(crate) fn edit_integer(&mut self, found: Found, value: i64) {
-        self.note(found);
+    pub(crate) fn edit_integer(&mut self, database: usize, found: Found, value: i64) {
+        self.note(database, found);
         key::set_integer(self.heap.pool.get_mut(found.record), value);
     }
 
-    /// Changes the string of a key that holds one. The deadline stays.
-    pub(crate) fn edit_text(&mut self, at: At, key: &[u8], found: Found, edit: impl FnOnce(&mut Vec<u8>)) {
+    /// Has the string changed of a key that holds one. The deadline stays.
+    pub(crate) fn edit_text<R>(
+        &mut self,
+        at: At,
+        key: &[u8],
+        found: Found,
+        edit: impl FnOnce(&mut Vec<u8>) -> Edited<R>,
+    ) -> R {
         if let Value::Long(handle) = self.value(found) {
-            self.note(found);
-            return self.heap.pool.edit_large(handle, edit);
+            let Edited { said, is_change } = self.heap.pool.edit_large(handle, edit);
+            if is_change {
+                self.note(at.database, found);
+            }
+            return said;
         }
         let mut text = self.text(found).map(Element::to_vec).unwrap_or_default();
-        edit(&mut text);
+        let Edited { said, is_change } = edit(&mut text);
+        if is_change {
+            self.note(at.database, found);
+        }
+        // It is kept as text that is being edited, even if it is what it was.
         if text.len() > INLINE_BYTES_MAX {
             let long = self.heap.pool.alloc_large(text);
-            self.put(at, key, Value::Long(long), Expiry::Keep);
+            self.put_quietly(at, key, Value::Long(long), Expiry::Keep);
         } else {
-            self.put(at, key, Value::Raw(&text), Expiry::Keep);
+            self.put_quietly(at, key, Value::Raw(&text), Expiry::Keep);
         }
+        said
     }
 
     /// Gives a key an object. What it held before is forgotten.
@@ -323,9 +410,15 @@ impl Keyspace {
     /// Gives a key a value, whatever it held.
     #[inline]
     fn put(&mut self, at: At, key: &[u8], value: Value<'_>, expiry: Expiry) {
-        if self.journal.is_kept() {
-            self.journal.note(key);
+        if self.is_noted {
+            self.note_key(at.database, key);
         }
+        self.put_quietly(at, key, value, expiry);
+    }
+
+    /// As [`Keyspace::put`], for a change that has been told of, or is none.
+    #[inline]
+    fn put_quietly(&mut self, at: At, key: &[u8], value: Value<'_>, expiry: Expiry) {
         let clock = clock_of(at.now);
         match self.place_of(at.database, key) {
             Some(found) => {
@@ -447,7 +540,7 @@ impl Keyspace {
     /// Removes a key and what it holds.
     #[inline]
     pub(crate) fn remove(&mut self, database: usize, found: Found) {
-        self.note(found);
+        self.note(database, found);
         self.forget_value(found);
         self.forget_key(database, found);
     }
@@ -471,7 +564,7 @@ impl Keyspace {
 
     /// Moves a key, its value and its deadline to another name or database, where no key of that name may be.
     pub(crate) fn rename(&mut self, at: At, found: Found, to: At, key: &[u8]) {
-        self.note(found);
+        self.note(at.database, found);
         let deadline = self.deadline(found);
         let old = self.heap.pool.get(found.record).to_vec();
         self.forget_key(at.database, found);
@@ -502,6 +595,7 @@ impl Keyspace {
     /// Forgets all keys of one database.
     pub(crate) fn flush(&mut self, database: usize) {
         self.journal.note_everything();
+        self.spoil_all(database);
         let emptied = std::mem::take(&mut self.databases[database]);
         self.graves.push(Grave::Keys(emptied.table));
         self.reap(limits::REAPED_AT_ONCE);
@@ -510,6 +604,7 @@ impl Keyspace {
     /// Forgets everything at once: no record is looked at.
     pub(crate) fn flush_all(&mut self) {
         self.journal.note_everything();
+        (0..self.databases.len()).for_each(|database| self.spoil_all(database));
         self.databases.iter_mut().for_each(|database| *database = Database::default());
         self.objects = Slab::default();
         self.graves = Vec::new();
@@ -562,9 +657,17 @@ impl Keyspace {
         None
     }
 
-    /// Exchanges two databases.
-    pub(crate) fn swap(&mut self, a: usize, b: usize) {
+    /// Exchanges two databases. A key that is watched in one has changed if either has it, and is not past its time.
+    pub(crate) fn swap(&mut self, now: i64, a: usize, b: usize) {
         self.journal.note_everything();
+        for (of, other) in [(a, b), (b, a)].into_iter().filter(|_| a != b) {
+            for key in self.watches.keys_of(of) {
+                let mut is_in = |database| self.peek(At { database, now }, &key).is_some();
+                if is_in(of) || is_in(other) {
+                    self.watches.spoil(of, &key);
+                }
+            }
+        }
         self.databases.swap(a, b);
     }
 

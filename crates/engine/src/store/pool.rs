@@ -226,15 +226,14 @@ impl Pool {
         handle.to_u32() & LARGE != 0
     }
 
-    /// Changes the vector of a large record; nothing happens to a small one.
-    pub(crate) fn edit_large(&mut self, handle: Handle, edit: impl FnOnce(&mut Vec<u8>)) {
-        if !Self::is_large(handle) {
-            return;
-        }
-        let Some(bytes) = self.large.get_mut(handle.to_u32() & !LARGE) else { return };
+    /// Changes the vector of a large record.
+    pub(crate) fn edit_large<R>(&mut self, handle: Handle, edit: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+        debug_assert!(Self::is_large(handle), "only a large record has a vector");
+        let bytes = self.large.get_mut(handle.to_u32() & !LARGE).expect("a large record is there until it is freed");
         self.large_bytes -= bytes.capacity();
-        edit(bytes);
+        let edited = edit(bytes);
         self.large_bytes += bytes.capacity();
+        edited
     }
 
     /// Whether a record of `len` bytes would lie in the very slot that `handle` has.

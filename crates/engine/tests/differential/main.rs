@@ -12,6 +12,7 @@
 
 mod generate;
 mod rules;
+mod watching;
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};

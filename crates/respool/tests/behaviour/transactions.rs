@@ -151,6 +151,52 @@ fn every_transaction_looks_as_it_does_at_a_server_without_a_node_behind() -> io:
 }
 
 #[test]
+fn what_changes_nothing_breaks_no_watch_without_a_node_behind() -> io::Result<()> {
+    let (direct, embedded) = (RedisServer::start()?, proxy(&[], &[])?);
+    let exec = |server: &Address, lines: &[&str]| -> io::Result<String> {
+        let (mut watcher, mut other, mut waiter) =
+            (Client::connect(server)?, Client::connect(server)?, Client::connect(server)?);
+        for line in ["FLUSHALL", "SET lock owner", "SADD set a", "ZADD z 1 a", "WATCH lock set z l none"] {
+            watcher.ask(line)?;
+        }
+        for line in lines {
+            match line.strip_prefix("waits: ") {
+                Some(line) => {
+                    waiter.send(format!("{line}\r\n").as_bytes())?;
+                    wait_until("it waits", Duration::from_secs(5), || {
+                        Ok(other.ask("INFO clients")?.contains("blocked_clients:1"))
+                    })?;
+                }
+                None => _ = other.ask(line)?,
+            }
+        }
+        watcher.send(b"MULTI\r\nPING\r\nEXEC\r\n")?;
+        let reply = watcher.replies(3)?.pop().unwrap_or_default();
+        Ok(if reply.starts_with(b"*-1") { "stopped".to_owned() } else { "ran".to_owned() })
+    };
+    for (lines, expected) in [
+        // Those who wait for a lock ask for it again and again, and its owner gives it back if it is still its own.
+        (&["SETNX lock other", "SET lock other NX", "GETEX lock", "MSETNX lock other"][..], "ran"),
+        (&["SADD set a", "SREM set b", "ZADD z 1 a", "ZADD z NX 2 a", "COPY lock copy", "SWAPDB 3 4"], "ran"),
+        (&["DEL none", "LPOP none", "EXPIRE none 1", "INCR lock", "PERSIST lock", "BLPOP none 0.01"], "ran"),
+        (&["MULTI", "SETNX lock other", "EXEC"], "ran"),
+        (&["MULTI", "SET lock other", "EXEC"], "stopped"),
+        (&["SELECT 1", "SET lock other", "FLUSHDB"], "ran"),
+        (&["SELECT 1", "SET lock other", "SWAPDB 0 1"], "stopped"),
+        (&["RENAME lock lock"], "ran"),
+        (&["RENAME set none"], "stopped"),
+        (&["waits: BLMOVE source target LEFT RIGHT 0", "RPUSH source a"], "ran"),
+        (&["waits: BLMOVE source l LEFT RIGHT 0", "RPUSH source a"], "stopped"),
+        (&["waits: BLPOP l 0", "RPUSH l a"], "stopped"),
+    ] {
+        for server in [direct.tcp(), embedded.tcp()] {
+            assert_eq!(exec(&server, lines)?, expected, "{lines:?} at {server:?}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn every_pool_mode_gives_the_same_answers() -> io::Result<()> {
     let (direct, behind) = (RedisServer::start()?, RedisServer::start()?);
     let proxy = proxy(&[behind.tcp()], &["--pool-mode", "transaction"])?;

@@ -4,6 +4,7 @@ use respool_command::text;
 
 use super::super::{Answer, Call, Fault};
 use super::{bit_at, bit_offset, with_bytes};
+use crate::keyspace::Edited;
 use crate::number::integer;
 
 const INVALID_TYPE: &str =
@@ -161,10 +162,16 @@ pub(super) fn bitfield(call: &mut Call<'_, '_>, may_write: bool) -> Answer {
             }
         }
         Some(needed) => call.edit_or_create(key, |bytes| {
-            if bytes.len() < needed {
+            let mut is_change = bytes.len() < needed;
+            if is_change {
                 bytes.resize(needed, 0);
             }
-            replies.extend(steps.iter().map(|step| apply(step, bytes)));
+            for step in &steps {
+                let old = step.field.get(bytes);
+                replies.push(apply(step, bytes));
+                is_change |= step.field.get(bytes) != old;
+            }
+            Edited::when(is_change, ())
         })?,
     }
     call.reply.array(replies.len());

@@ -271,7 +271,7 @@ mod tests {
         let mut script = Script::new();
         script.say(&format!("SET wx {}", "y".repeat(1_000)));
         script.say("RPUSH l x x x x x x x x");
-        let Script { mut engine, session, .. } = script;
+        let Script { mut engine, mut session, .. } = script;
         let request: ArgsBuf = ["SORT", "l"].into_iter().collect();
         let mut out = Vec::new();
         let at = At { database: 0, now: session.now.0 as i64 };
@@ -281,6 +281,7 @@ mod tests {
             row,
             args: request.as_args(),
             at,
+            session: &mut session,
             start: 0,
             reply: &mut Encoder::new(&mut out, Protocol::Resp2),
         };

@@ -7,6 +7,7 @@ use respool_wire::Protocol;
 
 use super::super::list;
 use super::super::{Answer, Call, Fault, bulk};
+use crate::keyspace::Edited;
 use crate::number::double;
 use crate::store::heap::Heap;
 use crate::store::listpack::Element;
@@ -268,7 +269,7 @@ pub(super) fn remove(call: &mut Call<'_, '_>, bounds: Bounds) -> Answer {
     let removed = call.update(call.arg(1), |sorted: &mut SortedSet, heap| {
         let (first, count) = range.resolve(sorted, heap, Direction::Up);
         sorted.remove_range(heap, first, count);
-        count
+        Edited::count(count)
     })?;
     call.reply_count(removed.unwrap_or(0))
 }

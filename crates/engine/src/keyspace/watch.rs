@@ -1,0 +1,160 @@
+//! Who watches which key, so that a transaction runs only if nothing of it has changed.
+//!
+//! The keyspace tells of every change of a key, and of nothing else. A session is told nothing: it asks once, when its
+//! transaction is to run. Once a key has changed, nobody watches it: those who did are stale for good, so a key that is
+//! written over and over costs its watchers once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{At, Keyspace};
+
+/// What keeping a watched key takes beside its bytes, about.
+const KEY_COST_BYTES: usize = 128;
+
+/// What one session watches.
+#[derive(Default)]
+struct Watcher {
+    keys: BTreeSet<(usize, Arc<[u8]>)>,
+    key_bytes: usize,
+    is_stale: bool,
+}
+
+/// All sessions that watch something, by the number that each is known by.
+#[derive(Default)]
+pub(crate) struct Watches {
+    watchers: BTreeMap<u64, Watcher>,
+    /// By database, the sessions that watch each key.
+    keys: BTreeMap<usize, BTreeMap<Arc<[u8]>, BTreeSet<u64>>>,
+}
+
+impl Watches {
+    /// Whether no session watches a key that has not changed.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// A session watches a key from now on. One that it watches already it watches since then; if one has changed already,
+    /// the others do not matter.
+    pub(super) fn add(&mut self, session: u64, database: usize, key: &[u8]) {
+        let watcher = self.watchers.entry(session).or_default();
+        if watcher.is_stale {
+            return;
+        }
+        let keys = self.keys.entry(database).or_default();
+        let key = keys.get_key_value(key).map_or_else(|| key.into(), |(key, _)| Arc::clone(key));
+        if watcher.keys.insert((database, Arc::clone(&key))) {
+            watcher.key_bytes += key.len() + KEY_COST_BYTES;
+            keys.entry(key).or_default().insert(session);
+        }
+    }
+
+    /// A key has changed.
+    pub(super) fn spoil(&mut self, database: usize, key: &[u8]) {
+        let Some(keys) = self.keys.get_mut(&database) else { return };
+        let Some(sessions) = keys.remove(key) else { return };
+        if keys.is_empty() {
+            self.keys.remove(&database);
+        }
+        for session in sessions {
+            if let Some(watcher) = self.watchers.get_mut(&session) {
+                watcher.is_stale = true;
+            }
+        }
+    }
+
+    /// The keys of a database that are watched.
+    pub(super) fn keys_of(&self, database: usize) -> Vec<Arc<[u8]>> {
+        self.keys.get(&database).map_or_else(Vec::new, |keys| keys.keys().cloned().collect())
+    }
+
+    /// What a session watches and where, unless something of it has changed already.
+    pub(super) fn of(&self, session: u64) -> Vec<(usize, Arc<[u8]>)> {
+        let watcher = self.watchers.get(&session).filter(|watcher| !watcher.is_stale);
+        watcher.map_or_else(Vec::new, |watcher| watcher.keys.iter().cloned().collect())
+    }
+
+    /// A session watches nothing any more. Whether something of what it watched has changed.
+    pub(super) fn forget(&mut self, session: u64) -> bool {
+        let Some(watcher) = self.watchers.remove(&session) else { return false };
+        for (database, key) in &watcher.keys {
+            let Some(keys) = self.keys.get_mut(database) else { continue };
+            let Some(sessions) = keys.get_mut(key) else { continue };
+            sessions.remove(&session);
+            if sessions.is_empty() {
+                keys.remove(key);
+            }
+            if keys.is_empty() {
+                self.keys.remove(database);
+            }
+        }
+        watcher.is_stale
+    }
+
+    /// Bytes that are kept of what a session watches, about.
+    pub(super) fn held_bytes(&self, session: u64) -> usize {
+        self.watchers.get(&session).map_or(0, |watcher| watcher.key_bytes)
+    }
+}
+
+impl Keyspace {
+    /// A session watches a key from now on.
+    pub(crate) fn watch(&mut self, at: At, session: u64, key: &[u8]) {
+        // A key whose time has come is watched as one that is not there; that it is removed later changes nothing.
+        self.peek(at, key);
+        self.watches.add(session, at.database, key);
+        self.settle_noting();
+    }
+
+    /// A session watches nothing any more. Whether something of what it watched has changed, its time having come included.
+    pub(crate) fn unwatch(&mut self, now: i64, session: u64) -> bool {
+        for (database, key) in self.watches.of(session) {
+            self.peek(At { database, now }, &key);
+        }
+        self.forget_watches(session)
+    }
+
+    /// As [`Keyspace::unwatch`], of a session that does not ask.
+    pub(crate) fn forget_watches(&mut self, session: u64) -> bool {
+        let is_stale = self.watches.forget(session);
+        self.settle_noting();
+        is_stale
+    }
+
+    /// Bytes that are kept of what a session watches.
+    pub(crate) fn watched_bytes(&self, session: u64) -> usize {
+        self.watches.held_bytes(session)
+    }
+
+    /// All keys of a database go: those of them that are watched have changed.
+    pub(super) fn spoil_all(&mut self, database: usize) {
+        for key in self.watches.keys_of(database) {
+            if self.place_of(database, &key).is_some() {
+                self.watches.spoil(database, &key);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_watch_a_key_that_changed_are_stale() {
+        let mut watches = Watches::default();
+        for (session, database, key) in [(1, 0, b"a"), (1, 0, b"b"), (1, 0, b"a"), (2, 0, b"b"), (3, 1, b"a")] {
+            watches.add(session, database, key);
+        }
+        assert_eq!(watches.held_bytes(1), 2 * watches.held_bytes(2));
+        watches.spoil(0, b"a");
+        watches.spoil(2, b"a");
+        assert_eq!((watches.of(1).len(), watches.of(2).len(), watches.of(3).len()), (0, 1, 1));
+        assert!(watches.forget(1) && !watches.forget(1));
+        assert!(!watches.forget(2) && !watches.is_empty());
+        watches.spoil(1, b"a");
+        assert!(watches.is_empty(), "a key that changed costs its watchers once");
+        assert!(watches.forget(3));
+    }
+}

@@ -45,6 +45,7 @@ impl<E: Execute> Worker<E> {
             self.is_busy |= self.check_health();
             self.is_busy |= self.expire_questions();
             self.is_busy |= self.expire_inquiries();
+            self.is_busy |= self.check_learnings();
             self.is_busy |= self.expire_askings();
             self.is_busy |= self.expire_subscriptions();
             self.is_busy |= self.renew_lanes();

@@ -1,22 +1,29 @@
 //! Commands that the table does not know and the nodes do: newer servers', and modules'.
 //!
 //! ```text
-//!   unknown name --- learnt before? ----------------------------> its row
-//!        |     '---- known to be nobody's, or asked too often --> -ERR unknown command
+//!   unknown name --- learnt before? ------------------------------------> its row
+//!        |     '---- a node has said that it is no command's -----------> -ERR unknown command
+//!        |     '---- the user could not run it, or asks for too much ---> refused, or read later: no node is asked
 //!        '--- COMMAND INFO name --> node;  the client waits, its request unread
-//!                                    '--> row, or nobody's for a while;  the request is read again
+//!                                    |--> row, or no command's for a while;  the request is read again
+//!                                    '--> no answer: an error that says so
 //! ```
 //!
-//! What was learnt is shared by all workers and never forgotten; rows live for ever, so there is a most. Names that
-//! nobody knows are remembered for a while, and are asked for at a limited rate: whoever makes names up cannot make
-//! nodes busy.
+//! What was learnt is shared by all workers and never forgotten; rows live for ever, so there is a most. Each client has a
+//! budget of questions, and a worker another for all of its clients: a client that makes names up waits for its own next
+//! question, and all others find the nodes willing. What waits for a budget is read again when its turn has come.
 
 use crate::lanes::Class;
-use crate::limits::{LEARN_AGAIN_US, LEARN_BURST, LEARN_FAILED_US, LEARN_INTERVAL_US, LEARNT_MAX, NOBODYS_MAX};
+use crate::limits::{
+    LEARN_AGAIN_US, LEARN_BURST, LEARN_INTERVAL_US, LEARNT_MAX, NOBODYS_MAX, WORKER_LEARN_BURST,
+    WORKER_LEARN_INTERVAL_US,
+};
 use crate::session::{Flow, Pause, Special};
 use crate::slab::Handle;
 use crate::tasks::{Loss, Progress, Task, Tasks};
+use crate::text;
 use crate::worker::Worker;
+use respool_access::Reason;
 use respool_command::{Execute, Lane, Row, UnknownCommand, learn};
 use respool_wire::{Args, Protocol, Request, Value, encode_request};
 use std::collections::BTreeMap;
@@ -29,56 +36,105 @@ const NAME_BYTES_MAX: usize = 32;
 #[derive(Debug, Default)]
 pub(crate) struct Learnt {
     rows: Arc<BTreeMap<String, &'static Row>>,
-    /// Names that no node knew, and until when that is taken for granted.
+    /// Names that a node did not know, and until when that is taken for granted.
     nobodys: BTreeMap<String, u64>,
-    /// When all questions have been paid for, as a leaky bucket counts it, on the monotonic clock.
-    next_us: u64,
 }
 
 /// What is known of a name.
 enum Known {
     Row(&'static Row),
+    /// A node has said that there is no such command.
     Nobodys,
-    /// Nothing, and a node may be asked.
+    /// Nothing yet.
     Nothing,
 }
 
 impl Learnt {
-    fn find(&mut self, name: &str, now_us: u64) -> Known {
+    fn find(&self, name: &str, now_us: u64) -> Known {
         if let Some(row) = self.rows.get(name) {
             return Known::Row(row);
         }
-        if self.nobodys.get(name).is_some_and(|until_us| now_us < *until_us) || self.rows.len() >= LEARNT_MAX {
-            return Known::Nobodys;
-        }
-        let due_us = self.next_us.max(now_us) + LEARN_INTERVAL_US;
-        if due_us > now_us + LEARN_INTERVAL_US * LEARN_BURST {
-            return Known::Nobodys;
-        }
-        self.next_us = due_us;
-        Known::Nothing
+        if self.nobodys.get(name).is_some_and(|until_us| now_us < *until_us) { Known::Nobodys } else { Known::Nothing }
     }
 
-    /// Remembers what a node has said of a name; `None`: that it is nobody's, for so long.
-    fn note(&mut self, name: &str, row: Option<&'static Row>, now_us: u64, again_us: u64) {
-        match row {
-            Some(row) if self.rows.len() < LEARNT_MAX => {
-                // Whoever has the rows at hand keeps those that it knows.
-                let mut rows = BTreeMap::clone(&self.rows);
-                rows.entry(name.to_owned()).or_insert(row);
-                self.rows = Arc::new(rows);
-            }
-            _ => {
-                self.nobodys.retain(|_, until_us| now_us < *until_us);
-                if self.nobodys.len() < NOBODYS_MAX {
-                    self.nobodys.insert(name.to_owned(), now_us + again_us);
-                }
-            }
+    fn is_full(&self) -> bool {
+        self.rows.len() >= LEARNT_MAX
+    }
+
+    fn note_row(&mut self, name: &str, row: &'static Row) {
+        // A worker that has the rows at hand keeps those that it knows.
+        let mut rows = BTreeMap::clone(&self.rows);
+        rows.entry(name.to_owned()).or_insert(row);
+        self.rows = Arc::new(rows);
+    }
+
+    /// Remembers that a node does not know a name. Of too many the one that would be asked for again first is forgotten.
+    fn note_unknown(&mut self, name: &str, now_us: u64) {
+        self.nobodys.retain(|_, until_us| now_us < *until_us);
+        if self.nobodys.len() >= NOBODYS_MAX
+            && let Some(first) =
+                self.nobodys.iter().min_by_key(|(_, until_us)| **until_us).map(|(name, _)| name.clone())
+        {
+            self.nobodys.remove(&first);
         }
+        self.nobodys.insert(name.to_owned(), now_us + LEARN_AGAIN_US);
     }
 }
 
-/// A question about a name, and who waits for the answer.
+/// A leaky bucket of questions.
+#[derive(Debug, Default)]
+struct Bucket {
+    /// When all questions have been paid for, on the monotonic clock.
+    paid_us: u64,
+}
+
+impl Bucket {
+    /// When the next question may be put; it counts as put.
+    fn take(&mut self, now_us: u64, burst: u64, interval_us: u64) -> u64 {
+        self.paid_us = self.paid_us.max(now_us) + interval_us;
+        self.paid_us.saturating_sub(interval_us * burst)
+    }
+}
+
+/// What a client has had nodes asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Learner {
+    bucket: Bucket,
+    /// Its turn to ask has come, or it may ask at once.
+    has_turn: bool,
+    /// The name that was asked for last on its behalf, and what came of it if that is no row. It is for the same request,
+    /// which is read again, and so never asks twice.
+    outcome: Option<(Box<str>, Outcome)>,
+}
+
+/// What came of a question, if it is no row.
+#[derive(Clone, Debug)]
+enum Outcome {
+    Unknown,
+    /// There are as many rows as there may be.
+    Full,
+    /// The nodes could not be asked, or did not answer: the words of the error.
+    Unasked(Vec<u8>),
+}
+
+/// A worker's questions about names.
+#[derive(Debug, Default)]
+pub(crate) struct Learnings {
+    /// Names that a node is being asked for.
+    asked: BTreeMap<String, Handle>,
+    /// Clients whose turn to ask has not come, by when it does.
+    held: BTreeMap<(u64, u32), Handle>,
+    bucket: Bucket,
+}
+
+impl Learnings {
+    /// How many names are asked for, and how many clients wait for their turn.
+    pub(crate) fn counts(&self) -> [usize; 2] {
+        [self.asked.len(), self.held.len()]
+    }
+}
+
+/// A question about a name, and the clients that wait for the answer.
 #[derive(Debug)]
 pub(crate) struct Learning {
     name: String,
@@ -90,17 +146,21 @@ pub(crate) struct Learning {
 enum Answer {
     /// The node has not answered.
     None,
-    /// It has, and does not know the name.
+    /// It does not know the name.
     Unknown,
     Described(Value),
+    /// It would not say, or is gone: the words of the error.
+    Failed(Vec<u8>),
 }
 
 impl Learning {
     pub(crate) fn feed(&mut self, reply: &[u8]) -> Progress {
-        // An error says that it cannot answer now, or not us.
-        if !reply.starts_with(b"-") {
-            self.answer = Answer::Unknown;
-        }
+        self.answer = match reply.strip_prefix(b"-") {
+            // A server that does not know COMMAND INFO has no commands that it could tell of.
+            Some(words) if words.to_ascii_lowercase().starts_with(b"err unknown ") => Answer::Unknown,
+            Some(words) => Answer::Failed(words.trim_ascii_end().to_vec()),
+            None => Answer::Unknown,
+        };
         if let Ok(Value::Array(mut rows)) = Value::parse(reply)
             && rows.len() == 1
             && let Some(described) = rows.pop()
@@ -110,9 +170,15 @@ impl Learning {
         Progress::Through
     }
 
-    pub(crate) fn fail(&mut self) -> Progress {
+    pub(crate) fn fail(&mut self, error: &[u8]) -> Progress {
+        self.answer = Answer::Failed(words_of(error));
         Progress::Through
     }
+}
+
+/// An error line without what makes it one.
+fn words_of(error: &[u8]) -> Vec<u8> {
+    error.strip_prefix(b"-").unwrap_or(error).trim_ascii_end().to_vec()
 }
 
 /// The name under which something unknown is asked for: `NAME`, or `CONTAINER SUB`. `None`: no node is asked for that.
@@ -136,6 +202,11 @@ fn asked_name(unknown: UnknownCommand, args: Args<'_>) -> Option<String> {
     (name.len() <= NAME_BYTES_MAX).then_some(name)
 }
 
+/// A name as servers write it.
+fn full_name(name: &str) -> String {
+    name.to_ascii_lowercase().replace(' ', "|")
+}
+
 impl<E: Execute> Worker<E> {
     /// The row of a request that the table has none for. `Err`: it was refused, or has to be read again.
     #[cold]
@@ -145,18 +216,34 @@ impl<E: Execute> Worker<E> {
         unknown: UnknownCommand,
         request: &Request<'_>,
     ) -> Result<&'static Row, Flow> {
-        if let Some(name) = asked_name(unknown, request.args).filter(|_| self.may_learn(index)) {
-            let found = match self.learnt.get(&name) {
-                Some(row) => Known::Row(row),
-                None => self.find_learnt(&name),
-            };
-            match found {
-                Known::Row(row) => return Ok(row),
-                Known::Nothing if self.ask_for(index, &name) => return Err(Flow::Again),
-                Known::Nothing | Known::Nobodys => {}
-            }
+        let Some(name) = asked_name(unknown, request.args).filter(|_| self.may_learn(index)) else {
+            return Err(self.refuse_unknown(index, unknown, request));
+        };
+        let known = match self.learnt.get(&name) {
+            Some(row) => Known::Row(row),
+            None => self.find_learnt(&name),
+        };
+        if let Known::Row(row) = known {
+            return Ok(row);
         }
-        Err(self.refuse_unknown(index, unknown, request))
+        // From here on it costs others something, so its rights come first, as in `Special::ORDER`.
+        if let Some(flow) = self.is_early(index, request).or_else(|| self.deny_unknown(index, unknown, &name)) {
+            return Err(flow);
+        }
+        let learner = self.clients.sessions.at_mut(index).map(|session| &mut session.cold.learner);
+        let outcome = learner.and_then(|learner| learner.outcome.take()).filter(|(asked, _)| **asked == *name);
+        let words = match (known, outcome) {
+            (Known::Nobodys, _) | (_, Some((_, Outcome::Unknown))) => {
+                return Err(self.refuse_unknown(index, unknown, request));
+            }
+            (_, Some((_, Outcome::Full))) => text::learnt_enough(&full_name(&name)),
+            (_, Some((_, Outcome::Unasked(error)))) => text::not_learnt(&full_name(&name), &error),
+            (_, None) => match self.ask_for(index, &name) {
+                Ok(()) => return Err(Flow::Again),
+                Err(error) => text::not_learnt(&full_name(&name), &error),
+            },
+        };
+        Err(self.refuse_unread(index, &words))
     }
 
     /// Nodes are asked on behalf of clients that may ask for something.
@@ -165,67 +252,131 @@ impl<E: Execute> Worker<E> {
         self.engine.is_none() && self.clients.sessions.at(index).is_some_and(|session| is_known(session.special))
     }
 
-    fn find_learnt(&mut self, name: &str) -> Known {
-        // Somebody asks already; the answer is waited for.
-        if self.learning.contains_key(name) {
-            return Known::Nothing;
+    /// Refuses a user what it could not run whatever the nodes say of it.
+    fn deny_unknown(&mut self, index: u32, unknown: UnknownCommand, name: &str) -> Option<Flow> {
+        if !self.clients.sessions.at(index)?.special.has(Special::RESTRICTED) {
+            return None;
         }
-        let mut shared = self.shared.learnt.lock().unwrap_or_else(PoisonError::into_inner);
+        let container = match unknown {
+            UnknownCommand::Command => None,
+            UnknownCommand::Subcommand(container) => Some(container),
+        };
+        let user = self.user_in_force(index).filter(|user| !user.may_run_unknown(container))?;
+        let name = full_name(name);
+        self.counters.denied_commands.add(1);
+        self.log_denial(index, Reason::Command, name.as_bytes(), user.name());
+        let mut words = Vec::new();
+        text::denied_command(&name, &mut words);
+        Some(self.refuse_unread(index, &words))
+    }
+
+    fn find_learnt(&mut self, name: &str) -> Known {
+        let shared = self.shared.learnt.lock().unwrap_or_else(PoisonError::into_inner);
         self.learnt = Arc::clone(&shared.rows);
         shared.find(name, self.now.mono_us)
     }
 
-    /// Asks a node for a name, or waits with those who have. `false`: no node can be asked.
-    fn ask_for(&mut self, index: u32, name: &str) -> bool {
-        let Some(client) = self.clients.sessions.handle(index) else { return false };
-        let asked = self.learning.get(name).copied();
+    /// Asks a node for a name, or waits with the clients that have, or for the client's turn. `Err`: no node can be asked, in
+    /// the words of the error.
+    fn ask_for(&mut self, index: u32, name: &str) -> Result<(), Vec<u8>> {
+        let Some(client) = self.clients.sessions.handle(index) else { return Ok(()) };
+        let asked = self.learnings.asked.get(name).copied();
         if let Some(Task::Learn(learning)) = asked.and_then(|task| self.tasks.get_mut(task)) {
             learning.waiting.push(client);
-        } else {
-            let learning = Learning { name: name.to_owned(), waiting: vec![client], answer: Answer::None };
-            let task = self.tasks.begin(Task::Learn(Box::new(learning)));
-            let Some(class) = self.lanes.class(Class { database: 0, protocol: Protocol::Resp2, speaker: 0 }) else {
-                return false;
-            };
-            let node = self.config.topology.default_node().get();
-            let lane = self.lanes.lane(&self.config, node, class);
-            let full_name = name.to_ascii_lowercase().replace(' ', "|");
-            let words: [&[u8]; 3] = [b"COMMAND", b"INFO", full_name.as_bytes()];
-            let Self { lanes, clients, config, now, .. } = self;
-            let write = |out: &mut Vec<u8>| encode_request(out, words.into_iter());
-            if let Err(error) = lanes.send(lane, Tasks::owner(task, 0), config, *now, &mut clients.pool, write) {
-                // Nobody waits yet: the client is told at once that there is no such command.
-                if let Some(Task::Learn(learning)) = self.tasks.get_mut(task) {
-                    learning.waiting.clear();
-                }
-                self.tasks.fail(task, 0, Loss::Unsent, &error, &mut self.clients);
-                return false;
-            }
-            self.learning.insert(name.to_owned(), task);
-            self.counters.commands_asked.add(1);
+        } else if self.has_turn(client) {
+            self.ask_node_for(client, name)?;
         }
         if let Some(session) = self.clients.sessions.at_mut(index) {
             session.pause.add(Pause::LEARNING);
         }
         self.is_busy = true;
-        true
+        Ok(())
     }
 
-    /// The node has answered, or will not: whoever waits is read on.
+    /// Whether a client may have a node asked now. If not, it is read again when its turn has come.
+    fn has_turn(&mut self, client: Handle) -> bool {
+        let now_us = self.now.mono_us;
+        let Some(session) = self.clients.sessions.get_mut(client) else { return false };
+        let learner = &mut session.cold.learner;
+        if std::mem::take(&mut learner.has_turn) {
+            return true;
+        }
+        let own_us = learner.bucket.take(now_us, LEARN_BURST, LEARN_INTERVAL_US);
+        // A client that waits for its own turn takes no one else's meanwhile.
+        let due_us = match own_us > now_us {
+            true => own_us,
+            false => self.learnings.bucket.take(now_us, WORKER_LEARN_BURST, WORKER_LEARN_INTERVAL_US),
+        };
+        if due_us <= now_us {
+            return true;
+        }
+        learner.has_turn = true;
+        self.learnings.held.insert((due_us, client.index), client);
+        false
+    }
+
+    fn ask_node_for(&mut self, client: Handle, name: &str) -> Result<(), Vec<u8>> {
+        let Some(class) = self.lanes.class(Class { database: 0, protocol: Protocol::Resp2, speaker: 0 }) else {
+            return Err(text::words(text::OUT_OF_MEMORY).to_vec());
+        };
+        let learning = Learning { name: name.to_owned(), waiting: vec![client], answer: Answer::None };
+        let task = self.tasks.begin(Task::Learn(Box::new(learning)));
+        let node = self.config.topology.default_node().get();
+        let lane = self.lanes.lane(&self.config, node, class);
+        let full_name = full_name(name);
+        let words: [&[u8]; 3] = [b"COMMAND", b"INFO", full_name.as_bytes()];
+        let Self { lanes, clients, config, now, .. } = self;
+        let write = |out: &mut Vec<u8>| encode_request(out, words.into_iter());
+        if let Err(error) = lanes.send(lane, Tasks::owner(task, 0), config, *now, &mut clients.pool, write) {
+            // It does not wait: it is told at once.
+            if let Some(Task::Learn(learning)) = self.tasks.get_mut(task) {
+                learning.waiting.clear();
+            }
+            self.tasks.fail(task, 0, Loss::Unsent, &error, &mut self.clients);
+            return Err(words_of(&error));
+        }
+        self.learnings.asked.insert(name.to_owned(), task);
+        self.counters.commands_asked.add(1);
+        Ok(())
+    }
+
+    /// Clients whose turn to ask has come are read again. Returns whether others wait for theirs.
+    pub(crate) fn check_learnings(&mut self) -> bool {
+        while let Some(entry) = self.learnings.held.first_entry().filter(|entry| entry.key().0 <= self.now.mono_us) {
+            let client = entry.remove();
+            if self.clients.sessions.get_mut(client).is_some() {
+                self.clients.unpause(client.index, Pause::LEARNING);
+            }
+        }
+        !self.learnings.held.is_empty()
+    }
+
+    /// The node has answered, or will not: the clients that wait are read on.
     pub(crate) fn conclude_learning(&mut self, learning: Learning) {
         let Learning { name, waiting, answer } = learning;
-        self.learning.remove(&name);
-        let (row, again_us) = match answer {
-            Answer::Described(described) => (learn(&name, &described), LEARN_AGAIN_US),
-            Answer::Unknown => (None, LEARN_AGAIN_US),
-            Answer::None => (None, LEARN_FAILED_US),
-        };
+        self.learnings.asked.remove(&name);
         let mut shared = self.shared.learnt.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.note(&name, row, self.now.mono_us, again_us);
+        let outcome = match answer {
+            Answer::Described(_) if shared.is_full() => Some(Outcome::Full),
+            Answer::Described(described) => match learn(&name, &described) {
+                Some(row) => {
+                    shared.note_row(&name, row);
+                    None
+                }
+                None => Some(Outcome::Unknown),
+            },
+            Answer::Unknown => Some(Outcome::Unknown),
+            Answer::None => Some(Outcome::Unasked(Vec::new())),
+            Answer::Failed(error) => Some(Outcome::Unasked(error)),
+        };
+        if matches!(outcome, Some(Outcome::Unknown)) {
+            shared.note_unknown(&name, self.now.mono_us);
+        }
         self.learnt = Arc::clone(&shared.rows);
         drop(shared);
         for client in waiting {
-            if self.clients.sessions.get_mut(client).is_some() {
+            if let Some(session) = self.clients.sessions.get_mut(client) {
+                session.cold.learner.outcome = outcome.clone().map(|outcome| (name.as_str().into(), outcome));
                 self.clients.unpause(client.index, Pause::LEARNING);
             }
         }
@@ -260,28 +411,39 @@ mod tests {
     }
 
     #[test]
-    fn questions_have_a_rate_and_answers_a_time() {
+    fn what_a_node_has_said_holds_for_a_time() {
         let mut learnt = Learnt::default();
-        // A process that has just begun.
-        let now_us = 1;
-        let asked = (0..1_000).filter(|n| matches!(learnt.find(&format!("N{n}"), now_us), Known::Nothing)).count();
-        assert_eq!(asked as u64, LEARN_BURST);
-        let later_us = now_us + LEARN_INTERVAL_US * LEARN_BURST;
-        learnt.note("N1", None, later_us, LEARN_AGAIN_US);
-        assert!(matches!(learnt.find("N1", later_us), Known::Nobodys));
-        assert!(matches!(learnt.find("N2", later_us), Known::Nothing));
-        assert!(matches!(learnt.find("N1", later_us + LEARN_AGAIN_US), Known::Nothing));
-        learnt.note("N3", lookup(b"GET"), later_us, LEARN_AGAIN_US);
-        assert!(matches!(learnt.find("N3", later_us), Known::Row(_)));
+        let now_us = 1_000_000_000;
+        learnt.note_unknown("N1", now_us);
+        assert!(matches!(learnt.find("N1", now_us), Known::Nobodys));
+        assert!(matches!(learnt.find("N2", now_us), Known::Nothing));
+        assert!(matches!(learnt.find("N1", now_us + LEARN_AGAIN_US), Known::Nothing));
+        learnt.note_row("N3", lookup(b"GET").expect("it has a row"));
+        assert!(matches!(learnt.find("N3", now_us), Known::Row(_)));
+    }
+
+    #[test]
+    fn questions_have_a_rate() {
+        let mut bucket = Bucket::default();
+        let now_us = 1_000_000_000;
+        let at_once = (0..1_000).filter(|_| bucket.take(now_us, LEARN_BURST, LEARN_INTERVAL_US) <= now_us).count();
+        assert_eq!(at_once as u64, LEARN_BURST);
+        // Each of the others has a time of its own.
+        assert_eq!(bucket.paid_us, now_us + 1_000 * LEARN_INTERVAL_US);
     }
 
     #[test]
     fn what_is_remembered_is_bounded() {
         let mut learnt = Learnt::default();
-        for number in 0..2 * NOBODYS_MAX.max(LEARNT_MAX) {
-            learnt.note(&format!("A{number}"), None, 1, LEARN_AGAIN_US);
-            learnt.note(&format!("B{number}"), lookup(b"GET"), 1, LEARN_AGAIN_US);
+        for number in 0..2 * NOBODYS_MAX as u64 {
+            learnt.note_unknown(&format!("A{number}"), number);
         }
-        assert_eq!((learnt.nobodys.len(), learnt.rows.len()), (NOBODYS_MAX, LEARNT_MAX));
+        assert_eq!(learnt.nobodys.len(), NOBODYS_MAX);
+        assert!(matches!(learnt.find(&format!("A{}", 2 * NOBODYS_MAX - 1), 2 * NOBODYS_MAX as u64), Known::Nobodys));
+        for number in 0..LEARNT_MAX {
+            assert!(!learnt.is_full());
+            learnt.note_row(&format!("B{number}"), lookup(b"GET").expect("it has a row"));
+        }
+        assert!(learnt.is_full());
     }
 }

@@ -58,12 +58,16 @@ pub const LEARNT_MAX: usize = 512;
 pub const NOBODYS_MAX: usize = 1024;
 /// How long a name that no node knew is not asked for again, in microseconds.
 pub const LEARN_AGAIN_US: u64 = 30_000_000;
-/// The same if the node did not answer: it may be back soon.
-pub const LEARN_FAILED_US: u64 = 1_000_000;
-/// Names that nodes may be asked for at once, and the pause between two beyond that, in microseconds.
+/// Names that nodes may be asked for at once on behalf of one client, and the pause between two beyond that, in microseconds.
+/// No program has as many unknown commands; a client that makes names up waits for its next question, and no other does.
 pub const LEARN_BURST: u64 = 32;
 /// See [`LEARN_BURST`].
-pub const LEARN_INTERVAL_US: u64 = 100_000;
+pub const LEARN_INTERVAL_US: u64 = 50_000;
+/// The same for all clients of a worker together: a node answers some hundred thousand such questions a second, so that many
+/// clients that make names up cost it little.
+pub const WORKER_LEARN_BURST: u64 = 128;
+/// See [`WORKER_LEARN_BURST`].
+pub const WORKER_LEARN_INTERVAL_US: u64 = 1_000;
 
 /// Dials that may begin at once before the governor spaces them out.
 pub const DIAL_BURST: u64 = 64;

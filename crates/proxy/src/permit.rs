@@ -221,7 +221,7 @@ impl<E: Execute> Worker<E> {
         self.log_denial(index, reason, object, user.name());
     }
 
-    fn log_denial(&self, index: u32, reason: Reason, object: &[u8], user: &[u8]) {
+    pub(crate) fn log_denial(&self, index: u32, reason: Reason, object: &[u8], user: &[u8]) {
         let is_queueing = self.clients.sessions.at(index).is_some_and(|s| s.special.has(Special::QUEUEING));
         let place = if is_queueing { Place::Multi } else { Place::TopLevel };
         let client = self.describe_client(index, None);
@@ -321,13 +321,16 @@ impl<E: Execute> Worker<E> {
 
     /// The user asks for more than it may. `None`: it does not.
     pub(crate) fn ask_limited(&mut self, index: u32, request: &Request<'_>) -> Option<Flow> {
-        let now_us = self.now.mono_us;
+        let (now_us, number) = (self.now.mono_us, self.counters.requests.value());
         let session = self.clients.sessions.at_mut(index)?;
+        if session.cold.paid_at == number {
+            return None;
+        }
         // The one that has been put back unread has paid already.
         let has_paid = std::mem::take(&mut session.cold.has_paid);
         let allowance = session.cold.allowance.as_ref()?;
         if has_paid || allowance.admits(now_us, request.consumed) {
-            session.cold.paid_at = self.counters.requests.value();
+            session.cold.paid_at = number;
             return None;
         }
         session.pause.add(Pause::RATE);
@@ -343,7 +346,7 @@ impl<E: Execute> Worker<E> {
         if let Some(session) = self.clients.sessions.at_mut(index) {
             session.cold.has_paid = session.special.has(Special::LIMITED) && session.cold.paid_at == number;
             if session.special.has(Special::TRACKING) {
-                self.keep_mark(index);
+                self.keep_mark(index, number);
             }
         }
     }

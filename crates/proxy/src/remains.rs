@@ -12,6 +12,7 @@ impl<E: Execute> Worker<E> {
         let lanes = self.lanes.all.iter();
         let outstanding = lanes.map(|lane| lane.up.tickets().len() + lane.waiters.len() + lane.throttled.len()).sum();
         let [queued, taken] = self.blocking.waiting();
+        let [asked_for, held] = self.learnings.counts();
         let all = [
             ("clients", self.clients.sessions.len()),
             ("clients to go on with", self.clients.resuming.len() + self.clients.doomed.len()),
@@ -25,7 +26,8 @@ impl<E: Execute> Worker<E> {
             ("questions about clients", self.questions.len()),
             ("questions of operators", self.inquiries.len()),
             ("subscribers", self.subscriptions.remains()),
-            ("commands asked for", self.learning.len()),
+            ("commands asked for", asked_for),
+            ("clients whose turn to ask for a command has not come", held),
             ("clients with connections of their own", owners),
             ("replies that are owed", outstanding),
             ("connections that are lent", self.lanes.lent()),

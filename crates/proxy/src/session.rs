@@ -5,6 +5,7 @@
 
 use crate::allowance::Allowance;
 use crate::large::Large;
+use crate::learning::Learner;
 use crate::pins::Pins;
 use crate::slab::Handle;
 use crate::subscriptions::Subscriber;
@@ -128,14 +129,16 @@ impl Special {
     /// It was refused another database, user or dialect for reasons of ours.
     pub(crate) const UNMET: Self = Self(16384);
 
-    /// Who is asked about a request, in this order: who the client is, how much and what it may ask for, what its state
-    /// makes of the request, where it goes.
-    pub(crate) const ORDER: [Self; 14] = [
+    /// Which states are asked about a request, in this order: who the client is, how much and what it may ask for; then what
+    /// remembers the request, what the session's state makes of it, and where it goes. The first five may refuse it, and
+    /// nothing that stands behind them hears of what was refused.
+    pub(crate) const ORDER: [Self; 15] = [
         Self::UNAUTHENTICATED,
         Self::LIMITED,
         Self::UNMET,
         Self::RESTRICTED,
         Self::HOOKED,
+        Self::TRACKING,
         Self::SUBSCRIBED,
         Self::DEDICATED,
         Self::OVERTAKEN,
@@ -185,6 +188,8 @@ pub(crate) struct Cold {
     pub(crate) has_paid: bool,
     /// Since when it has owed us to say who it is.
     pub(crate) stranger_since_us: u64,
+    /// What nodes were asked on its behalf about commands that no row describes.
+    pub(crate) learner: Learner,
     /// It has closed its side: it waits for nothing any more.
     pub(crate) has_hung_up: bool,
     /// What it was refused, and a server would not have refused it.

@@ -1,7 +1,9 @@
 //! Requests of sessions in a rare state. An ordinary session pays one test for all of them and never comes here.
 //!
-//! Each state has one owner, who is asked in the order of [`Special::ORDER`]: whoever deals with the request ends the
-//! asking, and what nobody deals with goes on as everybody's requests do.
+//! Each state has one owner, which is asked in the order of [`Special::ORDER`]: the owner that deals with the request ends the
+//! asking, and a request that none deals with goes on as in an ordinary session. That order alone decides what a refused
+//! request may leave behind: the rights are asked first, and everything that has an effect (tracking, queueing, routes and
+//! their counts) comes behind them. Commands that no row describes follow the same order in `learning`.
 
 use crate::session::{Flow, Special};
 use crate::worker::Worker;
@@ -12,14 +14,8 @@ impl<E: Execute> Worker<E> {
     /// Asks the states that a session is in about one of its requests. `None`: it goes on as everybody's do.
     #[cold]
     pub(crate) fn handle_special(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
-        if self.clients.sessions.at(index)?.special.has(Special::TRACKING) {
-            if let Some(flow) = self.settle_apart(index) {
-                return Some(flow);
-            }
-            self.track_request(index, row, request.args);
-        }
         for state in Special::ORDER {
-            // Looked at anew each time: whoever was asked before may have ended a state.
+            // Looked at anew each time: the owner that was asked before may have ended a state.
             if self.clients.sessions.at(index)?.special.has(state)
                 && let Some(flow) = self.ask(state, index, row, request)
             {
@@ -37,6 +33,13 @@ impl<E: Execute> Worker<E> {
                 let refusal = self.shared.hooks.allows(peer, row, request.args).err()?;
                 let words: Vec<u8> = refusal.bytes().map(|b| if b.is_ascii_control() { b' ' } else { b }).collect();
                 Some(self.refuse_unread(index, &words))
+            }
+            Special::TRACKING => {
+                let flow = self.settle_apart(index);
+                if flow.is_none() {
+                    self.track_request(index, row, request.args);
+                }
+                flow
             }
             Special::HELD => {
                 self.hold_back(index, row, request.args).or_else(|| self.hold_for_operator(index, row, request.args))
@@ -66,14 +69,15 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn refuse_unread(&mut self, index: u32, words: &[u8]) -> Flow {
         self.note_secret();
         self.spoil_block(index);
+        self.spend_mark(index);
         if self.cuts_off_stranger(index) {
             return Flow::Stop;
         }
         self.refuse(index, words)
     }
 
-    /// Whether the client has to wait although its request will only be refused: that counts like any other.
-    fn is_early(&mut self, index: u32, request: &Request<'_>) -> Option<Flow> {
+    /// Whether the client has to wait although its request will only be refused: that counts like any other, once.
+    pub(crate) fn is_early(&mut self, index: u32, request: &Request<'_>) -> Option<Flow> {
         let is_limited = self.clients.sessions.at(index)?.special.has(Special::LIMITED);
         if is_limited { self.ask_limited(index, request) } else { None }
     }
@@ -137,7 +141,6 @@ mod tests {
             assert!(!all.has(state));
             all.add(state);
         }
-        assert!(!all.has(Special::TRACKING), "nobody is asked about it");
         for state in Special::ORDER {
             all.remove(state);
             assert!(!all.has(state));

@@ -98,7 +98,7 @@ impl Task {
             Self::Hide(hiding) => hiding.fail(error, clients),
             Self::Stop(stopping) => stopping.feed(step, ReplyKind::Error, error, clients),
             Self::Wait(wait) => wait.fail(error),
-            Self::Learn(learning) => learning.fail(),
+            Self::Learn(learning) => learning.fail(error),
             Self::Listen(_) | Self::Speak(_) => Progress::Through,
         }
     }

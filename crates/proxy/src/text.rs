@@ -237,14 +237,29 @@ pub(crate) const NO_ACL_FILE: &str = "ERR This Redis instance is not configured 
 pub(crate) const ACL_FILE_NOT_SAVED: &str =
     "ERR There was an error trying to save the ACLs. Please check the server logs for more information";
 
+/// The nodes could not be asked whether they know a command that the table does not have.
+pub(crate) fn not_learnt(full_name: &str, error: &[u8]) -> Vec<u8> {
+    let error = String::from_utf8_lossy(error).replace(|c: char| c.is_control(), " ");
+    format!("TRYAGAIN the nodes could not be asked whether they have the command '{full_name}', which was not executed: {error}")
+        .into_bytes()
+}
+
+/// A node knows a command, and as many were learnt as may be.
+pub(crate) fn learnt_enough(full_name: &str) -> Vec<u8> {
+    format!("ERR the command '{full_name}' is not supported: too many commands were learnt from the nodes").into_bytes()
+}
+
+/// The user may not run a command, as Redis words it; without the leading `-` and the line's end.
+pub(crate) fn denied_command(full_name: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"NOPERM this user has no permissions to run the '");
+    out.extend_from_slice(full_name.as_bytes());
+    out.extend_from_slice(b"' command");
+}
+
 /// What the user may not do, as Redis words it; without the leading `-` and the line's end.
 pub(crate) fn denied(row: &Row, denial: Denial, out: &mut Vec<u8>) {
     match denial {
-        Denial::Command => {
-            out.extend_from_slice(b"NOPERM this user has no permissions to run the '");
-            out.extend_from_slice(row.full_name().as_bytes());
-            out.extend_from_slice(b"' command");
-        }
+        Denial::Command => denied_command(row.full_name(), out),
         Denial::Key(_) => {
             out.extend_from_slice(b"NOPERM this user has no permissions to access one of the keys used as arguments")
         }

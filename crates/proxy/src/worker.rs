@@ -12,6 +12,7 @@ use crate::drain::Retirement;
 use crate::holding::Hold;
 use crate::hooks::Event;
 use crate::lanes::{Ending, Lanes};
+use crate::learning::Learnings;
 use crate::limits::{GATHERED_ENOUGH, PATIENT_LANES_MAX, READ_BYTES};
 use crate::mail::{Mail, Questions};
 use crate::observe::Counters;
@@ -21,7 +22,6 @@ use crate::scatter::Scatters;
 use crate::seeing::Seen;
 use crate::session::{Flow, Pause, Session, Special};
 use crate::shared::Shared;
-use crate::slab::Handle;
 use crate::subscriptions::Subscriptions;
 use crate::tasks::Tasks;
 use crate::text;
@@ -106,8 +106,8 @@ pub struct Worker<E> {
     pub(crate) drain_until_us: Option<u64>,
     /// Commands learnt from nodes, as far as this worker has heard of them.
     pub(crate) learnt: Arc<BTreeMap<String, &'static Row>>,
-    /// Names that a node is being asked for.
-    pub(crate) learning: BTreeMap<String, Handle>,
+    /// Names that nodes are asked for.
+    pub(crate) learnings: Learnings,
     /// All clients hold their requests back until then.
     pub(crate) hold: Option<Hold>,
     pub(crate) retirement: Retirement,
@@ -156,7 +156,7 @@ impl<E: Execute> Worker<E> {
             tables_accounted: 0,
             drain_until_us: None,
             learnt: Arc::default(),
-            learning: BTreeMap::new(),
+            learnings: Learnings::default(),
             hold: None,
             retirement: Retirement::default(),
         };

@@ -24,6 +24,8 @@ mod orders;
 mod reloads;
 #[path = "hostile/remains.rs"]
 mod remains;
+#[path = "hostile/rights.rs"]
+mod rights;
 #[path = "hostile/selects.rs"]
 mod selects;
 mod support;

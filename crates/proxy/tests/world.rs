@@ -511,6 +511,7 @@ impl World {
 
 fn is_about_a_node(reply: &[u8]) -> bool {
     reply.starts_with(b"-ERR node ")
+        || reply.starts_with(b"-TRYAGAIN the nodes could not be asked ")
         // A node that sends what it must not while a database is selected for the first time.
         || reply == b"-ERR Select was not answered as it should be\r\n"
         || reply.starts_with(b"-ERR the connection on which keys were watched is lost;")
@@ -546,7 +547,8 @@ fn ask(client: &mut Client, chance: &mut Chance, fate: Fate) {
         7 => {
             say(out, &["NOSUCH", &key]);
             let text = format!("-ERR unknown command 'NOSUCH', with args beginning with: '{key}' \r\n");
-            Expected::Own(text.into_bytes())
+            // Only a node knows, and it may be away.
+            Expected::Reply(text.into_bytes())
         }
         8 | 9 => {
             let keys: Vec<String> = (0..4).map(|n| format!("{key}.{n}")).collect();

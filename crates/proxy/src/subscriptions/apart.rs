@@ -403,8 +403,6 @@ impl<E: Execute> Worker<E> {
             return None;
         }
         if self.settle_before(index).is_none() {
-            // What was said of the request before is not about this one.
-            self.drop_mark(index);
             return Some(Flow::Again);
         }
         // What cannot be had now the timers try again.

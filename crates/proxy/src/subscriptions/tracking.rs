@@ -64,8 +64,8 @@ pub(crate) struct Tracking {
     pub(super) prefixes: Vec<Box<[u8]>>,
     /// CLIENT CACHING was said for the next request.
     is_marked: bool,
-    /// It was said for the last one.
-    was_marked: bool,
+    /// The number of the request that it was said for, among all of the worker's: it may be put back and read again.
+    spent_by: u64,
     /// Nodes have been told so on connections of the client's own.
     pub(super) has_passed_mark: bool,
     /// Keys that it has read.
@@ -440,19 +440,20 @@ impl<E: Execute> Worker<E> {
         Flow::Next
     }
 
-    /// A request is read again later: what CLIENT CACHING said of it still holds.
-    pub(crate) fn keep_mark(&mut self, index: u32) {
+    /// A request is read again later, by this number among all of the worker's: what CLIENT CACHING said of it still holds.
+    pub(crate) fn keep_mark(&mut self, index: u32, number: u64) {
         let tracking = self.clients.sessions.at_mut(index).and_then(|s| s.subscriber.as_mut()?.tracking.as_mut());
         if let Some(tracking) = tracking {
-            tracking.is_marked |= std::mem::take(&mut tracking.was_marked);
+            tracking.is_marked |= std::mem::take(&mut tracking.spent_by) == number;
         }
     }
 
-    /// A request is read again later that has not been looked at.
-    pub(super) fn drop_mark(&mut self, index: u32) {
-        let tracking = self.clients.sessions.at_mut(index).and_then(|s| s.subscriber.as_mut()?.tracking.as_mut());
-        if let Some(tracking) = tracking {
-            tracking.was_marked = false;
+    /// A request was refused: CLIENT CACHING was about that one, as in Redis, unless it is about a whole transaction.
+    pub(crate) fn spend_mark(&mut self, index: u32) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let is_queueing = session.special.has(Special::QUEUEING);
+        if let Some(tracking) = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut()) {
+            tracking.is_marked &= is_queueing;
         }
     }
 
@@ -545,15 +546,15 @@ impl<E: Execute> Worker<E> {
         let was_marked = tracking.is_marked;
         // As in Redis, CLIENT CACHING is about the next command, or about the whole transaction that follows.
         tracking.is_marked &= is_queueing && !is_exec || is_about_client || is_about_block;
-        tracking.was_marked = was_marked && !tracking.is_marked;
+        let is_spent = was_marked && !tracking.is_marked;
+        tracking.spent_by = if is_spent { self.counters.requests.value() } else { 0 };
         if is_apart || tracking.mode == Mode::Broadcast {
             // What is read nodes remember, or nobody has to.
             if !is_told && (is_exec || reads(row)) {
                 self.subscriptions.tracked.doubtful.push(handle);
             }
-            let is_passed_on = tracking.was_marked;
-            if is_apart && (is_passed_on || tracking.has_passed_mark) {
-                self.pass_on_mark(index, is_passed_on);
+            if is_apart && (is_spent || tracking.has_passed_mark) {
+                self.pass_on_mark(index, is_spent);
             }
             return;
         }

@@ -108,7 +108,7 @@ fn a_command_is_asked_for_again_soon_if_its_node_did_not_answer() {
     bench.heard(client);
     bench.ask(client, &["FT.SEARCH", "index", "*"]);
     bench.turn(|worker| worker.handle_broken(node, "reset"));
-    assert!(bench.heard(client).starts_with("-ERR unknown command"));
+    assert!(bench.heard(client).starts_with("-TRYAGAIN "), "it may well be known");
     bench.wait(1_500_000);
     bench.ask(client, &["FT.SEARCH", "index", "*"]);
     bench.connect();

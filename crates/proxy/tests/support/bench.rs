@@ -40,6 +40,11 @@ impl Bench<NoEngine> {
         Self::new(config, workers, access, Hooks::default(), None)
     }
 
+    /// A proxy with these users that asks the program around it.
+    pub(crate) fn with_users_and_hooks(config: Config, access: Arc<Access>, hooks: Hooks) -> Self {
+        Self::new(config, 1, access, hooks, None)
+    }
+
     /// A proxy that asks the program around it.
     pub(crate) fn with_hooks(config: Config, hooks: Hooks) -> Self {
         Self::new(config, 1, Arc::default(), hooks, None)

@@ -133,7 +133,7 @@ pub(super) fn ask(client: &mut Client, key: &str, chance: &mut Chance) {
         0 => asks.push((vec!["DISCARD"], own(b"+OK\r\n"))),
         1 => {
             let text = b"-ERR unknown command 'NOSUCH', with args beginning with: \r\n";
-            asks.push((vec!["NOSUCH"], own(text)));
+            asks.push((vec!["NOSUCH"], Expected::Reply(text.to_vec())));
             asks.push((vec!["EXEC"], own(b"-EXECABORT Transaction discarded because of previous errors.\r\n")));
         }
         _ => {

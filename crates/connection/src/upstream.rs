@@ -292,6 +292,7 @@ impl Upstream {
     /// The dial succeeded: the handshake's first step is ready to be written.
     pub fn handle_connected(&mut self, now_us: u64, pool: &mut BufferPool) {
         self.last_heard_us = now_us;
+        self.scanner.expect(self.identity.protocol);
         self.phase = Phase::Shaking(Handshake::begin(&self.identity, self.greeting.appender(pool)));
     }
 
@@ -324,6 +325,9 @@ impl Upstream {
                         Progress::NoDatabase(words) => return Err(Fault::NoDatabase(words)),
                         Progress::Done => {
                             self.is_old = handshake.is_old();
+                            if self.is_old {
+                                self.scanner.expect(Protocol::Resp2);
+                            }
                             self.phase = Phase::Ready;
                         }
                     }
@@ -419,9 +423,10 @@ impl Upstream {
         self.identity.tracking = tracking;
     }
 
-    /// What the connection says of itself from its next handshake on.
+    /// The dialect that the connection asks for in its next handshake, and that is spoken on it from its next reply on.
     pub fn set_protocol(&mut self, protocol: Protocol) {
         self.identity.protocol = protocol;
+        self.scanner.expect(protocol);
     }
 
     #[inline]
@@ -440,6 +445,10 @@ impl Upstream {
     fn keep_partial<'a>(&'a mut self, bytes: &'a [u8]) -> Result<Option<Delivery<'a>>, Fault> {
         let first = self.partial.first().or(bytes.first());
         let is_push = !self.is_streaming && matches!(first, Some(b'>' | b'|'));
+        if is_push && self.identity.protocol == Protocol::Resp2 && !self.is_hearing {
+            // It is refused when it is whole, and need not be kept until then.
+            return Err(Fault::Unsolicited);
+        }
         let ticket = if is_push { None } else { Some(self.tickets.front().ok_or(Fault::Unsolicited)?) };
         let owner = match ticket.map(|t| t.owner) {
             Some(owner @ (Owner::Client { .. } | Owner::Unanswered { .. } | Owner::Nobody)) => owner,

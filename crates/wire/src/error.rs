@@ -105,6 +105,8 @@ pub enum ReplyError {
     UnknownType(u8),
     /// A streamed string or aggregate (`$?`, `*?`, `;`, `.`): no server sends them, and we do not forward them.
     Streamed(u8),
+    /// A reply, or a part of it, began with this byte, which only RESP3 has, where RESP2 is spoken.
+    OtherDialect(u8),
     /// The length of a string or aggregate is not a canonical integer, or is negative where no null is meant.
     InvalidLength,
     /// The text of an integer, double, boolean or null is not one.
@@ -136,6 +138,7 @@ impl fmt::Display for ReplyError {
         f.write_str(match *self {
             Self::UnknownType(byte) => return write!(f, "unknown reply type '{}'", byte.escape_ascii()),
             Self::Streamed(byte) => return write!(f, "streamed reply type '{}'", byte.escape_ascii()),
+            Self::OtherDialect(byte) => return write!(f, "reply type '{}' of RESP3 in RESP2", byte.escape_ascii()),
             Self::InvalidLength => "invalid length",
             Self::InvalidScalar => "invalid number, boolean or null",
             Self::BareNewline => "lone CR or LF in a line",

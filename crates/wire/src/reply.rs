@@ -16,10 +16,10 @@
 //!    +---------------------------------------------------------- still inside? next element
 //! ```
 
-use crate::ReplyError;
 use crate::limits::ReplyLimits;
 use crate::number::{NumberLine, number_line, short_head};
 use crate::scalar::{Line, Number};
+use crate::{Protocol, ReplyError};
 
 /// What a reply is, whatever attribute stands before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -166,6 +166,8 @@ pub struct ReplyScanner {
     kind: Option<ReplyKind>,
     /// Whether the last thing read was an attribute, which needs something to belong to.
     is_attributed: bool,
+    /// Only what RESP2 has is accepted; see [`Self::expect`].
+    is_resp2: bool,
     levels: Levels,
 }
 
@@ -173,6 +175,13 @@ impl ReplyScanner {
     /// A scanner between two replies.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Which dialect is spoken on the connection from the next reply on; RESP3 until this is called. In RESP2, what only
+    /// RESP3 has is refused: a client of RESP2 that it was passed on to could not tell where the reply ends. A push is told
+    /// of all the same, so that it can be taken for what it is.
+    pub fn expect(&mut self, protocol: Protocol) {
+        self.is_resp2 = protocol == Protocol::Resp2;
     }
 
     /// Whether the scanner is between two replies.
@@ -302,6 +311,9 @@ impl ReplyScanner {
 
     /// Begins an element with its type byte; says whether it is done already.
     fn begin(&mut self, byte: u8, rest: &mut &[u8], limits: &ReplyLimits) -> Result<bool, ReplyError> {
+        if self.is_resp2 && self.is_foreign(byte) {
+            return Err(ReplyError::OtherDialect(byte));
+        }
         if let Some((line, kind)) = Line::of(byte) {
             self.is(kind);
             self.state = State::Line { line, bytes: 0 };
@@ -326,6 +338,15 @@ impl ReplyScanner {
         }
         self.state = State::Number(Number::new(byte));
         Ok(false)
+    }
+
+    /// Whether an element of this type is RESP3's alone, and no push.
+    fn is_foreign(&self, byte: u8) -> bool {
+        match byte {
+            b'%' | b'~' | b'|' | b',' | b'#' | b'_' | b'(' | b'!' | b'=' => true,
+            b'>' => self.levels.depth > 0,
+            _ => false,
+        }
     }
 
     /// Reads digits as far as the input or the number goes.

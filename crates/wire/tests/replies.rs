@@ -1,7 +1,7 @@
 //! What the reply scanner makes of the bytes that nodes send, well-formed and not: a table of inputs, each fed whole, cut
 //! at every byte, and in pieces of every size.
 
-use respool_wire::{ReplyError, ReplyKind, ReplyLimits, ReplyScanner, Scan};
+use respool_wire::{Protocol, ReplyError, ReplyKind, ReplyLimits, ReplyScanner, Scan};
 
 /// Scans the replies in `input` when it comes in pieces that end at `cuts`, and wants every reply's length and kind.
 fn feed(
@@ -107,6 +107,53 @@ fn attributes_belong_to_what_follows() {
     whole("*2\r\n|1\r\n+a\r\n*1\r\n:1\r\n:1\r\n:2\r\n", ReplyKind::Array);
     whole("|1\r\n+a\r\n|1\r\n+b\r\n:1\r\n:2\r\n>1\r\n+x\r\n", ReplyKind::Push);
     check(b"|1\r\n+a\r\n+b\r\n|1\r\n+a\r\n+b\r\n+c\r\n", &[], Err(ReplyError::ChainedAttribute));
+}
+
+#[test]
+fn resp2_has_five_types_and_no_more() {
+    let scan = |input: &[u8], piece: usize| {
+        let mut scanner = ReplyScanner::new();
+        scanner.expect(Protocol::Resp2);
+        let mut last = Ok(Scan::Partial);
+        for part in input.chunks(piece) {
+            last = scanner.scan(part, &ReplyLimits::default());
+            if last.is_err() {
+                break;
+            }
+        }
+        last
+    };
+    let foreign = [
+        "%1\r\n$1\r\na\r\n:1\r\n",
+        "~1\r\n:1\r\n",
+        "|1\r\n+a\r\n:1\r\n$1\r\nv\r\n",
+        ",1.5\r\n",
+        "#t\r\n",
+        "_\r\n",
+        "(12\r\n",
+        "!5\r\nERR x\r\n",
+        "=5\r\ntxt:x\r\n",
+    ];
+    for reply in foreign {
+        let byte = reply.as_bytes()[0];
+        for inside in ["", "*1\r\n", "*2\r\n:1\r\n", "*2\r\n*1\r\n$4\r\nlong\r\n"] {
+            let input = format!("{inside}{reply}");
+            for piece in 1..=input.len() {
+                let said = scan(input.as_bytes(), piece);
+                assert_eq!(said, Err(ReplyError::OtherDialect(byte)), "{input:?} in pieces of {piece}");
+            }
+        }
+    }
+    assert_eq!(scan(b"*1\r\n>1\r\n:1\r\n", 1), Err(ReplyError::OtherDialect(b'>')));
+    for (reply, kind) in [
+        ("+OK\r\n", ReplyKind::Simple),
+        ("-ERR x\r\n", ReplyKind::Error),
+        ("*3\r\n:1\r\n$-1\r\n*-1\r\n", ReplyKind::Array),
+        // For those who have to tell it from a reply.
+        (">1\r\n:1\r\n", ReplyKind::Push),
+    ] {
+        assert_eq!(scan(reply.as_bytes(), reply.len()), Ok(Scan::Complete { consumed: reply.len(), kind }));
+    }
 }
 
 #[test]

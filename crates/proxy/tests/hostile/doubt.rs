@@ -48,3 +48,24 @@ fn a_transaction_whose_answers_are_shifted_is_not_followed_by_somebody_elses() {
     let (_, second) = after(transaction, refused);
     assert_eq!(second, "$5\r\nvalue\r\n", "an error is an answer");
 }
+
+#[test]
+fn types_of_resp3_are_no_replies_in_resp2() {
+    let transaction: &[&[&str]] = &[&["MULTI"], &["GET", "secret"], &["EXEC"]];
+    let attribute = "|1\r\n$3\r\nttl\r\n:3\r\n$2\r\nq1\r\n";
+    let large = format!("*2\r\n${}\r\n{}\r\n", 1 << 20, "x".repeat(1 << 20));
+    for reply in [attribute, "%1\r\n:1\r\n:2\r\n", "~1\r\n:1\r\n", "_\r\n", "#t\r\n", ",1\r\n", "=5\r\ntxt:x\r\n"] {
+        let (first, second) = after(&[&["GET", "plain"]], format!("{reply}$5\r\nvalue\r\n").as_bytes());
+        assert!(first.starts_with("-ERR node ") && first.contains("malformed"), "{reply:?}: {first:?}");
+        assert!(second.starts_with("-ERR node "), "{reply:?}: {second:?}");
+        let (first, second) = after(transaction, format!("+OK\r\n+QUEUED\r\n*1\r\n{reply}$5\r\nvalue\r\n").as_bytes());
+        assert!(first.contains("-ERR node ") && !first.contains(reply), "{reply:?}: {first:?}");
+        assert!(second.starts_with("-ERR node "), "{reply:?}: {second:?}");
+        // What has been passed on of a large reply cannot be taken back: its client is cut off, and the other is not confused.
+        let (first, second) = after(&[&["GET", "large"]], format!("{large}{reply}$5\r\nvalue\r\n").as_bytes());
+        assert!(!first.contains(reply), "{reply:?}");
+        assert!(second.starts_with("-ERR node "), "{reply:?}: {second:?}");
+    }
+    let (first, second) = after(&[&["GET", "plain"]], b">2\r\n+message\r\n+x\r\n$1\r\na\r\n$5\r\nvalue\r\n");
+    assert!(first.starts_with("-ERR node ") && second.starts_with("-ERR node "), "{first:?} {second:?}");
+}

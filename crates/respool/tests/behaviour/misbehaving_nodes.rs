@@ -71,6 +71,19 @@ fn garbage() {
 }
 
 #[test]
+fn types_of_the_other_dialect() {
+    for reply in [
+        "|1\r\n$3\r\nttl\r\n:3\r\n$2\r\nq1\r\n",
+        "%1\r\n$1\r\na\r\n:1\r\n",
+        "*1\r\n~1\r\n:1\r\n",
+        "_\r\n",
+        ">1\r\n+x\r\n",
+    ] {
+        assert_costs_only_itself(reply, Act::Bytes(reply.into()));
+    }
+}
+
+#[test]
 fn impossible_lengths() {
     for length in ["$-5\r\n", "$9999999999999999999\r\n", "*2147483648000\r\n", "$12a\r\n", "%-3\r\n", "*-7\r\n"] {
         assert_costs_only_itself(length, Act::Bytes(length.into()));

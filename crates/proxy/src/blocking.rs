@@ -19,6 +19,7 @@
 
 use crate::lanes::Purpose;
 use crate::limits::UNBLOCKS_MAX;
+use crate::mail::Ids;
 use crate::session::{Flow, Special};
 use crate::slab::Handle;
 use crate::tasks::Tasks;
@@ -659,8 +660,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Lets the waiting clients of this worker go that are meant. Returns how many.
-    pub(crate) fn unblock_clients(&mut self, ids: &[u64], release: Release) -> usize {
-        let meant = |s: &crate::session::Session| ids.contains(&s.id);
+    pub(crate) fn unblock_clients(&mut self, ids: &Ids, release: Release) -> usize {
+        let meant = |s: &crate::session::Session| ids.has(s.id);
         let of = |s: &crate::session::Session| s.pins.as_ref().map(|p| p.waiters.clone()).unwrap_or_default();
         let found: Vec<Vec<Handle>> =
             self.clients.sessions.iter().filter(|(_, s)| meant(s)).map(|(_, s)| of(s)).collect();

@@ -5,7 +5,7 @@
 
 use crate::limits::CLIENT_NAME_BYTES_MAX;
 use crate::local::integer;
-use crate::mail::{ClientFilter, ClientKind, Question};
+use crate::mail::{ClientFilter, ClientKind, Ids, Question};
 use crate::session::{Flow, ReplyMode};
 use crate::slab::Handle;
 use crate::waiter::Release;
@@ -141,7 +141,7 @@ impl<E: Execute> Worker<E> {
         let Some(id) = integer(args.at(2)) else {
             return self.refuse(index, texts::NOT_AN_INTEGER.as_bytes());
         };
-        let ids = u64::try_from(id).map(|id| vec![id]).unwrap_or_default();
+        let ids = Ids::of(u64::try_from(id).map(|id| vec![id]).unwrap_or_default());
         self.ask_all(index, Question::Unblock(release), ClientFilter { ids: Some(ids), ..ClientFilter::default() })
     }
 
@@ -159,7 +159,7 @@ impl<E: Execute> Worker<E> {
                 let ids: Option<Vec<u64>> =
                     options.from(1).iter().map(|id| integer(id).and_then(|id| u64::try_from(id).ok())).collect();
                 match ids {
-                    Some(ids) => filter.ids = Some(ids),
+                    Some(ids) => filter.ids = Some(Ids::of(ids)),
                     None => return self.refuse(index, b"ERR Invalid client ID"),
                 }
             }
@@ -185,7 +185,7 @@ impl<E: Execute> Worker<E> {
             let text = || Some(String::from_utf8_lossy(value).into_owned());
             match option.to_ascii_uppercase().as_slice() {
                 b"ID" => match integer(value) {
-                    Some(id) if id > 0 => filter.ids = Some(vec![id as u64]),
+                    Some(id) if id > 0 => filter.ids = Some(Ids::of(vec![id as u64])),
                     _ => return self.refuse(index, b"ERR client-id should be greater than 0"),
                 },
                 b"ADDR" => filter.address = text(),

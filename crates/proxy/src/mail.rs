@@ -11,6 +11,7 @@ use crate::worker::Worker;
 use respool_command::{Execute, text as texts};
 use respool_connection::Action;
 use respool_wire::Encoder;
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// What may be sent to a worker.
@@ -82,7 +83,7 @@ pub(crate) enum Question {
 /// Which clients are meant: those that fit everything that is said.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClientFilter {
-    pub(crate) ids: Option<Vec<u64>>,
+    pub(crate) ids: Option<Ids>,
     pub(crate) address: Option<String>,
     pub(crate) local_address: Option<String>,
     pub(crate) user: Option<Vec<u8>>,
@@ -90,6 +91,27 @@ pub(crate) struct ClientFilter {
     pub(crate) spared: Option<u64>,
     /// Only clients of this kind.
     pub(crate) kind: Option<ClientKind>,
+}
+
+/// Numbers of clients. A request may name a million of them, and every client of every worker is looked for among them: they are
+/// sorted once, and all workers share them.
+#[derive(Clone, Debug)]
+pub(crate) struct Ids(Arc<[u64]>);
+
+impl Ids {
+    pub(crate) fn of(mut ids: Vec<u64>) -> Self {
+        ids.sort_unstable();
+        ids.dedup();
+        Self(ids.into())
+    }
+
+    pub(crate) fn has(&self, id: u64) -> bool {
+        self.place(id, |one, other| one.cmp(other)).is_ok()
+    }
+
+    fn place(&self, id: u64, mut compare: impl FnMut(&u64, &u64) -> Ordering) -> Result<usize, usize> {
+        self.0.binary_search_by(|known| compare(known, &id))
+    }
 }
 
 /// What a client is to the others, as Redis tells clients apart.
@@ -121,7 +143,7 @@ impl ClientFilter {
         let peer = &session.cold.peer;
         self.spared != Some(session.id)
             && self.kind.is_none_or(|kind| kind == ClientKind::of(session))
-            && self.ids.as_ref().is_none_or(|ids| ids.contains(&session.id))
+            && self.ids.as_ref().is_none_or(|ids| ids.has(session.id))
             && self.address.as_ref().is_none_or(|a| *a == peer.address)
             && self.local_address.as_ref().is_none_or(|a| *a == peer.local_address)
             && self.user.as_ref().is_none_or(|user| session.user_name() == user)
@@ -213,7 +235,7 @@ impl<E: Execute> Worker<E> {
                 None => self.release(),
             }
         } else if let Question::Unblock(release) = question {
-            answer.killed = self.unblock_clients(filter.ids.as_deref().unwrap_or_default(), *release);
+            answer.killed = filter.ids.as_ref().map_or(0, |ids| self.unblock_clients(ids, *release));
         } else if let Question::List { request_bytes } = *question {
             let matched = self.clients.sessions.iter().filter(|(_, s)| filter.matches(s));
             let describe = |index| {
@@ -274,5 +296,24 @@ impl<E: Execute> Worker<E> {
             }
         }
         !self.questions.waiting.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ids;
+
+    #[test]
+    fn a_client_is_found_among_many_numbers_in_few_steps() {
+        let ids = Ids::of((0..100_000).rev().flat_map(|id| [2 * id, 2 * id]).collect());
+        for id in [0, 2, 77_776, 199_998] {
+            assert!(ids.has(id) && !ids.has(id + 1));
+        }
+        let mut steps = 0;
+        let _ = ids.place(77_777, |one, other| {
+            steps += 1;
+            one.cmp(other)
+        });
+        assert!(steps < 20, "{steps}");
     }
 }

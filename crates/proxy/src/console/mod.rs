@@ -12,7 +12,7 @@ mod slowlog;
 mod table;
 
 use crate::hooks::Demand;
-use crate::mail::{ClientFilter, Question};
+use crate::mail::{ClientFilter, Ids, Question};
 use crate::session::Flow;
 use crate::worker::Worker;
 use respool_command::{Execute, ProxyCommand, Row, text as texts};
@@ -61,7 +61,7 @@ impl<E: Execute> Worker<E> {
         let Some(ids) = args.iter().map(number).collect::<Option<Vec<u64>>>() else {
             return self.refuse(index, b"ERR a client's number is needed, as PROXY SHOW CLIENTS shows it");
         };
-        self.ask_all(index, Question::KillSome, ClientFilter { ids: Some(ids), ..ClientFilter::default() })
+        self.ask_all(index, Question::KillSome, ClientFilter { ids: Some(Ids::of(ids)), ..ClientFilter::default() })
     }
 
     fn console_help(&mut self, index: u32, row: &'static Row) -> Flow {

@@ -55,6 +55,6 @@ pub use learn::learn;
 pub use lookup::{UnknownCommand, lookup, lookup_full, resolve};
 pub use policy::{Group, Lane, RequestPolicy, ResponsePolicy};
 pub use row::{Deprecation, Row};
-pub use secrets::is_secret_setting;
+pub use secrets::{is_open_setting, is_secret_setting};
 pub use shape::{Shape, ShapeOf};
 pub use table::*;

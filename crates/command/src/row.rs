@@ -479,6 +479,9 @@ mod tests {
             "SAVE",
             "CONFIG GET require*",
             "CONFIG GET maxmemory MASTERAUTH",
+            "CONFIG GET maxmemory*",
+            "CONFIG GET primaryauth",
+            "MODULE LIST",
             "CONFIG GET *",
             "MIGRATE h 1 k 0 10",
         ] {
@@ -494,7 +497,6 @@ mod tests {
             "CLUSTER INFO",
             "CLIENT LIST",
             "CLIENT KILL a:1",
-            "MODULE LIST",
             "INFO",
             "SCRIPT FLUSH",
             "EVAL s 0",

@@ -4,6 +4,7 @@
 //! arguments, in their places between them.
 
 use crate::config::LaneLimits;
+use crate::hiding::shows_secrets;
 use crate::scripts::Named;
 use crate::secrets::Confided;
 use crate::text;
@@ -304,7 +305,7 @@ impl Destination<'_> {
 }
 
 fn is_about_settings(row: &Row) -> bool {
-    matches!(row.command, Command::Server(ServerCommand::ConfigSet | ServerCommand::ConfigGet))
+    row.command == Command::Server(ServerCommand::ConfigSet) || shows_secrets(row)
 }
 
 /// Whose routes hold, and where to find them.

@@ -240,7 +240,7 @@ impl<E: Execute> Worker<E> {
     /// A request of the dedicated lane.
     #[cold]
     pub(crate) fn dedicate(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
-        if row.is_admin(request.args) && self.refuses_admin() {
+        if row.is_admin(request.args) && self.refuses_to_steer(row) {
             return self.refuse(index, text::admin_refused(row.name).as_bytes());
         }
         let in_transaction =

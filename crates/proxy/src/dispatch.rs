@@ -2,6 +2,7 @@
 //!
 //! Session state comes before anything else, so no kind of node bypasses it.
 
+use crate::hiding::shows_secrets;
 use crate::lanes::Class;
 use crate::limits::CLIENT_OUTSTANDING_MAX;
 use crate::session::{Flow, Pause, ReplyMode, Special};
@@ -199,7 +200,7 @@ impl<E: Execute> Worker<E> {
     /// A command that steers nodes, which the settings may not let clients do. An engine without nodes is its own server.
     #[cold]
     fn run_admin(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.refuses_admin() {
+        if self.refuses_to_steer(row) {
             return self.refuse(index, text::admin_refused(row.name).as_bytes());
         }
         let own = self.set_user_setting(index, row, request.args);
@@ -207,6 +208,11 @@ impl<E: Execute> Worker<E> {
             return flow;
         }
         self.pass_on(index, row, request)
+    }
+
+    /// Whether clients may not steer nodes as this command does. What only shows something shows less instead.
+    pub(crate) fn refuses_to_steer(&self, row: &Row) -> bool {
+        !shows_secrets(row) && self.refuses_admin()
     }
 
     /// Whether clients may not steer nodes. Asked once for each request that would.

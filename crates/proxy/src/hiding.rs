@@ -1,29 +1,44 @@
-//! `CONFIG GET` of what holds secrets, for those who may steer nodes: they are told what is set, and not to what.
+//! What servers show of themselves that may hold secrets: `CONFIG GET`, and the arguments of modules in `MODULE LIST`.
 //!
-//! A node's passwords are between it and the proxy, and of the proxy's own only the hash is kept. So `requirepass` is that
-//! of the proxy, as `CONFIG SET` is, and every value that is not empty is shown as [`HIDDEN`].
+//! Every client may ask. A client that may not steer nodes is shown the settings that are known to be harmless, and of all
+//! others that they exist; one that may is shown everything but passwords. A node's passwords are between it and the proxy,
+//! and of the proxy's own only the hash is kept. So `requirepass` is that of the proxy, as `CONFIG SET` is, and every value that
+//! is not shown is [`HIDDEN`].
 
 use crate::clients::Clients;
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::tasks::{Loss, Progress, Task, Tasks};
+use crate::text;
 use crate::worker::Worker;
-use respool_command::{Command, Execute, Millis, Outcome, Row, ServerCommand, SessionView, is_secret_setting};
+use respool_command::{
+    Command, Execute, Millis, Outcome, Row, ServerCommand, SessionView, is_open_setting, is_secret_setting,
+};
 use respool_wire::{ArgsBuf, Encoder, Request, elements, encode_request};
 
-/// What stands in the place of a secret. It is no hash and no password of anybody's.
+/// What stands in the place of a value that is not shown. It is no hash and no password.
 const HIDDEN: &[u8] = b"(hidden)";
 
-/// A `CONFIG GET` on its way.
+/// What may be shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    /// Whether clients need a password here; `None`: it is a node's own that is asked for.
+    pub(crate) has_password: Option<bool>,
+    /// The client may steer nodes.
+    is_admin: bool,
+    /// Modules are shown, no settings.
+    are_modules: bool,
+}
+
+/// A request for what may hold secrets, on its way.
 #[derive(Debug)]
 pub(crate) struct Hiding {
     asker: Asker,
-    /// Whether clients need a password here; `None`: it is a node's own that is asked for.
-    has_password: Option<bool>,
+    terms: Terms,
 }
 
 impl Hiding {
     pub(crate) fn feed(&mut self, reply: &[u8], clients: &mut Clients) -> Progress {
-        clients.feed(self.asker.session, self.asker.seq, &hidden(reply, self.has_password), true);
+        clients.feed(self.asker.session, self.asker.seq, &hidden(reply, self.terms), true);
         Progress::Through
     }
 
@@ -33,39 +48,86 @@ impl Hiding {
     }
 }
 
+/// Whether a row shows what may hold secrets. Every client may ask for it, and is shown less.
+pub(crate) fn shows_secrets(row: &Row) -> bool {
+    matches!(row.command, Command::Server(ServerCommand::ConfigGet | ServerCommand::ModuleList))
+}
+
 /// The content of a bulk string.
 fn content(bulk: &[u8]) -> Option<&[u8]> {
     let head = bulk.strip_prefix(b"$")?.iter().position(|byte| *byte == b'\n')? + 2;
     bulk.get(head..)?.strip_suffix(b"\r\n")
 }
 
-/// The reply to a `CONFIG GET` without secrets. What is no list of names and values stays as it is.
-fn hidden(reply: &[u8], has_password: Option<bool>) -> Vec<u8> {
-    let (Some(mut fields), Some(head)) = (elements(reply), reply.iter().position(|byte| *byte == b'\n')) else {
+/// The line with which an aggregate begins.
+fn head(reply: &[u8]) -> &[u8] {
+    let end = reply.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    reply.get(..end).unwrap_or_default()
+}
+
+/// A reply without secrets. What is no list as it should be is not shown at all.
+fn hidden(reply: &[u8], terms: Terms) -> Vec<u8> {
+    let is_nothing = matches!(reply.first(), Some(b'-' | b'_')) || reply == b"*-1\r\n" || reply == b"$-1\r\n";
+    if is_nothing {
         return reply.to_vec();
-    };
-    let mut out = reply.get(..=head).unwrap_or_default().to_vec();
-    while let Some(name) = fields.next() {
-        out.extend_from_slice(name);
-        let Some(value) = fields.next() else { break };
-        let secret = content(name).filter(|name| is_secret_setting(name));
-        let own = secret.filter(|name| name.eq_ignore_ascii_case(b"requirepass")).and(has_password);
-        let is_set = own.unwrap_or_else(|| content(value).is_none_or(|value| !value.is_empty()));
-        match secret {
-            None => out.extend_from_slice(value),
-            Some(_) => respool_wire::request_bulk(&mut out, if is_set { HIDDEN } else { b"" }),
+    }
+    let mut out = head(reply).to_vec();
+    let shown =
+        if terms.are_modules { show_modules(reply, terms, &mut out) } else { show_pairs(reply, terms, &mut out) };
+    shown.map_or_else(|| text::NOT_SHOWN.to_vec(), |()| out)
+}
+
+fn show_modules(reply: &[u8], terms: Terms, out: &mut Vec<u8>) -> Option<()> {
+    for module in elements(reply)? {
+        out.extend_from_slice(head(module));
+        let mut fields = elements(module)?;
+        while let Some(name) = fields.next() {
+            let value = fields.next()?;
+            let is_open =
+                terms.is_admin || content(name).is_some_and(|name| matches!(name, b"name" | b"ver" | b"path"));
+            out.extend_from_slice(name);
+            out.extend_from_slice(if is_open { value } else { b"*0\r\n" });
         }
     }
-    out
+    Some(())
+}
+
+fn show_pairs(reply: &[u8], terms: Terms, out: &mut Vec<u8>) -> Option<()> {
+    let mut fields = elements(reply)?;
+    while let Some(name) = fields.next() {
+        let value = fields.next()?;
+        let setting = content(name).unwrap_or_default();
+        out.extend_from_slice(name);
+        let own = terms.has_password.filter(|_| setting.eq_ignore_ascii_case(b"requirepass"));
+        let is_shown =
+            is_open_setting(setting) || terms.is_admin && content(name).is_some() && !is_secret_setting(setting);
+        // A client that may not steer nodes is not told either whether the rest is set.
+        let is_set = own.unwrap_or_else(|| !terms.is_admin || content(value).is_none_or(|value| !value.is_empty()));
+        if is_shown {
+            out.extend_from_slice(value);
+        } else {
+            respool_wire::request_bulk(out, if is_set { HIDDEN } else { b"" });
+        }
+    }
+    Some(())
 }
 
 impl<E: Execute> Worker<E> {
-    /// `CONFIG GET` of the admin plane, which reaches a secret. `None`: it is about something else.
+    /// What a client is shown of the settings of one node, or of the one that answers for all.
+    pub(crate) fn terms_of_hiding(&self, row: &Row, is_nodes_own: bool) -> Terms {
+        Terms {
+            has_password: (!is_nodes_own).then(|| !self.users.default_user().needs_no_password()),
+            is_admin: self.config.allows_admin || self.engine.is_some(),
+            are_modules: row.command == Command::Server(ServerCommand::ModuleList),
+        }
+    }
+
+    /// A request for what may hold secrets. `None`: it is about something else.
     pub(crate) fn show_settings(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
-        if row.command != Command::Server(ServerCommand::ConfigGet) {
+        if !shows_secrets(row) {
             return None;
         }
-        let has_password = Some(!self.users.default_user().needs_no_password());
+        let terms = self.terms_of_hiding(row, false);
         let session = self.clients.sessions.at(index)?;
         if let Some(engine) = &mut self.engine {
             let now = Millis(self.now.unix_us / 1000);
@@ -74,7 +136,7 @@ impl<E: Execute> Worker<E> {
             let mut reply = Vec::new();
             let mut encoder = Encoder::new(&mut reply, session.protocol);
             let _: Outcome = engine.execute(row, request.args, &mut view, &mut encoder);
-            self.answer(index, |out| out.raw(&hidden(&reply, has_password)));
+            self.answer(index, |out| out.raw(&hidden(&reply, terms)));
             return Some(Flow::Next);
         }
         if session.reply_mode != ReplyMode::On {
@@ -84,21 +146,15 @@ impl<E: Execute> Worker<E> {
             Ok(home) => home,
             Err(words) => return Some(self.refuse(index, &words)),
         };
-        self.show_settings_of(index, node, args, has_password)
+        self.show_settings_of(index, node, args, terms)
     }
 
     /// One node shows settings, and nothing secret of them. `None`: no reply is wanted.
-    pub(crate) fn show_settings_of(
-        &mut self,
-        index: u32,
-        node: usize,
-        args: ArgsBuf,
-        has_password: Option<bool>,
-    ) -> Option<Flow> {
+    pub(crate) fn show_settings_of(&mut self, index: u32, node: usize, args: ArgsBuf, terms: Terms) -> Option<Flow> {
         let handle = self.clients.sessions.handle(index)?;
         let session = self.clients.sessions.at_mut(index).filter(|session| session.reply_mode == ReplyMode::On)?;
         let (class, asker) = (session.class, Asker { session: handle, seq: session.down.expect() });
-        let task = self.tasks.begin(Task::Hide(Hiding { asker, has_password }));
+        let task = self.tasks.begin(Task::Hide(Hiding { asker, terms }));
         let Self { lanes, clients, config, now, tasks, .. } = self;
         let lane = lanes.lane(config, node, class);
         let write = |out: &mut Vec<u8>| encode_request(out, args.as_args().iter());
@@ -114,27 +170,60 @@ impl<E: Execute> Worker<E> {
 
 #[cfg(test)]
 mod tests {
-    use super::hidden;
+    use super::{Terms, hidden};
 
-    fn shown(reply: &str, has_password: bool) -> String {
-        String::from_utf8(hidden(reply.as_bytes(), Some(has_password))).expect("it is text")
+    fn shown(reply: &str, has_password: bool, is_admin: bool, are_modules: bool) -> String {
+        let terms = Terms { has_password: Some(has_password), is_admin, are_modules };
+        String::from_utf8(hidden(reply.as_bytes(), terms)).expect("it is text")
+    }
+
+    fn settings(head: &str, values: [&str; 4]) -> String {
+        let names = ["maxclients", "masterauth", "later-setting", "requirepass"];
+        let bulk = |text: &str| format!("${}\r\n{text}\r\n", text.len());
+        let pairs: String = names.iter().zip(values).map(|(name, value)| bulk(name) + &bulk(value)).collect();
+        format!("{head}\r\n{pairs}")
     }
 
     #[test]
     fn secrets_are_hidden_in_both_dialects_and_nothing_else_is() {
-        for head in ["*6", "%3"] {
-            let reply = format!(
-                "{head}\r\n$10\r\nmaxclients\r\n$2\r\n10\r\n$10\r\nmasterauth\r\n$6\r\ncanary\r\n$11\r\nrequirepass\r\n$6\r\ncanary\r\n"
-            );
-            let open = format!(
-                "{head}\r\n$10\r\nmaxclients\r\n$2\r\n10\r\n$10\r\nmasterauth\r\n$8\r\n(hidden)\r\n$11\r\nrequirepass\r\n$0\r\n\r\n"
-            );
-            assert_eq!(shown(&reply, false), open);
-            assert!(shown(&reply, true).ends_with("$11\r\nrequirepass\r\n$8\r\n(hidden)\r\n"));
+        for head in ["*8", "%4"] {
+            let reply = settings(head, ["10", "canary", "later", "canary"]);
+            assert_eq!(shown(&reply, false, true, false), settings(head, ["10", "(hidden)", "later", ""]));
+            assert_eq!(shown(&reply, true, true, false), settings(head, ["10", "(hidden)", "later", "(hidden)"]));
         }
-        assert_eq!(shown("*2\r\n$10\r\nmasterauth\r\n$0\r\n\r\n", true), "*2\r\n$10\r\nmasterauth\r\n$0\r\n\r\n");
-        for whole in ["*0\r\n", "-ERR no\r\n", "*-1\r\n"] {
-            assert_eq!(shown(whole, true), whole);
+        assert_eq!(
+            shown("*2\r\n$10\r\nmasterauth\r\n$0\r\n\r\n", true, true, false),
+            "*2\r\n$10\r\nmasterauth\r\n$0\r\n\r\n"
+        );
+        for whole in ["*0\r\n", "-ERR no\r\n", "*-1\r\n", "_\r\n"] {
+            assert_eq!(shown(whole, true, false, false), whole);
         }
+    }
+
+    #[test]
+    fn a_client_that_steers_nothing_is_shown_what_is_harmless() {
+        for head in ["*8", "%4"] {
+            let reply = settings(head, ["10", "", "later", "canary"]);
+            assert_eq!(shown(&reply, true, false, false), settings(head, ["10", "(hidden)", "(hidden)", "(hidden)"]));
+        }
+        // A name, or a whole reply, that is not as it should be shows nothing.
+        let odd = shown("*2\r\n+primaryauth\r\n$6\r\ncanary\r\n", true, false, false);
+        assert_eq!(odd, "*2\r\n+primaryauth\r\n$8\r\n(hidden)\r\n");
+        for odd in ["$6\r\ncanary\r\n", "+canary\r\n", "*1\r\n$6\r\ncanary\r\n", "=10\r\ntxt:canary\r\n"] {
+            let reply = shown(odd, true, false, false);
+            assert!(reply.starts_with("-ERR ") && !reply.contains("canary"), "{odd}: {reply}");
+        }
+    }
+
+    #[test]
+    fn what_modules_were_loaded_with_is_not_shown() {
+        let module = "$4\r\nname\r\n$2\r\nft\r\n$3\r\nver\r\n:1\r\n$4\r\nargs\r\n";
+        for (outer, inner) in [("*1", "*6"), ("*1", "%3")] {
+            let reply = format!("{outer}\r\n{inner}\r\n{module}*2\r\n$8\r\nPASSWORD\r\n$6\r\ncanary\r\n");
+            assert_eq!(shown(&reply, true, false, true), format!("{outer}\r\n{inner}\r\n{module}*0\r\n"));
+            assert_eq!(shown(&reply, true, true, true), reply);
+        }
+        assert_eq!(shown("*0\r\n", true, false, true), "*0\r\n");
+        assert!(shown("*1\r\n$6\r\ncanary\r\n", true, false, true).starts_with("-ERR "));
     }
 }

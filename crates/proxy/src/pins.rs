@@ -196,7 +196,7 @@ impl<E: Execute> Worker<E> {
                 let held = self.hold_back(index, row, request.args);
                 Some(held.unwrap_or_else(|| self.exec(index)))
             }
-            _ if row.is_admin(request.args) && !row.flags.has(Flags::NO_MULTI) && self.refuses_admin() => {
+            _ if row.is_admin(request.args) && !row.flags.has(Flags::NO_MULTI) && self.refuses_to_steer(row) => {
                 Some(self.refuse_unread(index, crate::text::admin_refused(row.name).as_bytes()))
             }
             _ => {

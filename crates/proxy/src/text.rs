@@ -205,6 +205,9 @@ pub(crate) const OUT_OF_MEMORY: &[u8] = b"-ERR the proxy holds as many bytes as 
 /// What a client gets whom the program around the proxy does not let in.
 pub(crate) const NOT_ADMITTED: &[u8] = b"-ERR this client is not let in\r\n";
 
+/// A node has answered what may hold secrets in another form than is known.
+pub(crate) const NOT_SHOWN: &[u8] = b"-ERR what the node has answered is not shown: its form is not known\r\n";
+
 /// What a client gets that connects while the process drains.
 pub(crate) const DRAINING: &[u8] = b"-ERR the server is shutting down\r\n";
 

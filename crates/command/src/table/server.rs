@@ -248,7 +248,9 @@ rows! {
         ModuleList = row("MODULE LIST", 2, "4.0.0").replies(&shape::MAPS)
             .flags("admin noscript")
             .tips(&["nondeterministic_output_order"])
-            .retry_safe();
+            .retry_safe()
+            // It shows with what arguments they were loaded.
+            .lane(Lane::Admin);
         /// Load a module.
         ModuleLoad = row("MODULE LOAD", -3, "4.0.0")
             .flags("admin noscript no_async_loading")

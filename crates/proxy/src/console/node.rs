@@ -4,9 +4,10 @@
 //! the node that happens to answer. What would change a connection, or keys of which another node may be in charge, is not
 //! sent: it goes the usual way or not at all.
 
+use crate::hiding::shows_secrets;
 use crate::session::{Flow, Special};
 use crate::worker::Worker;
-use respool_command::{Command, Execute, Flags, Lane, Row, ServerCommand, resolve};
+use respool_command::{Execute, Flags, Lane, Row, resolve};
 use respool_wire::{Args, encode_request};
 
 impl<E: Execute> Worker<E> {
@@ -29,9 +30,11 @@ impl<E: Execute> Worker<E> {
             return self.refuse(index, words.as_bytes());
         }
         // Where secrets may be among what is shown, as without PROXY NODE.
-        let shows_settings = row.command == Command::Server(ServerCommand::ConfigGet) && row.is_admin(request);
-        if shows_settings && let Some(flow) = self.show_settings_of(index, node, request.iter().collect(), None) {
-            return flow;
+        if shows_secrets(row) && row.is_admin(request) {
+            let terms = self.terms_of_hiding(row, true);
+            if let Some(flow) = self.show_settings_of(index, node, request.iter().collect(), terms) {
+                return flow;
+            }
         }
         self.send_to(index, node, |out| encode_request(out, request.iter()))
     }
@@ -40,7 +43,7 @@ impl<E: Execute> Worker<E> {
         if !row.accepts(request.len()) {
             return Err(format!("ERR wrong number of arguments for '{}' command", row.full_name()));
         }
-        if row.is_admin(request) && self.refuses_admin() {
+        if row.is_admin(request) && self.refuses_to_steer(row) {
             return Err(crate::text::admin_refused(row.name));
         }
         if let Some(denial) = self.verdict_text(index, row, request) {

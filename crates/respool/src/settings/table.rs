@@ -443,8 +443,8 @@ rows! {
     AdminCommands {
         name: "admin_commands", group: Group::Requests, reload: Reload::Live,
         kind: Kind::Word(AdminCommands::choices), default: "refuse",
-        more: "What only looks at something harmless is never refused. CONFIG GET counts as harmless unless a pattern \
-               reaches a password.",
+        more: "What only looks at something harmless is never refused. CONFIG GET shows the settings that are known to be \
+               harmless, and of all others the names; where commands that steer are allowed, everything but passwords.",
     }
     /// For how long a client has a connection to a node to itself.
     PoolMode {

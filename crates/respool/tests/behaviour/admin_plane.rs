@@ -16,8 +16,6 @@ fn commands_that_steer_nodes_are_refused_unless_allowed() -> io::Result<()> {
     for request in [
         "CONFIG SET maxmemory 1mb",
         "CONFIG REWRITE",
-        "CONFIG GET requirepass",
-        "CONFIG GET *",
         "MIGRATE 127.0.0.1 1 k 0 10",
         "DEBUG JMAP",
         "REPLICAOF NO ONE",
@@ -38,8 +36,43 @@ fn commands_that_steer_nodes_are_refused_unless_allowed() -> io::Result<()> {
     let allowing = proxy(&[server.tcp()], &["--admin-commands", "allow"])?;
     let mut client = allowing.client()?;
     assert_eq!(client.ask("CONFIG SET maxmemory 0")?, "+OK\r\n");
+    assert_eq!(client.ask("CONFIG GET tls-key-file")?, "*2\r\n$12\r\ntls-key-file\r\n$0\r\n\r\n");
     assert_eq!(client.ask("CONFIG GET requirepass")?, "*2\r\n$11\r\nrequirepass\r\n$0\r\n\r\n");
     assert_eq!(client.ask("REPLICAOF NO ONE")?, "+OK\r\n");
+    Ok(())
+}
+
+/// What a client that steers nothing is shown of settings is what is known to be harmless.
+#[test]
+fn settings_that_may_be_secret_are_hidden_from_every_client() -> io::Result<()> {
+    const CANARY: &str = "canary-77aa";
+    let node = RedisServer::start_with(&["--masterauth", CANARY, "--masteruser", CANARY, "--maxclients", "15000"])?;
+    let proxy = proxy(&[node.tcp()], &[])?;
+    let mut client = proxy.client()?;
+    assert_eq!(client.ask("CONFIG GET maxclients")?, "*2\r\n$10\r\nmaxclients\r\n$5\r\n15000\r\n");
+    assert_eq!(client.ask("CONFIG GET masterauth")?, "*2\r\n$10\r\nmasterauth\r\n$8\r\n(hidden)\r\n");
+    let name = client.ask("PROXY SHOW NODES")?;
+    let name = name.split("\r\n").skip_while(|word| *word != "node").nth(2).expect("it has a name").to_owned();
+    for hello in ["HELLO 2", "HELLO 3"] {
+        client.ask(hello)?;
+        for request in
+            ["CONFIG GET *", "CONFIG GET m?ster*", "CONFIG GET maxclients MASTERAUTH", "CONFIG GET [m]asteruser"]
+        {
+            for prefix in [String::new(), format!("PROXY NODE {name} ")] {
+                let reply = client.ask(&format!("{prefix}{request}"))?;
+                assert!(reply.contains("(hidden)") && !reply.contains(CANARY), "{prefix}{request}: {reply}");
+            }
+            client.ask("MULTI")?;
+            assert_eq!(client.ask(request)?, "+QUEUED\r\n");
+            let reply = client.ask("EXEC")?;
+            assert!(reply.contains("(hidden)") && !reply.contains(CANARY), "EXEC of {request}: {reply}");
+        }
+        let all = client.ask("CONFIG GET *")?;
+        assert!(all.contains("maxclients\r\n$5\r\n15000\r\n"), "{all}");
+        for request in ["INFO everything", "CLIENT LIST", "ACL LIST", "MODULE LIST"] {
+            assert!(!client.ask(request)?.contains(CANARY), "{request}");
+        }
+    }
     Ok(())
 }
 

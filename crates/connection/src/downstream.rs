@@ -7,7 +7,7 @@ use crate::{BufferPool, Output, Ring, Seq};
 pub struct Downstream {
     ring: Ring,
     output: Output,
-    /// Requests without a place in the ring whose replies nobody wants, and that nodes have not answered.
+    /// Requests without a place in the ring whose replies are not wanted and that nodes have not answered.
     unanswered: u32,
 }
 

@@ -181,6 +181,12 @@ pub trait Machine {
         let _ = conn;
     }
 
+    /// The peer has closed both directions, or reset the connection: nothing written reaches it any more. Bytes of it may still
+    /// be unread, and follow as after [`Self::handle_hung_up`].
+    fn handle_gone(&mut self, conn: ConnId) {
+        let _ = conn;
+    }
+
     /// The connection broke, in the kernel's words; its number is free again.
     fn handle_broken(&mut self, conn: ConnId, error: &str);
 

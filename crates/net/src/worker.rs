@@ -91,6 +91,8 @@ struct Connection {
     has_ended: bool,
     /// The peer has closed its side, and waits for its turn to be taken leave of.
     is_departing: bool,
+    /// It has closed the other as well, or reset the connection.
+    is_gone: bool,
     /// Bytes have come since it was last looked at.
     has_come: bool,
     /// Bytes have gone that may not have arrived.
@@ -348,6 +350,7 @@ impl<M: Machine> Worker<M> {
             return;
         }
         connection.is_readable |= event.is_readable();
+        connection.is_gone |= event.is_error() || event.is_write_closed();
         if event.is_writable() {
             if let Err(error) = connection.socket.handle_writable() {
                 return self.lose(conn, &error);
@@ -724,6 +727,7 @@ impl Connection {
             is_ending: false,
             has_ended: false,
             is_departing: false,
+            is_gone: false,
             has_come: false,
             has_gone: false,
             alternatives: Alternatives::default(),

@@ -58,6 +58,9 @@ impl<E: Execute> Worker<E> {
         if self.settle_before(index).is_none() {
             return Flow::Again;
         }
+        if !self.may_wait(index) {
+            return Flow::Stop;
+        }
         let is_full = self.blocking.waiters.len() >= self.config.lanes.waiters_max;
         if is_full {
             self.counters.waiters_refused.add(1);
@@ -77,23 +80,23 @@ impl<E: Execute> Worker<E> {
         let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
         let is_wanted = self.passes_reply(index);
         self.enqueue(index, row, args, node, Target::Client { asker, is_wanted });
-        Flow::Pause
+        if self.is_leaving(index) { Flow::Stop } else { Flow::Pause }
     }
 
     /// WAIT asks every node: the client's writes may have gone to any. The least is the answer.
     fn wait_everywhere(&mut self, index: u32, row: &'static Row, request: &Request<'_>, nodes: Vec<usize>) -> Flow {
         let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
-        if !self.passes_reply(index) {
-            self.clients.feed(asker.session, asker.seq, &[], true);
-            return Flow::Pause;
-        }
+        let is_wanted = self.passes_reply(index);
         let chance = self.chance();
         let gather = self.scatters.begin(asker, |gather| gather.begin_all(row, request.args, nodes.len(), chance));
+        if !is_wanted {
+            self.scatters.mute(gather);
+        }
         for (part, node) in nodes.into_iter().enumerate() {
             let args = request.args.iter().collect();
             self.enqueue(index, row, args, node, Target::Part { gather, part: part as u16 });
         }
-        Flow::Pause
+        if self.is_leaving(index) { Flow::Stop } else { Flow::Pause }
     }
 
     /// The nodes that may have a client's writes. Under routes those of all pools: which of them the client has been led to
@@ -113,17 +116,15 @@ impl<E: Execute> Worker<E> {
         } else {
             self.serve_waiters(node);
         }
+        self.blocking.begin_trying(self.now.mono_us);
         if self.clients.sessions.at(index).is_some_and(|s| s.cold.has_hung_up) {
-            self.release_waiter(waiter, Release::Vanished);
+            self.release_waiter(waiter, Release::HalfClosed);
             return;
         }
-        let list = self.blocking.at(node);
-        let has_one_coming = list.coming() >= list.queue.len();
+        let has_one_coming = self.has_one_coming(node);
         let Some(this) = self.blocking.waiters.get(waiter).filter(|w| w.state == State::Queued) else { return };
-        let is_about_now = begins_at_arrival(row, this.args.as_args());
-        self.blocking.begin_trying(self.now.mono_us);
         if !has_one_coming {
-            if is_about_now {
+            if begins_at_arrival(row, this.args.as_args()) {
                 let error = text::no_blocking_connection(&self.lanes.nodes[node].name);
                 self.blocking.leave_queue(node, waiter);
                 self.finish_waiter(waiter, ReplyKind::Error, &error);
@@ -131,6 +132,12 @@ impl<E: Execute> Worker<E> {
                 self.try_waiter(waiter);
             }
         }
+    }
+
+    /// Whether a connection is being dialled for each in the queue of a node.
+    fn has_one_coming(&mut self, node: usize) -> bool {
+        let list = self.blocking.at(node);
+        list.coming() >= list.queue.len()
     }
 
     /// The session's request waits from now on, in the queue of its node.
@@ -319,6 +326,10 @@ impl<E: Execute> Worker<E> {
         }
         let write = |out: &mut Vec<u8>| this.encode(now.mono_us, out);
         lanes.push(place, Tasks::owner(task, COUNTS), *now, &mut clients.pool, write);
+        if this.release.is_some() {
+            self.is_busy = true;
+            self.unblock(waiter);
+        }
     }
 
     /// Looks whether what a queued request waits for is there already.
@@ -375,6 +386,10 @@ impl<E: Execute> Worker<E> {
             }
             WaitPurpose::Request { waiter, lane } => {
                 let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+                if wait.is_lost && this.release == Some(Release::HalfClosed) {
+                    // What has become of it is not known: it may have been waiting.
+                    this.release = Some(Release::Vanished);
+                }
                 let node = this.node;
                 self.finish_waiter(waiter, kind, &reply);
                 match self.lanes.find(lane) {
@@ -450,24 +465,33 @@ impl<E: Execute> Worker<E> {
     /// Answers a request that waits no longer, and forgets it.
     pub(crate) fn finish_waiter(&mut self, waiter: Handle, kind: ReplyKind, reply: &[u8]) {
         let Some(this) = self.blocking.remove(waiter) else { return };
-        match this.target {
+        let is_served = this.is_served_by(kind, reply);
+        let drops_client = this.release.is_some_and(Release::drops_client);
+        let has_waited = this.release == Some(Release::Vanished);
+        let index = match this.target {
             Target::Client { asker, is_wanted } => {
-                if self.clients.sessions.get_mut(asker.session).is_none() {
-                    self.put_back(&this, reply);
+                let is_there = self.clients.sessions.get_mut(asker.session).is_some();
+                let is_put_back = (has_waited || !is_there) && self.put_back(&this, reply);
+                if !is_there {
                     return;
                 }
-                // Who has closed its side is told of what came, not that nothing did.
-                let is_wanted = is_wanted && !(this.release == Some(Release::Vanished) && kind.is_null());
-                self.clients.feed(asker.session, asker.seq, if is_wanted { reply } else { &[] }, true);
-                self.forget_waiter(asker.session.index, waiter, this.held_bytes);
+                let is_told = is_wanted && (is_served || !drops_client) && !is_put_back;
+                self.clients.feed(asker.session, asker.seq, if is_told { reply } else { &[] }, true);
+                Some(asker.session.index)
+            }
+            Target::Part { gather, .. } if drops_client && !is_served => {
+                self.scatters.abandon(gather, &mut self.clients).map(|asker| asker.session.index)
             }
             Target::Part { gather, part } => {
                 self.scatters.feed(gather, part, kind, reply, &mut self.clients);
-                let of_client = self.clients.sessions.iter().find(|(_, s)| s.id == this.client).map(|(i, _)| i);
-                if let Some(index) = of_client {
-                    self.forget_waiter(index, waiter, this.held_bytes);
-                }
+                None
             }
+        };
+        let index = index.or_else(|| self.clients.sessions.iter().find(|(_, s)| s.id == this.client).map(|(i, _)| i));
+        let Some(index) = index else { return };
+        self.forget_waiter(index, waiter, this.held_bytes);
+        if drops_client && (has_waited || !is_served) {
+            self.drop_rest(index);
         }
     }
 
@@ -482,15 +506,16 @@ impl<E: Execute> Worker<E> {
         session.settle_pins();
     }
 
-    /// The client left before it could get what was taken for it.
-    fn put_back(&mut self, waiter: &Waiter, reply: &[u8]) {
-        let Some(undo) = waiter.undo(reply) else { return };
+    /// The client left before it could get what was taken for it. `false`: there is nothing to put back.
+    fn put_back(&mut self, waiter: &Waiter, reply: &[u8]) -> bool {
+        let Some(undo) = waiter.undo(reply) else { return false };
         let lane = self.lanes.lane(&self.config, waiter.node, waiter.class);
         let write = |out: &mut Vec<u8>| encode_request(out, undo.as_args().iter());
         match self.lanes.send(lane, Owner::Nobody, &self.config, self.now, &mut self.clients.pool, write) {
             Ok(()) => self.counters.elements_put_back.add(1),
             Err(_) => self.counters.elements_lost.add(1),
         }
+        true
     }
 
     fn finish_released(&mut self, waiter: Handle, release: Release) {
@@ -510,7 +535,7 @@ impl<E: Execute> Worker<E> {
                 encoder.error(texts::UNBLOCKED.as_bytes());
                 ReplyKind::Error
             }
-            Release::Vanished => ReplyKind::Null,
+            Release::HalfClosed | Release::Vanished | Release::Drained => ReplyKind::Null,
         };
         self.finish_waiter(waiter, kind, &reply);
     }
@@ -518,9 +543,15 @@ impl<E: Execute> Worker<E> {
     /// A request is to wait no longer.
     pub(crate) fn release_waiter(&mut self, waiter: Handle, release: Release) {
         let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+        if this.release.is_some_and(Release::drops_client) && release != Release::Vanished {
+            // The node has been asked already.
+            return;
+        }
         let node = this.node;
         match this.state {
+            State::Queued if release == Release::HalfClosed && self.engine.is_none() => self.ask_once(waiter),
             State::Queued => {
+                this.release = Some(release);
                 self.blocking.leave_queue(node, waiter);
                 self.finish_released(waiter, release);
             }
@@ -530,6 +561,23 @@ impl<E: Execute> Worker<E> {
                 self.is_busy = true;
                 self.unblock(waiter);
             }
+        }
+    }
+
+    /// A client has closed its side right behind a request that has not reached its node: it is asked there all the same, as it
+    /// may have what the request is for, and let go at once.
+    fn ask_once(&mut self, waiter: Handle) {
+        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+        this.release = Some(Release::HalfClosed);
+        let (node, can_be_tried) = (this.node, !is_wait(this.row) && !begins_at_arrival(this.row, this.args.as_args()));
+        if self.has_one_coming(node) {
+            return;
+        }
+        if can_be_tried {
+            self.try_waiter(waiter);
+        } else {
+            self.blocking.leave_queue(node, waiter);
+            self.finish_released(waiter, Release::HalfClosed);
         }
     }
 
@@ -593,7 +641,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// A client has left, or sends nothing more: what it waits for is not wanted.
+    /// A client has left: what it waits for is not wanted.
     pub(crate) fn release_all_of(&mut self, waiters: Vec<Handle>) {
         for waiter in waiters {
             self.release_waiter(waiter, Release::Vanished);
@@ -678,7 +726,7 @@ impl<E: Execute> Worker<E> {
         let all: Vec<u32> = self.blocking.waiters.iter().map(|(index, _)| index).collect();
         for index in all {
             if let Some(waiter) = self.blocking.waiters.handle(index) {
-                self.release_waiter(waiter, Release::Error);
+                self.release_waiter(waiter, Release::Drained);
             }
         }
     }

@@ -133,9 +133,13 @@ impl<E: Execute> Worker<E> {
     /// A client waits for the end of a pause. It counts as blocked, as it does in Redis.
     pub(crate) fn mark_held(&mut self, index: u32) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let has_hung_up = session.cold.has_hung_up;
         if !session.pause.has(Pause::HELD) {
             session.pause.add(Pause::HELD);
             self.counters.blocked_clients.set(self.counters.blocked_clients.value() + 1);
+        }
+        if has_hung_up {
+            self.drop_rest(index);
         }
     }
 

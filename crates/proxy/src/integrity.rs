@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_nobody_wants_counts_once_it_is_whole() {
+    fn a_reply_that_is_not_wanted_counts_once_it_is_whole() {
         let client = Owner::Unanswered { index: 1, generation: 1 };
         let mut proof = proof(TERMS);
         assert!(!proof.note(b"a") && !proof.note(b"b"));

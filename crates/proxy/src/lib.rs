@@ -50,6 +50,7 @@ mod integrity;
 mod lanes;
 mod large;
 mod learning;
+mod leaving;
 pub mod limits;
 mod local;
 mod mail;

@@ -213,6 +213,14 @@ pub const TRY_US: u64 = 3_000;
 /// takes a write.
 pub const TIMEOUTS_PER_TURN_MAX: usize = 32;
 
+/// A request that may wait and whose client closes its side within this time of sending it, in microseconds, was sent together
+/// with the end, as by `printf ... | nc`: what the node has for it is the client's. Behind that time the request was waiting.
+pub const AT_ONCE_US: u64 = 100_000;
+
+/// Bytes that are read of a client behind a request that waits, without being looked at: only so the end of them is seen. Behind
+/// more than this, and what the kernel takes, it is seen when the request has been answered.
+pub const READ_AHEAD_BYTES_MAX: usize = 4 << 20;
+
 /// How often a node is asked to let a waiting request go before its connection is closed. It is asked again only if the
 /// request had not reached it, or its reply is on the way.
 pub const UNBLOCKS_MAX: u8 = 20;

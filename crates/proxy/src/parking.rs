@@ -77,6 +77,9 @@ impl<E: Execute> Worker<E> {
             self.answer(index, |out| out.raw(&crate::text::too_many_waiters()));
             return Flow::Next;
         }
+        if !self.may_wait(index) {
+            return Flow::Stop;
+        }
         let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
         let is_wanted = self.passes_reply(index);
         let args: ArgsBuf = request.args.iter().collect();
@@ -91,9 +94,9 @@ impl<E: Execute> Worker<E> {
         }
         self.counters.keys_waited_for.set(self.parking.waiting.len() as u64);
         if self.clients.sessions.at(index).is_some_and(|s| s.cold.has_hung_up) {
-            self.release_waiter(waiter, Release::Vanished);
+            self.release_waiter(waiter, Release::HalfClosed);
         }
-        Flow::Pause
+        if self.is_leaving(index) { Flow::Stop } else { Flow::Pause }
     }
 
     /// A request for the engine in this process while clients are told of changes, or while some wait.

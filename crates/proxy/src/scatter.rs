@@ -12,6 +12,8 @@ use respool_wire::ReplyKind;
 #[derive(Debug)]
 struct Scatter {
     asker: Asker,
+    /// Its client has not switched replies off.
+    is_wanted: bool,
     gather: Gather,
     /// What its client's account has of it.
     held: usize,
@@ -74,7 +76,23 @@ impl Scatters {
     pub(crate) fn begin(&mut self, asker: Asker, begin: impl FnOnce(&mut Gather)) -> Handle {
         let mut gather = self.spare.pop().unwrap_or_default();
         begin(&mut gather);
-        self.waiting.insert(Scatter { asker, gather, held: 0 })
+        self.waiting.insert(Scatter { asker, is_wanted: true, gather, held: 0 })
+    }
+
+    /// The parts are waited for, but their client wants no reply.
+    pub(crate) fn mute(&mut self, of: Handle) {
+        if let Some(scatter) = self.waiting.get_mut(of) {
+            scatter.is_wanted = false;
+        }
+    }
+
+    /// A request ends without a reply. Gives whose it was, once.
+    pub(crate) fn abandon(&mut self, of: Handle, clients: &mut Clients) -> Option<Asker> {
+        self.waiting.get_mut(of)?;
+        let Scatter { asker, held, .. } = self.waiting.remove(of.index)?;
+        clients.note_gathered(asker.session, held, 0);
+        clients.feed(asker.session, asker.seq, &[], true);
+        Some(asker)
     }
 
     /// Memory for those that wait, beyond what has come for them.
@@ -113,7 +131,10 @@ impl Scatters {
         let Some(mut scatter) = self.waiting.remove(of.index) else { return };
         let asker = scatter.asker;
         clients.note_gathered(asker.session, scatter.held, 0);
-        clients.finish(asker.session, asker.seq, |out| scatter.gather.finish(out));
+        match scatter.is_wanted {
+            true => clients.finish(asker.session, asker.seq, |out| scatter.gather.finish(out)),
+            false => clients.feed(asker.session, asker.seq, &[], true),
+        }
         if self.spare.len() < SPARE_MAX {
             self.spare.push(scatter.gather);
         }

@@ -192,6 +192,10 @@ pub(crate) struct Cold {
     pub(crate) learner: Learner,
     /// It has closed its side: it waits for nothing any more.
     pub(crate) has_hung_up: bool,
+    /// All that it has sent has been read, as far as it may be now.
+    pub(crate) has_ended: bool,
+    /// It has closed both, or its connection was reset: nothing reaches it any more.
+    pub(crate) has_gone: bool,
     /// What it was refused, and a server would not have refused it.
     pub(crate) unmet: Unmet,
 }

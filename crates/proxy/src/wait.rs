@@ -10,6 +10,8 @@ use respool_wire::{ReplyKind, elements, replies};
 pub(crate) struct Wait {
     pub(crate) purpose: WaitPurpose,
     pub(crate) reply: Option<(ReplyKind, Vec<u8>)>,
+    /// The reply is not the node's: its connection has gone.
+    pub(crate) is_lost: bool,
 }
 
 /// What for.
@@ -31,7 +33,7 @@ pub(crate) const COUNTS: u16 = 1;
 
 impl Wait {
     pub(crate) fn task(purpose: WaitPurpose) -> Task {
-        Task::Wait(Box::new(Self { purpose, reply: None }))
+        Task::Wait(Box::new(Self { purpose, reply: None, is_lost: false }))
     }
 
     pub(crate) fn feed(&mut self, step: u16, kind: ReplyKind, reply: &[u8]) -> Progress {
@@ -60,6 +62,7 @@ impl Wait {
 
     pub(crate) fn fail(&mut self, error: &[u8]) -> Progress {
         self.reply = Some((ReplyKind::Error, error.to_vec()));
+        self.is_lost = true;
         Progress::Through
     }
 }

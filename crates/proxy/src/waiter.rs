@@ -1,9 +1,10 @@
 //! One request that may wait: until when, how it is sent, and what undoes it.
 
+use crate::local::integer;
 use crate::session::Asker;
 use crate::slab::Handle;
 use respool_command::{Command, GenericCommand, ListCommand as L, Row, SortedSetCommand as Z, StreamCommand};
-use respool_wire::{Args, ArgsBuf, Protocol, Value, encode_request, request_bulk, request_head};
+use respool_wire::{Args, ArgsBuf, Protocol, ReplyKind, Value, encode_request, request_bulk, request_head};
 
 /// Who is owed the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +37,21 @@ pub(crate) enum Release {
     Timeout,
     /// `CLIENT UNBLOCK id ERROR`.
     Error,
-    /// Its client has left, or sends nothing more.
+    /// Its client has closed its side right behind it: what the node has at once is the client's, and if it has nothing the
+    /// client is dropped.
+    HalfClosed,
+    /// Its client has left, or has closed its side while the request waited: nothing may be taken for it any more, and the
+    /// client is dropped.
     Vanished,
+    /// The worker ends: its client is closed, behind what has been taken for it.
+    Drained,
+}
+
+impl Release {
+    /// Whether its client is closed without a reply if there is none.
+    pub(crate) fn drops_client(self) -> bool {
+        matches!(self, Self::HalfClosed | Self::Vanished | Self::Drained)
+    }
 }
 
 /// A request that may wait.
@@ -140,6 +154,16 @@ impl Waiter {
         for (index, arg) in args.iter().enumerate() {
             request_bulk(out, if index == at { left.as_bytes() } else { arg });
         }
+    }
+
+    /// Whether a reply is more than that nothing came in time.
+    pub(crate) fn is_served_by(&self, kind: ReplyKind, reply: &[u8]) -> bool {
+        if self.row.command != Command::Generic(GenericCommand::Wait) {
+            return !kind.is_null();
+        }
+        let wanted = self.args.as_args().get(1).and_then(integer);
+        let digits = reply.strip_prefix(b":").and_then(|reply| reply.strip_suffix(b"\r\n"));
+        kind.is_error() || digits.and_then(integer).zip(wanted).is_some_and(|(counted, wanted)| counted >= wanted)
     }
 
     /// The request that undoes a reply which nobody got, if it took anything away. What was moved is where it was to go,

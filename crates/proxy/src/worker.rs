@@ -175,7 +175,12 @@ impl<E: Execute> Worker<E> {
         self.clients.awaited.note_asked(&mut session.pace, self.now.mono_us);
         if let Some(input) = &mut session.input {
             input.fill(bytes);
-            self.read_input(index);
+            // What comes while a request waits is kept for later.
+            if session.pause.is_none() {
+                self.read_input(index)
+            } else {
+                self.clients.list(index)
+            }
             return;
         }
         // Both are borrowed from the worker for the time of the call, which may change anything else of it.
@@ -342,10 +347,11 @@ impl<E: Execute> Worker<E> {
         let budgets = self.config.budgets;
         let Some(session) = self.clients.sessions.at(index) else { return };
         if session.pause.has(Pause::CLOSING) && session.is_owed_nothing() {
-            match self.drain_until_us {
-                // It has done nothing that would end its connection, so it may well be sending.
-                Some(_) => self.finish_client(index),
-                None => self.close_client(index),
+            // Of a client that is closed for no fault of its own something may still be unread.
+            let may_be_unread = self.drain_until_us.is_some() || session.cold.has_hung_up;
+            match may_be_unread && !session.cold.has_ended {
+                true => self.finish_client(index),
+                false => self.close_client(index),
             }
             return;
         }
@@ -423,7 +429,10 @@ impl<E: Execute> Worker<E> {
         if self.clients.sessions.at(index).is_some_and(|s| s.input.is_some()) {
             self.read_input(index);
         }
-        if self.clients.sessions.at(index).is_some_and(|s| s.pause.is_none()) {
+        let Some(session) = self.clients.sessions.at(index) else { return };
+        if session.pause.is_none() && session.cold.has_ended {
+            self.note_ended(index);
+        } else if session.pause.is_none() || session.is_waiting() {
             self.actions.push_back(Action::Resume { conn: ConnId::client(index) });
         }
     }
@@ -509,7 +518,7 @@ impl<E: Execute> Machine for Worker<E> {
             self.is_busy = true;
         }
         if !session.pause.is_none() {
-            return None;
+            return session.room_ahead();
         }
         match &mut session.input {
             Some(input) => Some(input.room()),
@@ -535,27 +544,20 @@ impl<E: Execute> Machine for Worker<E> {
             self.end_lane(conn.index(), Ending::Lost(None));
             return;
         }
-        // What the client has asked before it closed its side is still answered.
-        let index = conn.index() as u32;
-        if let Some(session) = self.clients.sessions.at_mut(index) {
-            session.pause.add(Pause::CLOSING);
-            session.input = None;
-            self.clients.list(index);
-            self.abandon_pieces(index);
-            self.handle_hung_up(conn);
-        }
+        self.note_ended(conn.index() as u32);
     }
 
     fn handle_hung_up(&mut self, conn: ConnId) {
         if conn.is_upstream() {
             return;
         }
-        let Some(session) = self.clients.sessions.at_mut(conn.index() as u32) else { return };
-        session.cold.has_hung_up = true;
-        // What it waits for may never come. Redis, too, lets a client go that has closed its side.
-        let waiters = session.pins.as_ref().map(|p| p.waiters.clone()).unwrap_or_default();
-        self.release_all_of(waiters);
-        self.end_dedicated(conn.index() as u32);
+        self.note_hung_up(conn.index() as u32);
+    }
+
+    fn handle_gone(&mut self, conn: ConnId) {
+        if !conn.is_upstream() {
+            self.note_gone(conn.index() as u32);
+        }
     }
 
     fn handle_broken(&mut self, conn: ConnId, error: &str) {

@@ -29,6 +29,8 @@ mod rights;
 #[path = "hostile/selects.rs"]
 mod selects;
 mod support;
+#[path = "hostile/waiting.rs"]
+mod waiting;
 #[path = "hostile/watching.rs"]
 mod watching;
 

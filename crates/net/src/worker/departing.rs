@@ -23,8 +23,13 @@ impl<M: Machine> Worker<M> {
         for _ in 0..DEPARTURES_PER_TURN_MAX {
             let Some(conn) = self.departing.pop_front() else { return };
             // Another client may be in its place by now.
-            if self.connection(conn).is_some_and(|connection| std::mem::take(&mut connection.is_departing)) {
+            let Some(connection) = self.connection(conn) else { continue };
+            if std::mem::take(&mut connection.is_departing) {
+                let is_gone = connection.is_gone;
                 self.machine.handle_hung_up(conn);
+                if is_gone {
+                    self.machine.handle_gone(conn);
+                }
                 self.read(conn);
                 self.list_again(conn);
             }

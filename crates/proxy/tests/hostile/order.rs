@@ -105,7 +105,7 @@ fn all_parts_of_an_unanswered_request_are_waited_for() {
 }
 
 #[test]
-fn an_unanswered_request_that_never_ends_holds_up_nobody() {
+fn an_unanswered_request_that_never_ends_holds_nothing_up() {
     // The node says nothing until the deadline, or goes: the client is read on then, as if it had been told.
     for is_lost in [false, true] {
         let mut bench = Bench::proxy(config(1, 1));

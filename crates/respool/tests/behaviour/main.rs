@@ -9,6 +9,7 @@ mod blocking;
 mod dedicated;
 mod differential;
 mod everywhere;
+mod half_close;
 mod hazards;
 mod hostile_clients;
 mod large;

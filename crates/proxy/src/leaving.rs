@@ -1,0 +1,113 @@
+//! Clients that leave while a request of theirs waits.
+//!
+//! ```text
+//!   [ answered ] [ BLPOP q 0 ] [ DEL state ] [ ... unread ]        and then the client closes its side
+//!     is written    waits        is not done, whether it has been read or not
+//! ```
+//!
+//! Redis reads the end of a client's bytes while the client is blocked, or postponed by CLIENT PAUSE, and drops it there: what
+//! stands before has been answered, the request itself is not, and nothing behind it runs. So it is here. What the node had
+//! given before it was asked to let go is the client's if the request had only just come, since Redis would have served it
+//! before it read the end. If the request was waiting by then, the element is put back.
+//!
+//! To see the end, what a client sends behind a request that waits is read and kept, as Redis does it, up to a bound.
+//!
+//! A peer that has closed both directions (a reset, or a unix socket that is closed) can be told nothing any more: it is
+//! dropped as soon as something of it waits.
+
+use crate::limits::{AT_ONCE_US, READ_AHEAD_BYTES_MAX};
+use crate::session::{Pause, Session};
+use crate::slab::Handle;
+use crate::waiter::Release;
+use crate::worker::Worker;
+use respool_command::Execute;
+
+impl Session {
+    /// Whether a request waits that ends with its client: one that may wait, or one that is held back.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.pause.has(Pause::HELD) || self.pins.as_ref().is_some_and(|pins| !pins.waiters.is_empty())
+    }
+
+    /// Room for what comes behind a request that waits. `None`: the client is not read.
+    pub(crate) fn room_ahead(&mut self) -> Option<&mut [u8]> {
+        let mut others = self.pause;
+        others.remove(Pause::HELD);
+        others.remove(Pause::BARRIER);
+        let has_room = self.input.as_ref().is_none_or(|input| input.len() < READ_AHEAD_BYTES_MAX);
+        (others.is_none() && has_room && self.is_waiting()).then(|| self.input.get_or_insert_default().room())
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// All that a client has sent has been read. What it has asked before it closed its side is still answered.
+    pub(crate) fn note_ended(&mut self, index: u32) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        session.cold.has_ended = true;
+        if !session.is_waiting() {
+            session.pause.add(Pause::CLOSING);
+            session.input = None;
+            self.clients.list(index);
+            self.abandon_pieces(index);
+        }
+        self.note_hung_up(index);
+    }
+
+    /// A client has closed its side. What it waits for may never come.
+    #[cold]
+    pub(crate) fn note_hung_up(&mut self, index: u32) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        session.cold.has_hung_up = true;
+        let is_held = session.pause.has(Pause::HELD);
+        let waiters = session.pins.as_ref().map(|p| p.waiters.clone()).unwrap_or_default();
+        for waiter in waiters {
+            let release = self.release_of(waiter);
+            self.release_waiter(waiter, release);
+        }
+        if is_held {
+            self.drop_rest(index);
+        }
+        self.end_dedicated(index);
+    }
+
+    /// Whether a request of a client that closes its side has had the time to be answered if it could be.
+    fn release_of(&self, waiter: Handle) -> Release {
+        let arrived_us = self.blocking.waiters.get(waiter).map_or(0, |waiter| waiter.arrived_us);
+        let has_waited = self.now.mono_us.saturating_sub(arrived_us) > AT_ONCE_US;
+        if has_waited { Release::Vanished } else { Release::HalfClosed }
+    }
+
+    /// Nothing reaches a client any more. What it has sent is read to its end, unless that would have to wait.
+    #[cold]
+    pub(crate) fn note_gone(&mut self, index: u32) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        session.cold.has_gone = true;
+        if session.is_waiting() {
+            self.close_client(index);
+        }
+    }
+
+    /// A request of a client is about to wait. `false`: nothing reaches the client any more, and it has been dropped.
+    pub(crate) fn may_wait(&mut self, index: u32) -> bool {
+        let has_gone = self.clients.sessions.at(index).is_none_or(|session| session.cold.has_gone);
+        if has_gone {
+            self.close_client(index);
+        }
+        !has_gone
+    }
+
+    /// What a client has sent behind a request that was not answered is not done: the client is closed once it has been
+    /// written what it is owed.
+    pub(crate) fn drop_rest(&mut self, index: u32) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        session.pause.add(Pause::CLOSING);
+        if let Some(mut input) = session.input.take() {
+            input.wipe();
+        }
+        self.clients.list(index);
+    }
+
+    /// Whether nothing more is read of a client.
+    pub(crate) fn is_leaving(&self, index: u32) -> bool {
+        self.clients.sessions.at(index).is_none_or(|session| session.pause.has(Pause::CLOSING))
+    }
+}

@@ -20,7 +20,7 @@ use crate::node::NodeIndex;
 use crate::topology::Topology;
 
 /// A group of nodes with a placement of its own.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pool {
     /// What the settings call it.
     pub name: Box<str>,
@@ -258,7 +258,7 @@ pub struct Subject<'a> {
 }
 
 /// All pools and the routes to them. The last route fits everything.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Routes {
     pools: Box<[Pool]>,
     routes: Box<[Route]>,

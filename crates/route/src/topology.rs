@@ -16,6 +16,16 @@ pub struct Topology {
     walk: Walk,
 }
 
+/// Two are equal if every request goes to the node of the same name and number under both.
+impl PartialEq for Topology {
+    fn eq(&self, other: &Self) -> bool {
+        // The placement and the walk follow from these.
+        self.nodes == other.nodes && self.scheme() == other.scheme() && self.default_node == other.default_node
+    }
+}
+
+impl Eq for Topology {}
+
 impl Topology {
     /// Places keys on `nodes` by `scheme`. Requests without keys go to the first node.
     pub fn new(scheme: Scheme, nodes: Vec<Node>) -> Result<Self, PlacementError> {

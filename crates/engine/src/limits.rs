@@ -27,9 +27,6 @@ pub(crate) const TICK_BUSY_MS: u64 = 100;
 /// Milliseconds between two turns while none is: a request may set one at any time, and a turn costs next to nothing.
 pub(crate) const TICK_IDLE_MS: u64 = 1000;
 
-/// How often `RANDOMKEY` draws before it believes that every key has expired; Redis's number.
-pub(crate) const RANDOM_KEY_TRIES: usize = 100;
-
 /// Integers below this are shared objects in Redis, which `OBJECT REFCOUNT` shows.
 pub(crate) const SHARED_INTEGERS: i64 = 10_000;
 

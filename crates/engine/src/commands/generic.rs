@@ -283,6 +283,19 @@ mod tests {
     }
 
     #[test]
+    fn a_random_key_is_found_among_any_number_of_expired_ones() {
+        let mut script = Script::new();
+        for number in 0..5_000 {
+            script.say(&format!("SET k{number} v PX 1"));
+        }
+        script.say("SET stays v");
+        script.session.now.0 += 2;
+        assert_eq!(script.say("RANDOMKEY"), "$5 stays");
+        script.say("DEL stays");
+        assert_eq!((script.say("RANDOMKEY"), script.say("DBSIZE")), ("$-1".to_owned(), ":0".to_owned()));
+    }
+
+    #[test]
     fn object_tells_encodings() {
         play(
             "SET a 12 -> +OK

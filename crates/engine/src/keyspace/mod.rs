@@ -644,9 +644,10 @@ impl Keyspace {
         cursor
     }
 
-    /// Some key of the database.
+    /// Some key of the database. As in Redis, an expired one that is drawn is removed and another is drawn, until one has
+    /// not expired or none is left: each draw leaves less to do.
     pub(crate) fn random_key(&mut self, at: At) -> Option<Vec<u8>> {
-        for _ in 0..limits::RANDOM_KEY_TRIES {
+        loop {
             let table = &self.databases[at.database].table;
             let record = table.random(&mut self.heap.random)?;
             let key = KeyRecord::new(self.heap.pool.get(record)).key().to_vec();

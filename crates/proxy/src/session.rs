@@ -190,6 +190,9 @@ pub(crate) struct Cold {
     pub(crate) stranger_since_us: u64,
     /// What nodes were asked on its behalf about commands that no row describes.
     pub(crate) learner: Learner,
+    /// Bytes that waited for it once the embedded server had made one large reply, until it has taken them: what can be
+    /// stored can be read, however little of it may pile up.
+    pub(crate) owed_at_once: usize,
     /// It has closed its side: it waits for nothing any more.
     pub(crate) has_hung_up: bool,
     /// All that it has sent has been read, as far as it may be now.

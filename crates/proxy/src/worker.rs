@@ -264,7 +264,7 @@ impl<E: Execute> Worker<E> {
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         let waiting = session.reply_bytes();
-        if waiting > budgets.client_output_hard {
+        if waiting > budgets.client_output_hard && waiting > session.cold.owed_at_once {
             self.cut_off(index, CutOff::Output);
             return false;
         }
@@ -362,6 +362,9 @@ impl<E: Execute> Worker<E> {
         if is_light {
             self.resume_dedicated_of(index);
             self.clients.unpause(index, Pause::OUTPUT);
+            if let Some(session) = self.clients.sessions.at_mut(index) {
+                session.cold.owed_at_once = 0;
+            }
         }
         if is_owner {
             self.resume_own_of(index);

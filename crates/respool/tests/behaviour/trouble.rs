@@ -100,6 +100,27 @@ fn a_client_that_does_not_read_is_cut_off_alone() -> io::Result<()> {
     })
 }
 
+#[test]
+fn what_an_embedded_server_has_stored_can_be_read() -> io::Result<()> {
+    let server = proxy(&[], &["--client-output-soft-bytes", "64kb", "--client-output-hard-bytes", "1mb"])?;
+    let mut client = server.client()?;
+    let value = "x".repeat(3 << 20);
+    client.command(&["SET", "large", &value])?;
+    // One reply may be larger than all that may wait, a second one is not made before it is taken.
+    client.send(&request(&["GET", "large"]).repeat(5))?;
+    for _ in 0..5 {
+        assert_eq!(client.reply()?.len(), value.len() + 12);
+    }
+    assert_eq!(client.command(&["MGET", "large", "large", "none"])?.len(), 2 * (value.len() + 12) + 9);
+    // What piles up is bounded as ever.
+    let mut greedy = server.client()?;
+    greedy.send(&[request(&["MULTI"]), request(&["GET", "large"]).repeat(40), request(&["EXEC"])].concat())?;
+    let answered = greedy.read_to_close()?.len();
+    assert!(answered < 8 * value.len(), "{answered} bytes");
+    assert_eq!(client.ask("PING")?, "+PONG\r\n");
+    Ok(())
+}
+
 /// The process as a whole holds too much: whoever holds the most has to go, the others stay and are served.
 #[test]
 fn the_largest_client_goes_when_memory_runs_out() -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::{env, io};
+use std::{env, fs, io};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -52,6 +52,25 @@ pub(crate) fn build_respool(profile: &str) -> io::Result<PathBuf> {
 pub(crate) fn target_directory() -> io::Result<PathBuf> {
     let metadata = metadata(&["--no-deps"])?;
     Ok(metadata["target_directory"].as_str().expect("cargo metadata names the target directory").into())
+}
+
+/// The rows of a table in `xtask/expected`: fields between tabs, comments behind `#`.
+pub(crate) fn expected(file: &str, columns: usize) -> io::Result<Vec<Vec<String>>> {
+    let path = root().join("xtask").join("expected").join(file);
+    let text = fs::read_to_string(&path)
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot read {}: {error}", path.display())))?;
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines
+        .map(|line| {
+            let fields: Vec<String> = line.split('\t').map(str::to_owned).collect();
+            let is_whole = fields.len() == columns && fields.iter().all(|field| !field.is_empty());
+            if is_whole { Ok(fields) } else { Err(malformed(file, line, &format!("not {columns} fields"))) }
+        })
+        .collect()
+}
+
+pub(crate) fn malformed(file: &str, line: &str, error: &dyn std::fmt::Display) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("xtask/expected/{file}: {line:?}: {error}"))
 }
 
 /// Raises this process's own limit of open files if it is lower.

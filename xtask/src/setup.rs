@@ -23,7 +23,8 @@ const PROGRAMS: [Program; 6] = [
 ];
 
 /// What other people's suites and the count of instructions need beside that.
-const FURTHER_PROGRAMS: [Program; 3] = [("tclsh", "tcl"), ("dpkg-source", "dpkg-dev"), ("valgrind", "valgrind")];
+const FURTHER_PROGRAMS: [Program; 4] =
+    [("tclsh", "tcl"), ("dpkg-source", "dpkg-dev"), ("valgrind", "valgrind"), ("openssl", "openssl")];
 
 /// Target without sockets that the pure crates are built for.
 pub(crate) const BARE_TARGET: &str = "wasm32-unknown-unknown";

@@ -14,7 +14,21 @@ pub(super) struct Tally {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
     pub(super) test: String,
+    pub(super) ending: Ending,
     pub(super) details: String,
+}
+
+/// In which way something failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// A test did.
+    Failed,
+    /// An error that no test caught.
+    Outside,
+    /// A test made no progress any more.
+    Hung,
+    /// The unit, the suite or Respool ended early.
+    Broken,
 }
 
 /// A run of the suite that was read to its end.
@@ -93,8 +107,8 @@ fn without_time(rest: &str) -> &str {
 /// `name in tests/unit/x.tcl`, or the bare text of an error that no test caught.
 fn failure(rest: &str, unit: &str) -> Failure {
     match rest.strip_suffix(&format!(" in tests/{unit}.tcl")) {
-        Some(test) => Failure { test: test.to_owned(), details: String::new() },
-        None => Failure { test: OUTSIDE.to_owned(), details: format!("{rest}\n") },
+        Some(test) => Failure { test: test.to_owned(), ending: Ending::Failed, details: String::new() },
+        None => Failure { test: OUTSIDE.to_owned(), ending: Ending::Outside, details: format!("{rest}\n") },
     }
 }
 

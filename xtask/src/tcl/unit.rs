@@ -10,7 +10,7 @@ use respool_testkit::{Address, RedisServer, Respool, wait_until};
 
 use super::Options;
 use super::expected::Expectations;
-use super::output::{self, Failure, Run, Tally};
+use super::output::{self, Ending, Failure, Run, Tally};
 use crate::command;
 
 /// Servers behind Respool in the suite's cluster mode.
@@ -26,6 +26,8 @@ const ARGUMENTS: [&str; 8] =
 const SKIPPED: [&str; 1] = ["RESTORE fail with invalid payload size"];
 /// How long a unit may take in all; the longest takes a minute and a half alone on a machine.
 const UNIT_LIMIT: Duration = Duration::from_secs(15 * 60);
+/// Seconds without progress after which a test that is run alone counts as hung: most of those that are hang.
+const ALONE_TIMEOUT_S: u64 = 12;
 /// A unit is run again without the test that hung, so that the others of it can be judged, at most so often.
 const REPEATS_MAX: usize = 6;
 
@@ -53,10 +55,13 @@ impl Deployment<'_> {
     /// Runs one unit, again without each test that hangs.
     pub(super) fn run(&self, unit: &str) -> io::Result<Tally> {
         let mut hung: Vec<String> = Vec::new();
+        let left_out: Vec<&str> = SKIPPED.into_iter().chain(self.expectations.left_out(unit)).collect();
         loop {
-            let mut run = self.attempt(unit, &hung)?;
+            let skipped = left_out.iter().copied().chain(hung.iter().map(String::as_str));
+            let only = self.options.only.iter().map(String::as_str);
+            let mut run = self.attempt(unit, skipped, only, self.options.timeout)?;
             if let Some(what) = run.broken.take() {
-                run.tally.failed.push(Failure { test: output::OUTSIDE.into(), details: what });
+                run.tally.failed.push(failure("the unit ended early", Ending::Broken, &what));
             }
             if let Some(test) = run.hung.take() {
                 let is_new = test != output::OUTSIDE && !hung.contains(&test);
@@ -65,21 +70,39 @@ impl Deployment<'_> {
                     continue;
                 }
             }
-            let failure = |test: String, details: &str| Failure { test, details: details.into() };
-            run.tally.failed.extend(hung.into_iter().map(|test| failure(test, "made no progress any more\n")));
-            let left_out = self.expectations.left_out(unit);
-            run.tally.failed.extend(left_out.map(|test| failure(test.to_owned(), "left out\n")));
+            let hung = hung.iter().map(|test| failure(test, Ending::Hung, "made no progress any more\n"));
+            run.tally.failed.extend(hung);
             return Ok(run.tally);
         }
     }
 
-    fn attempt(&self, unit: &str, without: &[String]) -> io::Result<Run> {
+    /// Runs one test of a unit, with nothing before it or behind it; or, if it `ends` the unit, with all others that spoil nothing.
+    pub(super) fn run_alone(&self, unit: &str, test: &str, ends: bool, others: &Expectations) -> io::Result<Tally> {
+        let skipped = others.left_out(unit).filter(|other| ends && *other != test);
+        let only = (!ends).then_some(test).into_iter();
+        let mut run = self.attempt(unit, SKIPPED.into_iter().chain(skipped), only, ALONE_TIMEOUT_S)?;
+        if let Some(what) = run.broken.take() {
+            run.tally.failed.push(failure("the unit ended early", Ending::Broken, &what));
+        }
+        if let Some(test) = run.hung.take() {
+            run.tally.failed.push(failure(&test, Ending::Hung, "made no progress any more\n"));
+        }
+        Ok(run.tally)
+    }
+
+    fn attempt<'t>(
+        &self,
+        unit: &str,
+        skipped: impl Iterator<Item = &'t str>,
+        only: impl Iterator<Item = &'t str>,
+        timeout_s: u64,
+    ) -> io::Result<Run> {
         let is_proxied = self.respool.is_some();
         let count = if is_proxied && self.options.cluster_mode { CLUSTER_NODES } else { 1 };
         let servers = (0..count).map(|_| self.server(is_proxied)).collect::<io::Result<Vec<_>>>()?;
         let nodes: Vec<Address> = servers.iter().map(RedisServer::tcp).collect();
         let arguments = self.options.binary.arguments(&ARGUMENTS);
-        let respool = self.respool.as_ref().map(|binary| Respool::start(binary, &nodes, &arguments)).transpose()?;
+        let mut respool = self.respool.as_ref().map(|binary| Respool::start(binary, &nodes, &arguments)).transpose()?;
         let Address::Tcp(address) = respool.as_ref().map_or(servers[0].tcp(), Respool::tcp) else {
             unreachable!("both listen for TCP first");
         };
@@ -88,16 +111,14 @@ impl Deployment<'_> {
         fs::create_dir_all(logs())?;
         let mut suite = self.suite();
         suite.args(["--host", &address.ip().to_string(), "--port", &address.port().to_string()]);
-        suite.args(["--tags", "-slow", "--durable", "--timeout", &self.options.timeout.to_string(), "--single", unit]);
+        suite.args(["--tags", "-slow", "--durable", "--timeout", &timeout_s.to_string(), "--single", unit]);
         if self.options.cluster_mode {
             suite.arg("--cluster-mode");
         }
-        for test in
-            SKIPPED.into_iter().chain(self.expectations.left_out(unit)).chain(without.iter().map(String::as_str))
-        {
+        for test in skipped {
             suite.args(["--skiptest", test]);
         }
-        for test in &self.options.only {
+        for test in only {
             suite.args(["--only", test]);
         }
         let output = File::create(&log)?;
@@ -108,6 +129,9 @@ impl Deployment<'_> {
         let mut run = output::read(&String::from_utf8_lossy(&text), unit);
         if let Err(error) = ended {
             run.broken = Some(error.to_string());
+        }
+        if let Some(what) = respool.as_mut().and_then(damage) {
+            run.broken = Some(what);
         }
         Ok(run)
     }
@@ -133,6 +157,23 @@ impl Deployment<'_> {
         suite.current_dir(&self.source).arg("tests/test_helper.tcl").env_remove("TERM");
         suite
     }
+}
+
+fn failure(test: &str, ending: Ending, details: &str) -> Failure {
+    Failure { test: test.to_owned(), ending, details: details.to_owned() }
+}
+
+/// What a unit has done to Respool that no line of the list excuses: it has ended, panicked, or takes no clients any more.
+fn damage(respool: &mut Respool) -> Option<String> {
+    match respool.process().try_wait() {
+        Ok(None) => {}
+        Ok(Some(status)) => return Some(format!("Respool has ended: {status}")),
+        Err(error) => return Some(format!("Respool has ended: {error}")),
+    }
+    let panicked = respool.output().into_iter().find(|line| line.contains("panicked"));
+    // A unit may leave users or pauses behind: any answer shows that it is alive.
+    let answer = || respool.client()?.ask("ECHO alive");
+    panicked.or_else(|| answer().err().map(|error| format!("Respool takes no new client: {error}")))
 }
 
 /// The running suite, ended with the value; its own child ends when it is left alone.

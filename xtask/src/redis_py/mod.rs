@@ -1,0 +1,283 @@
+//! `cargo xtask redis-py`: the tests of the Python client, straight to a redis-server and through Respool.
+//!
+//! The client's source distribution carries them. Some fail straight too, since they want a newer server; those do not
+//! count. Every test has to end through Respool as it does straight, in one run in a fixed order without a second try: what one
+//! test leaves behind for another shows. The tests of TLS and of credentials are among them.
+
+mod source;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::{fs, io};
+
+use clap::Args;
+use respool_testkit::{Address, RedisServer, Respool, free_port};
+
+use crate::binary::Binary;
+use crate::{Outcome, command};
+
+/// Files whose tests talk to one server, in the order in which they are run.
+const FILES: [&str; 33] = [
+    "tests/test_commands.py",
+    "tests/test_pipeline.py",
+    "tests/test_pubsub.py",
+    "tests/test_lock.py",
+    "tests/test_scripting.py",
+    "tests/test_function.py",
+    "tests/test_monitor.py",
+    "tests/test_encoding.py",
+    "tests/test_connection.py",
+    "tests/test_connection_pool.py",
+    "tests/test_multiprocessing.py",
+    "tests/test_keyspace_notifications.py",
+    "tests/test_asyncio/test_commands.py",
+    "tests/test_asyncio/test_pipeline.py",
+    "tests/test_asyncio/test_pubsub.py",
+    "tests/test_asyncio/test_lock.py",
+    "tests/test_asyncio/test_scripting.py",
+    "tests/test_asyncio/test_encoding.py",
+    "tests/test_asyncio/test_monitor.py",
+    "tests/test_asyncio/test_connection.py",
+    "tests/test_asyncio/test_connection_pool.py",
+    "tests/test_asyncio/test_keyspace_notifications.py",
+    // Connections that are broken off in the midst of replies, and used again.
+    "tests/test_asyncio/test_cwe_404.py",
+    "tests/test_client.py",
+    "tests/test_connect.py",
+    "tests/test_asyncio/test_connect.py",
+    "tests/test_max_connections_error.py",
+    "tests/test_legacy_responses_arg.py",
+    "tests/test_cache.py",
+    "tests/test_ssl.py",
+    "tests/test_asyncio/test_ssl.py",
+    "tests/test_credentials.py",
+    "tests/test_asyncio/test_credentials.py",
+];
+/// Tests for which the suite wants a cluster, modules or an account somewhere.
+const MARKS: &str = "not onlycluster and not redismod and not cp_integration";
+/// Seconds a test may take. By signal: a thread that waits for a reply cannot be ended in another way.
+const TEST_SECONDS: &str = "30";
+const SERVER_ARGUMENTS: [&str; 4] = ["--enable-debug-command", "yes", "--enable-protected-configs", "yes"];
+const RESPOOL_ARGUMENTS: [&str; 6] =
+    ["--admin-commands", "allow", "--request-timeout", "1m", "--node-silence-timeout", "1m"];
+
+/// Run the Python client's tests straight to a redis-server and through Respool, in both dialects
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Put Respool between the tests and the server, and compare with a straight run
+    #[arg(long)]
+    through_proxy: bool,
+    /// Only this dialect, 2 or 3
+    #[arg(long, value_parser = clap::value_parser!(u8).range(2..=3))]
+    protocol: Option<u8>,
+    /// Run this file only, such as `tests/test_lock.py`; may be given several times
+    #[arg(long, value_name = "FILE")]
+    file: Vec<String>,
+    #[command(flatten)]
+    binary: Binary,
+}
+
+/// Names of tests by how they ended.
+#[derive(Default)]
+struct Results {
+    passed: BTreeSet<String>,
+    failed: BTreeSet<String>,
+}
+
+impl Results {
+    fn all(&self) -> impl Iterator<Item = &String> {
+        self.passed.iter().chain(&self.failed)
+    }
+
+    fn ending(&self, test: &str) -> &'static str {
+        match (self.passed.contains(test), self.failed.contains(test)) {
+            (true, _) => "passes",
+            (_, true) => "fails",
+            _ => "is skipped or not reached",
+        }
+    }
+}
+
+pub(crate) fn run(options: &Options) -> Outcome {
+    let suite = source::locate()?;
+    let respool = options.through_proxy.then(|| options.binary.locate("release")).transpose()?;
+    let arguments = options.binary.arguments(&RESPOOL_ARGUMENTS);
+    let files: Vec<&str> =
+        if options.file.is_empty() { FILES.to_vec() } else { options.file.iter().map(String::as_str).collect() };
+    let known = Known::load()?;
+    let (mut passed, mut complaints) = (0, Vec::new());
+    for protocol in options.protocol.map_or(vec![2, 3], |protocol| vec![protocol]) {
+        let straight = attempt(&suite, &files, protocol, None)?;
+        show("straight", protocol, &straight);
+        passed += straight.passed.len();
+        let Some(binary) = &respool else { continue };
+        let through = attempt(&suite, &files, protocol, Some((binary.as_path(), &arguments[..])))?;
+        show("through Respool", protocol, &through);
+        complaints.extend(judge(protocol, &straight, &through, &known));
+    }
+    complaints.iter().for_each(|complaint| println!("  {complaint}"));
+    match complaints.len() {
+        0 => {
+            Ok(format!("{passed} passed straight, and nothing ends otherwise through Respool but what is written down"))
+        }
+        count => {
+            Err(format!("{count} tests end otherwise than in a straight run; logs are in {}", suite.display()).into())
+        }
+    }
+}
+
+/// What ends otherwise through Respool. Nothing has a second try: a test that fails behind others and passes by itself has found
+/// what those left behind, and one that passes through Respool alone was perhaps not run as it should be.
+fn judge(protocol: u8, straight: &Results, through: &Results, known: &Known) -> Vec<String> {
+    let all: BTreeSet<&String> = straight.all().chain(through.all()).collect();
+    let mut complaints = Vec::new();
+    for test in all {
+        let (straight, through) = (straight.ending(test), through.ending(test));
+        let how = known.how(protocol, test);
+        let is_as_known = match how {
+            None => straight == through,
+            Some(How::Varies) => true,
+            Some(How::Differs) => straight != through,
+        };
+        if !is_as_known {
+            let known = if how.is_some() { ", although it is written down to differ" } else { "" };
+            complaints.push(format!("RESP{protocol} {test}: {straight} straight, {through} through Respool{known}"));
+        }
+    }
+    complaints
+}
+
+/// Tests that may end otherwise, each with its reason: `xtask/expected/redis-py.tsv`.
+struct Known(Vec<[String; 4]>);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// It does, and must.
+    Differs,
+    /// It may, in a straight run too: time or chance decides.
+    Varies,
+}
+
+impl Known {
+    fn load() -> io::Result<Known> {
+        let rows = command::expected("redis-py.tsv", 4)?.into_iter();
+        Ok(Known(rows.map(|fields| <[String; 4]>::try_from(fields).expect("four were read")).collect()))
+    }
+
+    fn how(&self, protocol: u8, test: &str) -> Option<How> {
+        let is_it = |[dialect, name, ..]: &&[String; 4]| {
+            name == test && (dialect == "both" || *dialect == protocol.to_string())
+        };
+        self.0.iter().find(is_it).map(|[_, _, how, _]| if how == "varies" { How::Varies } else { How::Differs })
+    }
+}
+
+fn show(what: &str, protocol: u8, results: &Results) {
+    println!("RESP{protocol} {what}: {} passed, {} failed", results.passed.len(), results.failed.len());
+}
+
+/// A binary and its arguments.
+type Through<'a> = (&'a Path, &'a [&'a str]);
+
+/// One run of the tests against fresh servers.
+fn attempt(suite: &Path, files: &[&str], protocol: u8, through: Option<Through<'_>>) -> io::Result<Results> {
+    let [certificate, key, authority] =
+        ["redis.crt", "redis.key", "ca.crt"].map(|file| source::certificate(suite, file));
+    let tls = free_port()?.to_string();
+    let of_server = ["--tls-cert-file", &certificate, "--tls-key-file", &key, "--tls-ca-cert-file", &authority];
+    let mut wanted = SERVER_ARGUMENTS.to_vec();
+    if through.is_none() {
+        wanted.extend(["--tls-port", &tls, "--tls-auth-clients", "optional"]);
+        wanted.extend(of_server);
+    }
+    let server = RedisServer::start_with(&wanted)?;
+    let listen = format!("tls:127.0.0.1:{tls}");
+    let of_respool = ["--tls-cert-file", &certificate, "--tls-key-file", &key, "--tls-client-ca-file", &authority];
+    let start = |(binary, arguments): Through<'_>| {
+        let tls = ["--listen", &listen, "--tls-auth-clients", "optional"];
+        Respool::start(binary, &[server.tcp()], &[arguments, &tls, &of_respool].concat())
+    };
+    let respool = through.map(start).transpose()?;
+    let address: Address = respool.as_ref().map_or(server.tcp(), Respool::tcp);
+    let log = suite.join(format!("resp{protocol}-{}.log", if respool.is_some() { "through" } else { "straight" }));
+    let output = fs::File::create(&log)?;
+    let mut tests = Command::new(suite.with_file_name("venv").join("bin").join("python"));
+    tests.current_dir(suite).env("PYTHONPATH", suite).env("PYTHONDONTWRITEBYTECODE", "1");
+    tests.env("PYTHONHASHSEED", "0");
+    tests.args([
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        source::PLUGIN_NAME,
+        "--quiet",
+        "-rA",
+        "--tb=short",
+        "-W",
+        "ignore",
+    ]);
+    tests.args(["--timeout", TEST_SECONDS, "--timeout-method=signal", "-m", MARKS]);
+    tests.arg(format!("--redis-url=redis://{address}/0")).arg(format!("--protocol={protocol}"));
+    tests.arg(format!("--redis-ssl-url=rediss://127.0.0.1:{tls}")).args(files);
+    // Its own code says only whether all passed.
+    tests.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).status()?;
+    Ok(read(&String::from_utf8_lossy(&fs::read(&log)?)))
+}
+
+/// Reads the summary that names every test.
+fn read(text: &str) -> Results {
+    let mut results = Results::default();
+    for line in text.lines() {
+        let Some((status, rest)) = line.split_once(' ') else { continue };
+        let test = rest.split(" - ").next().unwrap_or_default().trim();
+        if !test.contains("::") {
+            continue;
+        }
+        match status {
+            "PASSED" => drop(results.passed.insert(test.to_owned())),
+            "FAILED" | "ERROR" => drop(results.failed.insert(test.to_owned())),
+            _ => {}
+        }
+    }
+    // A test can pass and its clean-up fail.
+    results.passed.retain(|test| !results.failed.contains(test));
+    results
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_difference_is_a_complaint() {
+        let results = |passed: &[&str], failed: &[&str]| Results {
+            passed: passed.iter().map(|&test| test.to_owned()).collect(),
+            failed: failed.iter().map(|&test| test.to_owned()).collect(),
+        };
+        let row = |test: &str, how: &str| ["2", test, how, "known"].map(str::to_owned);
+        let known = Known(vec![row("d", "differs"), row("e", "differs"), row("f", "varies")]);
+        let straight = results(&["a", "b", "d", "e", "f"], &["c"]);
+        let through = results(&["b", "c", "e"], &["a", "d", "f"]);
+        let complaints = judge(2, &straight, &through, &known);
+        let told: Vec<&str> = complaints.iter().filter_map(|one| one.split([' ', ':']).nth(1)).collect();
+        assert_eq!(told, ["a", "c", "e"], "one that fails, one that passes, one that is written down in vain");
+        assert_eq!(judge(2, &straight, &results(&["b"], &[]), &Known(Vec::new())).len(), 5, "those not reached");
+    }
+
+    #[test]
+    fn the_committed_table_can_be_read() {
+        let known = Known::load().unwrap();
+        assert!(known.0.iter().all(|[_, _, how, _]| how == "varies" || how == "differs"));
+    }
+
+    #[test]
+    fn a_summary_is_read() {
+        let text = "....F\nPASSED tests/a.py::A::one\nPASSED tests/a.py::A::two[x y]\nFAILED tests/a.py::A::three - Error: PASSED\n\
+            ERROR tests/a.py::A::one - at the end\nSKIPPED [1] tests/a.py:3: no\n2 passed in 1s\n";
+        let results = read(text);
+        assert_eq!(results.passed.iter().collect::<Vec<_>>(), ["tests/a.py::A::two[x y]"]);
+        assert_eq!(results.failed.iter().collect::<Vec<_>>(), ["tests/a.py::A::one", "tests/a.py::A::three"]);
+    }
+}

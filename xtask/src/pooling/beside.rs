@@ -28,7 +28,7 @@ pub(super) fn measure<T>(address: &Address, work: impl FnOnce() -> io::Result<T>
         for client in clients {
             times.extend(client.join().expect("a client does not panic")?);
         }
-        Ok((p99(times), worked?))
+        Ok((p99(times)?, worked?))
     })
 }
 
@@ -46,7 +46,10 @@ fn client(address: &Address, number: usize, is_over: &AtomicBool) -> io::Result<
     client.set_timeout(Duration::from_secs(30))?;
     let key = format!("mouse:{number}");
     let value = format!("{number:0VALUE_BYTES$}");
-    client.command(&["SET", &key, &value])?;
+    let reply = client.command(&["SET", &key, &value])?;
+    if reply != b"+OK\r\n" {
+        return Err(io::Error::other(format!("SET {key} got {:?}", String::from_utf8_lossy(&reply))));
+    }
     let expected = format!("${VALUE_BYTES}\r\n{value}\r\n");
     let mut times = Vec::new();
     while !is_over.load(Ordering::Relaxed) {
@@ -62,9 +65,10 @@ fn client(address: &Address, number: usize, is_over: &AtomicBool) -> io::Result<
     Ok(times)
 }
 
-fn p99(mut times: Vec<Duration>) -> P99 {
+fn p99(mut times: Vec<Duration>) -> io::Result<P99> {
     times.sort_unstable();
-    P99(times.get(times.len() * 99 / 100).copied().unwrap_or_default())
+    let p99 = times.get(times.len() * 99 / 100);
+    p99.map(|time| P99(*time)).ok_or_else(|| io::Error::other("no client was answered once"))
 }
 
 /// The median over rounds: a burst of something else on the machine falls into one of them.

@@ -65,8 +65,7 @@ pub(super) fn run(bench: &Bench) -> io::Result<Vec<Finding>> {
     }
     let mut left = 0;
     for list in 0..ROUNDS * LISTS {
-        let length = pair.ask(&format!("LLEN {}", name(list)))?;
-        left += length.trim_start_matches(':').trim().parse::<usize>().unwrap_or_default();
+        left += pair.number(&format!("LLEN {}", name(list)))? as usize;
     }
     ratios.sort_unstable_by(f64::total_cmp);
     println!(
@@ -87,6 +86,21 @@ pub(super) fn run(bench: &Bench) -> io::Result<Vec<Finding>> {
             "elements that were delivered twice or not at all",
             ((ROUNDS * ELEMENTS) as f64 - (delivered + left) as f64).abs() + (ends.served - delivered) as f64,
             Wanted::Exactly(0.0),
+            "",
+        ),
+        Finding::new("blocked clients that were refused", ends.told as f64, Wanted::Exactly(0.0), ""),
+        // For every element there was a client: none may be left, and all others have to be told that their time is over.
+        Finding::new("elements that were left although clients wait", left as f64, Wanted::Exactly(0.0), ""),
+        Finding::new(
+            "blocked clients that were served",
+            ends.served as f64,
+            Wanted::Exactly((ROUNDS * ELEMENTS) as f64),
+            "",
+        ),
+        Finding::new(
+            "blocked clients whose time ran out",
+            ends.timed_out as f64,
+            Wanted::Exactly((ROUNDS * (CLIENTS - ELEMENTS)) as f64),
             "",
         ),
         Finding::new(

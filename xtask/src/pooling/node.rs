@@ -26,6 +26,14 @@ impl Pair {
         self.control.ask(words)
     }
 
+    /// The number that the server answers, or that is the text of what it answers.
+    pub(super) fn number(&mut self, words: &str) -> io::Result<u64> {
+        let reply = self.ask(words)?;
+        let number = reply.strip_prefix(':').or_else(|| reply.starts_with('$').then(|| reply.lines().nth(1))?);
+        let number = number.and_then(|number| number.trim().parse().ok());
+        number.ok_or_else(|| io::Error::other(format!("{words} got {reply:?}, which is no number")))
+    }
+
     /// Connects to the server again after it was started anew.
     pub(super) fn reconnect(&mut self) -> io::Result<()> {
         self.control = self.server.client()?;
@@ -46,6 +54,8 @@ impl Pair {
     /// Subscriptions to channels that Respool's connections hold together.
     pub(super) fn subscriptions(&mut self) -> io::Result<u64> {
         let list = self.ask("CLIENT LIST")?;
-        Ok(list.split_whitespace().filter_map(|word| word.strip_prefix("sub=")?.parse::<u64>().ok()).sum())
+        let counts = list.split_whitespace().filter_map(|word| word.strip_prefix("sub="));
+        let counts = counts.map(|count| count.parse::<u64>().map_err(io::Error::other));
+        counts.sum()
     }
 }

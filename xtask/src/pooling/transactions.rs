@@ -48,8 +48,7 @@ pub(super) fn run(bench: &Bench) -> io::Result<Vec<Finding>> {
             let name = format!("new upstream connections for {what}");
             findings.push(Finding::new(name, new as f64, Wanted::Exactly(0.0), ""));
         }
-        let counted = pair.ask("GET counter")?;
-        let counted: u64 = counted.lines().nth(1).and_then(|line| line.parse().ok()).unwrap_or_default();
+        let counted = pair.number("GET counter")?;
         findings.push(Finding::new(
             format!("{what} carried out once each"),
             counted as f64,
@@ -99,7 +98,11 @@ fn transaction(client: &mut Client, number: usize, is_watching: bool) -> io::Res
     let key = format!("{{counter}}:{number}");
     if is_watching {
         expect(client.ask(&format!("WATCH {key}"))?, "+OK\r\n")?;
-        client.ask(&format!("GET {key}"))?;
+        let held = client.ask(&format!("GET {key}"))?;
+        let is_right = held == "$-1\r\n" || held == format!("${}\r\nx{number}\r\n", format!("x{number}").len());
+        if !is_right {
+            return Err(io::Error::other(format!("GET {key} got {held:?}")));
+        }
     }
     expect(client.ask("MULTI")?, "+OK\r\n")?;
     expect(client.ask("INCR counter")?, "+QUEUED\r\n")?;

@@ -1,7 +1,7 @@
 //! A real redis-server as a child: on a TCP port and a unix socket, with nothing kept on disk.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -61,6 +61,11 @@ impl RedisServer {
     /// The path of the unix socket.
     pub fn socket_path(&self) -> PathBuf {
         socket_path(&self.directory)
+    }
+
+    /// Where it keeps its files.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// The TCP port.

@@ -53,6 +53,13 @@ impl Respool {
             })
     }
 
+    /// Starts `binary` in the place of the running process, with the same addresses, and gives that one, which retires. Both need
+    /// arguments that let the one take over from the other.
+    pub fn succeed(&mut self, binary: &Path, arguments: &[&str]) -> io::Result<Process> {
+        let successor = spawn(binary, self.port, &self.directory, &[], arguments)?;
+        Ok(std::mem::replace(&mut self.process, successor))
+    }
+
     /// Where it listens for TCP.
     pub fn tcp(&self) -> Address {
         Address::loopback(self.port)

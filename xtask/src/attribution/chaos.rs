@@ -1,60 +1,96 @@
 //! Trouble for the nodes and orders for Respool, by a schedule that follows from the seed and from how many requests are done.
+//!
+//! Every fault is noted with its node and its time, and only there and then may clients be told of errors.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use std::{fmt, fs, io, thread};
 
-use respool_testkit::{RedisServer, Respool, Rng};
+use respool_testkit::{Client, RedisServer, Respool, Rng};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::states::{GUEST, OWNER};
-use super::{WARM, World};
+use super::faults::Nodes;
+use super::ledger::{BACK, LEFT};
+use super::states::{COPIED, GUEST, OWNER};
+use super::{COPIES, MOVED, NODES, WARM, World};
 
 /// The stream of random numbers that belongs to the faults; clients have their own numbers.
 const PART: u64 = u64::MAX;
 /// Faults are this many requests apart on average, but there are some in every run and not too many in a long one.
 const REQUESTS_PER_FAULT: u64 = 10_000;
-const FAULTS_MIN: u64 = 16;
+const FAULTS_MIN: u64 = 24;
 const FAULTS_MAX: u64 = 2_000;
 /// A run whose requests stop coming is noticed by its clients; nothing more to do here then.
 const STALLED_LIMIT: Duration = Duration::from_secs(60);
+/// After a node has moved, nothing may come to the server that it was: what was queued for it has its deadline before.
+const SETTLED: Duration = Duration::from_millis(1_500);
+/// By when all workers have settings that were changed.
+const MOVING: Duration = Duration::from_millis(400);
+/// Connections that a node that is full still lets in.
+const FULL_CONNECTIONS: &str = "CONFIG SET maxclients 12";
+const USUAL_CONNECTIONS: &str = "CONFIG SET maxclients 4000";
 
 /// What happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
-    /// A node dies and comes back empty.
+    /// A node dies and comes back with its data.
     Kill,
     /// A node says nothing for a while.
     Pause,
-    /// Other settings: a node has another address, a user another limit.
+    /// A node is busy for a while.
+    Slow,
+    /// A node has no more connections to give, and ends those that there are.
+    Full,
+    /// All nodes end all connections at the same moment.
+    Disconnect,
+    /// Other settings: a node has another address, a user another limit, replies are proved.
     Reload,
+    /// Other settings: another server is one of the nodes.
+    Move,
     /// All connections to nodes are made anew.
     Reconnect,
     /// All requests wait for a while.
     Hold,
+    /// The same by the order that Redis has, perhaps for what writes alone.
+    ClientPause,
+    /// Nothing more is sent to a node for a while.
+    Drain,
+    /// The replica is busy for a while.
+    SlowCopy,
 }
 
 impl Fault {
-    const ALL: [(Self, &'static str); 5] = [
+    const ALL: [(Self, &'static str); 12] = [
         (Self::Kill, "kills of nodes"),
         (Self::Pause, "pauses of nodes"),
+        (Self::Slow, "slow nodes"),
+        (Self::Full, "nodes without connections"),
+        (Self::Disconnect, "common disconnects"),
         (Self::Reload, "reloads"),
+        (Self::Move, "moves of a node"),
         (Self::Reconnect, "reconnects"),
         (Self::Hold, "orders to wait"),
+        (Self::ClientPause, "client pauses"),
+        (Self::Drain, "drains of a node"),
+        (Self::SlowCopy, "slow replicas"),
     ];
+
+    /// Those that are not among the faults of a run unless they are asked for, since a defect that is known shows in them.
+    const ASIDE: &[Self] = &[Self::Move];
 }
 
 #[derive(Default)]
 pub(super) struct Summary {
     counts: [usize; Fault::ALL.len()],
+    listed: Vec<usize>,
 }
 
 impl Summary {
     /// Kinds of trouble that never came.
     pub(super) fn missing(&self) -> Vec<String> {
-        let never = self.counts.iter().zip(Fault::ALL).filter(|(count, _)| **count == 0);
-        never.map(|(_, (_, name))| format!("no {name}")).collect()
+        let never = self.listed.iter().filter(|place| self.counts[**place] == 0);
+        never.map(|place| format!("no {}", Fault::ALL[*place].1)).collect()
     }
 }
 
@@ -65,90 +101,251 @@ impl fmt::Display for Summary {
     }
 }
 
-/// The settings of the run, in two forms that mean the same nodes.
-pub(super) fn settings(nodes: &[RedisServer], is_other: bool) -> String {
-    let node = |(number, node): (usize, &RedisServer)| {
-        let address = if is_other && number == 0 { node.unix() } else { node.tcp() };
+/// Names of all faults, for those who ask for some.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    Fault::ALL.into_iter().map(|(_, name)| name).chain([USUAL_RATE])
+}
+
+/// How the settings differ from those at the beginning.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Form {
+    /// The first node has its other address, a user another limit, and every batch is proved.
+    is_other: bool,
+    /// The last of the nodes is the spare server.
+    has_moved: bool,
+    /// Some keys are in a pool of their own, with a replica.
+    is_routed: bool,
+    /// Nodes are dialled as seldom as usual.
+    is_usual_rate: bool,
+}
+
+/// What stands in `--also` for the usual rate of dials: with it, time that is spent waiting for a dial counts as the node's.
+pub(super) const USUAL_RATE: &str = "the usual rate of dials";
+
+impl Form {
+    pub(super) fn new(is_routed: bool, also: &[String]) -> Form {
+        Form { is_routed, is_usual_rate: also.iter().any(|one| one == USUAL_RATE), ..Form::default() }
+    }
+}
+
+/// The settings of the run. Servers: the nodes, the one with a replica, that replica, and the spare one.
+pub(super) fn settings(servers: &[RedisServer], form: Form) -> String {
+    let node = |number: usize| {
+        let address = match number {
+            0 if form.is_other => servers[0].unix(),
+            MOVED if form.has_moved => servers[NODES + 2].tcp(),
+            _ => servers[number].tcp(),
+        };
         format!("\"{address} name=node{number}\"")
     };
-    let nodes: Vec<String> = nodes.iter().enumerate().map(node).collect();
+    let nodes: Vec<String> = (0..NODES).map(node).collect();
+    let (copies, copy) = (servers[COPIES].tcp(), servers[COPIES + 1].tcp());
     let [name, password] = GUEST;
     let [owner, of_owner] = OWNER;
-    let limit = if is_other { "requests_per_second = 10000000\n" } else { "" };
+    let limit = if form.is_other { "requests_per_second = 10000000\n" } else { "" };
+    let integrity = if form.is_other { "integrity_check = 1\n" } else { "" };
+    let routes = format!(
+        "[pools.copies]\nnodes = [\"{copies} name=node{COPIES}\", \"{copy} name=node{} replica_of=node{COPIES}\"]\n\
+         [[routes]]\nname = \"copied\"\nprefix = \"{COPIED}\"\nto = \"copies\"\nreads = \"replica\"\n",
+        COPIES + 1
+    );
+    let routes = if form.is_routed { &routes } else { "" };
+    let rate = if form.is_usual_rate { "" } else { "reconnect_rate = 10000\n" };
     format!(
-        "nodes = [{}]\nprivate_connections_warm = {WARM}\nadmin_commands = \"allow\"\n\
+        "nodes = [{}]\nprivate_connections_warm = {WARM}\nadmin_commands = \"allow\"\nreconnect_max = \"200ms\"\n{rate}{integrity}\
          [users.{owner}]\nrules = \"on >{of_owner} ~* &* +@all\"\npool_mode = \"session\"\n\
-         [users.{name}]\nrules = \"on >{password} ~* +@read\"\n{limit}",
+         [users.{name}]\nrules = \"on >{password} ~* +@read\"\n{limit}\
+         {routes}",
         nodes.join(", ")
     )
 }
 
-/// Runs the schedule to its end; all nodes are up afterwards.
-pub(super) fn run(
-    world: &World,
-    nodes: &mut [RedisServer],
-    respool: &Respool,
-    settings_file: &Path,
-    requests: u64,
-) -> io::Result<Summary> {
-    let mut rng = Rng::part(world.seed, PART);
-    let mut summary = Summary::default();
-    let mut operator = respool.client()?;
-    let mut is_other = false;
-    let faults = (requests / REQUESTS_PER_FAULT).clamp(FAULTS_MIN, FAULTS_MAX);
-    // The last tenth is for recovery under load.
-    let step = requests * 9 / 10 / faults;
-    let begin = world.requests_done.load(Ordering::Relaxed);
-    for number in 0..faults {
-        let due = begin + number * step + rng.below(step.max(1) as usize) as u64;
-        if !wait_for(world, due) {
-            break;
-        }
-        let node = rng.below(nodes.len());
-        let length = Duration::from_millis(rng.between(0, 600) as u64);
-        // Each in turn at first, so that there is every kind in every run.
-        let place = if (number as usize) < Fault::ALL.len() { number as usize } else { rng.below(Fault::ALL.len()) };
-        summary.counts[place] += 1;
-        match Fault::ALL[place].0 {
-            Fault::Kill => {
-                nodes[node].kill()?;
-                world.kills.fetch_add(1, Ordering::SeqCst);
-                thread::sleep(length);
-                nodes[node].restart()?;
-            }
-            Fault::Pause => {
-                nodes[node].pause()?;
-                thread::sleep(length);
-                nodes[node].resume()?;
-            }
-            Fault::Reload => {
-                is_other = !is_other;
-                // All of it or nothing: an earlier order to read it may be under way.
-                let beside = settings_file.with_extension("new");
-                fs::write(&beside, settings(nodes, is_other))?;
-                fs::rename(&beside, settings_file)?;
-                let respool = i32::try_from(respool.pid()).ok().and_then(Pid::from_raw);
-                kill_process(respool.expect("a child has a process id"), Signal::HUP)?;
-            }
-            Fault::Reconnect => expect(&operator.ask("PROXY RECONNECT")?, ":")?,
-            Fault::Hold => {
-                expect(&operator.ask("PROXY PAUSE")?, "+OK")?;
-                thread::sleep(length / 4);
-                expect(&operator.ask("PROXY RESUME")?, "+OK")?;
-            }
-        }
+/// What the schedule works with.
+pub(super) struct Chaos<'a> {
+    pub(super) world: &'a World,
+    pub(super) servers: &'a mut [RedisServer],
+    pub(super) respool: &'a Respool,
+    pub(super) settings_file: &'a Path,
+    form: Form,
+    /// When nothing more may come to the server that the moved node has left.
+    settled: Option<Instant>,
+}
+
+impl<'a> Chaos<'a> {
+    pub(super) fn new(
+        world: &'a World,
+        servers: &'a mut [RedisServer],
+        respool: &'a Respool,
+        settings_file: &'a Path,
+        form: Form,
+    ) -> Chaos<'a> {
+        Chaos { world, servers, respool, settings_file, form, settled: None }
     }
-    Ok(summary)
+
+    /// Runs the schedule to its end; all nodes are up afterwards.
+    pub(super) fn run(mut self, requests: u64, also: &[String]) -> io::Result<Summary> {
+        let is_listed = |(fault, name): &(Fault, &str)| {
+            let is_possible = *fault != Fault::SlowCopy || self.world.layout.is_routed;
+            is_possible && (!Fault::ASIDE.contains(fault) || also.iter().any(|one| one == name))
+        };
+        let listed = (0..Fault::ALL.len()).filter(|place| is_listed(&Fault::ALL[*place])).collect();
+        let mut summary = Summary { listed, ..Summary::default() };
+        let mut rng = Rng::part(self.world.seed, PART);
+        let faults = (requests / REQUESTS_PER_FAULT).clamp(FAULTS_MIN, FAULTS_MAX);
+        // The last tenth is for recovery under load.
+        let step = requests * 9 / 10 / faults;
+        let begin = self.world.requests_done.load(Ordering::Relaxed);
+        for number in 0..faults {
+            let due = begin + number * step + rng.below(step.max(1) as usize) as u64;
+            if !wait_for(self.world, due) {
+                break;
+            }
+            // Each in turn at first, so that there is every kind in every run.
+            let place = summary.listed.get(number as usize).copied();
+            let place = place.unwrap_or_else(|| *rng.pick(&summary.listed));
+            summary.counts[place] += 1;
+            self.inflict(Fault::ALL[place].0, &mut rng)?;
+            self.mark_left(false)?;
+        }
+        self.mark_left(true)?;
+        Ok(summary)
+    }
+
+    fn inflict(&mut self, fault: Fault, rng: &mut Rng) -> io::Result<()> {
+        // The last is the one with a replica.
+        let node = rng.below(if self.form.is_routed { NODES + 1 } else { NODES });
+        let length = Duration::from_millis(rng.between(0, 600) as u64);
+        // Longer than a request may take, so that some do not.
+        let long = Duration::from_millis(rng.between(300, 600) as u64);
+        let faults = &self.world.faults;
+        let nodes = match fault {
+            Fault::Kill | Fault::Pause | Fault::Slow | Fault::Full => Nodes::one(node),
+            Fault::Drain => Nodes::one(node % NODES),
+            Fault::SlowCopy => Nodes::one(COPIES + 1),
+            Fault::Move => Nodes::one(MOVED),
+            // Requests wait, and connections are replaced by others first: clients must not be told of errors.
+            Fault::Hold | Fault::ClientPause | Fault::Reconnect => Nodes::NONE,
+            // The old connections serve until the new ones are ready.
+            Fault::Reload => Nodes::one(0),
+            Fault::Disconnect => Nodes::ALL,
+        };
+        let server = if node == MOVED && self.form.has_moved { NODES + 2 } else { node };
+        let window = faults.begin(nodes);
+        let done = match fault {
+            Fault::Kill => self.kill(server, length),
+            Fault::Pause => self.pause(server, length),
+            Fault::Slow => self.sleep(server, long),
+            Fault::SlowCopy => self.sleep(COPIES + 1, length),
+            Fault::Full => self.fill(server, length),
+            Fault::Disconnect => self.servers.iter().try_for_each(|server| disconnect(&mut server.client()?)),
+            Fault::Reload => {
+                self.form.is_other = !self.form.is_other;
+                self.reload()
+            }
+            Fault::Move => self.move_node(),
+            Fault::Reconnect => self.order("PROXY RECONNECT", ":"),
+            Fault::Hold => {
+                self.order("PROXY PAUSE", "+OK")?;
+                thread::sleep(length / 4);
+                self.order("PROXY RESUME", "+OK")
+            }
+            Fault::ClientPause => {
+                let what = if rng.once_in(2) { "ALL" } else { "WRITE" };
+                self.order(&format!("CLIENT PAUSE {} {what}", length.as_millis() / 4 + 1), "+OK")
+            }
+            Fault::Drain => {
+                let name = format!("node{}", node % NODES);
+                self.order(&format!("PROXY DRAIN {name}"), "")?;
+                thread::sleep(length / 4);
+                self.order(&format!("PROXY RESUME {name}"), "+OK")
+            }
+        };
+        faults.end(window);
+        done
+    }
+
+    fn kill(&mut self, server: usize, length: Duration) -> io::Result<()> {
+        self.servers[server].kill()?;
+        thread::sleep(length);
+        self.servers[server].restart()
+    }
+
+    fn pause(&mut self, server: usize, length: Duration) -> io::Result<()> {
+        self.servers[server].pause()?;
+        thread::sleep(length);
+        self.servers[server].resume()
+    }
+
+    fn sleep(&mut self, server: usize, length: Duration) -> io::Result<()> {
+        expect(&self.servers[server].client()?.ask(&format!("DEBUG SLEEP {:.3}", length.as_secs_f64()))?, "+OK")
+    }
+
+    fn fill(&mut self, server: usize, length: Duration) -> io::Result<()> {
+        let mut control = self.servers[server].client()?;
+        expect(&control.ask(FULL_CONNECTIONS)?, "+OK")?;
+        disconnect(&mut control)?;
+        thread::sleep(length);
+        expect(&control.ask(USUAL_CONNECTIONS)?, "+OK")
+    }
+
+    /// Another server is the node from now on.
+    fn move_node(&mut self) -> io::Result<()> {
+        self.mark_left(true)?;
+        let new = if self.form.has_moved { MOVED } else { NODES + 2 };
+        // Nothing may have come to it since.
+        expect(&self.servers[new].client()?.ask(&format!("SET {BACK} 1"))?, "+OK")?;
+        self.form.has_moved = !self.form.has_moved;
+        self.world.moves.fetch_add(1, Ordering::SeqCst);
+        self.reload()?;
+        self.settled = Some(Instant::now() + SETTLED);
+        // Until all workers have the new settings, clients may be with either server: an odd count says so.
+        thread::sleep(MOVING);
+        self.world.moves.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Writes to the server that the node has left when nothing more may come to it; waits for that if it has to.
+    fn mark_left(&mut self, waits: bool) -> io::Result<()> {
+        let Some(settled) = self.settled else { return Ok(()) };
+        if waits {
+            thread::sleep(settled.saturating_duration_since(Instant::now()));
+        } else if Instant::now() < settled {
+            return Ok(());
+        }
+        self.settled = None;
+        let left = if self.form.has_moved { MOVED } else { NODES + 2 };
+        expect(&self.servers[left].client()?.ask(&format!("SET {LEFT} 1"))?, "+OK")
+    }
+
+    fn reload(&self) -> io::Result<()> {
+        // All of it or nothing: an earlier order to read it may be under way.
+        let beside = self.settings_file.with_extension("new");
+        fs::write(&beside, settings(self.servers, self.form))?;
+        fs::rename(&beside, self.settings_file)?;
+        let respool = i32::try_from(self.respool.pid()).ok().and_then(Pid::from_raw);
+        kill_process(respool.expect("a child has a process id"), Signal::HUP)?;
+        Ok(())
+    }
+
+    fn order(&self, words: &str, beginning: &str) -> io::Result<()> {
+        expect(&self.respool.client()?.ask(words)?, beginning)
+    }
+}
+
+/// Ends all other connections to a server.
+fn disconnect(control: &mut Client) -> io::Result<()> {
+    expect(&control.ask("CLIENT KILL TYPE normal SKIPME yes")?, ":")?;
+    expect(&control.ask("CLIENT KILL TYPE pubsub SKIPME yes")?, ":")
 }
 
 fn expect(reply: &str, beginning: &str) -> io::Result<()> {
-    match reply.starts_with(beginning) {
+    match reply.starts_with(beginning) && (!beginning.is_empty() || !reply.starts_with('-')) {
         true => Ok(()),
-        false => Err(io::Error::other(format!("the console answers {reply:?}"))),
+        false => Err(io::Error::other(format!("the answer is {reply:?} instead of {beginning:?}"))),
     }
 }
 
-fn wait_for(world: &World, due: u64) -> bool {
+pub(super) fn wait_for(world: &World, due: u64) -> bool {
     let (mut seen, mut since) = (0, Instant::now());
     loop {
         let done = world.requests_done.load(Ordering::Relaxed);

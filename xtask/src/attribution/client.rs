@@ -1,6 +1,8 @@
 //! One client: sends batches of requests in its manner and checks what comes back.
 
 use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,12 +10,13 @@ use std::time::{Duration, Instant};
 use respool_testkit::{Rng, Stream, reply_length, request};
 
 use super::World;
-use super::model::{Model, Step, Verdict};
-use super::states::{OWNER, State, is_aside};
+use super::conversation::{Meanwhile, is_aside};
+use super::model::{Model, Span, Step, Verdict};
+use super::states::{OWNER, State};
 use super::tally::Tally;
 
 /// A reply that takes longer never comes.
-const SILENCE_LIMIT: Duration = Duration::from_secs(30);
+const SILENCE_LIMIT: Duration = Duration::from_secs(15);
 /// Time within which everything has to work again once the nodes are back.
 const RECOVERY_LIMIT: Duration = Duration::from_secs(15);
 const BATCH_MAX: usize = 64;
@@ -28,6 +31,8 @@ pub(super) enum Behaviour {
     Hostile,
     /// All nodes are back: every key must work soon.
     Recovered,
+    /// The process is succeeded by another, and that one ends: connections are closed, but never within a reply.
+    Leaving,
 }
 
 struct Connection<'a> {
@@ -41,6 +46,12 @@ struct Connection<'a> {
     taken: usize,
     /// Connections on which it has come to be in that mode.
     owned: u64,
+    /// The process goes away: what is closed between two replies is as it should be.
+    is_leaving: bool,
+    /// The last attempt to connect has failed.
+    is_refused: bool,
+    /// How many replies of the present step have come.
+    partial: usize,
     /// What one read can bring.
     piece: Box<[u8]>,
 }
@@ -60,6 +71,8 @@ enum Reading {
     },
     /// So many bytes, then the connection is dropped.
     Vanish(usize),
+    /// All of them, after the client has said that it will send nothing more.
+    HalfClosed,
 }
 
 /// Sends `requests` requests in all, and adds what happened to the world's tally.
@@ -68,27 +81,58 @@ pub(super) fn run(world: &World, number: u64, requests: u64, behaviour: Behaviou
     let client = number + 1_000_000 * behaviour as u64;
     let mut rng = Rng::part(world.seed, client);
     let is_owner = number.is_multiple_of(OWNER_ONCE_IN);
-    let mut model = Model::new(client, is_owner);
+    let mut model = Model::new(client, is_owner, Arc::clone(&world.layout));
     let mut tally = Tally::default();
     let piece = vec![0; READ_BYTES].into_boxed_slice();
-    let mut connection =
-        Connection { world, number, is_owner, stream: None, received: Vec::new(), taken: 0, owned: 0, piece };
+    let mut connection = Connection {
+        world,
+        number,
+        is_owner,
+        stream: None,
+        received: Vec::new(),
+        taken: 0,
+        owned: 0,
+        is_leaving: behaviour == Behaviour::Leaving,
+        is_refused: false,
+        partial: 0,
+        piece,
+    };
     match behaviour {
-        Behaviour::WarmUp | Behaviour::Hostile => {
+        Behaviour::WarmUp | Behaviour::Hostile | Behaviour::Leaving => {
             let mut left = requests;
-            while left > 0 && tally.silent == 0 {
+            let mut is_welcome = true;
+            while left > 0 && tally.silent == 0 && is_welcome {
                 let batch = batch_size(&mut rng).min(left as usize);
                 let mut steps: Vec<Step> = (0..batch).map(|_| model.step(&mut rng)).collect();
-                let reading = reading(&mut rng);
-                if matches!(reading, Reading::Vanish(_)) && rng.once_in(2) {
-                    steps.push(model.leave_waiting());
-                    tally.entered(State::LeftWaiting);
+                // A client that reads when it has sent all would wait for ever with more than is held for it.
+                let mut large = 0;
+                steps.retain(|step| {
+                    large += usize::from(matches!(step, Step::State { state: State::Large, .. }));
+                    large <= 1 || !matches!(step, Step::State { state: State::Large, .. })
+                });
+                let mut reading = reading(&mut rng);
+                let is_listed = world.layout.states.contains(&State::Endless);
+                let is_hostile = behaviour != Behaviour::WarmUp;
+                let is_doubtful = |step: &Step| is_hostile || step.waits() || step.state() == Some(State::Large);
+                if matches!(reading, Reading::HalfClosed) && !is_listed && steps.iter().any(is_doubtful) {
+                    reading = Reading::Fast;
+                }
+                let leave = match reading {
+                    Reading::Vanish(_) if rng.once_in(2) => Some(State::LeftWaiting),
+                    Reading::HalfClosed if rng.once_in(2) => Some(State::Endless),
+                    _ => None,
+                };
+                if let Some(state) = leave.filter(|state| world.layout.states.contains(state)) {
+                    steps.push(model.leave(state));
+                    tally.entered(state);
                 }
                 let failed = connection.batch(&mut model, &steps, reading, &mut rng, &mut tally);
-                if world.is_calm {
+                if world.is_calm && behaviour != Behaviour::Leaving {
                     tally.needless += failed;
                 }
-                model.forget_uncertain();
+                // A process that has ended takes no connections.
+                is_welcome = behaviour != Behaviour::Leaving || !connection.is_refused;
+                model.forget_uncertain(world.moves.load(Ordering::SeqCst));
                 left -= batch as u64;
                 world.requests_done.fetch_add(batch as u64, Ordering::Relaxed);
             }
@@ -99,6 +143,7 @@ pub(super) fn run(world: &World, number: u64, requests: u64, behaviour: Behaviou
     }
     tally.owned += connection.owned;
     world.tally.lock().expect("no client panics").add(tally);
+    world.ledger.lock().expect("no client panics").add(model.ledger);
 }
 
 /// Surveys all keys until not one request fails, or the time is over.
@@ -107,7 +152,7 @@ fn recover(connection: &mut Connection<'_>, model: &mut Model, rng: &mut Rng, ta
     loop {
         let steps = model.survey();
         let failed = connection.batch(model, &steps, Reading::Fast, rng, tally);
-        model.forget_uncertain();
+        model.forget_uncertain(connection.world.moves.load(Ordering::SeqCst));
         if failed == 0 {
             return;
         }
@@ -122,27 +167,34 @@ fn recover(connection: &mut Connection<'_>, model: &mut Model, rng: &mut Rng, ta
 impl Connection<'_> {
     /// Sends one batch and reads its replies; returns how many requests failed.
     fn batch(&mut self, model: &mut Model, steps: &[Step], reading: Reading, rng: &mut Rng, tally: &mut Tally) -> u64 {
-        let kills_before = self.world.kills.load(Ordering::SeqCst);
+        let world = self.world;
+        let since = Instant::now();
+        let moves_before = world.moves.load(Ordering::SeqCst);
         let mut bytes = Vec::new();
         steps.iter().for_each(|step| model.encode(step, &mut bytes));
         let mut failed = 0;
         let mut answered = 0;
         let outcome = self.send(&bytes, rng).and_then(|()| {
+            if matches!(reading, Reading::HalfClosed) {
+                self.stream()?.shutdown(Shutdown::Write)?;
+            }
             let mut allowance = if let Reading::Vanish(allowance) = reading { allowance } else { usize::MAX };
             let mut reading = reading;
             for step in steps {
                 let Some(reply) = self.replies(step.replies(), &mut reading, &mut allowance)? else { break };
-                let kills = (kills_before, self.world.kills.load(Ordering::SeqCst));
+                let moves = (moves_before, world.moves.load(Ordering::SeqCst));
+                let meanwhile =
+                    Meanwhile { faults: &world.faults, since, has_moved: moves.0 != moves.1 || moves.1 % 2 == 1 };
                 answered += 1;
                 tally.replies += step.replies() as u64;
                 if let Step::State { state, .. } = step {
                     tally.entered(*state);
                 }
-                match model.check(step, &reply, kills) {
+                match model.check(step, &reply, Span { meanwhile, moves }) {
                     Verdict::Right => {}
-                    Verdict::Failed => {
+                    Verdict::Failed(error) => {
                         failed += 1;
-                        tally.error(model.error_of(step, &reply));
+                        tally.error(&error);
                     }
                     Verdict::Wrong(description) => tally.wrong(description),
                 }
@@ -150,11 +202,44 @@ impl Connection<'_> {
             Ok(())
         });
         let unanswered = &steps[answered..];
+        let is_end =
+            matches!(&outcome, Err(error) if error.kind() == io::ErrorKind::UnexpectedEof) && self.unread().is_empty();
+        let is_waiting = matches!(unanswered.first(), Some(Step::State { state, .. }) if state.waits());
+        if is_end && matches!(reading, Reading::HalfClosed) && is_waiting {
+            // What waits may end with its client, as in Redis, and what is behind it is not done then.
+            let before = usize::from(matches!(unanswered, [Step::State { state: State::Served, .. }, ..]));
+            if self.partial > before {
+                tally.wrong(format!("client {}: {} replies behind a pop that has none", self.number, self.partial));
+            }
+            let (first, behind) = unanswered.split_first().expect("one waits");
+            match first {
+                Step::State { state: State::Endless, .. } => model.renounce(first),
+                _ => model.abandon(first),
+            }
+            behind.iter().for_each(|step| model.renounce(step));
+            self.close();
+            tally.half_closed += 1;
+            return failed;
+        }
         unanswered.iter().for_each(|step| model.abandon(step));
         match outcome {
             Ok(()) if matches!(reading, Reading::Vanish(_)) => {
                 tally.vanished += 1;
                 tally.abandoned += unanswered.len() as u64;
+                self.close();
+            }
+            Ok(()) if matches!(reading, Reading::HalfClosed) => {
+                // Every request is answered; nothing more may come but the end.
+                let rest = self.rest();
+                match rest {
+                    Ok(()) => tally.half_closed += 1,
+                    Err(error) => {
+                        tally.wrong(format!(
+                            "client {} had closed its side, got all replies and then: {error}",
+                            self.number
+                        ));
+                    }
+                }
                 self.close();
             }
             Ok(()) if self.unread().is_empty() => {}
@@ -164,22 +249,39 @@ impl Connection<'_> {
                 tally.wrong(format!("client {} got {shown:?} without having asked", self.number));
                 self.close();
             }
+            Err(_) if self.is_leaving && (self.is_refused || self.unread().is_empty()) => {
+                tally.succeeded += 1;
+                self.close();
+            }
             Err(error) => {
                 failed += unanswered.len() as u64;
                 let is_silence = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
                 let first = unanswered.first();
                 let is_large = matches!(first, Some(Step::State { state: State::Large, .. }));
-                if is_large && !is_silence && !self.world.is_calm && !self.unread().is_empty() {
+                if is_large && !is_silence && !world.is_calm && !self.unread().is_empty() {
                     // Its node died in the midst of a reply whose beginning had been passed on.
                     tally.broken_off += 1;
                 } else {
                     *(if is_silence { &mut tally.silent } else { &mut tally.cut_off }) += 1;
-                    tally.describe(format!("client {} waited for {first:?}: {error}", self.number));
+                    let kinds: Vec<_> = steps.iter().filter_map(Step::state).collect();
+                    let first = first.map(|step| format!("{step:?}").chars().take(400).collect::<String>());
+                    tally.describe(format!(
+                        "client {} waited for {first:?} among {kinds:?}, {}: {error}",
+                        self.number,
+                        reading.name()
+                    ));
                 }
                 self.close();
             }
         }
         failed
+    }
+
+    /// Nothing but the end of the connection.
+    fn rest(&mut self) -> io::Result<()> {
+        let mut one = [0];
+        let is_end = self.unread().is_empty() && self.stream()?.read(&mut one)? == 0;
+        if is_end { Ok(()) } else { Err(io::Error::other("more bytes")) }
     }
 
     fn close(&mut self) {
@@ -194,7 +296,9 @@ impl Connection<'_> {
 
     fn stream(&mut self) -> io::Result<&mut Stream> {
         if self.stream.is_none() {
-            let mut stream = self.world.addresses[self.number as usize % 2].connect()?;
+            let connected = self.world.addresses[self.number as usize % 2].connect();
+            self.is_refused = connected.is_err();
+            let mut stream = connected?;
             stream.set_read_timeout(Some(SILENCE_LIMIT))?;
             stream.set_write_timeout(Some(SILENCE_LIMIT))?;
             if self.is_owner {
@@ -232,11 +336,14 @@ impl Connection<'_> {
     fn replies(&mut self, count: usize, reading: &mut Reading, allowance: &mut usize) -> io::Result<Option<Vec<u8>>> {
         let mut replies = Vec::new();
         let mut left = count;
+        self.partial = 0;
         while left > 0 {
             let Some(length) = self.reply(reading, allowance)? else { return Ok(None) };
             let reply = &self.unread()[..length];
-            left -= usize::from(!is_aside(reply));
+            let is_reply = !is_aside(reply);
+            left -= usize::from(is_reply);
             replies.extend_from_slice(reply);
+            self.partial += usize::from(is_reply);
             self.taken += length;
         }
         Ok(Some(replies))
@@ -273,6 +380,17 @@ impl Connection<'_> {
     }
 }
 
+impl Reading {
+    fn name(self) -> &'static str {
+        match self {
+            Reading::Fast => "in haste",
+            Reading::Slow { .. } => "slowly",
+            Reading::Vanish(_) => "to vanish",
+            Reading::HalfClosed => "having closed its side",
+        }
+    }
+}
+
 /// Mostly a few, often one, sometimes many.
 fn batch_size(rng: &mut Rng) -> usize {
     let most = *rng.pick(&[1, 1, 8, 20, BATCH_MAX]);
@@ -284,6 +402,7 @@ fn reading(rng: &mut Rng) -> Reading {
         0 => Reading::Vanish(rng.below(200)),
         1 => Reading::Slow { piece: rng.between(1, 40), left: PIECES_MAX },
         2 => Reading::Slow { piece: rng.between(100, 2_000), left: PIECES_MAX },
+        3 => Reading::HalfClosed,
         _ => Reading::Fast,
     }
 }

@@ -1,31 +1,53 @@
 //! `cargo xtask attribution`: does every reply belong to its request, whatever happens?
 //!
-//! Many clients share the lanes of one Respool to four redis-servers. Every key and value names the client and the
-//! request that wrote it, so that a reply that went astray is recognised by its bytes. Meanwhile clients write in
-//! odd pieces, read slowly and vanish, and servers are killed, paused and restarted. Afterwards everything must work
-//! again, and Respool must have given back its memory and descriptors.
+//! Many clients share the lanes of one Respool to four redis-servers, and to one with a replica. Every key and value names the
+//! client and the request that wrote it, so that a reply that went astray is recognised by its bytes. Meanwhile clients write in
+//! odd pieces, read slowly, close their side and vanish, and servers are killed, paused, slow, full and replaced. An error is right
+//! where a fault was inflicted on that node at that time, and nowhere else. Afterwards everything must work again, Respool must
+//! have given back its memory and descriptors, and the process is succeeded by another, which ends, while clients go on. In the end
+//! the nodes' own logs of what they executed are compared with what clients were told, write by write.
 
 mod chaos;
 mod client;
+mod conversation;
+mod faults;
+mod ledger;
+mod log;
 mod model;
 mod states;
 mod tally;
 
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{fs, io, thread};
 
 use clap::Args;
 use respool_testkit::{Address, RedisServer, Respool, TempDir, usage, wait_until};
 
+use self::chaos::{Chaos, Form};
 use self::client::Behaviour;
+use self::faults::Faults;
+use self::ledger::{Ledger, ServerLog};
+use self::states::State;
 use self::tally::Tally;
 use crate::Outcome;
 use crate::binary::Binary;
 
 const NODES: usize = 4;
+/// The node that another server takes the place of, now and then.
+const MOVED: usize = NODES - 1;
+/// The number of the node that has a replica, which has the next one.
+const COPIES: usize = NODES;
+/// What a server needs beside its log to be troubled by orders.
+const SERVER_ARGUMENTS: [&str; 2] = ["--enable-debug-command", "yes"];
+/// Names that are tried to find some on every node.
+const TAGS_MAX: usize = 1_000;
+/// The share of the requests that comes when the process is succeeded and ends.
+const LEAVING_DIVISOR: u64 = 20;
+/// The share of the requests that comes without routes, which refuse what is possible without them.
+const UNROUTED_DIVISOR: u64 = 4;
 /// Above this many requests the default is an optimised build.
 const DEV_REQUESTS_MAX: u64 = 1_000_000;
 /// The share of the requests that comes before memory and descriptors are noted as the base. Clients behave as badly as
@@ -38,7 +60,7 @@ const RESIDENT_EXTRA_MAX: u64 = 8 << 20;
 /// and watching keys or being in pool mode `session`, this for each database and dialect: two, and one.
 /// So many more descriptors than at the base may be open.
 const WARM: usize = 2;
-const WARM_DESCRIPTORS_MAX: usize = NODES * WORKERS * WARM * (1 + 3);
+const WARM_DESCRIPTORS_MAX: usize = (NODES + 2) * WORKERS * WARM * (1 + 3);
 const WORKERS: usize = 2;
 /// From so many requests on every kind of trouble and every state of a session has to occur.
 const COMPLETE_REQUESTS_MIN: u64 = 50_000;
@@ -63,6 +85,31 @@ pub(crate) struct Options {
     /// Leave the nodes alone
     #[arg(long)]
     calm: bool,
+    /// A state or fault beside the usual ones, or these alone with --only; `list` names all
+    #[arg(long, value_name = "NAME")]
+    also: Vec<String>,
+    /// No state but this one; may be given several times
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+}
+
+/// What all clients know of the nodes, and what they do.
+#[derive(Debug)]
+struct Layout {
+    /// A tag for each node whose keys are there.
+    tags: Vec<String>,
+    /// States that clients enter.
+    states: Vec<State>,
+    /// Some keys are in a pool of their own, with a replica.
+    is_routed: bool,
+}
+
+impl Layout {
+    #[cfg(test)]
+    fn for_tests() -> Layout {
+        let tags = (0..=NODES).map(|node| format!("t{node}")).collect();
+        Layout { tags, states: State::ALL.to_vec(), is_routed: true }
+    }
 }
 
 /// What all clients and the one who makes trouble share.
@@ -73,39 +120,63 @@ struct World {
     addresses: [Address; 2],
     /// Requests answered or given up so far; the schedule of faults follows it.
     requests_done: AtomicU64,
-    /// Kills so far, counted before the node is started again: a key written before the last one may be gone.
-    kills: AtomicU64,
+    /// How often a node was replaced by another server: its keys are other ones then.
+    moves: AtomicU64,
+    layout: Arc<Layout>,
+    faults: Faults,
     tally: Mutex<Tally>,
+    ledger: Mutex<Ledger>,
 }
 
 pub(crate) fn run(options: &Options) -> Outcome {
     let seed = options.seed.unwrap_or_else(|| {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64 % 1_000_000_000)
     });
-    println!("seed {seed}, {} requests of {} clients, {NODES} nodes", options.requests, options.clients);
-    let mut nodes = (0..NODES).map(|_| RedisServer::start()).collect::<io::Result<Vec<_>>>()?;
+    if options.also.iter().any(|name| name == "list") {
+        State::ALL.iter().map(|state| state.name()).chain(chaos::names()).for_each(|name| println!("{name}"));
+        return Ok(format!("{} states, {} faults", State::ALL.len(), chaos::names().count()));
+    }
+    let unrouted = options.requests / UNROUTED_DIVISOR;
+    let mut told = Vec::new();
+    for (is_routed, requests) in [(true, options.requests - unrouted), (false, unrouted)] {
+        told.push(live(options, seed, requests, is_routed)?);
+    }
+    Ok(format!("{}; seed {seed}", told.join("; ")))
+}
+
+/// One deployment from its beginning to its end.
+fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome {
+    let kind = if is_routed { "with a replica and a route" } else { "without routes" };
+    println!("seed {seed}, {requests} requests of {} clients, {NODES} nodes, {kind}", options.clients);
+    let mut servers = start_servers()?;
     let directory = TempDir::new()?;
     let settings_file = directory.join("respool.toml");
-    fs::write(&settings_file, chaos::settings(&nodes, false))?;
-    let respool = start_respool(options, &settings_file)?;
+    let form = Form::new(is_routed, &options.also);
+    fs::write(&settings_file, chaos::settings(&servers, form))?;
+    let mut respool = start_respool(options, &settings_file)?;
+    let states = states(options, is_routed)?;
+    let layout = Arc::new(Layout { tags: tags(&respool, &servers)?, states, is_routed });
     let world = World {
         seed,
         is_calm: options.calm,
         addresses: [respool.tcp(), respool.unix()],
         requests_done: AtomicU64::new(0),
-        kills: AtomicU64::new(0),
+        moves: AtomicU64::new(0),
+        layout: Arc::clone(&layout),
+        faults: Faults::new((0..NODES + 2).map(|node| format!("node{node}")).collect()),
         tally: Mutex::new(Tally::default()),
+        ledger: Mutex::new(Ledger::default()),
     };
 
-    let per_client = options.requests.div_ceil(options.clients);
+    let per_client = requests.div_ceil(options.clients);
     all_clients(options, &world, per_client.div_ceil(WARM_UP_DIVISOR), Behaviour::WarmUp);
     let base = settle(&respool, None)?;
     let summary = thread::scope(|scope| {
         let chaos = scope.spawn(|| match options.calm {
             true => Ok(chaos::Summary::default()),
             false => {
-                let requests = options.requests - options.requests / WARM_UP_DIVISOR;
-                chaos::run(&world, &mut nodes, &respool, &settings_file, requests)
+                let requests = requests - requests / WARM_UP_DIVISOR;
+                Chaos::new(&world, &mut servers, &respool, &settings_file, form).run(requests, &options.also)
             }
         });
         all_clients(options, &world, per_client - per_client.div_ceil(WARM_UP_DIVISOR), Behaviour::Hostile);
@@ -113,9 +184,6 @@ pub(crate) fn run(options: &Options) -> Outcome {
     })?;
     println!("{summary}");
     all_clients(options, &world, 1, Behaviour::Recovered);
-
-    let tally = world.tally.into_inner().expect("no client panics");
-    println!("{tally}");
     let hint = format!("repeat with --seed {seed} --requests {}", options.requests);
     let after = settle(&respool, Some(&base)).map_err(|error| format!("{error}; {hint}"))?;
     println!(
@@ -125,29 +193,140 @@ pub(crate) fn run(options: &Options) -> Outcome {
         base.resident_bytes as f64 / 1e6,
         after.resident_bytes as f64 / 1e6
     );
+    let leaving = per_client.div_ceil(LEAVING_DIVISOR);
+    thread::scope(|scope| {
+        let succession =
+            scope.spawn(|| succeed(options, &world, &mut respool, &settings_file, leaving * options.clients));
+        all_clients(options, &world, leaving, Behaviour::Leaving);
+        succession.join().expect("the successor's thread does not panic")
+    })?;
+
+    let World { tally, ledger, .. } = world;
+    let tally = tally.into_inner().expect("no client panics");
+    println!("{tally}");
+    let audit = ledger::audit(&ledger.into_inner().expect("no client panics"), &logs(&servers)?);
+    println!(
+        "{} writes compared with the nodes' own logs: {} of unknown outcome, of which {} were done; {} counts, {} elements",
+        audit.writes, audit.unknown, audit.unknown_done, audit.counts, audit.pops
+    );
+    audit.described.iter().for_each(|complaint| println!("  {complaint}"));
     let mut complaints = tally.complaints();
-    if !options.calm && options.requests >= COMPLETE_REQUESTS_MIN {
-        complaints.extend(tally.missing());
+    if audit.complaints > 0 {
+        complaints.push(format!("{} writes are not what clients were told", audit.complaints));
+    }
+    if !options.calm && requests >= COMPLETE_REQUESTS_MIN {
+        complaints.extend(tally.missing(&layout.states));
         complaints.extend(summary.missing());
     }
     if !complaints.is_empty() {
         respool.output().iter().for_each(|line| println!("respool: {line}"));
         return Err(format!("{}; {hint}", complaints.join("; ")).into());
     }
-    Ok(format!("{} replies, 0 to the wrong request, seed {seed}", tally.replies))
+    Ok(format!("{kind}: {} replies, 0 to the wrong request, {} writes as told", tally.replies, audit.writes))
+}
+
+/// The states of this run.
+fn states(options: &Options, is_routed: bool) -> Result<Vec<State>, String> {
+    let named = |names: &[String]| {
+        let state = |name: &String| State::named(name).ok_or_else(|| format!("no state is called {name:?}"));
+        names
+            .iter()
+            .filter(|name| !chaos::names().any(|fault| fault == *name))
+            .map(state)
+            .collect::<Result<Vec<_>, _>>()
+    };
+    let (only, also) = (named(&options.only)?, named(&options.also)?);
+    let is_usual = |state: &&State| !states::ASIDE.contains(*state);
+    let usual = State::ALL.iter().filter(is_usual).copied();
+    let listed: Vec<State> =
+        if only.is_empty() { usual.chain(also).collect() } else { only.into_iter().chain(also).collect() };
+    let fits = |state: &State| state.needs_routes().is_none_or(|needs| needs == is_routed);
+    Ok(listed.into_iter().filter(fits).collect())
+}
+
+/// The nodes, the one with a replica, that replica, and a spare one.
+fn start_servers() -> io::Result<Vec<RedisServer>> {
+    let logged = [&SERVER_ARGUMENTS[..], &log::SERVER_ARGUMENTS].concat();
+    let mut servers = (0..=COPIES).map(|_| RedisServer::start_with(&logged)).collect::<io::Result<Vec<_>>>()?;
+    let port = servers[COPIES].port().to_string();
+    servers.push(RedisServer::start_with(&[&SERVER_ARGUMENTS[..], &["--replicaof", "127.0.0.1", &port]].concat())?);
+    servers.push(RedisServer::start_with(&logged)?);
+    Ok(servers)
+}
+
+/// Finds names whose keys are on each node.
+fn tags(respool: &Respool, servers: &[RedisServer]) -> io::Result<Vec<String>> {
+    let mut client = respool.client()?;
+    let mut nodes = servers[..NODES].iter().map(RedisServer::client).collect::<io::Result<Vec<_>>>()?;
+    let mut tags: Vec<Option<String>> = vec![None; NODES];
+    for number in 0..TAGS_MAX {
+        let tag = format!("t{number}");
+        client.ask(&format!("SET {{{tag}}} 1"))?;
+        for (node, tag_of_node) in nodes.iter_mut().zip(&mut tags) {
+            if node.ask(&format!("EXISTS {{{tag}}}"))? == ":1\r\n" {
+                tag_of_node.get_or_insert_with(|| tag.clone());
+            }
+        }
+        if tags.iter().all(Option::is_some) {
+            break;
+        }
+    }
+    let tags = tags.into_iter().collect::<Option<Vec<_>>>();
+    let mut tags = tags.ok_or_else(|| io::Error::other("not every node has keys"))?;
+    // Keys of the node with a replica are known by how they begin.
+    tags.push("copied".to_owned());
+    Ok(tags)
+}
+
+/// What every server has executed. The last is the spare one of the node that moves.
+fn logs(servers: &[RedisServer]) -> io::Result<Vec<ServerLog>> {
+    let of_nodes = (0..=COPIES).map(|server| (server, server));
+    of_nodes
+        .chain([(NODES + 2, MOVED)])
+        .map(|(server, node)| Ok(ServerLog { node, executed: log::read(servers[server].directory())? }))
+        .collect()
+}
+
+/// Another process takes over while clients are busy, and is told to end while they still are.
+fn succeed(
+    options: &Options,
+    world: &World,
+    respool: &mut Respool,
+    settings_file: &Path,
+    requests: u64,
+) -> io::Result<()> {
+    let begin = world.requests_done.load(std::sync::atomic::Ordering::Relaxed);
+    if !chaos::wait_for(world, begin + requests / 3) {
+        return Ok(());
+    }
+    let takeover = settings_file.with_extension("takeover").display().to_string();
+    let (binary, arguments) = start_of(options, settings_file)?;
+    let mut arguments = options.binary.arguments(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    arguments.extend(["--take-over", &takeover]);
+    let mut retired = respool.succeed(&binary, &arguments)?;
+    retired.wait(SETTLE_LIMIT)?;
+    chaos::wait_for(world, begin + requests * 2 / 3);
+    respool.terminate(SETTLE_LIMIT).map(drop)
 }
 
 fn start_respool(options: &Options, settings_file: &Path) -> io::Result<Respool> {
+    let (binary, arguments) = start_of(options, settings_file)?;
+    Respool::start(&binary, &[], &options.binary.arguments(&arguments.iter().map(String::as_str).collect::<Vec<_>>()))
+}
+
+/// The binary and its arguments.
+fn start_of(options: &Options, settings_file: &Path) -> io::Result<(std::path::PathBuf, Vec<String>)> {
     // Large runs are worth an optimised build.
     let usual = if options.requests > DEV_REQUESTS_MAX { "release" } else { "dev" };
-    let binary = options.binary.locate(usual)?;
+    let takeover = settings_file.with_extension("takeover").display().to_string();
     let (workers, settings_file) = (WORKERS.to_string(), settings_file.display().to_string());
-    let mut arguments = vec!["--config", &settings_file, "--workers", &workers];
+    let mut arguments = vec!["--config", &settings_file, "--workers", &workers, "--takeover-socket", &takeover];
+    arguments.extend(["--drain-timeout", "1s"]);
     if !options.calm {
         // Shorter than many pauses, so that there are late replies to swallow.
         arguments.extend(["--request-timeout", "250ms"]);
     }
-    Respool::start(&binary, &[], &options.binary.arguments(&arguments))
+    Ok((options.binary.locate(usual)?, arguments.into_iter().map(str::to_owned).collect()))
 }
 
 /// Runs every client in a thread of its own until each has sent its requests.

@@ -1,8 +1,14 @@
 //! What one client may see: its requests, and which replies can be theirs.
 
+use std::sync::Arc;
+
 use respool_testkit::{Rng, reply_length};
 
+use super::conversation::{Conversation, Meanwhile, Outcome};
+use super::faults::Nodes;
+use super::ledger::{Fate, Id, Ledger, Write};
 use super::states::State;
+use super::{Layout, MOVED, NODES};
 
 /// Keys that a client uses at a time; enough that all nodes have some.
 pub(super) const KEYS: usize = 16;
@@ -12,30 +18,84 @@ const LONG_VALUE_ONCE_IN: u64 = 97;
 /// A request, and with it the reply that it expects.
 #[derive(Debug, Clone)]
 pub(super) enum Step {
-    Set { key: usize, seq: u64 },
-    Get { key: usize },
-    Mset { pairs: Vec<(usize, u64)> },
-    Mget { keys: Vec<usize> },
-    Del { keys: Vec<usize> },
-    Echo { seq: u64 },
-    Ping { seq: u64 },
-    Unknown { seq: u64 },
-    State { state: State, seq: u64 },
+    Set {
+        key: usize,
+        seq: u64,
+    },
+    /// The same, which gives the value before.
+    Swap {
+        key: usize,
+        seq: u64,
+    },
+    Get {
+        key: usize,
+    },
+    Mset {
+        pairs: Vec<(usize, u64)>,
+    },
+    Mget {
+        keys: Vec<usize>,
+    },
+    Del {
+        keys: Vec<usize>,
+    },
+    Echo {
+        seq: u64,
+    },
+    Ping {
+        seq: u64,
+    },
+    Unknown {
+        seq: u64,
+    },
+    State {
+        state: State,
+        conversation: Arc<Conversation>,
+    },
 }
 
 impl Step {
     /// How many replies belong to it.
     pub(super) fn replies(&self) -> usize {
-        if let Step::State { state, .. } = self { state.replies() } else { 1 }
+        if let Step::State { conversation, .. } = self { conversation.replies() } else { 1 }
     }
+
+    pub(super) fn state(&self) -> Option<State> {
+        if let Step::State { state, .. } = self { Some(*state) } else { None }
+    }
+
+    /// Whether it may wait for something that does not come.
+    pub(super) fn waits(&self) -> bool {
+        self.state().is_some_and(State::waits)
+    }
+
+    /// The nodes that it goes to.
+    fn nodes(&self) -> Nodes {
+        let of_key = |key: &usize| Nodes::one(node_of(*key));
+        let of_all = |nodes: &mut dyn Iterator<Item = Nodes>| nodes.fold(Nodes::NONE, Nodes::and);
+        match self {
+            Step::Set { key, .. } | Step::Swap { key, .. } | Step::Get { key } => of_key(key),
+            Step::Mset { pairs } => of_all(&mut pairs.iter().map(|(key, _)| of_key(key))),
+            Step::Mget { keys } | Step::Del { keys } => of_all(&mut keys.iter().map(of_key)),
+            // Which node is asked for a name is not said.
+            Step::Unknown { .. } => Nodes::ALL,
+            Step::Echo { .. } | Step::Ping { .. } => Nodes::NONE,
+            Step::State { conversation, .. } => conversation.nodes,
+        }
+    }
+}
+
+/// The node of a key with this number.
+fn node_of(key: usize) -> usize {
+    key % NODES
 }
 
 /// What a reply turned out to be.
 #[derive(Debug)]
 pub(super) enum Verdict {
     Right,
-    /// An error that can happen while nodes are in trouble: the request may have been carried out or not.
-    Failed,
+    /// An error that can happen while nodes are in trouble.
+    Failed(Vec<u8>),
     Wrong(String),
 }
 
@@ -48,14 +108,22 @@ struct Key {
     known: Content,
     /// What requests of unknown outcome may have left, before or after it.
     unknown: Vec<Content>,
-    /// Kills so far when the last write was sent.
-    kills_at_write: u64,
+    /// How often nodes had been replaced when the last write was sent.
+    moves_at_write: u64,
+}
+
+/// What may have happened between a request and its reply.
+#[derive(Clone, Copy)]
+pub(super) struct Span<'f> {
+    pub(super) meanwhile: Meanwhile<'f>,
+    /// How often nodes had been replaced by other servers, before and after.
+    pub(super) moves: (u64, u64),
 }
 
 /// The state of one client's own keys as its replies tell it.
-#[derive(Clone)]
 pub(super) struct Model {
     client: u64,
+    layout: Arc<Layout>,
     /// Part of every key's name: with a new one all keys are known to be missing.
     generation: u64,
     seq: u64,
@@ -63,16 +131,23 @@ pub(super) struct Model {
     is_uncertain: bool,
     /// The client stays who it is.
     keeps_user: bool,
+    /// How often nodes had been replaced when its keys were new.
+    moves: u64,
+    /// What it was told of its writes.
+    pub(super) ledger: Ledger,
 }
 
 impl Model {
-    pub(super) fn new(client: u64, keeps_user: bool) -> Model {
-        Model { client, generation: 0, seq: 0, keys: vec![Key::default(); KEYS], is_uncertain: false, keeps_user }
+    pub(super) fn new(client: u64, keeps_user: bool, layout: Arc<Layout>) -> Model {
+        let keys = vec![Key::default(); KEYS];
+        let ledger = Ledger::default();
+        Model { client, layout, generation: 0, seq: 0, keys, is_uncertain: false, keeps_user, moves: 0, ledger }
     }
 
-    /// Goes on with fresh keys if a request of unknown outcome may still change the present ones.
-    pub(super) fn forget_uncertain(&mut self) {
-        if std::mem::take(&mut self.is_uncertain) {
+    /// Goes on with fresh keys if a request of unknown outcome may still change the present ones, or if a node was replaced by
+    /// another server.
+    pub(super) fn forget_uncertain(&mut self, moves: u64) {
+        if std::mem::take(&mut self.is_uncertain) || std::mem::replace(&mut self.moves, moves) != moves {
             self.generation += 1;
             self.keys.fill(Key::default());
         }
@@ -84,24 +159,30 @@ impl Model {
         let (key, seq) = (rng.below(KEYS), self.seq);
         match rng.below(20) {
             0..=6 => Step::Get { key },
-            7..=13 => Step::Set { key, seq },
+            7..=9 => Step::Set { key, seq },
+            10..=13 => Step::Swap { key, seq },
             14 => Step::Mget { keys: some_keys(rng, true) },
             15 => Step::Mset { pairs: some_keys(rng, false).into_iter().map(|key| (key, seq)).collect() },
             16 => Step::Del { keys: some_keys(rng, false) },
             17 => Step::Echo { seq },
             18 => Step::Ping { seq },
-            19 if rng.once_in(2) => Step::State { state: self.state(rng), seq },
+            19 if rng.once_in(2) => self.enter(self.state(rng), seq),
             _ => Step::Unknown { seq },
         }
     }
 
     fn state(&self, rng: &mut Rng) -> State {
         loop {
-            let state = State::any(rng);
-            if !(self.keeps_user && state.leaves_user()) {
+            let state = State::any(rng, &self.layout.states);
+            if state.suits(self.keeps_user) {
                 return state;
             }
         }
+    }
+
+    fn enter(&self, state: State, seq: u64) -> Step {
+        let conversation = Arc::new(state.conversation(self.client, self.generation, seq, &self.layout));
+        Step::State { state, conversation }
     }
 
     /// A write of and then a look at every key.
@@ -116,6 +197,7 @@ impl Model {
     pub(super) fn encode(&self, step: &Step, out: &mut Vec<u8>) {
         match step {
             Step::Set { key, seq } => encode(out, &[b"SET", &self.name(*key), &self.value(*key, *seq)]),
+            Step::Swap { key, seq } => encode(out, &[b"SET", &self.name(*key), &self.value(*key, *seq), b"GET"]),
             Step::Get { key } => encode(out, &[b"GET", &self.name(*key)]),
             Step::Mget { keys } => self.encode_keys(b"MGET", keys, out),
             Step::Del { keys } => self.encode_keys(b"DEL", keys, out),
@@ -129,102 +211,136 @@ impl Model {
             Step::Echo { seq } => encode(out, &[b"ECHO", &self.token(*seq)]),
             Step::Ping { seq } => encode(out, &[b"PING", &self.token(*seq)]),
             Step::Unknown { seq } => encode(out, &[&self.unknown_command(), &self.token(*seq)]),
-            Step::State { state, seq } => state.encode(&self.state_token(*seq), out),
+            Step::State { conversation, .. } => conversation.encode(out),
         }
     }
 
-    /// A request whose reply a client does not wait for.
-    pub(super) fn leave_waiting(&mut self) -> Step {
+    /// Requests of which a client does not wait for all replies.
+    pub(super) fn leave(&mut self, state: State) -> Step {
         self.seq += 1;
-        Step::State { state: State::LeftWaiting, seq: self.seq }
+        self.enter(state, self.seq)
     }
 
-    /// The error in a step's reply, or in the first of its replies that is one.
-    pub(super) fn error_of<'a>(&self, step: &Step, reply: &'a [u8]) -> &'a [u8] {
-        let Step::State { state, seq } = step else { return reply };
-        state.error(&self.state_token(*seq), reply).unwrap_or_default()
-    }
-
-    /// Judges a reply and learns from it. `kills` is the count of kills when the request was sent and when its reply
-    /// was there.
-    pub(super) fn check(&mut self, step: &Step, reply: &[u8], kills: (u64, u64)) -> Verdict {
-        if let Step::State { state, seq } = step {
-            let token = self.state_token(*seq);
-            let error = state.error(&token, reply);
-            let is_troubled = error.is_some() || kills.0 != kills.1;
-            if !state.is_right(&token, reply, is_troubled) {
-                return self.describe(step, reply);
-            }
-            return error.map_or(Verdict::Right, |error| self.check_error(step, error));
+    /// Judges a reply and learns from it.
+    pub(super) fn check(&mut self, step: &Step, reply: &[u8], span: Span<'_>) -> Verdict {
+        if let Step::State { state, conversation } = step {
+            let hear = |aside: &[u8]| state.may_hear(conversation, aside);
+            return match conversation.check(reply, hear, span.meanwhile, &mut self.ledger) {
+                Outcome::Right => Verdict::Right,
+                Outcome::Failed(error) => {
+                    self.is_uncertain = true;
+                    Verdict::Failed(error)
+                }
+                Outcome::Wrong(why) => self.wrong(step, &why),
+            };
         }
         if reply.first() == Some(&b'-') {
-            return self.check_error(step, reply);
+            return self.check_error(step, reply, span);
         }
         let is_right = match step {
             Step::Set { key, seq } => {
-                self.write(*key, Some(*seq), kills.0);
+                self.write(*key, Some(*seq), span.moves.0);
                 reply == b"+OK\r\n"
             }
+            Step::Swap { key, seq } => {
+                let is_right = self.is_content(*key, reply, span.moves.1);
+                self.write(*key, Some(*seq), span.moves.0);
+                is_right
+            }
             Step::Mset { pairs } => {
-                pairs.iter().for_each(|&(key, seq)| self.write(key, Some(seq), kills.0));
+                pairs.iter().for_each(|&(key, seq)| self.write(key, Some(seq), span.moves.0));
                 reply == b"+OK\r\n"
             }
             Step::Del { keys } => {
-                let is_right = self.is_count(reply, keys, kills.1);
-                keys.iter().for_each(|&key| self.write(key, None, kills.0));
+                let is_right = self.is_count(reply, keys, span.moves.1);
+                keys.iter().for_each(|&key| self.write(key, None, span.moves.0));
                 is_right
             }
-            Step::Get { key } => self.is_content(*key, reply, kills.1),
-            Step::Mget { keys } => self.are_contents(keys, reply, kills.1),
+            Step::Get { key } => self.is_content(*key, reply, span.moves.1),
+            Step::Mget { keys } => self.are_contents(keys, reply, span.moves.1),
             Step::Echo { seq } | Step::Ping { seq } => is_bulk(reply, &self.token(*seq)),
             Step::Unknown { .. } | Step::State { .. } => false,
         };
+        self.note(step, Fate::Done);
         if is_right { Verdict::Right } else { self.describe(step, reply) }
     }
 
     /// Notes that nobody will ever know how this request ended.
     pub(super) fn abandon(&mut self, step: &Step) {
         self.is_uncertain = true;
+        self.note(step, Fate::Unknown);
         match step {
-            Step::Set { key, seq } => self.keys[*key].unknown.push(Some(*seq)),
+            Step::Set { key, seq } | Step::Swap { key, seq } => self.keys[*key].unknown.push(Some(*seq)),
             Step::Mset { pairs } => pairs.iter().for_each(|&(key, seq)| self.keys[key].unknown.push(Some(seq))),
             Step::Del { keys } => keys.iter().for_each(|&key| self.keys[key].unknown.push(None)),
             Step::Get { .. } | Step::Mget { .. } | Step::Echo { .. } | Step::Ping { .. } | Step::Unknown { .. } => {}
             // What it leaves behind has a name that is never used again.
-            Step::State { .. } => {}
+            Step::State { conversation, .. } => conversation.abandon(&mut self.ledger),
         }
     }
 
-    fn check_error(&mut self, step: &Step, reply: &[u8]) -> Verdict {
-        if let Step::Unknown { seq } = step {
-            // Only a node knows, and it may be away.
-            if reply.starts_with(b"-TRYAGAIN the nodes could not be asked") {
-                return Verdict::Failed;
-            }
+    /// Notes that this request was not carried out, and must not be.
+    pub(super) fn renounce(&mut self, step: &Step) {
+        self.note(step, Fate::NotDone);
+        if let Step::State { conversation, .. } = step {
+            conversation.end_all(Fate::NotDone, &mut self.ledger);
+        }
+    }
+
+    fn note(&mut self, step: &Step, fate: Fate) {
+        let client = self.client;
+        let write = |key: usize, seq: u64| {
+            let id = Id { client, seq, part: key as u16 };
+            Write { id, node: node_of(key) as u8, database: 0, fate }
+        };
+        match step {
+            Step::Set { key, seq } | Step::Swap { key, seq } => self.ledger.writes.push(write(*key, *seq)),
+            Step::Mset { pairs } => self.ledger.writes.extend(pairs.iter().map(|&(key, seq)| write(key, seq))),
+            _ => {}
+        }
+    }
+
+    fn check_error(&mut self, step: &Step, reply: &[u8], span: Span<'_>) -> Verdict {
+        if let Step::Unknown { seq } = step
+            && !reply.starts_with(b"-TRYAGAIN ")
+        {
             let shown = [b"'", self.token(*seq).as_slice(), b"'"].concat();
             let is_right = reply.starts_with(b"-ERR unknown command") && contains(reply, &shown);
             return if is_right { Verdict::Right } else { self.describe(step, reply) };
         }
-        // Answers to something else than what was asked; trouble with nodes never sounds like this.
-        const FOREIGN: [&[u8]; 5] =
-            [b"-ERR unknown", b"-ERR wrong number", b"-ERR syntax", b"-ERR Protocol", b"-WRONGTYPE"];
-        let is_local = matches!(step, Step::Echo { .. } | Step::Ping { .. });
-        if is_local || FOREIGN.iter().any(|start| reply.starts_with(start)) {
-            return self.describe(step, reply);
+        let fate = match span.meanwhile.faults.judge(reply, step.nodes(), span.meanwhile.since) {
+            Ok(fate) => fate,
+            Err(why) => {
+                self.abandon(step);
+                let verdict = self.describe(step, reply);
+                return if let Verdict::Wrong(text) = verdict {
+                    Verdict::Wrong(format!("{why}: {text}"))
+                } else {
+                    verdict
+                };
+            }
+        };
+        // Of a request that was split one part may have been carried out.
+        let is_split = matches!(step, Step::Mset { .. } | Step::Mget { .. } | Step::Del { .. });
+        if fate == Fate::NotDone && !is_split {
+            self.is_uncertain = true;
+            self.note(step, Fate::NotDone);
+        } else {
+            self.abandon(step);
         }
-        self.abandon(step);
-        Verdict::Failed
+        Verdict::Failed(reply.to_vec())
     }
 
-    fn write(&mut self, key: usize, content: Content, kills: u64) {
+    fn write(&mut self, key: usize, content: Content, moves: u64) {
         let key = &mut self.keys[key];
         key.known = content;
-        key.kills_at_write = kills;
+        key.moves_at_write = moves;
     }
 
-    fn may_be(&self, key: usize, content: Content, kills: u64) -> bool {
-        let key = &self.keys[key];
-        let is_lost = content.is_none() && kills != key.kills_at_write;
+    fn may_be(&self, number: usize, content: Content, moves: u64) -> bool {
+        let key = &self.keys[number];
+        let is_moving = !moves.is_multiple_of(2);
+        let is_lost = content.is_none() && node_of(number) == MOVED && (moves != key.moves_at_write || is_moving);
         key.known == content || is_lost || key.unknown.contains(&content)
     }
 
@@ -233,30 +349,30 @@ impl Model {
         key.known.is_some() || key.unknown.iter().any(Option::is_some)
     }
 
-    fn is_content(&self, key: usize, bulk: &[u8], kills: u64) -> bool {
+    fn is_content(&self, key: usize, bulk: &[u8], moves: u64) -> bool {
         if bulk == b"$-1\r\n" {
-            return self.may_be(key, None, kills);
+            return self.may_be(key, None, moves);
         }
         // A value names its key and the request that wrote it: make that request's value again and compare.
         let written = written_by(bulk);
-        written.is_some_and(|seq| is_bulk(bulk, &self.value(key, seq)) && self.may_be(key, Some(seq), kills))
+        written.is_some_and(|seq| is_bulk(bulk, &self.value(key, seq)) && self.may_be(key, Some(seq), moves))
     }
 
-    fn are_contents(&self, keys: &[usize], reply: &[u8], kills: u64) -> bool {
+    fn are_contents(&self, keys: &[usize], reply: &[u8], moves: u64) -> bool {
         let head = format!("*{}\r\n", keys.len());
         let Some(mut rest) = reply.strip_prefix(head.as_bytes()) else { return false };
         keys.iter().all(|&key| {
             let Ok(Some(length)) = reply_length(rest) else { return false };
             let (element, after) = rest.split_at(length);
             rest = after;
-            element.starts_with(b"-") || self.is_content(key, element, kills)
+            self.is_content(key, element, moves)
         })
     }
 
-    fn is_count(&self, reply: &[u8], keys: &[usize], kills: u64) -> bool {
+    fn is_count(&self, reply: &[u8], keys: &[usize], moves: u64) -> bool {
         let count = reply.strip_prefix(b":").and_then(|rest| rest.strip_suffix(b"\r\n"));
         let count = count.and_then(|digits| std::str::from_utf8(digits).ok()?.parse::<usize>().ok());
-        let surely = keys.iter().filter(|&&key| !self.may_be(key, None, kills)).count();
+        let surely = keys.iter().filter(|&&key| !self.may_be(key, None, moves)).count();
         let possibly = keys.iter().filter(|&&key| self.may_exist(key)).count();
         count.is_some_and(|count| (surely..=possibly).contains(&count))
     }
@@ -265,7 +381,7 @@ impl Model {
         self.is_uncertain = true;
         let shown = String::from_utf8_lossy(&reply[..reply.len().min(120)]).into_owned();
         let keys = match step {
-            Step::Get { key } | Step::Set { key, .. } => vec![*key],
+            Step::Get { key } | Step::Set { key, .. } | Step::Swap { key, .. } => vec![*key],
             Step::Mget { keys } | Step::Del { keys } => keys.clone(),
             _ => vec![],
         };
@@ -274,13 +390,22 @@ impl Model {
         Verdict::Wrong(format!("client {client} generation {generation} {step:?} got {shown:?}; known {known:?}"))
     }
 
+    fn wrong(&mut self, step: &Step, why: &str) -> Verdict {
+        self.is_uncertain = true;
+        let Step::State { state, conversation } = step else { return Verdict::Wrong(why.to_owned()) };
+        let Conversation { seq, node, .. } = **conversation;
+        Verdict::Wrong(format!("client {} request {seq} node {node} {state:?}: {why}", self.client))
+    }
+
     fn name(&self, key: usize) -> Vec<u8> {
-        format!("c{}:g{}:k{key}", self.client, self.generation).into_bytes()
+        let tag = &self.layout.tags[node_of(key)];
+        format!("{{{tag}}}c{}:g{}:k{key}", self.client, self.generation).into_bytes()
     }
 
     /// Names everything about the request that wrote it; its length and filling follow from that too.
     fn value(&self, key: usize, seq: u64) -> Vec<u8> {
-        let mut value = format!("{seq}:c{}:g{}:k{key}:", self.client, self.generation).into_bytes();
+        let mut value = Id { client: self.client, seq, part: key as u16 }.mark().into_bytes();
+        value.extend_from_slice(format!("g{}:", self.generation).as_bytes());
         let mix = Rng::part(seq, self.client).next_u64();
         let filling = if mix.is_multiple_of(LONG_VALUE_ONCE_IN) { mix >> 32 & 0x3FFF } else { mix >> 32 & 0x3F };
         let letter = b'a' + (mix >> 48) as u8 % 26;
@@ -290,10 +415,6 @@ impl Model {
 
     fn token(&self, seq: u64) -> Vec<u8> {
         format!("{seq}:c{}", self.client).into_bytes()
-    }
-
-    fn state_token(&self, seq: u64) -> String {
-        format!("{seq}:c{}:g{}", self.client, self.generation)
     }
 
     /// A few names, so that nodes are asked for each only now and then: a client that makes names up has to wait.
@@ -340,6 +461,9 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
+    use super::super::faults::Faults;
     use super::*;
 
     fn bulk(value: &[u8]) -> Vec<u8> {
@@ -354,75 +478,97 @@ mod tests {
         matches!(verdict, Verdict::Wrong(_))
     }
 
+    /// A model, and faults of which there are none yet.
+    struct Bench {
+        model: Model,
+        faults: Faults,
+        moves: u64,
+    }
+
+    impl Bench {
+        fn new(client: u64) -> Bench {
+            let faults = Faults::new((0..NODES).map(|node| format!("node{node}")).collect());
+            Bench { model: Model::new(client, false, Arc::new(Layout::for_tests())), faults, moves: 0 }
+        }
+
+        fn check(&mut self, step: &Step, reply: &[u8]) -> Verdict {
+            let meanwhile = Meanwhile { faults: &self.faults, since: Instant::now(), has_moved: self.moves > 0 };
+            self.model.check(step, reply, Span { meanwhile, moves: (0, self.moves) })
+        }
+
+        fn value(&self, key: usize, seq: u64) -> Vec<u8> {
+            bulk(&self.model.value(key, seq))
+        }
+    }
+
     #[test]
     fn only_the_last_value_of_the_own_key_is_right() {
-        let mut model = Model::new(7, false);
+        let mut bench = Bench::new(7);
         let get = Step::Get { key: 3 };
-        assert!(is_right(model.check(&get, b"$-1\r\n", (0, 0))));
-        assert!(is_right(model.check(&Step::Set { key: 3, seq: 1 }, b"+OK\r\n", (0, 0))));
-        assert!(is_right(model.check(&Step::Set { key: 3, seq: 2 }, b"+OK\r\n", (0, 0))));
-        assert!(is_right(model.check(&get, &bulk(&model.value(3, 2)), (0, 0))));
-        assert!(is_wrong(model.check(&get, &bulk(&model.value(3, 1)), (0, 0))), "an older value");
-        assert!(is_wrong(model.check(&get, &bulk(&model.value(4, 2)), (0, 0))), "another key's value");
-        assert!(
-            is_wrong(model.check(&get, &bulk(&Model::new(8, false).value(3, 2)), (0, 0))),
-            "another client's value"
-        );
-        assert!(is_wrong(model.check(&get, b"+OK\r\n", (0, 0))), "another request's reply");
-        assert!(is_wrong(model.check(&get, b"$-1\r\n", (0, 0))), "nothing was lost");
-        assert!(is_right(model.check(&get, b"$-1\r\n", (0, 1))), "a node was killed since");
+        assert!(is_right(bench.check(&get, b"$-1\r\n")));
+        assert!(is_right(bench.check(&Step::Set { key: 3, seq: 1 }, b"+OK\r\n")));
+        let first = bench.value(3, 1);
+        assert!(is_right(bench.check(&Step::Swap { key: 3, seq: 2 }, &first)));
+        let second = bench.value(3, 2);
+        assert!(is_right(bench.check(&get, &second)));
+        assert!(is_wrong(bench.check(&get, &first)), "an older value");
+        assert!(is_wrong(bench.check(&Step::Swap { key: 3, seq: 4 }, &first)), "an older value");
+        let other = bench.value(4, 2);
+        assert!(is_wrong(bench.check(&get, &other)), "another key's value");
+        assert!(is_wrong(bench.check(&get, &Bench::new(8).value(3, 2))), "another client's value");
+        assert!(is_wrong(bench.check(&get, b"+OK\r\n")), "another request's reply");
+        assert!(is_wrong(bench.check(&get, b"$-1\r\n")), "nothing was lost");
+        bench.moves = 1;
+        assert!(is_right(bench.check(&get, b"$-1\r\n")), "another server is the node since");
     }
 
     #[test]
     fn after_an_error_both_outcomes_are_possible_until_keys_change() {
-        let mut model = Model::new(7, false);
+        let mut bench = Bench::new(7);
         let set = Step::Set { key: 3, seq: 1 };
-        assert!(matches!(model.check(&set, b"-ERR node is down\r\n", (0, 0)), Verdict::Failed));
+        let late = b"-ERR node node3 did not answer within 250 ms; the command may or may not have been executed\r\n";
+        assert!(is_wrong(bench.check(&set, late)), "nothing was done to the node");
+        bench.faults.begin(Nodes::one(3));
+        assert!(matches!(bench.check(&set, late), Verdict::Failed(_)));
         let get = Step::Get { key: 3 };
-        assert!(is_right(model.check(&get, b"$-1\r\n", (0, 0))));
-        assert!(is_right(model.check(&get, &bulk(&model.value(3, 1)), (0, 0))));
-        let old = model.value(3, 1);
-        model.forget_uncertain();
-        assert!(is_wrong(model.check(&get, &bulk(&old), (0, 0))));
+        assert!(is_right(bench.check(&get, b"$-1\r\n")));
+        let old = bench.value(3, 1);
+        assert!(is_right(bench.check(&get, &old)));
+        bench.model.forget_uncertain(0);
+        assert!(is_wrong(bench.check(&get, &old)));
+        let down = b"-ERR node node3 is not available: refused; the command was not sent\r\n";
+        assert!(is_wrong(bench.check(&Step::Set { key: 2, seq: 3 }, down)), "an error of another node");
+        assert!(matches!(bench.check(&Step::Set { key: 3, seq: 4 }, down), Verdict::Failed(_)));
+        assert_eq!(bench.model.ledger.writes.last().map(|write| write.fate), Some(Fate::NotDone));
     }
 
     #[test]
     fn errors_of_other_requests_are_wrong() {
-        let mut model = Model::new(7, false);
+        let mut bench = Bench::new(7);
+        bench.faults.begin(Nodes::ALL);
         let get = Step::Get { key: 3 };
-        assert!(is_wrong(model.check(
-            &get,
-            b"-ERR unknown command 'NOSUCH7', with args beginning with: '1:c7' \r\n",
-            (0, 0)
-        )));
+        let unknown_words =
+            |token: &str| format!("-ERR unknown command 'NOSUCH7', with args beginning with: '{token}' \r\n");
+        assert!(is_wrong(bench.check(&get, unknown_words("1:c7").as_bytes())));
         let unknown = Step::Unknown { seq: 4 };
-        assert!(is_wrong(model.check(
-            &unknown,
-            b"-ERR unknown command 'NOSUCH7', with args beginning with: '4:c8' \r\n",
-            (0, 0)
-        )));
-        assert!(is_right(model.check(
-            &unknown,
-            b"-ERR unknown command 'NOSUCH7', with args beginning with: '4:c7' \r\n",
-            (0, 0)
-        )));
-        assert!(is_wrong(model.check(&Step::Ping { seq: 1 }, b"-ERR node is down\r\n", (0, 0))), "answered locally");
+        assert!(is_wrong(bench.check(&unknown, unknown_words("4:c8").as_bytes())));
+        assert!(is_right(bench.check(&unknown, unknown_words("4:c7").as_bytes())));
+        assert!(is_wrong(bench.check(&Step::Ping { seq: 1 }, b"-ERR node node1 is down\r\n")), "answered locally");
     }
 
     #[test]
     fn joined_replies_are_checked_element_by_element() {
-        let mut model = Model::new(7, false);
+        let mut bench = Bench::new(7);
         let pairs = vec![(1, 5), (2, 5)];
-        assert!(is_right(model.check(&Step::Mset { pairs }, b"+OK\r\n", (0, 0))));
-        let (first, second) = (bulk(&model.value(1, 5)), bulk(&model.value(2, 5)));
+        assert!(is_right(bench.check(&Step::Mset { pairs }, b"+OK\r\n")));
+        let (first, second) = (bench.value(1, 5), bench.value(2, 5));
         let mget = Step::Mget { keys: vec![1, 2, 1] };
         let reply = |elements: &[&[u8]]| [b"*3\r\n".as_slice(), &elements.concat()].concat();
-        assert!(is_right(model.check(&mget, &reply(&[&first, &second, &first]), (0, 0))));
-        assert!(is_wrong(model.check(&mget, &reply(&[&second, &first, &first]), (0, 0))));
-        let del = Step::Del { keys: vec![1, 2, 3] };
-        assert!(is_wrong(model.clone().check(&del, b":1\r\n", (0, 0))));
-        assert!(is_wrong(model.clone().check(&del, b":3\r\n", (0, 0))));
-        assert!(is_right(model.check(&del, b":2\r\n", (0, 0))));
-        assert!(is_right(model.check(&Step::Get { key: 1 }, b"$-1\r\n", (0, 0))));
+        assert!(is_right(bench.check(&mget, &reply(&[&first, &second, &first]))));
+        assert!(is_wrong(bench.check(&mget, &reply(&[&second, &first, &first]))));
+        let is_count = |bench: &Bench, reply: &[u8]| bench.model.is_count(reply, &[1, 2, 3], 0);
+        assert!(!is_count(&bench, b":1\r\n") && !is_count(&bench, b":3\r\n"));
+        assert!(is_right(bench.check(&Step::Del { keys: vec![1, 2, 3] }, b":2\r\n")));
+        assert!(is_right(bench.check(&Step::Get { key: 1 }, b"$-1\r\n")));
     }
 }

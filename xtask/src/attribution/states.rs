@@ -2,10 +2,15 @@
 //! tracking, another dialect, database or user.
 //!
 //! Each is a few requests that belong together, sent at once, whose replies are known: what they write has a name that
-//! nobody else uses. Only a node in trouble may make a difference. Messages and invalidations may come between the
-//! replies, or not at all: they are judged one by one.
+//! no other client uses, or a value that no other client writes. Only a node in trouble may make a difference, and then only to the
+//! lines that need it. Messages and invalidations may come between the replies, or not at all: they are judged one by one.
 
-use respool_testkit::{Rng, elements, reply_length};
+use respool_testkit::Rng;
+
+use super::conversation::{Conversation, Line, Wanted, bulk, locally, quietly, say};
+use super::faults::Nodes;
+use super::ledger::{Id, counter_key, queue_key};
+use super::{COPIES, Layout, MOVED, NODES};
 
 /// The user of [`State::Guest`], whose rules the settings of the run say, and its password.
 pub(super) const GUEST: [&str; 2] = ["guest", "welcome"];
@@ -15,6 +20,12 @@ pub(super) const OWNER: [&str; 2] = ["owner", "apart"];
 const LARGE_BYTES: usize = 1_100_000;
 const SCRIPT: &str = "return{ARGV[1]}";
 const SCRIPT_HASH: &str = "f6b4c78f76c83eb675e073aa8975b476fd501252";
+/// Keys on each node that all clients share, of each kind: few, so that clients meet.
+const SHARED: usize = 3;
+/// Numbers of writes of a conversation begin here; lower ones are numbers of keys.
+const PART: u16 = 100;
+/// Every name of the keys that a route sends to the pool with a replica begins so.
+pub(super) const COPIED: &str = "r:";
 
 macro_rules! states {
     ($($(#[doc = $doc:literal])* $variant:ident = $name:literal,)+) => {
@@ -41,18 +52,32 @@ states! {
     Transaction = "transactions",
     /// The same with the key watched before, on a connection of its own.
     Watching = "watched transactions",
+    /// The same with a key that other clients watch and write as well.
+    Contended = "contended transactions",
+    /// The same by a client that has connections to itself all the time.
+    ContendedApart = "contended transactions in pool mode session",
+    /// The same where what only reads goes to a replica.
+    ContendedCopy = "contended transactions beside a replica",
     /// The same in another database.
     MovedTransaction = "transactions that select",
     /// MULTI and a request that is taken back.
     Discarded = "discarded transactions",
     /// A block that is spoilt by a mistake.
     Spoilt = "spoilt transactions",
+    /// A counter that all clients share.
+    Counted = "counts",
     /// A pop that finds what was just pushed.
     Served = "pops served",
     /// A pop that waits in vain, for a moment.
     InVain = "pops in vain",
     /// A pop whose client does not wait for it.
     LeftWaiting = "pops left waiting",
+    /// An element for a queue that all clients share.
+    Pushing = "pushes to queues",
+    /// An element of one.
+    Popping = "pops of queues",
+    /// A pop that is never answered, and requests behind it, of a client that sends nothing more.
+    Endless = "half-closes behind a pop",
     /// SUBSCRIBE and UNSUBSCRIBE: the session is a subscriber's in between.
     Subscribed = "subscribers",
     /// The same for a pattern, in RESP3, with a message to oneself.
@@ -61,120 +86,199 @@ states! {
     Tracking = "trackers",
     /// Another database for a while.
     Selected = "other databases",
+    /// A password that is wrong, and a database that is none, between writes.
+    Refused = "refusals between writes",
+    /// A database that does not exist, between writes.
+    NoDatabase = "missing databases between writes",
     /// Another user for a while, who may not do everything.
     Guest = "other users",
     /// A user for a while whose clients have connections to nodes to themselves.
     Owner = "owners of connections",
     /// Replies are not wanted for a while.
     Quiet = "without replies",
+    /// A write without a reply, and a request behind it that needs another connection.
+    QuietApart = "without a reply before another connection",
     /// A script, and the same by its hash.
     Script = "scripts",
+    /// What a replica may answer.
+    Copied = "reads of replicas",
     /// A value that passes on a connection of its own.
     Large = "large values",
     /// Everything taken back at once.
     Reset = "resets",
 }
 
-/// What a request gets while all is well.
-enum Wanted {
-    Nothing,
-    Exactly(String),
-    /// A reply that begins so: the rest is nobody's business here.
-    Beginning(&'static str),
-}
-
-impl Wanted {
-    fn is(&self, reply: &[u8]) -> bool {
-        match self {
-            Wanted::Nothing => false,
-            Wanted::Exactly(wanted) => reply == wanted.as_bytes(),
-            Wanted::Beginning(wanted) => reply.starts_with(wanted.as_bytes()),
-        }
-    }
-}
-
-/// A request and what it gets.
-struct Line {
-    words: Vec<String>,
-    wanted: Wanted,
-}
-
-fn bulk(text: &str) -> String {
-    format!("${}\r\n{text}\r\n", text.len())
-}
-
-fn say(words: &str, wanted: impl Into<String>) -> Line {
-    let words = words.split(' ').map(str::to_owned).collect();
-    Line { words, wanted: Wanted::Exactly(wanted.into()) }
-}
-
-fn quietly(words: &str) -> Line {
-    Line { wanted: Wanted::Nothing, ..say(words, "") }
-}
-
-fn hello(version: u8) -> Line {
-    let wanted = if version == 3 { "%7\r\n$6\r\nserver\r\n" } else { "*14\r\n$6\r\nserver\r\n" };
-    Line { wanted: Wanted::Beginning(wanted), ..say(&format!("HELLO {version}"), "") }
-}
+/// States that are not among those of a run unless they are asked for, since a defect that is known shows in them.
+pub(super) const ASIDE: &[State] = &[
+    State::Endless,
+    State::QuietApart,
+    State::ContendedApart,
+    State::ContendedCopy,
+    State::Selected,
+    State::NoDatabase,
+    State::Large,
+];
 
 impl State {
-    /// Any but those that clients leave.
-    pub(super) fn any(rng: &mut Rng) -> State {
-        match rng.below(200) {
-            0 => State::Large,
+    /// One of those that are listed, but for those that clients leave: large values are rare, and transactions frequent.
+    pub(super) fn any(rng: &mut Rng, listed: &[State]) -> State {
+        let usual: Vec<State> = listed.iter().copied().filter(|state| !state.is_seldom()).collect();
+        let chosen = match rng.below(200) {
+            0 if rng.once_in(2) => State::Large,
             1..=60 => *rng.pick(&[State::Transaction, State::Transaction, State::Watching]),
-            _ => loop {
-                let state = *rng.pick(State::ALL);
-                if !matches!(state, State::LeftWaiting | State::Large) {
-                    return state;
-                }
-            },
+            _ if usual.is_empty() => State::Large,
+            _ => *rng.pick(&usual),
+        };
+        match listed.contains(&chosen) || usual.is_empty() {
+            true => chosen,
+            false => *rng.pick(&usual),
+        }
+    }
+
+    /// Clients leave it, or it takes long.
+    fn is_seldom(self) -> bool {
+        matches!(self, State::LeftWaiting | State::Endless | State::Large)
+    }
+
+    pub(super) fn named(name: &str) -> Option<State> {
+        State::ALL.iter().copied().find(|state| state.name() == name)
+    }
+
+    /// Whether one of its requests may wait, or stay in the queue for that.
+    pub(super) fn waits(self) -> bool {
+        matches!(
+            self,
+            State::InVain | State::LeftWaiting | State::Popping | State::Endless | State::Served | State::QuietApart
+        )
+    }
+
+    /// Whether it is there with routes alone, or without them alone.
+    pub(super) fn needs_routes(self) -> Option<bool> {
+        match self {
+            State::ContendedCopy | State::Copied => Some(true),
+            // SELECT inside of a transaction is refused under routes.
+            State::MovedTransaction => Some(false),
+            _ => None,
         }
     }
 
     /// Whether the session is somebody else's afterwards than it may have been before.
-    pub(super) fn leaves_user(self) -> bool {
+    fn leaves_user(self) -> bool {
         matches!(self, State::Guest | State::Owner | State::Reset)
     }
 
-    /// `token` is nobody else's.
-    fn conversation(self, token: &str) -> Vec<Line> {
-        let key = format!("{{{token}}}:key");
-        let (ok, queued, nothing) = ("+OK\r\n", "+QUEUED\r\n", "$-1\r\n");
-        let set = format!("SET {key} {token} EX 60");
+    /// Whether it is for clients that are the user of [`State::Owner`] all the time, or for the others.
+    pub(super) fn suits(self, is_owner: bool) -> bool {
+        match self {
+            State::ContendedApart => is_owner,
+            State::Contended => !is_owner,
+            _ => !(is_owner && self.leaves_user()),
+        }
+    }
+
+    /// Its requests, by a client that has sent so many before, in a generation of its keys.
+    pub(super) fn conversation(self, client: u64, generation: u64, seq: u64, layout: &Layout) -> Conversation {
+        let is_copied = matches!(self, State::ContendedCopy | State::Copied);
+        let node = match self {
+            _ if is_copied => COPIES,
+            // A counter begins anew on the server that takes the place of another.
+            State::Counted => seq as usize % MOVED,
+            _ => seq as usize % NODES,
+        };
+        let nodes = if is_copied { Nodes::one(COPIES).and(Nodes::one(COPIES + 1)) } else { Nodes::one(node) };
+        let shared = (seq / NODES as u64) as usize % SHARED;
+        let token = format!("{seq}:c{client}:g{generation}");
+        let mark = |part: u16| Id { client, seq, part }.mark();
+        let tag = &layout.tags[node];
+        let lines = match self {
+            State::Contended | State::ContendedApart | State::ContendedCopy => {
+                contended(&format!("{}{{{tag}}}:shared:{shared}", if is_copied { COPIED } else { "" }), &mark(PART))
+            }
+            State::Counted => {
+                let counter = node * SHARED + shared;
+                vec![say(&format!("INCR {}", counter_key(tag, counter)), "").gets(Wanted::Count(counter))]
+            }
+            State::Pushing => {
+                let push = say(&format!("RPUSH {} {}", queue_key(tag, shared), mark(PART)), "");
+                vec![push.gets(Wanted::Beginning(":")).writes(PART, 0)]
+            }
+            State::Popping => {
+                let queue = queue_key(tag, shared);
+                vec![say(&format!("BLPOP {queue} 0.03"), "").gets(Wanted::Element(queue))]
+            }
+            _ => self.private(&token, tag, mark),
+        };
+        // A channel's node is not known, and a database is asked of whichever node is first.
+        let is_anywhere = matches!(
+            self,
+            State::Subscribed
+                | State::Listening
+                | State::Tracking
+                | State::Selected
+                | State::MovedTransaction
+                | State::Reset
+                | State::Script
+        );
+        let nodes = if is_anywhere { Nodes::ALL } else { nodes };
+        Conversation { lines, node: node as u8, nodes, client, seq }
+    }
+
+    /// Those whose keys no other client uses.
+    fn private(self, token: &str, tag: &str, mark: impl Fn(u16) -> String) -> Vec<Line> {
+        let key = format!("{{{tag}}}:{token}:key");
+        let (ok, queued, nothing, nil) = ("+OK\r\n", "+QUEUED\r\n", "$-1\r\n", "*-1\r\n");
+        let value = |part: u16| mark(part);
+        let set = |part: u16| format!("SET {key} {} EX 60", value(part));
         let get = format!("GET {key}");
         let told = |what: &str, count: u8| format!("3\r\n{}{}:{count}\r\n", bulk(what), bulk(token));
+        let first = bulk(&value(PART));
         match self {
             State::Transaction | State::Watching => {
                 let watch = (self == State::Watching).then(|| say(&format!("WATCH {key}"), ok));
-                let result = format!("*2\r\n+OK\r\n{}", bulk(token));
-                let block = [say("MULTI", ok), say(&set, queued), say(&get, queued), say("EXEC", result)];
+                let result = format!("*2\r\n+OK\r\n{first}");
+                let block = [
+                    locally("MULTI", ok),
+                    say(&set(PART), queued).writes(PART, 0).queued(),
+                    say(&get, queued).queued(),
+                    say("EXEC", result).or(nil).executes(),
+                ];
                 watch.into_iter().chain(block).collect()
             }
             State::MovedTransaction => vec![
-                say("MULTI", ok),
-                say("SELECT 5", queued),
-                say(&set, queued),
-                say(&get, queued),
-                say("SELECT 0", queued),
-                say("EXEC", format!("*4\r\n+OK\r\n+OK\r\n{}+OK\r\n", bulk(token))),
+                locally("MULTI", ok),
+                say("SELECT 5", queued).queued(),
+                say(&set(PART), queued).writes(PART, 5).queued(),
+                say(&get, queued).queued(),
+                say("SELECT 0", queued).queued(),
+                say("EXEC", format!("*4\r\n+OK\r\n+OK\r\n{first}+OK\r\n")).executes(),
                 // A block that failed in the midst leaves its session where it was.
                 say("SELECT 0", ok),
             ],
-            State::Discarded => vec![say("MULTI", ok), say(&get, queued), say("DISCARD", ok)],
+            State::Discarded => vec![
+                locally("MULTI", ok),
+                say(&set(PART), queued).writes(PART, 0).queued(),
+                locally("DISCARD", ok).drops(),
+                say(&get, nothing),
+            ],
             State::Spoilt => vec![
-                say("MULTI", ok),
-                say(&set, queued),
-                say("GET", "-ERR wrong number of arguments for 'get' command\r\n"),
-                say("EXEC", "-EXECABORT Transaction discarded because of previous errors.\r\n"),
+                locally("MULTI", ok),
+                say(&set(PART), queued).writes(PART, 0).queued(),
+                locally("GET", "-ERR wrong number of arguments for 'get' command\r\n"),
+                locally("EXEC", "-EXECABORT Transaction discarded because of previous errors.\r\n").drops(),
                 say(&get, nothing),
             ],
             State::Served => vec![
-                say(&format!("RPUSH {key} {token}"), ":1\r\n"),
-                say(&format!("BLPOP {key} 1"), format!("*2\r\n{}{}", bulk(&key), bulk(token))),
+                say(&format!("RPUSH {key} {}", value(PART)), ":1\r\n").writes(PART, 0),
+                say(&format!("BLPOP {key} 0.5"), format!("*2\r\n{}{first}", bulk(&key))).or(nil),
             ],
-            State::InVain => vec![say(&format!("BLPOP {key} 0.02"), "*-1\r\n")],
-            State::LeftWaiting => vec![say(&format!("BLPOP {key} 0.4"), "*-1\r\n")],
+            State::InVain => vec![say(&format!("BLPOP {key} 0.02"), nil)],
+            State::LeftWaiting => vec![say(&format!("BLPOP {key} 0.4"), nil)],
+            // Behind a pop of a client that will send nothing more nothing is done, as in Redis, or the pop is told first.
+            State::Endless => vec![
+                say(&format!("BLPOP {key} 0"), nil),
+                say(&set(PART), ok).writes(PART, 0),
+                locally(&format!("ECHO {token}"), bulk(token)),
+            ],
             State::Subscribed => vec![
                 say(&format!("SUBSCRIBE {token}"), format!("*{}", told("subscribe", 1))),
                 say(&format!("UNSUBSCRIBE {token}"), format!("*{}", told("unsubscribe", 0))),
@@ -182,8 +286,8 @@ impl State {
             State::Listening => vec![
                 hello(3),
                 say(&format!("SUBSCRIBE {token}"), format!(">{}", told("subscribe", 1))),
-                Line { wanted: Wanted::Beginning(":"), ..say(&format!("PUBLISH {token} {token}"), "") },
-                say(&format!("ECHO {token}"), bulk(token)),
+                say(&format!("PUBLISH {token} {token}"), "").gets(Wanted::Beginning(":")),
+                locally(&format!("ECHO {token}"), bulk(token)),
                 say(&format!("UNSUBSCRIBE {token}"), format!(">{}", told("unsubscribe", 0))),
                 hello(2),
             ],
@@ -191,187 +295,232 @@ impl State {
                 hello(3),
                 say("CLIENT TRACKING ON", ok),
                 say(&get, "_\r\n"),
-                say(&set, ok),
-                say(&get, bulk(token)),
-                say("CLIENT TRACKING OFF", ok),
+                say(&set(PART), ok).writes(PART, 0),
+                say(&get, &*first).or("_\r\n"),
+                locally("CLIENT TRACKING OFF", ok),
                 hello(2),
             ],
-            State::Selected => {
-                vec![
-                    say("SELECT 3", ok),
-                    say(&set, ok),
-                    say(&get, bulk(token)),
-                    say("SELECT 0", ok),
-                    say(&get, nothing),
-                ]
-            }
-            State::Guest => vec![
-                say(&format!("AUTH {} {}", GUEST[0], GUEST[1]), ok),
+            State::Selected => vec![
+                say("SELECT 3", ok),
+                say(&set(PART), ok).writes(PART, 3),
+                say(&get, &*first).or(nothing),
+                say("SELECT 0", ok),
                 say(&get, nothing),
-                Line { wanted: Wanted::Beginning("-NOPERM "), ..say(&format!("SET {key} {token}"), "") },
-                say("AUTH default any", ok),
-                say("ACL WHOAMI", bulk("default")),
+            ],
+            State::NoDatabase => vec![
+                say(&set(PART), ok).writes(PART, 0),
+                locally("SELECT 99", "-ERR DB index is out of range\r\n"),
+                say(&format!("SET {key} {} EX 60 GET", value(PART + 1)), &*first).or(nothing).writes(PART + 1, 0),
+            ],
+            State::Refused => vec![
+                say(&set(PART), ok).writes(PART, 0),
+                locally("AUTH nobody wrong", "-WRONGPASS invalid username-password pair or user is disabled.\r\n"),
+                say(&format!("SET {key} {} EX 60 GET", value(PART + 1)), &*first).or(nothing).writes(PART + 1, 0),
+                locally("SELECT nonsense", "-ERR value is not an integer or out of range\r\n"),
+                say(&get, bulk(&value(PART + 1))).or(nothing).or(&*first),
+            ],
+            State::Guest => vec![
+                locally(&format!("AUTH {} {}", GUEST[0], GUEST[1]), ok),
+                say(&get, nothing),
+                locally(&set(PART), "").gets(Wanted::Beginning("-NOPERM ")),
+                locally("AUTH default any", ok),
+                locally("ACL WHOAMI", bulk("default")),
+                say(&get, nothing),
             ],
             State::Owner => vec![
-                say(&format!("AUTH {} {}", OWNER[0], OWNER[1]), ok),
-                say(&set, ok),
-                say(&get, bulk(token)),
+                locally(&format!("AUTH {} {}", OWNER[0], OWNER[1]), ok),
+                say(&set(PART), ok).writes(PART, 0),
+                say(&get, &*first).or(nothing),
                 say(&format!("WATCH {key}"), ok),
-                say("MULTI", ok),
-                say(&set, queued),
-                say(&get, queued),
-                say("EXEC", format!("*2\r\n+OK\r\n{}", bulk(token))),
-                say("AUTH default any", ok),
-                say(&get, bulk(token)),
+                locally("MULTI", ok),
+                say(&set(PART + 1), queued).writes(PART + 1, 0).queued(),
+                say(&get, queued).queued(),
+                say("EXEC", format!("*2\r\n+OK\r\n{}", bulk(&value(PART + 1)))).or(nil).executes(),
+                locally("AUTH default any", ok),
+                say(&get, bulk(&value(PART + 1))).or(nothing).or(&*first),
             ],
             State::Quiet => vec![
                 quietly("CLIENT REPLY OFF"),
-                quietly(&set),
+                quietly(&set(PART)).writes(PART, 0),
                 quietly(&get),
-                say("CLIENT REPLY ON", ok),
+                locally("CLIENT REPLY ON", ok),
+                say(&get, &*first).or(nothing).shows(PART),
                 quietly("CLIENT REPLY SKIP"),
                 quietly(&format!("ECHO not:{token}")),
-                say(&format!("ECHO {token}"), bulk(token)),
+                locally(&format!("ECHO {token}"), bulk(token)),
+            ],
+            State::QuietApart => vec![
+                quietly("CLIENT REPLY SKIP"),
+                quietly(&format!("RPUSH {key} {}", value(PART))).writes(PART, 0),
+                say(&format!("BLPOP {key} 0.2"), format!("*2\r\n{}{first}", bulk(&key))).shows(PART),
+                quietly("CLIENT REPLY SKIP"),
+                quietly(&set(PART + 1)).writes(PART + 1, 0),
+                say(&format!("WATCH {key}"), ok),
+                locally("MULTI", ok),
+                say(&get, queued).queued(),
+                say("EXEC", format!("*1\r\n{}", bulk(&value(PART + 1)))).executes(),
             ],
             State::Script => vec![
                 say(&format!("EVAL {SCRIPT} 1 {key} {token}"), format!("*1\r\n{}", bulk(token))),
                 say(&format!("EVALSHA {SCRIPT_HASH} 1 {key} {token}"), format!("*1\r\n{}", bulk(token))),
             ],
-            State::Large => {
-                let large = token.repeat(LARGE_BYTES / token.len());
+            State::Copied => {
+                let key = format!("{COPIED}{key}");
                 vec![
-                    say(&format!("SET {key} {large} EX 20"), ok),
-                    say(&get, bulk(&large)),
-                    say(&format!("DEL {key}"), ":1\r\n"),
+                    say(&format!("SET {key} {} EX 60", value(PART)), ok).writes(PART, 0),
+                    // The replica may not have it yet.
+                    say(&format!("GET {key}"), "").gets(Wanted::Value),
+                    say(&format!("SET {key} {} EX 60 GET", value(PART + 1)), &*first).or(nothing).writes(PART + 1, 0),
+                ]
+            }
+            State::Large => {
+                let large = format!("{}{}", value(PART), "x".repeat(LARGE_BYTES));
+                vec![
+                    say(&format!("SET {key} {large} EX 20"), ok).writes(PART, 0),
+                    say(&get, bulk(&large)).or(nothing),
+                    say(&format!("DEL {key}"), ":1\r\n").or(":0\r\n"),
                 ]
             }
             State::Reset => vec![
                 say("SELECT 4", ok),
-                say("MULTI", ok),
-                say(&set, queued),
-                say("RESET", "+RESET\r\n"),
+                locally("MULTI", ok),
+                say(&set(PART), queued).writes(PART, 4).queued(),
+                locally("RESET", "+RESET\r\n").drops(),
                 say(&get, nothing),
             ],
-        }
-    }
-
-    pub(super) fn encode(self, token: &str, out: &mut Vec<u8>) {
-        for line in self.conversation(token) {
-            out.extend_from_slice(&respool_testkit::request(&line.words));
-        }
-    }
-
-    /// How many replies belong to it, without what may come between them.
-    pub(super) fn replies(self) -> usize {
-        self.conversation("token").iter().filter(|line| !matches!(line.wanted, Wanted::Nothing)).count()
-    }
-
-    /// The first error among its replies that is none of those that it should get.
-    pub(super) fn error<'a>(self, token: &str, replies: &'a [u8]) -> Option<&'a [u8]> {
-        let lines = self.conversation(token);
-        let answered = lines.iter().filter(|line| !matches!(line.wanted, Wanted::Nothing));
-        let mut pairs = split(replies).filter(|reply| !is_aside(reply)).zip(answered);
-        pairs.find(|(reply, line)| reply.first() == Some(&b'-') && !line.wanted.is(reply)).map(|(reply, _)| reply)
-    }
-
-    /// Whether the replies can be its own. Errors are judged apart; behind one, or when a node was killed meanwhile, a
-    /// transaction may have been given up and what was written may be gone.
-    pub(super) fn is_right(self, token: &str, replies: &[u8], is_troubled: bool) -> bool {
-        let lines = self.conversation(token);
-        let answered: Vec<&Line> = lines.iter().filter(|line| !matches!(line.wanted, Wanted::Nothing)).collect();
-        let (asides, replies): (Vec<&[u8]>, Vec<&[u8]>) = split(replies).partition(|reply| is_aside(reply));
-        let own_value = bulk(token);
-        // Where entering a state failed, what follows was done outside of it.
-        let is_left_over = |reply: &[u8]| matches!(reply, b"+OK\r\n" | b"+QUEUED\r\n") || reply == own_value.as_bytes();
-        let is_own = |reply: &[u8], line: &Line| {
-            let is_nothing = matches!(reply, b"*-1\r\n" | b"$-1\r\n" | b"_\r\n" | b":0\r\n");
-            line.wanted.is(reply)
-                || (is_troubled && (reply.first() == Some(&b'-') || is_nothing || is_left_over(reply)))
-        };
-        replies.len() == answered.len()
-            && replies.iter().zip(&answered).all(|(reply, line)| is_own(reply, line))
-            && asides.iter().all(|aside| self.may_hear(token, aside))
-    }
-
-    /// Whether it may be told this between its replies.
-    fn may_hear(self, token: &str, aside: &[u8]) -> bool {
-        let key = format!("{{{token}}}:key");
-        match self {
-            State::Listening => aside == format!(">3\r\n{}{}{}", bulk("message"), bulk(token), bulk(token)).as_bytes(),
-            State::Tracking => {
-                let head = format!(">2\r\n{}", bulk("invalidate"));
-                aside == format!("{head}_\r\n").as_bytes() || aside == format!("{head}*1\r\n{}", bulk(&key)).as_bytes()
+            State::Contended
+            | State::ContendedApart
+            | State::ContendedCopy
+            | State::Counted
+            | State::Pushing
+            | State::Popping => {
+                unreachable!("their keys are shared")
             }
+        }
+    }
+
+    /// Whether it may be told this between its replies, whose requests had this in common.
+    pub(super) fn may_hear(self, conversation: &Conversation, aside: &[u8]) -> bool {
+        let word = |line: usize| conversation.lines.get(line).and_then(|line| line.words.get(1));
+        match self {
+            State::Listening => word(1).is_some_and(|token| {
+                aside == format!(">3\r\n{}{}{}", bulk("message"), bulk(token), bulk(token)).as_bytes()
+            }),
+            State::Tracking => word(2).is_some_and(|key| {
+                let head = format!(">2\r\n{}", bulk("invalidate"));
+                aside == format!("{head}_\r\n").as_bytes() || aside == format!("{head}*1\r\n{}", bulk(key)).as_bytes()
+            }),
             _ => false,
         }
     }
 }
 
-/// Whether this is no reply: it may come at any time.
-pub(super) fn is_aside(reply: &[u8]) -> bool {
-    reply.first() == Some(&b'>')
-        && matches!(elements(reply).first(), Some(&b"$7\r\nmessage\r\n" | &b"$10\r\ninvalidate\r\n"))
+/// The value that is read under WATCH is the one that the transaction replaces, or it replaces nothing.
+fn contended(key: &str, value: &str) -> Vec<Line> {
+    vec![
+        say(&format!("WATCH {key}"), "+OK\r\n"),
+        say(&format!("GET {key}"), "").gets(Wanted::Value),
+        locally("MULTI", "+OK\r\n"),
+        say(&format!("SET {key} {value} GET"), "+QUEUED\r\n").writes(PART, 0).queued(),
+        say("EXEC", "").gets(Wanted::SameAs(1)).executes(),
+    ]
 }
 
-/// Replies that stand one behind the other.
-fn split(mut replies: &[u8]) -> impl Iterator<Item = &[u8]> {
-    std::iter::from_fn(move || {
-        let length = reply_length(replies).ok().flatten()?;
-        let (reply, rest) = replies.split_at(length);
-        replies = rest;
-        Some(reply)
-    })
+fn hello(version: u8) -> Line {
+    let wanted = if version == 3 { "%7\r\n$6\r\nserver\r\n" } else { "*14\r\n$6\r\nserver\r\n" };
+    locally(&format!("HELLO {version}"), "").gets(Wanted::Beginning(wanted))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
+    use super::super::conversation::{Meanwhile, Outcome, is_aside};
+    use super::super::faults::Faults;
+    use super::super::ledger::{Fate, Ledger};
     use super::*;
 
-    const TRANSACTION: State = State::Transaction;
+    fn conversation(state: State) -> Conversation {
+        state.conversation(7, 0, 4, &Layout::for_tests())
+    }
 
-    #[test]
-    fn only_its_own_replies_are_right() {
-        let good = b"+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+OK\r\n$3\r\n1:c\r\n";
-        assert_eq!(TRANSACTION.replies(), 4);
-        assert!(TRANSACTION.is_right("1:c", good, false));
-        assert!(!TRANSACTION.is_right("2:c", good, false), "another one's value");
-        assert!(!TRANSACTION.is_right("1:c", &good[5..], false), "one is missing");
-        assert!(!TRANSACTION.is_right("1:c", b"+OK\r\n+QUEUED\r\n+QUEUED\r\n*-1\r\n", false), "nobody touched the key");
-        assert!(TRANSACTION.is_right("1:c", b"+OK\r\n+QUEUED\r\n+QUEUED\r\n*-1\r\n", true));
+    fn check(state: State, replies: &str, faults: &Faults) -> (Outcome, Ledger) {
+        let conversation = conversation(state);
+        let mut ledger = Ledger::default();
+        let meanwhile = Meanwhile { faults, since: Instant::now(), has_moved: false };
+        let hear = |aside: &[u8]| state.may_hear(&conversation, aside);
+        (conversation.check(replies.as_bytes(), hear, meanwhile, &mut ledger), ledger)
+    }
+
+    fn calm() -> Faults {
+        Faults::new((0..NODES + 2).map(|node| format!("node{node}")).collect())
+    }
+
+    fn troubled() -> Faults {
+        let faults = calm();
+        faults.begin(Nodes::one(0));
+        faults
+    }
+
+    const DOWN: &str = "-ERR node node0 is not available: refused; the command was not sent\r\n";
+    const VALUE: &str = "$10\r\n4:c7:w100:\r\n";
+
+    fn is_wrong(outcome: &Outcome) -> bool {
+        matches!(outcome, Outcome::Wrong(_))
     }
 
     #[test]
-    fn errors_are_found_unless_they_are_what_was_wanted() {
-        let replies = b":1\r\n-ERR node is down\r\n";
-        assert_eq!(State::Served.error("1:c", replies), Some(b"-ERR node is down\r\n".as_slice()));
-        assert!(State::Served.is_right("1:c", replies, true));
-        assert!(!State::Served.is_right("1:c", replies, false));
-        let spoilt = b"+OK\r\n+QUEUED\r\n-ERR wrong number of arguments for 'get' command\r\n\
-                       -EXECABORT Transaction discarded because of previous errors.\r\n$-1\r\n";
-        assert_eq!(State::Spoilt.error("1:c", spoilt), None);
-        assert!(State::Spoilt.is_right("1:c", spoilt, false));
+    fn only_its_own_replies_are_right() {
+        let right = |rest: &str| format!("+OK\r\n+QUEUED\r\n+QUEUED\r\n{rest}");
+        let (outcome, ledger) = check(State::Transaction, &right(&format!("*2\r\n+OK\r\n{VALUE}")), &calm());
+        assert_eq!((outcome, ledger.writes[0].fate), (Outcome::Right, Fate::Done));
+        let anothers = right("*2\r\n+OK\r\n$10\r\n4:c8:w100:\r\n");
+        assert!(is_wrong(&check(State::Transaction, &anothers, &troubled()).0), "another one's value");
+        assert!(is_wrong(&check(State::Transaction, &right("*-1\r\n"), &calm()).0), "no other client writes the key");
+        assert!(is_wrong(&check(State::Transaction, &right(DOWN), &calm()).0), "nothing was done to the node");
+        let (outcome, ledger) = check(State::Transaction, &right(DOWN), &troubled());
+        assert_eq!((outcome, ledger.writes[0].fate), (Outcome::Failed(DOWN.into()), Fate::NotDone));
+    }
+
+    #[test]
+    fn trouble_is_no_licence_for_other_lines() {
+        let local = format!("{DOWN}+QUEUED\r\n+QUEUED\r\n*2\r\n+OK\r\n{VALUE}");
+        assert!(is_wrong(&check(State::Transaction, &local, &troubled()).0), "MULTI needs no node");
+        let queued = ":1\r\n+QUEUED\r\n";
+        assert!(is_wrong(&check(State::Served, queued, &troubled()).0), "another one's reply");
+        let misplaced = format!("{DOWN}+OK\r\n{VALUE}+OK\r\n{VALUE}");
+        assert!(is_wrong(&check(State::Selected, &misplaced, &troubled()).0), "written to the database before");
+    }
+
+    #[test]
+    fn a_contended_transaction_replaces_what_was_read() {
+        let told = |read: &str, replaced: &str| format!("+OK\r\n{read}+OK\r\n+QUEUED\r\n{replaced}");
+        let other = "$10\r\n8:c9:w100:\r\n";
+        let (outcome, ledger) = check(State::Contended, &told(other, &format!("*1\r\n{other}")), &calm());
+        assert_eq!((outcome, ledger.writes[0].fate), (Outcome::Right, Fate::Done));
+        let (outcome, ledger) = check(State::Contended, &told(other, "*-1\r\n"), &calm());
+        assert_eq!((outcome, ledger.writes[0].fate), (Outcome::Right, Fate::NotDone));
+        let lost = told(other, "*1\r\n$11\r\n11:c9:w100:\r\n");
+        assert!(is_wrong(&check(State::Contended, &lost, &troubled()).0), "another client's update is lost");
+    }
+
+    #[test]
+    fn writes_without_replies_are_done_unless_their_node_is_in_trouble() {
+        let echo = conversation(State::Quiet).lines.last().map(|line| bulk(&line.words[1])).unwrap();
+        let seen = format!("+OK\r\n{VALUE}{echo}");
+        assert_eq!(check(State::Quiet, &seen, &troubled()).1.writes[0].fate, Fate::Done);
+        let failed = format!("+OK\r\n{DOWN}{echo}");
+        assert_eq!(check(State::Quiet, &failed, &troubled()).1.writes[0].fate, Fate::Unknown);
+        assert!(is_wrong(&check(State::Quiet, &format!("+OK\r\n$-1\r\n{echo}"), &calm()).0), "it is lost");
     }
 
     #[test]
     fn what_comes_between_must_be_ones_own() {
         let message = |token: &str| format!(">3\r\n{}{}{}", bulk("message"), bulk(token), bulk(token));
-        let told = |aside: &str| {
-            format!(
-                "%7\r\n{}{}>3\r\n{}{}:1\r\n:1\r\n{aside}{}>3\r\n{}{}:0\r\n*14\r\n{}{}",
-                bulk("server"),
-                "_\r\n".repeat(13),
-                bulk("subscribe"),
-                bulk("1:c"),
-                bulk("1:c"),
-                bulk("unsubscribe"),
-                bulk("1:c"),
-                bulk("server"),
-                "$-1\r\n".repeat(13)
-            )
-        };
-        assert!(State::Listening.is_right("1:c", told("").as_bytes(), false));
-        assert!(State::Listening.is_right("1:c", told(&message("1:c")).as_bytes(), false));
-        assert!(!State::Listening.is_right("1:c", told(&message("2:c")).as_bytes(), false), "another one's message");
+        let listening = conversation(State::Listening);
+        let token = listening.lines[1].words[1].clone();
+        assert!(State::Listening.may_hear(&listening, message(&token).as_bytes()));
+        assert!(!State::Listening.may_hear(&listening, message("2:c").as_bytes()), "another one's message");
         assert!(is_aside(message("x").as_bytes()) && !is_aside(b"*1\r\n$1\r\na\r\n"));
     }
 }

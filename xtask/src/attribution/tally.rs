@@ -23,6 +23,10 @@ pub(super) struct Tally {
     /// Requests that a client did not wait for when it vanished.
     pub(super) abandoned: u64,
     pub(super) vanished: u64,
+    /// Clients that had closed their side and got what they were owed, and no more.
+    pub(super) half_closed: u64,
+    /// Connections that ended between two replies because the process was succeeded or ended.
+    pub(super) succeeded: u64,
     /// Connections of clients that were in pool mode `session` all the time.
     pub(super) owned: u64,
     /// Connections that Respool closed although the client did nothing wrong.
@@ -43,14 +47,15 @@ impl Tally {
     }
 
     /// What should have happened in a run with trouble and did not.
-    pub(super) fn missing(&self) -> Vec<String> {
+    pub(super) fn missing(&self, listed: &[State]) -> Vec<String> {
         let never = |state: &&State| !self.states.contains_key(state.name());
-        let states = State::ALL.iter().filter(never).map(|state| format!("no {}", state.name()));
+        let states = listed.iter().filter(never).map(|state| format!("no {}", state.name()));
         let timeouts = self.errors.keys().any(|text| text.contains("did not answer within"));
         let vanished = self.vanished > 0;
         let others = [
             (timeouts, "request ran out of time"),
             (vanished, "client vanished"),
+            (self.half_closed > 0, "client closed its side"),
             (self.owned > 0, "client in pool mode session"),
         ];
         states.chain(others.into_iter().filter(|(is, _)| !is).map(|(_, what)| format!("no {what}"))).collect()
@@ -90,6 +95,8 @@ impl Tally {
         }
         self.abandoned += other.abandoned;
         self.vanished += other.vanished;
+        self.half_closed += other.half_closed;
+        self.succeeded += other.succeeded;
         self.owned += other.owned;
         self.cut_off += other.cut_off;
         self.broken_off += other.broken_off;
@@ -125,6 +132,7 @@ impl fmt::Display for Tally {
         let states: Vec<String> = self.states.iter().map(|(state, count)| format!("{count} {state}")).collect();
         writeln!(f, "{}", states.join(", "))?;
         writeln!(f, "{} connections in pool mode session", self.owned)?;
+        writeln!(f, "{} closed their side, {} connections ended with the process", self.half_closed, self.succeeded)?;
         writeln!(f, "{} clients vanished with {} requests under way (outcome unknown)", self.vanished, self.abandoned)?;
         write!(
             f,

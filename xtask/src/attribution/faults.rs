@@ -1,0 +1,127 @@
+//! When which node was in trouble, and whether an error that a client was told can come from that.
+
+use std::sync::RwLock;
+use std::time::{Duration, Instant};
+
+use super::ledger::Fate;
+
+/// After its end a fault is still to be felt: what waited for its deadline is told, and lanes are dialled with pauses.
+const GRACE: Duration = Duration::from_millis(1_500);
+
+/// A set of nodes, by their numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Nodes(pub(super) u16);
+
+impl Nodes {
+    pub(super) const NONE: Nodes = Nodes(0);
+    pub(super) const ALL: Nodes = Nodes(u16::MAX);
+
+    pub(super) fn one(node: usize) -> Nodes {
+        Nodes(1 << node)
+    }
+
+    pub(super) fn and(self, other: Nodes) -> Nodes {
+        Nodes(self.0 | other.0)
+    }
+
+    fn meets(self, other: Nodes) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+#[derive(Debug)]
+struct Window {
+    nodes: Nodes,
+    until: Option<Instant>,
+}
+
+/// All faults of a run so far.
+#[derive(Debug, Default)]
+pub(super) struct Faults {
+    windows: RwLock<Vec<Window>>,
+    names: Vec<String>,
+}
+
+impl Faults {
+    /// For nodes of these names, in the order of their numbers.
+    pub(super) fn new(names: Vec<String>) -> Faults {
+        Faults { windows: RwLock::default(), names }
+    }
+
+    /// A fault begins. It lasts until [`Faults::end`] is called with the number that this returns.
+    pub(super) fn begin(&self, nodes: Nodes) -> usize {
+        let mut windows = self.windows.write().expect("no client panics");
+        windows.push(Window { nodes, until: None });
+        windows.len() - 1
+    }
+
+    pub(super) fn end(&self, number: usize) {
+        self.windows.write().expect("no client panics")[number].until = Some(Instant::now());
+    }
+
+    /// Whether one of the nodes was in trouble at some time since then.
+    pub(super) fn were_in_trouble(&self, nodes: Nodes, since: Instant) -> bool {
+        let windows = self.windows.read().expect("no client panics");
+        let is_felt = |window: &Window| window.until.is_none_or(|until| until + GRACE >= since);
+        windows.iter().rev().any(|window| window.nodes.meets(nodes) && is_felt(window))
+    }
+
+    /// What an error says about a request for these nodes that was sent then: how the request ended, or why the error cannot be
+    /// its own.
+    pub(super) fn judge(&self, error: &[u8], nodes: Nodes, since: Instant) -> Result<Fate, &'static str> {
+        let text = String::from_utf8_lossy(error);
+        let known = KNOWN.iter().find(|(beginning, _)| text.starts_with(beginning));
+        let about = match text.strip_prefix("-ERR node ").and_then(|rest| rest.split(' ').next()) {
+            Some(name) => match self.names.iter().position(|known| known == name) {
+                Some(node) if Nodes::one(node).meets(nodes) => Nodes::one(node),
+                _ => return Err("an error about a node that it was not sent to"),
+            },
+            None if known.is_some() => nodes,
+            None => return Err("an error that trouble with nodes does not explain"),
+        };
+        if !self.were_in_trouble(about, since) {
+            return Err("an error although nothing was done to the node");
+        }
+        let is_not_done = text.contains("was not sent") || text.contains("was not executed");
+        Ok(if is_not_done { Fate::NotDone } else { known.map_or(Fate::Unknown, |(_, fate)| *fate) })
+    }
+}
+
+/// Errors that name no node, and what they say about the request.
+const KNOWN: [(&str, Fate); 11] = [
+    ("-ERR the connection on which keys were watched is lost;", Fate::NotDone),
+    ("-EXECABORT Transaction discarded because of", Fate::NotDone),
+    ("-ERR the nodes were changed meanwhile; try again", Fate::NotDone),
+    ("-CROSSSLOT Watched keys and the transaction's keys", Fate::NotDone),
+    ("-ERR the node's answer does not fit", Fate::Unknown),
+    ("-ERR all connections to node", Fate::NotDone),
+    ("-LOADING ", Fate::NotDone),
+    ("-UNBLOCKED ", Fate::NotDone),
+    ("-TRYAGAIN the nodes could not be asked whether they have the command", Fate::NotDone),
+    ("-READONLY ", Fate::NotDone),
+    ("-MASTERDOWN ", Fate::NotDone),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_need_a_fault_of_their_own_node() {
+        let faults = Faults::new(vec!["node0".into(), "node1".into()]);
+        let before = Instant::now();
+        let down = b"-ERR node node1 is not available: refused; the command was not sent\r\n";
+        let late = b"-ERR node node1 did not answer within 250 ms; the command may or may not have been executed\r\n";
+        let both = Nodes::one(0).and(Nodes::one(1));
+        assert!(faults.judge(down, both, before).is_err(), "nothing has happened");
+        let number = faults.begin(Nodes::one(1));
+        assert_eq!(faults.judge(down, both, before), Ok(Fate::NotDone));
+        assert_eq!(faults.judge(late, both, before), Ok(Fate::Unknown));
+        assert!(faults.judge(down, Nodes::one(0), before).is_err(), "another node");
+        assert!(faults.judge(b"-WRONGTYPE x\r\n", both, before).is_err(), "no trouble sounds like this");
+        assert!(faults.judge(b"-EXECABORT Transaction discarded because of x\r\n", both, before).is_ok());
+        faults.end(number);
+        let later = Instant::now() + GRACE + Duration::from_millis(1);
+        assert!(faults.judge(late, both, later).is_err(), "it was over long before");
+    }
+}

@@ -5,6 +5,7 @@
 
 use crate::config::LaneLimits;
 use crate::hiding::shows_secrets;
+use crate::renewal::Moves;
 use crate::scripts::Named;
 use crate::secrets::Confided;
 use crate::text;
@@ -79,14 +80,20 @@ impl Block {
         self.for_node < self.entries.len()
     }
 
-    /// Other nodes are configured. A block whose node has gone runs nothing.
-    pub(crate) fn move_to(&mut self, moved: &[usize]) {
+    /// Other nodes are configured. A block goes to the node of the same name, wherever that is now. If its node has gone, or
+    /// keys are placed or named in another way now (`has_other_ways`), it runs nothing.
+    pub(crate) fn move_to(&mut self, moves: &Moves, has_other_ways: bool) {
         for node in [&mut self.node, &mut self.keyless_node] {
-            let now = node.map(|node| moved.get(node).copied().filter(|now| *now != usize::MAX));
+            let now = node.map(|node| moves.namesake_of(node).filter(|_| !has_other_ways));
             self.is_dirty |= now == Some(None);
             self.is_ours |= now == Some(None);
             *node = now.flatten();
         }
+    }
+
+    /// It is bound to no node any more, as it will not run.
+    pub(crate) fn unbind(&mut self) {
+        (self.node, self.keyless_node, self.pool) = (None, None, None);
     }
 
     /// The requests that a node runs, each as it is sent.

@@ -5,7 +5,7 @@
 //!   [arrived] -----------------------------------------> [waits at node] ---------> answered, next in the queue
 //!       | none is; one is dialled if it may be              |  |
 //!       '--> [queued] --------- one becomes free ----------'  '- UNBLOCK asked of the node: client left, CLIENT UNBLOCK
-//!               |   ^
+//!               |   ^                                          the nodes have changed: asked again elsewhere, see `recall`
 //!               '---'  tried now and then without waiting: MULTI, the request, EXEC on the shared lane
 //! ```
 //!
@@ -25,7 +25,7 @@ use crate::slab::Handle;
 use crate::tasks::Tasks;
 use crate::text;
 use crate::wait::{BEFORE, COUNTS, Wait, WaitPurpose};
-use crate::waiter::{Release, State, Target, Waiter, begins_at_arrival, timeout_us};
+use crate::waiter::{Release, State, Target, Waiter, Wording, begins_at_arrival, timeout_us};
 use crate::waitlist::{Blocking, Connection};
 use crate::worker::Worker;
 use respool_command::{Command, Execute, GenericCommand, Row, text as texts};
@@ -42,7 +42,7 @@ enum Found {
     Nothing,
 }
 
-fn is_wait(row: &Row) -> bool {
+pub(crate) fn is_wait(row: &Row) -> bool {
     row.command == Command::Generic(GenericCommand::Wait)
 }
 
@@ -79,7 +79,9 @@ impl<E: Execute> Worker<E> {
         };
         let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
         let is_wanted = self.passes_reply(index);
-        self.enqueue(index, row, args, node, Target::Client { asker, is_wanted });
+        let is_renamed = !args.as_args().iter().eq(request.args.iter());
+        let said = is_renamed.then(|| request.args.iter().collect());
+        self.enqueue(index, row, Wording { args, said }, node, Target::Client { asker, is_wanted });
         if self.is_leaving(index) { Flow::Stop } else { Flow::Pause }
     }
 
@@ -93,8 +95,8 @@ impl<E: Execute> Worker<E> {
             self.scatters.mute(gather);
         }
         for (part, node) in nodes.into_iter().enumerate() {
-            let args = request.args.iter().collect();
-            self.enqueue(index, row, args, node, Target::Part { gather, part: part as u16 });
+            let words = Wording { args: request.args.iter().collect(), said: None };
+            self.enqueue(index, row, words, node, Target::Part { gather, part: part as u16 });
         }
         if self.is_leaving(index) { Flow::Stop } else { Flow::Pause }
     }
@@ -109,9 +111,24 @@ impl<E: Execute> Worker<E> {
         self.config.routes.pools().iter().flat_map(|pool| pool.places()).collect()
     }
 
-    fn enqueue(&mut self, index: u32, row: &'static Row, args: ArgsBuf, node: usize, target: Target) {
-        let waiter = self.enter_queue(index, row, args, node, target);
-        if self.is_apart(index) {
+    fn enqueue(&mut self, index: u32, row: &'static Row, words: Wording, node: usize, target: Target) {
+        let waiter = self.enter_queue(index, row, words, node, target);
+        self.begin_waiting(index, waiter);
+    }
+
+    /// A request stands in the queue of its node: it is sent if it can be.
+    pub(crate) fn begin_waiting(&mut self, index: u32, waiter: Handle) {
+        let Some(Waiter { node, row, is_on_own, .. }) = self.blocking.waiters.get(waiter) else { return };
+        let (node, row, is_on_own) = (*node, *row, *is_on_own);
+        if self.is_held_at(node, row) {
+            // Its node is paused: it is sent when that is over, unless its client has left by then.
+            self.blocking.begin_trying(self.now.mono_us);
+            if self.clients.sessions.at(index).is_some_and(|s| s.cold.has_hung_up) {
+                self.release_waiter(waiter, Release::Vanished);
+            }
+            return;
+        }
+        if is_on_own {
             self.wait_on_own(index, waiter, node);
         } else {
             self.serve_waiters(node);
@@ -145,15 +162,18 @@ impl<E: Execute> Worker<E> {
         &mut self,
         index: u32,
         row: &'static Row,
-        args: ArgsBuf,
+        words: Wording,
         node: usize,
         target: Target,
     ) -> Handle {
+        let Wording { args, said } = words;
+        let is_on_own = self.is_apart(index);
         let arrived_us = self.now.mono_us;
         let session = self.clients.sessions.at_mut(index).expect("it has just been given a place for its reply");
         let deadline_us = timeout_us(row, args.as_args()).map(|timeout_us| arrived_us.saturating_add(timeout_us));
         // Its keys are kept once more where an engine's are waited for.
-        let held_bytes = size_of::<Waiter>() + args.as_args().iter().map(|arg| 2 * arg.len() + 64).sum::<usize>();
+        let bytes_of = |args: &ArgsBuf| args.as_args().iter().map(|arg| 2 * arg.len() + 64).sum::<usize>();
+        let held_bytes = size_of::<Waiter>() + bytes_of(&args) + said.as_ref().map_or(0, bytes_of);
         let waiter = self.blocking.enter(Waiter {
             target,
             client: session.id,
@@ -162,6 +182,8 @@ impl<E: Execute> Worker<E> {
             class: self.lanes.base(session.class),
             row,
             args,
+            said,
+            is_on_own,
             turn: 0,
             held_bytes,
             arrived_us,
@@ -181,38 +203,8 @@ impl<E: Execute> Worker<E> {
         waiter
     }
 
-    /// Other nodes are configured: `moved` says for each node before where it is now. Those who queue for a node that has
-    /// gone are told so; those who wait there are still answered.
-    pub(crate) fn move_waiters(&mut self, moved: &[usize]) {
-        let nodes = std::mem::take(&mut self.blocking.nodes);
-        for (before, list) in nodes.into_iter().enumerate() {
-            if let Some(now) = moved.get(before).filter(|now| **now != usize::MAX) {
-                *self.blocking.at(*now) = list;
-            }
-        }
-        let mut orphans = Vec::new();
-        let waiters = &self.blocking.waiters;
-        let handles: Vec<Handle> = waiters.iter().filter_map(|(index, _)| waiters.handle(index)).collect();
-        for handle in handles {
-            let Some(waiter) = self.blocking.waiters.get_mut(handle) else { continue };
-            let now = moved.get(waiter.node).copied().unwrap_or(usize::MAX);
-            let is_gone = now >= self.config.nodes.len();
-            if is_gone && waiter.state == State::Queued {
-                orphans.push(handle);
-            } else {
-                waiter.node = now.min(self.lanes.nodes.len().saturating_sub(1));
-            }
-        }
-        if !orphans.is_empty() {
-            self.blocking.nodes.iter_mut().for_each(|list| list.queue.retain(|_, waiter| !orphans.contains(waiter)));
-        }
-        for waiter in orphans {
-            self.finish_waiter(waiter, ReplyKind::Error, &text::nodes_changed());
-        }
-    }
-
     /// Gives free connections to the first of a node's queue.
-    fn serve_waiters(&mut self, node: usize) {
+    pub(crate) fn serve_waiters(&mut self, node: usize) {
         loop {
             let Blocking { waiters, nodes, .. } = &self.blocking;
             let Some(list) = nodes.get(node) else { return };
@@ -220,8 +212,9 @@ impl<E: Execute> Worker<E> {
             if list.connections.len() >= self.config.lanes.blocking_max && !list.connections.iter().any(is_of_use) {
                 return;
             }
+            let is_next = |w: &Waiter| w.state == State::Queued && !w.is_on_own && !self.is_held_at(node, w.row);
             let mut queue = list.queue.values().copied();
-            let Some(waiter) = queue.find(|w| waiters.get(*w).is_some_and(|w| w.state == State::Queued)) else {
+            let Some(waiter) = queue.find(|w| waiters.get(*w).is_some_and(is_next)) else {
                 return;
             };
             let Some(this) = waiters.get(waiter) else { return };
@@ -390,8 +383,12 @@ impl<E: Execute> Worker<E> {
                     // What has become of it is not known: it may have been waiting.
                     this.release = Some(Release::Vanished);
                 }
-                let node = this.node;
-                self.finish_waiter(waiter, kind, &reply);
+                let (node, release) = (this.node, this.release);
+                match release {
+                    // Nothing was taken for it.
+                    Some(Release::Moved) if kind.is_null() => self.ask_again(waiter),
+                    _ => self.finish_waiter(waiter, kind, &reply),
+                }
                 match self.lanes.find(lane) {
                     Some(place) if self.lanes.all[place].is_waiting => self.end_wait_on_own(node, place, lane),
                     Some(place) if self.lanes.all[place].up.tickets().is_empty() => {
@@ -509,7 +506,7 @@ impl<E: Execute> Worker<E> {
     /// The client left before it could get what was taken for it. `false`: there is nothing to put back.
     fn put_back(&mut self, waiter: &Waiter, reply: &[u8]) -> bool {
         let Some(undo) = waiter.undo(reply) else { return false };
-        let lane = self.lanes.lane(&self.config, waiter.node, waiter.class);
+        let lane = self.lane_for_aftermath(waiter.node, waiter.class);
         let write = |out: &mut Vec<u8>| encode_request(out, undo.as_args().iter());
         match self.lanes.send(lane, Owner::Nobody, &self.config, self.now, &mut self.clients.pool, write) {
             Ok(()) => self.counters.elements_put_back.add(1),
@@ -518,7 +515,10 @@ impl<E: Execute> Worker<E> {
         true
     }
 
-    fn finish_released(&mut self, waiter: Handle, release: Release) {
+    pub(crate) fn finish_released(&mut self, waiter: Handle, release: Release) {
+        if release == Release::Moved {
+            return self.ask_again(waiter);
+        }
         let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
         let mut reply = Vec::new();
         let mut encoder = Encoder::new(&mut reply, this.protocol);
@@ -535,7 +535,7 @@ impl<E: Execute> Worker<E> {
                 encoder.error(texts::UNBLOCKED.as_bytes());
                 ReplyKind::Error
             }
-            Release::HalfClosed | Release::Vanished | Release::Drained => ReplyKind::Null,
+            Release::HalfClosed | Release::Vanished | Release::Drained | Release::Moved => ReplyKind::Null,
         };
         self.finish_waiter(waiter, kind, &reply);
     }
@@ -547,9 +547,11 @@ impl<E: Execute> Worker<E> {
             // The node has been asked already.
             return;
         }
-        let node = this.node;
-        match this.state {
-            State::Queued if release == Release::HalfClosed && self.engine.is_none() => self.ask_once(waiter),
+        let (node, row, state) = (this.node, this.row, this.state);
+        let may_be_asked = self.engine.is_none() && !self.is_held_at(node, row);
+        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+        match state {
+            State::Queued if release == Release::HalfClosed && may_be_asked => self.ask_once(waiter),
             State::Queued => {
                 this.release = Some(release);
                 self.blocking.leave_queue(node, waiter);
@@ -582,7 +584,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Asks the node to let a request go.
-    fn unblock(&mut self, waiter: Handle) {
+    pub(crate) fn unblock(&mut self, waiter: Handle) {
         let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
         let (node, release) = (this.node, this.release);
         let State::Sent(lane) = this.state else { return };
@@ -615,10 +617,10 @@ impl<E: Execute> Worker<E> {
             connection.unblocks += 1;
         }
         let task = self.tasks.begin(Wait::task(WaitPurpose::Unblock { waiter, lane }));
-        let shared = self.lanes.lane(&self.config, node, 0);
+        let other = self.lane_for_aftermath(node, 0);
         let write = |out: &mut Vec<u8>| encode_request(out, words.iter().copied());
         let owner = Tasks::owner(task, COUNTS);
-        let sent = self.lanes.send(shared, owner, &self.config, self.now, &mut self.clients.pool, write);
+        let sent = self.lanes.send(other, owner, &self.config, self.now, &mut self.clients.pool, write);
         if let Err(error) = sent {
             self.tasks.fail(task, COUNTS, crate::tasks::Loss::Unsent, &error, &mut self.clients);
         }
@@ -663,7 +665,7 @@ impl<E: Execute> Worker<E> {
         for (node, chosen) in tries.into_iter().enumerate() {
             self.serve_waiters(node);
             for waiter in chosen {
-                if self.blocking.waiters.get(waiter).is_some_and(is_fit) {
+                if self.blocking.waiters.get(waiter).is_some_and(|w| is_fit(w) && !self.is_held_at(node, w.row)) {
                     self.try_waiter(waiter);
                 }
             }

@@ -20,6 +20,7 @@ use crate::clients::Clients;
 use crate::config::Config;
 use crate::lanes::{Lanes, Purpose};
 use crate::limits::{AGREEMENT_BYTES_MAX, AGREEMENT_US_MIN, MONITOR_LINE_BYTES_MAX};
+use crate::renewal::Moves;
 use crate::session::{Asker, Flow, Pause, Session, Special};
 use crate::slab::Handle;
 use crate::text;
@@ -635,10 +636,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Other nodes are configured. Who followed or watched all nodes there were would miss something without noticing.
-    pub(crate) fn move_dedicated(&mut self, moved: &[usize]) {
-        let count = self.config.nodes.len();
-        let is_same = moved.len() == count && moved.iter().enumerate().all(|(before, now)| before == *now);
-        if !is_same {
+    pub(crate) fn move_dedicated(&mut self, moves: &Moves) {
+        if !moves.is_none() {
             self.end_all_dedicated();
         }
     }

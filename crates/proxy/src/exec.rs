@@ -11,6 +11,7 @@ use crate::block::{Block, Entry};
 use crate::clients::Clients;
 use crate::pins::{Pin, Pins, say};
 use crate::private::Dirt;
+use crate::renewal::Moves;
 use crate::scripts::Named;
 use crate::secrets::Confided;
 use crate::session::{Asker, Flow, Pause, ReplyMode, Special};
@@ -59,10 +60,10 @@ const MOVES_MAX: u8 = 5;
 
 impl Exec {
     /// Other nodes are configured. A block that is on its way is not sent again to a node that has gone.
-    pub(crate) fn move_to(&mut self, moved: &[usize]) {
-        match moved.get(self.node).filter(|now| **now != usize::MAX) {
-            Some(now) => self.node = *now,
-            None => self.moves = MOVES_MAX,
+    pub(crate) fn move_to(&mut self, moves: &Moves) {
+        match moves.has_left(self.node) {
+            true => self.moves = MOVES_MAX,
+            false => self.node = moves.place_of(self.node),
         }
     }
 
@@ -187,6 +188,14 @@ impl<E: Execute> Worker<E> {
             self.strand(index, is_stranded);
             return self.refuse(index, texts::EXECABORT.as_bytes());
         }
+        let is_touched = session.pins.as_ref().is_some_and(|pins| pins.is_touched);
+        if is_touched {
+            self.leave_block(index);
+            self.leave_watches(index);
+            self.answer(index, |reply| reply.null_array());
+            return Flow::Next;
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         if session.special.has(Special::HELD)
             && let Some(flow) = self.hold_exec(index)
         {

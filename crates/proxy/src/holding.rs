@@ -22,6 +22,13 @@ pub(crate) struct Hold {
     is_for_all: bool,
 }
 
+impl Hold {
+    /// Whether commands of this kind are held back.
+    pub(crate) fn holds(&self, row: &Row) -> bool {
+        self.is_for_all || may_change(row)
+    }
+}
+
 /// Whether a request may change data, or has replicas told something all the same (PFCOUNT keeps what it computed).
 pub(crate) fn may_change(row: &Row) -> bool {
     let is_script = row.group == Group::Scripting && row.subcommands.is_empty() && !row.flags.has(Flags::READONLY);

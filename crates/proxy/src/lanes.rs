@@ -174,6 +174,11 @@ impl Lane {
         self.up.queued_bytes() == 0 && self.up.tickets().is_empty()
     }
 
+    /// Whether a request waits here that has not been given up.
+    pub(crate) fn is_owed(&self) -> bool {
+        self.up.queued_bytes() > 0 || self.up.tickets().oldest_live_us().is_some()
+    }
+
     /// Whether a request can be appended to what waits here, of which there is no more than `queue_max`, and nothing else is
     /// to be done.
     #[inline(always)]

@@ -18,6 +18,7 @@ use crate::clients::Clients;
 use crate::lanes::{Lanes, Purpose};
 use crate::limits::{LARGE_REPLY_BYTES, LARGE_US};
 use crate::private::Dirt;
+use crate::renewal::Moves;
 use crate::session::{Flow, Session, Special};
 use crate::slab::Handle;
 use crate::worker::Worker;
@@ -81,13 +82,6 @@ impl Large {
 }
 
 impl Clients {
-    /// Other nodes are configured: `moved` says for each node before where it is now.
-    pub(crate) fn move_large(&mut self, moved: &[usize]) {
-        for large in self.sessions.iter_mut().filter_map(|(_, session)| session.large.as_mut()) {
-            large.node = moved.get(large.node).copied().unwrap_or(usize::MAX);
-        }
-    }
-
     /// `bytes` of a reply have come to a client over a shared connection to a node, and there is more.
     #[cold]
     pub(crate) fn note_large(&mut self, to: Handle, node: usize, bytes: usize, now_us: u64) {
@@ -172,6 +166,32 @@ impl<E: Execute> Worker<E> {
             large.uses_own = true;
         }
         Ok(place)
+    }
+
+    /// Other nodes are configured. A client's own connection to a node that has gone takes nothing more; a request that is being
+    /// passed on over it is passed on to its end.
+    pub(crate) fn move_large(&mut self, moves: &Moves) {
+        for large in self.clients.sessions.iter_mut().filter_map(|(_, session)| session.large.as_mut()) {
+            large.node = moves.place_of(large.node);
+        }
+        let gone = self.config.nodes.len();
+        self.leave_large_where(|node| node >= gone);
+    }
+
+    /// Clients' own connections to some nodes take nothing more.
+    pub(crate) fn leave_large_where(&mut self, is_left: impl Fn(usize) -> bool) {
+        let mut left = Vec::new();
+        for (_, session) in self.clients.sessions.iter_mut() {
+            if let Some(large) = session.large.take_if(|large| is_left(large.node) && large.sending.is_none()) {
+                left.extend(large.lane);
+                session.special.remove(Special::LARGE);
+            }
+        }
+        for lane in left.into_iter().filter_map(|lane| self.lanes.find(lane)).collect::<Vec<_>>() {
+            if self.lanes.all[lane].purpose == Purpose::Private {
+                self.lanes.leave_to_its_reader(lane);
+            }
+        }
     }
 
     fn large(&mut self, index: u32) -> Option<&mut Large> {

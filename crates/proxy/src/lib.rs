@@ -64,6 +64,7 @@ mod plain;
 mod pressure;
 mod private;
 mod queues;
+mod recall;
 mod reload;
 mod remains;
 mod renewal;

@@ -21,6 +21,7 @@ use crate::config::Config;
 use crate::lanes::{Class, Lanes, NONE, Purpose};
 use crate::pins::Pins;
 use crate::private::Dirt;
+use crate::renewal::Moves;
 use crate::session::{Flow, Session, Special};
 use crate::slab::Handle;
 use crate::text;
@@ -127,6 +128,7 @@ impl Lanes {
         this.lent = lent.filter(|_| warm.is_some());
         let place = class as usize * self.nodes.len() + node;
         self.table[place] = lane as u32;
+        self.stand_behind(lane);
         lane
     }
 
@@ -154,13 +156,13 @@ impl Lanes {
         row.iter().filter(|lane| **lane != NONE).map(|lane| *lane as usize).collect()
     }
 
-    /// Other nodes are configured: `moved` says for each node before where it is now.
-    pub(crate) fn move_own(&mut self, moved: &[usize]) {
+    /// Other nodes are configured. What a client has of its own it has to the node of that name, wherever it is now.
+    pub(crate) fn move_own(&mut self, moves: &Moves) {
         for owner in &mut self.owners {
             if let Ownership::Client(owner) = owner
                 && let Some(nodes) = &mut owner.nodes
             {
-                nodes.iter_mut().for_each(|node| *node = moved.get(*node).copied().unwrap_or(usize::MAX));
+                *nodes = nodes.iter().filter_map(|node| moves.namesake_of(*node)).collect();
             }
         }
         for (place, lane) in self.all.iter().enumerate().filter(|(_, lane)| !lane.is_retired) {
@@ -170,13 +172,22 @@ impl Lanes {
         }
     }
 
+    /// Lanes that clients have to themselves take nothing more: each answers what it owes, as fast as its client reads, and
+    /// then ends.
+    pub(crate) fn leave_to_its_reader(&mut self, lane: usize) {
+        let this = &mut self.all[lane];
+        this.purpose = Purpose::Leaving;
+        // Its client may have another in its place.
+        this.lent = None;
+        self.left.push(lane as u32);
+    }
+
     /// The own lanes to a node that has gone answer what they owe, and then end.
     pub(crate) fn leave_own_lanes_to(&mut self, node: usize) {
         for place in 0..self.all.len() {
-            let this = &mut self.all[place];
+            let this = &self.all[place];
             if this.purpose == Purpose::Own && !this.is_retired && this.node == node {
-                this.purpose = Purpose::Leaving;
-                self.left.push(place as u32);
+                self.leave_to_its_reader(place);
                 self.table[self.all[place].class as usize * self.nodes.len() + node] = NONE;
             }
         }
@@ -457,7 +468,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    fn read_on(&mut self, lane: usize) {
+    pub(crate) fn read_on(&mut self, lane: usize) {
         let this = &mut self.lanes.all[lane];
         if std::mem::take(&mut this.is_unread) {
             // It was silent because nobody listened.

@@ -8,7 +8,7 @@
 
 use crate::session::{Flow, Pause, Special};
 use crate::slab::Handle;
-use crate::waiter::{Release, State, Target};
+use crate::waiter::{Release, State, Target, Wording};
 use crate::worker::Worker;
 use respool_command::{
     Command, Execute, Flags, KeyPositions, ListCommand as L, Millis, Outcome, Row, SessionView, SortedSetCommand as Z,
@@ -88,7 +88,8 @@ impl<E: Execute> Worker<E> {
             // Where the element goes is not what is waited for.
             keys.truncate(1);
         }
-        let waiter = self.enter_queue(index, row, args, 0, Target::Client { asker, is_wanted });
+        let words = Wording { args, said: None };
+        let waiter = self.enter_queue(index, row, words, 0, Target::Client { asker, is_wanted });
         for key in keys {
             self.parking.waiting.entry(key).or_default().push(waiter);
         }

@@ -22,8 +22,10 @@
 use crate::block::{Block, Destination, Subjected};
 use crate::dedicated::Dedicated;
 use crate::exec::Script;
+use crate::lanes::Purpose;
 use crate::parking::LocalWatch;
 use crate::private::Dirt;
+use crate::renewal::Moves;
 use crate::secrets::is_confidential;
 use crate::session::{Asker, Flow, Pause, ReplyMode, Session, Special};
 use crate::slab::Handle;
@@ -55,6 +57,8 @@ pub(crate) struct Pins {
     /// A WATCH was answered with an error. The client may not have read that when it sends EXEC, which must then not
     /// succeed as if the keys had been watched.
     pub(crate) has_watch_failed: bool,
+    /// Keys were watched where they are not any more: EXEC is answered as if one of them had changed.
+    pub(crate) is_touched: bool,
     /// Requests that wait: one, or one for each node.
     pub(crate) waiters: Vec<Handle>,
     /// Bytes of those requests.
@@ -82,6 +86,7 @@ impl Pins {
             && self.local_watch.is_none()
             && self.waiters.is_empty()
             && !self.has_watch_failed
+            && !self.is_touched
     }
 }
 
@@ -350,20 +355,60 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Other nodes are configured: `moved` says for each node before where it is now.
-    pub(crate) fn move_pins(&mut self, moved: &[usize]) {
+    /// Other nodes are configured. Keys that were watched at a node that has gone, or that are placed or named in another way now
+    /// (`has_other_ways`), count as changed: others change them elsewhere from now on.
+    pub(crate) fn move_pins(&mut self, moves: &Moves, has_other_ways: bool) {
         let indexes: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();
         for index in indexes {
             let Some(pins) = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) else {
                 continue;
             };
-            for pin in &mut pins.watches {
-                pin.node = moved.get(pin.node).copied().unwrap_or(usize::MAX);
+            let is_touched = pins.watches.iter().any(|pin| has_other_ways || moves.has_left(pin.node));
+            pins.watches.iter_mut().for_each(|pin| pin.node = moves.place_of(pin.node));
+            if let Some(block) = &mut pins.block
+                && !(is_touched || pins.is_touched)
+            {
+                block.move_to(moves, has_other_ways);
             }
-            if let Some(block) = &mut pins.block {
-                block.move_to(moved);
+            if is_touched {
+                self.touch_watches(index);
             }
         }
+    }
+
+    /// A node is drained: it is sent no transaction for keys that are watched there.
+    pub(crate) fn leave_watches_at(&mut self, node: usize) {
+        let is_there = |session: &Session| session.pins.iter().flat_map(|p| &p.watches).any(|pin| pin.node == node);
+        let watching = self.clients.sessions.iter().filter(|(_, session)| is_there(session));
+        let indexes: Vec<u32> = watching.map(|(index, _)| index).collect();
+        indexes.into_iter().for_each(|index| self.touch_watches(index));
+    }
+
+    /// What a client watches counts as changed: the reply to its next EXEC says so, and nothing is sent for it.
+    fn touch_watches(&mut self, index: u32) {
+        let Some(pins) = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) else {
+            return;
+        };
+        pins.is_touched = true;
+        if let Some(block) = &mut pins.block {
+            block.unbind();
+        }
+        let watches = std::mem::take(&mut pins.watches);
+        self.leave_touched(index, watches);
+    }
+
+    /// What was watched is given back where nothing is owed. Elsewhere WATCH may still be on its way, and what cleans up after it
+    /// comes later, with EXEC or UNWATCH.
+    fn leave_touched(&mut self, index: u32, watches: Vec<Pin>) {
+        let is_watching = |pin: &Pin| {
+            let lane = self.lanes.find(pin.lane).map(|lane| &self.lanes.all[lane]);
+            lane.is_some_and(|lane| lane.purpose != Purpose::Leaving && !lane.is_settled())
+        };
+        let (kept, left): (Vec<Pin>, Vec<Pin>) = watches.into_iter().partition(is_watching);
+        if let Some(pins) = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) {
+            pins.watches = kept;
+        }
+        self.give_back_watches(left);
     }
 
     /// The private connection on which a session watches keys of a node, borrowed if there is none yet.
@@ -410,6 +455,7 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let Some(pins) = &mut session.pins else { return };
         pins.has_watch_failed = false;
+        pins.is_touched = false;
         let watches = std::mem::take(&mut pins.watches);
         let id = session.id;
         if pins.local_watch.take().is_some() {

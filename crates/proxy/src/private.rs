@@ -143,6 +143,10 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn give_back(&mut self, lane: Handle, dirt: Dirt) {
         let Some(place) = self.lanes.find(lane) else { return };
         let this = &self.lanes.all[place];
+        if this.purpose == Purpose::Leaving && this.sending.is_none() {
+            // It ends once it has answered what it owes.
+            return;
+        }
         // A client's own stays with it; what the node knew has ended with the connection.
         let stays = this.purpose == Purpose::Own;
         // Half a request must not become the beginning of somebody else's.

@@ -1,6 +1,6 @@
 //! Other settings, while clients are being served: other nodes, pools, routes, limits.
 
-use crate::config::Config;
+use crate::config::{Config, NodeConfig};
 use crate::session::{Flow, Special};
 use crate::subscriptions::nodes_listened_to;
 use crate::worker::Worker;
@@ -9,8 +9,9 @@ use respool_route::{Pool, Topology};
 use std::sync::Arc;
 
 impl<E: Execute> Worker<E> {
-    /// Other settings hold from now on. No client notices: what was queued for a node is answered by it, whatever is
-    /// configured now.
+    /// Other settings hold from now on. What was queued for a node is answered by it, whatever is configured now; nothing
+    /// that is read afterwards reaches a place that the settings do not name any more. Every feature that holds something
+    /// there is told by its own walk: watched keys count as changed, who waits is asked back and asks again, and so on.
     pub(crate) fn adopt(&mut self, config: Arc<Config>) {
         let is_plain = config.routes.are_plain();
         let has_other_channels = self.engine.is_none() && has_other_places(&self.config, &config);
@@ -18,7 +19,8 @@ impl<E: Execute> Worker<E> {
             self.end_push_lanes();
         }
         let are_plain = is_plain && self.config.routes.are_plain();
-        let has_other_ways = has_other_channels || self.engine.is_none() && !are_plain;
+        // Keys are placed or named in another way.
+        let has_other_routes = self.config.topology != config.topology || self.config.routes != config.routes;
         let has_other_proofs = self.config.integrity != config.integrity;
         let before = std::mem::replace(&mut self.config, config);
         if has_other_proofs {
@@ -30,19 +32,21 @@ impl<E: Execute> Worker<E> {
         if self.config.seeing.is_anything_seen() {
             self.lanes.all.iter_mut().for_each(|lane| lane.up.keep_records());
         }
-        if has_other_ways {
+        let waiters = &self.blocking.waiters;
+        let moves = self.lanes.take_nodes(&self.config, |node| waiters.iter().any(|(_, waiter)| waiter.node == node));
+        self.move_waiters(&moves);
+        let has_other_ways = has_other_channels || has_other_routes || !moves.is_none() || !are_plain;
+        if has_other_ways && self.engine.is_none() {
             self.clients.sessions.iter_mut().filter(|(_, session)| !session.down.is_settled()).for_each(
                 |(_, session)| {
                     session.special.add(Special::OVERTAKEN);
                 },
             );
         }
-        let moved = self.lanes.take_nodes(&self.config);
-        self.move_pins(&moved);
-        self.move_waiters(&moved);
-        self.move_dedicated(&moved);
-        self.clients.move_large(&moved);
-        self.tasks.move_nodes(&moved);
+        self.move_pins(&moves, has_other_routes);
+        self.move_dedicated(&moves);
+        self.move_large(&moves);
+        self.tasks.move_nodes(&moves, has_other_routes);
         if has_other_channels {
             self.begin_push_lanes();
         } else {
@@ -57,6 +61,7 @@ impl<E: Execute> Worker<E> {
         self.restart_all_apart();
         self.adopt_users(None);
         self.review_modes();
+        self.recall_waiters(has_other_routes);
         self.settle_holding();
         self.is_busy = true;
     }
@@ -84,10 +89,9 @@ impl<E: Execute> Worker<E> {
 
 /// Whether channels are on other nodes, elsewhere, or placed on them in another way.
 fn has_other_places(old: &Config, new: &Config) -> bool {
-    let nodes = |config: &Config| {
-        let own = config.nodes.iter().take(nodes_listened_to(config));
-        own.map(|node| (node.name.clone(), Arc::clone(&node.endpoint))).collect::<Vec<_>>()
-    };
+    let listened_to = |config: &Config| config.nodes.len().min(nodes_listened_to(config));
+    let [old_nodes, new_nodes] = [old, new].map(|config| config.nodes.iter().take(listened_to(config)));
+    let entry = |node: &NodeConfig| (node.name.clone(), Arc::clone(&node.endpoint), node.credentials.clone());
     let weights = |topology: &Topology| topology.nodes().iter().map(|node| node.weight).collect::<Vec<_>>();
     let is_alike = |old: &Topology, new: &Topology| weights(old) == weights(new) && old.scheme() == new.scheme();
     let are_alike = |old: &[Pool], new: &[Pool]| {
@@ -96,7 +100,7 @@ fn has_other_places(old: &Config, new: &Config) -> bool {
             && both.all(|(old, new)| old.first == new.first && is_alike(&old.topology, &new.topology))
     };
     let is_routed = [old, new].map(|config| !config.routes.keep_channels());
-    nodes(old) != nodes(new)
+    !old_nodes.map(entry).eq(new_nodes.map(entry))
         || is_routed[0] != is_routed[1]
         || !is_alike(&old.topology, &new.topology)
         || is_routed[1] && !are_alike(old.routes.pools(), new.routes.pools())

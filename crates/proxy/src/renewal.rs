@@ -4,12 +4,17 @@
 //!   [shared] --- to be renewed, and ready ---> a successor is dialled; [shared] goes on
 //!       successor ready:  [shared] -> [leaving]     the successor takes its place in the table
 //!       successor failed: [shared] goes on, another successor is tried later
-//!   [shared] --- its node has gone, or it is not ready ---> [leaving]
+//!   [shared] --- its node has gone or is elsewhere, or it is not ready ---> [leaving]
 //!   [leaving] --- nothing is queued or owed any more ---> closed
 //! ```
 //!
 //! What was queued on a lane leaves on it and is answered on it; only what comes afterwards takes another way, and waits
 //! until all of that is answered. Otherwise a GET could overtake the SET that the same client has sent before it.
+//!
+//! A node in the table is one server as the settings describe it: its address and how it is entered. If either changes, the
+//! node has gone, and another of the same name stands in its place. So a lane belongs to one server for its whole life, and
+//! every lane to a node that has gone is stale at once: the settings do not name that server any more, and no request that is
+//! read after the reload may reach it. Each feature that holds a lane or a node is told by a walk over what it holds.
 
 use crate::config::{Config, NodeConfig};
 use crate::lanes::{Lane, Lanes, NONE, Node, Purpose};
@@ -17,6 +22,41 @@ use crate::limits::{LANE_UNUSED_US, RENEW_US};
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Now, Phase};
+
+/// What has become of the nodes of before when other settings came.
+#[derive(Clone, Debug)]
+pub(crate) struct Moves {
+    /// For each node before, where it stands now if it is still that server; one that has gone stands behind the others while
+    /// something is owed by it, and then at `usize::MAX`.
+    pub(crate) place: Vec<usize>,
+    /// For each node before, where the node of the same name stands now, wherever that is reached; `usize::MAX` if there is
+    /// none.
+    pub(crate) named: Vec<usize>,
+    /// How many nodes are configured now.
+    count: usize,
+}
+
+impl Moves {
+    /// Where a node of before stands now, as the server that it was. `usize::MAX`: nowhere.
+    pub(crate) fn place_of(&self, node: usize) -> usize {
+        self.place.get(node).copied().unwrap_or(usize::MAX)
+    }
+
+    /// The node that has the name now of one before.
+    pub(crate) fn namesake_of(&self, node: usize) -> Option<usize> {
+        self.named.get(node).copied().filter(|now| *now != usize::MAX)
+    }
+
+    /// Whether a node of before is not configured any more as the server that it was.
+    pub(crate) fn has_left(&self, node: usize) -> bool {
+        self.place_of(node) >= self.count
+    }
+
+    /// Whether every node is the server that it was, in its place.
+    pub(crate) fn is_none(&self) -> bool {
+        self.place.len() == self.count && self.place.iter().enumerate().all(|(before, now)| before == *now)
+    }
+}
 
 impl Lanes {
     /// Takes a shared lane out of the table: it answers what it owes and is then closed.
@@ -55,19 +95,21 @@ impl Lanes {
     }
 
     fn is_anybody_ahead(&self, lane: usize) -> bool {
-        let Lane { node, class, turn, .. } = self.all[lane];
-        // One that has gone may be the same server by another name.
-        let is_same = |other: usize| {
-            other == node
-                || self.nodes[other].is_gone && self.nodes[other].told.endpoint == self.nodes[node].told.endpoint
-        };
+        let Lane { node, class, turn, reader, .. } = self.all[lane];
+        let this = &self.nodes[node];
         let is_ahead = |other: &Lane| {
+            let before = &self.nodes[other.node];
+            // One that has gone may be the same server by another name, or by another address.
+            let is_at_same = other.node == node || before.is_gone && before.told.endpoint == this.told.endpoint;
+            let is_called_same = before.is_gone && before.name == this.name;
             other.purpose == Purpose::Leaving
                 && other.class == class
-                && is_same(other.node)
+                // Another client may have had the class to itself before.
+                && other.reader == reader
                 && other.turn < turn
                 && !other.is_retired
-                && !other.is_settled()
+                // A server that was left because it does not answer holds others up until its requests have been given up.
+                && (is_at_same && !other.is_settled() || is_called_same && other.is_owed())
         };
         self.all.iter().any(is_ahead)
     }
@@ -104,10 +146,12 @@ impl Lanes {
         lanes.len()
     }
 
-    /// Takes the shared lanes of a node out of the table.
+    /// Has the lanes of a node that requests share or one client has leave, so that it is sent nothing more.
     pub(crate) fn leave_node(&mut self, node: usize) -> usize {
         let lanes: Vec<usize> = self.shared_of(node).collect();
         lanes.iter().for_each(|lane| self.leave(*lane));
+        let is_successor = |lane: &&mut Lane| lane.purpose == Purpose::Successor && lane.node == node;
+        self.all.iter_mut().filter(is_successor).for_each(|lane| lane.purpose = Purpose::Leaving);
         self.leave_own_lanes_to(node);
         self.mark_apart(node);
         self.let_warm_go(node);
@@ -134,52 +178,65 @@ impl Lanes {
         }
     }
 
-    /// Takes over other nodes. Nodes are told apart by their names: one that keeps its name keeps its place in the table
-    /// and what is known of it; its lanes are renewed if it is elsewhere now. Returns, for each node before, where it is
-    /// now; nodes that have gone stay behind the others until nothing is owed by them.
-    pub(crate) fn take_nodes(&mut self, config: &Config) -> Vec<usize> {
+    /// Takes over other nodes. They are told apart by their names. One that is reached and entered as before keeps its
+    /// place in the table and all that is known of it. One that is elsewhere now, or is entered in another way, is a new
+    /// node of that name; what it was before has gone. A node that has gone stays behind
+    /// the others until nothing is owed by it: its lanes take nothing more.
+    pub(crate) fn take_nodes(&mut self, config: &Config, is_waited_at: impl Fn(usize) -> bool) -> Moves {
         let mut before = std::mem::take(&mut self.nodes);
-        let in_use = |node: usize| self.all.iter().any(|lane| lane.node == node && !lane.is_retired);
+        let has_lanes = |node: usize| self.all.iter().any(|lane| lane.node == node && !lane.is_retired);
+        let in_use = |node: usize| has_lanes(node) || is_waited_at(node);
         let mut nodes: Vec<Node> = Vec::with_capacity(config.nodes.len());
-        let mut moved = vec![usize::MAX; before.len()];
-        let mut is_renewed = Vec::new();
+        let gone = vec![usize::MAX; before.len()];
+        let mut moves = Moves { place: gone.clone(), named: gone, count: config.nodes.len() };
         for (place, told) in config.nodes.iter().enumerate() {
-            let known = before.iter().position(|node| !node.is_gone && node.name == told.name);
+            let known = |is_fit: &dyn Fn(&NodeConfig) -> bool| {
+                let is_known = |(known, node): (usize, &Node)| {
+                    !node.is_gone && moves.named[known] == usize::MAX && node.name == told.name && is_fit(&node.told)
+                };
+                before.iter().enumerate().position(is_known)
+            };
+            // Names need not be unique under every placement.
+            let same = known(&|other| is_same(other, told));
+            let known = same.or_else(|| known(&|_| true));
             let mut node = Node::new(told);
             if let Some(known) = known {
-                moved[known] = place;
-                let is_elsewhere = !is_same(&before[known].told, told);
-                if is_elsewhere {
-                    is_renewed.push(place);
-                } else {
-                    node = std::mem::replace(&mut before[known], Node::new(told));
+                moves.named[known] = place;
+                let this = &mut before[known];
+                match same.is_some() {
+                    true => {
+                        moves.place[known] = place;
+                        node = std::mem::replace(this, Node::new(told));
+                    }
+                    false => {
+                        node.latency = this.latency.clone();
+                        (node.is_paused, node.is_drained) = (this.is_paused, this.is_drained);
+                    }
                 }
             }
             nodes.push(node);
         }
         for (place, mut node) in before.into_iter().enumerate() {
-            if moved[place] != usize::MAX || !in_use(place) {
+            if moves.place[place] != usize::MAX || !in_use(place) {
                 continue;
             }
-            moved[place] = nodes.len();
+            moves.place[place] = nodes.len();
             node.is_gone = true;
+            node.is_paused = false;
             nodes.push(node);
         }
         self.nodes = nodes;
-        self.place_anew(&moved);
+        self.place_anew(&moves);
         for node in config.nodes.len()..self.nodes.len() {
             self.leave_node(node);
         }
-        for node in is_renewed {
-            self.renew(node);
-        }
-        moved
+        moves
     }
 
     /// The table for other places of nodes.
-    fn place_anew(&mut self, moved: &[usize]) {
+    fn place_anew(&mut self, moves: &Moves) {
         for lane in self.all.iter_mut().filter(|lane| !lane.is_retired) {
-            lane.node = moved[lane.node];
+            lane.node = moves.place[lane.node];
         }
         // Places that are free point to no node; they are filled before they are looked at.
         for lane in self.all.iter_mut().filter(|lane| lane.is_retired) {
@@ -190,7 +247,7 @@ impl Lanes {
             let this = &self.all[*lane as usize];
             self.table[this.class as usize * self.nodes.len() + this.node] = *lane;
         }
-        self.move_own(moved);
+        self.move_own(moves);
     }
 
     /// Has the shared lanes of classes leave that have been unused for long.
@@ -233,13 +290,42 @@ impl Lanes {
 
 /// Whether two nodes are reached and entered in the same way.
 fn is_same(one: &NodeConfig, other: &NodeConfig) -> bool {
-    let entry = |node: &NodeConfig| {
-        node.credentials.as_ref().map(|credentials| (credentials.username.clone(), credentials.password.clone()))
-    };
-    one.endpoint == other.endpoint && entry(one) == entry(other)
+    one.endpoint == other.endpoint && one.credentials == other.credentials
+}
+
+impl Lanes {
+    /// A lane for what is left to be said to a node to which nothing else is sent any more: one of those that leave, or another
+    /// that ends once it has been answered.
+    fn parting_lane(&mut self, config: &Config, node: usize, class: u16, now: Now) -> usize {
+        let is_fit = |lane: &Lane| {
+            lane.purpose == Purpose::Leaving
+                && (lane.node, lane.class) == (node, class)
+                && !(lane.is_retired || lane.is_closing || lane.is_unread)
+                && (lane.wants_dial || !matches!(lane.up.phase(), Phase::Idle))
+        };
+        if let Some(known) = self.all.iter().position(is_fit) {
+            return known;
+        }
+        let lane = self.make_apart(config, node, class, Purpose::Leaving);
+        let this = &mut self.all[lane];
+        this.wants_dial = true;
+        this.dial_began_us = now.mono_us;
+        self.to_dial.push(lane as u32);
+        lane
+    }
 }
 
 impl<E: Execute> Worker<E> {
+    /// A lane on which a node is told what follows from what it was asked before: that a request is to wait no longer, or that
+    /// something is to be put back. A node that has gone, or that was drained, is told that as well.
+    pub(crate) fn lane_for_aftermath(&mut self, node: usize, class: u16) -> usize {
+        let known = &self.lanes.nodes[node];
+        match known.is_gone || known.is_drained {
+            true => self.lanes.parting_lane(&self.config, node, class, self.now),
+            false => self.lanes.lane(&self.config, node, class),
+        }
+    }
+
     /// Replaces what is to be replaced, and closes what has answered all it owed. Returns whether there is more to do.
     pub(crate) fn renew_lanes(&mut self) -> bool {
         let mut is_busy = false;
@@ -265,6 +351,10 @@ impl<E: Execute> Worker<E> {
                 Purpose::Blocking if this.is_stale && this.up.tickets().is_empty() => self.close_lane(lane),
                 Purpose::Leaving => {
                     is_busy = true;
+                    if this.is_unread && this.reader.is_some_and(|reader| self.clients.sessions.get(reader).is_none()) {
+                        self.read_on(lane);
+                    }
+                    let this = &self.lanes.all[lane];
                     let is_idle = matches!(this.up.phase(), Phase::Idle) && !this.wants_dial;
                     if is_idle || this.is_settled() && this.waiters.is_empty() {
                         self.counters.lanes_renewed.add(1);

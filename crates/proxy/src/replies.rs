@@ -71,7 +71,7 @@ impl<E: Execute> Worker<E> {
                         was_awaited = true;
                         let client = Handle { index, generation };
                         clients.feed(client, seq, delivery.bytes, delivery.end.is_some());
-                        if delivery.end.is_none() && this.purpose != Purpose::Own {
+                        if delivery.end.is_none() && this.purpose != Purpose::Own && !lanes.nodes[this.node].is_gone {
                             clients.note_large(client, this.node, this.up.streamed_bytes(), now.mono_us);
                         }
                     }
@@ -166,7 +166,7 @@ impl<E: Execute> Worker<E> {
                 if is_successor {
                     self.lanes.succeed(lane);
                 }
-                let is_back = self.lanes.note_success(node);
+                let is_back = self.lanes.note_success(node) && !self.lanes.nodes[node].is_gone;
                 self.begin_slowly(lane, is_back);
                 if is_back {
                     self.counters.nodes_returned.add(1);
@@ -233,8 +233,9 @@ impl<E: Execute> Worker<E> {
         // One that was to replace another says nothing either, as long as the other goes on.
         let is_given_up = matches!(ending, Ending::GivenUp);
         let is_about_tracking = hearer.as_ref().is_some_and(|hearer| hearer.refusal.is_some());
+        let is_gone = self.lanes.nodes[node].is_gone;
         let is_about_node =
-            !(is_given_up || is_about_class || is_about_tracking || is_on_trial || is_apart && was_ready);
+            !(is_given_up || is_gone || is_about_class || is_about_tracking || is_on_trial || is_apart && was_ready);
         if is_about_node && self.lanes.note_failure(node, cause.clone(), &self.config, self.now) {
             self.counters.nodes_ejected.add(1);
             let node = self.lanes.nodes[node].name.clone();

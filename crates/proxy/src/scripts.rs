@@ -11,6 +11,7 @@
 
 use crate::clients::Clients;
 use crate::limits::{SCRIPT_BYTES_MAX, SCRIPTS_BYTES_MAX, SCRIPTS_GIVEN_MAX};
+use crate::renewal::Moves;
 use crate::session::{Asker, Flow, ReplyMode, Special};
 use crate::tasks::{Progress, Task, Tasks};
 use crate::worker::Worker;
@@ -142,10 +143,9 @@ pub(crate) struct Healing {
 }
 
 impl Healing {
-    /// Other nodes are configured.
-    pub(crate) fn move_to(&mut self, moved: &[usize]) {
-        let now = self.node.and_then(|node| moved.get(node).copied());
-        self.node = now.filter(|now| *now != usize::MAX);
+    /// Other nodes are configured. What the node does not know is sent to the node of that name, if the keys are still there.
+    pub(crate) fn move_to(&mut self, moves: &Moves, has_other_ways: bool) {
+        self.node = self.node.and_then(|node| moves.namesake_of(node)).filter(|_| !has_other_ways);
     }
 
     pub(crate) fn feed(&mut self, reply: &[u8], clients: &mut Clients) -> Progress {

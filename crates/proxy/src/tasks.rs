@@ -10,6 +10,7 @@ use crate::hiding::Hiding;
 use crate::learning::Learning;
 use crate::pins::Watching;
 use crate::private::Cleaning;
+use crate::renewal::Moves;
 use crate::scripts::Healing;
 use crate::slab::{Handle, Slab};
 use crate::stopping::Stopping;
@@ -118,14 +119,15 @@ impl Tasks {
         self.running.insert(task)
     }
 
-    /// Other nodes are configured: `moved` says for each node before where it is now.
-    pub(crate) fn move_nodes(&mut self, moved: &[usize]) {
+    /// Other nodes are configured. Where keys are placed or named in another way now (`has_other_ways`), what would be sent once
+    /// more is not.
+    pub(crate) fn move_nodes(&mut self, moves: &Moves, has_other_ways: bool) {
         let running = self.running.iter_mut().map(|(_, task)| task);
         for task in running.chain(&mut self.through) {
             match task {
-                Task::Exec(exec) => exec.move_to(moved),
-                Task::Heal(healing) => healing.move_to(moved),
-                Task::Publish(publishing) => publishing.move_to(moved),
+                Task::Exec(exec) => exec.move_to(moves),
+                Task::Heal(healing) => healing.move_to(moves, has_other_ways),
+                Task::Publish(publishing) => publishing.move_to(moves),
                 // Their questions are under way, and what they do then is not about a place.
                 Task::Clean(_) | Task::Watch(_) | Task::Stop(_) | Task::Hide(_) => {}
                 Task::Learn(_) | Task::Wait(_) | Task::Probe(_) | Task::Listen(_) | Task::Speak(_) => {}

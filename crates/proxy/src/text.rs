@@ -46,6 +46,13 @@ pub(crate) fn nodes_changed() -> Vec<u8> {
     error("the nodes were changed meanwhile; try again".to_owned())
 }
 
+/// Other nodes were configured while a request waited that cannot be asked again as it was: what it waits for depends on when
+/// the node reads it. The first words are those by which Redis lets clients go when a node's role has changed; libraries take
+/// them as a reason to try again.
+pub(crate) fn unblocked_by_change() -> Vec<u8> {
+    verbatim("UNBLOCKED force unblock from blocking operation, the nodes were changed; try again")
+}
+
 /// The node is not configured any more.
 pub(crate) fn gone(node: &str) -> Vec<u8> {
     error(format!("node {node} is not configured any more; the command was not sent"))

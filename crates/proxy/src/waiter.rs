@@ -19,6 +19,15 @@ pub(crate) enum Target {
     Part { gather: Handle, part: u16 },
 }
 
+/// A request that may wait, in words.
+#[derive(Debug)]
+pub(crate) struct Wording {
+    /// As it is sent.
+    pub(crate) args: ArgsBuf,
+    /// As the client said it, if its keys have other names at the node.
+    pub(crate) said: Option<ArgsBuf>,
+}
+
 /// How far a request that may wait has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
@@ -45,6 +54,8 @@ pub(crate) enum Release {
     Vanished,
     /// The worker ends: its client is closed, behind what has been taken for it.
     Drained,
+    /// The settings name another place for it: it is asked again there, if nothing has been taken for it.
+    Moved,
 }
 
 impl Release {
@@ -63,7 +74,12 @@ pub(crate) struct Waiter {
     pub(crate) node: usize,
     pub(crate) class: u16,
     pub(crate) row: &'static Row,
+    /// As it is sent.
     pub(crate) args: ArgsBuf,
+    /// As the client said it, if its keys have other names at the node.
+    pub(crate) said: Option<ArgsBuf>,
+    /// It waits on a connection that its client has to itself.
+    pub(crate) is_on_own: bool,
     /// Its place in its node's queue.
     pub(crate) turn: u64,
     /// What its session's account has of it.
@@ -232,6 +248,8 @@ mod tests {
             class: 0,
             row,
             args,
+            said: None,
+            is_on_own: false,
             turn: 0,
             held_bytes: 0,
             arrived_us,

@@ -111,10 +111,12 @@ impl Blocking {
         Some(node)
     }
 
-    /// Puts a request at the end of its node's queue.
+    /// Puts a request at the end of its node's queue; one that has had a turn keeps it.
     pub(crate) fn enter(&mut self, mut waiter: Waiter) -> Handle {
-        self.turns += 1;
-        waiter.turn = self.turns;
+        if waiter.turn == 0 {
+            self.turns += 1;
+            waiter.turn = self.turns;
+        }
         let (node, turn, deadline_us) = (waiter.node, waiter.turn, waiter.deadline_us);
         let handle = self.waiters.insert(waiter);
         self.at(node).queue.insert(turn, handle);

@@ -366,7 +366,7 @@ impl<E: Execute> Worker<E> {
                 session.cold.owed_at_once = 0;
             }
         }
-        if is_owner {
+        if is_owner || !self.lanes.left.is_empty() {
             self.resume_own_of(index);
         }
         if unsettled <= crate::limits::CLIENT_OUTSTANDING_MAX / 2 {

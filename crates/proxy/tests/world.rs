@@ -42,6 +42,17 @@ enum Expected {
     Own(Vec<u8>),
     /// As the first; and a database is selected by it, or, if it fails, none is any more.
     Selects(Vec<u8>),
+    /// The end of a transaction for which keys are watched: as the first, or as the one before (`true`).
+    Watched(Vec<u8>, bool),
+}
+
+impl Expected {
+    /// What is right if nothing comes between.
+    fn right(&self) -> &[u8] {
+        match self {
+            Self::Reply(right) | Self::Own(right) | Self::Selects(right) | Self::Watched(right, _) => right,
+        }
+    }
 }
 
 struct Client {
@@ -475,32 +486,38 @@ impl World {
                     let expected = client.expected.pop_front();
                     let shown = || String::from_utf8_lossy(&reply[..reply.len().min(200)]).into_owned();
                     match expected {
-                        Some(Expected::Reply(right)) if right == reply => {
+                        Some(Expected::Reply(right) | Expected::Watched(right, false)) if right == reply => {
                             // All else that is answered so is refused to one that is stranded.
                             client.is_stranded &= reply != b"+OK\r\n";
                             self.answered += 1;
                         }
                         Some(Expected::Own(right)) if right == reply => self.answered += 1,
-                        Some(Expected::Selects(right)) if right == reply => {
+                        Some(Expected::Selects(right) | Expected::Watched(right, true)) if right == reply => {
                             client.is_stranded = false;
                             self.answered += 1;
                         }
-                        Some(Expected::Reply(_)) if is_about_a_node(&reply) => self.failed += 1,
-                        Some(Expected::Selects(_)) if is_about_a_node(&reply) => {
+                        Some(Expected::Reply(_) | Expected::Watched(_, false)) if is_about_a_node(&reply) => {
+                            self.failed += 1;
+                        }
+                        Some(Expected::Selects(_) | Expected::Watched(_, true)) if is_about_a_node(&reply) => {
                             client.is_stranded = true;
                             self.failed += 1;
                         }
                         Some(_) if client.is_stranded && is_about_the_database(&reply) => self.failed += 1,
                         Some(expected) if self.fate == Fate::Restless && reloads::may_be(&expected, &reply) => {
-                            client.is_stranded |= matches!(expected, Expected::Selects(_));
+                            let may_select = matches!(expected, Expected::Selects(_) | Expected::Watched(_, true));
+                            client.is_stranded |= may_select && reply != b"*-1\r\n";
                             self.overtaken += 1;
                         }
-                        Some(Expected::Reply(right) | Expected::Own(right) | Expected::Selects(right)) => panic!(
-                            "client {} got {:?} where {:?} is right",
-                            client.name,
-                            shown(),
-                            String::from_utf8_lossy(&right[..right.len().min(200)])
-                        ),
+                        Some(expected) => {
+                            let right = expected.right();
+                            panic!(
+                                "client {} got {:?} where {:?} is right",
+                                client.name,
+                                shown(),
+                                String::from_utf8_lossy(&right[..right.len().min(200)])
+                            )
+                        }
                         None => panic!("client {} got {:?}, which it did not ask for", client.name, shown()),
                     }
                 }
@@ -668,11 +685,10 @@ fn seeds() -> Vec<u64> {
 
 fn nobody_waits(world: &World, seed: u64) {
     for client in world.clients.values() {
-        let first = client.expected.front().map(
-            |(Expected::Reply(reply) | Expected::Own(reply) | Expected::Selects(reply))| {
-                String::from_utf8_lossy(&reply[..reply.len().min(100)]).into_owned()
-            },
-        );
+        let first = client.expected.front().map(|expected| {
+            let right = expected.right();
+            String::from_utf8_lossy(&right[..right.len().min(100)]).into_owned()
+        });
         let count = client.expected.len();
         assert!(first.is_none(), "seed {seed}: client {} still waits for {count} replies: {first:?}", client.name);
     }

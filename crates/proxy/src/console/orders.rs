@@ -96,6 +96,10 @@ impl<E: Execute> Worker<E> {
                 Deed::Drain => {
                     this.is_drained = true;
                     lanes += self.lanes.leave_node(node);
+                    // No client watches keys or waits there any longer.
+                    self.leave_watches_at(node);
+                    self.leave_large_where(|other| other == node);
+                    self.recall_waiters_from(node);
                 }
                 Deed::Reconnect => lanes += self.lanes.renew(node),
             }
@@ -123,6 +127,7 @@ impl<E: Execute> Worker<E> {
         self.unmark_held(indexes.len());
         // Whoever has to wait on finds out when its request is read again.
         indexes.into_iter().for_each(|index| self.clients.unpause(index, Pause::HELD));
+        self.go_on_waiting();
     }
 
     /// Holds a request back if it would go to a node that is paused: it is read again then.

@@ -12,6 +12,7 @@ use super::frame::{self, Kind};
 use super::places::From;
 use crate::clients::Clients;
 use crate::config::{Config, Receivers};
+use crate::renewal::Moves;
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::worker::Worker;
@@ -49,9 +50,9 @@ impl Publishing {
         Progress::Through
     }
 
-    /// Other nodes are configured: `moved` says for each node before where it is now.
-    pub(crate) fn move_to(&mut self, moved: &[usize]) {
-        self.node = moved.get(self.node).copied().unwrap_or(usize::MAX);
+    /// Other nodes are configured.
+    pub(crate) fn move_to(&mut self, moves: &Moves) {
+        self.node = moves.place_of(self.node);
     }
 }
 

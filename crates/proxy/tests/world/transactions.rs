@@ -103,7 +103,7 @@ pub(super) fn ask(client: &mut Client, key: &str, chance: &mut Chance) {
     let own = |reply: &[u8]| Expected::Own(reply.to_vec());
     let (first, second, stale) = (format!("{{{key}}}"), format!("{{{key}}}9"), format!("{{{key}}}stale"));
     let is_watching = chance.one_in(2);
-    let mut is_stale = false;
+    let (mut is_stale, mut has_unwatched) = (false, false);
     if is_watching {
         is_stale = chance.one_in(3);
         asks.push((
@@ -112,7 +112,7 @@ pub(super) fn ask(client: &mut Client, key: &str, chance: &mut Chance) {
         ));
         if chance.one_in(4) {
             asks.push((vec!["UNWATCH"], own(b"+OK\r\n")));
-            is_stale = false;
+            (is_stale, has_unwatched) = (false, true);
         }
     }
     let mut elements: Vec<Vec<u8>> = Vec::new();
@@ -140,7 +140,14 @@ pub(super) fn ask(client: &mut Client, key: &str, chance: &mut Chance) {
             let all = [format!("*{}\r\n", elements.len()).into_bytes(), elements.concat()].concat();
             let reply = if is_stale { b"*-1\r\n".to_vec() } else { all };
             let selects = asks.iter().any(|(words, _)| words[0] == "SELECT");
-            asks.push((vec!["EXEC"], if selects { Expected::Selects(reply) } else { Expected::Reply(reply) }));
+            asks.push((
+                vec!["EXEC"],
+                match (is_watching && !has_unwatched, selects) {
+                    (true, selects) => Expected::Watched(reply, selects),
+                    (false, true) => Expected::Selects(reply),
+                    (false, false) => Expected::Reply(reply),
+                },
+            ));
         }
     }
     for (words, expected) in asks {

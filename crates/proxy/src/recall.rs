@@ -1,0 +1,181 @@
+//! Requests that wait when other nodes are configured: asked back from where their keys are not any more, and asked again
+//! where they are.
+//!
+//! ```text
+//!   [queued] ------------------------------------------------------> [asked again], with the time that is left
+//!   [tried] -- nothing was there ----------------------------------->       |
+//!   [waits at node] -- CLIENT UNBLOCK, and the node says nil ------->       |  its node is paused: queued there until RESUME
+//!        |   '-- the node has taken something: the client gets it           '- keys on several nodes, no right any more,
+//!        |                                                                     `XREAD $`: an error
+//!        '-- the node does not answer: its connection is closed, the client hears that nobody knows
+//! ```
+//!
+//! The node is asked to let a request go instead of its connection being closed, because only the node knows whether the request
+//! has taken something. A request that follows what comes after its arrival (`$`) is not asked again: what was added between
+//! the two arrivals would be left out without a word, so its client is told to try again. `WAIT` is about writes that were
+//! made before, so it ends with what is known of them.
+
+use crate::blocking::is_wait;
+use crate::renewal::Moves;
+use crate::slab::Handle;
+use crate::text;
+use crate::waiter::{Release, State, Target, Waiter, Wording, begins_at_arrival};
+use crate::worker::Worker;
+use respool_command::{Execute, Row};
+use respool_wire::{ArgsBuf, ReplyKind, Request};
+
+impl<E: Execute> Worker<E> {
+    /// Other nodes are configured: those who wait, and the connections on which they do, are with the same server as before.
+    pub(crate) fn move_waiters(&mut self, moves: &Moves) {
+        if self.engine.is_some() {
+            return;
+        }
+        let lists = std::mem::take(&mut self.blocking.nodes);
+        for (before, list) in lists.into_iter().enumerate() {
+            // Where nobody waits and no connection is left there is nothing to keep.
+            if moves.place_of(before) != usize::MAX {
+                *self.blocking.at(moves.place_of(before)) = list;
+            }
+        }
+        for (_, waiter) in self.blocking.waiters.iter_mut() {
+            waiter.node = moves.place_of(waiter.node);
+            debug_assert!(waiter.node != usize::MAX, "nodes at which somebody waits stay");
+        }
+    }
+
+    /// Asks those back who wait where their keys are not any more: their node has gone, or keys are placed or named in another
+    /// way now (`has_other_ways`).
+    pub(crate) fn recall_waiters(&mut self, has_other_ways: bool) {
+        if self.engine.is_some() {
+            return;
+        }
+        let is_astray = |waiter: &Waiter| has_other_ways || self.lanes.nodes[waiter.node].is_gone;
+        let waiters = &self.blocking.waiters;
+        let astray = waiters.iter().filter(|(_, waiter)| is_astray(waiter));
+        let mut astray: Vec<(u64, Handle)> =
+            astray.filter_map(|(index, waiter)| Some((waiter.turn, waiters.handle(index)?))).collect();
+        // Who came first asks again first.
+        astray.sort_unstable_by_key(|(turn, _)| *turn);
+        for (_, waiter) in astray {
+            if !self.is_at_home(waiter) {
+                self.recall(waiter);
+            }
+        }
+    }
+
+    /// A node is drained: nobody waits there any longer.
+    pub(crate) fn recall_waiters_from(&mut self, node: usize) {
+        let waiters = &self.blocking.waiters;
+        let there = waiters.iter().filter(|(_, waiter)| waiter.node == node);
+        let there: Vec<Handle> = there.filter_map(|(index, _)| waiters.handle(index)).collect();
+        there.into_iter().for_each(|waiter| self.recall(waiter));
+    }
+
+    /// Whether a request waits where it would be sent if it was asked now.
+    fn is_at_home(&mut self, waiter: Handle) -> bool {
+        let Some(this) = self.blocking.waiters.get(waiter) else { return true };
+        if self.lanes.nodes[this.node].is_gone {
+            return false;
+        }
+        let Target::Client { asker, .. } = this.target else { return true };
+        if is_wait(this.row) || self.clients.sessions.get(asker.session).is_none() {
+            return true;
+        }
+        let (node, row, said) = (this.node, this.row, this.said.as_ref().unwrap_or(&this.args).clone());
+        let home = self.home(asker.session.index, row, &Request::made(said.as_args()));
+        let is_sent_as = |args: &ArgsBuf| self.blocking.waiters.get(waiter).is_some_and(|this| this.args == *args);
+        home.is_ok_and(|(now, args)| now == node && is_sent_as(&args))
+    }
+
+    fn recall(&mut self, waiter: Handle) {
+        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+        if this.release.is_some() {
+            // It is being let go already.
+            return;
+        }
+        let release = match this.target {
+            Target::Client { .. } if !is_wait(this.row) => Release::Moved,
+            _ => Release::Timeout,
+        };
+        self.counters.waiters_recalled.add(1);
+        self.release_waiter(waiter, release);
+    }
+
+    /// A request has been let go, and nothing was taken for it: it is asked as if its client had just done so, but for the time
+    /// that has passed.
+    pub(crate) fn ask_again(&mut self, waiter: Handle) {
+        let now_us = self.now.mono_us;
+        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+        let Target::Client { asker, .. } = this.target else {
+            return self.finish_waiter(waiter, ReplyKind::Error, &text::nodes_changed());
+        };
+        if self.clients.sessions.get(asker.session).is_none() {
+            return self.finish_released(waiter, Release::Vanished);
+        }
+        if this.deadline_us.is_some_and(|at| at <= now_us) {
+            return self.finish_released(waiter, Release::Timeout);
+        }
+        let (index, row) = (asker.session.index, this.row);
+        let said = this.said.take().unwrap_or_else(|| this.args.clone());
+        if begins_at_arrival(row, said.as_args()) {
+            return self.finish_waiter(waiter, ReplyKind::Error, &text::unblocked_by_change());
+        }
+        let denial = self.verdict_text(index, row, said.as_args()).map(String::into_bytes);
+        let home = denial.map_or_else(|| self.home(index, row, &Request::made(said.as_args())), Err);
+        let (node, args) = match home {
+            Ok(home) => home,
+            Err(words) => {
+                let error = text::verbatim(&String::from_utf8_lossy(&words));
+                return self.finish_waiter(waiter, ReplyKind::Error, &error);
+            }
+        };
+        let said = (said != args).then_some(said);
+        self.enter_anew(index, waiter, Wording { args, said }, node);
+    }
+
+    /// Puts a request into the queue of another node. Its place among those who wait stays; what is still said of it as it was
+    /// before reaches nobody.
+    fn enter_anew(&mut self, index: u32, waiter: Handle, words: Wording, node: usize) {
+        let is_on_own = self.is_apart(index);
+        let Some(this) = self.blocking.remove(waiter) else { return };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let class = self.lanes.base(session.class);
+        let Wording { args, said } = words;
+        let again =
+            Waiter { node, class, args, said, is_on_own, state: State::Queued, release: None, asked: 0, ..this };
+        let again = self.blocking.enter(again);
+        let known = session.pins_mut().waiters.iter_mut().find(|known| **known == waiter);
+        if let Some(known) = known {
+            *known = again;
+        }
+        self.is_busy = true;
+        self.begin_waiting(index, again);
+    }
+
+    /// Whether requests of this kind to a node are held back.
+    pub(crate) fn is_held_at(&self, node: usize, row: &'static Row) -> bool {
+        self.is_all_paused
+            || self.lanes.nodes.get(node).is_some_and(|node| node.is_paused)
+            || self.hold.is_some_and(|hold| hold.holds(row))
+    }
+
+    /// A pause may be over: those who have waited for that in the queues are sent on.
+    pub(crate) fn go_on_waiting(&mut self) {
+        if self.engine.is_some() {
+            return;
+        }
+        let waiters = &self.blocking.waiters;
+        let is_to_go_on = |waiter: &Waiter| waiter.is_on_own && waiter.state == State::Queued;
+        let of_own = waiters.iter().filter(|(_, waiter)| is_to_go_on(waiter));
+        let of_own: Vec<Handle> = of_own.filter_map(|(index, _)| waiters.handle(index)).collect();
+        for waiter in of_own {
+            let Some(Target::Client { asker, .. }) = self.blocking.waiters.get(waiter).map(|w| w.target) else {
+                continue;
+            };
+            self.begin_waiting(asker.session.index, waiter);
+        }
+        for node in 0..self.blocking.nodes.len() {
+            self.serve_waiters(node);
+        }
+    }
+}

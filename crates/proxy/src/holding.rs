@@ -6,6 +6,8 @@
 use crate::local::integer;
 use crate::mail::{ClientFilter, Question};
 use crate::session::{Flow, Pause, Special};
+use crate::standing::StandingHold;
+use crate::text;
 use crate::worker::Worker;
 use respool_command::{
     Command, ConnectionCommand, Execute, Flags, Group, PubsubCommand, Row, ScriptingCommand, TransactionsCommand,
@@ -65,13 +67,35 @@ impl<E: Execute> Worker<E> {
         let Ok(timeout_ms) = u64::try_from(timeout_ms) else {
             return self.refuse(index, texts::TIMEOUT_NEGATIVE.as_bytes());
         };
-        let until_us = self.now.mono_us.saturating_add(timeout_ms.saturating_mul(1000));
+        let timeout_us = timeout_ms.saturating_mul(1000);
+        let until_us = self.now.mono_us.saturating_add(timeout_us);
+        let until_unix_us = self.now.unix_us.saturating_add(timeout_us);
+        let is_taken = self.change_orders(|standing| {
+            let before = standing.hold.filter(|hold| hold.until_unix_us > self.now.unix_us);
+            standing.hold = Some(StandingHold {
+                until_unix_us: before.map_or(until_unix_us, |before| before.until_unix_us.max(until_unix_us)),
+                is_for_all: is_for_all || before.is_some_and(|before| before.is_for_all),
+            });
+        });
+        if !is_taken {
+            return self.refuse(index, text::HANDED_OVER.as_bytes());
+        }
         // Once that is answered, every worker holds requests back.
         self.ask_all(index, Question::Hold(Some(Hold { until_us, is_for_all })), ClientFilter::default())
     }
 
+    /// Begins a pause that another process has left.
+    pub(crate) fn hold_for(&mut self, left_us: u64, is_for_all: bool) {
+        if left_us > 0 {
+            self.hold(Hold { until_us: self.now.mono_us.saturating_add(left_us), is_for_all });
+        }
+    }
+
     /// `CLIENT UNPAUSE`.
     pub(crate) fn client_unpause(&mut self, index: u32) -> Flow {
+        if !self.change_orders(|standing| standing.hold = None) {
+            return self.refuse(index, text::HANDED_OVER.as_bytes());
+        }
         self.ask_all(index, Question::Hold(None), ClientFilter::default())
     }
 

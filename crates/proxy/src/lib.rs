@@ -79,6 +79,7 @@ mod session;
 mod shared;
 mod slab;
 mod special;
+mod standing;
 mod states;
 mod stopping;
 mod subscriptions;

@@ -39,8 +39,10 @@ pub enum Mail {
     Redirected(Box<Redirected>),
     /// The client that was to be told in the place of this one has gone.
     RedirectionBroken(Broken),
-    /// Other settings hold from now on. The nodes and their order are the same.
+    /// Other settings hold from now on.
     Reload(Arc<Config>),
+    /// A process that ran before has left orders, see [`crate::Shared::go_on_with_orders`].
+    Orders,
 }
 
 /// A question from one worker to another.
@@ -221,6 +223,7 @@ impl<E: Execute> Worker<E> {
             Mail::Stop => self.actions.push_back(Action::Exit),
             Mail::Reload(config) => self.adopt(config),
             Mail::Wipe => self.wipe_reads(),
+            Mail::Orders => self.take_up_orders(),
         }
     }
 

@@ -208,10 +208,7 @@ impl Lanes {
                         moves.place[known] = place;
                         node = std::mem::replace(this, Node::new(told));
                     }
-                    false => {
-                        node.latency = this.latency.clone();
-                        (node.is_paused, node.is_drained) = (this.is_paused, this.is_drained);
-                    }
+                    false => node.latency = this.latency.clone(),
                 }
             }
             nodes.push(node);

@@ -10,7 +10,8 @@ use crate::pressure::Auction;
 use crate::scripts::Scripts;
 use crate::seeing::histogram::Histogram;
 use crate::select::Databases;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::standing::Standing;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Shared by all workers of one proxy.
@@ -24,6 +25,8 @@ pub struct Shared {
     pub about: About,
     /// What each worker has written down of nodes.
     pub(crate) figures: Vec<Figures>,
+    /// Orders that hold until they are taken back.
+    pub(crate) standing: Mutex<Standing>,
     /// The names of the nodes that are configured.
     node_names: Mutex<Vec<String>>,
     /// Commands that nodes know and the table does not.
@@ -72,6 +75,8 @@ pub struct Ledger {
     held_bytes: AtomicUsize,
     dedicated: AtomicUsize,
     pub(crate) auction: Auction,
+    /// Another process takes over, or has done so: it would not hear of what is changed here.
+    has_successor: AtomicBool,
     /// When the next dial is due, in microseconds of the monotonic clock, as a leaky bucket counts it.
     next_dial_us: AtomicU64,
 }
@@ -84,6 +89,7 @@ impl Default for Ledger {
             held_bytes: AtomicUsize::new(0),
             dedicated: AtomicUsize::new(0),
             auction: Auction::default(),
+            has_successor: AtomicBool::new(false),
             next_dial_us: AtomicU64::new(0),
         }
     }
@@ -115,6 +121,7 @@ impl Shared {
             started_us,
             about,
             figures: (0..workers).map(|_| Figures::default()).collect(),
+            standing: Mutex::default(),
             node_names: Mutex::default(),
             learnt: Mutex::default(),
             scripts: Mutex::default(),
@@ -175,6 +182,17 @@ impl Shared {
 }
 
 impl Ledger {
+    /// Another process takes over what is known here of users and orders, or does so no more. From then on clients may change
+    /// nothing of it: what is read afterwards is all there is.
+    pub fn note_successor(&self, has_successor: bool) {
+        self.has_successor.store(has_successor, Ordering::SeqCst);
+    }
+
+    /// Whether another process would not hear of a change. Asked under the lock of what is changed.
+    pub(crate) fn has_successor(&self) -> bool {
+        self.has_successor.load(Ordering::SeqCst)
+    }
+
     /// A number that no other client of this process has had.
     pub(crate) fn next_client_id(&self) -> u64 {
         self.next_client.fetch_add(1, Ordering::Relaxed)

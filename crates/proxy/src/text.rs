@@ -53,6 +53,10 @@ pub(crate) fn unblocked_by_change() -> Vec<u8> {
     verbatim("UNBLOCKED force unblock from blocking operation, the nodes were changed; try again")
 }
 
+/// Users or orders are changed in a process whose clients another one takes over: it would not hear of the change.
+pub(crate) const HANDED_OVER: &str =
+    "ERR another process takes over from this one and would not hear of this; connect again and repeat it";
+
 /// The node is not configured any more.
 pub(crate) fn gone(node: &str) -> Vec<u8> {
     error(format!("node {node} is not configured any more; the command was not sent"))

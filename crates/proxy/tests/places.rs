@@ -186,7 +186,6 @@ impl World {
             1 => ("PAUSE", None),
             2 | 3 => ("PAUSE", Some(name)),
             4 => ("RESUME", None),
-            _ if self.all_paused.is_some() => return,
             _ => ("RESUME", Some(name)),
         };
         let mut words = vec!["PROXY", verb];

@@ -1,11 +1,13 @@
 //! What an operator has done to nodes: `PROXY PAUSE`, `RESUME`, `DRAIN` and `RECONNECT`.
 //!
 //! A paused node's requests wait with their clients, which are not read meanwhile; a drained node gets none, and what
-//! becomes of them is for the route to say. Sessions know of a pause by a rare state, so nobody pays for it otherwise.
+//! becomes of them is for the route to say. Sessions know of a pause by a rare state, so nobody pays for it otherwise. What
+//! holds until it is taken back is written down in `standing`.
 
 use crate::config::Config;
 use crate::hooks::{Demand, Event};
 use crate::session::{Flow, Pause, Special};
+use crate::text;
 use crate::worker::Worker;
 use respool_command::{Command, Execute, Lane, ProxyCommand, Row, TransactionsCommand};
 use respool_wire::Args;
@@ -52,6 +54,17 @@ impl<E: Execute> Worker<E> {
             }
             nodes.extend(named);
         }
+        let all = self.config.nodes.iter().map(|node| node.name.clone());
+        let is_taken = match what {
+            Deed::Pause => self.change_orders(|standing| standing.pause(&nodes)),
+            Deed::Resume => self.change_orders(|standing| standing.resume(&nodes, all)),
+            Deed::Drain => self.change_orders(|standing| standing.drained.extend(nodes.iter().cloned())),
+            // It is over once it is carried out.
+            Deed::Reconnect => true,
+        };
+        if !is_taken {
+            return self.refuse(index, text::HANDED_OVER.as_bytes());
+        }
         self.tell_order(index, &format!("{what:?} {}", nodes.join(" ")));
         self.order_all(index, Order { what, nodes })
     }
@@ -74,37 +87,17 @@ impl<E: Execute> Worker<E> {
         self.shared.hooks.tell(&Event::Ordered { order: order.trim().to_owned(), client });
     }
 
-    /// Does what was ordered. Returns how many connections it concerned.
+    /// Does what was ordered. Returns how many connections were replaced.
     pub(super) fn carry_out(&mut self, order: &Order) -> u64 {
-        let is_meant = |name: &String| order.nodes.is_empty() || order.nodes.contains(name);
-        let nodes: Vec<usize> =
-            (0..self.config.nodes.len()).filter(|node| is_meant(&self.lanes.nodes[*node].name)).collect();
         let mut lanes = 0;
-        match order.what {
-            Deed::Pause if order.nodes.is_empty() => self.is_all_paused = true,
-            Deed::Resume if order.nodes.is_empty() => self.is_all_paused = false,
-            _ => {}
+        if order.what == Deed::Reconnect {
+            let is_meant = |name: &String| order.nodes.is_empty() || order.nodes.contains(name);
+            let nodes = (0..self.config.nodes.len()).filter(|node| is_meant(&self.lanes.nodes[*node].name));
+            lanes = nodes.collect::<Vec<_>>().into_iter().map(|node| self.lanes.renew(node)).sum();
+        } else {
+            self.adopt_orders();
+            self.settle_holding();
         }
-        for node in nodes {
-            let this = &mut self.lanes.nodes[node];
-            match order.what {
-                Deed::Pause => this.is_paused = !order.nodes.is_empty(),
-                Deed::Resume => {
-                    this.is_paused = false;
-                    this.is_drained = false;
-                }
-                Deed::Drain => {
-                    this.is_drained = true;
-                    lanes += self.lanes.leave_node(node);
-                    // No client watches keys or waits there any longer.
-                    self.leave_watches_at(node);
-                    self.leave_large_where(|other| other == node);
-                    self.recall_waiters_from(node);
-                }
-                Deed::Reconnect => lanes += self.lanes.renew(node),
-            }
-        }
-        self.settle_holding();
         self.is_busy = true;
         lanes as u64
     }

@@ -52,6 +52,34 @@ fn a_transaction_waits_while_its_node_is_paused() {
 }
 
 #[test]
+fn a_node_can_be_resumed_alone_when_all_were_paused() {
+    let mut bench = Bench::proxy(config(2, 1));
+    let (operator, client) = (bench.accept(), bench.accept());
+    // One key of each node.
+    let keys = ["a", "b", "c", "d", "e", "f"].map(|key| (key, node_of(&mut bench, operator, key)));
+    let of = |name: &str| keys.iter().find(|(_, node)| node == name).expect("six keys are on both nodes").0;
+    let (first, second) = (of("node-0"), of("node-1"));
+    assert_eq!(bench.answer(operator, &["PROXY", "PAUSE"]), "+OK\r\n");
+    bench.ask(client, &["GET", first]);
+    assert_eq!(bench.connect(), [], "it is held back");
+    assert_eq!(bench.answer(operator, &["PROXY", "RESUME", "node-0"]), "+OK\r\n");
+    let node = bench.connect()[0];
+    assert_eq!(requests(&bench.heard(node)), [format!("GET {first}")]);
+    bench.send(node, b"$-1\r\n");
+    bench.ask(client, &["GET", second]);
+    assert_eq!(bench.connect(), [], "the others stay paused");
+    assert_eq!(bench.answer(operator, &["PROXY", "RESUME", "node-1"]), "+OK\r\n");
+    assert!(bench.connect().len() == 1 && bench.who_heard(&format!("GET {second}")).is_some());
+}
+
+/// The node that has a key.
+fn node_of(bench: &mut Bench<NoEngine>, operator: ConnId, key: &str) -> String {
+    let explained = bench.answer(operator, &["PROXY", "EXPLAIN", "GET", key]);
+    let node = explained.split("\r\n").find(|line| line.starts_with("node-"));
+    node.unwrap_or_else(|| panic!("{explained}")).to_owned()
+}
+
+#[test]
 fn what_one_node_is_asked_for_is_judged_like_what_is_asked_of_all() {
     let judge = |_: &_, row: &'static respool_command::Row, _: respool_wire::Args<'_>| match row.name {
         "GET" => Err("ERR not that one".to_owned()),

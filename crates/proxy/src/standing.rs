@@ -1,0 +1,212 @@
+//! Orders that hold until they are taken back: paused and drained nodes, and the pause of all clients.
+//!
+//! They are written down once for all workers, by the names of nodes, so that they outlive what a worker knows of a node: a
+//! reload that gives the node another address, and the process, if another one takes over its clients. A worker that is told
+//! of a change makes its own nodes what is written here.
+
+use crate::shared::Shared;
+use crate::worker::Worker;
+use respool_command::Execute;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::{MutexGuard, PoisonError};
+
+/// The orders in force.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// All requests are held back, whatever nodes there are.
+    pub(crate) is_all_paused: bool,
+    /// Nodes whose requests are held back.
+    pub(crate) paused: BTreeSet<String>,
+    /// Nodes that are sent nothing.
+    pub(crate) drained: BTreeSet<String>,
+    /// The pause of all clients.
+    pub(crate) hold: Option<StandingHold>,
+}
+
+/// A pause of all clients (`CLIENT PAUSE`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StandingHold {
+    /// When it ends, on the wall clock: the other process has another monotonic one.
+    pub(crate) until_unix_us: u64,
+    /// Whether reads wait, too.
+    pub(crate) is_for_all: bool,
+}
+
+impl Standing {
+    /// Requests to these nodes are held back; without names all are.
+    pub(crate) fn pause(&mut self, names: &[String]) {
+        self.is_all_paused |= names.is_empty();
+        self.paused.extend(names.iter().cloned());
+    }
+
+    /// Nothing holds any more for these nodes of `all`; without names for none. Where all were paused, the others stay so.
+    pub(crate) fn resume(&mut self, names: &[String], all: impl Iterator<Item = String>) {
+        if names.is_empty() {
+            (self.paused, self.drained) = Default::default();
+            self.is_all_paused = false;
+            return;
+        }
+        if std::mem::take(&mut self.is_all_paused) {
+            self.paused.extend(all);
+        }
+        self.paused.retain(|name| !names.contains(name));
+        self.drained.retain(|name| !names.contains(name));
+    }
+
+    /// Orders for nodes that are not configured any more are forgotten.
+    fn keep(&mut self, is_known: impl Fn(&String) -> bool) {
+        self.paused.retain(&is_known);
+        self.drained.retain(&is_known);
+    }
+
+    /// As another process reads it, a line for each order; empty if there is none.
+    fn text(&self, now_unix_us: u64) -> String {
+        let mut text = String::new();
+        if self.is_all_paused {
+            text.push_str("pause\n");
+        }
+        self.paused.iter().for_each(|name| _ = writeln!(text, "pause {name}"));
+        self.drained.iter().for_each(|name| _ = writeln!(text, "drain {name}"));
+        if let Some(hold) = self.hold.filter(|hold| hold.until_unix_us > now_unix_us) {
+            let what = if hold.is_for_all { "all" } else { "writes" };
+            let _ = writeln!(text, "hold {what} {}", hold.until_unix_us);
+        }
+        text
+    }
+
+    /// What [`Self::text`] says. `None`: it is nothing of the kind.
+    fn read(text: &str) -> Option<Self> {
+        let mut standing = Self::default();
+        for line in text.lines() {
+            match line.split_once(' ').unwrap_or((line, "")) {
+                ("pause", "") => standing.is_all_paused = true,
+                ("pause", name) => _ = standing.paused.insert(name.to_owned()),
+                ("drain", name) if !name.is_empty() => _ = standing.drained.insert(name.to_owned()),
+                ("hold", rest) => {
+                    let (what, until) = rest.split_once(' ')?;
+                    let is_for_all = match what {
+                        "all" => true,
+                        "writes" => false,
+                        _ => return None,
+                    };
+                    standing.hold = Some(StandingHold { until_unix_us: until.parse().ok()?, is_for_all });
+                }
+                _ => return None,
+            }
+        }
+        Some(standing)
+    }
+}
+
+impl Shared {
+    pub(crate) fn standing(&self) -> MutexGuard<'_, Standing> {
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The orders in force at this time, in microseconds since the Unix epoch, for a process that goes on with them; empty if
+    /// there are none.
+    pub fn standing_orders(&self, now_unix_us: u64) -> String {
+        self.standing().text(now_unix_us)
+    }
+
+    /// Goes on with what [`Shared::standing_orders`] of another process says. Workers have to be told.
+    ///
+    /// # Errors
+    /// It is nothing of the kind; then nothing is changed.
+    pub fn go_on_with_orders(&self, text: &str) -> Result<(), String> {
+        let standing = Standing::read(text).ok_or("they are in a form that this version does not know")?;
+        *self.standing() = standing;
+        Ok(())
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// Changes the orders in force. `false`: another process takes over, or has done so, and would not hear of it.
+    pub(crate) fn change_orders(&self, change: impl FnOnce(&mut Standing)) -> bool {
+        let mut standing = self.shared.standing();
+        // Asked while the orders are locked: what is handed over afterwards has this change, or it is refused.
+        if self.shared.ledger.has_successor() {
+            return false;
+        }
+        change(&mut standing);
+        true
+    }
+
+    /// Makes the nodes of this worker what is ordered of those with their names.
+    pub(crate) fn adopt_orders(&mut self) {
+        let standing = self.shared.standing().clone();
+        self.is_all_paused = standing.is_all_paused;
+        for node in 0..self.config.nodes.len() {
+            let this = &mut self.lanes.nodes[node];
+            this.is_paused = standing.paused.contains(&this.name);
+            let is_drained = standing.drained.contains(&this.name);
+            if std::mem::replace(&mut this.is_drained, is_drained) != is_drained && is_drained {
+                self.leave_drained(node);
+            }
+        }
+    }
+
+    /// A node is drained. What it owes is still answered, and no client watches keys or waits there any longer.
+    fn leave_drained(&mut self, node: usize) {
+        self.lanes.leave_node(node);
+        self.leave_watches_at(node);
+        self.leave_large_where(|other| other == node);
+        self.recall_waiters_from(node);
+    }
+
+    /// Other nodes are configured: orders for those that have gone are forgotten, and those of the same names are as before.
+    pub(crate) fn keep_orders(&mut self) {
+        let nodes = &self.config.nodes;
+        self.shared.standing().keep(|name| nodes.iter().any(|node| node.name == *name));
+        self.adopt_orders();
+    }
+
+    /// A process that ran before has left orders.
+    pub(crate) fn take_up_orders(&mut self) {
+        let hold = self.shared.standing().hold;
+        self.adopt_orders();
+        if let Some(hold) = hold {
+            let left_us = hold.until_unix_us.saturating_sub(self.now.unix_us);
+            self.hold_for(left_us, hold.is_for_all);
+        }
+        self.settle_holding();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn resuming_one_node_leaves_the_others_paused() {
+        let mut standing = Standing::default();
+        standing.pause(&[]);
+        standing.resume(&names(&["a"]), names(&["a", "b", "c"]).into_iter());
+        assert!(!standing.is_all_paused);
+        assert_eq!(standing.paused.iter().collect::<Vec<_>>(), ["b", "c"]);
+        standing.resume(&[], names(&["a", "b", "c"]).into_iter());
+        assert_eq!(standing, Standing::default());
+    }
+
+    #[test]
+    fn orders_are_read_as_they_are_written() {
+        let mut standing = Standing::default();
+        assert_eq!(standing.text(0), "");
+        standing.pause(&[]);
+        standing.pause(&names(&["a", "10.0.0.1:6379"]));
+        standing.drained.extend(names(&["a"]));
+        standing.hold = Some(StandingHold { until_unix_us: 7, is_for_all: false });
+        assert_eq!(Standing::read(&standing.text(6)).as_ref(), Some(&standing));
+        // A pause that is over is not handed over.
+        standing.hold = None;
+        assert_eq!(Standing::read(&standing.text(7)), Some(standing));
+        for other in ["resume a", "drain", "hold all", "hold some 7", "hold all x"] {
+            assert_eq!(Standing::read(other), None, "{other}");
+        }
+    }
+}

@@ -12,6 +12,7 @@ mod compare;
 mod differences;
 mod fake;
 mod generate;
+pub mod linear;
 mod link;
 mod nutcracker;
 mod process;

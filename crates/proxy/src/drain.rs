@@ -4,10 +4,16 @@
 //!   serving --Retire--> retiring: nobody is accepted, whoever is there is served as ever
 //!      |                   |  nobody is there any more, or the drain's time is over
 //!      +-----Drain---------+--> draining: nobody is read; who is owed nothing is told to go, between two replies
-//!                                  |  nobody is there any more, or the drain's time is over (again)
+//!                                  |  no client is there any more, and nodes have answered all that they were sent;
+//!                                  |  or the drain's time is over (again)
 //!                                  +--> the worker ends
 //! ```
+//!
+//! A request that has been read is sent and its answer waited for, whether its client wants that or is still there at all: a
+//! node drops what it has not read of a connection that is closed. What the drain's time cuts off is counted and told.
 
+use crate::hooks::Event;
+use crate::lanes::{Lane, Purpose};
 use crate::limits::RETIRE_US_MIN;
 use crate::session::Pause;
 use crate::worker::Worker;
@@ -87,8 +93,28 @@ impl<E: Execute> Worker<E> {
                 false => self.close_client(index),
             }
         }
-        if self.clients.sessions.is_empty() {
+        if !self.clients.sessions.is_empty() {
+            return;
+        }
+        let requests = self.unanswered_requests();
+        let is_settled = requests == 0 && self.tasks.through.is_empty();
+        if is_over && !is_settled {
+            self.counters.requests_cut_off.add(requests as u64);
+            self.shared.hooks.tell(&Event::DrainCutOff { worker: self.number, requests });
+        }
+        if is_over || is_settled {
+            // It is not to be told twice.
+            self.drain_until_us = Some(u64::MAX);
             self.actions.push_back(Action::Exit);
         }
+    }
+
+    /// How many requests nodes have been sent, or will be, and have not answered. A PING of our own is none.
+    fn unanswered_requests(&self) -> usize {
+        let asks = |lane: &&Lane| {
+            !lane.is_retired && !matches!(lane.purpose, Purpose::Push | Purpose::Listen | Purpose::Dedicated)
+        };
+        let owed = |lane: &Lane| lane.up.tickets().len().saturating_sub(usize::from(lane.probed_us > 0));
+        self.lanes.all.iter().filter(asks).map(owed).sum()
     }
 }

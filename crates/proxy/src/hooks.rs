@@ -53,6 +53,13 @@ pub enum Event {
         /// Clients before it that were not told of.
         untold: u64,
     },
+    /// A worker has ended although nodes had not answered all that they were sent: the drain's time was over.
+    DrainCutOff {
+        /// The worker's number.
+        worker: usize,
+        /// Requests of which it is not known whether they have been executed.
+        requests: usize,
+    },
     /// An operator gave an order on the console.
     Ordered {
         /// The order as it was given.

@@ -120,6 +120,8 @@ counters! {
     replies_swallowed: Total,
     /// Requests whose deadline passed.
     timeouts: Total,
+    /// Requests that nodes had not answered when the drain timeout was over.
+    requests_cut_off: Total,
     /// Requests answered with an error because their node could not be reached or broke off.
     node_errors: Total,
     /// Times that a node went out of use because it could not be reached or failed.

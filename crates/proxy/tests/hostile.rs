@@ -12,6 +12,8 @@ mod clocks;
 mod crowd;
 #[path = "hostile/doubt.rs"]
 mod doubt;
+#[path = "hostile/draining.rs"]
+mod draining;
 #[path = "hostile/endings.rs"]
 mod endings;
 #[path = "hostile/holding.rs"]

@@ -23,6 +23,8 @@ pub(crate) struct Bench<E> {
     /// What has been written and not been looked at, by connection.
     written: BTreeMap<u32, Vec<u8>>,
     pub(crate) closed: Vec<ConnId>,
+    /// The worker wants to end.
+    pub(crate) has_ended: bool,
     /// What nodes were told before the first request, by connection.
     greetings: BTreeMap<u32, String>,
     /// Which node each connection was dialled to.
@@ -66,6 +68,7 @@ impl<E: Execute> Bench<E> {
             nodes: Vec::new(),
             written: BTreeMap::new(),
             closed: Vec::new(),
+            has_ended: false,
             greetings: BTreeMap::new(),
             places: BTreeMap::new(),
         }
@@ -112,6 +115,7 @@ impl<E: Execute> Bench<E> {
                 self.dialling.retain(|node| *node != conn);
                 self.closed.push(conn);
             }
+            Action::Exit => self.has_ended = true,
             _ => {}
         }
     }

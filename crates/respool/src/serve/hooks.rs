@@ -48,6 +48,12 @@ pub(crate) fn tell(event: &Event) {
         Event::ClientCutOff { client, address, user, bytes, why, untold } => {
             warn!(client, address, user, bytes, untold, "client {client} ({address}) is disconnected: {why}");
         }
+        Event::DrainCutOff { worker, requests } => {
+            warn!(
+                worker,
+                requests, "the drain timeout is over: {requests} requests have not been answered by their nodes"
+            );
+        }
         // Anybody can cause this at will.
         Event::ClientRefused { address, why } => debug!(address, "a client was not let in: {why}"),
         Event::Ordered { order, client } => info!(client, "an operator ordered: {order}"),

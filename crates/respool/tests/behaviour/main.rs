@@ -8,6 +8,7 @@ mod admin_plane;
 mod blocking;
 mod dedicated;
 mod differential;
+mod ending;
 mod everywhere;
 mod half_close;
 mod hazards;

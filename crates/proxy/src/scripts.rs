@@ -131,10 +131,11 @@ fn parsed(text: &[u8]) -> Option<Hash> {
 #[derive(Debug)]
 pub(crate) struct Healing {
     asker: Asker,
-    /// `None`: it is not configured any more.
-    node: Option<usize>,
+    place: HealingPlace,
     row: &'static Row,
     args: ArgsBuf,
+    /// Its keys have other names than the client's.
+    is_renamed: bool,
     script: Arc<[u8]>,
     /// What the account has of it.
     accounted: usize,
@@ -142,10 +143,28 @@ pub(crate) struct Healing {
     refusal: Vec<u8>,
 }
 
+/// Where a script is run that its node did not know.
+#[derive(Clone, Copy, Debug)]
+enum HealingPlace {
+    /// At this node.
+    At(usize),
+    /// Where its keys are by then.
+    AtItsKeys,
+    /// Nowhere: what its keys are called is not known any more.
+    Nowhere,
+}
+
 impl Healing {
-    /// Other nodes are configured. What the node does not know is sent to the node of that name, if the keys are still there.
+    /// Other nodes are configured. What the node does not know is sent to the node of that name, or, where keys are placed or
+    /// named in another way now (`has_other_ways`), to where they are.
     pub(crate) fn move_to(&mut self, moves: &Moves, has_other_ways: bool) {
-        self.node = self.node.and_then(|node| moves.namesake_of(node)).filter(|_| !has_other_ways);
+        self.place = match self.place {
+            HealingPlace::At(node) if !has_other_ways => {
+                moves.namesake_of(node).map_or(HealingPlace::Nowhere, HealingPlace::At)
+            }
+            _ if self.is_renamed => HealingPlace::Nowhere,
+            _ => HealingPlace::AtItsKeys,
+        };
     }
 
     pub(crate) fn feed(&mut self, reply: &[u8], clients: &mut Clients) -> Progress {
@@ -237,7 +256,8 @@ impl<E: Execute> Worker<E> {
         let accounted = size_of::<Healing>() + args.iter().map(|arg| arg.len() + size_of::<usize>()).sum::<usize>();
         self.shared.ledger.account(0, accounted);
         let copied = args.iter().collect();
-        let healing = Healing { asker, node: Some(node), row, args: copied, script, accounted, refusal: Vec::new() };
+        let (place, is_renamed) = (HealingPlace::At(node), renamed.is_some());
+        let healing = Healing { asker, place, row, args: copied, is_renamed, script, accounted, refusal: Vec::new() };
         let task = self.tasks.begin(Task::Heal(healing));
         let Self { lanes, clients, config, now, tasks, .. } = self;
         let lane = lanes.lane(config, node, class);
@@ -253,12 +273,17 @@ impl<E: Execute> Worker<E> {
 
     /// The reply has come. If it was that the script is not known, the request goes again with the script itself.
     pub(crate) fn conclude_healing(&mut self, healing: Healing) {
-        let Healing { asker, node, row, args, script, accounted, refusal } = healing;
+        let Healing { asker, place, row, args, script, accounted, refusal, .. } = healing;
         self.shared.ledger.account(accounted, 0);
         if refusal.is_empty() {
             return;
         }
-        let Some(node) = node else { return self.clients.feed(asker.session, asker.seq, &refusal, true) };
+        let home = match place {
+            HealingPlace::At(node) => Some((node, args)),
+            HealingPlace::AtItsKeys => self.home(asker.session.index, row, &Request::made(args.as_args())).ok(),
+            HealingPlace::Nowhere => None,
+        };
+        let Some((node, args)) = home else { return self.clients.feed(asker.session, asker.seq, &refusal, true) };
         // If the client has gone, its lanes may be somebody else's, and nobody waits for the script.
         let Some(session) = self.clients.sessions.get(asker.session) else { return };
         self.counters.scripts_healed.add(1);

@@ -31,6 +31,12 @@ impl Hold {
     }
 }
 
+impl From<StandingHold> for Hold {
+    fn from(StandingHold { until_us, is_for_all }: StandingHold) -> Self {
+        Self { until_us, is_for_all }
+    }
+}
+
 /// Whether a request may change data, or has replicas told something all the same (PFCOUNT keeps what it computed).
 pub(crate) fn may_change(row: &Row) -> bool {
     let is_script = row.group == Group::Scripting && row.subcommands.is_empty() && !row.flags.has(Flags::READONLY);
@@ -67,13 +73,11 @@ impl<E: Execute> Worker<E> {
         let Ok(timeout_ms) = u64::try_from(timeout_ms) else {
             return self.refuse(index, texts::TIMEOUT_NEGATIVE.as_bytes());
         };
-        let timeout_us = timeout_ms.saturating_mul(1000);
-        let until_us = self.now.mono_us.saturating_add(timeout_us);
-        let until_unix_us = self.now.unix_us.saturating_add(timeout_us);
+        let until_us = self.now.mono_us.saturating_add(timeout_ms.saturating_mul(1000));
         let is_taken = self.change_orders(|standing| {
-            let before = standing.hold.filter(|hold| hold.until_unix_us > self.now.unix_us);
+            let before = standing.hold.filter(|hold| hold.until_us > self.now.mono_us);
             standing.hold = Some(StandingHold {
-                until_unix_us: before.map_or(until_unix_us, |before| before.until_unix_us.max(until_unix_us)),
+                until_us: before.map_or(until_us, |before| before.until_us.max(until_us)),
                 is_for_all: is_for_all || before.is_some_and(|before| before.is_for_all),
             });
         });
@@ -82,13 +86,6 @@ impl<E: Execute> Worker<E> {
         }
         // Once that is answered, every worker holds requests back.
         self.ask_all(index, Question::Hold(Some(Hold { until_us, is_for_all })), ClientFilter::default())
-    }
-
-    /// Begins a pause that another process has left.
-    pub(crate) fn hold_for(&mut self, left_us: u64, is_for_all: bool) {
-        if left_us > 0 {
-            self.hold(Hold { until_us: self.now.mono_us.saturating_add(left_us), is_for_all });
-        }
     }
 
     /// `CLIENT UNPAUSE`.

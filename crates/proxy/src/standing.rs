@@ -27,8 +27,8 @@ pub(crate) struct Standing {
 /// A pause of all clients (`CLIENT PAUSE`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StandingHold {
-    /// When it ends, on the wall clock: the other process has another monotonic one.
-    pub(crate) until_unix_us: u64,
+    /// When it ends, on the clock of this process.
+    pub(crate) until_us: u64,
     /// Whether reads wait, too.
     pub(crate) is_for_all: bool,
 }
@@ -61,22 +61,22 @@ impl Standing {
     }
 
     /// As another process reads it, a line for each order; empty if there is none.
-    fn text(&self, now_unix_us: u64) -> String {
+    fn text(&self, now_us: u64) -> String {
         let mut text = String::new();
         if self.is_all_paused {
             text.push_str("pause\n");
         }
         self.paused.iter().for_each(|name| _ = writeln!(text, "pause {name}"));
         self.drained.iter().for_each(|name| _ = writeln!(text, "drain {name}"));
-        if let Some(hold) = self.hold.filter(|hold| hold.until_unix_us > now_unix_us) {
+        if let Some(hold) = self.hold.filter(|hold| hold.until_us > now_us) {
             let what = if hold.is_for_all { "all" } else { "writes" };
-            let _ = writeln!(text, "hold {what} {}", hold.until_unix_us);
+            let _ = writeln!(text, "hold {what} {}", hold.until_us - now_us);
         }
         text
     }
 
-    /// What [`Self::text`] says. `None`: it is nothing of the kind.
-    fn read(text: &str) -> Option<Self> {
+    /// What [`Self::text`] says, now. `None`: it is nothing of the kind.
+    fn read(text: &str, now_us: u64) -> Option<Self> {
         let mut standing = Self::default();
         for line in text.lines() {
             match line.split_once(' ').unwrap_or((line, "")) {
@@ -84,13 +84,14 @@ impl Standing {
                 ("pause", name) => _ = standing.paused.insert(name.to_owned()),
                 ("drain", name) if !name.is_empty() => _ = standing.drained.insert(name.to_owned()),
                 ("hold", rest) => {
-                    let (what, until) = rest.split_once(' ')?;
+                    let (what, left_us) = rest.split_once(' ')?;
                     let is_for_all = match what {
                         "all" => true,
                         "writes" => false,
                         _ => return None,
                     };
-                    standing.hold = Some(StandingHold { until_unix_us: until.parse().ok()?, is_for_all });
+                    let until_us = now_us.saturating_add(left_us.parse().ok()?);
+                    standing.hold = Some(StandingHold { until_us, is_for_all });
                 }
                 _ => return None,
             }
@@ -104,18 +105,18 @@ impl Shared {
         self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The orders in force at this time, in microseconds since the Unix epoch, for a process that goes on with them; empty if
-    /// there are none.
-    pub fn standing_orders(&self, now_unix_us: u64) -> String {
-        self.standing().text(now_unix_us)
+    /// The orders in force at this time of the process's clock, for a process that goes on with them; empty if there are none.
+    pub fn standing_orders(&self, now_us: u64) -> String {
+        self.standing().text(now_us)
     }
 
-    /// Goes on with what [`Shared::standing_orders`] of another process says. Workers have to be told.
+    /// Goes on with what [`Shared::standing_orders`] of another process says; it is now this time of this process's clock.
+    /// Workers have to be told.
     ///
     /// # Errors
     /// It is nothing of the kind; then nothing is changed.
-    pub fn go_on_with_orders(&self, text: &str) -> Result<(), String> {
-        let standing = Standing::read(text).ok_or("they are in a form that this version does not know")?;
+    pub fn go_on_with_orders(&self, text: &str, now_us: u64) -> Result<(), String> {
+        let standing = Standing::read(text, now_us).ok_or("they are in a form that this version does not know")?;
         *self.standing() = standing;
         Ok(())
     }
@@ -167,8 +168,7 @@ impl<E: Execute> Worker<E> {
         let hold = self.shared.standing().hold;
         self.adopt_orders();
         if let Some(hold) = hold {
-            let left_us = hold.until_unix_us.saturating_sub(self.now.unix_us);
-            self.hold_for(left_us, hold.is_for_all);
+            self.hold(hold.into());
         }
         self.settle_holding();
     }
@@ -200,13 +200,13 @@ mod tests {
         standing.pause(&[]);
         standing.pause(&names(&["a", "10.0.0.1:6379"]));
         standing.drained.extend(names(&["a"]));
-        standing.hold = Some(StandingHold { until_unix_us: 7, is_for_all: false });
-        assert_eq!(Standing::read(&standing.text(6)).as_ref(), Some(&standing));
-        // A pause that is over is not handed over.
-        standing.hold = None;
-        assert_eq!(Standing::read(&standing.text(7)), Some(standing));
+        standing.hold = Some(StandingHold { until_us: 17, is_for_all: false });
+        let there = Standing { hold: Some(StandingHold { until_us: 107, is_for_all: false }), ..standing.clone() };
+        assert_eq!(Standing::read(&standing.text(10), 100), Some(there), "seven microseconds are left on either clock");
+        let ended = Standing { hold: None, ..standing.clone() };
+        assert_eq!(Standing::read(&standing.text(17), 100), Some(ended));
         for other in ["resume a", "drain", "hold all", "hold some 7", "hold all x"] {
-            assert_eq!(Standing::read(other), None, "{other}");
+            assert_eq!(Standing::read(other, 0), None, "{other}");
         }
     }
 }

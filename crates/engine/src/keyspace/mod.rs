@@ -655,7 +655,6 @@ impl Keyspace {
                 return Some(key);
             }
         }
-        None
     }
 
     /// Exchanges two databases. A key that is watched in one has changed if either has it, and is not past its time.

@@ -196,7 +196,7 @@ fn config(shape: u8) -> Config {
             probe_patience_us: 40_000,
             slow_start_us: 10_000,
         },
-        reconnects: Reconnects { backoff_min_us: 100, backoff_max_us: 10_000, dials_per_second: 100 },
+        reconnects: Reconnects { backoff_min_us: 100, backoff_max_us: 10_000, redials_per_second: 100 },
         budgets: Budgets {
             client_output_soft: 2_000,
             client_output_hard: 200_000,

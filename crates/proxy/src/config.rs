@@ -47,8 +47,8 @@ pub struct Reconnects {
     pub backoff_min_us: u64,
     /// The longest pause, in microseconds.
     pub backoff_max_us: u64,
-    /// Dials per second of the whole process.
-    pub dials_per_second: u64,
+    /// How often in a second a node that could not be connected to last time is tried again by the whole process.
+    pub redials_per_second: u64,
 }
 
 /// Bytes that may be held, each with what happens beyond it.

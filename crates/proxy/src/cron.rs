@@ -15,6 +15,7 @@ impl<E: Execute> Worker<E> {
     /// Called at the end of every turn; does something only when its time has come.
     #[inline]
     pub(crate) fn run_timers(&mut self) {
+        self.lanes.dialling.look_again();
         if self.engine_at_us > 0 && self.now.mono_us >= self.engine_at_us || self.cron_at_us == 0 {
             self.tick_engine();
         }
@@ -43,6 +44,7 @@ impl<E: Execute> Worker<E> {
             self.is_busy = self.check_lanes();
             self.is_busy |= self.check_waiters();
             self.is_busy |= self.check_health();
+            self.is_busy |= self.mind_nodes();
             self.is_busy |= self.expire_questions();
             self.is_busy |= self.expire_inquiries();
             self.is_busy |= self.check_learnings();
@@ -55,6 +57,7 @@ impl<E: Execute> Worker<E> {
             self.account_tables();
             self.is_busy |= self.relieve_pressure();
             self.check_drain();
+            self.counters.dials_waiting.set(self.lanes.dialling.waiting() as u64);
             self.counters.held_bytes.set(self.shared.ledger.held_bytes() as u64);
         }
         let mut interval = if self.is_busy { self.busy_interval_us() } else { CRON_IDLE_US };
@@ -63,6 +66,9 @@ impl<E: Execute> Worker<E> {
         }
         if let Some(probe_us) = self.next_probe_us() {
             interval = interval.min(probe_us.saturating_sub(self.now.mono_us).max(self.busy_interval_us()));
+        }
+        if let Some(try_us) = self.next_try_us() {
+            interval = interval.min(try_us - self.now.mono_us).max(CRON_US_MIN);
         }
         self.cron_at_us = self.now.mono_us + interval;
         self.mind_hold();
@@ -81,11 +87,12 @@ impl<E: Execute> Worker<E> {
             match this.up.phase() {
                 Phase::Idle if this.wants_dial => {
                     is_busy = true;
-                    if now_us.saturating_sub(this.dial_began_us) > timeouts.connect_us {
-                        self.end_lane(lane, Ending::Dial(DialFailure::TimedOut));
+                    // That its turn does not come says nothing of the node.
+                    if now_us.saturating_sub(this.waits_since_us) > timeouts.response_us {
+                        self.end_lane(lane, Ending::NotDialled);
                     }
                 }
-                Phase::Idle => is_busy |= self.revive(lane),
+                Phase::Idle => {}
                 Phase::Dialing | Phase::Shaking(_) => {
                     is_busy = true;
                     if now_us.saturating_sub(this.dial_began_us) > timeouts.connect_us {
@@ -130,21 +137,6 @@ impl<E: Execute> Worker<E> {
             }
         }
         is_busy
-    }
-
-    /// A node that failed is dialled again once its pause is over, so that it is back before anybody asks for it.
-    fn revive(&mut self, lane: usize) -> bool {
-        let this = &self.lanes.all[lane];
-        let node = &self.lanes.nodes[this.node];
-        let is_of_use = matches!(this.purpose, Purpose::Shared | Purpose::Push) && !node.is_drained && !node.is_gone;
-        if node.failures == 0 || !is_of_use || self.drain_until_us.is_some() {
-            return false;
-        }
-        if self.now.mono_us >= node.retry_at_us {
-            // Cannot be refused: the pause is over and nothing is queued.
-            let _ = self.lanes.prepare(lane, &self.config, self.now);
-        }
-        true
     }
 
     /// Disconnects idle clients.

@@ -48,7 +48,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn note_figures(&self) {
         let mut figures = vec![NodeFigures::default(); self.config.nodes.len()];
         for (figures, node) in figures.iter_mut().zip(&self.lanes.nodes) {
-            figures.is_down = node.failures > 0;
+            figures.is_down = node.health.is_out();
         }
         for lane in self.lanes.all.iter().filter(|lane| !lane.is_retired) {
             let Some(figures) = figures.get_mut(lane.node) else { continue };

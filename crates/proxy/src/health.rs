@@ -1,18 +1,26 @@
-//! Whether nodes that nobody asks anything are still there.
+//! Whether nodes are there: what a worker's lanes say of it, and what it does to find out.
+//!
+//! What is evidence for and against a node, and what follows, is decided in `node_health`. Here is where it comes from: the
+//! ends of lanes, what is heard on them, and PINGs. A node that is out or suspect is tried again as soon as its pause is over,
+//! whatever its lanes are: by a dial, or by a PING on a lane that is ready and idle.
 //!
 //! A lane on which nothing is owed and nothing was heard for a while is sent a PING. On a connection whose peer has vanished
 //! the kernel then has something that is not acknowledged, and `net` breaks it off in time (its `vigil`); the node fails like
 //! any other. A peer whose kernel acknowledges and which does not answer is busy or stopped: its lane stays, since one slow
-//! command is no reason to fail everybody, but the node is *suspect* until it answers, and routes that can go elsewhere do.
+//! command is no reason to fail all clients, but the node is *suspect* until it answers, and routes that can go elsewhere do.
+//! Warm private lanes are sent PINGs as well, so that none is lent whose peer has gone.
 //!
 //! A PING never goes behind requests: it would only be as late as they are, and where a node has left a reply out, its
 //! answer would be taken for theirs. For the same reason an answer that is none to a PING ends the lane at once.
 
-use crate::lanes::Purpose;
+use crate::hooks::Event;
+use crate::lanes::{Ending, Purpose};
+use crate::limits::{BROKEN_SILENT_US, LANE_YOUNG_US};
+use crate::node_health::{Blame, Failure};
 use crate::tasks::{Progress, Task, Tasks};
 use crate::worker::Worker;
 use respool_command::Execute;
-use respool_connection::Phase;
+use respool_connection::{Fault, Phase};
 use respool_wire::{encode_request, replies};
 
 /// A PING on its way.
@@ -32,7 +40,166 @@ impl Probe {
     }
 }
 
+/// How a lane has ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End<'a> {
+    pub(crate) ending: &'a Ending,
+    /// The same in words.
+    pub(crate) cause: &'a str,
+    /// Since when it has owed replies and said nothing, if it has.
+    pub(crate) owed_since_us: Option<u64>,
+}
+
 impl<E: Execute> Worker<E> {
+    /// A lane has ended: what that says of its node.
+    pub(crate) fn note_end(&mut self, lane: usize, end: End<'_>) {
+        let now_us = self.now.mono_us;
+        let this = &self.lanes.all[lane];
+        if self.lanes.nodes[this.node].is_gone {
+            return;
+        }
+        let was_ready = this.ready_us > 0;
+        // A connection that one client used may end for that client's reasons, or because it was not used for long.
+        let is_watched = matches!(this.purpose, Purpose::Shared | Purpose::Push);
+        let class = self.lanes.state_of(this.class);
+        let has_broken_silent =
+            end.owed_since_us.is_some_and(|since_us| now_us.saturating_sub(since_us) >= BROKEN_SILENT_US);
+        let is_young = was_ready && now_us.saturating_sub(this.ready_us) < LANE_YOUNG_US;
+        let (blame, began_us, words) = match end.ending {
+            Ending::GivenUp | Ending::NotDialled | Ending::Hopeless(_) => return,
+            Ending::Fault(Fault::Refused(words) | Fault::NoDatabase(words)) if !was_ready => {
+                let is_plain = class.database == 0 && class.speaker == 0;
+                (Blame::of_refusal(words, is_plain), this.dial_began_us, Some(words.as_str()))
+            }
+            _ if !was_ready => (Blame::Node, this.dial_began_us, None),
+            _ if !is_watched => return,
+            Ending::Silent => (Blame::Node, now_us.saturating_sub(self.config.timeouts.silence_us), None),
+            Ending::Lost(Some(_)) if has_broken_silent => (Blame::Node, now_us.saturating_sub(BROKEN_SILENT_US), None),
+            // The node let it in a moment ago, so it is there; but it is not dialled again without a pause.
+            _ if is_young => (Blame::Node, this.ready_us, None),
+            _ => {
+                let node = this.node;
+                self.lanes.nodes[node].health.note_lost();
+                return;
+            }
+        };
+        let node = this.node;
+        let is_vouched_for = is_young && !matches!(end.ending, Ending::Silent);
+        let failure = Failure { blame, began_us, why: end.cause, words, is_vouched_for };
+        if self.lanes.note_failure(lane, failure, self.config.reconnects, self.now) {
+            self.counters.nodes_ejected.add(1);
+            let (node, why) = (self.lanes.nodes[node].name.clone(), end.cause.to_owned());
+            self.shared.hooks.tell(&Event::NodeOut { node, worker: self.number, why });
+        }
+    }
+
+    /// A shared lane is gone against our will: it is dialled again at once, so that its node is known to be there,
+    /// or not to be, before a request needs it. After a failure that is left to `mind_nodes`.
+    pub(crate) fn dial_again(&mut self, lane: usize) {
+        let this = &self.lanes.all[lane];
+        let is_of_use = !this.is_retired && !this.is_stale && matches!(this.purpose, Purpose::Shared | Purpose::Push);
+        if is_of_use && self.drain_until_us.is_none() && !self.lanes.nodes[this.node].health.is_out() {
+            // Refused if the node is drained, or has gone.
+            let _ = self.lanes.prepare(lane, &self.config, self.now);
+        }
+    }
+
+    /// A lane is ready: its node is there.
+    pub(crate) fn note_lane_ready(&mut self, lane: usize) {
+        self.lanes.end_dial(lane);
+        self.lanes.all[lane].ready_us = self.now.mono_us;
+        if !self.lanes.is_at_its_node(lane) || self.lanes.nodes[self.lanes.all[lane].node].is_gone {
+            return;
+        }
+        let this = &self.lanes.all[lane];
+        let (node, class, is_shared) = (this.node, self.lanes.state_of(this.class), this.purpose == Purpose::Shared);
+        let health = &mut self.lanes.nodes[node].health;
+        let is_back = health.note_ready(class);
+        let was_away = is_back || is_shared && health.take_lost();
+        self.begin_slowly(lane, was_away);
+        if is_back {
+            self.tell_back(node);
+            self.dial_idle_lanes(node);
+        }
+    }
+
+    fn tell_back(&mut self, node: usize) {
+        self.counters.nodes_returned.add(1);
+        let node = self.lanes.nodes[node].name.clone();
+        self.shared.hooks.tell(&Event::NodeBack { node, worker: self.number });
+    }
+
+    /// A node is back: its shared lanes are there before a request needs them.
+    fn dial_idle_lanes(&mut self, node: usize) {
+        for lane in 0..self.lanes.all.len() {
+            if self.lanes.all[lane].node == node {
+                self.dial_again(lane);
+            }
+        }
+    }
+
+    /// Looks after nodes that are out or suspect: what was heard of them heals them, and they are tried again when it is time.
+    /// Returns whether there is any.
+    pub(crate) fn mind_nodes(&mut self) -> bool {
+        if !self.lanes.nodes.iter().any(|node| node.health.is_in_doubt()) {
+            return false;
+        }
+        let heard_us = self.lanes.heard_us();
+        let mut is_any = false;
+        for (node, heard_us) in heard_us.into_iter().enumerate() {
+            if self.lanes.nodes[node].health.note_heard(heard_us) {
+                self.tell_back(node);
+                self.dial_idle_lanes(node);
+            }
+            let this = &self.lanes.nodes[node];
+            if this.health.is_in_doubt() && !this.is_drained && !this.is_gone && self.drain_until_us.is_none() {
+                is_any = true;
+                self.try_again(node);
+            }
+        }
+        is_any
+    }
+
+    /// Tries a node that is out or suspect, unless that is under way or too early.
+    fn try_again(&mut self, node: usize) {
+        if self.lanes.dialling.is_tried(node) || self.now.mono_us < self.lanes.nodes[node].health.retry_us() {
+            return;
+        }
+        let shared = |lane: &usize| {
+            let this = &self.lanes.all[*lane];
+            this.node == node && !this.is_retired && matches!(this.purpose, Purpose::Shared | Purpose::Push)
+        };
+        let all: Vec<usize> = (0..self.lanes.all.len()).filter(shared).collect();
+        let is_ready = |lane: &&usize| {
+            let this = &self.lanes.all[**lane];
+            this.purpose == Purpose::Shared && this.up.is_ready() && self.lanes.is_at_its_node(**lane)
+        };
+        if let Some(lane) = all.iter().find(is_ready).copied() {
+            // One that owes something answers, or is given up in time.
+            if self.lanes.all[lane].is_settled() {
+                self.probe(lane);
+            }
+            return;
+        }
+        let idle = all.into_iter().filter(|lane| matches!(self.lanes.all[*lane].up.phase(), Phase::Idle));
+        let mut idle = idle.filter(|lane| {
+            let class = self.lanes.state_of(self.lanes.all[*lane].class);
+            self.lanes.nodes[node].health.refuses(class, self.now.mono_us).is_none()
+        });
+        let lane = idle.next().unwrap_or_else(|| self.lanes.lane(&self.config, node, 0));
+        // Cannot be refused: the pause is over and nothing is queued.
+        let _ = self.lanes.prepare(lane, &self.config, self.now);
+    }
+
+    /// When a node that is out is tried again, or a lane that waits is dialled, if no pause is longer.
+    pub(crate) fn next_try_us(&self) -> Option<u64> {
+        let is_tried = |(node, known): &(usize, &crate::lanes::Node)| {
+            known.health.is_on_trial() && (known.health.is_out() || self.lanes.dialling.is_tried(*node))
+        };
+        let nodes = self.lanes.nodes.iter().enumerate().filter(is_tried);
+        nodes.map(|(_, node)| node.health.retry_us()).filter(|at_us| *at_us > self.now.mono_us).min()
+    }
+
     /// Sends the PINGs that are due, and looks at those that are out. Returns whether any is.
     pub(crate) fn check_health(&mut self) -> bool {
         let (idle_us, patience_us) = (self.config.timeouts.probe_idle_us, self.config.timeouts.probe_patience_us);
@@ -40,25 +207,28 @@ impl<E: Execute> Worker<E> {
         let mut is_any_out = false;
         for lane in 0..self.lanes.all.len() {
             let this = &self.lanes.all[lane];
-            if this.is_retired || this.purpose != Purpose::Shared || !matches!(this.up.phase(), Phase::Ready) {
+            if this.is_retired || !matches!(this.up.phase(), Phase::Ready) || !self.lanes.is_probed(lane) {
                 continue;
             }
             if this.probed_us > 0 {
                 is_any_out = true;
-                if now_us.saturating_sub(this.probed_us) > patience_us && this.up.last_heard_us() < this.probed_us {
+                let is_late = now_us.saturating_sub(this.probed_us) > patience_us;
+                if is_late && this.up.last_heard_us() < this.probed_us && this.purpose == Purpose::Shared {
                     let node = this.node;
-                    self.lanes.nodes[node].is_suspect = true;
+                    self.lanes.nodes[node].health.note_unanswered(now_us);
                 }
                 continue;
             }
             let is_idle = this.up.tickets().outstanding() == 0 && this.up.queued_bytes() == 0;
             let has_been_silent = now_us.saturating_sub(this.up.last_heard_us()) >= idle_us;
-            if idle_us > 0 && is_idle && has_been_silent && self.drain_until_us.is_none() {
+            let is_due = idle_us > 0 && has_been_silent || self.lanes.nodes[this.node].health.is_to_be_asked();
+            if is_due && is_idle && self.drain_until_us.is_none() {
                 self.probe(lane);
                 is_any_out = true;
             }
         }
-        let suspects = self.lanes.nodes.iter().filter(|node| node.is_suspect).count();
+        self.lanes.nodes.iter_mut().for_each(|node| node.health.note_asked());
+        let suspects = self.lanes.nodes.iter().filter(|node| node.health.is_suspect()).count();
         self.counters.nodes_suspect.set(suspects as u64);
         is_any_out
     }
@@ -69,10 +239,11 @@ impl<E: Execute> Worker<E> {
         let this = &mut self.lanes.all[lane];
         let node = &mut self.lanes.nodes[this.node];
         if is_back {
-            node.spared_until_us = now_us + self.config.timeouts.slow_start_us;
+            node.health.spared_until_us = now_us + self.config.timeouts.slow_start_us;
         }
-        if node.spared_until_us > now_us && this.purpose == Purpose::Shared {
-            this.up.begin_slowly(now_us, node.spared_until_us - now_us);
+        let spared_until_us = node.health.spared_until_us;
+        if spared_until_us > now_us && this.purpose == Purpose::Shared {
+            this.up.begin_slowly(now_us, spared_until_us - now_us);
         }
     }
 
@@ -105,9 +276,13 @@ impl<E: Execute> Worker<E> {
             return;
         };
         lane.probed_us = 0;
-        let node = lane.node;
-        if probe.is_answered {
-            self.lanes.nodes[node].is_suspect = false;
+        let (node, heard_us) = (lane.node, lane.up.last_heard_us());
+        if probe.is_answered
+            && self.lanes.is_at_its_node(probe.lane)
+            && self.lanes.nodes[node].health.note_heard(heard_us)
+        {
+            self.tell_back(node);
+            self.dial_idle_lanes(node);
         }
     }
 }

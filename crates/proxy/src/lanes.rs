@@ -7,18 +7,19 @@
 use crate::allowance::Lent;
 use crate::beside::Beside;
 use crate::config::{Config, NodeConfig};
+use crate::dialling::Dialling;
 use crate::integrity::Proof;
 use crate::limits::CLASSES_MAX;
+use crate::node_health::NodeHealth;
 use crate::own::Ownership;
 use crate::pieces::Sender;
 use crate::scripts::Given;
 use crate::seeing::histogram::Histogram;
 use crate::select::Selecting;
-use crate::shared::{Ledger, Shared};
+use crate::shared::Shared;
 use crate::slab::Handle;
-use crate::text;
 use respool_connection::{
-    BufferPool, Credentials, DialFailure, Fault, Identity, Now, Owner, Phase, Upstream, WritePolicy,
+    BufferPool, Credentials, DialFailure, Endpoint, Fault, Identity, Now, Owner, Upstream, WritePolicy,
 };
 use respool_wire::Protocol;
 use std::sync::Arc;
@@ -28,16 +29,8 @@ use std::sync::Arc;
 pub(crate) struct Node {
     /// The name in messages.
     pub(crate) name: String,
-    /// Failures since the last success.
-    pub(crate) failures: u32,
-    /// Not to be dialled before then.
-    pub(crate) retry_at_us: u64,
-    /// What went wrong last, for those who are refused meanwhile.
-    pub(crate) last_failure: String,
-    /// It acknowledges what it is sent and does not answer.
-    pub(crate) is_suspect: bool,
-    /// It was down, and is spared until then.
-    pub(crate) spared_until_us: u64,
+    /// Whether it is there, as far as this worker has seen.
+    pub(crate) health: NodeHealth,
     /// What is configured of it.
     pub(crate) told: NodeConfig,
     /// An operator holds requests to it back.
@@ -55,11 +48,7 @@ impl Node {
     pub(crate) fn new(told: &NodeConfig) -> Self {
         Self {
             name: told.name.clone(),
-            failures: 0,
-            retry_at_us: 0,
-            last_failure: String::new(),
-            is_suspect: false,
-            spared_until_us: 0,
+            health: NodeHealth::default(),
             told: told.clone(),
             is_paused: false,
             is_drained: false,
@@ -73,14 +62,9 @@ impl Node {
         self.latency.get_or_insert_with(|| shared.histogram("node", &self.name))
     }
 
-    /// Whether the node is not dialled at the moment, whoever wants it.
-    pub(crate) fn is_not_dialled(&self, now: Now) -> bool {
-        self.is_gone || self.is_drained || now.mono_us < self.retry_at_us
-    }
-
     /// Whether requests had better go elsewhere, if there is an elsewhere.
     pub(crate) fn is_out(&self) -> bool {
-        self.failures > 0 || self.is_drained || self.is_suspect
+        self.is_drained || self.health.is_in_doubt()
     }
 }
 
@@ -142,10 +126,18 @@ pub(crate) struct Lane {
     pub(crate) is_filling: bool,
     /// The last write was cut short; the loop says when there is room.
     pub(crate) is_blocked: bool,
-    /// Requests wait for a dial that the governor has not allowed yet.
+    /// Requests wait for its turn to be dialled, see `dialling`.
     pub(crate) wants_dial: bool,
-    /// When the dial in progress, or the wait for it, began.
+    /// Since when they do.
+    pub(crate) waits_since_us: u64,
+    /// It is being dialled, or shakes hands.
+    pub(crate) is_dialled: bool,
+    /// When the dial in progress began.
     pub(crate) dial_began_us: u64,
+    /// When it became ready; 0 if it is not.
+    pub(crate) ready_us: u64,
+    /// Where it was dialled to last.
+    pub(crate) endpoint: Option<Arc<Endpoint>>,
     /// Since when all its replies have come too late, if they have.
     pub(crate) late_since_us: Option<u64>,
     /// When the PING was sent that has not been answered; 0 if none is out.
@@ -216,8 +208,8 @@ pub(crate) struct Lanes {
     pub(crate) is_filling: bool,
     /// One of them is held back for the requests of a crowd.
     pub(crate) is_gathering: bool,
-    /// Lanes to dial.
-    pub(crate) to_dial: Vec<u32>,
+    /// Lanes that are to be dialled, and those that are.
+    pub(crate) dialling: Dialling,
     /// Some lane is behind another.
     pub(crate) has_behind: bool,
     pub(crate) turns: u64,
@@ -301,6 +293,7 @@ impl Lanes {
             None => {
                 let free = (0..self.speakers.len()).find(|place| !self.is_spoken_for(*place as u16 + 1))?;
                 self.speakers[free] = Arc::clone(credentials);
+                self.nodes.iter_mut().for_each(|node| node.health.forget_speaker(free as u16 + 1));
                 free
             }
         };
@@ -413,7 +406,11 @@ impl Lanes {
             is_filling: false,
             is_blocked: false,
             wants_dial: false,
+            waits_since_us: 0,
+            is_dialled: false,
             dial_began_us: 0,
+            ready_us: 0,
+            endpoint: None,
             late_since_us: None,
             probed_us: 0,
             waiters: Vec::new(),
@@ -541,80 +538,12 @@ impl Lanes {
         }
     }
 
-    /// Sees to it that a lane that is not ready becomes so. `Err`: there is no hope for now.
-    #[cold]
-    pub(crate) fn prepare(&mut self, lane: usize, config: &Config, now: Now) -> Result<(), Vec<u8>> {
-        let this = &mut self.all[lane];
-        let node = &self.nodes[this.node];
-        if this.up.queued_bytes() > config.budgets.upstream_queue {
-            return Err(text::queue_full(&node.name));
-        }
-        if matches!(this.up.phase(), Phase::Idle) && !this.wants_dial {
-            if node.is_gone {
-                return Err(text::gone(&node.name));
-            }
-            if node.is_drained {
-                return Err(text::drained(&node.name));
-            }
-            if now.mono_us < node.retry_at_us {
-                return Err(text::not_sent(&node.name, &node.last_failure));
-            }
-            if matches!(this.purpose, Purpose::Own | Purpose::Listen) {
-                self.admit_own(lane, config)?;
-            }
-            let this = &mut self.all[lane];
-            this.wants_dial = true;
-            this.dial_began_us = now.mono_us;
-            self.to_dial.push(lane as u32);
-        }
-        Ok(())
-    }
-
-    /// The next lane whose dial may begin now.
-    pub(crate) fn next_dial(&mut self, config: &Config, ledger: &Ledger, now: Now) -> Option<usize> {
-        while let Some(&lane) = self.to_dial.last() {
-            if !self.all[lane as usize].wants_dial {
-                self.to_dial.pop();
-                continue;
-            }
-            if !ledger.may_dial(now.mono_us, config.reconnects.dials_per_second) {
-                return None;
-            }
-            self.to_dial.pop();
-            let this = &mut self.all[lane as usize];
-            this.wants_dial = false;
-            this.dial_began_us = now.mono_us;
-            this.up.begin_dial();
-            return Some(lane as usize);
-        }
-        None
-    }
-
-    /// A node could not be reached or used: nobody dials it for a while. Returns whether it was up before.
-    pub(crate) fn note_failure(&mut self, node: usize, why: String, config: &Config, now: Now) -> bool {
-        let reconnects = config.reconnects;
-        let this = &mut self.nodes[node];
-        let doubled = reconnects.backoff_min_us.saturating_mul(1 << this.failures.min(20));
-        let pause = doubled.clamp(reconnects.backoff_min_us, reconnects.backoff_max_us.max(reconnects.backoff_min_us));
-        this.failures = this.failures.saturating_add(1);
-        this.last_failure = why;
-        // Between half the pause and all of it, so that workers and processes do not come back in step.
+    /// The next number that nobody can tell beforehand.
+    pub(crate) fn next_chance(&mut self) -> u64 {
         self.entropy ^= self.entropy << 13;
         self.entropy ^= self.entropy >> 7;
         self.entropy ^= self.entropy << 17;
-        this.retry_at_us = now.mono_us + pause / 2 + self.entropy % (pause / 2 + 1);
-        this.failures == 1
-    }
-
-    /// A node answered. Returns whether it was down before.
-    pub(crate) fn note_success(&mut self, node: usize) -> bool {
-        let this = &mut self.nodes[node];
-        let was_down = this.failures > 0;
-        this.is_suspect = false;
-        this.failures = 0;
-        this.retry_at_us = 0;
-        this.last_failure.clear();
-        was_down
+        self.entropy
     }
 
     /// What was held back is looked at again.
@@ -635,11 +564,23 @@ impl Lanes {
     }
 }
 
+/// Why a lane is not dialled, as others have found out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Hopeless {
+    pub(crate) why: String,
+    /// The node's own words, if it refused this database or user.
+    pub(crate) words: Option<String>,
+}
+
 /// Why a lane ended, as its clients are told.
 #[derive(Debug)]
 pub(crate) enum Ending {
     /// The dial failed.
     Dial(DialFailure),
+    /// It was not dialled: its turn did not come in time.
+    NotDialled,
+    /// It was not dialled: what happened to others is enough to know that there is no hope.
+    Hopeless(Hopeless),
     /// The node refused the handshake, or sent what it must not.
     Fault(Fault),
     /// The connection broke, with the kernel's words if there were any.
@@ -658,6 +599,8 @@ impl std::fmt::Display for Ending {
             Self::Dial(DialFailure::Unresolvable(why)) => write!(f, "could not be resolved ({why})"),
             Self::Dial(DialFailure::Refused(why)) => write!(f, "could not be reached ({why})"),
             Self::Dial(DialFailure::TimedOut) => f.write_str("could not be reached in time"),
+            Self::NotDialled => f.write_str("could not be dialled in time, because other connections were before it"),
+            Self::Hopeless(Hopeless { why, .. }) => f.write_str(why),
             Self::Fault(fault) => write!(f, "{fault}"),
             Self::Lost(Some(why)) => write!(f, "broke the connection ({why})"),
             Self::Lost(None) => f.write_str("closed the connection"),

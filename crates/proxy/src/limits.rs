@@ -69,8 +69,31 @@ pub const WORKER_LEARN_BURST: u64 = 128;
 /// See [`WORKER_LEARN_BURST`].
 pub const WORKER_LEARN_INTERVAL_US: u64 = 1_000;
 
-/// Dials that may begin at once before the governor spaces them out.
-pub const DIAL_BURST: u64 = 64;
+/// Connections to one node that a worker makes at the same time. Sixteen workers fill with it what Redis lets wait to be
+/// accepted (`tcp-backlog`, 511): the kernel drops what comes beyond that, and tries again only after a second, which is the
+/// whole `connect_timeout`. On a link of 5 ms each way it still makes 1,600 a second.
+pub const DIALS_AT_ONCE_MAX: usize = 32;
+
+/// Attempts to connect to a node that could not be connected to that may begin at once, before the process's governor spaces
+/// them out: one of each of sixteen workers.
+pub const REDIAL_BURST: u64 = 16;
+
+/// Nodes whose attempts the governor remembers; beyond it those of further ones are not spaced out by it, but by the pauses of
+/// each worker alone. As many as anybody has behind one process, several times over.
+pub const GOVERNED_NODES_MAX: usize = 4096;
+
+/// A shared connection that ends before it is so old is not dialled again without a pause, in microseconds: it might end at
+/// once again. An older one is.
+pub const LANE_YOUNG_US: u64 = 1_000_000;
+
+/// A shared connection that breaks after it has owed replies and been silent for that long says that its node has vanished, in
+/// microseconds. The kernel gives up a peer that acknowledges nothing after more than that; one that closes or resets its
+/// connections is there.
+pub const BROKEN_SILENT_US: u64 = 500_000;
+
+/// A PING to the only node is answered here if anything was heard of the node within this time, in microseconds, and by the
+/// node otherwise.
+pub const PING_FRESH_US: u64 = 100_000;
 
 /// Lanes up to which a worker looks at all of them in every turn to decide whether to wait for nodes alone.
 pub const PATIENT_LANES_MAX: usize = 64;

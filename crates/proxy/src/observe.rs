@@ -106,6 +106,10 @@ counters! {
     nodes_suspect: Gauge,
     /// Dials that failed.
     dial_failures: Total,
+    /// Connections to nodes that wait for their turn to be dialled.
+    dials_waiting: Gauge,
+    /// Connections to nodes that were wanted and not dialled in time, because others were before them.
+    dials_expired: Total,
     /// Ready connections to nodes that were lost.
     upstream_losses: Total,
     /// Replies that nobody was waiting for. Each ended its connection.

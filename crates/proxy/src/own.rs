@@ -96,7 +96,7 @@ impl Lanes {
         let base = self.base(class);
         let fits = |lane: &u32| {
             let this = &self.all[*lane as usize];
-            this.node == node && this.class == base
+            this.node == node && this.class == base && this.probed_us == 0
         };
         let (mut reader, mut lent, mut is_bounded) = (None, None, false);
         let mut tracking = None;

@@ -65,7 +65,8 @@ impl Lanes {
         let class = self.base(class);
         let fits = |lane: &u32| {
             let this = &self.all[*lane as usize];
-            this.node == node && this.class == class
+            // What waits for the answer to a PING may have lost its peer.
+            this.node == node && this.class == class && this.probed_us == 0
         };
         // The one that was used last is the likeliest to be alive.
         if let Some(at) = self.warm.iter().rposition(fits) {
@@ -96,6 +97,15 @@ impl Lanes {
                 self.release(lane);
                 Err(error)
             }
+        }
+    }
+
+    /// Whether a lane is sent PINGs while it is idle: those that all share, and those that wait for the next client.
+    pub(crate) fn is_probed(&self, lane: usize) -> bool {
+        match self.all[lane].purpose {
+            Purpose::Shared => true,
+            Purpose::Private => self.warm.contains(&(lane as u32)),
+            _ => false,
         }
     }
 
@@ -246,7 +256,7 @@ mod tests {
                 slow_start_us: 0,
                 drain_us: 1,
             },
-            reconnects: Reconnects { backoff_min_us: 1, backoff_max_us: 1, dials_per_second: 1 },
+            reconnects: Reconnects { backoff_min_us: 1, backoff_max_us: 1, redials_per_second: 1 },
             budgets: Budgets {
                 client_output_soft: 1,
                 client_output_hard: 1,

@@ -245,6 +245,7 @@ impl Lanes {
             self.table[this.class as usize * self.nodes.len() + this.node] = *lane;
         }
         self.move_own(moves);
+        self.dialling.place_anew(&moves.place);
     }
 
     /// Has the shared lanes of classes leave that have been unused for long.
@@ -304,10 +305,7 @@ impl Lanes {
             return known;
         }
         let lane = self.make_apart(config, node, class, Purpose::Leaving);
-        let this = &mut self.all[lane];
-        this.wants_dial = true;
-        this.dial_began_us = now.mono_us;
-        self.to_dial.push(lane as u32);
+        self.want_dial(lane, now);
         lane
     }
 }

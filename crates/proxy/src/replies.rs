@@ -1,7 +1,7 @@
 //! The life of a reply: from a node's bytes to its place among a client's replies. And what happens instead when a node fails.
 
 use crate::clients::Clients;
-use crate::hooks::Event;
+use crate::health::End;
 use crate::lanes::{Ending, Purpose};
 use crate::limits::PIECES_QUEUE_BYTES;
 use crate::scatter::Scatters;
@@ -151,7 +151,7 @@ impl<E: Execute> Worker<E> {
         match shaken {
             Ok(Shake::Continues) => self.lanes.list(lane),
             Ok(Shake::Ready) => {
-                let (node, is_push) = (this.node, this.purpose == Purpose::Push);
+                let is_push = this.purpose == Purpose::Push;
                 let waiters = std::mem::take(&mut this.waiters);
                 let is_successor = this.purpose == Purpose::Successor;
                 let is_hearing = this.purpose == Purpose::Listen || this.up.identity().tracking.is_some();
@@ -166,13 +166,7 @@ impl<E: Execute> Worker<E> {
                 if is_successor {
                     self.lanes.succeed(lane);
                 }
-                let is_back = self.lanes.note_success(node) && !self.lanes.nodes[node].is_gone;
-                self.begin_slowly(lane, is_back);
-                if is_back {
-                    self.counters.nodes_returned.add(1);
-                    let node = self.lanes.nodes[node].name.clone();
-                    self.shared.hooks.tell(&Event::NodeBack { node, worker: self.number });
-                }
+                self.note_lane_ready(lane);
                 self.shared.databases.note(self.lanes.class_database(lane));
                 self.lanes.list(lane);
                 self.counters.upstreams.add(1);
@@ -195,52 +189,46 @@ impl<E: Execute> Worker<E> {
         let Some(this) = self.lanes.all.get_mut(lane).filter(|l| !l.is_retired) else { return };
         let node = this.node;
         let is_apart = !matches!(this.purpose, Purpose::Shared | Purpose::Push);
-        let is_on_trial = this.purpose == Purpose::Successor;
         let was_ready = this.up.is_ready();
+        let owed_since_us = this.up.tickets().oldest_us().map(|since_us| since_us.max(this.up.last_heard_us()));
         let hearer = self.hearer_of(lane, &ending);
         let Some(this) = self.lanes.all.get_mut(lane) else { return };
         let follower = if this.purpose == Purpose::Dedicated { this.reader.take() } else { None };
         let orphans = this.up.reset(&mut self.clients.pool);
         let waiters = std::mem::take(&mut this.waiters);
-        this.wants_dial = false;
         this.sending = None;
         this.given = Default::default();
         this.is_blocked = false;
         this.late_since_us = None;
         self.shared.ledger.account(std::mem::take(&mut this.accounted), 0);
+        self.lanes.end_dial(lane);
         let refusal = match &ending {
             Ending::Fault(Fault::Refused(words) | Fault::NoDatabase(words)) => Some(words.clone()),
+            Ending::Hopeless(hopeless) => hopeless.words.clone(),
             _ => None,
         };
         let cause = ending.to_string();
         if was_ready {
             self.counters.upstream_losses.add(1);
             self.counters.upstreams.set(self.counters.upstreams.value().saturating_sub(1));
-        } else if !matches!(ending, Ending::GivenUp) {
+        } else if matches!(ending, Ending::NotDialled) {
+            self.counters.dials_expired.add(1);
+        } else if !matches!(ending, Ending::GivenUp | Ending::Hopeless(_)) {
             self.counters.dial_failures.add(1);
         }
         self.account_queue(lane);
+        let is_given_up = matches!(ending, Ending::GivenUp);
         let is_push = self.lanes.all[lane].purpose == Purpose::Push;
         if is_push && refusal.as_ref().is_some_and(|words| self.lower_push_lane(lane, words)) {
             return;
         }
-        // A refused SELECT says nothing about the node: it must not keep other databases from being dialled. Nor does it
-        // say anything to others if the node does not know one user, or not by that password.
         let number = self.lanes.all[lane].class;
-        let class = self.lanes.state_of(number);
-        let is_about_class = refusal.is_some() && (class.database != 0 || class.speaker != 0);
-        // A connection that one client used may end for that client's reasons, or because nobody used it for long.
-        // One that was to replace another says nothing either, as long as the other goes on.
-        let is_given_up = matches!(ending, Ending::GivenUp);
+        // That the node cannot tell of changed keys is its client's matter.
         let is_about_tracking = hearer.as_ref().is_some_and(|hearer| hearer.refusal.is_some());
-        let is_gone = self.lanes.nodes[node].is_gone;
-        let is_about_node =
-            !(is_given_up || is_gone || is_about_class || is_about_tracking || is_on_trial || is_apart && was_ready);
-        if is_about_node && self.lanes.note_failure(node, cause.clone(), &self.config, self.now) {
-            self.counters.nodes_ejected.add(1);
-            let node = self.lanes.nodes[node].name.clone();
-            self.shared.hooks.tell(&Event::NodeOut { node, worker: self.number, why: cause.clone() });
+        if !is_about_tracking {
+            self.note_end(lane, End { ending: &ending, cause: &cause, owed_since_us });
         }
+        self.lanes.all[lane].ready_us = 0;
         let name = &self.lanes.nodes[node].name;
         let (sent, unsent) = (text::broken_off(name, &cause), text::not_sent(name, &cause));
         self.end_beside(lane, &sent);
@@ -272,6 +260,9 @@ impl<E: Execute> Worker<E> {
         }
         for selecting in waiters {
             self.miss_select(selecting, number, &ending, &unsent);
+        }
+        if was_ready && !is_apart && !is_given_up {
+            self.dial_again(lane);
         }
     }
 

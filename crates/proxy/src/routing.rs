@@ -135,7 +135,7 @@ impl<E: Execute> Worker<E> {
         let start = self.replica_turn as usize % replicas.len().max(1);
         let (behind, before) = replicas.split_at(start.min(replicas.len()));
         let mut in_turn = before.iter().chain(behind).map(|replica| usize::from(*replica));
-        in_turn.find(|replica| !self.lanes.nodes[*replica].is_out())
+        in_turn.find(|replica| !self.lanes.nodes[*replica].is_out() && !self.lanes.is_shut(*replica))
     }
 
     /// The next node of the pool that is up.

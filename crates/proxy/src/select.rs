@@ -13,7 +13,7 @@
 //! in the others are refused in its own words, request by request.
 
 use crate::config::Config;
-use crate::lanes::{Class, Ending};
+use crate::lanes::{Class, Ending, Hopeless};
 use crate::limits::DATABASE_ASKED_MAX;
 use crate::local::integer;
 use crate::session::{Asker, Flow, Special};
@@ -147,7 +147,18 @@ impl<E: Execute> Worker<E> {
                     self.lanes.all[lane].waiters.push(selecting);
                     return;
                 }
-                Err(refusal) => error = refusal,
+                Err(refusal) => {
+                    // What the node said of this database a moment ago it would say again.
+                    let state = self.lanes.state_of(class);
+                    match self.lanes.nodes[node].health.refuses(state, self.now.mono_us).and_then(|known| known.words) {
+                        Some(words) if says_that_there_is_none(words) => {
+                            let words = text::verbatim(words);
+                            return self.answer_select(&selecting, &words);
+                        }
+                        Some(words) => error = text::verbatim(words),
+                        None => error = refusal,
+                    }
+                }
             }
         }
         self.note_unmet_of(selecting.asker);
@@ -192,14 +203,18 @@ impl<E: Execute> Worker<E> {
 
     /// A lane that a SELECT waited for will not be ready; `error` says so.
     pub(crate) fn miss_select(&mut self, selecting: Selecting, class: u16, ending: &Ending, error: &[u8]) {
-        match ending {
-            Ending::Fault(Fault::NoDatabase(words)) if says_that_there_is_none(words) => {
+        let (words, is_of_select) = match ending {
+            Ending::Fault(Fault::NoDatabase(words)) => (Some(words), true),
+            Ending::Fault(Fault::Refused(words)) => (Some(words), false),
+            Ending::Hopeless(Hopeless { words, .. }) => (words.as_ref(), true),
+            _ => (None, false),
+        };
+        match words {
+            Some(words) if is_of_select && says_that_there_is_none(words) => {
                 self.answer_select(&selecting, &text::verbatim(words));
             }
-            Ending::Fault(Fault::NoDatabase(words) | Fault::Refused(words)) => {
-                self.ask_next_node(selecting, class, &text::verbatim(words));
-            }
-            _ => self.ask_next_node(selecting, class, error),
+            Some(words) => self.ask_next_node(selecting, class, &text::verbatim(words)),
+            None => self.ask_next_node(selecting, class, error),
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::access::Access;
 use crate::figures::Figures;
+use crate::governor::Governor;
 use crate::hooks::Hooks;
 use crate::learning::Learnt;
-use crate::limits::DIAL_BURST;
 use crate::observe::Counters;
 use crate::pressure::Auction;
 use crate::scripts::Scripts;
@@ -77,8 +77,8 @@ pub struct Ledger {
     pub(crate) auction: Auction,
     /// Another process takes over, or has done so: it would not hear of what is changed here.
     has_successor: AtomicBool,
-    /// When the next dial is due, in microseconds of the monotonic clock, as a leaky bucket counts it.
-    next_dial_us: AtomicU64,
+    /// How often nodes that could not be connected to are tried again.
+    pub(crate) governor: Governor,
 }
 
 impl Default for Ledger {
@@ -90,7 +90,7 @@ impl Default for Ledger {
             dedicated: AtomicUsize::new(0),
             auction: Auction::default(),
             has_successor: AtomicBool::new(false),
-            next_dial_us: AtomicU64::new(0),
+            governor: Governor::default(),
         }
     }
 }
@@ -241,33 +241,11 @@ impl Ledger {
     pub fn held_bytes(&self) -> usize {
         self.held_bytes.load(Ordering::Relaxed)
     }
-
-    /// Whether a dial may begin now. The bucket holds [`DIAL_BURST`] dials and refills with `per_second`.
-    pub(crate) fn may_dial(&self, now_us: u64, per_second: u64) -> bool {
-        let interval = 1_000_000 / per_second.max(1);
-        let burst = interval * DIAL_BURST;
-        self.next_dial_us
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |due| {
-                let due = due.max(now_us.saturating_sub(burst)) + interval;
-                (due <= now_us).then_some(due)
-            })
-            .is_ok()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_governor_lets_a_burst_through_and_then_a_rate() {
-        let ledger = Ledger::default();
-        let start = 1_000_000_000;
-        let granted = (0..10 * DIAL_BURST).filter(|_| ledger.may_dial(start, 10)).count() as u64;
-        assert_eq!(granted, DIAL_BURST);
-        let later = (1..=50).filter(|i| ledger.may_dial(start + i * 20_000, 10)).count();
-        assert_eq!(later, 10, "one second at ten a second");
-    }
 
     #[test]
     fn clients_are_counted_in_and_out() {

@@ -397,7 +397,7 @@ impl<E: Execute> Worker<E> {
         !(self.tasks.through.is_empty()
             && self.clients.doomed.is_empty()
             && self.clients.resuming.is_empty()
-            && self.lanes.to_dial.is_empty())
+            && !self.lanes.dialling.has_news())
     }
 
     /// Goes on with clients that had to wait, and begins dials: what has come up since the last turn's reads.
@@ -416,11 +416,7 @@ impl<E: Execute> Worker<E> {
                 self.clients.list(index);
             }
         }
-        while let Some(lane) = self.lanes.next_dial(&self.config, &self.shared.ledger, self.now) {
-            self.counters.dials.add(1);
-            let endpoint = Arc::clone(&self.lanes.nodes[self.lanes.all[lane].node].told.endpoint);
-            self.actions.push_back(Action::Dial { conn: ConnId::upstream(lane as u32), endpoint });
-        }
+        self.take_dialling_turns();
     }
 
     fn resume_client(&mut self, index: u32) {

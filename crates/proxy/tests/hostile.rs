@@ -10,6 +10,8 @@ mod classes;
 mod clocks;
 #[path = "hostile/crowd.rs"]
 mod crowd;
+#[path = "hostile/dials.rs"]
+mod dials;
 #[path = "hostile/doubt.rs"]
 mod doubt;
 #[path = "hostile/draining.rs"]

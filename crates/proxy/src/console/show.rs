@@ -225,8 +225,8 @@ impl<E: Execute> Worker<E> {
             ("outstanding", sum(|lane| lane.up.tickets().outstanding())),
             ("queued_bytes", sum(|lane| lane.up.queued_bytes())),
             ("round_trip_us", Cell::Max(ready().map(|lane| lane.up.round_trip_us()).max().unwrap_or(0))),
-            ("failures", Cell::Max(u64::from(known.failures))),
-            ("last_failure", text(&*known.last_failure)),
+            ("failures", Cell::Max(u64::from(known.health.failures()))),
+            ("last_failure", text(known.health.last_failure())),
         ]
     }
 
@@ -240,11 +240,11 @@ impl<E: Execute> Worker<E> {
             return (4, "paused");
         }
         let is_up = self.lanes.all.iter().any(|lane| lane.node == node && lane.up.is_ready());
-        match (is_up, self.lanes.nodes[node].failures) {
-            (_, 1..) => (3, "down"),
-            (true, 0) if known.is_suspect => (2, "suspect"),
-            (true, 0) => (1, "up"),
-            (false, 0) => (0, "idle"),
+        match is_up {
+            _ if known.health.is_out() => (3, "down"),
+            true if known.health.is_suspect() => (2, "suspect"),
+            true => (1, "up"),
+            false => (0, "idle"),
         }
     }
 

@@ -299,7 +299,7 @@ impl<E: Execute> Worker<E> {
         let mut result = Ok(());
         for node in self.nodes_read(index) {
             let mended = self.mend_listener(index, node).and_then(|()| self.mend_own(index, node));
-            if mended.is_err() && self.lanes.nodes[node].is_not_dialled(self.now) {
+            if mended.is_err() && self.lanes.nodes[node].takes_no_dial(self.class_at_node(index), self.now) {
                 // Nobody waits for it. What is read meanwhile is in doubt, and everything is when it is there again.
                 self.note_told_of(index, node);
             } else {
@@ -307,6 +307,11 @@ impl<E: Execute> Worker<E> {
             }
         }
         result
+    }
+
+    /// What a client's connections to nodes are.
+    fn class_at_node(&self, index: u32) -> Class {
+        self.lanes.state_of(self.clients.sessions.at(index).map_or(0, |session| session.class))
     }
 
     fn mend_listener(&mut self, index: u32, node: usize) -> Result<(), Vec<u8>> {

@@ -1,4 +1,4 @@
-//! The wall clock is set while clients are served: nobody notices but those who ask for the time.
+//! The wall clock is set while clients are served: only clients that ask for the time notice.
 
 use crate::bench::{Bench, request, users};
 use crate::support::config;
@@ -31,7 +31,7 @@ fn ask(bench: &mut Bench<crate::NoEngine>, client: ConnId, words: &[&str]) -> St
 }
 
 #[test]
-fn a_step_of_the_wall_clock_stops_nobody() {
+fn a_step_of_the_wall_clock_stops_no_client() {
     let limits = UserLimits {
         requests_per_second: Some(50),
         bytes_per_second: Some(100_000),
@@ -51,7 +51,7 @@ fn a_step_of_the_wall_clock_stops_nobody() {
             // Its connection has to be dialled.
             let watcher = bench.accept();
             assert_eq!(ask(&mut bench, watcher, &["WATCH", "key"]), "+OK\r\n", "step {number} of {steps:?}");
-            // A name that nobody knows is asked for at the node.
+            // An unknown name is asked for at the node.
             let name = format!("FT.{number}");
             bench.send(plain, &request(&[&name]));
             assert!(bench.who_heard(&format!("COMMAND INFO ft.{number}")).is_some(), "step {number} of {steps:?}");
@@ -62,8 +62,7 @@ fn a_step_of_the_wall_clock_stops_nobody() {
             assert!(bench.heard(plain).starts_with("-ERR unknown command"));
             // All connections are lost, and made anew.
             for node in bench.nodes.clone() {
-                bench.nodes.retain(|open| *open != node);
-                bench.turn(|worker| respool_connection::Machine::handle_broken(worker, node, "reset"));
+                bench.cut(node);
             }
             serve(&mut bench);
         }

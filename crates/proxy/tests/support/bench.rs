@@ -120,6 +120,18 @@ impl<E: Execute> Bench<E> {
         }
     }
 
+    /// A dial comes to nothing.
+    pub(crate) fn fail_dial(&mut self, conn: ConnId, failure: DialFailure) {
+        self.dialling.retain(|dialled| *dialled != conn);
+        self.turn(|worker| worker.handle_dial_failed(conn, failure));
+    }
+
+    /// A node's kernel ends a connection.
+    pub(crate) fn cut(&mut self, conn: ConnId) {
+        self.nodes.retain(|node| *node != conn);
+        self.turn(|worker| worker.handle_broken(conn, "connection reset by peer"));
+    }
+
     pub(crate) fn accept(&mut self) -> ConnId {
         let mut accepted = None;
         self.turn(|worker| accepted = worker.handle_accept(Peer::default()).ok());
@@ -185,7 +197,14 @@ impl<E: Execute> Bench<E> {
     /// All dials succeed, and the nodes agree to everything that they are told first. Gives the new connections.
     pub(crate) fn connect(&mut self) -> Vec<ConnId> {
         let dialled = std::mem::take(&mut self.dialling);
-        for conn in &dialled {
+        self.connect_these(&dialled);
+        dialled
+    }
+
+    /// The same of some of them.
+    pub(crate) fn connect_these(&mut self, dialled: &[ConnId]) {
+        self.dialling.retain(|dialling| !dialled.contains(dialling));
+        for conn in dialled {
             self.nodes.push(*conn);
             self.heard(*conn);
             self.greetings.insert(conn.to_bits(), String::new());
@@ -205,7 +224,6 @@ impl<E: Execute> Bench<E> {
                 }
             }
         }
-        dialled
     }
 }
 

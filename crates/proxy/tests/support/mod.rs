@@ -76,7 +76,7 @@ pub(crate) fn config(nodes: usize, seed: u64) -> Config {
             probe_patience_us: 0,
             slow_start_us: 0,
         },
-        reconnects: Reconnects { backoff_min_us: 1_000, backoff_max_us: 50_000, dials_per_second: 1_000 },
+        reconnects: Reconnects { backoff_min_us: 1_000, backoff_max_us: 50_000, redials_per_second: 1_000 },
         budgets: Budgets {
             client_output_soft: 64 * 1024,
             client_output_hard: 4 << 20,

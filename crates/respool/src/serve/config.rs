@@ -54,7 +54,7 @@ pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, Un
         reconnects: Reconnects {
             backoff_min_us: micros(timeouts.reconnect_min),
             backoff_max_us: micros(timeouts.reconnect_max),
-            dials_per_second: u64::from(process.connects_per_second_max),
+            redials_per_second: u64::from(process.redials_per_second_max),
         },
         budgets: Budgets {
             client_output_soft: saturating(settings.budgets.client_output_soft),
@@ -128,7 +128,7 @@ pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Confi
             slow_start_us: 0,
             drain_us: micros(process.drain_timeout),
         },
-        reconnects: Reconnects { backoff_min_us: 1, backoff_max_us: 1, dials_per_second: 1 },
+        reconnects: Reconnects { backoff_min_us: 1, backoff_max_us: 1, redials_per_second: 1 },
         budgets: Budgets {
             client_output_soft: saturating(process.buffer_bytes_max),
             client_output_hard: usize::MAX,

@@ -21,8 +21,8 @@ pub struct Process {
     pub clients_max: usize,
     /// Budget for all buffers together.
     pub buffer_bytes_max: u64,
-    /// Most attempts to connect to nodes per second.
-    pub connects_per_second_max: u32,
+    /// Most attempts per second to connect to a node that could not be connected to.
+    pub redials_per_second_max: u32,
     /// How long owed replies may take after a request to stop.
     pub drain_timeout: Duration,
     /// Logs.
@@ -48,7 +48,7 @@ impl Process {
         Self {
             clients_max: new.clients_max,
             buffer_bytes_max: new.buffer_bytes_max,
-            connects_per_second_max: new.connects_per_second_max,
+            redials_per_second_max: new.redials_per_second_max,
             drain_timeout: new.drain_timeout,
             log: LogSettings { level: new.log.level, ..self.log.clone() },
             users: UsersSettings { file: self.users.file.clone(), ..new.users.clone() },

@@ -329,6 +329,8 @@ rows! {
     /// How long connecting to a node may take, authentication included.
     ConnectTimeout {
         name: "connect_timeout", group: Group::Timeouts, reload: Reload::Live, kind: millis(1, 5 * MINUTE), default: "1s",
+        more: "It begins when the connection does. A worker makes 32 at a time to one node; requests that wait for a further one do so \
+               for `request_timeout` at most.",
     }
     /// How long a node may take to answer a request, from the moment it was sent.
     RequestTimeout {
@@ -369,19 +371,21 @@ rows! {
         name: "client_idle_timeout", redis: Some("timeout"), group: Group::Timeouts, reload: Reload::Live,
         kind: millis(1_000, 365 * DAY), absent: Some("off"), default: "off",
     }
-    /// Pause before the first attempt to reconnect to a node.
+    /// Pause after a failed attempt to connect to a node.
     ReconnectMin {
         name: "reconnect_min", group: Group::Timeouts, reload: Reload::Live, kind: millis(1, HOUR), default: "50ms",
-        more: "It doubles with every failure up to `reconnect_max`; each pause is jittered.",
+        more: "It doubles with every failure up to `reconnect_max`; each pause is jittered. A connection that is lost is made again \
+               without one. A database or a user that a node refuses has pauses of its own.",
     }
     /// Longest pause between two attempts to reconnect to a node.
     ReconnectMax {
         name: "reconnect_max", group: Group::Timeouts, reload: Reload::Live, kind: millis(1, HOUR), default: "2s",
     }
-    /// Most attempts per second to connect to nodes, in the whole process.
+    /// Most attempts per second to connect to one node that could not be connected to last time, in the whole process.
     ReconnectRate {
         name: "reconnect_rate", group: Group::Timeouts, scope: Scope::Process, reload: Reload::Live,
         kind: count(1, 1_000_000), default: "100",
+        more: "The first connections to a node, and those in place of lost ones, are not limited by a rate.",
     }
     /// How long replies still owed may take after SIGTERM before clients are cut off.
     DrainTimeout {

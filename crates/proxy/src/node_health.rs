@@ -1,0 +1,414 @@
+//! Whether a node is of use to one worker: what is evidence against it, what heals it, and when it is tried again.
+//!
+//! ```text
+//!              a dial fails and nothing vouches for the node;          a lane is ready,
+//!              a lane is silent and nothing vouches for it             or anything was heard on any
+//!   [of use] ---------------------------------------------> [out] -----------------------------------> [of use]
+//!      |                                                     |  ^
+//!      |  a PING is not answered in time                     '--' the pause is over: one dial, or a PING
+//!      '---------------------------------------> [suspect] ----- anything was heard on any lane -----> [of use]
+//! ```
+//!
+//! Two questions are kept apart. Whether a node is *out*: then requests go elsewhere if there is an elsewhere, so it takes
+//! evidence that the node does not answer at all. And whether a *new connection* may be tried now: a pause follows every failed
+//! dial, longer with each one. A node that is full, or that is busy while one more connection is wanted, is not out; a database
+//! or a user that it refuses has a pause of its own.
+//!
+//! No clock, no lane: the caller says what happened, when, and whether something vouches for the node.
+
+use crate::config::Reconnects;
+use crate::lanes::Class;
+use crate::limits::CLASSES_MAX;
+
+/// What the end of a connection, or of an attempt to make one, is evidence of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blame {
+    /// The node cannot be reached, or is of no use to anyone.
+    Node,
+    /// The node has no room for another connection. Those that it has are as good as before.
+    Room,
+    /// The node refuses one database or one of its users.
+    Class,
+}
+
+impl Blame {
+    /// What a node's refusal of a new connection is about, by its words. `is_plain`: nothing was asked of it but what it is
+    /// configured with.
+    pub(crate) fn of_refusal(words: &str, is_plain: bool) -> Self {
+        let is = |start: &str| words.starts_with(start);
+        if is("ERR max number of clients") {
+            Self::Room
+        } else if is_plain || is("LOADING") || is("MASTERDOWN") {
+            Self::Node
+        } else {
+            Self::Class
+        }
+    }
+}
+
+/// A pause after failures, which grows with each.
+#[derive(Clone, Debug, Default)]
+struct Pause {
+    failures: u32,
+    failed_us: u64,
+    retry_us: u64,
+    /// What went wrong.
+    why: String,
+    /// The node's own words, if it refused.
+    words: Option<String>,
+}
+
+impl Pause {
+    /// Something that began at `began_us` has failed. Attempts that were under way together count once.
+    fn note(&mut self, failure: Failure<'_>, terms: Terms) {
+        self.why = failure.why.to_owned();
+        self.words = failure.words.map(str::to_owned);
+        if self.failures > 0 && failure.began_us < self.failed_us {
+            return;
+        }
+        let Reconnects { backoff_min_us, backoff_max_us, .. } = terms.reconnects;
+        let doubled = backoff_min_us.saturating_mul(1 << self.failures.min(20));
+        let pause = doubled.clamp(backoff_min_us, backoff_max_us.max(backoff_min_us));
+        self.failures = self.failures.saturating_add(1);
+        self.failed_us = terms.now_us;
+        // Between half the pause and all of it, so that workers and processes do not come back in step.
+        self.retry_us = terms.now_us + pause / 2 + terms.chance % (pause / 2 + 1);
+    }
+
+    fn is_over(&self, now_us: u64) -> bool {
+        now_us >= self.retry_us
+    }
+}
+
+/// What has failed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failure<'a> {
+    pub(crate) blame: Blame,
+    /// When the attempt began, or the silence.
+    pub(crate) began_us: u64,
+    pub(crate) why: &'a str,
+    /// The node's own words, if it refused.
+    pub(crate) words: Option<&'a str>,
+    /// Another lane says that the node is there: one that is watched for silence, or one on which it was heard of since.
+    pub(crate) is_vouched_for: bool,
+}
+
+/// The time, the settings, and chance for the pause.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) now_us: u64,
+    pub(crate) reconnects: Reconnects,
+    pub(crate) chance: u64,
+}
+
+/// Why no new connection is tried for the time being.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal<'a> {
+    pub(crate) why: &'a str,
+    /// The node's own words, if it refused this database or user.
+    pub(crate) words: Option<&'a str>,
+}
+
+/// What a worker knows of whether a node is there.
+#[derive(Debug, Default)]
+pub(crate) struct NodeHealth {
+    /// New connections to it fail.
+    dials: Pause,
+    /// It had no room for the last one.
+    is_full: bool,
+    /// Databases and users that it refuses.
+    classes: Vec<(Class, Pause)>,
+    /// Since when it has been out; 0 if it is not.
+    out_us: u64,
+    /// Since when it has left a PING unanswered; 0 if it has not.
+    suspect_us: u64,
+    /// A connection that all share was lost, and none has been made since.
+    has_lost: bool,
+    /// A dial failed while a shared lane was ready: that lane is to be asked at once.
+    is_to_be_asked: bool,
+    /// It was away, and is spared until then.
+    pub(crate) spared_until_us: u64,
+}
+
+impl NodeHealth {
+    /// Whether nothing is to be sent to it that can go elsewhere.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.is_out() || self.is_suspect()
+    }
+
+    /// Whether it counts as not there.
+    pub(crate) fn is_out(&self) -> bool {
+        self.out_us > 0
+    }
+
+    /// Whether it acknowledges what it is sent and does not answer.
+    pub(crate) fn is_suspect(&self) -> bool {
+        self.suspect_us > 0
+    }
+
+    /// Whether it had no room for the last connection that was tried.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// Failed attempts to connect since the last that succeeded.
+    pub(crate) fn failures(&self) -> u32 {
+        self.dials.failures
+    }
+
+    /// What went wrong with the last one.
+    pub(crate) fn last_failure(&self) -> &str {
+        &self.dials.why
+    }
+
+    /// Why who wants a new connection is told so at once instead of waiting for it.
+    pub(crate) fn refuses(&self, class: Class, now_us: u64) -> Option<Refusal<'_>> {
+        if (self.is_out() || self.is_full) && !self.dials.is_over(now_us) {
+            return Some(Refusal { why: &self.dials.why, words: None });
+        }
+        let pause = self.pause_of(class).filter(|pause| !pause.is_over(now_us))?;
+        Some(Refusal { why: &pause.why, words: pause.words.as_deref() })
+    }
+
+    /// Whether no pause of this class lasts. There is one of all connections, too: see [`Self::retry_us`].
+    pub(crate) fn may_dial_class(&self, class: Class, now_us: u64) -> bool {
+        self.pause_of(class).is_none_or(|pause| pause.is_over(now_us))
+    }
+
+    /// Whether the last connection that was tried failed: then one is tried at a time.
+    pub(crate) fn is_on_trial(&self) -> bool {
+        self.dials.failures > 0
+    }
+
+    /// Whether the last one for this database and user did.
+    pub(crate) fn is_class_on_trial(&self, class: Class) -> bool {
+        self.pause_of(class).is_some()
+    }
+
+    /// Before then no connection is tried.
+    pub(crate) fn retry_us(&self) -> u64 {
+        self.dials.retry_us
+    }
+
+    /// Something has failed. Returns whether the node is out from now on.
+    pub(crate) fn note_failure(&mut self, failure: Failure<'_>, class: Class, terms: Terms) -> bool {
+        match failure.blame {
+            Blame::Class => {
+                self.pause_of_mut(class, terms).note(failure, terms);
+                return false;
+            }
+            Blame::Room => self.is_full = true,
+            Blame::Node => self.is_full = false,
+        }
+        self.dials.note(failure, terms);
+        self.is_to_be_asked |= failure.blame == Blame::Node && failure.is_vouched_for;
+        let is_out_now = failure.blame == Blame::Node && !failure.is_vouched_for && !self.is_out();
+        if is_out_now {
+            self.out_us = terms.now_us.max(1);
+        }
+        is_out_now
+    }
+
+    /// Whether the node is to be sent a PING, however lately it was heard of.
+    pub(crate) fn is_to_be_asked(&self) -> bool {
+        self.is_to_be_asked
+    }
+
+    /// The node has been asked, or owes an answer to something else.
+    pub(crate) fn note_asked(&mut self) {
+        self.is_to_be_asked = false;
+    }
+
+    /// A connection that all share was lost. That says nothing yet: the next dial does.
+    pub(crate) fn note_lost(&mut self) {
+        self.has_lost = true;
+    }
+
+    /// A PING has not been answered for too long.
+    pub(crate) fn note_unanswered(&mut self, now_us: u64) {
+        if self.suspect_us == 0 {
+            self.suspect_us = now_us.max(1);
+        }
+    }
+
+    /// Something was heard of the node at this time, on a lane that is ready. Returns whether it was out.
+    pub(crate) fn note_heard(&mut self, heard_us: u64) -> bool {
+        if heard_us > self.suspect_us {
+            self.suspect_us = 0;
+        }
+        let is_back = self.is_out() && heard_us > self.out_us;
+        if is_back {
+            self.out_us = 0;
+        }
+        is_back
+    }
+
+    /// A connection has been made for this class. Returns whether the node was out.
+    pub(crate) fn note_ready(&mut self, class: Class) -> bool {
+        let was_out = self.is_out();
+        self.dials = Pause::default();
+        self.classes.retain(|(refused, _)| *refused != class);
+        (self.out_us, self.suspect_us, self.is_full) = (0, 0, false);
+        was_out
+    }
+
+    /// Whether the node was away until now, as far as its shared connections tell. Asked once for each time.
+    pub(crate) fn take_lost(&mut self) -> bool {
+        std::mem::take(&mut self.has_lost)
+    }
+
+    /// This number is another user's from now on.
+    pub(crate) fn forget_speaker(&mut self, speaker: u16) {
+        self.classes.retain(|(class, _)| class.speaker != speaker);
+    }
+
+    fn pause_of(&self, class: Class) -> Option<&Pause> {
+        self.classes.iter().find(|(refused, _)| *refused == class).map(|(_, pause)| pause)
+    }
+
+    fn pause_of_mut(&mut self, class: Class, terms: Terms) -> &mut Pause {
+        let place = match self.classes.iter().position(|(refused, _)| *refused == class) {
+            Some(place) => place,
+            None => {
+                // Those of long ago are as good as none; there are as many as there are classes at most.
+                let terms_us = 2 * terms.reconnects.backoff_max_us;
+                self.classes.retain(|(_, pause)| terms.now_us < pause.retry_us.saturating_add(terms_us));
+                if self.classes.len() >= CLASSES_MAX {
+                    self.classes.remove(0);
+                }
+                self.classes.push((class, Pause::default()));
+                self.classes.len() - 1
+            }
+        };
+        &mut self.classes[place].1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use respool_wire::Protocol;
+
+    impl NodeHealth {
+        fn may_dial(&self, class: Class, now_us: u64) -> bool {
+            now_us >= self.retry_us() && self.may_dial_class(class, now_us)
+        }
+    }
+
+    const PLAIN: Class = Class { database: 0, protocol: Protocol::Resp2, speaker: 0 };
+    const OTHER: Class = Class { database: 3, protocol: Protocol::Resp2, speaker: 0 };
+
+    fn terms(now_us: u64) -> Terms {
+        let reconnects = Reconnects { backoff_min_us: 100, backoff_max_us: 1_000, redials_per_second: 100 };
+        Terms { now_us, reconnects, chance: 0 }
+    }
+
+    fn failure(blame: Blame, began_us: u64) -> Failure<'static> {
+        Failure { blame, began_us, why: "could not be reached", words: None, is_vouched_for: false }
+    }
+
+    #[test]
+    fn a_failed_dial_is_evidence_unless_another_lane_vouches() {
+        let mut health = NodeHealth::default();
+        let vouched = Failure { is_vouched_for: true, ..failure(Blame::Node, 1_000) };
+        assert!(!health.note_failure(vouched, PLAIN, terms(2_000)));
+        assert!(!health.is_in_doubt(), "no request goes elsewhere");
+        assert_eq!(health.refuses(PLAIN, 2_001), None, "who wants a connection waits");
+        assert!(!health.may_dial(PLAIN, 2_001) && health.may_dial(PLAIN, 2_050), "but not without a pause");
+        assert!(health.note_failure(failure(Blame::Node, 2_100), PLAIN, terms(2_200)));
+        assert!(health.is_out() && health.refuses(PLAIN, 2_201).is_some());
+        assert!(!health.note_failure(failure(Blame::Node, 2_300), PLAIN, terms(2_400)), "it is out already");
+    }
+
+    #[test]
+    fn a_full_node_is_not_out_and_takes_no_more() {
+        let mut health = NodeHealth::default();
+        let words = "ERR max number of clients reached";
+        let blame = Blame::of_refusal(words, true);
+        assert_eq!(blame, Blame::Room);
+        assert!(!health.note_failure(failure(blame, 1_000), PLAIN, terms(1_001)));
+        assert!(!health.is_in_doubt() && health.is_full());
+        assert!(health.refuses(PLAIN, 1_010).is_some() && health.refuses(OTHER, 1_010).is_some());
+        assert!(health.refuses(PLAIN, 1_051).is_none(), "it is asked again after a pause");
+        assert!(!health.note_ready(PLAIN) && !health.is_full());
+    }
+
+    #[test]
+    fn a_class_that_is_refused_has_a_pause_of_its_own() {
+        let mut health = NodeHealth::default();
+        let words = "NOAUTH no";
+        assert_eq!(Blame::of_refusal(words, false), Blame::Class);
+        assert_eq!(Blame::of_refusal(words, true), Blame::Node);
+        assert_eq!(Blame::of_refusal("LOADING Redis is loading", false), Blame::Node);
+        let refused = Failure { words: Some(words), ..failure(Blame::Class, 1_000) };
+        assert!(!health.note_failure(refused, OTHER, terms(1_001)));
+        assert_eq!(health.refuses(OTHER, 1_010).and_then(|refusal| refusal.words), Some(words));
+        assert!(health.refuses(PLAIN, 1_010).is_none() && health.may_dial(PLAIN, 1_010) && !health.is_in_doubt());
+        assert!(!health.may_dial(OTHER, 1_010) && health.may_dial(OTHER, 1_051));
+        health.note_failure(Failure { began_us: 1_060, ..refused }, OTHER, terms(1_070));
+        assert!(!health.may_dial(OTHER, 1_140) && health.may_dial(OTHER, 1_170), "twice as long");
+        assert!(health.is_class_on_trial(OTHER) && !health.is_on_trial());
+        health.note_ready(OTHER);
+        assert!(!health.is_class_on_trial(OTHER));
+    }
+
+    #[test]
+    fn refused_classes_are_bounded_and_go_with_their_user() {
+        let mut health = NodeHealth::default();
+        for database in 0..10 * CLASSES_MAX as u32 {
+            let class = Class { database, speaker: database as u16 % 3, ..PLAIN };
+            health.note_failure(failure(Blame::Class, 1_000), class, terms(1_001));
+        }
+        assert_eq!(health.classes.len(), CLASSES_MAX);
+        health.forget_speaker(1);
+        assert!(health.classes.iter().all(|(class, _)| class.speaker != 1));
+        let new = Class { database: u32::MAX, ..PLAIN };
+        health.note_failure(failure(Blame::Class, 9_000_000), new, terms(9_000_001));
+        assert_eq!(health.classes.len(), 1, "those of long ago are forgotten");
+    }
+
+    #[test]
+    fn what_is_heard_on_any_lane_heals() {
+        let mut health = NodeHealth::default();
+        health.note_failure(failure(Blame::Node, 1_000), PLAIN, terms(2_000));
+        health.note_unanswered(2_100);
+        assert!(!health.note_heard(2_000) && health.is_out(), "it was heard of before");
+        assert!(health.note_heard(2_050) && !health.is_out() && health.is_suspect());
+        health.note_heard(2_101);
+        assert!(!health.is_in_doubt());
+        assert!(!health.may_dial(PLAIN, 2_040), "new connections have their pause all the same");
+    }
+
+    #[test]
+    fn attempts_that_fail_together_count_once() {
+        let mut health = NodeHealth::default();
+        for later in 0..10 {
+            health.note_failure(failure(Blame::Node, 1_000), PLAIN, terms(2_000 + later));
+        }
+        assert_eq!(health.failures(), 1);
+        assert_eq!(health.retry_us(), 2_050);
+        let mut now_us = 3_000;
+        for _ in 0..10 {
+            health.note_failure(failure(Blame::Node, now_us), PLAIN, terms(now_us));
+            now_us = health.retry_us();
+        }
+        assert_eq!((health.failures(), health.retry_us() - now_us), (11, 0));
+        assert!(health.note_ready(PLAIN));
+        assert_eq!((health.failures(), health.last_failure(), health.retry_us()), (0, "", 0));
+    }
+
+    #[test]
+    fn every_state_ends_when_its_pause_does() {
+        let mut health = NodeHealth::default();
+        for (number, blame) in [Blame::Node, Blame::Room, Blame::Class].into_iter().cycle().take(60).enumerate() {
+            let now_us = 10_000 * (number as u64 + 1);
+            health.note_failure(failure(blame, now_us), OTHER, terms(now_us));
+            assert!(health.refuses(OTHER, now_us).is_some(), "{blame:?}");
+            assert!(
+                health.refuses(OTHER, now_us + 1_000).is_none(),
+                "{blame:?} lasts for no longer than the longest pause"
+            );
+            assert!(health.may_dial(OTHER, now_us + 1_000), "{blame:?}");
+        }
+    }
+}

@@ -381,7 +381,7 @@ rows! {
     ReconnectMax {
         name: "reconnect_max", group: Group::Timeouts, reload: Reload::Live, kind: millis(1, HOUR), default: "2s",
     }
-    /// Most attempts per second to connect to one node that could not be connected to last time, in the whole process.
+    /// Most attempts per second to connect to one node that failed last time, in the whole process.
     ReconnectRate {
         name: "reconnect_rate", group: Group::Timeouts, scope: Scope::Process, reload: Reload::Live,
         kind: count(1, 1_000_000), default: "100",

@@ -1,14 +1,16 @@
 //! Bit operations on strings. Bit zero is the highest bit of the first byte.
 
 mod field;
+mod words;
 
 use respool_command::{BitmapCommand, text};
 
 use super::{Answer, Call, Fault};
-use crate::keyspace::{Edited, Expiry, Form};
+use crate::keyspace::Edited;
 use crate::limits::STRING_BYTES_MAX;
 use crate::number::integer;
 use crate::store::listpack::Element;
+pub(super) use words::grow;
 
 const BIT_ARGUMENT: &str = "ERR The bit argument must be 1 or 0.";
 const NOT_TAKES_ONE: &str = "ERR BITOP NOT must be called with a single source key.";
@@ -52,7 +54,7 @@ fn setbit(call: &mut Call<'_, '_>) -> Answer {
     let was_set = call.edit_or_create(call.arg(1), |bytes| {
         let grows = bytes.len() <= offset / 8;
         if grows {
-            bytes.resize(offset / 8 + 1, 0);
+            grow(bytes, offset / 8 + 1);
         }
         let was_set = bit_at(bytes, offset);
         let mask = 1 << (7 - offset % 8);
@@ -75,20 +77,28 @@ struct Bits {
     end: usize,
 }
 
+/// How many bits an offset counts, which stands behind the `start` and `end` that begin at `index`.
+fn unit(call: &Call<'_, '_>, index: usize) -> Result<usize, Fault> {
+    match call.args.len() {
+        n if n <= index + 2 => Ok(8),
+        _ if call.is_word(index + 2, "BIT") => Ok(1),
+        _ if call.is_word(index + 2, "BYTE") => Ok(8),
+        _ => Err(text::SYNTAX.into()),
+    }
+}
+
 /// Reads `start`, `end` and the unit from the argument at `index` on, for a string of `len` bytes.
 fn bits(call: &Call<'_, '_>, index: usize, len: usize, is_count: bool) -> Result<Bits, Fault> {
     let start = call.integer(index)?;
+    if !is_count {
+        // Here the unit is read before the end.
+        unit(call, index)?;
+    }
     let end = if call.args.len() > index + 1 { call.integer(index + 1)? } else { i64::MAX };
     if is_count && start < 0 && end < 0 && start > end {
         return Ok(Bits { start: 0, end: 0 });
     }
-    let is_bits = match call.args.len() {
-        n if n <= index + 2 => false,
-        _ if call.is_word(index + 2, "BIT") => true,
-        _ if call.is_word(index + 2, "BYTE") => false,
-        _ => return Err(text::SYNTAX.into()),
-    };
-    let unit = if is_bits { 1 } else { 8 };
+    let unit = unit(call, index)?;
     let total = i64::try_from(len * 8 / unit).unwrap_or(i64::MAX);
     let from_start = |index: i64| if index < 0 { index.saturating_add(total).max(0) } else { index };
     let (start, end) = (from_start(start), from_start(end).min(total - 1));
@@ -116,8 +126,7 @@ fn count_ones(bytes: &[u8], bits: &Bits) -> usize {
     if first > last {
         return (bits.start..bits.end).filter(|&offset| bit_at(bytes, offset)).count();
     }
-    let ones = |byte: &u8| byte.count_ones() as usize;
-    let whole: usize = bytes.get(first..last).unwrap_or_default().iter().map(ones).sum();
+    let whole = words::count_ones(bytes.get(first..last).unwrap_or_default());
     let edges = (bits.start..first * 8).chain(last * 8..bits.end);
     whole + edges.filter(|&offset| bit_at(bytes, offset)).count()
 }
@@ -150,18 +159,18 @@ fn bitpos(call: &mut Call<'_, '_>) -> Answer {
 }
 
 fn first_bit(bytes: &[u8], bits: &Bits, wanted: bool) -> Option<usize> {
-    let dull = if wanted { 0 } else { 0xff };
-    let mut offset = bits.start;
-    while offset < bits.end {
-        if offset.is_multiple_of(8) && bytes.get(offset / 8) == Some(&dull) {
-            offset += 8;
-        } else if bit_at(bytes, offset) == wanted {
-            return Some(offset);
-        } else {
-            offset += 1;
-        }
+    let (first, last) = (bits.start.div_ceil(8), bits.end / 8);
+    if first > last {
+        return (bits.start..bits.end).find(|&offset| bit_at(bytes, offset) == wanted);
     }
-    None
+    let is_wanted = |offset: &usize| bit_at(bytes, *offset) == wanted;
+    let dull = if wanted { 0 } else { 0xff };
+    let in_whole = || {
+        let at = first + words::find_other(bytes.get(first..last).unwrap_or_default(), dull)?;
+        (at * 8..at * 8 + 8).find(is_wanted)
+    };
+    let before = (bits.start..first * 8).find(is_wanted);
+    before.or_else(in_whole).or_else(|| (last * 8..bits.end).find(is_wanted))
 }
 
 fn bitop(call: &mut Call<'_, '_>) -> Answer {
@@ -187,24 +196,22 @@ fn bitop(call: &mut Call<'_, '_>) -> Answer {
     }
     // One source is read at a time, where it lies: a request may name the same long string as often as it has room for.
     let mut result = Vec::with_capacity(len);
-    let mut join = |index: usize, source: &[u8]| {
-        if index == 0 {
+    let mut join = |index: usize, source: &[u8]| match index {
+        0 if is_not => result.extend(source.iter().map(|byte| !byte)),
+        0 => {
             result.extend_from_slice(source);
-            return result.resize(len, 0);
+            result.resize(len, 0);
         }
-        operation(&mut result, source);
+        _ => operation(&mut result, source),
     };
     for (index, key) in call.args.from(3).iter().enumerate() {
         if with_bytes(call, key, |source| join(index, source))?.is_none() {
             join(index, b"");
         }
     }
-    if is_not {
-        result.iter_mut().for_each(|byte| *byte = !*byte);
-    }
     let key = call.arg(2);
     if len > 0 {
-        call.keyspace.set_text(call.at, key, &result, Expiry::Never, Form::Edited);
+        call.keyspace.set_edited(call.at, key, result);
     } else if let Some(found) = call.keyspace.peek(call.at, key) {
         call.keyspace.remove(call.at.database, found);
     }

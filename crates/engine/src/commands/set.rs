@@ -9,7 +9,7 @@ use super::list::NUMKEYS;
 use super::{Answer, Call, Fault, bulk, check_reply, pick};
 use crate::keyspace::Edited;
 use crate::store::heap::Heap;
-use crate::values::Set;
+use crate::values::{Object, Set};
 
 const TOO_MANY_KEYS: &str = "ERR Number of keys can't be greater than number of args";
 pub(super) const LIMIT_NEGATIVE: &str = "ERR LIMIT can't be negative";
@@ -32,8 +32,8 @@ pub(super) fn run(command: SetCommand, call: &mut Call<'_, '_>) -> Answer {
         SetCommand::Srandmember => srandmember(call),
         SetCommand::Srem => srem(call),
         SetCommand::Sscan => sscan(call),
-        SetCommand::Sunion => combine(call, Operation::Union),
-        SetCommand::Sunionstore => combine_into(call, Operation::Union),
+        SetCommand::Sunion => sunion(call),
+        SetCommand::Sunionstore => sunionstore(call),
     }
 }
 
@@ -220,10 +220,9 @@ fn sscan(call: &mut Call<'_, '_>) -> Answer {
     call.reply_scan(next, &seen)
 }
 
-/// How sets are combined.
+/// How sets are combined that are not united.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Operation {
-    Union,
     Intersection,
     Difference,
 }
@@ -261,16 +260,6 @@ fn combined(call: &Call<'_, '_>, keys: Args<'_>, operation: Operation) -> Vec<Ve
             members.push(member.to_vec());
             true
         }),
-        Operation::Union => {
-            let mut union = BTreeSet::new();
-            for set in keys.iter().filter_map(|key| call.set_at(key)) {
-                set.each(heap, |member| {
-                    union.insert(member.to_vec());
-                    true
-                });
-            }
-            members.extend(union);
-        }
         Operation::Difference => {
             let Some(first) = call.set_at(&keys[0]) else { return members };
             let others: Vec<&Set> = keys.iter().skip(1).filter_map(|key| call.set_at(key)).collect();
@@ -326,6 +315,28 @@ fn difference(heap: &Heap, first: &Set, others: &[&Set], members: &mut Vec<Vec<u
     });
 }
 
+/// The union, as a set of its own.
+fn union(call: &mut Call<'_, '_>, keys: Args<'_>) -> Set {
+    let mut union = Set::new();
+    for key in keys.iter() {
+        // They are copied out: the pool that they lie in grows while they are put in again.
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        if let Some(set) = call.set_at(key) {
+            set.each(&call.keyspace.heap, |member| {
+                member.read(|member| bytes.extend_from_slice(member));
+                ends.push(bytes.len());
+                true
+            });
+        }
+        let mut start = 0;
+        for end in ends {
+            union.insert(&mut call.keyspace.heap, &bytes[start..end]);
+            start = end;
+        }
+    }
+    union
+}
+
 fn combine(call: &mut Call<'_, '_>, operation: Operation) -> Answer {
     let keys = call.args.from(1);
     call.check_sets(keys)?;
@@ -333,6 +344,28 @@ fn combine(call: &mut Call<'_, '_>, operation: Operation) -> Answer {
     call.reply.set(members.len());
     members.iter().for_each(|member| call.reply.bulk(member));
     Ok(())
+}
+
+fn sunion(call: &mut Call<'_, '_>) -> Answer {
+    let keys = call.args.from(1);
+    call.check_sets(keys)?;
+    let union = union(call, keys);
+    call.reply.set(union.len());
+    union.each(&call.keyspace.heap, |member| {
+        bulk(call.reply, member);
+        true
+    });
+    call.keyspace.discard(Object::Set(union));
+    Ok(())
+}
+
+fn sunionstore(call: &mut Call<'_, '_>) -> Answer {
+    let keys = call.args.from(2);
+    call.check_sets(keys)?;
+    let union = union(call, keys);
+    let len = union.len();
+    call.store(call.arg(1), union);
+    call.reply_count(len)
 }
 
 fn combine_into(call: &mut Call<'_, '_>, operation: Operation) -> Answer {
@@ -345,9 +378,11 @@ fn combine_into(call: &mut Call<'_, '_>, operation: Operation) -> Answer {
     for member in passing.iter().chain(&members) {
         set.insert(heap, member);
     }
-    let stay: BTreeSet<&Vec<u8>> = members.iter().collect();
-    for member in passing.iter().filter(|member| !stay.contains(member)) {
-        set.remove(heap, member);
+    if !passing.is_empty() {
+        let stay: BTreeSet<&Vec<u8>> = members.iter().collect();
+        for member in passing.iter().filter(|member| !stay.contains(member)) {
+            set.remove(heap, member);
+        }
     }
     call.store(call.arg(1), set);
     call.reply_count(members.len())

@@ -6,6 +6,7 @@ use respool_command::{StringCommand, text};
 use respool_wire::Args;
 
 use super::arguments::Moment;
+use super::bitmap::grow;
 use super::{Answer, Call, Fault, bulk, named};
 use crate::keyspace::{Edited, Expiry, Form, NotAString};
 use crate::limits::STRING_BYTES_MAX;
@@ -241,9 +242,7 @@ fn setrange(call: &mut Call<'_, '_>) -> Answer {
     check_length(end)?;
     let end = offset + value.len();
     let write = |text: &mut Vec<u8>| {
-        if text.len() < end {
-            text.resize(end, 0);
-        }
+        grow(text, end);
         text[offset..end].copy_from_slice(value);
         Edited::change(())
     };
@@ -263,7 +262,7 @@ impl Call<'_, '_> {
         }
         let mut text = Vec::new();
         let said = edit(&mut text).said();
-        self.keyspace.set_text(self.at, key, &text, Expiry::Never, Form::Edited);
+        self.keyspace.set_edited(self.at, key, text);
         Ok(said)
     }
 }

@@ -61,8 +61,6 @@ pub(crate) enum Form {
     Smallest,
     /// As text, whatever it spells: what `INCRBYFLOAT` does.
     Text,
-    /// As text that is being edited: what `APPEND` and `SETRANGE` do.
-    Edited,
 }
 
 /// A key holds something else than a string.
@@ -352,6 +350,16 @@ impl Keyspace {
             }
         };
         self.put(at, key, value, expiry);
+    }
+
+    /// Gives a key a string that is being edited, and which may be so long that it should not be copied. It has no deadline.
+    pub(crate) fn set_edited(&mut self, at: At, key: &[u8], text: Vec<u8>) {
+        if text.len() > INLINE_BYTES_MAX {
+            let long = self.heap.pool.alloc_large(text);
+            self.put(at, key, Value::Long(long), Expiry::Never);
+        } else {
+            self.put(at, key, Value::Raw(&text), Expiry::Never);
+        }
     }
 
     /// Gives a key an integer.

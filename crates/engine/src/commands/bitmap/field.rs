@@ -3,7 +3,7 @@
 use respool_command::text;
 
 use super::super::{Answer, Call, Fault};
-use super::{bit_at, bit_offset, with_bytes};
+use super::{bit_at, bit_offset, grow, with_bytes};
 use crate::keyspace::Edited;
 use crate::number::integer;
 
@@ -164,7 +164,7 @@ pub(super) fn bitfield(call: &mut Call<'_, '_>, may_write: bool) -> Answer {
         Some(needed) => call.edit_or_create(key, |bytes| {
             let mut is_change = bytes.len() < needed;
             if is_change {
-                bytes.resize(needed, 0);
+                grow(bytes, needed);
             }
             for step in &steps {
                 let old = step.field.get(bytes);

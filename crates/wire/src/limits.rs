@@ -7,7 +7,8 @@
 /// peer that announces more is broken or hostile.
 pub const REQUEST_ELEMENTS_MAX: usize = 1 << 20;
 
-/// Arguments of one request in lenient mode: the largest C `int`, the only bound that redis-server 7.0 checks.
+/// Arguments of one request in lenient mode: the largest C `int`, the only bound that redis-server 7.0 checks. The embedded
+/// server decodes leniently, but this bound of it is a setting, whose default is the strict one.
 pub const REQUEST_ELEMENTS_MAX_LENIENT: usize = i32::MAX as usize;
 
 /// Bytes of one bulk string: 512 MB, the default of Redis' `proto-max-bulk-len`.

@@ -19,10 +19,7 @@ pub(super) const COUNT: &str = "ERR count should be greater than 0";
 pub(super) fn run(command: ListCommand, call: &mut Call<'_, '_>) -> Answer {
     match command {
         ListCommand::Blmove => blmove(call),
-        ListCommand::Blmpop => {
-            call.check_timeout(1)?;
-            lmpop(call, 2)
-        }
+        ListCommand::Blmpop => lmpop(call, 2),
         ListCommand::Blpop => blpop(call, End::Head),
         ListCommand::Brpop => blpop(call, End::Tail),
         ListCommand::Brpoplpush => {
@@ -347,11 +344,14 @@ fn blpop(call: &mut Call<'_, '_>, end: End) -> Answer {
     Ok(())
 }
 
-/// `LMPOP` and `BLMPOP`, whose keys are counted at `index`.
+/// `LMPOP`, and `BLMPOP` with a timeout in front, whose keys are counted at `index`.
 fn lmpop(call: &mut Call<'_, '_>, index: usize) -> Answer {
     let (keys, behind) = call.counted_keys(index, NUMKEYS)?;
     let end = call.end(behind)?;
     let count = call.pop_count(behind + 1)?;
+    if index == 2 {
+        call.check_timeout(1)?;
+    }
     let keys = keys.first(behind - index - 1);
     let Some((key, found)) = call.first_list(keys)? else { return call.nothing(true) };
     call.reply.array(2);

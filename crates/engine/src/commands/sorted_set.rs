@@ -22,10 +22,7 @@ const INCR_ONE_PAIR: &str = "ERR INCR option supports a single increment-element
 pub(super) fn run(command: SortedSetCommand, call: &mut Call<'_, '_>) -> Answer {
     use SortedSetCommand as C;
     match command {
-        C::Bzmpop => {
-            call.check_timeout(1)?;
-            zmpop(call, 2)
-        }
+        C::Bzmpop => zmpop(call, 2),
         C::Bzpopmax => bzpop(call, Direction::Down),
         C::Bzpopmin => bzpop(call, Direction::Up),
         C::Zadd => zadd(call, Addition::default()),
@@ -333,7 +330,7 @@ fn bzpop(call: &mut Call<'_, '_>, direction: Direction) -> Answer {
     call.nothing(true)
 }
 
-/// `ZMPOP` and `BZMPOP`, whose keys are counted at `index`.
+/// `ZMPOP`, and `BZMPOP` with a timeout in front, whose keys are counted at `index`.
 fn zmpop(call: &mut Call<'_, '_>, index: usize) -> Answer {
     let (keys, behind) = call.counted_keys(index, NUMKEYS)?;
     let direction = if call.is_word(behind, "MIN") {
@@ -344,6 +341,9 @@ fn zmpop(call: &mut Call<'_, '_>, index: usize) -> Answer {
         return Err(text::SYNTAX.into());
     };
     let count = call.pop_count(behind + 1)?;
+    if index == 2 {
+        call.check_timeout(1)?;
+    }
     for key in keys.first(behind - index - 1).iter() {
         if let Some(found) = call.find::<SortedSet>(key)? {
             let shown = count.min(call.sorted_len(found));

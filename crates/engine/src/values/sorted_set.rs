@@ -91,6 +91,11 @@ impl SortedSet {
         Self::Indexed(Box::default())
     }
 
+    /// Whether it is kept in the compact encoding.
+    pub(crate) fn is_packed(&self) -> bool {
+        matches!(self, Self::Packed(_))
+    }
+
     /// How many members there are.
     pub(crate) fn len(&self) -> usize {
         match self {

@@ -10,6 +10,7 @@
     reason = "the engine is told the time that the server lives in"
 )]
 
+mod corners;
 mod generate;
 mod rules;
 mod watching;

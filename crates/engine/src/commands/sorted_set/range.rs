@@ -120,12 +120,45 @@ impl<'c> Range<'c> {
                 sorted.rank_by(heap, |score, _| score < min.score || (min.is_exclusive && score == min.score)),
                 sorted.rank_by(heap, |score, _| score < max.score || (!max.is_exclusive && score == max.score)),
             ),
+            Self::Members(min, max) if sorted.is_packed() => return walk(sorted, heap, (min, max), direction, 0),
             Self::Members(min, max) => (
                 sorted.rank_by(heap, |_, member| member.read(|member| min.is_above(member))),
                 sorted.rank_by(heap, |_, member| member.read(|member| max.reaches(member))),
             ),
         };
         (first, end.saturating_sub(first))
+    }
+}
+
+/// The first rank and the number of members between two members, as Redis finds them in the compact encoding: it walks from
+/// the end that the direction begins at. Where not all scores are equal, members are in no order of their own, and what a
+/// walk finds depends on where it begins. The first `skipped` are passed over unseen.
+fn walk(
+    sorted: &SortedSet,
+    heap: &Heap,
+    (min, max): (MemberBound<'_>, MemberBound<'_>),
+    direction: Direction,
+    skipped: usize,
+) -> (usize, usize) {
+    let mut marks = Vec::with_capacity(sorted.len());
+    sorted.each_from(heap, 0, false, |member, _| {
+        marks.push(member.read(|member| (!min.is_above(member), max.reaches(member))));
+        true
+    });
+    // Whether any can be found it judges by the first and the last.
+    let (Some((_, true)), Some((true, _))) = (marks.first(), marks.last()) else { return (0, 0) };
+    match direction {
+        Direction::Up => {
+            let first = marks.iter().position(|(is_from, _)| *is_from).unwrap_or(0);
+            let start = if marks[first].1 { first.saturating_add(skipped).min(marks.len()) } else { marks.len() };
+            (start, marks[start..].iter().take_while(|(_, reaches)| *reaches).count())
+        }
+        Direction::Down => {
+            let last = marks.iter().rposition(|(_, reaches)| *reaches).unwrap_or(0);
+            let end = if marks[last].0 { (last + 1).saturating_sub(skipped) } else { 0 };
+            let count = marks[..end].iter().rev().take_while(|(is_from, _)| *is_from).count();
+            (end - count, count)
+        }
     }
 }
 
@@ -182,15 +215,21 @@ impl<'c> Wanted<'c> {
 
     /// The rank to start from and the number of members, `LIMIT` applied.
     fn resolve(&self, sorted: &SortedSet, heap: &Heap) -> (usize, usize) {
-        let (first, count) = self.range.resolve(sorted, heap, self.direction);
         // A negative offset leaves nothing; a negative count leaves all.
-        let (skipped, shown) = match self.limit {
-            None => (0, count),
-            Some((offset, limit)) => {
-                let skipped = usize::try_from(offset).unwrap_or(usize::MAX).min(count);
-                (skipped, (count - skipped).min(usize::try_from(limit).unwrap_or(usize::MAX)))
+        let (offset, limit) = self.limit.map_or((0, usize::MAX), |(offset, limit)| {
+            (usize::try_from(offset).unwrap_or(usize::MAX), usize::try_from(limit).unwrap_or(usize::MAX))
+        });
+        let (first, count, skipped) = match self.range {
+            Range::Members(min, max) if sorted.is_packed() => {
+                let (first, count) = walk(sorted, heap, (min, max), self.direction, offset);
+                (first, count, 0)
+            }
+            _ => {
+                let (first, count) = self.range.resolve(sorted, heap, self.direction);
+                (first, count, offset.min(count))
             }
         };
+        let shown = (count - skipped).min(limit);
         match self.direction {
             Direction::Up => (first + skipped, shown),
             Direction::Down => ((first + count).saturating_sub(skipped + 1), shown),

@@ -238,6 +238,25 @@ mod tests {
     }
 
     #[test]
+    fn what_was_taken_may_come_back_once() {
+        let history = |seen: [Option<u64>; 3]| {
+            let pop = |at: u64, value| operation(3, at, at + 1, POP, Answer::Value(value));
+            [
+                operation(1, 0, 1, push(7), Answer::Count(1)),
+                unknown(2, 2, Action::Take { key: 1, ticket: 5 }),
+                unknown(2, 2, Action::PutBack { key: 1, ticket: 5 }),
+                pop(10, seen[0]),
+                pop(20, seen[1]),
+                pop(30, seen[2]),
+            ]
+        };
+        assert!(is_linearizable(&history([None, None, None])) && is_linearizable(&history([None, Some(7), None])));
+        assert!(is_linearizable(&history([Some(7), None, None])));
+        assert!(!is_linearizable(&history([Some(7), None, Some(7)])), "given twice");
+        assert!(!is_linearizable(&history([None, Some(8), None])), "another one");
+    }
+
+    #[test]
     fn compare_and_set_replaces_what_it_has_read() {
         let cas = |client, called, ended, expected, value, answer| {
             operation(client, called, ended, Action::CompareAndSet { key: 1, expected, value }, answer)

@@ -50,6 +50,20 @@ pub enum Action {
         /// Which key.
         key: u32,
     },
+    /// The same where the element may be put back, as by a pooler whose client has gone meanwhile.
+    Take {
+        /// Which key.
+        key: u32,
+        /// A number that no other has.
+        ticket: u64,
+    },
+    /// The element that was taken with this number, if one was, is the first again.
+    PutBack {
+        /// Which key.
+        key: u32,
+        /// The number.
+        ticket: u64,
+    },
 }
 
 /// What a client was told of it.
@@ -77,7 +91,9 @@ impl Action {
             | Action::CompareAndSet { key, .. }
             | Action::Increment { key }
             | Action::Push { key, .. }
-            | Action::Pop { key } => *key,
+            | Action::Pop { key }
+            | Action::Take { key, .. }
+            | Action::PutBack { key, .. } => *key,
         }
     }
 }
@@ -90,9 +106,9 @@ enum Held {
     List(VecDeque<u64>),
 }
 
-/// All keys.
+/// All keys, and elements that were taken and may come back.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(super) struct Store(BTreeMap<u32, Held>);
+pub(super) struct Store(BTreeMap<u32, Held>, BTreeMap<u64, u64>);
 
 impl Store {
     /// Does it. `false`: the answer would not have been this one, and nothing may be said of the store any more.
@@ -154,17 +170,30 @@ impl Store {
                 list.push_back(value);
                 is(Answer::Count(list.len() as u64))
             }
-            Action::Pop { key } => {
-                let element = match held {
-                    None => None,
-                    Some(Held::List(list)) => list.pop_front(),
-                    Some(_) => return false,
-                };
-                if matches!(self.0.get(&key), Some(Held::List(list)) if list.is_empty()) {
-                    self.0.remove(&key);
+            Action::Pop { key } => is(Answer::Value(self.pop(key))),
+            Action::Take { key, ticket } => {
+                if let Some(element) = self.pop(key) {
+                    self.1.insert(ticket, element);
                 }
-                is(Answer::Value(element))
+                true
+            }
+            Action::PutBack { key, ticket } => {
+                // Without an element it says nothing that was not so without it.
+                let Some(element) = self.1.remove(&ticket) else { return false };
+                let list = self.0.entry(key).or_insert_with(|| Held::List(VecDeque::new()));
+                let Held::List(list) = list else { return false };
+                list.push_front(element);
+                true
             }
         }
+    }
+
+    fn pop(&mut self, key: u32) -> Option<u64> {
+        let Some(Held::List(list)) = self.0.get_mut(&key) else { return None };
+        let element = list.pop_front();
+        if list.is_empty() {
+            self.0.remove(&key);
+        }
+        element
     }
 }

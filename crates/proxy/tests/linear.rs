@@ -1,0 +1,343 @@
+//! A seeded world whose nodes keep what they are told: whatever fails, what clients were told has to fit one order of all
+//! requests. Clients pipeline, compete for watched keys, wait for elements, stop reading and vanish; nodes are late, lose
+//! connections with requests done or not done, and die and come back with their data; other settings hold; the clock of the day
+//! jumps. Nothing here knows a socket or a clock, so a seed that fails fails again:
+//! `RESPOOL_WORLD_SEED=n cargo test -p respool-proxy --test linear`, and `RESPOOL_WORLD_SEEDS=n` runs so many.
+
+use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
+use respool_proxy::{About, Config, LaneLimits, Ledger, Mail, PoolMode, Shared, Worker, WorkerSetup};
+use respool_testkit::linear::{Verdict, check};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+#[path = "support/chance.rs"]
+mod chance;
+#[path = "linear/client.rs"]
+mod client;
+#[path = "linear/node.rs"]
+mod node;
+mod support;
+
+use chance::Chance;
+use client::{Client, Record};
+use node::{Link, Node};
+use support::{NoEngine, config, settle};
+
+const NODES: usize = 3;
+const CLIENTS: usize = 7;
+/// Turns of one history: keys are new ones afterwards, so that what is unknown does not pile up.
+const TURNS_PER_EPOCH: usize = 130;
+const EPOCHS: u32 = 7;
+/// Steps of the search before it gives up.
+const STEPS_MAX: usize = 200_000;
+/// Seeds that are run unless the environment says otherwise: each is `EPOCHS` times so many histories as there are groups of keys.
+const SEEDS: u64 = 60;
+
+/// Answers in a world whose clock jumps, at least: 800 as in the others, once dials are not counted by the clock of the day.
+const ANSWERED_WITH_STEPS: usize = 300;
+
+struct World {
+    worker: Worker<NoEngine>,
+    chance: Chance,
+    now_us: u64,
+    /// What the clock of the day is ahead, or behind.
+    unix_ahead_us: i64,
+    nodes: Vec<Node>,
+    links: BTreeMap<u32, Link>,
+    dialing: Vec<(u32, usize)>,
+    clients: BTreeMap<u32, Client>,
+    record: Record,
+    next_client: u32,
+    next_id: u64,
+    seed: u64,
+    has_clock_steps: bool,
+    breaks: usize,
+}
+
+fn first_config(seed: u64) -> Config {
+    let mode = PoolMode::ALL[seed as usize % 3].0;
+    Config { lanes: LaneLimits { mode, blocking_max: 2, ..LaneLimits::default() }, ..config(NODES, seed) }
+}
+
+impl World {
+    fn new(seed: u64, has_clock_steps: bool) -> Self {
+        let shared = Arc::new(Shared::new(1, 0, About::default(), Arc::new(Ledger::default())));
+        let config = Arc::new(first_config(seed));
+        let setup = WorkerSetup { config, shared, number: 0, engine: None, entropy: seed };
+        Self {
+            worker: Worker::new(setup),
+            chance: Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
+            now_us: 1_000_000,
+            unix_ahead_us: 1_700_000_000_000_000,
+            nodes: (0..NODES).map(|_| Node::new()).collect(),
+            links: BTreeMap::new(),
+            dialing: Vec::new(),
+            clients: BTreeMap::new(),
+            record: Record::default(),
+            next_client: 0,
+            next_id: 0,
+            seed,
+            has_clock_steps,
+            breaks: 0,
+        }
+    }
+
+    fn turn(&mut self, is_calm: bool) {
+        self.now_us += match self.chance.below(60) {
+            0 if !is_calm => self.chance.below(300_000) as u64,
+            _ => self.chance.below(400) as u64,
+        };
+        if self.has_clock_steps && !is_calm && self.chance.one_in(40) {
+            let hour = 3_600_000_000;
+            self.unix_ahead_us += if self.chance.one_in(2) { hour } else { -hour };
+        }
+        let unix_us = self.now_us.saturating_add_signed(self.unix_ahead_us);
+        self.worker.begin_turn(Now { mono_us: self.now_us, unix_us });
+        if !is_calm && self.chance.one_in(150) {
+            let mode = PoolMode::ALL[self.chance.below(3)].0;
+            let lanes = LaneLimits { mode, blocking_max: 2, ..LaneLimits::default() };
+            let config = Config { lanes, ..first_config(self.seed) };
+            self.worker.handle_mail(Mail::Reload(Arc::new(config)));
+        }
+        self.answer_dials(is_calm);
+        self.move_nodes(is_calm);
+        self.move_clients(is_calm);
+        self.worker.end_turn();
+        settle(self, |this| &mut this.worker, Self::act, Self::write);
+    }
+
+    fn answer_dials(&mut self, is_calm: bool) {
+        for (lane, node) in std::mem::take(&mut self.dialing) {
+            if !is_calm && self.chance.one_in(3) {
+                self.dialing.push((lane, node));
+            } else if self.nodes[node].is_up {
+                self.next_id += 1;
+                self.links.insert(lane, Link::new(node, self.next_id));
+                self.worker.handle_connected(ConnId::upstream(lane));
+            } else {
+                let failure = DialFailure::Refused("connection refused".to_owned());
+                self.worker.handle_dial_failed(ConnId::upstream(lane), failure);
+            }
+        }
+    }
+
+    fn move_nodes(&mut self, is_calm: bool) {
+        for node in 0..NODES {
+            let Self { nodes, links, .. } = self;
+            nodes[node].pass_time(self.now_us, links);
+            if is_calm {
+                self.nodes[node].is_up = true;
+            } else if self.chance.one_in(if self.nodes[node].is_up { 400 } else { 20 }) {
+                self.nodes[node].is_up = !self.nodes[node].is_up;
+                let dead: Vec<u32> = self.links.iter().filter(|(_, link)| link.node == node).map(|(l, _)| *l).collect();
+                dead.into_iter().for_each(|lane| self.break_lane(lane));
+            }
+        }
+        for lane in self.links.keys().copied().collect::<Vec<_>>() {
+            if !is_calm && self.chance.one_in(500) {
+                self.break_lane(lane);
+                continue;
+            }
+            // A node takes its time, and so do its replies.
+            for _ in 0..if is_calm { 50 } else { self.chance.below(3) } {
+                let Some(link) = self.links.get(&lane) else { break };
+                if !self.nodes[link.node].serve(lane, &mut self.links, self.now_us) {
+                    break;
+                }
+            }
+            for _ in 0..if is_calm { 50 } else { self.chance.below(3) } {
+                let is_unread = self.worker.read_buffer(ConnId::upstream(lane)).is_none();
+                let Some(link) = self.links.get_mut(&lane) else { break };
+                if is_unread {
+                    break;
+                }
+                let Some(reply) = link.replies.pop_front() else { break };
+                self.deliver(ConnId::upstream(lane), &reply);
+            }
+        }
+    }
+
+    /// The connection is gone; what had come to the node may be done all the same.
+    fn break_lane(&mut self, lane: u32) {
+        self.breaks += 1;
+        let is_done = self.chance.one_in(2);
+        self.forget_lane(lane, is_done);
+        self.worker.handle_broken(ConnId::upstream(lane), "connection reset by peer");
+    }
+
+    fn forget_lane(&mut self, lane: u32, is_done: bool) {
+        if let Some(node) = self.links.get(&lane).map(|link| link.node) {
+            self.nodes[node].end(lane, &mut self.links, is_done, self.now_us);
+        }
+    }
+
+    fn deliver(&mut self, conn: ConnId, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let Some(buffer) = self.worker.read_buffer(conn) else {
+                if let Some(link) = self.links.get_mut(&(conn.index() as u32)) {
+                    link.replies.push_front(bytes.to_vec());
+                }
+                return;
+            };
+            let taken = bytes.len().min(buffer.len());
+            buffer[..taken].copy_from_slice(&bytes[..taken]);
+            bytes = &bytes[taken..];
+            self.worker.handle_read(conn, taken);
+        }
+    }
+
+    fn move_clients(&mut self, is_calm: bool) {
+        if !is_calm && self.clients.len() < CLIENTS {
+            let conn = self.worker.handle_accept(Peer::default()).expect("there is room");
+            self.clients.insert(conn.index() as u32, Client::new(self.next_client));
+            self.next_client += 1;
+        }
+        for index in self.clients.keys().copied().collect::<Vec<_>>() {
+            let conn = ConnId::client(index);
+            if !is_calm && self.chance.one_in(400) {
+                // What it had asked and was not told of is unknown for ever.
+                self.clients.remove(&index);
+                self.worker.handle_broken(conn, "connection reset by peer");
+                continue;
+            }
+            let client = self.clients.get_mut(&index).expect("it is there");
+            client.is_reading = is_calm || !self.chance.one_in(4);
+            if !is_calm && client.may_ask() && self.chance.one_in(3) {
+                client.ask(&mut self.record, &mut self.chance);
+            }
+            if client.is_reading {
+                self.worker.handle_writable(conn);
+            }
+            let client = self.clients.get_mut(&index).expect("it is there");
+            while !client.to_send.is_empty() && client.may_read {
+                let Some(buffer) = self.worker.read_buffer(conn) else {
+                    client.may_read = false;
+                    break;
+                };
+                let share = if is_calm { usize::MAX } else { self.chance.below(120) + 1 };
+                let taken = client.to_send.len().min(buffer.len()).min(share);
+                buffer[..taken].copy_from_slice(&client.to_send[..taken]);
+                client.to_send.drain(..taken);
+                self.worker.handle_read(conn, taken);
+                if !is_calm {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn act(&mut self, action: Action<Mail>) {
+        match action {
+            Action::Dial { conn, endpoint } => {
+                let Endpoint::Embedded { index } = *endpoint else { panic!("nodes are embedded here") };
+                self.dialing.push((conn.index() as u32, index));
+            }
+            Action::Close { conn } if conn.is_upstream() => {
+                let is_done = self.chance.one_in(2);
+                self.forget_lane(conn.index() as u32, is_done);
+                self.dialing.retain(|(lane, _)| *lane != conn.index() as u32);
+            }
+            Action::Close { conn } => panic!("client {} is cut off", self.clients[&(conn.index() as u32)].number),
+            Action::Resume { conn } if conn.is_upstream() => {}
+            Action::Resume { conn } => {
+                if let Some(client) = self.clients.get_mut(&(conn.index() as u32)) {
+                    client.may_read = true;
+                }
+            }
+            Action::Post { worker: 0, mail } => self.worker.handle_mail(mail),
+            other => panic!("{other:?} was not to be expected"),
+        }
+    }
+
+    fn write(&mut self, conn: ConnId) {
+        let bytes = self.worker.output(conn).to_vec();
+        let index = conn.index() as u32;
+        if conn.is_upstream() {
+            let taken = if self.chance.one_in(4) { self.chance.below(bytes.len()) } else { bytes.len() };
+            let Some(link) = self.links.get_mut(&index) else { return };
+            link.receive(&bytes[..taken]);
+            self.worker.handle_written(conn, taken);
+            if taken < bytes.len() {
+                self.worker.handle_writable(conn);
+            }
+            return;
+        }
+        let Some(client) = self.clients.get_mut(&index) else { return };
+        let taken = if client.is_reading { bytes.len() } else { 0 };
+        client.received.extend_from_slice(&bytes[..taken]);
+        self.worker.handle_written(conn, taken);
+        if let Some(client) = self.clients.get_mut(&index) {
+            client.take(&mut self.record);
+        }
+    }
+
+    /// Everything that was asked is answered, and every node answers again.
+    fn calm_down(&mut self) {
+        for _ in 0..150 {
+            self.now_us += 20_000;
+            self.turn(true);
+        }
+        let waiting: Vec<u32> = self.clients.values().filter(|client| client.waits()).map(|one| one.number).collect();
+        assert!(waiting.is_empty(), "seed {}: clients {waiting:?} still wait", self.seed);
+    }
+}
+
+fn seeds(usual: u64) -> Vec<u64> {
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    match number("RESPOOL_WORLD_SEED") {
+        Some(seed) => vec![seed],
+        None => (1..=number("RESPOOL_WORLD_SEEDS").unwrap_or(usual)).collect(),
+    }
+}
+
+/// One world to its end. What it did, for bars.
+fn live(seed: u64, has_clock_steps: bool) -> World {
+    let mut world = World::new(seed, has_clock_steps);
+    for epoch in 0..EPOCHS {
+        world.record.epoch = epoch;
+        (0..TURNS_PER_EPOCH).for_each(|_| world.turn(false));
+    }
+    world.calm_down();
+    world
+}
+
+fn check_all(usual: u64, has_clock_steps: bool, answered_min: usize) {
+    let (mut answered, mut unknown, mut undecided, mut conflicts, mut swaps, mut elements) = (0, 0, 0, 0, 0, 0);
+    let (mut breaks, mut late) = (0, 0);
+    let seeds = seeds(usual);
+    for &seed in &seeds {
+        let world = live(seed, has_clock_steps);
+        let record = &world.record;
+        match check(&record.happened(), STEPS_MAX) {
+            Verdict::Linearizable => {}
+            Verdict::Undecided => undecided += 1,
+            Verdict::Violation(told) => panic!("seed {seed}: no order fits what clients were told:\n{told}"),
+        }
+        answered += record.answered;
+        unknown += record.unknown;
+        conflicts += record.conflicts;
+        swaps += record.swaps;
+        elements += record.elements;
+        breaks += world.breaks;
+        late += world.nodes.iter().map(|node| node.done_late).sum::<usize>();
+    }
+    let worlds = seeds.len();
+    let told = format!(
+        "{worlds} worlds: {answered} answered, {unknown} unknown, {swaps} swaps, {conflicts} conflicts, {elements} elements, \
+         {breaks} breaks, {late} requests done late, {undecided} undecided"
+    );
+    println!("{told}");
+    assert!(undecided * 50 <= worlds, "{told}");
+    assert!(answered > answered_min * worlds && unknown > worlds && breaks > worlds, "too kind or too cruel: {told}");
+    assert!(swaps > worlds && conflicts > worlds / 2 && elements > worlds && late > worlds / 2, "too kind: {told}");
+}
+
+#[test]
+fn what_clients_were_told_fits_one_order_of_all_requests() {
+    check_all(SEEDS, false, 800);
+}
+
+#[test]
+fn a_clock_that_jumps_changes_nothing_for_clients() {
+    check_all(SEEDS / 4, true, ANSWERED_WITH_STEPS);
+}

@@ -1,0 +1,338 @@
+//! A client of the world: what it asks, what it waits for, and what its replies say about its requests.
+
+use super::Chance;
+use respool_testkit::linear::{Action, Answer, Operation};
+use respool_wire::{ReplyLimits, ReplyScanner, Scan, encode_request};
+use std::collections::VecDeque;
+
+/// Whether a pop that ends with nothing says that the list was empty. The time of a pop counts from its arrival at the proxy, also
+/// while it waits there behind its client's other requests, so it may be over before the node was asked: then it says nothing.
+const NOTHING_MEANS_EMPTY: bool = false;
+/// Keys of one group, by kind: two registers, two counters, two lists.
+const KEYS: u32 = 6;
+/// Groups of keys, each on one node.
+pub(crate) const GROUPS: u32 = 3;
+
+/// What the next reply belongs to.
+enum Expected {
+    /// The request with this number.
+    Reply(usize),
+    /// `OK` or `QUEUED`, or an error that is told again at the end.
+    Step,
+    /// The result of the transaction with this number.
+    Result(usize),
+    /// The answer to `WATCH`.
+    Watched,
+    /// What is read under it: the request's number, its key and what shall take its place.
+    Read(usize, u32, u64),
+}
+
+pub(crate) struct Client {
+    pub(crate) number: u32,
+    pub(crate) to_send: Vec<u8>,
+    pub(crate) received: Vec<u8>,
+    scanner: ReplyScanner,
+    expected: VecDeque<Expected>,
+    pub(crate) is_reading: bool,
+    pub(crate) may_read: bool,
+    /// It waits for a reply before it asks again.
+    is_alone: bool,
+}
+
+/// What all clients have asked, and when.
+#[derive(Default)]
+pub(crate) struct Record {
+    pub(crate) history: Vec<Operation>,
+    /// Requests that did not happen, as their clients were told.
+    pub(crate) refused: Vec<usize>,
+    pub(crate) time: u64,
+    next_value: u64,
+    /// Part of every key's name: old keys are left alone.
+    pub(crate) epoch: u32,
+    pub(crate) answered: usize,
+    pub(crate) unknown: usize,
+    pub(crate) conflicts: usize,
+    pub(crate) swaps: usize,
+    pub(crate) elements: usize,
+}
+
+impl Record {
+    fn tick(&mut self) -> u64 {
+        self.time += 1;
+        self.time
+    }
+
+    fn value(&mut self) -> u64 {
+        self.next_value += 1;
+        self.next_value
+    }
+
+    fn begin(&mut self, client: u32, actions: Vec<Action>) -> usize {
+        let called = self.tick();
+        self.history.push(Operation { client, called, ended: None, actions });
+        self.history.len() - 1
+    }
+
+    fn end(&mut self, request: usize, answers: Vec<Answer>) {
+        let at = self.tick();
+        self.answered += 1;
+        self.history[request].ended = Some((at, answers));
+    }
+
+    /// The history without what did not happen. A pop of unknown outcome may have been put back: its client has gone.
+    pub(crate) fn happened(&self) -> Vec<Operation> {
+        let refused: std::collections::BTreeSet<usize> = self.refused.iter().copied().collect();
+        let mut happened = Vec::new();
+        for (place, operation) in self.history.iter().enumerate().filter(|(place, _)| !refused.contains(place)) {
+            let ticket = place as u64;
+            match (&operation.ended, &operation.actions[..]) {
+                (None, &[Action::Pop { key }]) => {
+                    for action in [Action::Take { key, ticket }, Action::PutBack { key, ticket }] {
+                        happened.push(Operation { actions: vec![action], ..operation.clone() });
+                    }
+                }
+                _ => happened.push(operation.clone()),
+            }
+        }
+        happened
+    }
+
+    fn key(&self, group: u32, kind: u32, chance: &mut Chance) -> u32 {
+        (self.epoch * GROUPS + group) * KEYS + kind * 2 + chance.below(2) as u32
+    }
+}
+
+/// The name of a key: those of a group are on one node.
+pub(crate) fn name(key: u32) -> String {
+    format!("{{{}}}:{}", key / KEYS, key % KEYS)
+}
+
+const REGISTER: u32 = 0;
+const COUNTER: u32 = 1;
+const LIST: u32 = 2;
+
+impl Client {
+    pub(crate) fn new(number: u32) -> Client {
+        Client {
+            number,
+            to_send: Vec::new(),
+            received: Vec::new(),
+            scanner: ReplyScanner::default(),
+            expected: VecDeque::new(),
+            is_reading: true,
+            may_read: true,
+            is_alone: false,
+        }
+    }
+
+    pub(crate) fn waits(&self) -> bool {
+        !self.expected.is_empty()
+    }
+
+    pub(crate) fn may_ask(&self) -> bool {
+        !self.is_alone && self.expected.len() < 6
+    }
+
+    fn say(&mut self, words: &[&str]) {
+        encode_request(&mut self.to_send, words.iter().map(|word| word.as_bytes()));
+    }
+
+    /// Asks for something.
+    pub(crate) fn ask(&mut self, record: &mut Record, chance: &mut Chance) {
+        let group = chance.below(GROUPS as usize) as u32;
+        let (register, counter) = (record.key(group, REGISTER, chance), record.key(group, COUNTER, chance));
+        let list = record.key(group, LIST, chance);
+        match chance.below(12) {
+            0 | 1 => {
+                let request = record.begin(self.number, vec![Action::Get { key: register }]);
+                self.say(&["GET", &name(register)]);
+                self.expected.push_back(Expected::Reply(request));
+            }
+            2 => {
+                let value = record.value();
+                let request = record.begin(self.number, vec![Action::Set { key: register, value }]);
+                self.say(&["SET", &name(register), &value.to_string()]);
+                self.expected.push_back(Expected::Reply(request));
+            }
+            3 => {
+                let value = record.value();
+                let request = record.begin(self.number, vec![Action::Swap { key: register, value }]);
+                self.say(&["SET", &name(register), &value.to_string(), "GET"]);
+                self.expected.push_back(Expected::Reply(request));
+            }
+            4 | 5 => {
+                let request = record.begin(self.number, vec![Action::Increment { key: counter }]);
+                self.say(&["INCR", &name(counter)]);
+                self.expected.push_back(Expected::Reply(request));
+            }
+            6 => {
+                let value = record.value();
+                let request = record.begin(self.number, vec![Action::Push { key: list, value }]);
+                self.say(&["RPUSH", &name(list), &value.to_string()]);
+                self.expected.push_back(Expected::Reply(request));
+            }
+            7 => {
+                let request = record.begin(self.number, vec![Action::Pop { key: list }]);
+                self.say(&["BLPOP", &name(list), "0.01"]);
+                self.expected.push_back(Expected::Reply(request));
+            }
+            8 | 9 => {
+                let value = record.value();
+                let actions = vec![
+                    Action::Swap { key: register, value },
+                    Action::Increment { key: counter },
+                    Action::Push { key: list, value },
+                ];
+                let request = record.begin(self.number, actions);
+                self.say(&["MULTI"]);
+                self.say(&["SET", &name(register), &value.to_string(), "GET"]);
+                self.say(&["INCR", &name(counter)]);
+                self.say(&["RPUSH", &name(list), &value.to_string()]);
+                self.say(&["EXEC"]);
+                (0..4).for_each(|_| self.expected.push_back(Expected::Step));
+                self.expected.push_back(Expected::Result(request));
+            }
+            _ => {
+                self.say(&["WATCH", &name(register)]);
+                self.say(&["GET", &name(register)]);
+                let request = record.begin(self.number, vec![Action::Get { key: register }]);
+                self.expected.push_back(Expected::Watched);
+                self.expected.push_back(Expected::Read(request, register, record.value()));
+                self.is_alone = true;
+            }
+        }
+    }
+
+    /// Takes all whole replies that have come.
+    pub(crate) fn take(&mut self, record: &mut Record) {
+        loop {
+            let (limits, mut scanner) = (ReplyLimits::default(), std::mem::take(&mut self.scanner));
+            // Only whole replies are looked at, from their beginning.
+            let Ok(Scan::Complete { consumed, .. }) = scanner.scan(&self.received, &limits) else { return };
+            let reply: Vec<u8> = self.received.drain(..consumed).collect();
+            let expected = self.expected.pop_front();
+            let text = String::from_utf8_lossy(&reply).into_owned();
+            let Some(expected) = expected else { panic!("client {} got {text:?} without having asked", self.number) };
+            self.learn(expected, &text, record);
+        }
+    }
+
+    fn learn(&mut self, expected: Expected, reply: &str, record: &mut Record) {
+        match expected {
+            Expected::Step => {
+                let is_step = matches!(reply, "+OK\r\n" | "+QUEUED\r\n");
+                assert!(is_step || is_trouble(reply), "client {} got {reply:?} within a transaction", self.number);
+            }
+            Expected::Watched => assert!(reply == "+OK\r\n" || is_trouble(reply), "WATCH got {reply:?}"),
+            Expected::Reply(request) => self.conclude(request, reply, record),
+            Expected::Result(request) if reply == "*-1\r\n" => {
+                assert!(is_swap(record, request), "a transaction without watched keys has a result: {reply:?}");
+                record.conflicts += 1;
+                self.is_alone = false;
+                record.end(request, vec![Answer::Swapped(false)]);
+            }
+            Expected::Result(request) => {
+                // Another transaction may have been asked for before the keys were watched.
+                self.is_alone &= !is_swap(record, request);
+                self.conclude(request, reply, record);
+            }
+            Expected::Read(request, key, value) => {
+                self.conclude(request, reply, record);
+                let Some((_, answers)) = &record.history[request].ended else {
+                    self.say(&["UNWATCH"]);
+                    self.expected.push_back(Expected::Step);
+                    self.is_alone = false;
+                    return;
+                };
+                let [Answer::Value(expected)] = answers[..] else { panic!("GET got {answers:?}") };
+                let request = record.begin(self.number, vec![Action::CompareAndSet { key, expected, value }]);
+                self.say(&["MULTI"]);
+                self.say(&["SET", &name(key), &value.to_string()]);
+                self.say(&["EXEC"]);
+                (0..2).for_each(|_| self.expected.push_back(Expected::Step));
+                self.expected.push_back(Expected::Result(request));
+            }
+        }
+    }
+
+    fn conclude(&mut self, request: usize, reply: &str, record: &mut Record) {
+        if reply.starts_with('-') {
+            assert!(is_trouble(reply), "client {} got {reply:?}", self.number);
+            match reply.contains("may or may not") || reply.contains("does not fit") {
+                true => record.unknown += 1,
+                false => record.refused.push(request),
+            }
+            return;
+        }
+        let actions = record.history[request].actions.clone();
+        let mut rest = reply;
+        if actions.len() > 1 || matches!(actions[..], [Action::CompareAndSet { .. }]) {
+            let head = format!("*{}\r\n", actions.len());
+            rest = reply.strip_prefix(&head).unwrap_or_else(|| panic!("a transaction got {reply:?}"));
+        }
+        let mut answers = Vec::new();
+        for action in &actions {
+            let (answer, behind) = answer(action, rest).unwrap_or_else(|| panic!("{action:?} got {reply:?}"));
+            record.swaps += usize::from(answer == Answer::Swapped(true));
+            record.elements += usize::from(matches!((action, &answer), (Action::Pop { .. }, Answer::Value(Some(_)))));
+            answers.push(answer);
+            rest = behind;
+        }
+        assert!(rest.is_empty(), "{actions:?} got {reply:?}");
+        if !NOTHING_MEANS_EMPTY && matches!((&actions[..], &answers[..]), ([Action::Pop { .. }], [Answer::Value(None)]))
+        {
+            record.refused.push(request);
+        }
+        record.end(request, answers);
+    }
+}
+
+fn is_swap(record: &Record, request: usize) -> bool {
+    matches!(record.history[request].actions[..], [Action::CompareAndSet { .. }])
+}
+
+/// An error that a node in trouble explains.
+fn is_trouble(reply: &str) -> bool {
+    let known = [
+        "-ERR node ",
+        "-ERR the connection on which keys were watched is lost;",
+        "-ERR the node's answer does not fit",
+        "-ERR the nodes were changed meanwhile; try again",
+        "-EXECABORT Transaction discarded because of previous errors.",
+        "-ERR all connections to node ",
+        // Other settings held between WATCH and EXEC, which is not executed then.
+        "-CROSSSLOT Watched keys and the transaction's keys are on different nodes",
+    ];
+    known.iter().any(|beginning| reply.starts_with(beginning))
+}
+
+/// What the first of these replies says, and what is behind it. `None`: it cannot be the reply to this.
+fn answer<'r>(action: &Action, replies: &'r str) -> Option<(Answer, &'r str)> {
+    match action {
+        Action::Set { .. } => Some((Answer::Done, replies.strip_prefix("+OK\r\n")?)),
+        Action::CompareAndSet { .. } => Some((Answer::Swapped(true), replies.strip_prefix("+OK\r\n")?)),
+        Action::Get { .. } | Action::Swap { .. } => value(replies).map(|(value, rest)| (Answer::Value(value), rest)),
+        Action::Increment { .. } | Action::Push { .. } => {
+            let (count, rest) = replies.strip_prefix(':')?.split_once("\r\n")?;
+            Some((Answer::Count(count.parse().ok()?), rest))
+        }
+        Action::Take { .. } | Action::PutBack { .. } => None,
+        Action::Pop { key } => {
+            if let Some(rest) = replies.strip_prefix("*-1\r\n") {
+                return Some((Answer::Value(None), rest));
+            }
+            let name = name(*key);
+            let rest = replies.strip_prefix(&format!("*2\r\n${}\r\n{name}\r\n", name.len()))?;
+            value(rest).filter(|(value, _)| value.is_some()).map(|(value, rest)| (Answer::Value(value), rest))
+        }
+    }
+}
+
+fn value(replies: &str) -> Option<(Option<u64>, &str)> {
+    if let Some(rest) = replies.strip_prefix("$-1\r\n") {
+        return Some((None, rest));
+    }
+    let (_, rest) = replies.strip_prefix('$')?.split_once("\r\n")?;
+    let (value, rest) = rest.split_once("\r\n")?;
+    Some((Some(value.parse().ok()?), rest))
+}

@@ -479,14 +479,24 @@ mod tests {
         table
     }
 
+    /// A hash whose tags are few, next to each other, and at both ends.
+    fn poor_hash(item: Handle) -> u64 {
+        const TAGS: [u64; 6] = [0, 1, 2, 3, 0x80, 0xff];
+        hash(item) & (u64::MAX >> 8) | TAGS[item.to_u32() as usize % TAGS.len()] << 56
+    }
+
     #[test]
     fn it_holds_what_a_set_holds() {
-        for spread in [40, 900, 30_000] {
+        let good: fn(Handle) -> u64 = hash;
+        for (spread, hash) in [(40, good), (900, good), (30_000, good), (20, poor_hash), (900, poor_hash)] {
             let (mut table, mut model, mut random) = (Table::default(), BTreeSet::new(), Random::new(spread));
             for round in 0..80_000 {
                 let item = handle(1 + random.below(spread) as u32);
                 let is_growing = round % 20_000 < 10_000;
-                let found = table.place(hash(item), |other| other == item);
+                let found = table.place(hash(item), |other| {
+                    assert!(model.contains(&other), "{other:?} was removed and is looked at");
+                    other == item
+                });
                 assert_eq!(found.is_some(), model.contains(&item));
                 match found {
                     None if is_growing || random.below(4) == 0 => {

@@ -190,10 +190,13 @@ impl Running {
     }
 
     fn start(self, control: &Arc<Control>) -> Result<Threads, Failure> {
-        let spawn = |kind: &str, runs: Vec<Box<dyn FnOnce() -> std::io::Result<()> + Send>>| {
+        let spawn = |kind: &'static str, runs: Vec<Box<dyn FnOnce() -> std::io::Result<()> + Send>>| {
             let numbered = runs.into_iter().enumerate();
             let threads = numbered.map(|(number, run)| {
-                let alarm = Alarm(Some(Arc::clone(control)));
+                let alarm = Alarm(Some(match kind {
+                    NODE => Guarded::Node { instance: self.name.clone(), number },
+                    _ => Guarded::Worker(Arc::clone(control)),
+                }));
                 let run = move || {
                     let ended = run();
                     if ended.is_ok() {
@@ -207,7 +210,7 @@ impl Running {
                 .collect::<Result<Vec<_>, _>>()
                 .map_err(|error| Failure::running(format!("a thread cannot be started: {error}")))
         };
-        let nodes = spawn("node", self.nodes)?;
+        let nodes = spawn(NODE, self.nodes)?;
         let workers = spawn("worker", self.workers)?;
         Ok(Threads { workers, nodes, stop_nodes: self.stop_nodes })
     }
@@ -223,9 +226,21 @@ impl Threads {
     }
 }
 
-/// Ends the process' service when a thread of it fails, by an error or a panic. The others would go on, and nobody would
-/// know that a part of the clients finds nobody.
-struct Alarm(Option<Arc<Control>>);
+/// What threads of embedded nodes are called.
+const NODE: &str = "node";
+
+/// Whose end has to be told of.
+enum Guarded {
+    /// A worker. The service ends: the others would go on, and a part of the clients would find no server.
+    Worker(Arc<Control>),
+    /// An embedded node. It shares nothing with the others but the way that connections come, and what it held is lost
+    /// whatever happens. Its connections end, it cannot be dialled again, and so requests for it are answered as those for
+    /// any node that is not there. It is not started again: empty, it would answer as if nothing had ever been stored.
+    Node { instance: String, number: usize },
+}
+
+/// Tells that a thread has failed, by an error or a panic, and sees to what has to follow.
+struct Alarm(Option<Guarded>);
 
 impl Alarm {
     /// The thread has ended as it should.
@@ -236,8 +251,17 @@ impl Alarm {
 
 impl Drop for Alarm {
     fn drop(&mut self) {
-        if self.0.take().is_some_and(|control| control.enter(Phase::Stopping)) {
-            tracing::error!("a worker has failed: the service ends");
+        match self.0.take() {
+            Some(Guarded::Worker(control)) if control.enter(Phase::Stopping) => {
+                tracing::error!("a worker has failed: the service ends");
+            }
+            Some(Guarded::Node { instance, number }) => tracing::error!(
+                instance,
+                node = number,
+                "an embedded node has failed: what it held is lost, requests for it get errors until the next start"
+            ),
+            // The service ends already, or nothing is wrong.
+            Some(Guarded::Worker(_)) | None => {}
         }
     }
 }
@@ -399,4 +423,53 @@ fn about(process: &Process) -> About {
 /// A random number from the system, by way of the hash maps' own seeds.
 fn chance() -> u64 {
     RandomState::new().build_hasher().finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::{Said, resolve};
+    use std::sync::mpsc::channel;
+
+    type Run = Box<dyn FnOnce() -> std::io::Result<()> + Send>;
+
+    fn running(workers: Vec<Run>, nodes: Vec<Run>) -> Running {
+        Running { name: "main".to_owned(), bound: Vec::new(), workers, nodes, stop_nodes: Box::new(|| {}) }
+    }
+
+    fn control() -> Arc<Control> {
+        Control::new(
+            resolve(&Said::default(), &|_| unreachable!("no secret is asked for")).expect("defaults are sound"),
+        )
+    }
+
+    #[test]
+    fn an_embedded_node_that_fails_takes_no_other_thread_along() {
+        let control = control();
+        let (release, held) = channel::<()>();
+        let (told, failing) = channel::<()>();
+        let waits: Run = Box::new(move || {
+            _ = held.recv();
+            Ok(())
+        });
+        let fails: Run = Box::new(move || {
+            let _told = told;
+            panic!("this is what the test is about");
+        });
+        let threads = running(vec![waits], vec![fails]).start(&control).expect("threads start");
+        assert!(failing.recv().is_err(), "it ends without a word");
+        drop(release);
+        let ended = threads.join();
+        assert!(ended.is_err(), "in the end the process says that something was wrong");
+        assert_eq!(control.phase(), Phase::Starting, "nothing was told to stop");
+    }
+
+    #[test]
+    fn a_worker_that_fails_ends_the_service() {
+        let control = control();
+        let fails: Run = Box::new(|| panic!("this is what the test is about"));
+        let threads = running(vec![fails], Vec::new()).start(&control).expect("threads start");
+        assert!(threads.join().is_err());
+        assert_eq!(control.phase(), Phase::Stopping);
+    }
 }

@@ -33,9 +33,6 @@ const STEPS_MAX: usize = 200_000;
 /// Seeds that are run unless the environment says otherwise: each is `EPOCHS` times so many histories as there are groups of keys.
 const SEEDS: u64 = 60;
 
-/// Answers in a world whose clock jumps, at least: 800 as in the others, once dials are not counted by the clock of the day.
-const ANSWERED_WITH_STEPS: usize = 300;
-
 struct World {
     worker: Worker<NoEngine>,
     chance: Chance,
@@ -339,5 +336,5 @@ fn what_clients_were_told_fits_one_order_of_all_requests() {
 
 #[test]
 fn a_clock_that_jumps_changes_nothing_for_clients() {
-    check_all(SEEDS / 4, true, ANSWERED_WITH_STEPS);
+    check_all(SEEDS / 4, true, 800);
 }

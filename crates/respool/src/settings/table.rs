@@ -514,8 +514,10 @@ rows! {
     Gather {
         name: "gather", group: Group::Pooling, reload: Reload::Live,
         kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_micros(GATHERED_US_MAX) },
-        absent: Some("off"), default: "100us",
-        more: "Only where dozens of clients ask so often that two or more requests come in that time, where the node is less \
+        absent: Some("off"), default: "off",
+        more: "For crowds of clients that each ask again once they are answered, as load generators do: up to a third more \
+               requests a second. Clients that do not wait for each other's replies gain nothing, and one request in a \
+               hundred waits longer: 8 to 50 % at p99 (`cargo xtask bench --open-loop`). Only where dozens of clients ask so often that two or more requests come in that time, where the node is less \
                than 300 us away, and never longer than a sixteenth of the time since the client's own last request: the \
                node then reads larger batches, and both it and the proxy need less of the processor.",
     }

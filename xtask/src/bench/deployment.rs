@@ -151,11 +151,22 @@ impl<'a> Deployment<'a> {
         self.start_respool(if subject == Subject::Embedded { &[] } else { &nodes }).map(Proxy::Respool)
     }
 
+    /// All redis-servers, each on core 0.
+    pub(crate) fn all_nodes(&self) -> io::Result<Vec<Address>> {
+        self.nodes.iter().try_for_each(|node| pin(node.server.pid(), 0))?;
+        Ok(self.nodes.iter().map(|node| node.server.tcp()).collect())
+    }
+
     /// Starts a Respool as the user wants it measured.
     pub(crate) fn start_respool(&self, nodes: &[Address]) -> io::Result<Respool> {
+        self.start_respool_with(nodes, &[])
+    }
+
+    /// The same with further arguments.
+    pub(crate) fn start_respool_with(&self, nodes: &[Address], arguments: &[&str]) -> io::Result<Respool> {
         let binary = self.respool_binary.as_ref().expect("a binary was built or given for this subject");
         // Every scenario gives the subject one core at most.
-        Respool::start(binary, nodes, &self.options.arguments(&["--workers", "1"]))
+        Respool::start(binary, nodes, &self.options.arguments(&[&["--workers", "1"], arguments].concat()))
     }
 
     /// Where one of the redis-servers listens.
@@ -172,7 +183,7 @@ fn node_address(node: &Node, transport: Transport) -> Address {
 }
 
 /// Binds all threads of a process to one core.
-fn pin(pid: u32, core: usize) -> io::Result<()> {
+pub(crate) fn pin(pid: u32, core: usize) -> io::Result<()> {
     let mut cores = CpuSet::new();
     cores.set(core);
     for thread in usage::threads(pid)? {

@@ -9,11 +9,14 @@ use serde_json::{Value, json};
 
 use super::deployment::{Arrangement, Deployment};
 use super::load;
+use super::open_loop::{self, Load, Measured};
 use super::report::median;
 use super::scenario::{BASE, Cores, Keys, Scenario, Subject, Work};
 use crate::command;
 
 const IDLE_CLIENTS: usize = 10_000;
+/// Rounds of the open loop that are expected.
+const OPEN_LOOP_ROUNDS: u32 = 5;
 const LONE_ROUNDS: usize = 7;
 const LONE_REQUESTS: usize = 4_000;
 /// One way; a round trip takes twice that.
@@ -27,6 +30,8 @@ pub(crate) enum Extra {
     IdleClients(Subject),
     ShardingTable(Subject),
     SlowLink(Subject),
+    /// All subjects in turn.
+    OpenLoop(Load),
 }
 
 /// What `--filter` is matched against.
@@ -37,6 +42,7 @@ impl fmt::Display for Extra {
             Extra::IdleClients(subject) => write!(f, "extra idle-clients {subject}"),
             Extra::ShardingTable(subject) => write!(f, "extra sharding-table {subject}"),
             Extra::SlowLink(subject) => write!(f, "extra slow-link {subject}"),
+            Extra::OpenLoop(load) => write!(f, "extra {load}"),
         }
     }
 }
@@ -60,6 +66,7 @@ impl Extra {
             Extra::IdleClients(_) => 3,
             Extra::ShardingTable(_) => 12,
             Extra::SlowLink(_) => 5,
+            Extra::OpenLoop(load) => return load.expected() * OPEN_LOOP_ROUNDS,
         })
     }
 }
@@ -75,6 +82,8 @@ pub(crate) struct Extras {
     pub(crate) sharding_peak_bytes: Vec<(Subject, u64)>,
     /// Over a slow link to the server: a lone client's median time, and requests per second of fifty clients.
     pub(crate) slow_link: Vec<(Subject, Duration, f64)>,
+    /// Latencies of requests that do not wait for others' replies.
+    pub(crate) open_loop: Vec<Measured>,
 }
 
 impl Extras {
@@ -84,6 +93,7 @@ impl Extras {
         deployment: &mut Deployment<'_>,
         extra: Extra,
         subjects: &[Subject],
+        rounds: u16,
     ) -> io::Result<String> {
         Ok(match extra {
             Extra::LoneClient(cores) => {
@@ -108,6 +118,13 @@ impl Extras {
                 self.slow_link.push((subject, time, speed));
                 format!("p50 {:.2} ms alone, {speed:.0} req/s of 50", micros(time) / 1e3)
             }
+            Extra::OpenLoop(load) => {
+                let measured = open_loop::measure(deployment, load, rounds, subjects)?;
+                measured.iter().for_each(|one| println!("{one}"));
+                let said = format!("{} contestants", measured.len());
+                self.open_loop.extend(measured);
+                said
+            }
         })
     }
 
@@ -120,6 +137,7 @@ impl Extras {
             Extra::IdleClients(subject) => self.idle_client_bytes.iter().any(|&(of, _)| of == subject),
             Extra::ShardingTable(subject) => self.sharding_peak_bytes.iter().any(|&(of, _)| of == subject),
             Extra::SlowLink(subject) => self.slow_link.iter().any(|&(of, ..)| of == subject),
+            Extra::OpenLoop(load) => self.open_loop.iter().any(|one| one.load == load),
         }
     }
 
@@ -129,6 +147,7 @@ impl Extras {
             Extra::IdleClients(subject) => self.idle_client_bytes.retain(|&(of, _)| of != subject),
             Extra::ShardingTable(subject) => self.sharding_peak_bytes.retain(|&(of, _)| of != subject),
             Extra::SlowLink(subject) => self.slow_link.retain(|&(of, ..)| of != subject),
+            Extra::OpenLoop(load) => self.open_loop.retain(|one| one.load != load),
         }
     }
 
@@ -147,6 +166,7 @@ impl Extras {
             "sharding_table_peak_bytes":
                 peak.map(|(subject, bytes)| json!([subject.to_string(), bytes])).collect::<Vec<_>>(),
             "slow_link": slow.collect::<Vec<_>>(),
+            "open_loop": self.open_loop.iter().map(Measured::to_json).collect::<Vec<_>>(),
         })
     }
 
@@ -167,6 +187,8 @@ impl Extras {
             slow_link: all("slow_link")?
                 .map(|one| Some((of(&one["subject"])?, time(one)?, one["requests_per_second"].as_f64()?)))
                 .collect::<Option<_>>()?,
+            // Files of earlier versions lack it.
+            open_loop: all("open_loop").into_iter().flatten().map(Measured::from_json).collect::<Option<_>>()?,
         })
     }
 }
@@ -267,6 +289,7 @@ mod tests {
             idle_client_bytes: vec![(Subject::Embedded, 526.5)],
             sharding_peak_bytes: vec![(Subject::Twemproxy, 14_000_000)],
             slow_link: vec![(Subject::Direct, Duration::from_micros(10_500), 4_717.25)],
+            open_loop: Vec::new(),
         };
         assert_eq!(Extras::from_json(&extras.to_json()).as_ref(), Some(&extras));
         let subjects = [Subject::Respool];

@@ -7,6 +7,7 @@ mod bars;
 mod deployment;
 mod extras;
 mod load;
+mod open_loop;
 mod plan;
 mod report;
 mod results;
@@ -23,6 +24,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use self::deployment::Deployment;
+use self::open_loop::{CONNECTIONS, Load, RATES};
 use self::plan::{Item, Plan};
 use self::report::Row;
 use self::results::{Conditions, Failure, Results};
@@ -46,6 +48,15 @@ pub(crate) struct Options {
     /// Every row
     #[arg(long)]
     full: bool,
+    /// Only requests that do not wait for others' replies, at fixed rates (six minutes)
+    #[arg(long, conflicts_with_all = ["full", "quick"])]
+    open_loop: bool,
+    /// With --open-loop: requests a second [default: 1000, 8000, 16000]; may be given several times
+    #[arg(long, value_name = "NUMBER", requires = "open_loop", value_parser = clap::value_parser!(u32).range(1..=200_000))]
+    rate: Vec<u32>,
+    /// With --open-loop: connections that they come over [default: 50, 500]; may be given several times
+    #[arg(long, value_name = "NUMBER", requires = "open_loop", value_parser = clap::value_parser!(u16).range(1..=5_000))]
+    connections: Vec<u16>,
     /// Only rows whose name contains this; may be given several times, all must match. Skips the rest of the bars
     #[arg(long, value_name = "TEXT")]
     filter: Vec<String>,
@@ -101,16 +112,36 @@ impl Options {
         of.iter().copied().filter(|subject| !self.without.contains(subject)).collect()
     }
 
+    fn open_loops(&self) -> Plan {
+        let connections = self.connections.iter().copied().map(usize::from);
+        let connections = if self.connections.is_empty() { CONNECTIONS.to_vec() } else { connections.collect() };
+        let rates = if self.rate.is_empty() { RATES.to_vec() } else { self.rate.clone() };
+        let of = |connections: usize| rates.iter().map(move |&rate| Load { connections, rate });
+        Plan::of_open_loops(connections.into_iter().flat_map(of))
+    }
+
     fn plan(&self) -> Plan {
+        if self.open_loop {
+            let mut plan = self.open_loops();
+            plan.retain(|item| self.matches(&item.to_string()));
+            return plan;
+        }
         let scenarios = if self.full { scenario::full() } else { scenario::quick() };
         let mut plan = Plan::new(&self.subjects(&Subject::ALL), scenarios, self.runs(), self.run_length());
+        if self.full {
+            plan.add(self.open_loops());
+        }
         plan.retain(|item| self.matches(&item.to_string()));
         plan
     }
 
     fn path(&self) -> PathBuf {
         self.out.clone().unwrap_or_else(|| {
-            let preset = if self.full { "full" } else { "quick" };
+            let preset = match (self.full, self.open_loop) {
+                (true, _) => "full",
+                (_, true) => "open-loop",
+                _ => "quick",
+            };
             command::root().join(format!("bench-results/{}-{preset}.json", unix_s()))
         })
     }
@@ -218,7 +249,7 @@ impl<'a> Run<'a> {
                     Item::Extra(extra) => {
                         self.results.extras.forget(*extra);
                         let subjects = self.options.subjects(&Subject::ALL);
-                        match self.results.extras.measure(&mut deployment, *extra, &subjects) {
+                        match self.results.extras.measure(&mut deployment, *extra, &subjects, self.options.rounds) {
                             Ok(said) => println!("{extra}: {said}"),
                             Err(error) => fail(None, error),
                         }

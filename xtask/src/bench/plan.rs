@@ -7,6 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::extras::Extra;
+use super::open_loop::Load;
 use super::scenario::{Keys, Scenario, Subject, Work};
 
 /// One line of `--list`.
@@ -61,6 +62,17 @@ impl Plan {
             left.extend(extras.map(|extra| (Item::Extra(extra), extra.expected(subjects))));
         }
         Plan { left, count_done: 0, expected_done: Duration::ZERO, took: Duration::ZERO }
+    }
+
+    /// Nothing but these loads.
+    pub(crate) fn of_open_loops(loads: impl Iterator<Item = Load>) -> Plan {
+        let items = loads.map(|load| (Item::Extra(Extra::OpenLoop(load)), Extra::OpenLoop(load).expected(&[])));
+        Plan { left: items.collect(), count_done: 0, expected_done: Duration::ZERO, took: Duration::ZERO }
+    }
+
+    /// These loads, too.
+    pub(crate) fn add(&mut self, other: Plan) {
+        self.left.extend(other.left);
     }
 
     pub(crate) fn retain(&mut self, is_wanted: impl Fn(&Item) -> bool) {

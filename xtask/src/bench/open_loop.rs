@@ -1,0 +1,427 @@
+//! Requests that come when they come, whether others are answered or not, as from many independent users.
+//!
+//! redis-benchmark asks again when it is answered: a proxy that is slow is asked less, and waiting costs it nothing. Here
+//! requests have times of their own, which follow from a seed and are as far apart as chance has it (a Poisson process of a
+//! fixed rate), each on one of the connections. What counts is the time from when a request was to be sent until its reply is
+//! there. Servers and proxies share core 0 and the generator spins on core 1.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+use std::{fmt, thread};
+
+use hdrhistogram::Histogram;
+use respool_testkit::{Address, Client, Nutcracker, Respool, Rng, Transport, usage};
+use rustix::event::epoll;
+use rustix::event::{Timespec, epoll::EventFlags};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde_json::{Value, json};
+
+use super::deployment::{Deployment, pin};
+use super::report::median;
+use super::scenario::Subject;
+
+/// Connections and requests a second that are measured unless others are said.
+pub(crate) const CONNECTIONS: [usize; 2] = [50, 500];
+pub(crate) const RATES: [u32; 3] = [1_000, 8_000, 16_000];
+/// Distinct keys.
+const KEYS: usize = 100_000;
+/// What a round has at least, so that one in a thousand is not one alone; and how long it lasts at least and at most.
+const REQUESTS_MIN: f64 = 5_000.0;
+const LENGTH_MIN: Duration = Duration::from_secs(2);
+const LENGTH_MAX: Duration = Duration::from_secs(10);
+/// The beginning of a round, which is not counted.
+const WARM_UP: Duration = Duration::from_millis(300);
+/// What is not answered by then never is.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Latencies are kept in nanoseconds, to three digits.
+const LATENCY_MAX_NS: u64 = 10_000_000_000;
+/// Ready connections that are read in one go.
+const EVENTS: usize = 256;
+
+/// One kind of load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Load {
+    pub(crate) connections: usize,
+    /// Requests a second.
+    pub(crate) rate: u32,
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("open-loop c{} {}/s", self.connections, self.rate))
+    }
+}
+
+impl Load {
+    fn length(self) -> Duration {
+        Duration::from_secs_f64(REQUESTS_MIN / f64::from(self.rate)).clamp(LENGTH_MIN, LENGTH_MAX)
+    }
+
+    /// What one round of all contestants takes.
+    pub(crate) fn expected(self) -> Duration {
+        (self.length() + WARM_UP + Duration::from_millis(200)) * CONTESTANTS.len() as u32
+    }
+}
+
+/// Who is compared.
+const CONTESTANTS: [Contestant; 4] = [
+    Contestant { subject: Subject::Direct, arguments: &[] },
+    Contestant { subject: Subject::Twemproxy, arguments: &[] },
+    Contestant { subject: Subject::Respool, arguments: &[] },
+    Contestant { subject: Subject::Respool, arguments: &["--gather", "100us"] },
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Contestant {
+    subject: Subject,
+    arguments: &'static [&'static str],
+}
+
+impl fmt::Display for Contestant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.subject)?;
+        self.arguments.iter().try_for_each(|argument| write!(f, " {argument}"))
+    }
+}
+
+/// Medians over rounds, in microseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Measured {
+    pub(crate) load: Load,
+    /// The subject and its arguments.
+    pub(crate) contestant: String,
+    pub(crate) p50_us: f64,
+    pub(crate) p99_us: f64,
+    pub(crate) p999_us: f64,
+    /// Processor time of the proxy for each request.
+    pub(crate) proxy_us: Option<f64>,
+    /// Requests a second that were answered.
+    pub(crate) reached: f64,
+}
+
+impl Measured {
+    pub(crate) fn to_json(&self) -> Value {
+        json!({
+            "connections": self.load.connections, "rate": self.load.rate, "contestant": self.contestant,
+            "p50_us": self.p50_us, "p99_us": self.p99_us, "p99.9_us": self.p999_us,
+            "proxy_us_per_request": self.proxy_us, "requests_per_second": self.reached,
+        })
+    }
+
+    pub(crate) fn from_json(json: &Value) -> Option<Measured> {
+        let number = |name: &str| json[name].as_f64();
+        Some(Measured {
+            load: Load { connections: json["connections"].as_u64()? as usize, rate: json["rate"].as_u64()? as u32 },
+            contestant: json["contestant"].as_str()?.to_owned(),
+            p50_us: number("p50_us")?,
+            p99_us: number("p99_us")?,
+            p999_us: number("p99.9_us")?,
+            proxy_us: number("proxy_us_per_request"),
+            reached: number("requests_per_second")?,
+        })
+    }
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Measured { load, contestant, p50_us, p99_us, p999_us, proxy_us, reached } = self;
+        write!(
+            f,
+            "{load:<26} | {contestant:<22} | p50 {p50_us:>6.0} us | p99 {p99_us:>6.0} us | p99.9 {p999_us:>7.0} us"
+        )?;
+        match proxy_us {
+            Some(us) => write!(f, " | {us:>5.1} us of proxy | {reached:.0}/s"),
+            None => write!(f, " | {:>14} | {reached:.0}/s", ""),
+        }
+    }
+}
+
+/// A contestant that runs.
+struct Running {
+    contestant: Contestant,
+    address: Address,
+    proxy: Option<Proxy>,
+    rounds: Vec<Round>,
+}
+
+enum Proxy {
+    Twemproxy(Nutcracker),
+    Respool(Respool),
+}
+
+impl Proxy {
+    fn pid(&self) -> u32 {
+        match self {
+            Proxy::Twemproxy(proxy) => proxy.pid(),
+            Proxy::Respool(proxy) => proxy.pid(),
+        }
+    }
+}
+
+/// What one round of one contestant came to.
+struct Round {
+    latencies: Histogram<u64>,
+    proxy_us: Option<f64>,
+    reached: f64,
+}
+
+/// Measures all contestants of these subjects in interleaved rounds.
+pub(crate) fn measure(
+    deployment: &mut Deployment<'_>,
+    load: Load,
+    rounds: u16,
+    subjects: &[Subject],
+) -> io::Result<Vec<Measured>> {
+    deployment.end_proxies();
+    let nodes = deployment.all_nodes()?;
+    let mut running = Vec::new();
+    for contestant in CONTESTANTS.into_iter().filter(|contestant| subjects.contains(&contestant.subject)) {
+        let proxy = match contestant.subject {
+            Subject::Direct | Subject::Embedded => None,
+            Subject::Twemproxy => Some(Proxy::Twemproxy(Nutcracker::start(Transport::Tcp, &nodes)?)),
+            Subject::Respool => Some(Proxy::Respool(deployment.start_respool_with(&nodes, contestant.arguments)?)),
+        };
+        let address = match &proxy {
+            None => nodes[0].clone(),
+            Some(Proxy::Twemproxy(proxy)) => proxy.address().clone(),
+            Some(Proxy::Respool(proxy)) => proxy.tcp(),
+        };
+        if let Some(proxy) = &proxy {
+            pin(proxy.pid(), 0)?;
+        }
+        fill(&address)?;
+        running.push(Running { contestant, address, proxy, rounds: Vec::new() });
+    }
+    for round in 0..usize::from(rounds) {
+        for turn in 0..running.len() {
+            let one = (round + turn) % running.len();
+            let measured = one_round(&running[one], load, round as u64)?;
+            running[one].rounds.push(measured);
+        }
+    }
+    Ok(running.iter().map(|running| running.medians(load)).collect())
+}
+
+impl Running {
+    fn medians(&self, load: Load) -> Measured {
+        let at = |quantile: f64| {
+            let of_rounds = self.rounds.iter().map(|round| round.latencies.value_at_quantile(quantile) as f64 / 1e3);
+            median(of_rounds.collect()).unwrap_or(f64::NAN)
+        };
+        Measured {
+            load,
+            contestant: self.contestant.to_string(),
+            p50_us: at(0.5),
+            p99_us: at(0.99),
+            p999_us: at(0.999),
+            proxy_us: median(self.rounds.iter().filter_map(|round| round.proxy_us).collect()),
+            reached: median(self.rounds.iter().map(|round| round.reached).collect()).unwrap_or(f64::NAN),
+        }
+    }
+}
+
+fn key(number: usize) -> String {
+    format!("key:{number:012}")
+}
+
+/// Sees to it that every GET finds something.
+fn fill(address: &Address) -> io::Result<()> {
+    const BATCH: usize = 500;
+    let mut client = Client::connect(address)?;
+    for first in (0..KEYS).step_by(BATCH) {
+        let requests =
+            (first..first + BATCH).flat_map(|number| respool_testkit::request(&["SET", &key(number), "xxx"]));
+        client.send(&requests.collect::<Vec<u8>>())?;
+        for reply in client.replies(BATCH)? {
+            if reply != b"+OK\r\n" {
+                return Err(io::Error::other(format!("SET got {:?}", String::from_utf8_lossy(&reply))));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn one_round(running: &Running, load: Load, round: u64) -> io::Result<Round> {
+    let pid = running.proxy.as_ref().map(Proxy::pid);
+    let before = pid.map(usage::processor_time).transpose()?;
+    let everywhere = sched_getaffinity(None)?;
+    // A thread of its own: what it is bound to ends with it.
+    let (latencies, answered, took) = thread::scope(|scope| {
+        let generator = scope.spawn(|| {
+            let mut core = CpuSet::new();
+            core.set(if everywhere.is_set(1) { 1 } else { 0 });
+            sched_setaffinity(None, &core)?;
+            Generator::connect(&running.address, load)?.run(load, round)
+        });
+        generator.join().expect("the generator does not panic")
+    })?;
+    let after = pid.map(usage::processor_time).transpose()?;
+    let used = before.zip(after).map(|(before, after)| after.saturating_sub(before).as_secs_f64() * 1e6);
+    Ok(Round {
+        latencies,
+        proxy_us: used.map(|us| us / answered as f64),
+        reached: answered as f64 / took.as_secs_f64(),
+    })
+}
+
+/// One connection, and when what is under way on it was to be sent.
+struct Line {
+    stream: TcpStream,
+    due: VecDeque<Instant>,
+    /// What did not fit into the socket.
+    unsent: Vec<u8>,
+    received: Vec<u8>,
+}
+
+struct Generator {
+    epoll: rustix::fd::OwnedFd,
+    lines: Vec<Line>,
+}
+
+impl Generator {
+    fn connect(address: &Address, load: Load) -> io::Result<Generator> {
+        let Address::Tcp(address) = address else { return Err(io::Error::other("over TCP only")) };
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let mut lines = Vec::with_capacity(load.connections);
+        for number in 0..load.connections {
+            let stream = TcpStream::connect(address)?;
+            stream.set_nodelay(true)?;
+            stream.set_nonblocking(true)?;
+            epoll::add(&epoll, stream.as_fd(), epoll::EventData::new_u64(number as u64), EventFlags::IN)?;
+            lines.push(Line { stream, due: VecDeque::new(), unsent: Vec::new(), received: Vec::new() });
+        }
+        Ok(Generator { epoll, lines })
+    }
+
+    /// Sends requests at their times until the time is over, and waits for what is under way. Gives the latencies behind the
+    /// beginning, how many requests were answered in all, and how long the sending took.
+    fn run(mut self, load: Load, seed: u64) -> io::Result<(Histogram<u64>, u64, Duration)> {
+        let mut latencies = Histogram::new_with_bounds(1, LATENCY_MAX_NS, 3).map_err(io::Error::other)?;
+        let mut rng = Rng::part(seed, u64::from(load.rate));
+        let begin = Instant::now() + Duration::from_millis(20);
+        let (counted, end) = (begin + WARM_UP, begin + WARM_UP + load.length());
+        let mut due = begin;
+        let (mut sent, mut answered) = (0_u64, 0_u64);
+        let mut events = Vec::with_capacity(EVENTS);
+        loop {
+            let now = Instant::now();
+            while due <= now && due < end {
+                let place = rng.below(self.lines.len());
+                self.lines[place].ask(due, rng.below(KEYS))?;
+                sent += 1;
+                due += pause(&mut rng, load.rate);
+            }
+            if now >= end && answered == sent {
+                return Ok((latencies, answered, end - begin));
+            }
+            if now > end + PATIENCE {
+                return Err(io::Error::other(format!("{} of {sent} requests were never answered", sent - answered)));
+            }
+            events.clear();
+            let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+            epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&at_once))?;
+            for event in &events {
+                let line = &mut self.lines[event.data.u64() as usize];
+                answered += line.take(|due| {
+                    if due >= counted {
+                        latencies.saturating_record((Instant::now() - due).as_nanos() as u64);
+                    }
+                })?;
+            }
+        }
+    }
+}
+
+/// How long after one request the next one comes: on average so many a second, each independent of the others.
+fn pause(rng: &mut Rng, rate: u32) -> Duration {
+    let uniform = (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+    Duration::from_secs_f64(-(1.0 - uniform).ln() / f64::from(rate))
+}
+
+impl Line {
+    fn ask(&mut self, due: Instant, number: usize) -> io::Result<()> {
+        self.due.push_back(due);
+        self.unsent.extend_from_slice(&respool_testkit::request(&["GET", &key(number)]));
+        self.send()
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        while !self.unsent.is_empty() {
+            match self.stream.write(&self.unsent) {
+                Ok(count) => drop(self.unsent.drain(..count)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes all whole replies; each has to be the value.
+    fn take(&mut self, mut answered: impl FnMut(Instant)) -> io::Result<u64> {
+        const REPLY: &[u8] = b"$3\r\nxxx\r\n";
+        let mut piece = [0; 4096];
+        match self.stream.read(&mut piece) {
+            Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a connection was closed")),
+            Ok(count) => self.received.extend_from_slice(&piece[..count]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
+            Err(error) => return Err(error),
+        }
+        let whole = self.received.len() / REPLY.len();
+        for reply in self.received[..whole * REPLY.len()].chunks(REPLY.len()) {
+            if reply != REPLY {
+                return Err(io::Error::other(format!("GET got {:?}", String::from_utf8_lossy(reply))));
+            }
+            let due = self.due.pop_front().ok_or_else(|| io::Error::other("a reply that was not asked for"))?;
+            answered(due);
+        }
+        self.received.drain(..whole * REPLY.len());
+        self.send()?;
+        Ok(whole as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_have_the_rate_as_their_mean_and_no_memory() {
+        let mut rng = Rng::new(1);
+        let pauses: Vec<f64> = (0..100_000).map(|_| pause(&mut rng, 1_000).as_secs_f64() * 1e3).collect();
+        let mean = pauses.iter().sum::<f64>() / pauses.len() as f64;
+        assert!((0.98..1.02).contains(&mean), "{mean} ms");
+        // Of an exponential distribution a share of 1/e is longer than the mean.
+        let longer = pauses.iter().filter(|pause| **pause > 1.0).count() as f64 / pauses.len() as f64;
+        assert!((0.36..0.376).contains(&longer), "{longer}");
+    }
+
+    #[test]
+    fn rounds_are_long_enough_for_one_in_a_thousand() {
+        for rate in RATES {
+            let load = Load { connections: 50, rate };
+            assert!(load.length().as_secs_f64() * f64::from(rate) >= REQUESTS_MIN, "{load}");
+        }
+        let all: Duration = CONNECTIONS
+            .into_iter()
+            .flat_map(|connections| RATES.map(|rate| Load { connections, rate }.expected()))
+            .sum();
+        assert!(5 * all < Duration::from_secs(600), "five rounds take {:?}", 5 * all);
+    }
+
+    #[test]
+    fn what_was_measured_comes_back_from_the_file() {
+        let measured = Measured {
+            load: Load { connections: 50, rate: 1_000 },
+            contestant: "respool --gather 100us".into(),
+            p50_us: 95.0,
+            p99_us: 287.5,
+            p999_us: 900.0,
+            proxy_us: Some(43.2),
+            reached: 999.5,
+        };
+        assert_eq!(Measured::from_json(&measured.to_json()), Some(measured));
+    }
+}

@@ -14,7 +14,8 @@
 //! ```
 //!
 //! A successor that fails before READY has changed nothing: both have the same sockets with the same queues, so no
-//! connection is lost whichever of them accepts it.
+//! connection is lost whichever of them accepts it. One that does not become ready is overruled by the next that asks: it is
+//! told so in the place of BYE, and must not go on with the sockets.
 
 use crate::limits::{HANDOVER_LABEL_BYTES_MAX, HANDOVER_LINE_BYTES_MAX, HANDOVER_SOCKETS_MAX};
 use rustix::net::{
@@ -44,6 +45,21 @@ const READY_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Predecessor {
     stream: UnixStream,
+}
+
+/// Ends the wait for a successor to be ready.
+#[derive(Debug)]
+pub struct Overruling {
+    stream: UnixStream,
+}
+
+/// How the predecessor answers a successor that is ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Farewell {
+    /// It accepts nothing more.
+    Bye,
+    /// It goes on, or another successor does, for this reason: the sockets are not this process's.
+    Overruled(String),
 }
 
 /// The successor's side, when it has the sockets.
@@ -88,9 +104,26 @@ impl Predecessor {
         }
     }
 
+    /// What ends the wait of [`Self::send`].
+    ///
+    /// # Errors
+    /// The system gives no second hand on the connection.
+    pub fn overruling(&self) -> io::Result<Overruling> {
+        Ok(Overruling { stream: self.stream.try_clone()? })
+    }
+
     /// Says that nothing more is accepted here.
     pub fn say_bye(&mut self) -> io::Result<()> {
         self.stream.write_all(format!("{BYE}\n").as_bytes())
+    }
+}
+
+impl Overruling {
+    /// Tells the successor why it is none, and ends the wait for it.
+    pub fn overrule(mut self, why: &str) {
+        // If it hears neither it has gone.
+        let _ = self.stream.write_all(format!("ERR {why}\n").as_bytes());
+        let _ = self.stream.shutdown(std::net::Shutdown::Both);
     }
 }
 
@@ -101,7 +134,13 @@ impl Successor {
         stream.set_read_timeout(Some(WORD_TIMEOUT))?;
         stream.set_write_timeout(Some(WORD_TIMEOUT))?;
         stream.write_all(format!("{GREETING}\n").as_bytes())?;
-        let answer = read_line(&mut stream)?;
+        let answer = read_line(&mut stream).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                let limit_s = WORD_TIMEOUT.as_secs();
+                io::Error::other(format!("it has not answered for {limit_s} s; it may be busy with another successor"))
+            }
+            _ => error,
+        })?;
         let count = match answer.split_once(' ') {
             Some(("OK", count)) => count.parse().ok().filter(|count| *count <= HANDOVER_SOCKETS_MAX),
             Some(("ERR", why)) => return Err(io::Error::other(format!("it refuses: {why}"))),
@@ -113,11 +152,16 @@ impl Successor {
     }
 
     /// Says that the sockets are in good hands, and waits until the predecessor has heard it.
-    pub fn say_ready(mut self) -> io::Result<()> {
-        self.stream.write_all(format!("{READY}\n").as_bytes())?;
-        match read_line(&mut self.stream)?.as_str() {
-            BYE => Ok(()),
-            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "it did not say goodbye")),
+    pub fn say_ready(mut self) -> io::Result<Farewell> {
+        // One that was overruled may find the connection closed, and why in what came before.
+        let said = self.stream.write_all(format!("{READY}\n").as_bytes());
+        let answer = read_line(&mut self.stream);
+        match (answer.as_deref(), said) {
+            (Ok(BYE), _) => Ok(Farewell::Bye),
+            (Ok(answer), _) if answer.starts_with("ERR ") => Ok(Farewell::Overruled(answer[4..].to_owned())),
+            (Ok(_), _) => Err(io::Error::new(io::ErrorKind::InvalidData, "it did not say goodbye")),
+            (Err(_), Err(error)) => Err(error),
+            (Err(_), Ok(())) => Err(answer.expect_err("it is one")),
         }
     }
 }
@@ -240,7 +284,7 @@ mod tests {
         assert_eq!((new.len(), new[0].len()), (1, 2));
         new.extend(adopt(&endpoints[1], of_unix, 3, 16, 0o640, &options).unwrap());
         new.iter().flatten().for_each(|listener| listener.handle().unwrap().keep());
-        successor.say_ready().unwrap();
+        assert_eq!(successor.say_ready().unwrap(), Farewell::Bye);
         said_bye.recv().unwrap();
         giver.join().unwrap();
 
@@ -252,6 +296,28 @@ mod tests {
         assert!(std::fs::exists(&door).unwrap());
         drop(new);
         assert!(!std::fs::exists(&door).unwrap(), "the last who listens tidies up");
+    }
+
+    #[test]
+    fn a_successor_that_is_overruled_hears_it_in_the_place_of_bye() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        let control = UnixListener::bind(&path).unwrap();
+        let (gets_sockets, has_sockets) = std::sync::mpsc::channel();
+        let giver = thread::spawn(move || {
+            let mut predecessor = Predecessor::greet(control.accept().unwrap().0).unwrap();
+            let overruling = predecessor.overruling().unwrap();
+            let overruler = thread::spawn(move || {
+                has_sockets.recv().unwrap();
+                overruling.overrule("another one has come");
+            });
+            assert!(predecessor.send::<OwnedFd>(&[]).is_err(), "the wait ends");
+            overruler.join().unwrap();
+        });
+        let (successor, _) = Successor::ask(&path).unwrap();
+        gets_sockets.send(()).unwrap();
+        giver.join().unwrap();
+        assert_eq!(successor.say_ready().unwrap(), Farewell::Overruled("another one has come".to_owned()));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use respool_access::{ChangeError, DenialLog, Users, difference};
+use respool_access::{DenialLog, Users, difference};
 
 use crate::allowance::{Allowance, UserLimits};
 
@@ -149,11 +149,6 @@ impl Access {
     /// What is wrong with it; then nothing is changed.
     pub fn go_on_with(&self, unsaved: &[u8]) -> Result<(), String> {
         self.change(|users| Ok((difference::applied(users, unsaved)?, ())))
-    }
-
-    /// As [`Access::change`], for a change that is a function of `Users`.
-    pub(crate) fn set(&self, change: impl FnOnce(&Users) -> Result<Users, ChangeError>) -> Result<(), ChangeError> {
-        self.change(|users| Ok((change(users)?, ())))
     }
 
     /// What each user may ask for from now on. What is in use stays counted. Workers have to be told.

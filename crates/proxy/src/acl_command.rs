@@ -2,7 +2,7 @@
 //!
 //! A change of users is made once and told to every worker; whoever asked for it is answered when all of them go by it.
 
-use respool_access::{ChangeError, answer, file};
+use respool_access::{ChangeError, Users, answer, file};
 use respool_command::{Command, Execute, Row, ServerCommand, text as texts};
 use respool_wire::Args;
 
@@ -91,27 +91,36 @@ impl<E: Execute> Worker<E> {
 
     fn acl_setuser(&mut self, index: u32, args: Args<'_>) -> Flow {
         let rules: Vec<&[u8]> = args.from(3).iter().collect();
-        let changed = self.shared.access.set(|users| users.with_rules(args.at(2), &rules));
+        let changed = self.change_users(|users| Ok((users.with_rules(args.at(2), &rules)?, ())));
         match changed {
             Ok(()) => self.ask_all(index, Question::Users { removed: None }, ClientFilter::default()),
-            Err(error) => self.refuse_change(index, &error),
+            Err(words) => self.refuse(index, &words),
         }
     }
 
     fn acl_deluser(&mut self, index: u32, args: Args<'_>) -> Flow {
-        match self.shared.access.change(|users| users.without(args.from(2).iter())) {
+        match self.change_users(|users| users.without(args.from(2).iter())) {
             Ok(removed) => {
                 let removed = u32::try_from(removed).unwrap_or(u32::MAX);
                 self.ask_all(index, Question::Users { removed: Some(removed) }, ClientFilter::default())
             }
-            Err(error) => self.refuse_change(index, &error),
+            Err(words) => self.refuse(index, &words),
         }
     }
 
-    fn refuse_change(&mut self, index: u32, error: &ChangeError) -> Flow {
-        let mut words = Vec::new();
-        error.write_text(&mut words);
-        self.refuse(index, &words)
+    /// A client changes users. `Err`: why it may not.
+    fn change_users<R>(&self, change: impl FnOnce(&Users) -> Result<(Users, R), ChangeError>) -> Result<R, Vec<u8>> {
+        self.shared.access.change(|users| {
+            // Asked while the users are locked: what is handed over afterwards has this change, or it is refused.
+            if self.shared.ledger.has_successor() {
+                return Err(text::HANDED_OVER.into());
+            }
+            change(users).map_err(|error| {
+                let mut words = Vec::new();
+                error.write_text(&mut words);
+                words
+            })
+        })
     }
 
     fn acl_load(&mut self, index: u32) -> Flow {
@@ -127,6 +136,9 @@ impl<E: Execute> Worker<E> {
             }
         };
         let loaded = access.change(|users| {
+            if self.shared.ledger.has_successor() {
+                return Err(text::HANDED_OVER.strip_prefix("ERR ").unwrap_or_default().to_owned());
+            }
             let loaded = file::users(&text, path, users.has_channels_by_default())?;
             Ok::<_, String>((loaded.following(users), ()))
         });
@@ -143,6 +155,10 @@ impl<E: Execute> Worker<E> {
         let access = std::sync::Arc::clone(&self.shared.access);
         if access.outside().acl_file().is_none() {
             return self.refuse(index, text::NO_ACL_FILE.as_bytes());
+        }
+        if self.shared.ledger.has_successor() {
+            // The file is the other process's.
+            return self.refuse(index, text::HANDED_OVER.as_bytes());
         }
         match access.outside().write_acl_file(&file::text(&access.users())) {
             Ok(()) => {
@@ -169,7 +185,9 @@ impl<E: Execute> Worker<E> {
         let (name, value) = (args.at(2), args.at(3));
         if name.eq_ignore_ascii_case(b"requirepass") {
             let password = (!value.is_empty()).then_some(value);
-            let _ = self.shared.access.set(|users| Ok(users.with_default_password(password)));
+            if let Err(words) = self.change_users(|users| Ok((users.with_default_password(password), ()))) {
+                return Some(self.refuse(index, &words));
+            }
         } else if name.eq_ignore_ascii_case(b"acl-pubsub-default") {
             let is_all = value.eq_ignore_ascii_case(b"allchannels");
             if !is_all && !value.eq_ignore_ascii_case(b"resetchannels") {
@@ -177,13 +195,18 @@ impl<E: Execute> Worker<E> {
                              be one of the following: allchannels, resetchannels";
                 return Some(self.refuse(index, words.as_bytes()));
             }
-            let _ = self.shared.access.set(|users| Ok(users.with_channels_by_default(is_all)));
+            if let Err(words) = self.change_users(|users| Ok((users.with_channels_by_default(is_all), ()))) {
+                return Some(self.refuse(index, &words));
+            }
         } else if name.eq_ignore_ascii_case(b"acllog-max-len") {
             let Some(entries_max) = integer(value).and_then(|count| usize::try_from(count).ok()) else {
                 let words = "ERR CONFIG SET failed (possibly related to argument 'acllog-max-len') - argument couldn't be \
                              parsed into an integer";
                 return Some(self.refuse(index, words.as_bytes()));
             };
+            if self.shared.ledger.has_successor() {
+                return Some(self.refuse(index, text::HANDED_OVER.as_bytes()));
+            }
             self.shared.access.set_log_entries_max(entries_max.min(LOG_KEPT_MAX));
         } else {
             return None;

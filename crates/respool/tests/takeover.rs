@@ -200,6 +200,129 @@ fn users_that_were_changed_and_not_saved_go_over() {
     assert!(before.end().iter().all(|line| !line.contains("secret-of-made")));
 }
 
+/// Settings of a proxy before one node called `a`, which lets clients steer it, and the arguments to begin with them.
+fn steered(directory: &TempDir, node: &Running) -> Vec<String> {
+    let file = directory.join("respool.toml");
+    let settings = format!(
+        "listen = [\"127.0.0.1:0\"]\nnodes = [\"{} name=a\"]\nadmin_commands = \"allow\"\ntakeover_socket = \"{}\"\n\
+         drain_timeout = \"30s\"\n[users.kept]\nrules = \"on >secret ~* +@all\"\n",
+        node.addresses()[0],
+        directory.join("takeover").display(),
+    );
+    std::fs::write(&file, settings).expect("it is written");
+    vec!["serve".to_owned(), "--config".to_owned(), file.display().to_string()]
+}
+
+fn takes_over(directory: &TempDir, arguments: &[String]) -> Running {
+    Running::start(respool(&[]).args(arguments).arg("--take-over").arg(directory.join("takeover")))
+}
+
+#[test]
+fn orders_hold_at_the_successor() {
+    let directory = TempDir::new().expect("a directory");
+    let node = serve(&["--listen", "127.0.0.1:0"]);
+    let arguments = steered(&directory, &node);
+    let mut before = Running::start(respool(&[]).args(&arguments));
+    let mut client = before.client(0);
+    assert_eq!(client.ask("PROXY DRAIN a").expect("a reply"), "+OK\r\n");
+    assert!(client.ask("SET k 1").expect("a reply").contains("drained by an operator"));
+    // Twice: what was handed over is handed over again.
+    for _ in 0..2 {
+        let next = takes_over(&directory, &arguments);
+        let mut client = next.client(0);
+        assert!(client.ask("SET k 1").expect("a reply").contains("drained by an operator"));
+        let mut old = std::mem::replace(&mut before, next);
+        old.process.signal(Signal::TERM).expect("it is there");
+        old.await_end();
+    }
+    let mut operator = before.client(0);
+    assert_eq!(operator.ask("PROXY RESUME a").expect("a reply"), "+OK\r\n");
+    assert_eq!(operator.ask("SET k 1").expect("a reply"), "+OK\r\n");
+    for pause in ["PROXY PAUSE", "PROXY PAUSE a", "CLIENT PAUSE 60000"] {
+        assert_eq!(operator.ask(pause).expect("a reply"), "+OK\r\n");
+        let next = takes_over(&directory, &arguments);
+        let mut client = next.client(0);
+        client.send(b"INCR k\r\n").expect("it is sent");
+        client.set_timeout(std::time::Duration::from_millis(300)).expect("a timeout");
+        assert!(client.reply().is_err(), "{pause}: it is held back");
+        client.set_timeout(LIMIT).expect("a timeout");
+        operator = next.client(0);
+        let resume = if pause.starts_with("CLIENT") { "CLIENT UNPAUSE" } else { "PROXY RESUME" };
+        assert_eq!(operator.ask(resume).expect("a reply"), "+OK\r\n");
+        assert!(client.reply().expect("a reply").starts_with(b":"), "{pause}");
+        let mut old = std::mem::replace(&mut before, next);
+        old.process.signal(Signal::TERM).expect("it is there");
+        old.await_end();
+    }
+    before.end();
+}
+
+const CHANGES: [&str; 10] = [
+    "ACL SETUSER new on nopass",
+    "ACL DELUSER kept",
+    "CONFIG SET requirepass secret",
+    "CONFIG SET acl-pubsub-default allchannels",
+    "PROXY PAUSE",
+    "PROXY PAUSE a",
+    "PROXY DRAIN a",
+    "PROXY RESUME",
+    "CLIENT PAUSE 1",
+    "CLIENT UNPAUSE",
+];
+
+#[test]
+fn no_change_is_acknowledged_that_the_successor_misses() {
+    let directory = TempDir::new().expect("a directory");
+    let node = serve(&["--listen", "127.0.0.1:0"]);
+    let arguments = steered(&directory, &node);
+    let mut before = Running::start(respool(&[]).args(&arguments));
+    let mut client = before.client(0);
+    let refuses_all = |client: &mut Client| {
+        for change in CHANGES {
+            let reply = client.ask(change).expect("a reply");
+            assert!(reply.starts_with("-ERR another process takes over"), "{change}: {reply}");
+        }
+    };
+    // While a successor opens everything; one that fails has changed nothing.
+    let path = directory.join("takeover");
+    let (asker, sockets) = respool_net::handover::Successor::ask(&path).expect("it gets them");
+    refuses_all(&mut client);
+    drop((asker, sockets));
+    let is_back = || Ok(client.ask("ACL SETUSER new on nopass ~* +@all")? == "+OK\r\n");
+    wait_until("changes are taken again", LIMIT, is_back).expect("they are");
+    // And for as long as the process lives that was taken over.
+    let next = takes_over(&directory, &arguments);
+    refuses_all(&mut client);
+    assert_eq!(client.ask("SET k 1").expect("a reply"), "+OK\r\n");
+    let mut there = next.client(0);
+    assert_eq!(there.ask("AUTH kept secret").expect("a reply"), "+OK\r\n");
+    assert_eq!(there.ask("AUTH new any").expect("a reply"), "+OK\r\n");
+    before.process.signal(Signal::TERM).expect("it is there");
+    before.await_end();
+    next.end();
+}
+
+#[test]
+fn a_successor_that_stands_still_holds_up_no_other() {
+    let directory = TempDir::new().expect("a directory");
+    let node = serve(&["--listen", "127.0.0.1:0"]);
+    let arguments = steered(&directory, &node);
+    let mut before = Running::start(respool(&[]).args(&arguments));
+    let path = directory.join("takeover");
+    // One says nothing at all, another has the sockets and does not become ready.
+    let silent = std::os::unix::net::UnixStream::connect(&path).expect("it listens");
+    let (stopped, sockets) = respool_net::handover::Successor::ask(&path).expect("it gets them");
+    let next = takes_over(&directory, &arguments);
+    assert_eq!(next.client(0).ask("SET k 1").expect("a reply"), "+OK\r\n");
+    // It may go on later, and must not.
+    let farewell = stopped.say_ready().expect("it was told before the other ended");
+    assert!(matches!(farewell, respool_net::handover::Farewell::Overruled(_)), "{farewell:?}");
+    drop((silent, sockets));
+    before.process.signal(Signal::TERM).expect("it is there");
+    before.await_end();
+    next.end();
+}
+
 #[test]
 fn requests_on_their_way_into_a_drain_cost_no_reply() {
     let server = serve(&["--listen", "127.0.0.1:0", "--nodes", "embedded:,embedded:"]);

@@ -104,7 +104,7 @@ fn serve(sources: Sources, take_over: Option<&Path>) -> Result<(), Failure> {
         statsd = admin::statsd::start(&process.admin.statsd, &job.control, job.metrics.clone())?;
         let banner = banner::render(&process, job.workers, opened.addresses, admin.as_ref());
         job.control.enter(Phase::Serving);
-        opened.inherited.settle();
+        opened.inherited.settle()?;
         systemd::say_ready();
         // Whoever closed standard output does not want to know.
         let _ = output::print(&format!("{banner}{}\n", banner::READY));

@@ -4,19 +4,20 @@
 //! serves whom it has for the drain's time, and ends. A service manager that listens itself (`LISTEN_FDS`) does the same for
 //! a restart. A socket is known by what the settings call its address, so both may be told different things otherwise.
 
-use std::cell::Cell;
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{Read, Seek, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
 use listenfd::ListenFd;
-use respool_net::handover::{Predecessor, Successor};
+use respool_net::handover::{Farewell, Overruling, Predecessor, Successor};
 use respool_net::{Callers, ControlSocket, Listener, ListenerHandle};
-use respool_proxy::Access;
+use respool_proxy::{Access, Ledger, Shared};
 use tracing::{info, warn};
 
 use crate::control::{Control, Phase};
@@ -25,6 +26,15 @@ use crate::settings::{Address, NodeAddress, Process};
 
 /// How long a process that has run out of files does not look who asks.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Largest list of orders that is read, in bytes: a pause and a drain of every node there may be, with room.
+const ORDERS_BYTES_MAX: u64 = 1 << 20;
+
+/// Processes that may ask for the listeners at once.
+const ASKERS_MAX: usize = 16;
+
+/// How long an asker waits before it looks again whether the one before has put everything back.
+const TURN_PAUSE: Duration = Duration::from_millis(5);
 
 /// Gives every address a name of its own: the same address may stand in the settings twice, if its port is 0.
 #[derive(Debug, Default)]
@@ -80,6 +90,11 @@ impl Inherited {
         self.take(USERS_LABEL.to_owned()).1.pop()
     }
 
+    /// The orders that hold in an instance.
+    pub(super) fn of_orders(&mut self, instance: &str) -> Option<OwnedFd> {
+        self.take(orders_label(instance)).1.pop()
+    }
+
     fn of_control(&mut self, path: &Path) -> Option<OwnedFd> {
         self.take(control_label(path)).1.pop()
     }
@@ -98,7 +113,10 @@ impl Inherited {
     }
 
     /// Everything is open: whoever listened before need not any more. Sockets that nobody here wants are closed.
-    pub(crate) fn settle(&mut self) {
+    ///
+    /// # Errors
+    /// The sockets are another process's after all.
+    pub(crate) fn settle(&mut self) -> Result<(), Failure> {
         for (label, _) in self.sockets.drain(..) {
             warn!("{label} was listened on before, and is not any more");
         }
@@ -106,11 +124,16 @@ impl Inherited {
         if let Some(successor) = self.successor.take() {
             listening.iter().for_each(ListenerHandle::keep);
             match successor.say_ready() {
-                Ok(()) => info!("the listeners have been taken over"),
+                Ok(Farewell::Bye) => info!("the listeners have been taken over"),
+                Ok(Farewell::Overruled(why)) => {
+                    listening.iter().for_each(ListenerHandle::give_away);
+                    return Err(Failure::running(format!("the listeners cannot be taken over: {why}")));
+                }
                 // Whatever has become of the other process, the sockets are here.
                 Err(error) => warn!(%error, "the process that was taken over did not answer"),
             }
         }
+        Ok(())
     }
 }
 
@@ -120,6 +143,11 @@ fn listener_label(address: &Address) -> String {
 
 /// What comes under this name is no socket but a file in memory.
 const USERS_LABEL: &str = "users";
+
+/// The same for the orders that hold in an instance.
+fn orders_label(instance: &str) -> String {
+    format!("orders {instance}")
+}
 
 fn metrics_label(address: &Address) -> String {
     format!("metrics {address}")
@@ -152,6 +180,22 @@ fn of_service_manager() -> Vec<(String, OwnedFd)> {
     sockets
 }
 
+/// Goes on with the orders that hold in an instance of the process whose listeners are taken over. Whether there are any.
+///
+/// # Errors
+/// They cannot be read, or this version does not know what they say.
+pub(super) fn go_on_with_orders(shared: &Shared, orders: Option<OwnedFd>) -> Result<bool, Failure> {
+    let Some(orders) = orders else { return Ok(false) };
+    let mut file = std::fs::File::from(orders);
+    let mut text = String::new();
+    let read = file.rewind().and_then(|()| file.take(ORDERS_BYTES_MAX).read_to_string(&mut text));
+    let taken = read.map_err(|error| error.to_string());
+    let taken = taken.and_then(|_| shared.go_on_with_orders(&text, respool_net::monotonic_us()));
+    taken.map_err(|why| Failure::running(format!("the orders of the process before cannot be taken over: {why}")))?;
+    info!(orders = %text.trim_end().replace('\n', ", "), "orders that were given to the process before hold here");
+    Ok(true)
+}
+
 /// Sockets of this process that another one may ask for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Offered(Arc<Mutex<Vec<(String, ListenerHandle)>>>);
@@ -181,6 +225,32 @@ impl Offered {
     }
 }
 
+/// What another process gets.
+pub(super) struct Estate {
+    /// The sockets.
+    pub(super) offered: Offered,
+    /// The users.
+    pub(super) access: Arc<Access>,
+    pub(super) ledger: Arc<Ledger>,
+    /// The instances by name, for the orders that hold there.
+    pub(super) instances: Vec<(String, Arc<Shared>)>,
+}
+
+impl Estate {
+    /// What has become of users and was not saved, and orders that hold, each a file in memory under its label.
+    fn files(&self) -> std::io::Result<Vec<(String, ListenerHandle)>> {
+        let mut texts = vec![(USERS_LABEL.to_owned(), self.access.unsaved())];
+        let now_us = respool_net::monotonic_us();
+        let orders =
+            |(name, shared): &(String, Arc<Shared>)| (orders_label(name), shared.standing_orders(now_us).into());
+        texts.extend(self.instances.iter().map(orders));
+        texts.retain(|(_, text)| !text.is_empty());
+        let file =
+            |(label, text): (String, Vec<u8>)| Ok((label, ListenerHandle::from(in_memory("respool handover", &text)?)));
+        texts.into_iter().map(file).collect()
+    }
+}
+
 /// Waits, on a thread of its own, for another process that wants the listeners. The result keeps the socket's file there.
 ///
 /// # Errors
@@ -188,57 +258,189 @@ impl Offered {
 pub(super) fn offer(
     process: &Process,
     control: &Arc<Control>,
-    (offered, access): (&Offered, &Arc<Access>),
+    estate: Estate,
     inherited: &mut Inherited,
 ) -> Result<Option<ControlSocket>, Failure> {
     let Some(path) = &process.takeover_socket else { return Ok(None) };
     let opened = ControlSocket::open(&path.to_string_lossy(), inherited.of_control(path));
     let socket = opened.map_err(|error| Failure::running(error.to_string()))?;
-    offered.add(control_label(path), socket.handle()?);
+    estate.offered.add(control_label(path), socket.handle()?);
     inherited.note_listening(socket.handle()?);
     let (callers, end) = socket.callers()?;
-    let end = Cell::new(Some(end));
-    // A second hand keeps a socket listening, so all of them go when this process stops accepting.
-    let (weak, ours) = (Arc::downgrade(control), offered.clone());
-    control.on_change(Box::new(move || {
-        let phase = weak.upgrade().map_or(Phase::Stopping, |control| control.phase());
-        if phase > Phase::Serving {
-            ours.take();
-        }
-        if phase == Phase::Stopping {
-            end.take();
-        }
-    }));
-    // An engine's data would stay behind.
     let has_data = process
         .instances
         .iter()
         .any(|instance| instance.is_embedded() || instance.nodes().any(|node| node.address == NodeAddress::Embedded));
-    let (control, offered, access) = (Arc::clone(control), offered.clone(), Arc::clone(access));
-    let serve = move || wait(callers, &control, (&offered, &access), has_data);
-    thread::Builder::new().name("takeover".to_owned()).spawn(serve)?;
+    let offered = estate.offered.clone();
+    let desk = Arc::new(Desk {
+        control: Arc::clone(control),
+        estate,
+        has_data,
+        end: Mutex::new(Some(end)),
+        come: AtomicU64::new(0),
+        present: AtomicUsize::new(0),
+        turn: Mutex::new(()),
+        unready: Mutex::new(None),
+    });
+    // A second hand keeps a socket listening, so all of them go when this process stops accepting.
+    let (weak, known) = (Arc::downgrade(control), Arc::downgrade(&desk));
+    control.on_change(Box::new(move || {
+        let phase = weak.upgrade().map_or(Phase::Stopping, |control| control.phase());
+        if phase > Phase::Serving {
+            offered.take();
+        }
+        let Some(desk) = known.upgrade().filter(|_| phase > Phase::Retiring) else { return };
+        if let Some((_, overruling)) = lock(&desk.unready).take() {
+            overruling.overrule("it is ending");
+        }
+        if phase == Phase::Stopping {
+            lock(&desk.end).take();
+        }
+    }));
+    thread::Builder::new().name("takeover".to_owned()).spawn(move || desk.wait(callers))?;
     Ok(Some(socket))
 }
 
-fn wait(callers: Callers, control: &Control, (offered, access): (&Offered, &Access), has_data: bool) {
-    for stream in patiently(callers, || thread::sleep(ACCEPT_PAUSE)) {
-        let given = Predecessor::greet(stream).and_then(|mut successor| {
-            if has_data {
-                successor.refuse("it holds data in embedded engines, which would be lost")?;
-                return Ok(false);
+/// Where the next process is served that wants to go on with this one's listeners.
+struct Desk {
+    control: Arc<Control>,
+    estate: Estate,
+    /// An engine's data would stay behind.
+    has_data: bool,
+    /// Ends the wait for askers by being dropped.
+    end: Mutex<Option<UnixStream>>,
+    /// Askers that have come, and those that are here now.
+    come: AtomicU64,
+    present: AtomicUsize,
+    /// One at a time has the sockets.
+    turn: Mutex<()>,
+    /// The one that has them and is not ready yet. Whoever takes it out decides: the asker is ready, or it is overruled.
+    unready: Mutex<Option<(u64, Overruling)>>,
+}
+
+/// A counted asker.
+struct Presence<'a>(&'a AtomicUsize);
+
+impl Drop for Presence<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Desk {
+    /// Hears every asker on a thread of its own, so that one that says nothing holds up no other.
+    fn wait(self: &Arc<Self>, callers: Callers) {
+        for stream in patiently(callers, || thread::sleep(ACCEPT_PAUSE)) {
+            if self.present.fetch_add(1, Ordering::Relaxed) >= ASKERS_MAX {
+                self.present.fetch_sub(1, Ordering::Relaxed);
+                warn!("the listeners were asked for by too many at once");
+                continue;
             }
-            if control.phase() != Phase::Serving {
-                successor.refuse("it is starting or ending")?;
-                return Ok(false);
+            let desk = Arc::clone(self);
+            let hear = move || {
+                let _present = Presence(&desk.present);
+                match Predecessor::greet(stream).and_then(|successor| desk.serve(successor)) {
+                    Ok(true) => {}
+                    Ok(false) => warn!("another process has asked for the listeners and was refused"),
+                    Err(error) => warn!(%error, "another process has asked for the listeners and did not get them"),
+                }
+            };
+            if thread::Builder::new().name("takeover-asker".to_owned()).spawn(hear).is_err() {
+                self.present.fetch_sub(1, Ordering::Relaxed);
             }
-            give(&mut successor, control, offered, access)
-        });
-        match given {
-            Ok(true) => return,
-            Ok(false) => warn!("somebody has asked for the listeners and was refused"),
-            Err(error) => warn!(%error, "somebody has asked for the listeners and did not get them"),
         }
     }
+
+    /// Whether an asker has got everything.
+    fn serve(&self, mut successor: Predecessor) -> std::io::Result<bool> {
+        let number = self.come.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.has_data {
+            successor.refuse("it holds data in embedded engines, which would be lost")?;
+            return Ok(false);
+        }
+        let Some(_turn) = self.take_turn(number) else {
+            successor.refuse("it is busy with another successor")?;
+            return Ok(false);
+        };
+        let refusal = match self.control.phase() {
+            Phase::Serving => None,
+            Phase::Retiring => Some("another successor has taken over from it"),
+            Phase::Starting | Phase::Draining | Phase::Stopping => Some("it is starting or ending"),
+        };
+        if let Some(why) = refusal {
+            successor.refuse(why)?;
+            return Ok(false);
+        }
+        *lock(&self.unready) = Some((number, successor.overruling()?));
+        self.give(&mut successor)
+    }
+
+    /// The turn of an asker, which overrules one that came before it and is not ready. `None`: another has come behind it.
+    fn take_turn(&self, number: u64) -> Option<MutexGuard<'_, ()>> {
+        loop {
+            let mut unready = lock(&self.unready);
+            match unready.take() {
+                Some((other, overruling)) if other < number => {
+                    warn!("a process that has got the listeners and is not ready is overruled by the next");
+                    overruling.overrule("the next successor has come before this one was ready");
+                }
+                Some(newer) => {
+                    *unready = Some(newer);
+                    return None;
+                }
+                None => {}
+            }
+            drop(unready);
+            match self.turn.try_lock() {
+                Ok(turn) => return Some(turn),
+                Err(TryLockError::Poisoned(turn)) => return Some(turn.into_inner()),
+                // It is putting back what it has, or is through.
+                Err(TryLockError::WouldBlock) => thread::sleep(TURN_PAUSE),
+            }
+        }
+    }
+
+    /// Gives everything away. From the moment at which it is looked at, clients can change nothing of it any more.
+    fn give(&self, successor: &mut Predecessor) -> std::io::Result<bool> {
+        self.estate.ledger.note_successor(true);
+        let mut sockets = self.estate.offered.take();
+        let given = self.send(successor, &mut sockets);
+        if let Err(error) = given {
+            self.estate.ledger.note_successor(false);
+            *lock(&self.unready) = None;
+            // As if nothing had happened, unless the process began to end meanwhile: then nobody may keep the sockets.
+            if self.control.phase() == Phase::Serving {
+                lock(&self.estate.offered.0).extend(sockets);
+            }
+            return Err(error);
+        }
+        sockets.iter().for_each(|(_, handle)| handle.give_away());
+        drop(sockets);
+        // Who asks from now on asks the other process.
+        lock(&self.end).take();
+        let is_ours = self.control.enter(Phase::Retiring);
+        info!("another process has taken over the listeners; clients that are here are served until the drain timeout");
+        // It has the sockets whether it hears this or not.
+        let _ = successor.say_bye();
+        Ok(is_ours)
+    }
+
+    fn send(&self, successor: &mut Predecessor, sockets: &mut Vec<(String, ListenerHandle)>) -> std::io::Result<()> {
+        let files = self.estate.files()?;
+        let count = sockets.len();
+        sockets.extend(files);
+        let sent = successor.send(sockets);
+        sockets.truncate(count);
+        sent?;
+        match lock(&self.unready).take() {
+            Some(_) => Ok(()),
+            None => Err(std::io::Error::other("it was overruled in the moment in which it was ready")),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Who has come. A failure to accept is followed by a pause: whoever knocked is still there, so that without one this would
@@ -253,40 +455,17 @@ fn patiently<S>(incoming: impl Iterator<Item = std::io::Result<S>>, pause: impl 
     })
 }
 
-/// A file that is nowhere but in memory: what is in it has hashes of passwords.
-fn in_memory(text: &[u8]) -> std::io::Result<OwnedFd> {
-    let file = rustix::fs::memfd_create("respool users", rustix::fs::MemfdFlags::CLOEXEC)?;
+/// A file that is nowhere but in memory: it may have hashes of passwords.
+fn in_memory(name: &str, text: &[u8]) -> std::io::Result<OwnedFd> {
+    let file = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC)?;
     let mut file = std::fs::File::from(file);
     file.write_all(text)?;
     Ok(file.into())
 }
 
-/// Gives everything away. `Ok(false)`: it turned out that this process was ending.
-fn give(successor: &mut Predecessor, control: &Control, offered: &Offered, access: &Access) -> std::io::Result<bool> {
-    let unsaved = access.unsaved();
-    let users = if unsaved.is_empty() { None } else { Some(in_memory(&unsaved)?) };
-    let mut sockets = offered.take();
-    sockets.extend(users.map(|users| (USERS_LABEL.to_owned(), ListenerHandle::from(users))));
-    let sent = successor.send(&sockets);
-    sockets.retain(|(label, _)| label != USERS_LABEL);
-    if let Err(error) = sent {
-        // As if nothing had happened, unless the process began to end meanwhile: then nobody may keep the sockets.
-        if control.phase() == Phase::Serving {
-            offered.0.lock().unwrap_or_else(PoisonError::into_inner).extend(sockets);
-        }
-        return Err(error);
-    }
-    sockets.iter().for_each(|(_, handle)| handle.give_away());
-    drop(sockets);
-    let is_ours = control.enter(Phase::Retiring);
-    info!("another process has taken over the listeners; clients that are here are served until the drain timeout");
-    // It has the sockets whether it hears this or not.
-    let _ = successor.say_bye();
-    Ok(is_ours)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::io;
 
     use super::*;

@@ -20,7 +20,7 @@ use crate::admin::Metrics;
 use crate::control::{Control, Phase};
 use crate::failure::Failure;
 use crate::settings::{Address, EngineSettings, Instance, NodeAddress, Process};
-use handover::{Inherited, Offered};
+use handover::{Estate, Inherited, Offered};
 use hooks::HookMaker;
 use tls::InstanceTls;
 
@@ -91,7 +91,13 @@ pub fn run(
         let mut doors = Doors { inherited: &mut inherited, offered: is_offering.then_some(&offered) };
         instances.push(Running::build(job, &process, number, instance, (&ledger, &access), &about, &mut doors)?);
     }
-    let _takeover_socket = handover::offer(&process, &job.control, (&offered, &access), &mut inherited)?;
+    let estate = Estate {
+        offered: offered.clone(),
+        access: Arc::clone(&access),
+        ledger: Arc::clone(&ledger),
+        instances: instances.iter().map(|instance| (instance.name.clone(), Arc::clone(&instance.shared))).collect(),
+    };
+    let _takeover_socket = handover::offer(&process, &job.control, estate, &mut inherited)?;
     let bound: Vec<_> = instances.iter_mut().map(|instance| std::mem::take(&mut instance.bound)).collect();
     let offered = is_offering.then_some(&offered);
     ready(Opened { addresses: &bound, inherited: &mut inherited, offered })?;
@@ -112,6 +118,7 @@ struct Doors<'a> {
 /// One instance, open and not yet running.
 struct Running {
     name: String,
+    shared: Arc<Shared>,
     bound: Vec<Address>,
     workers: Vec<Box<dyn FnOnce() -> std::io::Result<()> + Send>>,
     nodes: Vec<Box<dyn FnOnce() -> std::io::Result<()> + Send>>,
@@ -151,9 +158,15 @@ impl Running {
         let nodes: Vec<_> = embedded.map(|_| EmbeddedNode::new(process, &instance.engine, about, transport)).collect();
         let (slots, insides): (Vec<Postbox<Mail>>, Vec<Inbox<Mail>>) = (0..workers).map(|_| mailbox()).unzip();
         follow(&job.control, number, slots.clone(), tls);
+        if handover::go_on_with_orders(&shared, doors.inherited.of_orders(&instance.name))? {
+            slots.iter().for_each(|slot| {
+                slot.post(Mail::Orders);
+            });
+        }
 
         let mut running = Self {
             name: instance.name.clone(),
+            shared: Arc::clone(&shared),
             bound,
             workers: Vec::new(),
             nodes: Vec::new(),

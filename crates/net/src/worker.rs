@@ -1,7 +1,7 @@
 //! One readiness loop: sockets and timers on one side, a machine on the other.
 //!
 //! ```text
-//!   wait -> begin_turn(now) -> one read per ready node, then per ready client -> mail -> end_turn
+//!   wait -> begin_turn(now) -> one read per ready node -> mail -> one read per ready client -> end_turn
 //!        -> actions (dial, close, resume) and outboxes (one write each), until there are none -> wait
 //! ```
 //!
@@ -218,10 +218,7 @@ impl<M: Machine> Worker<M> {
             }
             now = self.clock.now();
             self.machine.begin_turn(now);
-            has_mail |= self.take_events(&events, now);
-            if std::mem::take(&mut has_mail) {
-                self.take_mail();
-            }
+            self.take_events(&events, now, std::mem::take(&mut has_mail));
             if self.accept_again_us.is_some_and(|at| at <= now.mono_us) {
                 self.accept_again_us = None;
                 (0..self.listeners.len()).for_each(|place| self.accept(place, now));
@@ -306,15 +303,20 @@ impl<M: Machine> Worker<M> {
         due.map(|at| Duration::from_micros(at.saturating_sub(now.mono_us)))
     }
 
-    /// Reads what is ready: nodes first, so that their replies leave with this turn's writes whoever is read later.
-    /// Returns whether the bell rang.
-    fn take_events(&mut self, events: &Events, now: Now) -> bool {
-        let mut has_rung = false;
+    /// Reads what is ready: nodes first, so that their replies leave with this turn's writes whoever is read later. Letters
+    /// come before clients: a request that was sent after other settings were posted is read after they have been taken.
+    fn take_events(&mut self, events: &Events, now: Now, has_mail: bool) {
+        let mut has_rung = has_mail;
         let left_over = std::mem::take(&mut self.again);
         for event in events {
-            if event.token().0 < FIRST_LISTENER && conn_of(event).is_upstream() {
-                self.take_edge(event);
+            match event.token() {
+                BELL => has_rung = true,
+                token if token.0 < FIRST_LISTENER && conn_of(event).is_upstream() => self.take_edge(event),
+                _ => {}
             }
+        }
+        if has_rung {
+            self.take_mail();
         }
         for event in events {
             match event.token() {
@@ -323,7 +325,7 @@ impl<M: Machine> Worker<M> {
                         self.take_edge(event);
                     }
                 }
-                BELL => has_rung = true,
+                BELL => {}
                 Token(place) if place >= FIRST_LINGERING => self.lingering.hear(place - FIRST_LINGERING),
                 Token(place) if place >= FIRST_HANDSHAKE => self.handshakes.list(place - FIRST_HANDSHAKE),
                 // Each is asked once in a turn, whether this is news or not.
@@ -339,7 +341,6 @@ impl<M: Machine> Worker<M> {
         if !self.departing.is_empty() {
             self.take_departures();
         }
-        has_rung
     }
 
     fn take_edge(&mut self, event: &Event) {

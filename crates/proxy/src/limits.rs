@@ -160,6 +160,18 @@ pub const PUSH_QUEUE_BYTES_MAX: usize = 256 * 1024;
 /// the mark at which Redis gives a subscriber up (8 MB over a minute, 32 MB at once); these are about one.
 pub const PUSH_ORDERS_MAX: usize = 20_000;
 
+/// Patterns that a node is told of before it has acknowledged them: other requests are served between such slices.
+pub const PUSH_PATTERN_ORDERS_MAX: usize = 1_000;
+/// The same of a node that has very many.
+pub const PUSH_PATTERN_ORDERS_MIN: usize = 32;
+/// A server looks through all patterns of a connection for each that it is told of. So many steps, of some eight nanoseconds in
+/// redis-server 7.0, may be asked of it at once; they bound a slice between the two numbers above.
+pub const PUSH_PATTERN_STEPS_MAX: usize = 5_000_000;
+
+/// Patterns that one client may subscribe to. Nodes compare each of them with every message and look through all of them for
+/// every new one, and all of a worker's clients have theirs on one connection to each node.
+pub const PATTERNS_PER_CLIENT_MAX: usize = 10_000;
+
 /// How often push lanes are looked at while there are any, in microseconds.
 pub const PUSH_CHECK_US: u64 = 250_000;
 
@@ -197,7 +209,8 @@ pub const TRACKED_BLOCK_KEYS_MAX: usize = 10_000;
 /// Prefixes of keys that one client may ask to be told of. Every change is compared with all of them.
 pub const TRACKING_PREFIXES_MAX: usize = 128;
 
-/// Subscriptions of clients that have left that are struck out in one turn: one or two milliseconds' worth.
+/// Subscriptions of clients that have left, and requests for some that fail, with their channels, that are dealt with in one
+/// turn: some milliseconds' worth.
 pub const STRUCK_OUT_PER_TURN_MAX: usize = 10_000;
 
 /// How long a worker whose listeners another process has taken over stays at least, in microseconds: connections that it has

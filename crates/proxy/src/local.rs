@@ -80,6 +80,9 @@ impl<E: Execute> Worker<E> {
                 Flow::Next
             }
             C::Quit => {
+                if let Some(flow) = self.hear_out(index) {
+                    return flow;
+                }
                 self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
                 self.stop_client(index);
                 Flow::Stop
@@ -168,6 +171,9 @@ impl<E: Execute> Worker<E> {
     }
 
     fn reset(&mut self, index: u32) -> Flow {
+        if let Some(flow) = self.hear_out(index) {
+            return flow;
+        }
         if self.settle_before(index).is_none() {
             return Flow::Again;
         }

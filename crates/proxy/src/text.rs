@@ -207,6 +207,11 @@ pub(crate) const NO_DIALECT: &str = "ERR the protocol of the last HELLO could no
 /// A transaction under routes has requests that lead to different pools.
 pub(crate) const BLOCK_IN_TWO_POOLS: &[u8] =
     b"ERR a transaction stays in one pool, and routes lead this command to another";
+/// A client subscribes to more patterns than one may.
+pub(crate) fn too_many_patterns() -> String {
+    format!("ERR too many patterns: one client may subscribe to {} at a time", crate::limits::PATTERNS_PER_CLIENT_MAX)
+}
+
 /// A transaction under routes wants another database, in which other routes may hold.
 pub(crate) const SELECT_UNDER_ROUTES: &[u8] = b"ERR SELECT inside MULTI is not supported under routes";
 /// What a client gets that connects beyond a limit.

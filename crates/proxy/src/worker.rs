@@ -406,15 +406,21 @@ impl<E: Execute> Worker<E> {
         while let Some(doomed) = self.clients.doomed.pop() {
             self.cut_off_doomed(doomed);
         }
+        let mut has_resumed = false;
         while let Some(index) = self.clients.resuming.pop() {
             let Some(session) = self.clients.sessions.at_mut(index) else { continue };
             session.is_resuming = false;
+            has_resumed = true;
             if session.pause.is_none() {
                 self.resume_client(index);
             } else if session.is_to_end_script() {
                 let _: Flow = self.run_script(index);
                 self.clients.list(index);
             }
+        }
+        if has_resumed {
+            // The turn's end has passed, and what they subscribe to or give up is told before they are answered.
+            self.tell_nodes();
         }
         self.take_dialling_turns();
     }
@@ -431,7 +437,8 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at(index) else { return };
         if session.pause.is_none() && session.cold.has_ended {
             self.note_ended(index);
-        } else if session.pause.is_none() || session.is_waiting() {
+        } else if session.pause.is_none() || session.is_waiting() || session.is_listed {
+            // One that is not to be read may have been answered, and a loop looks for output again behind an action.
             self.actions.push_back(Action::Resume { conn: ConnId::client(index) });
         }
     }

@@ -18,8 +18,12 @@ mod doubt;
 mod draining;
 #[path = "hostile/endings.rs"]
 mod endings;
+#[path = "hostile/farewell.rs"]
+mod farewell;
 #[path = "hostile/holding.rs"]
 mod holding;
+#[path = "hostile/many.rs"]
+mod many;
 #[path = "hostile/order.rs"]
 mod order;
 #[path = "hostile/orders.rs"]

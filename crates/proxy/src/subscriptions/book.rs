@@ -18,7 +18,10 @@
 use super::frame::{Kind, Verb};
 use super::id_table::IdTable;
 use super::registry::Registry;
-use crate::limits::{PUSH_COMMAND_BYTES_MAX, PUSH_COMMAND_NAMES_MAX};
+use crate::limits::{
+    PUSH_COMMAND_BYTES_MAX, PUSH_COMMAND_NAMES_MAX, PUSH_PATTERN_ORDERS_MAX, PUSH_PATTERN_ORDERS_MIN,
+    PUSH_PATTERN_STEPS_MAX,
+};
 use crate::slab::Handle;
 use respool_wire::{encode_request, request_bulk, request_head};
 use std::cmp::Reverse;
@@ -44,6 +47,8 @@ enum Due {
     Channel(Order),
     /// OK: it tells of changed keys from now on, or no more.
     Tracking,
+    /// The answer to a PING: what it had to say before has come.
+    Pong,
 }
 
 /// Whether the node tells of changed keys.
@@ -87,16 +92,24 @@ pub(crate) struct Book {
     written: u64,
     /// Orders acknowledged on this connection.
     done: u64,
-    /// Channels that somebody began or ceased to subscribe to.
+    /// Channels that got their first subscriber or lost their last.
     changed: Vec<(Kind, u32)>,
+    /// The same of patterns. A node looks through all that it has for each, so it is told of few at a time.
+    changed_patterns: Vec<u32>,
+    /// Orders about patterns that are not acknowledged.
+    owed_patterns: usize,
     /// Channels of a command that was refused as a whole, to be told of one by one.
     alone: Vec<(Kind, u32)>,
     /// What is still to be told of what was there before the connection was.
     restoring: Option<(usize, u32)>,
     /// Those who wait for an order to be acknowledged, the next first.
     waiting: BinaryHeap<Reverse<(u64, u32, u32)>>,
-    /// Those who wait for what has not been written.
+    /// Requests that wait for what has not been written.
     unwritten: Vec<Handle>,
+    /// The same, about patterns.
+    unwritten_patterns: Vec<Handle>,
+    /// One of them needs an answer of the node behind this order.
+    mark_behind: Option<u64>,
     /// Those who wait for everything to be restored.
     stranded: Vec<Handle>,
 }
@@ -121,9 +134,33 @@ impl Book {
     pub(crate) fn has_news(&self) -> bool {
         self.is_tracking_wanted != (self.tracking != Tracking::Off)
             || !self.changed.is_empty()
+            || !self.changed_patterns.is_empty()
             || !self.alone.is_empty()
             || self.restoring.is_some()
             || !self.unwritten.is_empty()
+            || !self.unwritten_patterns.is_empty()
+    }
+
+    /// Whether the node may be told of more patterns now. The more it has, the longer it takes for each.
+    fn takes_patterns(&self) -> bool {
+        let known = self.told[Kind::Pattern as usize].len();
+        let most = (PUSH_PATTERN_STEPS_MAX / (known + 1)).clamp(PUSH_PATTERN_ORDERS_MIN, PUSH_PATTERN_ORDERS_MAX);
+        self.owed_patterns < most
+    }
+
+    /// Has the node say something behind everything that it has to say: nothing but its PONG.
+    pub(crate) fn ping(&mut self, out: &mut Vec<u8>) {
+        self.written += 1;
+        self.ledger.push_back(Due::Pong);
+        encode_request(out, [b"PING".as_slice()].into_iter());
+    }
+
+    /// The node has answered a PING.
+    pub(crate) fn acknowledge_ping(&mut self) -> Result<(), OutOfStep> {
+        let Some(Due::Pong) = self.ledger.front() else { return Err(OutOfStep) };
+        self.ledger.pop_front();
+        self.done += 1;
+        Ok(())
     }
 
     /// Whether the node tells of changed keys.
@@ -174,29 +211,41 @@ impl Book {
     pub(crate) fn note(&mut self, registries: &mut Registries, kind: Kind, id: u32) {
         if self.is_live {
             registries[kind as usize].hold(id);
-            self.changed.push((kind, id));
+            match kind {
+                Kind::Pattern => self.changed_patterns.push(id),
+                Kind::Channel | Kind::Shard => self.changed.push((kind, id)),
+            }
         }
     }
 
-    /// `wait` is over once the node has acknowledged everything noted so far; without a connection, once there is one and
-    /// it has acknowledged everything.
-    pub(crate) fn wait(&mut self, wait: Handle) {
-        if self.is_live {
-            self.unwritten.push(wait);
-        } else {
-            self.stranded.push(wait);
+    /// `wait` is over once the node has acknowledged everything of its kind noted so far; without a connection, once there is
+    /// one and it has acknowledged everything.
+    pub(crate) fn wait(&mut self, wait: Handle, kind: Kind) {
+        match (self.is_live, kind) {
+            (true, Kind::Pattern) => self.unwritten_patterns.push(wait),
+            (true, Kind::Channel | Kind::Shard) => self.unwritten.push(wait),
+            (false, _) => self.stranded.push(wait),
         }
+    }
+
+    /// `wait` is over once everything has come that the node has said by now: behind its next acknowledgement, or, if it is
+    /// told of nothing, behind its answer to a PING. There is a connection.
+    pub(crate) fn wait_for_word(&mut self, wait: Handle, kind: Kind) {
+        self.mark_behind = Some(self.written);
+        self.wait(wait, kind);
     }
 
     /// `wait`, which has just begun to wait, does so no more.
     pub(crate) fn forget_wait(&mut self, wait: Handle) {
-        self.unwritten.retain(|other| *other != wait);
-        self.stranded.retain(|other| *other != wait);
+        for waits in [&mut self.unwritten, &mut self.stranded] {
+            waits.pop_if(|last| *last == wait);
+        }
     }
 
     /// Everybody who waits for this node; nobody does afterwards.
     pub(crate) fn take_waits(&mut self) -> Vec<Handle> {
         let mut all = std::mem::take(&mut self.unwritten);
+        all.append(&mut self.unwritten_patterns);
         all.append(&mut self.stranded);
         all.extend(self.waiting.drain().map(|Reverse((_, index, generation))| Handle { index, generation }));
         all
@@ -218,6 +267,7 @@ impl Book {
         for (kind, id) in self.changed.drain(..).chain(self.alone.drain(..)) {
             registries[kind as usize].release(id);
         }
+        self.changed_patterns.drain(..).for_each(|id| registries[Kind::Pattern as usize].release(id));
         for (registry, told) in registries.iter_mut().zip(&mut self.told) {
             std::mem::take(told).ids().for_each(|id| registry.release(id));
         }
@@ -248,16 +298,32 @@ impl Book {
                 let batch = self.changed.split_off(from);
                 self.tell(registries, &batch, out);
                 batch.iter().for_each(|(kind, id)| registries[*kind as usize].release(*id));
-            } else if let Some((kind, next)) = self.restoring {
+            } else if !self.changed_patterns.is_empty() && self.takes_patterns() {
+                let from = self.changed_patterns.len().saturating_sub(PUSH_COMMAND_NAMES_MAX);
+                let batch: Vec<_> = self.changed_patterns.drain(from..).map(|id| (Kind::Pattern, id)).collect();
+                self.tell(registries, &batch, out);
+                batch.iter().for_each(|(kind, id)| registries[*kind as usize].release(*id));
+            } else if let Some((kind, next)) = self.restoring
+                && (Kind::ALL.get(kind) != Some(&Kind::Pattern) || self.takes_patterns())
+            {
                 self.restore(registries, &belongs, kind, next, out);
             } else {
                 break;
             }
         }
         if self.changed.is_empty() && self.alone.is_empty() {
+            let has_told_all = self.changed_patterns.is_empty();
+            let is_word_awaited = !self.unwritten.is_empty() || has_told_all && !self.unwritten_patterns.is_empty();
+            if is_word_awaited && self.mark_behind.is_some_and(|order| order == self.written) {
+                self.ping(out);
+            }
             let unwritten = std::mem::take(&mut self.unwritten);
             self.await_all(unwritten);
-            if self.restoring.is_none() {
+            if has_told_all {
+                let unwritten = std::mem::take(&mut self.unwritten_patterns);
+                self.await_all(unwritten);
+            }
+            if self.restoring.is_none() && has_told_all {
                 let stranded = std::mem::take(&mut self.stranded);
                 self.await_all(stranded);
             }
@@ -333,6 +399,7 @@ impl Book {
             _ => return false,
         }
         self.written += 1;
+        self.owed_patterns += usize::from(kind == Kind::Pattern);
         self.ledger.push_back(Due::Channel(Order { kind, verb, id, is_last: false }));
         true
     }
@@ -367,6 +434,7 @@ impl Book {
         }
         self.ledger.pop_front();
         self.done += 1;
+        self.owed_patterns -= usize::from(kind == Kind::Pattern);
         let number = order_number(self.done);
         if verb == Verb::Subscribe && self.told[kind as usize].get(order.id, registry.mix()) == Some(number) {
             self.told[kind as usize].insert(order.id, CONFIRMED, registry.mix());
@@ -382,7 +450,10 @@ impl Book {
         if self.told[kind as usize].get(id, registry.mix()) == Some(CONFIRMED) {
             self.told[kind as usize].remove(id, registry.mix());
             // The table's hold becomes that of the list.
-            self.changed.push((kind, id));
+            match kind {
+                Kind::Pattern => self.changed_patterns.push(id),
+                Kind::Channel | Kind::Shard => self.changed.push((kind, id)),
+            }
         }
     }
 
@@ -396,6 +467,10 @@ impl Book {
             self.tracking = if is_about_now { Tracking::Refused } else { self.tracking };
             return Ok(if is_about_now { Refusal::Tracking } else { Refusal::Nothing });
         }
+        if self.acknowledge_ping().is_ok() {
+            // It has said so in another way.
+            return Ok(Refusal::Nothing);
+        }
         let is_last = |due: &Due| matches!(due, Due::Channel(order) if order.is_last);
         let end = self.ledger.iter().position(is_last).ok_or(OutOfStep)?;
         let drained = self.ledger.drain(..=end);
@@ -403,6 +478,7 @@ impl Book {
             drained.filter_map(|due| if let Due::Channel(order) = due { Some(order) } else { None }).collect();
         for order in &refused {
             self.done += 1;
+            self.owed_patterns -= usize::from(order.kind == Kind::Pattern);
             let registry = &mut registries[order.kind as usize];
             let told = &mut self.told[order.kind as usize];
             if told.get(order.id, registry.mix()) == Some(order_number(self.done)) {
@@ -490,10 +566,10 @@ mod tests {
     fn a_wait_is_over_with_the_last_acknowledgement_it_needs() {
         let (mut book, mut registries) = begun();
         join(&mut book, &mut registries, "a");
-        book.wait(handle(1));
+        book.wait(handle(1), Kind::Channel);
         assert_eq!(write(&mut book, &mut registries), "subscribe a");
         join(&mut book, &mut registries, "b");
-        book.wait(handle(2));
+        book.wait(handle(2), Kind::Channel);
         assert_eq!(write(&mut book, &mut registries), "subscribe b");
         assert_eq!(book.next_over(), None);
         done(&mut book, &mut registries, Verb::Subscribe, "a");
@@ -536,7 +612,7 @@ mod tests {
         for name in ["a", "b", "c"] {
             join(&mut book, &mut registries, name);
         }
-        book.wait(handle(1));
+        book.wait(handle(1), Kind::Channel);
         write(&mut book, &mut registries);
         book.lose(&mut registries);
         leave(&mut book, &mut registries, "b");
@@ -557,7 +633,7 @@ mod tests {
         for name in ["a", "b"] {
             join(&mut book, &mut registries, name);
         }
-        book.wait(handle(1));
+        book.wait(handle(1), Kind::Channel);
         assert_eq!(write(&mut book, &mut registries), "subscribe a b");
         assert_eq!(book.refuse(&mut registries), Ok(Refusal::Nothing));
         assert_eq!(write(&mut book, &mut registries), "subscribe b subscribe a");

@@ -1,14 +1,24 @@
 //! SUBSCRIBE and its kin, as clients say them, and what a client with subscriptions may say in RESP2.
 
+use super::departing::Departure;
 use super::frame::{Kind, Verb};
 use super::places::{Scope, scope_of};
 use super::wait::{Item, Wait};
-use crate::limits::{PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX};
-use crate::session::{Flow, Special};
+use crate::limits::{PATTERNS_PER_CLIENT_MAX, PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX};
+use crate::session::{Flow, Pause, Special};
+use crate::slab::Handle;
 use crate::text;
 use crate::worker::Worker;
 use respool_command::{Command, ConnectionCommand, Execute, PubsubCommand, Row, text as texts};
 use respool_wire::{Args, Protocol, Request};
+
+/// What a request changes.
+struct Change {
+    kind: Kind,
+    verb: Verb,
+    items: Vec<Item>,
+    departures: Vec<Departure>,
+}
 
 impl<E: Execute> Worker<E> {
     /// Deals with a request of the push lane, or one about it.
@@ -73,6 +83,18 @@ impl<E: Execute> Worker<E> {
         subscriber.is_some_and(|s| !s.pending.is_empty())
     }
 
+    /// Whether some of its requests that wait begin subscriptions, which may still fail.
+    fn has_pending_begun(&self, index: u32) -> bool {
+        let subscriber = self.clients.sessions.at(index).and_then(|s| s.subscriber.as_ref());
+        subscriber.is_some_and(|s| s.pending.len() > s.pending_departures)
+    }
+
+    /// Whether some of them give subscriptions up.
+    fn has_pending_departures(&self, index: u32) -> bool {
+        let subscriber = self.clients.sessions.at(index).and_then(|s| s.subscriber.as_ref());
+        subscriber.is_some_and(|s| s.pending_departures > 0)
+    }
+
     /// Whether its requests that wait would name more channels than may wait at a time.
     fn has_many_pending(&self, index: u32, more: usize) -> bool {
         let subscriber = self.clients.sessions.at(index).and_then(|s| s.subscriber.as_ref());
@@ -89,8 +111,10 @@ impl<E: Execute> Worker<E> {
         if self.shared.ledger.held_bytes() > self.config.budgets.process {
             return self.refuse(index, text::words(text::OUT_OF_MEMORY));
         }
-        // A node that takes its time is not waited for with any number of names.
-        if self.has_many_pending(index, names.len()) && self.settle_before(index).is_none() {
+        // A node that takes its time is not waited for with any number of names, and a channel that is being given up has its
+        // last messages first.
+        let has_to_wait = self.has_many_pending(index, names.len()) || self.has_pending_departures(index);
+        if has_to_wait && self.settle_before(index).is_none() {
             return Flow::Again;
         }
         let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
@@ -101,11 +125,15 @@ impl<E: Execute> Worker<E> {
         if subscriber.counts().iter().sum::<usize>() + names.len() > SUBSCRIPTIONS_PER_CLIENT_MAX {
             return self.refuse(index, text::TOO_MANY_SUBSCRIPTIONS.as_bytes());
         }
+        if kind == Kind::Pattern && subscriber.count(kind) + names.len() > PATTERNS_PER_CLIENT_MAX {
+            return self.refuse(index, text::too_many_patterns().as_bytes());
+        }
         if !subscriber.take_scope(&scope) {
             return self.refuse(index, text::TOO_MANY_SCOPES.as_bytes());
         }
         let mut items = Vec::with_capacity(names.len());
         let mut nodes = Vec::new();
+        let number = subscriber.next_pending();
         for name in names.iter() {
             let id = this.number(subscriber, &scope, kind, name);
             let registry = &mut this.registries[kind as usize];
@@ -115,22 +143,36 @@ impl<E: Execute> Worker<E> {
             items.push(Item { id, is_change });
             if is_change {
                 let unsettled = subscriber.unsettled.get_or_insert_default();
-                unsettled[kind as usize].insert(id, (), this.registries[kind as usize].mix());
+                unsettled[kind as usize].insert(id, number, this.registries[kind as usize].mix());
                 this.join(&self.config, subscriber.id, kind, id);
             }
+            let mut is_waited_for = false;
             this.each_spot(&self.config, kind, id, |node, told| {
-                if !this.books[node].is_confirmed(this.told(), kind, told) && !nodes.contains(&node) {
+                let is_confirmed = this.books[node].is_confirmed(this.told(), kind, told);
+                is_waited_for |= !is_confirmed;
+                if !is_confirmed && !nodes.contains(&node) {
                     nodes.push(node);
                 }
             });
+            // It may fail with another request, or because a node refuses it now.
+            let begun = subscriber.unsettled.as_ref();
+            let begun = begun.and_then(|begun| begun[kind as usize].get(id, this.registries[kind as usize].mix()));
+            let is_relying = if begun.is_some() { begun != Some(number) } else { is_waited_for };
+            if !is_change && is_relying {
+                let relying = subscriber.relying.entry((kind, id)).or_default();
+                if relying.last() != Some(&number) {
+                    relying.push(number);
+                }
+            }
         }
-        self.begin_wait(index, kind, Verb::Subscribe, items, &nodes)
+        self.begin_wait(index, Change { kind, verb: Verb::Subscribe, items, departures: Vec::new() }, &nodes)
     }
 
     /// Gives up the channels named, or all.
     fn unsubscribe(&mut self, index: u32, kind: Kind, names: Args<'_>) -> Flow {
         // What is given up must be certain.
-        if self.has_pending_subscriptions(index) && self.settle_before(index).is_none() {
+        let has_to_wait = self.has_pending_begun(index) || self.has_many_pending(index, names.len());
+        if has_to_wait && self.settle_before(index).is_none() {
             return Flow::Again;
         }
         let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
@@ -138,8 +180,6 @@ impl<E: Execute> Worker<E> {
         let this = &mut self.subscriptions;
         let scope = if this.has_ways() { scope_of(session) } else { Scope::default() };
         let subscriber = this.subscriber(&mut session.subscriber, handle);
-        // What came before it was given up is still delivered, before the client hears that nothing more will.
-        subscriber.backlog.flush(&mut session.down, subscriber.after, &mut self.clients.pool, session.protocol);
         let mut named: Vec<u32> = names
             .iter()
             .map(|name| {
@@ -154,7 +194,7 @@ impl<E: Execute> Worker<E> {
             named.iter().for_each(|id| registry.hold(*id));
         }
         let mut items = Vec::with_capacity(named.len());
-        let mut nodes = Vec::new();
+        let (mut nodes, mut departures) = (Vec::new(), Vec::new());
         for id in named {
             let mix = this.registries[kind as usize].mix();
             let is_change = subscriber.sets[kind as usize].remove(id, mix).is_some();
@@ -162,58 +202,107 @@ impl<E: Execute> Worker<E> {
             if !is_change {
                 continue;
             }
+            // What was published before is on its way, if the node is there.
+            this.each_spot(&self.config, kind, id, |node, told| {
+                if !this.books[node].is_live() {
+                    return;
+                }
+                departures.push(Departure { kind, told, subscriber: subscriber.id, id });
+                if !nodes.contains(&node) {
+                    nodes.push(node);
+                }
+            });
             this.leave(&self.config, subscriber.id, kind, id);
-            if this.registries[kind as usize].count(id) == 0 {
-                this.each_spot(&self.config, kind, id, |node, told| {
-                    if this.told()[kind as usize].count(told) == 0 && this.books[node].is_live() {
-                        nodes.push(node);
-                    }
-                });
-                nodes.sort_unstable();
-                nodes.dedup();
-            }
         }
-        self.begin_wait(index, kind, Verb::Unsubscribe, items, &nodes)
+        self.begin_wait(index, Change { kind, verb: Verb::Unsubscribe, items, departures }, &nodes)
     }
 
     /// The request is answered once these nodes have done their part; at once if there are none.
-    fn begin_wait(&mut self, index: u32, kind: Kind, verb: Verb, items: Vec<Item>, nodes: &[usize]) -> Flow {
+    fn begin_wait(&mut self, index: u32, change: Change, nodes: &[usize]) -> Flow {
         let Some(session) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         // A message may not overtake the reply that announces it, whether or not other replies are wanted: as in Redis,
         // acknowledgements are sent to clients that want no replies.
         this.reply_mode.pass();
-        let seq = this.down.expect();
-        let Some(subscriber) = &mut this.subscriber else { return Flow::Stop };
-        subscriber.after = Some(seq);
-        subscriber.pending_names += items.len();
-        let wait = Wait {
-            session,
-            seq,
-            kind,
-            verb,
-            items,
-            missing: nodes.len(),
-            asked_us: self.now.mono_us,
-            failure: None,
-            tracking: None,
-        };
-        let wait = self.subscriptions.waits.insert(wait);
-        subscriber.pending.push_back(wait);
+        let Some(wait) = self.queue_wait(index, session, change, false, nodes) else { return Flow::Stop };
         self.counters.requests_local.add(1);
-        for node in nodes {
-            self.subscriptions.books[*node].wait(wait);
-            self.subscriptions.has_news = true;
-            if verb == Verb::Subscribe
-                && let Err(error) = self.prepare_push_lane(*node)
-            {
-                self.subscriptions.fail(wait, &error, &mut self.clients, &self.config);
-            }
-        }
-        self.is_busy |= !nodes.is_empty();
+        self.await_nodes(wait, nodes);
         self.subscriptions.answer(session, &mut self.clients);
         self.account_subscriptions();
         self.keep_outstanding(index)
+    }
+
+    /// Takes a place for the reply to a request that changes subscriptions.
+    fn queue_wait(
+        &mut self,
+        index: u32,
+        session: Handle,
+        change: Change,
+        is_silent: bool,
+        nodes: &[usize],
+    ) -> Option<Handle> {
+        let Change { kind, verb, items, departures } = change;
+        let this = self.clients.sessions.at_mut(index)?;
+        let subscriber = this.subscriber.as_mut()?;
+        let seq = this.down.expect();
+        match verb {
+            Verb::Subscribe => subscriber.after = Some(seq),
+            Verb::Unsubscribe => subscriber.pending_departures += 1,
+        }
+        subscriber.pending_names += items.len();
+        let (asked_us, missing) = (self.now.mono_us, nodes.len());
+        let (failure, tracking) = (None, None);
+        let departures = self.subscriptions.depart(departures);
+        let wait =
+            Wait { session, seq, kind, verb, items, missing, asked_us, failure, tracking, departures, is_silent };
+        let wait = self.subscriptions.waits.insert(wait);
+        subscriber.pending.push_back(wait);
+        Some(wait)
+    }
+
+    /// Has nodes do their part of what a request waits for.
+    fn await_nodes(&mut self, wait: Handle, nodes: &[usize]) {
+        let Some((verb, kind)) = self.subscriptions.change_of(wait) else { return };
+        for node in nodes {
+            self.subscriptions.has_news = true;
+            let book = &mut self.subscriptions.books[*node];
+            match verb {
+                Verb::Unsubscribe => book.wait_for_word(wait, kind),
+                Verb::Subscribe => {
+                    book.wait(wait, kind);
+                    if let Err(error) = self.prepare_push_lane(*node) {
+                        self.subscriptions.fail(wait, &error, &mut self.clients, &self.config);
+                    }
+                }
+            }
+        }
+        self.is_busy |= !nodes.is_empty();
+    }
+
+    /// The client is about to end all of its subscriptions (RESET) or to leave (QUIT): what was published before comes before
+    /// the reply. `None`: it has come.
+    pub(crate) fn hear_out(&mut self, index: u32) -> Option<Flow> {
+        let session = self.clients.sessions.handle(index)?;
+        let this = self.clients.sessions.at_mut(index)?;
+        let subscriber = this.subscriber.as_deref_mut().filter(|subscriber| subscriber.is_subscribed())?;
+        if std::mem::take(&mut subscriber.has_heard_out) {
+            return None;
+        }
+        if self.settle_before(index).is_none() {
+            return Some(Flow::Again);
+        }
+        let live = |node: &usize| self.subscriptions.books[*node].is_live();
+        let nodes: Vec<usize> = (0..self.subscriptions.books.len()).filter(live).collect();
+        let this = self.clients.sessions.at_mut(index)?;
+        if nodes.is_empty() {
+            return None;
+        }
+        this.subscriber.as_mut()?.has_heard_out = true;
+        this.pause.add(Pause::BARRIER);
+        let change = Change { kind: Kind::Channel, verb: Verb::Unsubscribe, items: Vec::new(), departures: Vec::new() };
+        let wait = self.queue_wait(index, session, change, true, &nodes)?;
+        self.await_nodes(wait, &nodes);
+        Some(Flow::Again)
     }
 
     /// Shows in account and counters what is subscribed to.

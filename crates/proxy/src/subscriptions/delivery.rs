@@ -147,7 +147,16 @@ impl Subscriptions {
         terms: Terms<'_>,
     ) -> usize {
         let Some(id) = self.registries[kind as usize].find(name) else { return 0 };
-        self.deliver_to(kind, id, message, clients, terms)
+        self.deliver_to(kind, id, message, clients, terms) + self.deliver_last(kind, id, message, clients, terms)
+    }
+
+    /// The same for clients that have given a channel up, which nodes call the same, and not been told that they have.
+    fn deliver_last(&self, kind: Kind, id: u32, message: &[u8], clients: &mut Clients, terms: Terms<'_>) -> usize {
+        if self.departing.is_empty() {
+            return 0;
+        }
+        let last = self.departing.of(kind, id).map(|departure| departure.subscriber);
+        self.deliver_each(last, kind, id, message, clients, terms)
     }
 
     /// The same for the channel of this number.
@@ -159,12 +168,25 @@ impl Subscriptions {
         clients: &mut Clients,
         terms: Terms<'_>,
     ) -> usize {
+        self.deliver_each(self.registries[kind as usize].subscribers(id), kind, id, message, clients, terms)
+    }
+
+    /// The same for the channel's clients of these numbers.
+    pub(super) fn deliver_each(
+        &self,
+        numbers: impl Iterator<Item = u32>,
+        kind: Kind,
+        id: u32,
+        message: &[u8],
+        clients: &mut Clients,
+        terms: Terms<'_>,
+    ) -> usize {
         let registry = &self.registries[kind as usize];
         let rest = message.get(1..).unwrap_or_default();
         let mut shared = None;
         let mut count = 0;
         let Clients { sessions, pool, listed, doomed, counters, .. } = clients;
-        for number in registry.subscribers(id) {
+        for number in numbers {
             let Some(handle) = self.subscribers.at(number) else { continue };
             let Some(session) = sessions.get_mut(*handle) else { continue };
             let waiting = session.down.waiting_bytes();

@@ -24,7 +24,7 @@ use crate::text;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Fault, Phase};
-use respool_wire::{Protocol, encode_request};
+use respool_wire::Protocol;
 
 /// A worker's push lane to one node.
 #[derive(Clone, Copy, Debug)]
@@ -70,14 +70,16 @@ impl<E: Execute> Worker<E> {
         if was_ready {
             self.counters.push_lanes.set(self.counters.push_lanes.value().saturating_sub(1));
         }
+        let error = error.into();
         for wait in this.books[node].take_waits() {
             // What is given up is given up with the connection; who tracks is told to forget everything when it is back.
-            if this.is_tracking_request(wait) {
-                this.progress(wait, &mut self.clients);
-            } else if was_ready && this.is_subscribing(wait) {
-                this.books[node].wait(wait);
-            } else {
-                this.fail(wait, error, &mut self.clients, &self.config);
+            match this.change_of(wait) {
+                _ if this.is_tracking_request(wait) => this.progress(wait, &mut self.clients),
+                Some((Verb::Unsubscribe, _)) => this.progress(wait, &mut self.clients),
+                Some((Verb::Subscribe, kind)) if was_ready => this.books[node].wait(wait, kind),
+                Some((Verb::Subscribe, _)) => this.fail_later(wait, &error),
+                // Its client has left.
+                None => {}
             }
         }
         self.account_subscriptions();
@@ -137,7 +139,7 @@ impl<E: Execute> Worker<E> {
                     Ok(Refusal::Channel(kind, told)) => {
                         counters.subscriptions_refused.add(1);
                         for id in subscriptions.called(kind, told) {
-                            for wait in subscriptions.waits_for(kind, id) {
+                            for wait in subscriptions.waits_for(kind, id, clients) {
                                 subscriptions.fail(wait, words, clients, config);
                             }
                         }
@@ -164,7 +166,8 @@ impl<E: Execute> Worker<E> {
                     subscriptions.invalidate(config, node, keys, clients);
                     Ok(())
                 }
-                Frame::Pong | Frame::Other => Ok(()),
+                Frame::Pong => subscriptions.books[node].acknowledge_ping(),
+                Frame::Other => Ok(()),
                 Frame::Done { name: None, .. } | Frame::Nonsense => Err(OutOfStep),
             };
             if step.is_err() {
@@ -206,7 +209,9 @@ impl<E: Execute> Worker<E> {
     #[inline]
     pub(crate) fn tell_nodes(&mut self) {
         if self.subscriptions.is_striking_out() {
-            self.subscriptions.strike_out(&self.config, STRUCK_OUT_PER_TURN_MAX);
+            let Self { subscriptions, clients, config, .. } = self;
+            let failed = subscriptions.fail_some(STRUCK_OUT_PER_TURN_MAX, clients, config);
+            subscriptions.strike_out(config, STRUCK_OUT_PER_TURN_MAX.saturating_sub(failed));
             self.account_subscriptions();
         }
         if self.subscriptions.has_news {
@@ -294,8 +299,8 @@ impl<E: Execute> Worker<E> {
                     self.end_lane(lane, Ending::Silent);
                 }
                 Phase::Ready if pinged_us == 0 && now_us.saturating_sub(up.last_heard_us()) > PUSH_SILENT_US_MAX => {
-                    let ping = |out: &mut Vec<u8>| encode_request(out, [b"PING".as_slice()].into_iter());
-                    up.tell(now_us, &mut self.clients.pool, ping);
+                    let book = &mut self.subscriptions.books[node];
+                    up.tell(now_us, &mut self.clients.pool, |out| book.ping(out));
                     self.lanes.list(lane);
                     self.subscriptions.lanes[node] = Some(PushLane { lane, pinged_us: now_us });
                 }

@@ -21,6 +21,7 @@ mod book;
 mod changes;
 mod commands;
 mod delivery;
+mod departing;
 mod frame;
 mod id_table;
 mod invalidation;
@@ -48,15 +49,16 @@ use ask::Askings;
 use book::{Book, Registries};
 use changes::Changed;
 use delivery::Backlog;
+use departing::Departing;
 use frame::Kind;
 use id_table::IdTable;
 use lane::PushLane;
 use places::Scope;
 use registry::Registry;
 use respool_connection::Seq;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use tracking::{Tracked, Tracking};
-use wait::Wait;
+use wait::{Failing, Waits};
 
 /// What one client subscribes to, and what is on its way to it because of that.
 #[derive(Debug)]
@@ -67,14 +69,23 @@ pub(crate) struct Subscriber {
     sets: [IdTable<()>; 3],
     /// Under routes, as whom and in which databases it has subscribed.
     scopes: Vec<Scope>,
-    /// Those of them that it has not been told of yet, if any: it gets no messages of theirs.
-    unsettled: Option<Box<[IdTable<()>; 3]>>,
+    /// Those of them that it has not been told of yet, if any, each with the number of the request that began it: it gets no
+    /// messages of theirs.
+    unsettled: Option<Box<[IdTable<u32>; 3]>>,
+    /// Numbers of requests that name channels whose subscription was begun by another and may still fail.
+    relying: BTreeMap<(Kind, u32), Vec<u32>>,
     /// The counts that its last acknowledgement showed, by [`count_of`].
     shown: [usize; 2],
     /// Its requests that wait for nodes, or for such a request before them.
     pending: VecDeque<Handle>,
+    /// The number of the first of them; those behind it count on.
+    first_pending: u32,
+    /// How many of them give something up.
+    pending_departures: usize,
     /// Channels that they have named since none waited.
     pending_names: usize,
+    /// Everything has come that nodes had to say to it before it asked to end its subscriptions.
+    has_heard_out: bool,
     /// The place of the last request that changed its subscriptions: no message may overtake that reply.
     after: Option<Seq>,
     backlog: Backlog,
@@ -91,9 +102,13 @@ impl Subscriber {
             sets: Default::default(),
             scopes: Vec::new(),
             unsettled: None,
+            relying: BTreeMap::new(),
             shown: [0; 2],
             pending: VecDeque::new(),
+            first_pending: 0,
+            pending_departures: 0,
             pending_names: 0,
+            has_heard_out: false,
             after: None,
             backlog: Backlog::default(),
             tracking: None,
@@ -138,6 +153,7 @@ const PAIR_BYTES: usize = 12;
 struct Leaving {
     id: u32,
     left: Vec<(Kind, u32)>,
+    waits: VecDeque<Handle>,
 }
 
 /// The subscriptions of one worker's clients.
@@ -152,7 +168,11 @@ pub(crate) struct Subscriptions {
     lanes: Vec<Option<PushLane>>,
     /// Whose the numbers of subscribers are.
     subscribers: Slab<Handle>,
-    waits: Slab<Wait>,
+    waits: Waits,
+    /// Requests that are to fail, and are answered in slices.
+    failing: Failing,
+    /// Channels that were given up, while their last messages are on their way.
+    departing: Departing,
     leaving: Vec<Leaving>,
     askings: Askings,
     tracked: Tracked,
@@ -194,7 +214,9 @@ impl Subscriptions {
             books: (0..nodes).map(|_| Book::default()).collect(),
             lanes: (0..nodes).map(|_| None).collect(),
             subscribers: Slab::default(),
-            waits: Slab::default(),
+            waits: Waits::default(),
+            failing: Failing::default(),
+            departing: Departing::default(),
             leaving: Vec::new(),
             askings: Askings::default(),
             tracked: Tracked::new(seed(4)),
@@ -259,32 +281,32 @@ impl Subscriptions {
             self.has_news = true;
         }
         self.subscribers.retire(subscriber.id);
-        for wait in subscriber.pending {
-            self.end_wait(wait);
-        }
         let all = Kind::ALL.into_iter().zip(&subscriber.sets);
         let left = all.flat_map(|(kind, set)| set.ids().map(move |id| (kind, id))).collect();
-        self.leaving.push(Leaving { id: subscriber.id, left });
+        self.leaving.push(Leaving { id: subscriber.id, left, waits: subscriber.pending });
     }
 
     /// Strikes out subscriptions of those who have left, `most` at most. Returns whether there are more.
     pub(crate) fn strike_out(&mut self, config: &Config, most: usize) -> bool {
         let mut room = most;
-        while let Some(mut leaving) = self.leaving.pop() {
-            while let Some((kind, id)) = leaving.left.pop() {
+        while room > 0
+            && let Some(mut leaving) = self.leaving.pop()
+        {
+            while room > 0
+                && let Some(wait) = leaving.waits.pop_front()
+            {
+                room = room.saturating_sub(1 + self.end_wait(wait));
+            }
+            while room > 0
+                && let Some((kind, id)) = leaving.left.pop()
+            {
                 self.leave(config, leaving.id, kind, id);
                 room -= 1;
-                if room == 0 {
-                    break;
-                }
             }
-            if leaving.left.is_empty() {
+            if leaving.left.is_empty() && leaving.waits.is_empty() {
                 self.subscribers.release(leaving.id);
             } else {
                 self.leaving.push(leaving);
-            }
-            if room == 0 {
-                break;
             }
         }
         !self.leaving.is_empty()
@@ -303,17 +325,18 @@ impl Subscriptions {
         !(tracked.doubtful.is_empty() && tracked.parting.is_empty() && self.redirected.is_empty())
     }
 
-    /// Whether somebody who has left is still to be struck out.
+    /// Whether a client that has left is still to be struck out, or requests are to fail.
     #[inline]
     pub(crate) fn is_striking_out(&self) -> bool {
-        !self.leaving.is_empty()
+        !self.leaving.is_empty() || !self.failing.is_empty()
     }
 
     /// Clients, channels, keys and questions that are not forgotten.
     pub(crate) fn remains(&self) -> usize {
         let channels: usize = self.counts().iter().sum();
         let asked = self.waits.len() + self.askings.len() + self.redirected.len();
-        self.subscribers.len() + self.leaving.len() + self.pairs + channels + self.tracked.pairs + asked
+        let held_up = self.leaving.len() + self.departing.len() + self.failing.len();
+        self.subscribers.len() + held_up + self.pairs + channels + self.tracked.pairs + asked
     }
 
     /// Tells the process's account what is held here.

@@ -27,6 +27,7 @@ use crate::worker::Worker;
 use respool_command::{Command, Execute, PubsubCommand, Row, glob, lookup};
 use respool_route::{Led, Routes, Subject};
 use respool_wire::{Args, Protocol};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// By whom and where a channel was subscribed to: bytes in front of its name. Empty without routes.
@@ -358,6 +359,7 @@ impl Subscriptions {
     /// Channels are elsewhere than before, or nodes know of none: all are to be told anew, and nobody has been told.
     pub(super) fn begin_all(&mut self, config: &Config, clients: &mut Clients) {
         let is_routed = is_routed(config);
+        self.forget_departures();
         if is_routed != self.has_ways() {
             self.rename_all(is_routed, clients);
         }
@@ -370,14 +372,15 @@ impl Subscriptions {
 
     /// Channels get scopes, those of their clients as they are now, or lose them.
     fn rename_all(&mut self, is_scoped: bool, clients: &mut Clients) {
+        // Clients that are leaving have nothing to be struck out any more.
+        for leaving in std::mem::take(&mut self.leaving) {
+            leaving.waits.into_iter().for_each(|wait| _ = self.end_wait(wait));
+            self.subscribers.release(leaving.id);
+        }
         let mixes = [0, 1, 2].map(|kind: usize| self.registries[kind].mix());
         let emptied = [0, 1, 2].map(|kind: usize| self.registries[kind].emptied(is_scoped));
         let old = std::mem::replace(&mut self.registries, emptied);
         self.pairs = 0;
-        // Those who are leaving have nothing to be struck out any more.
-        for leaving in std::mem::take(&mut self.leaving) {
-            self.subscribers.release(leaving.id);
-        }
         for (_, session) in clients.sessions.iter_mut() {
             let scope = if is_scoped { scope_of(session) } else { Scope::default() };
             let Some(subscriber) = session.subscriber.as_deref_mut() else { continue };
@@ -395,15 +398,19 @@ impl Subscriptions {
                     }
                 }
                 if let Some(unsettled) = &mut subscriber.unsettled {
-                    for id in std::mem::take(&mut unsettled[kind]).ids() {
+                    for (id, begun) in std::mem::take(&mut unsettled[kind]).iter() {
                         let id = number(&mut self.registries, id);
-                        unsettled[kind].insert(id, (), mixes[kind]);
+                        unsettled[kind].insert(id, begun, mixes[kind]);
                     }
                 }
             }
+            for ((kind, id), numbers) in std::mem::take(&mut subscriber.relying) {
+                let name = [&scope, old[kind as usize].name(id)].concat();
+                let id = self.registries[kind as usize].intern(&name);
+                subscriber.relying.insert((kind, id), numbers);
+            }
         }
-        for index in self.waits.iter().map(|(index, _)| index).collect::<Vec<_>>() {
-            let Some(wait) = self.waits.at_mut(index) else { continue };
+        for wait in self.waits.iter_mut() {
             let scope = clients.sessions.get(wait.session).filter(|_| is_scoped).map(scope_of).unwrap_or_default();
             for item in &mut wait.items {
                 let name = old[wait.kind as usize].name(item.id);
@@ -435,7 +442,7 @@ impl Subscriptions {
             }
         }
         for (kind, id) in moved {
-            for wait in self.waits_for(kind, id) {
+            for wait in self.waits_for(kind, id, clients) {
                 self.fail(wait, error, clients, new);
             }
         }
@@ -457,7 +464,7 @@ impl Subscriptions {
         let Some((channel, payload)) = frame::parts(message) else { return 0 };
         let mut count = 0;
         let mut renamed = Vec::new();
-        self.each_meant(config, from, channel, |id, called| {
+        let mut deliver = |id: u32, called: &[u8], last: Option<u32>| {
             let own = self.registries[kind as usize].name(id);
             let message = if own == name && called == channel {
                 message
@@ -467,46 +474,67 @@ impl Subscriptions {
                 frame::message(&mut renamed, Protocol::Resp3, kind, pattern, called, payload);
                 &renamed
             };
-            count += self.deliver_to(kind, id, message, clients, terms);
-        });
+            count += match last {
+                None => self.deliver_to(kind, id, message, clients, terms),
+                Some(subscriber) => self.deliver_each(std::iter::once(subscriber), kind, id, message, clients, terms),
+            };
+        };
+        self.each_meant(config, from, channel, |id, called| deliver(id, called, None));
+        if !self.departing.is_empty()
+            && let Some((told, pool)) = self.number_told(config, from).zip(config.routes.pool_at(from.node))
+        {
+            for departure in self.departing.of(kind, told) {
+                if let Some(called) = self.name_for(config, pool, from, channel, departure.id) {
+                    deliver(departure.id, &called, Some(departure.subscriber));
+                }
+            }
+        }
         count
     }
 
     /// Names the channels of clients that a message of a node is for, each with what its clients call the message's channel.
     /// `channel` is the node's name of that.
     fn each_meant(&self, config: &Config, from: From<'_>, channel: &[u8], mut visit: impl FnMut(u32, &[u8])) {
-        let From { node, kind, name } = from;
-        let routes = &config.routes;
+        let From { node, kind, .. } = from;
         let Some(told) = self.number_told(config, from) else { return };
-        let Some((at_nodes, pool)) = self.at_nodes.as_ref().zip(routes.pool_at(node)) else {
+        let Some((at_nodes, pool)) = self.at_nodes.as_ref().zip(config.routes.pool_at(node)) else {
             return visit(told, channel);
         };
         // What comes before the node has confirmed is left of an earlier subscription: routes went away and came back.
         if !self.books.get(node).is_some_and(|book| book.is_confirmed(at_nodes, kind, told)) {
             return;
         }
-        let (registry, row) = (&self.registries[kind as usize], row_of(kind));
         for id in at_nodes[kind as usize].subscribers(told) {
-            let own = registry.name(id);
-            if kind != Kind::Pattern {
-                visit(id, own);
-                continue;
-            }
-            if is_everywhere(Kind::Channel, channel) && is_about_keys(own) {
-                if own == name {
-                    visit(id, channel);
-                }
-                continue;
-            }
-            let subject = subject(registry.full_name(id), row);
-            let Some(led) = routes.channel_name(subject, pool, channel, |name| glob::matches(own, name)) else {
-                continue;
-            };
-            // It may come by other patterns as well; it is taken once.
-            if routes.pattern_under(led.route, own).is_some_and(|asked| asked == name) {
-                visit(id, &led.name);
+            if let Some(called) = self.name_for(config, pool, from, channel, id) {
+                visit(id, &called);
             }
         }
+    }
+
+    /// What the clients of a channel or pattern call the channel of a message that came from a node of this pool; `None` if
+    /// it is not for them.
+    fn name_for<'a>(
+        &'a self,
+        config: &Config,
+        pool: usize,
+        from: From<'_>,
+        channel: &'a [u8],
+        id: u32,
+    ) -> Option<Cow<'a, [u8]>> {
+        let From { kind, name, .. } = from;
+        let (registry, routes) = (&self.registries[kind as usize], &config.routes);
+        let own = registry.name(id);
+        if kind != Kind::Pattern {
+            return Some(Cow::Borrowed(own));
+        }
+        if is_everywhere(Kind::Channel, channel) && is_about_keys(own) {
+            return (own == name).then_some(Cow::Borrowed(channel));
+        }
+        let subject = subject(registry.full_name(id), row_of(kind));
+        let led = routes.channel_name(subject, pool, channel, |name| glob::matches(own, name))?;
+        // It may come by other patterns as well; it is taken once.
+        let is_taken = routes.pattern_under(led.route, own).is_some_and(|asked| asked == name);
+        is_taken.then_some(Cow::Owned(led.name))
     }
 
     /// How many clients of this worker get what a node sends for what it was told by this name.

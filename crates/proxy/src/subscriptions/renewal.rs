@@ -28,6 +28,7 @@ impl<E: Execute> Worker<E> {
             let (book, registries) = this.book(node);
             book.lose(registries);
             for wait in this.books[node].take_waits() {
+                // At once: channels are about to get other numbers.
                 this.fail(wait, &text::nodes_changed(), &mut self.clients, &self.config);
             }
         }

@@ -16,6 +16,7 @@
 //! own has connections to itself, see `apart`.
 
 use super::book::Book;
+use super::frame::Kind;
 use super::id_table::IdTable;
 use super::registry::Registry;
 use super::wait::Wait;
@@ -380,7 +381,7 @@ impl<E: Execute> Worker<E> {
         let Some(subscriber) = &mut session.subscriber else { return };
         subscriber.pending.push_back(wait);
         for node in &nodes {
-            self.subscriptions.books[*node].wait(wait);
+            self.subscriptions.books[*node].wait(wait, Kind::Channel);
             self.subscriptions.has_news = true;
             if self.prepare_push_lane(*node).is_err() {
                 // What is read while it is not there is in doubt, and everything is when it is there again.

@@ -1,18 +1,23 @@
 //! Requests that change subscriptions, from the moment they are read until they are answered.
 //!
 //! A client's requests of this kind are answered in order, so that each acknowledgement shows the count that holds then: one
-//! that nodes have done waits for those before it. What fails is undone, and so is what relied on it.
+//! that nodes have done waits for those before it. What fails is undone, and so is what relied on it. A client may have a
+//! hundred thousand of them, so each is found by what it waits for and looked at once, and many that fail are answered in
+//! slices, with the requests of others between them.
 
 use super::book::Registries;
+use super::departing::Departure;
 use super::frame::{Kind, Verb, acknowledge};
 use super::tracking::Wanted;
 use super::{Subscriber, Subscriptions, count_of};
 use crate::clients::Clients;
 use crate::config::Config;
 use crate::session::Special;
-use crate::slab::Handle;
+use crate::slab::{Handle, Slab};
 use respool_connection::Seq;
 use respool_wire::{Encoder, Protocol};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 /// One channel that a request names.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +43,72 @@ pub(super) struct Wait {
     pub(super) failure: Option<Vec<u8>>,
     /// It is no subscription: the client wants to hear of changed keys.
     pub(super) tracking: Option<Wanted>,
+    /// The channels that it gives up, whose messages are passed on until it is answered.
+    pub(super) departures: Vec<Departure>,
+    /// The client is about to give everything up in another way, and is told nothing of this.
+    pub(super) is_silent: bool,
+}
+
+/// All requests that wait.
+#[derive(Debug, Default)]
+pub(super) struct Waits {
+    all: Slab<Wait>,
+    /// Those that nodes have to do something for, by when they were made.
+    by_time: BTreeSet<(u64, Handle)>,
+    /// Those that are about changed keys.
+    of_tracking: BTreeSet<Handle>,
+}
+
+impl Waits {
+    pub(super) fn insert(&mut self, wait: Wait) -> Handle {
+        let (asked_us, is_waiting, is_tracking) = (wait.asked_us, wait.missing > 0, wait.tracking.is_some());
+        let handle = self.all.insert(wait);
+        if is_waiting {
+            self.by_time.insert((asked_us, handle));
+        }
+        if is_tracking {
+            self.of_tracking.insert(handle);
+        }
+        handle
+    }
+
+    fn remove(&mut self, handle: Handle) -> Option<Wait> {
+        self.all.get_mut(handle)?;
+        let wait = self.all.remove(handle.index)?;
+        self.by_time.remove(&(wait.asked_us, handle));
+        self.of_tracking.remove(&handle);
+        Some(wait)
+    }
+
+    /// One that has waited since `due_us` or longer. It is not told of again.
+    fn pop_due(&mut self, due_us: u64) -> Option<Handle> {
+        let (_, handle) = self.by_time.first().filter(|(asked_us, _)| *asked_us <= due_us)?;
+        let handle = *handle;
+        self.by_time.pop_first();
+        Some(handle)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Wait> {
+        self.all.iter_mut().map(|(_, wait)| wait)
+    }
+}
+
+/// Requests that are to fail, each with its error reply.
+#[derive(Debug, Default)]
+pub(super) struct Failing(VecDeque<(Handle, Arc<[u8]>)>);
+
+impl Failing {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
 }
 
 impl Wait {
@@ -53,6 +124,8 @@ impl Wait {
             asked_us: now_us,
             failure: None,
             tracking: Some(wanted),
+            departures: Vec::new(),
+            is_silent: false,
         }
     }
 
@@ -64,6 +137,9 @@ impl Wait {
     fn answer(&self, registries: &Registries, subscriber: &mut Subscriber, protocol: Protocol) -> Vec<u8> {
         if let Some(error) = &self.failure {
             return error.clone();
+        }
+        if self.is_silent {
+            return Vec::new();
         }
         let mut bytes = Vec::new();
         let mut out = Encoder::new(&mut bytes, protocol);
@@ -85,7 +161,7 @@ impl Wait {
 impl Subscriptions {
     /// A node has done its part of what a request waits for.
     pub(super) fn progress(&mut self, wait: Handle, clients: &mut Clients) {
-        let Some(this) = self.waits.get_mut(wait) else { return };
+        let Some(this) = self.waits.all.get_mut(wait) else { return };
         this.missing = this.missing.saturating_sub(1);
         if this.missing == 0 {
             let session = this.session;
@@ -94,53 +170,82 @@ impl Subscriptions {
     }
 
     /// A request cannot be done. What it has changed so far is undone, and later requests of the client that named the same
-    /// channels fail with it. Giving something up cannot fail: that request is simply over.
-    pub(super) fn fail(&mut self, wait: Handle, error: &[u8], clients: &mut Clients, config: &Config) {
-        let Some(session) = self.waits.get_mut(wait).map(|wait| wait.session) else { return };
-        self.undo(wait, error, clients, config);
+    /// channels fail with it. Giving something up cannot fail: that request is simply over. Returns how many requests and
+    /// channels were looked at.
+    pub(super) fn fail(&mut self, wait: Handle, error: &[u8], clients: &mut Clients, config: &Config) -> usize {
+        let Some(session) = self.waits.all.get_mut(wait).map(|wait| wait.session) else { return 1 };
+        let (mut next, mut steps) = (vec![wait], 0);
+        while let Some(wait) = next.pop() {
+            steps += 1 + self.undo(wait, error, clients, config, &mut next);
+        }
         // Only now: one of them may be over, as far as nodes are concerned, and rely on another that is not.
         self.answer(session, clients);
+        steps
     }
 
-    /// The same without answering.
-    fn undo(&mut self, wait: Handle, error: &[u8], clients: &mut Clients, config: &Config) {
+    /// The same without answering, for one request. Those that rely on it come to `next`.
+    fn undo(
+        &mut self,
+        wait: Handle,
+        error: &[u8],
+        clients: &mut Clients,
+        config: &Config,
+        next: &mut Vec<Handle>,
+    ) -> usize {
         // One that is over may still wait for those before it.
-        let Some(this) = self.waits.get_mut(wait).filter(|w| w.failure.is_none()) else { return };
+        let Some(this) = self.waits.all.get_mut(wait).filter(|w| w.failure.is_none()) else { return 0 };
         if this.verb == Verb::Unsubscribe {
             this.missing = 0;
-            return;
+            return 0;
         }
         this.failure = Some(error.to_vec());
-        let (handle, kind, items) = (this.session, this.kind, this.items.clone());
-        let undone: Vec<u32> = items.into_iter().filter(|item| item.is_change).map(|item| item.id).collect();
-        let Some(session) = clients.sessions.get_mut(handle) else { return };
-        let Some(subscriber) = &mut session.subscriber else { return };
+        let (handle, kind) = (this.session, this.kind);
+        let undone: Vec<u32> = this.items.iter().filter(|item| item.is_change).map(|item| item.id).collect();
+        let Some(session) = clients.sessions.get_mut(handle) else { return 0 };
+        let Some(subscriber) = &mut session.subscriber else { return 0 };
         let mix = self.registries[kind as usize].mix();
         for id in &undone {
             subscriber.sets[kind as usize].remove(*id, mix);
+            let relying = if subscriber.relying.is_empty() { None } else { subscriber.relying.remove(&(kind, *id)) };
+            next.extend(relying.into_iter().flatten().filter_map(|number| subscriber.pending_of(number)));
         }
-        let (number, later) = (subscriber.id, subscriber.pending.clone());
+        let number = subscriber.id;
         for id in &undone {
             self.leave(config, number, kind, *id);
         }
-        for other in later {
-            let names_the_same = |w: &&mut Wait| {
-                w.kind == kind && w.verb == Verb::Subscribe && w.items.iter().any(|item| undone.contains(&item.id))
-            };
-            if self.waits.get_mut(other).filter(names_the_same).is_some() {
-                self.undo(other, error, clients, config);
-            }
+        undone.len()
+    }
+
+    /// A request is to fail, with others: when its turn comes.
+    pub(super) fn fail_later(&mut self, wait: Handle, error: &Arc<[u8]>) {
+        self.failing.0.push_back((wait, Arc::clone(error)));
+    }
+
+    /// Fails those whose turn has come: `most` requests and channels, or the one that has more.
+    pub(super) fn fail_some(&mut self, most: usize, clients: &mut Clients, config: &Config) -> usize {
+        let mut steps = 0;
+        while steps < most
+            && let Some((wait, error)) = self.failing.0.pop_front()
+        {
+            steps += self.fail(wait, &error, clients, config);
         }
+        steps
     }
 
     /// Answers those of a client's requests that are over, up to the first that is not.
     pub(super) fn answer(&mut self, of: Handle, clients: &mut Clients) {
-        let Some(session) = clients.sessions.get_mut(of) else { return };
+        let Clients { sessions, pool, .. } = clients;
+        let Some(session) = sessions.get_mut(of) else { return };
         let protocol = session.protocol;
         let Some(subscriber) = &mut session.subscriber else { return };
         let mut answers = Vec::new();
         while let Some(front) = subscriber.pending.front() {
-            let Some(wait) = self.waits.get_mut(*front).filter(|w| w.is_over()) else { break };
+            let Some(wait) = self.waits.all.get_mut(*front).filter(|w| w.is_over()) else { break };
+            if wait.verb == Verb::Unsubscribe {
+                // What came before it was given up is delivered before the client hears that nothing more will.
+                subscriber.backlog.flush(&mut session.down, subscriber.after, pool, protocol);
+                subscriber.pending_departures -= 1;
+            }
             if wait.tracking.is_some() && wait.failure.is_some() {
                 self.tracked.parting.push(of);
             }
@@ -150,7 +255,7 @@ impl Subscriptions {
             if let Some(wanted) = wait.tracking.take().filter(|_| wait.failure.is_none()) {
                 answers.push((wait.seq, respool_wire::replies::OK.to_vec()));
                 session.special.add(Special::TRACKING);
-                if let Some(front) = subscriber.pending.pop_front() {
+                if let Some(front) = subscriber.pop_pending() {
                     self.end_wait(front);
                 }
                 self.track(subscriber, wanted);
@@ -159,14 +264,20 @@ impl Subscriptions {
             answers.push((wait.seq, wait.answer(&self.registries, subscriber, protocol)));
             if let Some(unsettled) = subscriber.unsettled.as_mut().filter(|_| wait.verb == Verb::Subscribe) {
                 let (kind, mix) = (wait.kind as usize, self.registries[wait.kind as usize].mix());
-                wait.items.iter().for_each(|item| _ = unsettled[kind].remove(item.id, mix));
+                for item in &wait.items {
+                    unsettled[kind].remove(item.id, mix);
+                    if !subscriber.relying.is_empty() {
+                        subscriber.relying.remove(&(wait.kind, item.id));
+                    }
+                }
             }
-            if let Some(front) = subscriber.pending.pop_front() {
+            if let Some(front) = subscriber.pop_pending() {
                 self.end_wait(front);
             }
         }
         if subscriber.pending.is_empty() {
             subscriber.unsettled = None;
+            subscriber.relying.clear();
             subscriber.pending_names = 0;
         }
         // In RESP2 a connection with subscriptions is good for little else.
@@ -180,18 +291,38 @@ impl Subscriptions {
         }
     }
 
-    /// Forgets a request.
-    pub(super) fn end_wait(&mut self, wait: Handle) {
-        if self.waits.get_mut(wait).is_none() {
-            return;
-        }
-        let Some(wait) = self.waits.remove(wait.index) else { return };
+    /// Forgets a request. Returns how many channels it was about.
+    pub(super) fn end_wait(&mut self, wait: Handle) -> usize {
+        let Some(wait) = self.waits.remove(wait) else { return 0 };
         // Nodes may have been asked to tell of changed keys for it alone.
         self.has_news |= wait.tracking.is_some();
         wait.items.iter().for_each(|item| self.registries[wait.kind as usize].release(item.id));
+        for departure in &wait.departures {
+            if self.departing.end(*departure)
+                && let Some(at_nodes) = &mut self.at_nodes
+            {
+                at_nodes[departure.kind as usize].release(departure.told);
+            }
+        }
+        wait.items.len() + wait.departures.len()
     }
 
-    /// Fails the requests that have waited since before `due_us`. `error` says which node has kept one waiting.
+    /// Messages of these channels are passed on to the client until its request is answered. Gives those that are new.
+    pub(super) fn depart(&mut self, mut departures: Vec<Departure>) -> Vec<Departure> {
+        departures.retain(|departure| self.departing.begin(*departure));
+        if let Some(at_nodes) = &mut self.at_nodes {
+            departures.iter().for_each(|departure| at_nodes[departure.kind as usize].hold(departure.told));
+        }
+        departures
+    }
+
+    /// Channels have other numbers: what is still on its way is lost, as everything is that is said meanwhile.
+    pub(super) fn forget_departures(&mut self) {
+        self.departing.clear();
+        self.waits.iter_mut().for_each(|wait| wait.departures.clear());
+    }
+
+    /// Has the requests fail that have waited since before `due_us`. `error` says which node has kept one waiting.
     pub(super) fn expire(
         &mut self,
         due_us: u64,
@@ -199,68 +330,97 @@ impl Subscriptions {
         clients: &mut Clients,
         config: &Config,
     ) -> usize {
-        let due: Vec<u32> =
-            self.waits.iter().filter(|(_, w)| !w.is_over() && w.asked_us <= due_us).map(|(i, _)| i).collect();
-        for index in &due {
-            let Some(handle) = self.waits.handle(*index) else { continue };
-            let Some(wait) = self.waits.at(*index) else { continue };
+        let mut expired = 0;
+        // Many that came together have been kept waiting by the same node.
+        let mut errors: Option<(usize, Arc<[u8]>)> = None;
+        while let Some(handle) = self.waits.pop_due(due_us) {
+            let Some(wait) = self.waits.all.get_mut(handle).filter(|wait| !wait.is_over()) else { continue };
+            expired += 1;
             if wait.tracking.is_some() {
                 // The node that keeps it waiting may not be there. If it is, in the end, everything is to be forgotten.
-                self.waits.at_mut(*index).into_iter().for_each(|wait| wait.missing = 0);
-                self.answer_of(handle, clients);
+                wait.missing = 0;
+                let session = wait.session;
+                self.answer(session, clients);
                 continue;
             }
+            let (kind, items) = (wait.kind, std::mem::take(&mut wait.items));
             let owing = |item: &Item| {
                 let mut owing = None;
-                self.each_spot(config, wait.kind, item.id, |node, told| {
-                    if !self.books[node].is_confirmed(self.told(), wait.kind, told) {
+                self.each_spot(config, kind, item.id, |node, told| {
+                    if !self.books[node].is_confirmed(self.told(), kind, told) {
                         owing.get_or_insert(node);
                     }
                 });
                 owing
             };
-            let node = wait.items.iter().find_map(owing).unwrap_or_default();
-            self.fail(handle, &error(node), clients, config);
+            let node = items.iter().find_map(owing).unwrap_or_default();
+            if let Some(wait) = self.waits.all.get_mut(handle) {
+                wait.items = items;
+            }
+            let words = match &errors {
+                Some((known, words)) if *known == node => Arc::clone(words),
+                _ => error(node).into(),
+            };
+            self.fail_later(handle, &words);
+            errors = Some((node, words));
         }
-        due.len()
-    }
-
-    fn answer_of(&mut self, wait: Handle, clients: &mut Clients) {
-        if let Some(session) = self.waits.get_mut(wait).map(|wait| wait.session) {
-            self.answer(session, clients);
-        }
+        expired
     }
 
     /// Whether what waits is no subscription, but a request to track.
     pub(super) fn is_tracking_request(&mut self, wait: Handle) -> bool {
-        self.waits.get_mut(wait).is_some_and(|w| w.tracking.is_some())
+        self.waits.all.get_mut(wait).is_some_and(|w| w.tracking.is_some())
     }
 
-    /// Whether a request waits to begin a subscription.
-    pub(super) fn is_subscribing(&mut self, wait: Handle) -> bool {
-        self.waits.get_mut(wait).is_some_and(|w| w.verb == Verb::Subscribe)
+    /// What waits to begin a subscription, or to give some up: which kind of channel it is about.
+    pub(super) fn change_of(&mut self, wait: Handle) -> Option<(Verb, Kind)> {
+        self.waits.all.get_mut(wait).map(|wait| (wait.verb, wait.kind))
     }
 
     /// The requests that wait for nodes to tell of changed keys.
     pub(super) fn waits_for_tracking(&self) -> Vec<Handle> {
-        let all = self.waits.iter().filter(|(_, w)| w.tracking.is_some());
-        all.filter_map(|(index, _)| self.waits.handle(index)).collect()
+        self.waits.of_tracking.iter().copied().collect()
     }
 
     /// Whether any request waits for nodes to tell of changed keys.
     pub(super) fn has_waits_for_tracking(&self) -> bool {
-        self.waits.iter().any(|(_, w)| w.tracking.is_some())
+        !self.waits.of_tracking.is_empty()
     }
 
     /// Whether any request waits for a node.
     pub(super) fn has_waits(&self) -> bool {
-        !self.waits.is_empty()
+        self.waits.len() > 0
     }
 
     /// The requests that wait for a channel to be subscribed to.
-    pub(super) fn waits_for(&self, kind: Kind, id: u32) -> Vec<Handle> {
-        let names = |w: &Wait| w.kind == kind && w.verb == Verb::Subscribe && w.items.iter().any(|item| item.id == id);
-        let all = self.waits.iter().filter(|(_, w)| !w.is_over() && names(w));
-        all.filter_map(|(index, _)| self.waits.handle(index)).collect()
+    pub(super) fn waits_for(&self, kind: Kind, id: u32, clients: &mut Clients) -> Vec<Handle> {
+        let mix = self.registries[kind as usize].mix();
+        let mut found = Vec::new();
+        for number in self.registries[kind as usize].subscribers(id) {
+            let session = self.subscribers.at(number).and_then(|handle| clients.sessions.get_mut(*handle));
+            let Some(subscriber) = session.and_then(|session| session.subscriber.as_deref()) else { continue };
+            let begun = subscriber.unsettled.as_ref().and_then(|unsettled| unsettled[kind as usize].get(id, mix));
+            let relying = subscriber.relying.get(&(kind, id)).into_iter().flatten().copied();
+            found.extend(begun.into_iter().chain(relying).filter_map(|number| subscriber.pending_of(number)));
+        }
+        found
+    }
+}
+
+impl Subscriber {
+    /// The number that its next request has among those that wait.
+    pub(super) fn next_pending(&self) -> u32 {
+        self.first_pending.wrapping_add(self.pending.len() as u32)
+    }
+
+    /// The request of this number, if it still waits.
+    fn pending_of(&self, number: u32) -> Option<Handle> {
+        self.pending.get(number.wrapping_sub(self.first_pending) as usize).copied()
+    }
+
+    fn pop_pending(&mut self) -> Option<Handle> {
+        let front = self.pending.pop_front()?;
+        self.first_pending = self.first_pending.wrapping_add(1);
+        Some(front)
     }
 }

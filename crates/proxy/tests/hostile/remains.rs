@@ -50,7 +50,6 @@ fn channels_that_a_node_was_told_of_and_that_went_with_it_are_not_counted() {
     let client = bench.accept();
     bench.ask(client, &["SSUBSCRIBE", "channel"]);
     let node = bench.connect()[0];
-    bench.send(node, b"+PONG\r\n");
     assert!(bench.who_heard("ssubscribe channel").is_some());
     bench.turn(|worker| worker.handle_broken(client, "gone"));
     bench.turn(|worker| worker.handle_broken(node, "reset"));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use respool_testkit::{Act, Address, Client, FakeBackend, RedisServer, Respool, usual_reply, wait_until};
 
-use super::{addresses, assert_error, proxy, redis_servers};
+use super::{addresses, assert_error, bulk, proxy, redis_servers};
 
 /// What the subscriber says and how many frames it then gets; with `!`, what somebody else says first.
 type Step = (&'static str, usize);
@@ -314,5 +314,39 @@ fn a_slow_subscriber_is_disconnected_or_loses_the_oldest() -> io::Result<()> {
     }
     assert!(count < 300, "some were dropped");
     assert_eq!(kept.ask("PING")?, "*2\r\n$4\r\npong\r\n$0\r\n\r\n", "it is still connected");
+    Ok(())
+}
+
+/// As in Redis, whoever publishes and is told of a receiver has reached it.
+#[test]
+fn what_was_published_before_a_channel_is_given_up_is_heard() -> io::Result<()> {
+    let servers = redis_servers(2)?;
+    let proxy = Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &addresses(&servers), &["--workers", "2"])?;
+    let (mut keeper, mut publisher) = (proxy.client()?, proxy.client()?);
+    keeper.ask("HELLO 3")?;
+    for round in 0..150 {
+        let channel = format!("channel{round}");
+        let mut leaver = proxy.client()?;
+        leaver.command(&["SUBSCRIBE", &channel])?;
+        if round % 2 == 0 {
+            keeper.command(&["SUBSCRIBE", &channel])?;
+        }
+        let receivers = publisher.command(&["PUBLISH", &channel, "m"])?;
+        assert_eq!(receivers, format!(":{}\r\n", 2 - round % 2).into_bytes());
+        let message = [b"*3\r\n".to_vec(), bulk("message"), bulk(&channel), bulk("m")].concat();
+        let (request, farewell) = match round % 3 {
+            0 => {
+                ("UNSUBSCRIBE", [b"*3\r\n".to_vec(), bulk("unsubscribe"), bulk(&channel), b":0\r\n".to_vec()].concat())
+            }
+            1 => ("RESET", b"+RESET\r\n".to_vec()),
+            _ => ("QUIT", b"+OK\r\n".to_vec()),
+        };
+        leaver.send_command(&[request])?;
+        assert_eq!(leaver.reply()?.escape_ascii().to_string(), message.escape_ascii().to_string(), "{round} {request}");
+        assert_eq!(leaver.reply()?, farewell, "{round}");
+        if round % 2 == 0 {
+            keeper.reply()?;
+        }
+    }
     Ok(())
 }

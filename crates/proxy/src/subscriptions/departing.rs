@@ -1,0 +1,60 @@
+//! Channels that clients have given up, while messages for them may still be on their way.
+//!
+//! A client that gives a channel up is told so behind what was published before. The node sends that on the push lane ahead of
+//! its acknowledgement, or of its answer to a PING where other clients of the worker keep the channel. Until then the client
+//! is here, and the messages that come are passed on to it.
+//!
+//! ```text
+//!   UNSUBSCRIBE news --> node: UNSUBSCRIBE news, or PING
+//!        |                          |
+//!     [here] <-- message news <-----|   passed on
+//!        '------ acknowledged <-----'   told: unsubscribe news
+//! ```
+
+use super::frame::Kind;
+use std::collections::BTreeSet;
+
+/// One channel of one client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Departure {
+    pub(super) kind: Kind,
+    /// The channel's number as nodes are told of it.
+    pub(super) told: u32,
+    /// The client's number.
+    pub(super) subscriber: u32,
+    /// The channel's number as the client calls it.
+    pub(super) id: u32,
+}
+
+/// All such channels of a worker's clients.
+#[derive(Debug, Default)]
+pub(super) struct Departing(BTreeSet<Departure>);
+
+impl Departing {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns whether it was not there before.
+    pub(super) fn begin(&mut self, departure: Departure) -> bool {
+        self.0.insert(departure)
+    }
+
+    pub(super) fn end(&mut self, departure: Departure) -> bool {
+        self.0.remove(&departure)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The clients that are still to get the messages of a channel.
+    pub(super) fn of(&self, kind: Kind, told: u32) -> impl Iterator<Item = Departure> + '_ {
+        let at = |subscriber, id| Departure { kind, told, subscriber, id };
+        self.0.range(at(0, 0)..=at(u32::MAX, u32::MAX)).copied()
+    }
+}

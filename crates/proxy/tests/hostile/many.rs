@@ -1,0 +1,147 @@
+//! A hundred thousand of everything that a session can have: what one turn does about them is bounded, and others are served
+//! between.
+
+use crate::NoEngine;
+use crate::bench::{Bench, request, requests};
+use crate::support::config;
+use respool_connection::{ConnId, Machine};
+use respool_proxy::Config;
+use respool_proxy::limits::{PATTERNS_PER_CLIENT_MAX, PUSH_PATTERN_ORDERS_MAX, STRUCK_OUT_PER_TURN_MAX};
+
+const MANY: usize = 60_000;
+
+/// Room for many replies that nobody reads at once.
+fn roomy(nodes: usize) -> Config {
+    let mut config = config(nodes, 1);
+    config.budgets.client_output_soft = 64 << 20;
+    config.budgets.client_output_hard = 256 << 20;
+    config.budgets.process = 4 << 30;
+    config
+}
+
+/// A client that waits for many subscriptions, each asked for by itself, and the connection to the node that is silent.
+fn waiting(bench: &mut Bench<NoEngine>) -> (ConnId, ConnId) {
+    let client = bench.accept();
+    bench.ask(client, &["SUBSCRIBE", "first"]);
+    let lane = bench.connect()[0];
+    bench.heard(lane);
+    bench.send(lane, b">3\r\n$9\r\nsubscribe\r\n$5\r\nfirst\r\n:1\r\n");
+    bench.heard(client);
+    let many: Vec<u8> = (0..MANY).flat_map(|number| request(&["SUBSCRIBE", &format!("ch{number}")])).collect();
+    for piece in many.chunks(1 << 20) {
+        bench.send(client, piece);
+    }
+    (client, lane)
+}
+
+/// Turns until the client has all errors: how many it got in the fullest of them.
+fn most_in_a_turn(bench: &mut Bench<NoEngine>, client: ConnId) -> usize {
+    let other = bench.accept();
+    let (mut all, mut most) = (0, 0);
+    for _ in 0..1_000 {
+        bench.turn(|_| ());
+        let failed = bench.heard(client).matches("-ERR node node-0").count();
+        (all, most) = (all + failed, most.max(failed));
+        assert_eq!(bench.answer(other, &["PING"]), "+PONG\r\n", "others are served");
+        let failed = bench.heard(client).matches("-ERR node node-0").count();
+        (all, most) = (all + failed, most.max(failed));
+        if all == MANY {
+            return most;
+        }
+    }
+    panic!("{all} of {MANY} were answered");
+}
+
+#[test]
+fn subscriptions_that_time_out_together_fail_in_slices() {
+    let mut bench = Bench::proxy(roomy(1));
+    let (client, _) = waiting(&mut bench);
+    bench.wait(600_000);
+    let most = most_in_a_turn(&mut bench, client);
+    assert!(most <= STRUCK_OUT_PER_TURN_MAX, "{most}");
+}
+
+#[test]
+fn subscriptions_that_rely_on_each_other_fail_once() {
+    let mut bench = Bench::proxy(roomy(1));
+    let (client, _) = waiting(&mut bench);
+    // Each of them named once more, by requests that come behind.
+    let mut words = vec!["SUBSCRIBE".to_owned()];
+    words.extend((0..1_000).map(|number| format!("ch{number}")));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    (0..20).for_each(|_| bench.ask(client, &words));
+    bench.wait(600_000);
+    let mut errors = 0;
+    for _ in 0..1_000 {
+        bench.turn(|_| ());
+        errors += bench.heard(client).matches("-ERR node node-0").count();
+    }
+    assert_eq!(errors, MANY + 20);
+    bench.turn(|worker| worker.handle_broken(client, "gone"));
+    (0..100).for_each(|_| bench.turn(|_| ()));
+}
+
+#[test]
+fn a_client_with_many_subscriptions_that_wait_is_forgotten_in_slices() {
+    let mut bench = Bench::proxy(roomy(1));
+    let (client, lane) = waiting(&mut bench);
+    bench.turn(|worker| worker.handle_broken(client, "gone"));
+    let left = |bench: &Bench<NoEngine>| {
+        bench.worker.remains().into_iter().find(|(what, _)| *what == "subscribers").map_or(0, |(_, count)| count)
+    };
+    let mut before = left(&bench);
+    assert!(before > MANY, "it is not forgotten at once: {before}");
+    let other = bench.accept();
+    for _ in 0..1_000 {
+        bench.turn(|_| ());
+        let now = left(&bench);
+        // Each is counted as what waits, as a pair and as a channel.
+        assert!(before - now <= 4 * STRUCK_OUT_PER_TURN_MAX, "{before} {now}");
+        before = now;
+        assert_eq!(bench.answer(other, &["PING"]), "+PONG\r\n");
+    }
+    bench.turn(|worker| worker.handle_broken(lane, "reset"));
+    bench.turn(|worker| worker.handle_broken(other, "gone"));
+    bench.turn(|_| ());
+    assert_eq!(bench.worker.remains(), []);
+}
+
+#[test]
+fn nodes_are_told_of_patterns_in_slices() {
+    let mut bench = Bench::proxy(roomy(1));
+    let client = bench.accept();
+    bench.ask(client, &["SUBSCRIBE", "first"]);
+    let lane = bench.connect()[0];
+    bench.heard(lane);
+    bench.send(lane, b">3\r\n$9\r\nsubscribe\r\n$5\r\nfirst\r\n:1\r\n");
+    bench.heard(client);
+    let mut words = vec!["PSUBSCRIBE".to_owned()];
+    words.extend((0..PATTERNS_PER_CLIENT_MAX).map(|number| format!("{number}*")));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    bench.ask(client, &words);
+    let other = bench.accept();
+    let (mut told, mut slices) = (0, 0);
+    while told < PATTERNS_PER_CLIENT_MAX {
+        let said = requests(&bench.heard(lane));
+        let names: Vec<&str> = said.iter().flat_map(|request| request.split(' ').skip(1)).collect();
+        assert!((1..=PUSH_PATTERN_ORDERS_MAX + 256).contains(&names.len()), "{}", names.len());
+        (told, slices) = (told + names.len(), slices + 1);
+        // Meanwhile a channel is told of at once.
+        if slices == 2 {
+            bench.ask(other, &["SUBSCRIBE", "second"]);
+            assert_eq!(requests(&bench.heard(lane)), ["subscribe second"]);
+        }
+        let mut replies = Vec::new();
+        for name in names {
+            replies.extend(format!(">3\r\n$10\r\npsubscribe\r\n${}\r\n{name}\r\n:1\r\n", name.len()).into_bytes());
+        }
+        if slices == 2 {
+            replies.extend(b">3\r\n$9\r\nsubscribe\r\n$6\r\nsecond\r\n:1\r\n");
+        }
+        bench.send(lane, &replies);
+    }
+    assert!(slices >= PATTERNS_PER_CLIENT_MAX / (PUSH_PATTERN_ORDERS_MAX + 256), "{slices}");
+    assert!(bench.heard(other).contains("second"));
+    assert_eq!(bench.heard(client).matches("psubscribe").count(), PATTERNS_PER_CLIENT_MAX);
+    assert!(bench.answer(client, &["PSUBSCRIBE", "one-more*"]).starts_with("-ERR too many patterns"));
+}

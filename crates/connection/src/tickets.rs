@@ -193,12 +193,13 @@ impl Tickets {
     }
 
     /// Turns every request written at or before `written_us` into a tombstone and gives their owners to `each`, except the
-    /// one whose reply is arriving: it keeps its owner for good.
-    pub fn expire(&mut self, written_us: u64, is_reply_arriving: bool, mut each: impl FnMut(Owner)) {
+    /// one whose reply is arriving: it keeps its owner for good. What `each` gives back stays in the place, and is nobody
+    /// unless the late reply is to be looked at.
+    pub fn expire(&mut self, written_us: u64, is_reply_arriving: bool, mut each: impl FnMut(Owner) -> Owner) {
         let due: usize = self.batches.iter().take_while(|b| b.written_us <= written_us).map(|b| b.outstanding).sum();
         let spared = self.expired.max(usize::from(is_reply_arriving));
         for ticket in self.queue.iter_mut().take(due).skip(spared) {
-            each(std::mem::replace(&mut ticket.owner, Owner::Nobody));
+            ticket.owner = each(ticket.owner);
         }
         self.expired = self.expired.max(due);
     }
@@ -218,6 +219,28 @@ mod tests {
 
     fn client(seq: u32) -> Owner {
         Owner::Client { index: 1, generation: 1, seq: Seq(seq) }
+    }
+
+    fn forget(lost: &mut Vec<Owner>) -> impl FnMut(Owner) -> Owner {
+        |owner| {
+            lost.push(owner);
+            Owner::Nobody
+        }
+    }
+
+    #[test]
+    fn a_late_reply_may_still_be_looked_at() {
+        let task = Owner::Task { task: 3, generation: 7, step: 2 };
+        let mut tickets = Tickets::new();
+        tickets.push(task);
+        tickets.push(client(0));
+        tickets.mark_sent(1);
+        tickets.expire(1, false, |owner| if owner == task { owner } else { Owner::Nobody });
+        let mut again = Vec::new();
+        tickets.expire(1, false, forget(&mut again));
+        assert!(again.is_empty(), "it is told once");
+        assert_eq!(tickets.pop().map(|(t, _)| t.owner), Some(task));
+        assert_eq!(tickets.pop().map(|(t, _)| t.owner), Some(Owner::Nobody));
     }
 
     #[test]
@@ -255,8 +278,8 @@ mod tests {
             tickets.mark_sent(at);
         }
         let mut lost = Vec::new();
-        tickets.expire(10, false, |o| lost.push(o));
-        tickets.expire(20, false, |o| lost.push(o));
+        tickets.expire(10, false, forget(&mut lost));
+        tickets.expire(20, false, forget(&mut lost));
         assert_eq!(lost, [client(0), client(1), client(2)]);
         assert_eq!(tickets.oldest_live_us(), Some(30));
         for _ in 0..3 {
@@ -274,8 +297,8 @@ mod tests {
         }
         tickets.mark_sent(10);
         let mut lost = Vec::new();
-        tickets.expire(20, true, |o| lost.push(o));
-        tickets.expire(30, false, |o| lost.push(o));
+        tickets.expire(20, true, forget(&mut lost));
+        tickets.expire(30, false, forget(&mut lost));
         assert_eq!(lost, [client(1), client(2)]);
         assert_eq!(tickets.pop().map(|(t, _)| t.owner), Some(client(0)));
         assert_eq!(tickets.pop().map(|(t, _)| t.owner), Some(Owner::Nobody));

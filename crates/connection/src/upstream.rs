@@ -690,8 +690,9 @@ impl Upstream {
         }
     }
 
-    /// Turns every request written at or before `written_us` into a tombstone and gives their owners to `each`.
-    pub fn expire(&mut self, written_us: u64, each: impl FnMut(Owner)) {
+    /// Turns every request written at or before `written_us` into a tombstone and gives their owners to `each`, which says
+    /// whose the late reply is then.
+    pub fn expire(&mut self, written_us: u64, each: impl FnMut(Owner) -> Owner) {
         self.tickets.expire(written_us, self.is_streaming, each);
     }
 

@@ -208,6 +208,9 @@ impl<E: Execute> Worker<E> {
                 (Word::Held, _) => true,
                 _ => takers.deliver(owner, kind, &reply),
             };
+            if let Some(multi) = takers.tasks.take_known() {
+                this.multi = multi;
+            }
             if !is_in_step {
                 break Some(Fault::Unsolicited);
             }

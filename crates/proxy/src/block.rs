@@ -59,6 +59,8 @@ pub(crate) struct Block {
     /// Something was refused: EXEC will run nothing.
     pub(crate) is_dirty: bool,
     pub(crate) has_select: bool,
+    /// Some request would wait if it were not in a transaction.
+    pub(crate) has_blocking: bool,
     /// A database is selected in it, whether or not it will run.
     wants_select: bool,
     /// It will not run for reasons that a server would not have.
@@ -192,6 +194,7 @@ impl Block {
             None => Entry::Node { end },
         });
         self.has_select |= row.command == Command::Connection(C::Select);
+        self.has_blocking |= row.lane(args) == Lane::Blocking;
         Ok(())
     }
 

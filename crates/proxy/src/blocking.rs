@@ -6,7 +6,7 @@
 //!       | none is; one is dialled if it may be              |  |
 //!       '--> [queued] --------- one becomes free ----------'  '- UNBLOCK asked of the node: client left, CLIENT UNBLOCK
 //!               |   ^                                          the nodes have changed: asked again elsewhere, see `recall`
-//!               '---'  tried now and then without waiting: MULTI, the request, EXEC on the shared lane
+//!               '---'  tried now and then without waiting: MULTI, the request, EXEC on a connection kept for that
 //! ```
 //!
 //! The queue is fair, per node, and bounded. A request's time counts from its arrival: what is left of it is sent, and in
@@ -24,7 +24,8 @@ use crate::session::{Flow, Special};
 use crate::slab::Handle;
 use crate::tasks::Tasks;
 use crate::text;
-use crate::wait::{BEFORE, COUNTS, Wait, WaitPurpose};
+use crate::trial::Multi;
+use crate::wait::{BEFORE, BEGIN, COUNTS, QUEUE, Wait, WaitPurpose};
 use crate::waiter::{Release, State, Target, Waiter, Wording, begins_at_arrival, timeout_us};
 use crate::waitlist::{Blocking, Connection};
 use crate::worker::Worker;
@@ -331,24 +332,21 @@ impl<E: Execute> Worker<E> {
         if is_wait(this.row) {
             return;
         }
-        let lane = self.lanes.lane(&self.config, this.node, this.class);
-        if let Err(error) = self.lanes.admit(lane, &self.config, self.now) {
-            let node = this.node;
-            self.blocking.leave_queue(node, waiter);
-            self.finish_waiter(waiter, ReplyKind::Error, &error);
-            return;
-        }
-        this.state = State::Tried;
-        let task = self.tasks.begin(Wait::task(WaitPurpose::Try { waiter }));
+        let (node, class) = (this.node, this.class);
+        // Otherwise it stands in the queue as before.
+        let Some(lane) = self.lane_to_look(node, class) else { return };
+        let handle = self.lanes.handle(lane);
+        let task = self.tasks.begin(Wait::task(WaitPurpose::Try { waiter, lane: handle }));
         let Self { lanes, clients, blocking, now, .. } = self;
         let Some(this) = blocking.waiters.get_mut(waiter) else { return };
-        let mut push = |step: u16, words: &mut dyn ExactSizeIterator<Item = &[u8]>| {
-            let write = |out: &mut Vec<u8>| encode_request(out, words);
-            lanes.push(lane, Tasks::owner(task, step), *now, &mut clients.pool, write);
+        this.state = State::Tried;
+        let mut push = |step: u16, write: &dyn Fn(&mut Vec<u8>)| {
+            lanes.push(lane, Tasks::owner(task, step), *now, &mut clients.pool, |out| write(out));
         };
-        push(BEFORE, &mut [&b"MULTI"[..]].into_iter());
-        push(BEFORE, &mut this.args.as_args().iter());
-        push(COUNTS, &mut [&b"EXEC"[..]].into_iter());
+        push(BEGIN, &|out| encode_request(out, [&b"MULTI"[..]].into_iter()));
+        push(QUEUE, &|out| this.encode_at_once(out));
+        push(COUNTS, &|out| encode_request(out, [&b"EXEC"[..]].into_iter()));
+        self.is_busy = true;
     }
 
     /// A task about a request that waits is through.
@@ -402,7 +400,14 @@ impl<E: Execute> Worker<E> {
                 self.forget_lost(node);
                 self.serve_waiters(node);
             }
-            WaitPurpose::Try { waiter } => self.conclude_try(waiter, kind, &reply),
+            WaitPurpose::Try { waiter, lane } => {
+                if !wait.has_begun
+                    && let Some(place) = self.lanes.find(lane)
+                {
+                    self.lanes.all[place].multi = Multi::Unknown;
+                }
+                self.conclude_try(waiter, kind, &reply);
+            }
             WaitPurpose::Unblock { waiter, lane } => {
                 let node = self.blocking.end_unblock(lane);
                 // 1: its reply is on the way. 0: it has come already, or the request had not; timers ask again.
@@ -664,6 +669,7 @@ impl<E: Execute> Worker<E> {
         let is_fit = |w: &Waiter| w.state == State::Queued && w.deadline_us.is_none_or(|at| at > now_us);
         for (node, chosen) in tries.into_iter().enumerate() {
             self.serve_waiters(node);
+            self.stop_looking(node);
             for waiter in chosen {
                 if self.blocking.waiters.get(waiter).is_some_and(|w| is_fit(w) && !self.is_held_at(node, w.row)) {
                     self.try_waiter(waiter);

@@ -9,7 +9,8 @@
 
 use crate::block::{Block, Entry};
 use crate::clients::Clients;
-use crate::pins::{Pin, Pins, say};
+use crate::limits::TRIALS_MAX;
+use crate::pins::{Pin, Pins, WatchFailure, say};
 use crate::private::Dirt;
 use crate::renewal::Moves;
 use crate::scripts::Named;
@@ -18,6 +19,7 @@ use crate::session::{Asker, Flow, Pause, ReplyMode, Special};
 use crate::slab::Handle;
 use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::text;
+use crate::trial::{Multi, Then};
 use crate::unmet::Wish;
 use crate::worker::Worker;
 use respool_command::{Execute, Row, text as texts};
@@ -40,6 +42,8 @@ pub(crate) struct Exec {
     block: Block,
     /// The private connection that it runs on, if it does.
     private: Option<Handle>,
+    /// The connection that it was sent on.
+    sent_on: Option<Handle>,
     node: usize,
     /// Somebody has to look at the reply: some requests are ours, or a database was selected.
     is_read: bool,
@@ -48,7 +52,18 @@ pub(crate) struct Exec {
     reply: Option<Vec<u8>>,
     /// MULTI was not refused.
     has_begun: bool,
+    /// Nobody knows what state its connection is in, or there is none.
     is_lost: bool,
+    /// The node refused MULTI before anything else was sent.
+    is_refused: bool,
+    /// The client has its reply.
+    is_answered: bool,
+    /// Its time was over; what the node says nevertheless is only looked at.
+    is_late: bool,
+    /// Keys are watched on its connection.
+    is_watching: bool,
+    /// How often MULTI has been tried for it.
+    trials: u8,
     /// The node did not know a script that it had been given: others have flushed them.
     lacks_script: bool,
     /// How often the block has been sent elsewhere because it was not there.
@@ -62,9 +77,22 @@ impl Exec {
     /// Other nodes are configured. A block that is on its way is not sent again to a node that has gone.
     pub(crate) fn move_to(&mut self, moves: &Moves) {
         match moves.has_left(self.node) {
-            true => self.moves = MOVES_MAX,
+            true => (self.moves, self.trials) = (MOVES_MAX, TRIALS_MAX),
             false => self.node = moves.place_of(self.node),
         }
+    }
+
+    pub(crate) fn is_answered(&self) -> bool {
+        self.is_answered
+    }
+
+    pub(crate) fn is_late(&self) -> bool {
+        self.is_late
+    }
+
+    /// Bytes held.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.block.held_bytes()
     }
 
     pub(crate) fn feed(&mut self, step: u16, reply: &[u8], clients: &mut Clients) -> Progress {
@@ -92,13 +120,24 @@ impl Exec {
 
     fn finish(&mut self, reply: &[u8], clients: &mut Clients) -> Progress {
         let replies = elements(reply).map(|replies| replies.declared());
-        let is_fit = match replies {
+        let is_over = match replies {
             // One reply for each request that was queued, and none was refused.
             Some(count) => self.refusal.is_none() && count == self.block.for_node as u64,
-            None => is_error(reply) || is_null(reply),
+            None if self.has_begun => is_null(reply) || is_abort(reply),
+            None => reply.starts_with(WITHOUT_MULTI),
         };
-        if !is_fit {
+        if !is_over && self.has_begun && is_error(reply) {
+            // EXEC itself was refused, as old servers do while a script runs, and the transaction is still open: others on
+            // the connection would go on with it. Nothing has run, and nothing will once the connection is closed.
+            self.is_lost = true;
+            self.answer(&aborted(self.refusal.as_deref().unwrap_or(reply)), clients);
+            return Progress::OutOfStep;
+        }
+        if !is_over {
             return self.doubt(clients);
+        }
+        if self.is_answered {
+            return Progress::Through;
         }
         let has_run = replies.is_some();
         self.lacks_script = !self.block.scripts.is_empty()
@@ -107,15 +146,12 @@ impl Exec {
             // Without MULTI nothing was queued, and what was not refused for the same reason ran alone.
             self.is_lost = true;
             let refusal = self.refusal.take().filter(|r| r.starts_with(b"-")).unwrap_or_else(text::exec_in_doubt);
-            self.answer(&refusal, clients);
+            self.answer(&aborted(&refusal), clients);
         } else if self.is_read && has_run || self.moved_to().is_some() {
             self.reply = Some(reply.to_vec());
         } else if let Some(refusal) = self.refusal.as_deref().filter(|r| r.starts_with(b"-")) {
             // The client saw its requests queued, so to it EXEC is the first that is refused, and for this reason.
-            let mut words = Vec::new();
-            texts::exec_refused(refusal, &mut words);
-            let mut line = Vec::new();
-            Encoder::new(&mut line, Protocol::Resp2).error(&words);
+            let line = aborted(refusal);
             self.answer(&line, clients);
         } else {
             self.answer(reply, clients);
@@ -123,13 +159,24 @@ impl Exec {
         Progress::Through
     }
 
-    pub(crate) fn fail(&mut self, _loss: Loss, error: &[u8], clients: &mut Clients) -> Progress {
+    pub(crate) fn fail(&mut self, loss: Loss, error: &[u8], clients: &mut Clients) -> Progress {
         self.is_lost = true;
         self.answer(error, clients);
-        Progress::Through
+        // Others share the connection, and a transaction that is not over would go on with their requests.
+        self.is_late = loss == Loss::Late && self.private.is_none();
+        if self.is_late { Progress::Waits } else { Progress::Through }
+    }
+
+    /// The node refuses MULTI. Nothing else has been sent.
+    pub(crate) fn refuse(&mut self, words: &[u8], clients: &mut Clients) {
+        self.is_refused = true;
+        self.answer(&aborted(words), clients);
     }
 
     fn answer(&mut self, reply: &[u8], clients: &mut Clients) {
+        if std::mem::replace(&mut self.is_answered, true) {
+            return;
+        }
         clients.feed(self.asker.session, self.asker.seq, if self.is_wanted { reply } else { &[] }, true);
     }
 
@@ -145,13 +192,38 @@ fn node_of(block: &Block, watches: &[Pin]) -> Option<usize> {
     block.node.or(watches.first().map(|watch| watch.node)).or(block.keyless_node)
 }
 
-fn is_error(reply: &[u8]) -> bool {
+/// What a node says to EXEC if it has taken no MULTI.
+const WITHOUT_MULTI: &[u8] = b"-ERR EXEC without MULTI";
+
+/// What a client is told whose transaction a node has refused in these words. None of it has run.
+fn aborted(refusal: &[u8]) -> Vec<u8> {
+    let (mut words, mut line) = (Vec::new(), Vec::new());
+    texts::exec_refused(refusal, &mut words);
+    Encoder::new(&mut line, Protocol::Resp2).error(&words);
+    line
+}
+
+/// Whether a node says that it has thrown a transaction away.
+pub(crate) fn is_abort(reply: &[u8]) -> bool {
+    reply.starts_with(b"-EXECABORT")
+}
+
+pub(crate) fn is_error(reply: &[u8]) -> bool {
     matches!(reply.first(), Some(b'-' | b'!'))
 }
 
 /// A transaction whose watched keys have changed.
 fn is_null(reply: &[u8]) -> bool {
     matches!(reply, b"*-1\r\n" | b"$-1\r\n" | b"_\r\n")
+}
+
+/// How a block goes to its node.
+struct Way {
+    /// The connection to itself that it runs on, if it does.
+    private: Option<Handle>,
+    node: usize,
+    /// Keys are watched there.
+    is_watching: bool,
 }
 
 /// One part of the reply to an EXEC that is put together here.
@@ -210,10 +282,10 @@ impl<E: Execute> Worker<E> {
             return Flow::Next;
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let Some(Pins { block: Some(block), watches, has_watch_failed, .. }) = session.pins.as_deref_mut() else {
+        let Some(Pins { block: Some(block), watches, failure, .. }) = session.pins.as_deref_mut() else {
             return Flow::Stop;
         };
-        if *has_watch_failed {
+        if *failure != WatchFailure::None {
             let has_select = block.has_select;
             self.leave_block(index);
             self.leave_watches(index);
@@ -223,6 +295,8 @@ impl<E: Execute> Worker<E> {
         }
         let is_watching = !watches.is_empty();
         let (has_own, has_select, mode) = (block.has_own(), block.has_select, block.mode);
+        // What might wait does so on a connection of its own, should the node not take MULTI any more.
+        let waits = block.has_blocking;
         let node = node_of(block, watches).unwrap_or(self.config.topology.default_node().get());
         let is_elsewhere = watches.iter().any(|w| w.node != node || w.class != class);
         if is_elsewhere {
@@ -233,7 +307,7 @@ impl<E: Execute> Worker<E> {
         }
         let mode = mode.unwrap_or_else(|| self.mode_of(index));
         let is_apart = mode == PoolMode::Transaction && self.engine.is_none();
-        let is_private = is_apart || is_watching || has_select;
+        let is_private = is_apart || is_watching || has_select || waits && self.engine.is_none();
         if mode == PoolMode::Session
             && !is_watching
             && self.engine.is_none()
@@ -260,6 +334,7 @@ impl<E: Execute> Worker<E> {
         if pin.is_none() && block.for_node == 0 {
             return self.begin_script(index, block, &[]);
         }
+        let is_watching = pin.is_some();
         let private = match pin {
             Some(pin) => Some(pin.lane),
             None if is_private => match self.private_for(index, node) {
@@ -272,7 +347,7 @@ impl<E: Execute> Worker<E> {
             },
             None => None,
         };
-        self.send_block(index, block, private, node)
+        self.send_block(index, block, Way { private, node, is_watching })
     }
 
     /// A transaction has not run, for reasons that a server would not have. If it would have selected a database, what comes
@@ -306,13 +381,20 @@ impl<E: Execute> Worker<E> {
         self.lend(index, node, |lanes, config, class, now| lanes.borrow(config, node, class, now))
     }
 
-    fn send_block(&mut self, index: u32, block: Block, private: Option<Handle>, node: usize) -> Flow {
+    fn send_block(&mut self, index: u32, block: Block, way: Way) -> Flow {
+        let Way { private, node, is_watching } = way;
         let is_wanted = self.passes_reply(index);
         let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let asker = Asker { session: handle, seq: session.down.expect() };
+        let class = session.class;
         let is_read = block.has_own() || block.has_select;
-        let flow = if is_read || private.is_some() {
+        // What comes behind it must not overtake it while MULTI is tried.
+        let is_tried = || {
+            let lane = self.lanes.known(node, class);
+            lane.is_none_or(|lane| !self.lanes.all[lane].multi.is_taken())
+        };
+        let flow = if is_read || private.is_some() || is_tried() {
             session.pause.add(Pause::BARRIER);
             Flow::Pause
         } else {
@@ -323,12 +405,18 @@ impl<E: Execute> Worker<E> {
             is_wanted,
             block,
             private,
+            sent_on: None,
             node,
             is_read,
             refusal: None,
             reply: None,
             has_begun: true,
             is_lost: false,
+            is_refused: false,
+            is_answered: false,
+            is_late: false,
+            is_watching,
+            trials: 0,
             lacks_script: false,
             moves: 0,
         };
@@ -338,8 +426,14 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Puts a whole block into the outbox of its lane: nothing of anybody else's comes between.
-    fn send_exec(&mut self, exec: Exec) {
-        let Some(session) = self.clients.sessions.get_mut(exec.asker.session) else { return };
+    pub(crate) fn send_exec(&mut self, exec: Exec) {
+        let Some(session) = self.clients.sessions.get_mut(exec.asker.session) else {
+            // Nothing of it was sent, so its connection is as it was.
+            if let Some(private) = exec.private {
+                self.give_back(private, Dirt { is_watching: exec.is_watching, ..Dirt::default() });
+            }
+            return;
+        };
         let class = session.class;
         self.shared.ledger.account(0, exec.block.held_bytes());
         let lane = match exec.private {
@@ -361,9 +455,13 @@ impl<E: Execute> Worker<E> {
                 return;
             }
         };
-        // Taken out for the time of the writing; the task needs it again only if the keys turn out to have moved.
         let mut exec = exec;
+        if !self.lanes.all[lane].multi.is_taken() {
+            return self.try_before(lane, exec);
+        }
+        // Taken out for the time of the writing; the task needs it again only if the keys turn out to have moved.
         let block = std::mem::take(&mut exec.block);
+        exec.sent_on = Some(self.lanes.handle(lane));
         let task = self.tasks.begin(Task::Exec(Box::new(exec)));
         let missing = self.missing_scripts(lane, &block);
         let Self { lanes, clients, now, .. } = self;
@@ -386,6 +484,27 @@ impl<E: Execute> Worker<E> {
         }
     }
 
+    /// A block is the first on its connection: nothing of it is sent before the node has been seen to take MULTI.
+    #[cold]
+    fn try_before(&mut self, lane: usize, mut exec: Exec) {
+        exec.trials += 1;
+        if exec.is_watching {
+            // It was tried with the first WATCH. A trial now would end the watching.
+            let refusal = match &self.lanes.all[lane].multi {
+                Multi::Refused(words) => words.to_vec(),
+                _ => text::pin_lost(),
+            };
+            exec.refuse(&refusal, &mut self.clients);
+        } else if exec.trials > TRIALS_MAX {
+            let name = &self.lanes.nodes[exec.node].name;
+            let error = text::not_sent(name, &"its connections ended one after the other");
+            exec.fail(Loss::Unsent, &error, &mut self.clients);
+        } else {
+            return self.try_multi(lane, Then::Send(Box::new(exec)));
+        }
+        self.conclude_exec(exec);
+    }
+
     /// The scripts that a block names and that its node may not know.
     fn missing_scripts(&mut self, lane: usize, block: &Block) -> Vec<Named> {
         if block.scripts.is_empty() {
@@ -401,6 +520,11 @@ impl<E: Execute> Worker<E> {
         self.shared.ledger.account(exec.block.held_bytes(), 0);
         if exec.lacks_script {
             self.scripts().note_flushed();
+        }
+        if !exec.has_begun {
+            // The node took MULTI before. The next transaction finds out first.
+            let lane = exec.sent_on.and_then(|lane| self.lanes.find(lane));
+            lane.into_iter().for_each(|lane| self.lanes.all[lane].multi = Multi::Unknown);
         }
         if let Some(node) = exec.moved_to().and_then(|address| self.node_at(address))
             && exec.private.is_none()
@@ -418,7 +542,8 @@ impl<E: Execute> Worker<E> {
         if let Some(private) = exec.private.take() {
             self.take_back(private, &exec);
         }
-        if exec.is_lost && self.clients.sessions.get_mut(exec.asker.session).is_some() {
+        let has_failed = exec.is_lost || exec.is_refused;
+        if has_failed && self.clients.sessions.get_mut(exec.asker.session).is_some() {
             self.strand(exec.asker.session.index, exec.block.has_select);
         }
         let Some(reply) = exec.reply.take() else { return };
@@ -448,6 +573,8 @@ impl<E: Execute> Worker<E> {
         // node should answer.
         if exec.is_lost {
             self.close_lane(place);
+        } else if exec.is_refused {
+            self.give_back(lane, Dirt { is_watching: exec.is_watching, ..Dirt::default() });
         } else {
             self.give_back(lane, Dirt { is_elsewhere: exec.block.has_select, ..Dirt::default() });
         }

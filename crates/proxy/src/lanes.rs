@@ -18,6 +18,7 @@ use crate::seeing::histogram::Histogram;
 use crate::select::Selecting;
 use crate::shared::Shared;
 use crate::slab::Handle;
+use crate::trial::Multi;
 use respool_connection::{
     BufferPool, Credentials, DialFailure, Endpoint, Fault, Identity, Now, Owner, Upstream, WritePolicy,
 };
@@ -150,6 +151,8 @@ pub(crate) struct Lane {
     pub(crate) accounted: usize,
     /// Bytes of what waits to be written that are.
     pub(crate) queue_accounted: usize,
+    /// Whether its node takes MULTI on it.
+    pub(crate) multi: Multi,
     /// The scripts that its node has been given over it for transactions.
     pub(crate) given: Given,
     /// A request is being passed on over it that has not come as a whole.
@@ -417,6 +420,7 @@ impl Lanes {
             throttled: Vec::new(),
             accounted: 0,
             queue_accounted: 0,
+            multi: Multi::default(),
             given: Given::default(),
             sending: None,
             lent: None,

@@ -13,6 +13,12 @@ pub const LANE_QUEUE_SOFT_DIVISOR: usize = 4;
 /// Lane classes (database, protocol) that one worker keeps: 16 databases in both protocols, twice over.
 pub const CLASSES_MAX: usize = 64;
 
+/// How often MULTI is tried for one transaction: once, unless its connection ends meanwhile.
+pub const TRIALS_MAX: u8 = 3;
+
+/// For how long a connection on which MULTI was refused is not tried again for those who wait.
+pub const LOOK_AGAIN_US: u64 = 1_000_000;
+
 /// Nodes that are asked, one after the other, whether they have a database. One that is known to be down is not asked, so more
 /// would only make a client wait that many times as long as a dial may take.
 pub const DATABASE_ASKED_MAX: usize = 3;

@@ -195,6 +195,8 @@ counters! {
     auth_failures: Total,
     /// Requests refused because the client had not said who it is.
     refused_unauthenticated: Total,
+    /// Connections to nodes on which MULTI was tried before the first transaction on them.
+    multi_trials: Total,
     /// SELECT, AUTH and HELLO that a server would have granted and that could not be granted here.
     states_refused: Total,
     /// Requests refused because the user may not run the command.

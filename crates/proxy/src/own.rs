@@ -414,7 +414,9 @@ impl<E: Execute> Worker<E> {
             let is_own = |lane: Handle| lanes.find(lane).is_some_and(|place| lanes.all[place].purpose == Purpose::Own);
             watches = pins.watches.extract_if(.., |pin| is_own(pin.lane)).collect();
             // Whoever watched there must not execute as if it still did.
-            pins.has_watch_failed |= !watches.is_empty();
+            if !watches.is_empty() {
+                pins.failure = crate::pins::WatchFailure::Unseen;
+            }
         }
         watches.iter().for_each(|_| self.unpin());
         for place in self.lanes.own_lanes(class) {

@@ -31,6 +31,7 @@ use crate::session::{Asker, Flow, Pause, ReplyMode, Session, Special};
 use crate::slab::Handle;
 use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::text;
+use crate::trial::{Multi, Then};
 use crate::worker::Worker;
 use respool_command::{Command, ConnectionCommand, Execute, Flags, Row, TransactionsCommand as T, text as texts};
 use respool_route::{PlanError, PoolMode, RouteError, RouteScratch};
@@ -54,9 +55,8 @@ pub(crate) struct Pins {
     pub(crate) watches: Vec<Pin>,
     /// What it watches in the engine of this process.
     pub(crate) local_watch: Option<LocalWatch>,
-    /// A WATCH was answered with an error. The client may not have read that when it sends EXEC, which must then not
-    /// succeed as if the keys had been watched.
-    pub(crate) has_watch_failed: bool,
+    /// Whether what the client thinks that it watches is not watched.
+    pub(crate) failure: WatchFailure,
     /// Keys were watched where they are not any more: EXEC is answered as if one of them had changed.
     pub(crate) is_touched: bool,
     /// Requests that wait: one, or one for each node.
@@ -85,8 +85,28 @@ impl Pins {
             && self.dedicated.is_none()
             && self.local_watch.is_none()
             && self.waiters.is_empty()
-            && !self.has_watch_failed
             && !self.is_touched
+            && self.failure == WatchFailure::None
+    }
+}
+
+/// What went wrong with the watching of keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum WatchFailure {
+    /// Nothing.
+    #[default]
+    None,
+    /// A WATCH has just been answered with an error, and it is to be seen whether its client has sent something behind it.
+    Fresh,
+    /// The client may think that it watches: it has sent more before it could read that WATCH had failed, or the watching has
+    /// ended since. EXEC must not succeed as if the keys had been watched.
+    Unseen,
+}
+
+impl WatchFailure {
+    /// A WATCH has failed. What was watched before it may be lost with it.
+    fn note(&mut self, has_watched: bool) {
+        *self = if has_watched || *self == Self::Unseen { Self::Unseen } else { Self::Fresh };
     }
 }
 
@@ -112,6 +132,8 @@ pub(crate) struct Watching {
     is_wanted: bool,
     awaited: usize,
     error: Option<Vec<u8>>,
+    /// Its client watched something before.
+    has_watched: bool,
 }
 
 impl Watching {
@@ -120,7 +142,7 @@ impl Watching {
         let is_doubtful = reply != replies::OK && !reply.starts_with(b"-");
         if reply != replies::OK {
             if let Some(session) = clients.sessions.get_mut(self.asker.session) {
-                session.pins_mut().has_watch_failed = true;
+                session.pins_mut().failure.note(self.has_watched);
             }
             self.error.get_or_insert_with(|| if is_doubtful { text::pin_lost() } else { reply.to_vec() });
         }
@@ -296,25 +318,31 @@ impl<E: Execute> Worker<E> {
                 None => by_node.push((node, vec![key])),
             }
         }
+        let session = self.clients.sessions.at(index);
+        let has_watched =
+            session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| !pins.watches.is_empty());
         let mut lanes = Vec::new();
         for (node, _) in &by_node {
             match self.pin(index, *node) {
                 Ok(lane) => lanes.push(lane),
                 Err(error) => {
                     // What was pinned just now watches nothing, and goes with the rest.
+                    let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
+                    let is_wanted = self.passes_reply(index);
                     if let Some(session) = self.clients.sessions.at_mut(index) {
-                        session.pins_mut().has_watch_failed = true;
+                        session.pins_mut().failure.note(has_watched);
                     }
-                    self.answer(index, |reply| reply.raw(&error));
-                    return Flow::Next;
+                    self.clients.feed(asker.session, asker.seq, if is_wanted { &error } else { &[] }, true);
+                    return Flow::Pause;
                 }
             }
         }
         let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
         let is_wanted = self.passes_reply(index);
-        let watching = Watching { asker, is_wanted, awaited: by_node.len(), error: None };
+        let watching = Watching { asker, is_wanted, awaited: by_node.len(), error: None, has_watched };
         let task = self.tasks.begin(Task::Watch(watching));
         for ((_, keys), lane) in by_node.iter().zip(lanes) {
+            self.try_before_watching(lane);
             let write = |out: &mut Vec<u8>| {
                 request_head(out, keys.len() + 1);
                 request_bulk(out, b"WATCH");
@@ -331,6 +359,15 @@ impl<E: Execute> Worker<E> {
         }
         self.is_busy = true;
         Flow::Pause
+    }
+
+    /// MULTI is tried in the round trip of the first WATCH on a connection: once keys are watched it would end that.
+    fn try_before_watching(&mut self, lane: Handle) {
+        let Some(place) = self.lanes.find(lane) else { return };
+        // If it takes no requests, WATCH will say so.
+        if self.lanes.all[place].multi == Multi::Unknown && self.lanes.admit(place, &self.config, self.now).is_ok() {
+            self.try_multi(place, Then::Nothing);
+        }
     }
 
     /// The keys of a WATCH, each with its node and by the name that it has there. `Err`: the whole error reply.
@@ -427,6 +464,9 @@ impl<E: Execute> Worker<E> {
             }
             false => self.lend(index, node, |lanes, config, class, now| lanes.borrow(config, node, class, now))?,
         };
+        if let Some(place) = self.lanes.find(lane) {
+            self.lanes.all[place].multi.doubt();
+        }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Err(text::pin_lost()) };
         session.special.add(Special::PINNED);
         session.pins_mut().watches.push(Pin { node, class, lane, since_us: now_us });
@@ -454,7 +494,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn leave_watches(&mut self, index: u32) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let Some(pins) = &mut session.pins else { return };
-        pins.has_watch_failed = false;
+        pins.failure = WatchFailure::None;
         pins.is_touched = false;
         let watches = std::mem::take(&mut pins.watches);
         let id = session.id;
@@ -472,8 +512,25 @@ impl<E: Execute> Worker<E> {
             return;
         };
         let watches = std::mem::take(&mut pins.watches);
-        pins.has_watch_failed |= !watches.is_empty();
+        if !watches.is_empty() {
+            pins.failure = WatchFailure::Unseen;
+        }
         self.give_back_watches(watches);
+    }
+
+    /// A client has been answered all that it is owed. If a WATCH has failed, and it has sent nothing behind that, it knows:
+    /// whatever it sends next is not meant for keys that are watched, and perhaps somebody else's by then, who has got the
+    /// connection from a pool.
+    #[cold]
+    pub(crate) fn settle_watch_failure(&mut self, index: u32) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let has_sent_more = session.input.is_some();
+        let Some(pins) = session.pins.as_deref_mut().filter(|pins| pins.failure == WatchFailure::Fresh) else { return };
+        if has_sent_more {
+            pins.failure = WatchFailure::Unseen;
+            return;
+        }
+        self.leave_watches(index);
     }
 
     fn give_back_watches(&mut self, watches: Vec<Pin>) {

@@ -82,11 +82,14 @@ impl<E: Execute> Worker<E> {
                             scatters.feed(Handle { index: gather, generation }, part, kind, delivery.bytes, clients);
                         }
                     }
-                    Owner::Task { task, generation, step } => {
-                        was_awaited = true;
+                    owner @ Owner::Task { task, generation, step } => {
+                        was_awaited |= !tasks.follows(owner);
                         // Tasks read replies whole, too.
                         if let Some(kind) = delivery.end {
                             tasks.feed(Handle { index: task, generation }, step, kind, delivery.bytes, clients);
+                            if let Some(multi) = tasks.take_known() {
+                                this.multi = multi;
+                            }
                             if tasks.take_out_of_step() {
                                 break Some(Fault::Unsolicited);
                             }
@@ -198,6 +201,7 @@ impl<E: Execute> Worker<E> {
         let waiters = std::mem::take(&mut this.waiters);
         this.sending = None;
         this.given = Default::default();
+        this.multi = Default::default();
         this.is_blocked = false;
         this.late_since_us = None;
         self.shared.ledger.account(std::mem::take(&mut this.accounted), 0);
@@ -277,7 +281,8 @@ impl<E: Execute> Worker<E> {
         let error = text::timed_out(&lanes.nodes[this.node].name, config.timeouts.response_us);
         this.up.expire(due_us, |owner| {
             counters.timeouts.add(1);
-            refuse(owner, Loss::Unknown, &error, clients, scatters, tasks);
+            refuse(owner, Loss::Late, &error, clients, scatters, tasks);
+            if tasks.follows(owner) { owner } else { Owner::Nobody }
         });
         this.late_since_us.get_or_insert(now.mono_us);
         if this.beside.is_some() {

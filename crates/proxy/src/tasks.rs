@@ -15,6 +15,7 @@ use crate::scripts::Healing;
 use crate::slab::{Handle, Slab};
 use crate::stopping::Stopping;
 use crate::subscriptions::{Listening, Publishing, Speaking};
+use crate::trial::{Multi, Trial};
 use crate::wait::Wait;
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -30,6 +31,8 @@ pub(crate) enum Task {
     Watch(Watching),
     /// A transaction is executed for a client.
     Exec(Box<Exec>),
+    /// A node is asked whether it takes MULTI.
+    Trial(Box<Trial>),
     /// A script is run by its hash, and brought back if the node has forgotten it.
     Heal(Healing),
     /// A node shows settings, some of them not to clients.
@@ -68,6 +71,8 @@ pub(crate) enum Loss {
     Unsent,
     /// It left, at least in part: nobody knows what became of it.
     Unknown,
+    /// The same, and the connection is still there: the reply comes late, or never.
+    Late,
 }
 
 impl Task {
@@ -78,6 +83,7 @@ impl Task {
             Self::Clean(cleaning) => cleaning.feed(step, reply),
             Self::Watch(watching) => watching.feed(reply, clients),
             Self::Exec(exec) => exec.feed(step, reply, clients),
+            Self::Trial(trial) => trial.feed(step, reply),
             Self::Heal(healing) => healing.feed(reply, clients),
             Self::Hide(hiding) => hiding.feed(reply, clients),
             Self::Stop(stopping) => stopping.feed(step, kind, reply, clients),
@@ -95,6 +101,7 @@ impl Task {
             Self::Clean(cleaning) => cleaning.fail(),
             Self::Watch(watching) => watching.feed(error, clients),
             Self::Exec(exec) => exec.fail(loss, error, clients),
+            Self::Trial(trial) => trial.fail(loss, error, clients),
             Self::Heal(healing) => healing.fail(error, clients),
             Self::Hide(hiding) => hiding.fail(error, clients),
             Self::Stop(stopping) => stopping.feed(step, ReplyKind::Error, error, clients),
@@ -111,6 +118,7 @@ pub(crate) struct Tasks {
     running: Slab<Task>,
     pub(crate) through: Vec<Task>,
     is_out_of_step: bool,
+    known: Option<Multi>,
 }
 
 impl Tasks {
@@ -126,6 +134,7 @@ impl Tasks {
         for task in running.chain(&mut self.through) {
             match task {
                 Task::Exec(exec) => exec.move_to(moves),
+                Task::Trial(trial) => trial.move_to(moves),
                 Task::Heal(healing) => healing.move_to(moves, has_other_ways),
                 Task::Publish(publishing) => publishing.move_to(moves),
                 // Their questions are under way, and what they do then is not about a place.
@@ -158,9 +167,30 @@ impl Tasks {
         };
         let progress = task.feed(step, kind, reply, clients);
         self.is_out_of_step |= progress == Progress::OutOfStep;
+        if let Task::Trial(trial) = task
+            && progress != Progress::Waits
+        {
+            self.known = Some(trial.verdict());
+        }
         if progress != Progress::Waits {
             self.end(to);
         }
+    }
+
+    /// Whether a task goes on reading its replies although they come late: what it has begun at the node must not go on
+    /// unseen.
+    pub(crate) fn follows(&self, owner: Owner) -> bool {
+        let Owner::Task { task, generation, .. } = owner else { return false };
+        match self.running.get(Handle { index: task, generation }) {
+            Some(Task::Exec(exec)) => exec.is_late(),
+            Some(Task::Trial(trial)) => trial.is_late(),
+            _ => false,
+        }
+    }
+
+    /// What the last reply fed says of MULTI on its connection, if it says anything.
+    pub(crate) fn take_known(&mut self) -> Option<Multi> {
+        self.known.take()
     }
 
     /// Whether the last reply fed cannot have been for its task: replies of its connection belong to others by now.
@@ -194,6 +224,7 @@ impl<E: Execute> Worker<E> {
                 Task::Clean(cleaning) => self.conclude_cleaning(cleaning),
                 Task::Watch(_) | Task::Hide(_) | Task::Speak(_) => {}
                 Task::Exec(exec) => self.conclude_exec(*exec),
+                Task::Trial(trial) => self.conclude_trial(*trial),
                 Task::Heal(healing) => self.conclude_healing(healing),
                 Task::Stop(stopping) => self.conclude_stopping(*stopping),
                 Task::Learn(learning) => self.conclude_learning(*learning),

@@ -128,6 +128,18 @@ pub(crate) fn exec_in_doubt() -> Vec<u8> {
     error("the node's answer does not fit the transaction; it may or may not have been executed".to_owned())
 }
 
+/// A node answers MULTI as no node should, or does not end an empty transaction.
+pub(crate) fn multi_in_doubt() -> Vec<u8> {
+    error("the node's answers to MULTI and EXEC do not fit; the transaction was not executed".to_owned())
+}
+
+/// What went wrong before a transaction was sent; none of it has been.
+pub(crate) fn not_executed(cause: &[u8]) -> Vec<u8> {
+    let words = String::from_utf8_lossy(words(cause)).into_owned();
+    let cause = words.split("; the command may or may not").next().unwrap_or_default();
+    verbatim(&format!("{cause}; the transaction was not executed"))
+}
+
 /// A node answers a request that waits as no node should.
 pub(crate) fn wait_in_doubt() -> Vec<u8> {
     error("the node's answer does not fit the command; it may or may not have been executed".to_owned())

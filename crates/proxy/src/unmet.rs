@@ -12,6 +12,7 @@
 //! Until the client is told that it is where it wants to be, it is refused what depends on that. A refusal that a server would
 //! give as well (a database that does not exist, a wrong password) changes nothing, here as there.
 
+use crate::pins::WatchFailure;
 use crate::session::{Flow, Special};
 use crate::text;
 use crate::worker::Worker;
@@ -75,7 +76,7 @@ impl<E: Execute> Worker<E> {
             && let Some(session) = self.clients.sessions.at_mut(index)
         {
             // Nor may an EXEC succeed as if its keys had been watched.
-            session.pins_mut().has_watch_failed = true;
+            session.pins_mut().failure = WatchFailure::Unseen;
         }
         // A block that is being queued is spoilt, so that its EXEC runs nothing.
         Some(self.refuse_unread(index, words.as_bytes()))

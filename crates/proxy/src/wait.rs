@@ -1,5 +1,6 @@
 //! What nodes are asked on behalf of requests that wait: as tasks, since the replies are read here first.
 
+use crate::exec::is_abort;
 use crate::slab::Handle;
 use crate::tasks::{Progress, Task};
 use crate::text;
@@ -12,6 +13,8 @@ pub(crate) struct Wait {
     pub(crate) reply: Option<(ReplyKind, Vec<u8>)>,
     /// The reply is not the node's: its connection has gone.
     pub(crate) is_lost: bool,
+    /// The node has taken the MULTI of a try.
+    pub(crate) has_begun: bool,
 }
 
 /// What for.
@@ -22,7 +25,7 @@ pub(crate) enum WaitPurpose {
     /// The request itself.
     Request { waiter: Handle, lane: Handle },
     /// The request, without waiting.
-    Try { waiter: Handle },
+    Try { waiter: Handle, lane: Handle },
     /// To let the request go.
     Unblock { waiter: Handle, lane: Handle },
 }
@@ -30,13 +33,19 @@ pub(crate) enum WaitPurpose {
 /// The requests of these tasks: what comes before, and the one whose reply counts.
 pub(crate) const BEFORE: u16 = 0;
 pub(crate) const COUNTS: u16 = 1;
+/// Those of a try: MULTI, the request, and EXEC, whose reply counts.
+pub(crate) const BEGIN: u16 = 2;
+pub(crate) const QUEUE: u16 = 3;
 
 impl Wait {
     pub(crate) fn task(purpose: WaitPurpose) -> Task {
-        Task::Wait(Box::new(Self { purpose, reply: None, is_lost: false }))
+        Task::Wait(Box::new(Self { purpose, reply: None, is_lost: false, has_begun: false }))
     }
 
     pub(crate) fn feed(&mut self, step: u16, kind: ReplyKind, reply: &[u8]) -> Progress {
+        if let WaitPurpose::Try { .. } = self.purpose {
+            return self.feed_try(step, kind, reply);
+        }
         if !kind.is_error() && !self.is_fit(step, kind, reply) {
             self.reply = Some((ReplyKind::Error, text::wait_in_doubt()));
             return Progress::OutOfStep;
@@ -55,9 +64,54 @@ impl Wait {
             (WaitPurpose::Number { .. } | WaitPurpose::Unblock { .. }, _) => kind == ReplyKind::Integer,
             (WaitPurpose::Request { .. }, BEFORE) => reply == replies::PONG,
             (WaitPurpose::Request { .. }, _) => true,
-            (WaitPurpose::Try { .. }, BEFORE) => reply == replies::OK || reply == replies::QUEUED,
-            (WaitPurpose::Try { .. }, _) => elements(reply).is_some_and(|replies| replies.declared() == 1),
+            (WaitPurpose::Try { .. }, _) => true,
         }
+    }
+
+    /// A request that is tried. What is kept is the reply to EXEC, or what would have been: if the node has refused MULTI
+    /// although it took it before, it has done the request as it is, and what it answers to that is the reply.
+    fn feed_try(&mut self, step: u16, kind: ReplyKind, reply: &[u8]) -> Progress {
+        match step {
+            BEGIN => {
+                self.has_begun = reply == replies::OK;
+                if self.has_begun || kind.is_error() { Progress::Waits } else { self.doubt_try() }
+            }
+            QUEUE if !self.has_begun => {
+                let is_error = kind.is_error();
+                let kept = if is_error { reply.to_vec() } else { [b"*1\r\n", reply].concat() };
+                self.reply = Some((if is_error { ReplyKind::Error } else { ReplyKind::Array }, kept));
+                Progress::Waits
+            }
+            QUEUE if kind.is_error() => {
+                // It says more than what follows from it.
+                self.reply = Some((kind, reply.to_vec()));
+                Progress::Waits
+            }
+            QUEUE if reply == replies::QUEUED => Progress::Waits,
+            QUEUE => self.doubt_try(),
+            _ if !self.has_begun => {
+                if kind.is_error() {
+                    Progress::Through
+                } else {
+                    self.doubt_try()
+                }
+            }
+            _ if is_abort(reply) || elements(reply).is_some_and(|replies| replies.declared() == 1) => {
+                self.reply.get_or_insert_with(|| (kind, reply.to_vec()));
+                Progress::Through
+            }
+            // The transaction may still be open: the connection is of no use to whoever is tried next.
+            _ => {
+                let kept = || if kind.is_error() { reply.to_vec() } else { text::wait_in_doubt() };
+                self.reply.get_or_insert_with(|| (ReplyKind::Error, kept()));
+                Progress::OutOfStep
+            }
+        }
+    }
+
+    fn doubt_try(&mut self) -> Progress {
+        self.reply = Some((ReplyKind::Error, text::wait_in_doubt()));
+        Progress::OutOfStep
     }
 
     pub(crate) fn fail(&mut self, error: &[u8]) -> Progress {

@@ -182,6 +182,26 @@ impl Waiter {
         kind.is_error() || digits.and_then(integer).zip(wanted).is_some_and(|(counted, wanted)| counted >= wanted)
     }
 
+    /// Writes the request so that it hardly waits, should a node take it for one outside of a transaction: there it means
+    /// the same. A timeout that the node has to refuse stays as it is.
+    pub(crate) fn encode_at_once(&self, out: &mut Vec<u8>) {
+        let args = self.args.as_args();
+        let Some((at, _)) = timeout_place(self.row, args).filter(|(at, _)| self.waits(args.get(*at))) else {
+            return encode_request(out, args.iter());
+        };
+        request_head(out, args.len());
+        for (index, arg) in args.iter().enumerate() {
+            // A second, or a millisecond; less than a second is no timeout to servers before 6.0.
+            request_bulk(out, if index == at { b"1" } else { arg });
+        }
+    }
+
+    /// Whether what stands for the timeout is one.
+    fn waits(&self, timeout: Option<&[u8]>) -> bool {
+        let is_zero = |text: &[u8]| std::str::from_utf8(text).is_ok_and(|text| text.parse() == Ok(0.0));
+        self.deadline_us.is_some() || timeout.is_some_and(is_zero)
+    }
+
     /// The request that undoes a reply which nobody got, if it took anything away. What was moved is where it was to go,
     /// and what a group has read is still owed to its reader.
     pub(crate) fn undo(&self, reply: &[u8]) -> Option<ArgsBuf> {
@@ -290,6 +310,23 @@ mod tests {
         }
         for text in ["0", "0x0", "0x", "0x.", "0xg", "0x1p", "0x1p99999999999", "-1", "nan", "inf", "x", ""] {
             assert_eq!(timeout(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_request_that_is_tried_waits_a_moment_at_most() {
+        let tried = |words: &[&str]| {
+            let mut out = Vec::new();
+            waiter(words, 0).encode_at_once(&mut out);
+            let text = String::from_utf8(out).expect("the test sends text");
+            text.split("\r\n").skip(2).step_by(2).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(tried(&["BLPOP", "a", "b", "0"]), "BLPOP a b 1");
+        assert_eq!(tried(&["BLPOP", "a", "0.0"]), "BLPOP a 1");
+        assert_eq!(tried(&["BLMPOP", "3600", "1", "a", "LEFT"]), "BLMPOP 1 1 a LEFT");
+        assert_eq!(tried(&["XREAD", "BLOCK", "0", "STREAMS", "s", "0"]), "XREAD BLOCK 1 STREAMS s 0");
+        for refused in [["BLPOP", "a", "nonsense"], ["BLPOP", "a", "-1"]] {
+            assert_eq!(tried(&refused), refused.join(" "));
         }
     }
 

@@ -4,6 +4,7 @@
 //! end: of ten thousand whose time is over, some are told in this turn and some in the next.
 
 use crate::limits::{TIMEOUTS_PER_TURN_MAX, TRIES_AT_ONCE, TRY_US};
+use crate::looking::Look;
 use crate::slab::{Handle, Slab};
 use crate::waiter::{State, Waiter};
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +36,8 @@ pub(crate) struct Waitlist {
     /// By their turns.
     pub(crate) queue: BTreeMap<u64, Handle>,
     pub(crate) connections: Vec<Connection>,
+    /// Connections on which those who queue are tried.
+    pub(crate) looks: Vec<Look>,
     /// Whose turn it is to be tried, or who comes next.
     next_try: u64,
     /// Who was tried last: before the node has answered that, nobody else is.

@@ -356,6 +356,7 @@ impl<E: Execute> Worker<E> {
             return;
         }
         let (unsettled, is_settled) = (session.down.unsettled(), session.down.is_settled());
+        let has_pins = session.pins.is_some();
         let is_owner = self.lanes.is_owned(session.class);
         let is_light = session.reply_bytes() <= budgets.client_output_soft / 2;
         self.resume_lane_of(index);
@@ -373,6 +374,9 @@ impl<E: Execute> Worker<E> {
             self.clients.unpause(index, Pause::OUTSTANDING);
         }
         if is_settled {
+            if has_pins {
+                self.settle_watch_failure(index);
+            }
             self.clients.unpause(index, Pause::BARRIER);
         }
     }

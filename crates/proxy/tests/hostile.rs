@@ -24,6 +24,8 @@ mod farewell;
 mod holding;
 #[path = "hostile/many.rs"]
 mod many;
+#[path = "hostile/multi.rs"]
+mod multi;
 #[path = "hostile/order.rs"]
 mod order;
 #[path = "hostile/orders.rs"]

@@ -11,7 +11,12 @@ fn after(words: &[&[&str]], replies: &[u8]) -> (String, String) {
     let (first, second) = (bench.accept(), bench.accept());
     bench.ask(first, &["GET", "before"]);
     let node = bench.connect()[0];
+    bench.heard(node);
     bench.send(node, b"$-1\r\n");
+    // The node has been seen to take MULTI.
+    [&["MULTI"][..], &["GET", "before"], &["EXEC"]].iter().for_each(|words| bench.ask(first, words));
+    assert!(bench.take_multi(node));
+    bench.send(node, b"+OK\r\n+QUEUED\r\n*1\r\n$-1\r\n");
     for words in words {
         bench.ask(first, words);
     }

@@ -44,6 +44,7 @@ fn a_transaction_waits_while_its_node_is_paused() {
         [&["MULTI"][..], &["SET", "key", "1"], &["EXEC"]].iter().for_each(|words| bench.ask(client, words));
         assert_eq!(requests(&bench.heard(node)), Vec::<String>::new(), "{pause:?}");
         assert_eq!(bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
+        bench.take_multi(node);
         assert_eq!(requests(&bench.heard(node)), ["MULTI", "SET key 1", "EXEC"]);
         bench.heard(client);
         bench.send(node, b"+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n");

@@ -1,7 +1,7 @@
 //! Clients that watch keys: what they read meanwhile, and what becomes of a watching that fails.
 
 use crate::NoEngine;
-use crate::bench::{Bench, requests};
+use crate::bench::{Bench, request, requests};
 use crate::support::config;
 use respool_connection::{ConnId, Endpoint};
 use respool_proxy::{Config, NodeConfig};
@@ -83,4 +83,83 @@ fn who_watches_is_not_answered_by_a_stand_in() {
         let stand_in = reply_to(&mut bench, &format!("GET {here}"), b"$3\r\nold\r\n");
         assert!(!stand_in.contains(&0) && stand_in.len() == 1, "{stand_in:?}");
     }
+}
+
+/// Two nodes, of which the first cannot be reached, and a client of the second. Gives a key of each, too.
+fn half_alive() -> (Bench<NoEngine>, ConnId, [String; 2]) {
+    let config = config(2, 1);
+    let keys = [key_of(&config, 0), key_of(&config, 1)];
+    let mut bench = Bench::proxy(config);
+    let client = bench.accept();
+    bench.ask(client, &["GET", &keys[1]]);
+    assert_eq!(reply_to(&mut bench, &format!("GET {}", keys[1]), b"$-1\r\n"), [1]);
+    bench.heard(client);
+    (bench, client, keys)
+}
+
+/// What a client is answered to a transaction that its node takes.
+fn transaction(bench: &mut Bench<NoEngine>, client: ConnId, key: &str) -> String {
+    [&["MULTI"][..], &["SET", key, "v"], &["EXEC"]].iter().for_each(|words| bench.ask(client, words));
+    bench.connect();
+    for node in bench.nodes.clone() {
+        bench.take_multi(node);
+        if requests(&bench.heard(node)).ends_with(&["EXEC".to_owned()]) {
+            bench.send(node, b"+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n");
+        }
+    }
+    bench.heard(client)
+}
+
+const EXECUTED: &str = "+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n";
+const UNWATCHED: &str = "+OK\r\n+QUEUED\r\n-ERR the connection on which keys were watched is lost; the transaction was not \
+     executed\r\n";
+
+/// A client that has read the error does not think that it watches; from a pool it may be somebody else's by then.
+#[test]
+fn a_watch_that_failed_does_not_spoil_the_next_transaction() {
+    let (mut bench, client, [dead, living]) = half_alive();
+    // Once it has to be dialled, and once that is not even tried.
+    for _ in 0..2 {
+        bench.ask(client, &["WATCH", &dead]);
+        bench.refuse_dials();
+        assert!(bench.heard(client).starts_with("-ERR node node-0"));
+        assert_eq!(transaction(&mut bench, client, &living), EXECUTED);
+    }
+    // The node itself refuses.
+    bench.ask(client, &["WATCH", &living]);
+    assert_eq!(reply_to(&mut bench, &format!("WATCH {living}"), b"-NOPERM no\r\n"), [1]);
+    assert_eq!(bench.heard(client), "-NOPERM no\r\n");
+    assert_eq!(transaction(&mut bench, client, &living), EXECUTED);
+}
+
+#[test]
+fn a_watch_that_failed_unseen_lets_no_transaction_run() {
+    for is_down in [false, true] {
+        let (mut bench, client, [dead, living]) = half_alive();
+        if is_down {
+            bench.ask(client, &["GET", &dead]);
+            bench.refuse_dials();
+            bench.heard(client);
+        }
+        // As libraries pipeline it: what is read behind the WATCH is what is computed from.
+        let both = [request(&["WATCH", &dead]), request(&["GET", &living])].concat();
+        bench.send(client, &both);
+        bench.refuse_dials();
+        reply_to(&mut bench, &format!("GET {living}"), b"$1\r\nv\r\n");
+        let heard = bench.heard(client);
+        assert!(heard.starts_with("-ERR node node-0") && heard.ends_with("$1\r\nv\r\n"), "{heard}");
+        assert_eq!(transaction(&mut bench, client, &living), UNWATCHED);
+        assert_eq!(transaction(&mut bench, client, &living), EXECUTED, "it has been told");
+    }
+}
+
+#[test]
+fn a_watch_that_fails_does_not_hide_an_earlier_one() {
+    let (mut bench, client, [dead, living]) = half_alive();
+    bench.ask(client, &["WATCH", &living]);
+    assert_eq!(reply_to(&mut bench, &format!("WATCH {living}"), b"+OK\r\n"), [1]);
+    bench.ask(client, &["WATCH", &dead]);
+    bench.refuse_dials();
+    bench.heard(client);
+    assert_eq!(transaction(&mut bench, client, &living), UNWATCHED);
 }

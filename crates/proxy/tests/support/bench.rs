@@ -194,7 +194,7 @@ impl<E: Execute> Bench<E> {
         found
     }
 
-    /// All dials succeed, and the nodes agree to everything that they are told first. Gives the new connections.
+    /// All dials succeed, and the nodes agree to everything that they are told first, and to MULTI. Gives the new connections.
     pub(crate) fn connect(&mut self) -> Vec<ConnId> {
         let dialled = std::mem::take(&mut self.dialling);
         self.connect_these(&dialled);
@@ -223,7 +223,20 @@ impl<E: Execute> Bench<E> {
                     break;
                 }
             }
+            self.take_multi(*conn);
         }
+    }
+
+    /// If a node is first asked whether it takes MULTI, it does. That is not heard of any more.
+    pub(crate) fn take_multi(&mut self, conn: ConnId) -> bool {
+        let trial = [request(&["MULTI"]), request(&["EXEC"])].concat();
+        let Some(written) = self.written.get_mut(&conn.to_bits()) else { return false };
+        let is_tried = written.starts_with(&trial);
+        if is_tried {
+            written.drain(..trial.len());
+            self.send(conn, b"+OK\r\n*0\r\n");
+        }
+        is_tried
     }
 }
 

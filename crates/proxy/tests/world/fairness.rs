@@ -84,7 +84,7 @@ impl Bench {
         self.written.iter().filter(|(conn, _)| to(*conn)).map(|(_, said)| said.matches(words).count()).sum()
     }
 
-    /// What has been tried on the shared connection since then was in vain. Gives how many requests that were.
+    /// What has been tried on that connection since then was in vain. Gives how many requests that were.
     fn refuse_tries(&mut self, shared: ConnId, since: usize) -> usize {
         let tries = self.count(|conn| conn == shared, "EXEC") - since;
         if tries > 0 {
@@ -94,13 +94,14 @@ impl Bench {
     }
 
     /// A crowd that waits although there is only one connection to wait on, each for its own key and as long as is said.
-    /// Gives the shared connection.
+    /// Gives the connection on which they are tried.
     fn crowd(&mut self, count: usize, seconds: &str) -> ConnId {
         let first = self.waits_for("taken");
         self.connect(self.dialled[0], 1);
         assert!(self.key_on(self.dialled[0]).is_some(), "{first:?} waits at the node");
         let mut shared = None;
-        let mut tried = 0;
+        // With nothing between MULTI and EXEC, to see whether the node takes it.
+        let mut tried = 1;
         for number in 0..count {
             let client = self.accept();
             self.ask(client, &["BLPOP", &format!("key:{number}"), seconds]);
@@ -108,6 +109,7 @@ impl Bench {
                 let dialled = self.dialled[1];
                 self.turn(|worker| worker.handle_connected(dialled));
                 self.say(dialled, b"+PONG\r\n");
+                self.say(dialled, b"+OK\r\n*0\r\n");
                 dialled
             });
             tried += self.refuse_tries(shared, tried);
@@ -171,8 +173,13 @@ const CROWD: usize = 400;
 #[test]
 fn of_a_crowd_whose_time_is_over_some_are_told_in_each_turn_and_others_are_served_in_between() {
     let mut bench = Bench::new(1);
-    let shared = bench.crowd(CROWD, "60");
+    bench.crowd(CROWD, "60");
     let other = bench.accept();
+    bench.ask(other, &["GET", "first"]);
+    let shared = bench.dialled[2];
+    bench.turn(|worker| worker.handle_connected(shared));
+    bench.say(shared, b"+PONG\r\n");
+    bench.say(shared, b"$-1\r\n");
     bench.now_us += 61_000_000;
     let (mut told, mut turns) = (0, 0);
     while told < CROWD {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use respool_testkit::{Client, RedisServer, Rng, elements, wait_until};
 
+use super::transactions::{AS_PROXY, without_multi};
 use super::{Four, assert_error, bulk, proxy};
 
 fn pair(key: &str, element: &str) -> Vec<u8> {
@@ -484,5 +485,28 @@ fn keys_to_wait_for_are_on_one_node_and_wait_asks_all() -> io::Result<()> {
     blocked(&four.servers[0], 1)?;
     four.proxy.client()?.command(&["RPUSH", a, "v"])?;
     assert_eq!(client.reply()?, pair(a, "v"));
+    Ok(())
+}
+
+/// All connections to wait on are taken, and the node does not take MULTI, in which nothing would wait.
+#[test]
+fn who_queues_where_multi_is_refused_holds_up_nobody() -> io::Result<()> {
+    let server = without_multi()?;
+    let arguments = [&AS_PROXY[..], &["--blocking-connections-max", "1"]].concat();
+    let proxy = proxy(&[server.tcp()], &arguments)?;
+    let (mut first, mut second, mut other) = (proxy.client()?, proxy.client()?, proxy.client()?);
+    first.send_command(&["BLPOP", "q1", "0"])?;
+    blocked(&server, 1)?;
+    second.send_command(&["BLPOP", "q2", "0"])?;
+    wait_until("it is tried", Duration::from_secs(10), || {
+        Ok(server.client()?.ask("INFO errorstats")?.contains("errorstat_NOPERM"))
+    })?;
+    assert_eq!(other.ask("SET k v")?, "+OK\r\n");
+    blocked(&server, 1)?;
+    other.ask("RPUSH q1 a")?;
+    assert_eq!(first.reply()?, pair("q1", "a"));
+    blocked(&server, 1)?;
+    other.ask("RPUSH q2 b")?;
+    assert_eq!(second.reply()?, pair("q2", "b"));
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use respool_testkit::{Act, Address, Client, FakeBackend, RedisServer, Respool, usual_reply, wait_until};
 
-use super::{addresses, assert_error, bulk, proxy, redis_servers};
+use super::{Four, addresses, assert_error, bulk, proxy, redis_servers};
 
 /// What the subscriber says and how many frames it then gets; with `!`, what somebody else says first.
 type Step = (&'static str, usize);
@@ -347,6 +347,65 @@ fn what_was_published_before_a_channel_is_given_up_is_heard() -> io::Result<()> 
         if round % 2 == 0 {
             keeper.reply()?;
         }
+    }
+    Ok(())
+}
+
+fn message(channel: &str, text: &str) -> Vec<u8> {
+    [b"*3\r\n".to_vec(), bulk("message"), bulk(channel), bulk(text)].concat()
+}
+
+#[test]
+fn a_message_of_a_transaction_reaches_who_subscribes_wherever_its_keys_are() -> io::Result<()> {
+    let four = Four::start(&[])?;
+    let (mut listener, mut client) = (four.proxy.client()?, four.proxy.client()?);
+    // Channels are placed as keys are, so these are at all nodes.
+    for channel in &four.keys {
+        listener.command(&["SUBSCRIBE", channel])?;
+    }
+    for key in &four.keys {
+        for channel in &four.keys {
+            client
+                .send(format!("MULTI\r\nSET {key} v\r\nPUBLISH {channel} {key}\r\nGET {key}\r\nEXEC\r\n").as_bytes())?;
+            let replies = client.replies(5)?;
+            assert_eq!(String::from_utf8_lossy(&replies[4]), "*3\r\n+OK\r\n:1\r\n$1\r\nv\r\n", "{key}, {channel}");
+            assert_eq!(listener.reply()?, message(channel, key));
+        }
+    }
+    // What does not run publishes nothing.
+    client.ask(&format!("WATCH {}", four.keys[0]))?;
+    client.ask(&format!("SET {} other", four.keys[0]))?;
+    let (key, channel) = (&four.keys[0], &four.keys[1]);
+    client.send(
+        format!("MULTI\r\nGET {key}\r\nPUBLISH {channel} never\r\nEXEC\r\nPUBLISH {channel} now\r\n").as_bytes(),
+    )?;
+    assert_eq!(client.replies(5)?[3], b"*-1\r\n");
+    assert_eq!(listener.reply()?, message(channel, "now"));
+    Ok(())
+}
+
+/// The node that runs a script publishes by itself: who listens elsewhere is not told. The page on subscriptions says so.
+#[test]
+fn a_script_reaches_who_listens_at_its_own_node() -> io::Result<()> {
+    let four = Four::start(&[])?;
+    let (mut listener, mut client) = (four.proxy.client()?, four.proxy.client()?);
+    let mut publish = |key: &str, channel: &str, text: &str| {
+        client.command(&["EVAL", "return redis.call('PUBLISH', ARGV[1], ARGV[2])", "1", key, channel, text])
+    };
+    let (here, there) = (&four.keys[0], &four.keys[1]);
+    listener.command(&["SUBSCRIBE", here])?;
+    assert_eq!(publish(there, here, "from elsewhere")?, b":0\r\n", "and it says so");
+    assert_eq!(publish(here, here, "from here")?, b":1\r\n");
+    assert_eq!(listener.reply()?, message(here, "from here"));
+    // A common tag is a common node, and patterns are told to all.
+    listener.command(&["SUBSCRIBE", "{order:7}:events"])?;
+    assert_eq!(publish("{order:7}:state", "{order:7}:events", "paid")?, b":1\r\n");
+    assert_eq!(listener.reply()?, message("{order:7}:events", "paid"));
+    listener.command(&["PSUBSCRIBE", "stock:*"])?;
+    for key in &four.keys {
+        assert_eq!(publish(key, "stock:3", key)?, b":1\r\n");
+        let reply = listener.reply()?;
+        assert!(reply.ends_with(&bulk(key)) && reply.starts_with(b"*4\r\n$8\r\npmessage"), "{key}");
     }
     Ok(())
 }

@@ -463,3 +463,44 @@ fn a_block_has_limits() -> io::Result<()> {
     assert_eq!(client.ask("GET n")?, "$-1\r\n");
     Ok(())
 }
+
+/// A user at the node who may do everything but begin a transaction.
+pub(super) fn without_multi() -> io::Result<RedisServer> {
+    let server = RedisServer::start()?;
+    let rules = ["ACL", "SETUSER", "proxy", "on", ">pw", "~*", "&*", "+@all", "-multi"];
+    assert_eq!(server.client()?.command(&rules)?, b"+OK\r\n");
+    Ok(server)
+}
+
+/// What the proxy needs to be that user.
+pub(super) const AS_PROXY: [&str; 4] = ["--node-username", "proxy", "--node-password", "pw"];
+
+#[test]
+fn a_node_that_refuses_multi_runs_nothing_of_a_transaction() -> io::Result<()> {
+    let server = without_multi()?;
+    for mode in ["multiplex", "transaction", "session"] {
+        let arguments = [&AS_PROXY[..], &["--pool-mode", mode]].concat();
+        let proxy = proxy(&[server.tcp()], &arguments)?;
+        let mut client = proxy.client()?;
+        for watched in [false, true, false] {
+            if watched {
+                assert_eq!(client.ask("WATCH n")?, "+OK\r\n");
+            }
+            client.send(b"MULTI\r\nINCR n\r\nINCR n\r\nEXEC\r\nGET n\r\n")?;
+            let replies: Vec<u8> = client.replies(5)?.concat();
+            let expected = "+OK\r\n+QUEUED\r\n+QUEUED\r\n-EXECABORT Transaction discarded because of: NOPERM this user has no \
+                 permissions to run the 'multi' command\r\n$-1\r\n";
+            assert_eq!(String::from_utf8_lossy(&replies), expected, "{mode}");
+        }
+        // The right is given, and taken away again.
+        let rules = |rule: &str| server.client()?.command(&["ACL", "SETUSER", "proxy", rule]);
+        rules("+multi")?;
+        assert_eq!(
+            answers(&proxy.tcp(), &["MULTI", "PING", "EXEC"])?,
+            format!("+OK\r\n+QUEUED\r\n*1\r\n+PONG\r\n{}", String::from_utf8_lossy(END))
+        );
+        rules("-multi")?;
+        assert!(server.client()?.ask("GET n")?.starts_with("$-1"), "{mode}");
+    }
+    Ok(())
+}

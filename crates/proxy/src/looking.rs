@@ -1,0 +1,74 @@
+//! Connections on which it is looked whether what somebody queues to wait for is there already: one for each node and class with
+//! a queue, borrowed from the private ones and given back with the end of the queue.
+//!
+//! A look is the request between MULTI and EXEC, where nothing waits. It is not sent before the node has been seen to take MULTI
+//! on that connection, and never on one that others use: if the node ceases to take MULTI in just that moment, the request
+//! waits there for its shortest time and holds up nobody.
+
+use crate::limits::LOOK_AGAIN_US;
+use crate::private::Dirt;
+use crate::slab::Handle;
+use crate::trial::{Multi, Then};
+use crate::worker::Worker;
+use respool_command::Execute;
+
+/// One of these connections.
+#[derive(Debug)]
+pub(crate) struct Look {
+    pub(crate) class: u16,
+    pub(crate) lane: Handle,
+    /// If the node refused MULTI on it, it is not tried again before then; 0: that is not said yet.
+    again_us: u64,
+}
+
+impl<E: Execute> Worker<E> {
+    /// The connection on which those who queue for a node are tried, once the node has been seen to take MULTI on it.
+    pub(crate) fn lane_to_look(&mut self, node: usize, class: u16) -> Option<usize> {
+        let now_us = self.now.mono_us;
+        let known = self.blocking.at(node).looks.iter().position(|look| look.class == class);
+        let mut lane = known.and_then(|at| self.lanes.find(self.blocking.nodes[node].looks[at].lane));
+        if let Some(stale) = lane.filter(|lane| self.lanes.all[*lane].is_stale) {
+            if !self.lanes.all[stale].up.tickets().is_empty() {
+                return None;
+            }
+            self.close_lane(stale);
+            lane = None;
+        }
+        let Some((at, lane)) = known.zip(lane) else {
+            known.into_iter().for_each(|at| drop(self.blocking.nodes[node].looks.swap_remove(at)));
+            let lane = self.lanes.borrow(&self.config, node, class, self.now).ok()?;
+            self.blocking.at(node).looks.push(Look { class, lane, again_us: 0 });
+            let place = self.lanes.find(lane)?;
+            return self.look_on(place);
+        };
+        let look = &mut self.blocking.nodes[node].looks[at];
+        if matches!(self.lanes.all[lane].multi, Multi::Refused(_)) {
+            if look.again_us == 0 {
+                look.again_us = now_us + LOOK_AGAIN_US;
+            } else if look.again_us <= now_us {
+                look.again_us = 0;
+                self.lanes.all[lane].multi.doubt();
+            }
+        }
+        self.look_on(lane)
+    }
+
+    fn look_on(&mut self, lane: usize) -> Option<usize> {
+        let this = &self.lanes.all[lane];
+        let is_unknown = this.multi == Multi::Unknown && this.up.tickets().is_empty();
+        if is_unknown && self.lanes.admit(lane, &self.config, self.now).is_ok() {
+            self.try_multi(lane, Then::Nothing);
+        }
+        self.lanes.all[lane].multi.is_taken().then_some(lane)
+    }
+
+    /// Nobody queues for a node any more: the connections on which they were tried are for others.
+    pub(crate) fn stop_looking(&mut self, node: usize) {
+        let list = self.blocking.at(node);
+        if list.queue.is_empty() {
+            for look in std::mem::take(&mut list.looks) {
+                self.give_back(look.lane, Dirt::default());
+            }
+        }
+    }
+}

@@ -447,7 +447,8 @@ mod tests {
     type Run = Box<dyn FnOnce() -> std::io::Result<()> + Send>;
 
     fn running(workers: Vec<Run>, nodes: Vec<Run>) -> Running {
-        Running { name: "main".to_owned(), bound: Vec::new(), workers, nodes, stop_nodes: Box::new(|| {}) }
+        let shared = Arc::new(Shared::new(workers.len(), 0, About::default(), Arc::default()));
+        Running { name: "main".to_owned(), shared, bound: Vec::new(), workers, nodes, stop_nodes: Box::new(|| {}) }
     }
 
     fn control() -> Arc<Control> {

@@ -139,6 +139,11 @@ impl Tickets {
         if self.sent == 0 { None } else { self.queue.front().copied() }
     }
 
+    /// All tickets, in the order in which their replies will come.
+    pub fn iter(&self) -> impl Iterator<Item = &Ticket> {
+        self.queue.iter()
+    }
+
     /// Takes the ticket that a complete reply belongs to. With it comes the time at which its batch was written if this was
     /// the batch's last: that is a sample of the round trip.
     #[inline]
@@ -202,6 +207,29 @@ impl Tickets {
             ticket.owner = each(ticket.owner);
         }
         self.expired = self.expired.max(due);
+    }
+
+    /// Turns those requests written at or before `written_us` into tombstones whose owner `is_due`, and gives their owners to
+    /// `each`, except the one whose reply is arriving.
+    pub fn expire_where(
+        &mut self,
+        written_us: u64,
+        is_reply_arriving: bool,
+        is_due: impl Fn(Owner) -> bool,
+        mut each: impl FnMut(Owner),
+    ) {
+        let due: usize = self.batches.iter().take_while(|b| b.written_us <= written_us).map(|b| b.outstanding).sum();
+        for ticket in self.queue.iter_mut().take(due).skip(usize::from(is_reply_arriving)) {
+            if is_due(ticket.owner) {
+                each(std::mem::replace(&mut ticket.owner, Owner::Nobody));
+            }
+        }
+    }
+
+    /// The reply that is arriving is nobody's any more. Returns whose it was.
+    pub(crate) fn abandon_front(&mut self) -> Option<Owner> {
+        let ticket = self.queue.front_mut().filter(|_| self.sent > 0)?;
+        Some(std::mem::replace(&mut ticket.owner, Owner::Nobody))
     }
 
     /// Takes all tickets; each comes with whether any byte of its request may have been written.

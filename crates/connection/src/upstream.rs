@@ -248,6 +248,17 @@ impl Upstream {
         self.streamed_bytes
     }
 
+    /// Bytes that the reply in progress has at least, those that its head announces among them; 0 if nothing of it has been
+    /// delivered.
+    pub fn announced_bytes(&self) -> usize {
+        if self.is_streaming { self.streamed_bytes.saturating_add(self.scanner.announced()) } else { 0 }
+    }
+
+    /// Its bytes are written in another way from now on.
+    pub fn set_policy(&mut self, policy: WritePolicy) {
+        self.policy = policy;
+    }
+
     /// When the node was last heard of, on the monotonic clock.
     pub fn last_heard_us(&self) -> u64 {
         self.last_heard_us
@@ -694,6 +705,21 @@ impl Upstream {
     /// whose the late reply is then.
     pub fn expire(&mut self, written_us: u64, each: impl FnMut(Owner) -> Owner) {
         self.tickets.expire(written_us, self.is_streaming, each);
+    }
+
+    /// Turns those requests written at or before `written_us` into tombstones whose owner `is_due`, and gives their owners to
+    /// `each`.
+    pub fn expire_where(&mut self, written_us: u64, is_due: impl Fn(Owner) -> bool, each: impl FnMut(Owner)) {
+        self.tickets.expire_where(written_us, self.is_streaming, is_due, each);
+    }
+
+    /// Forgets what is held of the reply that is arriving, which is not collected further and nobody's any more. Returns whose
+    /// it was.
+    pub fn abandon_partial(&mut self) -> Option<Owner> {
+        self.partial = Vec::new();
+        self.is_partial_spent = false;
+        self.is_streaming = true;
+        self.tickets.abandon_front()
     }
 
     /// The connection is gone or must go. Everything that was owed comes out, each with whether it may have been sent;

@@ -121,7 +121,7 @@ impl Takers<'_> {
             }
             (Owner::Unanswered { index, generation }, Some(_)) => {
                 self.counters.replies_swallowed.add(1);
-                self.clients.end_unanswered(Handle { index, generation });
+                self.clients.end_unanswered(Handle { index, generation }, reply.len());
             }
             (Owner::Nobody, Some(_)) => self.counters.replies_swallowed.add(1),
             // Only what goes to a client is passed on in pieces.
@@ -167,6 +167,7 @@ impl<E: Execute> Worker<E> {
         let Some(beside) = this.beside.as_deref_mut() else { return (None, false) };
         let mut takers = Takers { clients, scatters, tasks, counters };
         let mut was_awaited = false;
+        let mut part_for = None;
         let mut rest = bytes;
         let fault = loop {
             let delivery = match this.up.next_reply(&mut rest, &config.reply_limits, now.mono_us) {
@@ -214,18 +215,17 @@ impl<E: Execute> Worker<E> {
             if !is_in_step {
                 break Some(Fault::Unsolicited);
             }
-            if is_large
-                && this.purpose != Purpose::Own
-                && let Owner::Client { index, generation, .. } = owner
-            {
-                let bytes = this.up.streamed_bytes();
-                takers.clients.note_large(Handle { index, generation }, this.node, bytes, now.mono_us);
+            if is_large && let Owner::Client { index, generation, .. } = owner {
+                part_for = Some(Handle { index, generation });
             }
         };
         if let Some(proof) = &mut beside.proof {
             let held = proof.bytes();
             shared.ledger.account(proof.accounted, held);
             proof.accounted = held;
+        }
+        if let Some(client) = part_for {
+            self.note_large(lane, client);
         }
         (fault, was_awaited)
     }

@@ -94,10 +94,11 @@ impl Clients {
         }
     }
 
-    /// A node has answered such a request, or never will.
+    /// A node has answered such a request with so many bytes, or never will.
     #[cold]
-    pub(crate) fn end_unanswered(&mut self, of: Handle) {
+    pub(crate) fn end_unanswered(&mut self, of: Handle, bytes: usize) {
         let Some(session) = self.sessions.get_mut(of) else { return };
+        session.credit.note_swallowed(bytes);
         session.down.end_unanswered();
         // It may be what the client waits for before it is read on, or closed.
         if !session.pause.is_none() {

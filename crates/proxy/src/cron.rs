@@ -84,6 +84,10 @@ impl<E: Execute> Worker<E> {
                 continue;
             }
             let now_us = self.now.mono_us;
+            if this.is_paced() {
+                self.mind_paced(lane);
+            }
+            let this = &self.lanes.all[lane];
             match this.up.phase() {
                 Phase::Idle if this.wants_dial => {
                     is_busy = true;

@@ -287,7 +287,7 @@ impl<E: Execute> Worker<E> {
         let up = &mut self.lanes.all[lane].up;
         up.tell(self.now.mono_us, &mut self.clients.pool, |out| encode_request(out, args.iter()));
         self.lanes.list(lane);
-        self.keep_pace(index, lane, 1)
+        self.keep_pace(index, lane)
     }
 
     /// A connection to a node that will be nobody else's. `Err` is what the client is told instead.
@@ -365,9 +365,7 @@ impl<E: Execute> Worker<E> {
             (Ok(()), owner) => clients.note_sent(owner),
         }
         self.is_busy = true;
-        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
-        let outstanding = session.down.unsettled();
-        self.keep_pace(index, lane, outstanding)
+        self.keep_pace(index, lane)
     }
 
     /// What the node was told of the client is lost with its connection: as if the client were new.

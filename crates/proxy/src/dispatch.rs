@@ -329,7 +329,6 @@ impl<E: Execute> Worker<E> {
             session.reply_mode.pass();
             Owner::Unanswered { index, generation: handle.generation }
         };
-        let outstanding = session.down.unsettled();
         let lane = own.unwrap_or_else(|| lanes.lane(config, node, session.class));
         let sent = lanes.send(lane, owner, config, *now, &mut clients.pool, write);
         self.is_busy = true;
@@ -341,24 +340,23 @@ impl<E: Execute> Worker<E> {
             return Flow::Next;
         }
         self.clients.note_sent(owner);
-        self.keep_pace(index, lane, outstanding)
+        self.keep_pace(index, lane)
     }
 
     /// Goes on with a client's requests, unless it has asked for more than is being answered.
     #[inline]
-    pub(crate) fn keep_pace(&mut self, index: u32, lane: usize, outstanding: usize) -> Flow {
+    pub(crate) fn keep_pace(&mut self, index: u32, lane: usize) -> Flow {
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
         let has_much = self.lanes.all[lane].up.queued_bytes() > self.config.budgets.queue_soft();
-        if has_much || outstanding > CLIENT_OUTSTANDING_MAX {
-            return self.throttle(index, lane, outstanding);
+        if has_much || session.down.unsettled() > session.credit.window() {
+            return self.throttle(index, lane);
         }
         Flow::Next
     }
 
     /// The same for a request that several nodes answer, of whose lanes `fullest` is the one with most in its queue.
     pub(crate) fn keep_pace_of_all(&mut self, index: u32, fullest: Option<usize>) -> Flow {
-        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
-        let outstanding = session.down.unsettled();
-        fullest.map_or(Flow::Next, |lane| self.keep_pace(index, lane, outstanding))
+        fullest.map_or(Flow::Next, |lane| self.keep_pace(index, lane))
     }
 
     /// The same for a request that waits for no node in particular.
@@ -374,16 +372,33 @@ impl<E: Execute> Worker<E> {
 
     /// The client has asked for more than is being answered: it is not read for a while.
     #[cold]
-    pub(crate) fn throttle(&mut self, index: u32, lane: usize, outstanding: usize) -> Flow {
+    pub(crate) fn throttle(&mut self, index: u32, lane: usize) -> Flow {
+        let soft = self.config.budgets.client_output_soft;
+        let has_much = self.lanes.all[lane].up.queued_bytes() > self.config.budgets.queue_soft();
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        self.counters.pauses.add(1);
-        if outstanding > CLIENT_OUTSTANDING_MAX {
+        session.credit.review(&session.down, soft);
+        if session.down.unsettled() > session.credit.window() {
             session.pause.add(Pause::OUTSTANDING);
-        } else {
+        } else if has_much {
             session.pause.add(Pause::LANE);
             self.lanes.all[lane].throttled.push(index);
+        } else {
+            return Flow::Next;
         }
+        self.counters.pauses.add(1);
         Flow::Pause
+    }
+
+    /// A client that was owed as many replies as it may be is read again once it is owed half of that.
+    pub(crate) fn let_ask_again(&mut self, index: u32) {
+        let soft = self.config.budgets.client_output_soft;
+        let Some(session) = self.clients.sessions.at_mut(index).filter(|s| s.pause.has(Pause::OUTSTANDING)) else {
+            return;
+        };
+        session.credit.review(&session.down, soft);
+        if session.down.unsettled() <= session.credit.window() / 2 {
+            self.clients.unpause(index, Pause::OUTSTANDING);
+        }
     }
 
     /// Answers the request that is being read, in its place, unless the client wants no reply.

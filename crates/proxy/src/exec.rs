@@ -37,7 +37,7 @@ const EXEC: u16 = 2;
 /// A block on its way.
 #[derive(Debug)]
 pub(crate) struct Exec {
-    asker: Asker,
+    pub(crate) asker: Asker,
     is_wanted: bool,
     block: Block,
     /// The private connection that it runs on, if it does.

@@ -32,7 +32,7 @@ pub(crate) struct Terms {
 /// A request for what may hold secrets, on its way.
 #[derive(Debug)]
 pub(crate) struct Hiding {
-    asker: Asker,
+    pub(crate) asker: Asker,
     terms: Terms,
 }
 

@@ -119,6 +119,10 @@ pub(crate) struct Lane {
     pub(crate) reader: Option<Handle>,
     /// It is not read, because its reader does not read.
     pub(crate) is_unread: bool,
+    /// It was taken out of sharing, and others wait on it behind its reader's replies.
+    pub(crate) has_others: bool,
+    /// When it was last not read for its reader's sake, or brought a part of a large reply.
+    pub(crate) flowed_us: u64,
     /// It is a client's own, and a request of its waits on the node.
     pub(crate) is_waiting: bool,
     /// The node's number for it, if it was asked.
@@ -404,6 +408,8 @@ impl Lanes {
             is_listed: false,
             reader: None,
             is_unread: false,
+            has_others: false,
+            flowed_us: 0,
             is_waiting: false,
             number: None,
             is_filling: false,

@@ -4,8 +4,23 @@
 /// long one busy client keeps the others waiting.
 pub const READ_BYTES: usize = 64 * 1024;
 
-/// Replies that one client may be owed before it is not read any more. Far above any sane pipeline.
+/// Replies that one client may be owed before it is not read any more, however small they are. Far above any sane pipeline.
 pub const CLIENT_OUTSTANDING_MAX: usize = 100_000;
+
+/// Replies that one client may be owed however large they are. With fewer, the way to the node and back would show.
+pub const WINDOW_MIN: usize = 8;
+
+/// Bytes that a reply is expected to have before a client has been given any: with the default budget, 32 of them may be
+/// outstanding. A hundred clients that pipeline and do not read have 100 MB held at most then.
+pub const FIRST_REPLY_BYTES: u32 = 32 * 1024;
+
+/// Replies that are smaller than expected lower what is expected by this divisor at most: who had a window full of small
+/// ones may have so many times as many outstanding next.
+pub const REPLIES_FALL_DIVISOR: u32 = 4;
+
+/// Bytes written to a client at once from which its replies are looked at: small ones are looked at when their number
+/// matters.
+pub const REVIEWED_WRITE_BYTES: usize = 16 * 1024;
 
 /// Bytes that wait for one node before the clients that send to it are not read any more. Half of it lets them go on.
 pub const LANE_QUEUE_SOFT_DIVISOR: usize = 4;
@@ -104,9 +119,20 @@ pub const PING_FRESH_US: u64 = 100_000;
 /// Lanes up to which a worker looks at all of them in every turn to decide whether to wait for nodes alone.
 pub const PATIENT_LANES_MAX: usize = 64;
 
-/// A client that gets a reply of this size over a shared connection has one of its own for the next, in bytes: a
-/// millisecond of a fast network, which is what everybody else's replies wait.
+/// A shared connection that begins to bring a reply of this size is its client's own from then on, in bytes: a millisecond
+/// of a fast network, which is what everybody else's replies wait.
 pub const LARGE_REPLY_BYTES: usize = 1 << 20;
+
+/// A client that leaves so many times `client_output_soft_bytes` unread, although it is read no further than that, is owed
+/// larger replies than it used to get: the connections that bring them are taken out of sharing.
+pub const CLAIM_SOFT_FACTOR: usize = 4;
+
+/// Requests of one connection that are looked at to see whether such a client's are among the next.
+pub const CLAIM_LOOKED_AT_MAX: usize = 64;
+
+/// Bytes that one connection of a client's own may bring after it was to be left alone: a read, and what was collected of a
+/// reply before.
+pub const CUT_OFF_SLACK_BYTES: usize = 256 * 1024;
 
 /// A client that has got no large reply for this long goes back to the shared connections, in microseconds.
 pub const LARGE_US: u64 = 60_000_000;

@@ -66,8 +66,10 @@ counters! {
     clients_cut_off: Total,
     /// Clients that were cut off because the process held too much and they the most of it.
     clients_cut_off_for_memory: Total,
-    /// Clients that fetched a large reply and got a connection of their own for the next.
+    /// Clients that fetched a large reply and got a connection of their own for it or for the next.
     clients_large: Total,
+    /// Shared connections to nodes that were taken out of sharing because they brought one client more than it read.
+    lanes_claimed: Total,
     /// Clients that were cut off because they sent half of a large request and then nothing.
     clients_stalled: Total,
     /// Clients that were disconnected because a node failed in the middle of their reply.

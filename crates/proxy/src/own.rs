@@ -182,6 +182,15 @@ impl Lanes {
         self.left.push(lane as u32);
     }
 
+    /// A client's own lanes to nodes that have gone, as far as they still owe something.
+    pub(crate) fn left_of(&mut self, client: Handle) -> Vec<usize> {
+        let all = &self.all;
+        let is_left = |lane: &u32| all[*lane as usize].purpose == Purpose::Leaving && !all[*lane as usize].is_retired;
+        self.left.retain(is_left);
+        let is_its = |lane: &usize| all[*lane].reader == Some(client);
+        self.left.iter().map(|lane| *lane as usize).filter(is_its).collect()
+    }
+
     /// The own lanes to a node that has gone answer what they owe, and then end.
     pub(crate) fn leave_own_lanes_to(&mut self, node: usize) {
         for place in 0..self.all.len() {
@@ -399,7 +408,7 @@ impl<E: Execute> Worker<E> {
         self.give_back_own(class, pins);
         if let Ownership::Client(owner) = &self.lanes.owners[class as usize] {
             let client = owner.session;
-            self.resume_left_of(Some(client));
+            self.resume_left_of(client);
         }
         self.lanes.owners[class as usize] = Ownership::Nobody;
         self.counters.owners.set(self.counters.owners.value().saturating_sub(1));
@@ -445,31 +454,6 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// A client's own lane brought bytes: it is left alone while the client has enough to read. What waits behind a reply
-    /// that has not come does not count: it may be this very lane that brings it.
-    pub(crate) fn pace_own(&mut self, lane: usize) {
-        let this = &mut self.lanes.all[lane];
-        let Some(session) = this.reader.and_then(|reader| self.clients.sessions.get(reader)) else { return };
-        if session.down.output().len() > self.config.budgets.client_output_soft && !this.is_unread {
-            this.is_unread = true;
-            self.counters.pauses.add(1);
-        }
-    }
-
-    /// A client has taken most of what waited for it: its own lanes are read on.
-    pub(crate) fn resume_own_of(&mut self, index: u32) {
-        let Some(session) = self.clients.sessions.at(index) else { return };
-        if session.down.output().len() > self.config.budgets.client_output_soft / 2 {
-            return;
-        }
-        for lane in self.lanes.own_lanes(session.class) {
-            self.read_on(lane);
-        }
-        if !self.lanes.left.is_empty() {
-            self.resume_left_of(self.clients.sessions.handle(index));
-        }
-    }
-
     pub(crate) fn read_on(&mut self, lane: usize) {
         let this = &mut self.lanes.all[lane];
         if std::mem::take(&mut this.is_unread) {
@@ -481,13 +465,8 @@ impl<E: Execute> Worker<E> {
 
     /// What a client's own lanes to nodes that have gone still owe is read on, by the client or by nobody.
     #[cold]
-    fn resume_left_of(&mut self, client: Option<Handle>) {
-        let all = &self.lanes.all;
-        let is_left = |lane: &u32| all[*lane as usize].purpose == Purpose::Leaving && !all[*lane as usize].is_retired;
-        self.lanes.left.retain(is_left);
-        let is_its = |lane: &&u32| client.is_some() && all[**lane as usize].reader == client;
-        let its: Vec<u32> = self.lanes.left.iter().filter(is_its).copied().collect();
-        its.into_iter().for_each(|lane| self.read_on(lane as usize));
+    fn resume_left_of(&mut self, client: Handle) {
+        self.lanes.left_of(client).into_iter().for_each(|lane| self.read_on(lane));
     }
 
     /// Whether a client watches keys on a lane of its own.

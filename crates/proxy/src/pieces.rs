@@ -17,7 +17,6 @@
 
 use crate::cut_off::CutOff;
 use crate::lanes::Ending;
-use crate::large::Large;
 use crate::limits::{PIECES_QUEUE_BYTES, STALLED_REQUEST_US};
 use crate::session::{Pause, ReplyMode, Special};
 use crate::slab::Handle;
@@ -158,12 +157,9 @@ impl<E: Execute> Worker<E> {
     /// The connection of a client's own to a node. Nothing of the client's is outstanding.
     fn own_lane(&mut self, index: u32, node: usize) -> Option<usize> {
         let now_us = self.now.mono_us;
-        if self.clients.sessions.at(index)?.large.as_ref().is_some_and(|large| large.node() != node) {
-            self.leave_large(index);
-        }
         let session = self.clients.sessions.at_mut(index)?;
         session.special.add(Special::LARGE);
-        session.large.get_or_insert_with(|| Box::new(Large::begin(node, now_us))).settle(now_us);
+        session.large.get_or_insert_default().begin_sending_to(node, now_us);
         let lane = self.large_lane(index, node).ok()??;
         self.lanes.admit(lane, &self.config, self.now).ok()?;
         Some(lane)
@@ -195,7 +191,7 @@ impl<E: Execute> Worker<E> {
         let tail = large.sending.as_mut()?;
         let taken = tail.take(input.bytes(), &limits);
         let is_owed = !session.down.is_settled();
-        let lane = large.lane().and_then(|lane| self.lanes.find(lane));
+        let lane = large.sending_lane().and_then(|lane| self.lanes.find(lane));
         let (used, is_end) = match taken {
             Ok(taken) => taken,
             Err(error) => {
@@ -241,8 +237,8 @@ impl<E: Execute> Worker<E> {
             return;
         };
         large.sending = None;
-        large.touch(now_us);
-        if let Some(lane) = large.lane().and_then(|lane| self.lanes.find(lane)) {
+        large.touch(large.sending_to, now_us);
+        if let Some(lane) = large.sending_lane().and_then(|lane| self.lanes.find(lane)) {
             let this = &mut self.lanes.all[lane];
             this.sending = None;
             this.up.restart_deadline(now_us);
@@ -253,7 +249,7 @@ impl<E: Execute> Worker<E> {
     fn brake(&mut self, index: u32) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let Some(large) = session.large.as_deref().filter(|large| large.sending.is_some()) else { return };
-        let Some(lane) = large.lane().and_then(|lane| self.lanes.find(lane)) else { return };
+        let Some(lane) = large.sending_lane().and_then(|lane| self.lanes.find(lane)) else { return };
         let this = &mut self.lanes.all[lane];
         if this.up.queued_bytes() > PIECES_QUEUE_BYTES && !session.pause.has(Pause::LANE) {
             session.pause.add(Pause::LANE);
@@ -282,7 +278,7 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let Some(large) = session.large.as_deref_mut() else { return };
         if large.sending.take().is_some()
-            && let Some(lane) = large.lane().and_then(|lane| self.lanes.find(lane))
+            && let Some(lane) = large.sending_lane().and_then(|lane| self.lanes.find(lane))
         {
             self.close_lane(lane);
         }

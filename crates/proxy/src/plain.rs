@@ -4,7 +4,6 @@
 //! it stays small enough to be compiled into the loop over a client's requests: whatever is not plain is given back
 //! untouched, and decided there.
 
-use crate::limits::CLIENT_OUTSTANDING_MAX;
 use crate::session::{Flow, ReplyMode};
 use crate::worker::Worker;
 use respool_command::{Execute, Flags, Millis, Outcome, SessionView, lookup};
@@ -54,15 +53,15 @@ impl<E: Execute> Worker<E> {
         let place = lanes.known(node.get(), session.class)?;
         let lane = lanes.all.get_mut(place).filter(|lane| lane.is_plain(config.budgets.upstream_queue))?;
         session.last_row = Some(row);
-        let outstanding = session.down.outstanding();
+        let (outstanding, window) = (session.down.outstanding(), session.credit.window());
         let owner = Owner::Client { index, generation, seq: session.down.expect() };
         lane.up.send(owner, now.mono_us, &mut clients.pool, |out| out.extend_from_slice(raw));
-        let has_much = lane.up.queued_bytes() > config.budgets.queue_soft() || outstanding > CLIENT_OUTSTANDING_MAX;
+        let has_much = lane.up.queued_bytes() > config.budgets.queue_soft() || outstanding > window;
         if !lane.is_listed {
             lane.is_listed = true;
             lanes.listed.push(place as u32);
         }
-        if has_much { Some(self.throttle(index, place, outstanding)) } else { Some(Flow::Next) }
+        if has_much { Some(self.throttle(index, place)) } else { Some(Flow::Next) }
     }
 
     #[inline(always)]

@@ -76,6 +76,13 @@ impl Lanes {
         self.lend_new(config, node, class, Purpose::Private, now)
     }
 
+    /// Whether one more connection to a node may be one client's.
+    pub(crate) fn may_lend(&self, config: &Config, node: usize) -> bool {
+        let is_lent = |purpose: Purpose| matches!(purpose, Purpose::Private | Purpose::Dedicated);
+        let lent = self.all.iter().filter(|l| is_lent(l.purpose) && !l.is_retired && l.node == node).count();
+        lent < config.lanes.private_max
+    }
+
     /// Lends a private connection that nobody has had before.
     pub(crate) fn lend_new(
         &mut self,
@@ -85,9 +92,7 @@ impl Lanes {
         purpose: Purpose,
         now: Now,
     ) -> Result<Handle, Vec<u8>> {
-        let is_lent = |purpose: Purpose| matches!(purpose, Purpose::Private | Purpose::Dedicated);
-        let lent = self.all.iter().filter(|l| is_lent(l.purpose) && !l.is_retired && l.node == node).count();
-        if lent >= config.lanes.private_max {
+        if !self.may_lend(config, node) {
             return Err(text::too_many_private(&self.nodes[node].name));
         }
         let lane = self.make_apart(config, node, self.base(class), purpose);

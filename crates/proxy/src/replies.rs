@@ -32,7 +32,7 @@ pub(crate) fn refuse(
         Owner::Task { task, generation, step } => {
             tasks.fail(Handle { index: task, generation }, step, loss, error, clients);
         }
-        Owner::Unanswered { index, generation } => clients.end_unanswered(Handle { index, generation }),
+        Owner::Unanswered { index, generation } => clients.end_unanswered(Handle { index, generation }, 0),
         Owner::Nobody => {}
     }
 }
@@ -62,6 +62,8 @@ impl<E: Execute> Worker<E> {
         }
         let mut rest = bytes;
         let mut was_awaited = false;
+        // Whose reply is passed on before it is whole.
+        let mut part_for = None;
         let fault = loop {
             match this.up.next_reply(&mut rest, &config.reply_limits, now.mono_us) {
                 Ok(None) => break None,
@@ -71,8 +73,8 @@ impl<E: Execute> Worker<E> {
                         was_awaited = true;
                         let client = Handle { index, generation };
                         clients.feed(client, seq, delivery.bytes, delivery.end.is_some());
-                        if delivery.end.is_none() && this.purpose != Purpose::Own && !lanes.nodes[this.node].is_gone {
-                            clients.note_large(client, this.node, this.up.streamed_bytes(), now.mono_us);
+                        if delivery.end.is_none() {
+                            part_for = Some(client);
                         }
                     }
                     Owner::Part { gather, generation, part } => {
@@ -106,13 +108,16 @@ impl<E: Execute> Worker<E> {
                     Owner::Unanswered { index, generation } => {
                         if delivery.end.is_some() {
                             counters.replies_swallowed.add(1);
-                            clients.end_unanswered(Handle { index, generation });
+                            clients.end_unanswered(Handle { index, generation }, delivery.bytes.len());
                         }
                     }
                     Owner::Nobody => counters.replies_swallowed.add(u64::from(delivery.end.is_some())),
                 },
             }
         };
+        if let Some(client) = part_for {
+            self.note_large(lane, client);
+        }
         self.finish_replies(lane, fault, was_awaited);
     }
 
@@ -275,6 +280,9 @@ impl<E: Execute> Worker<E> {
         let Self { lanes, clients, scatters, tasks, config, counters, now, .. } = self;
         let this = &mut lanes.all[lane];
         let Some(due_us) = now.mono_us.checked_sub(config.timeouts.response_us) else { return };
+        if this.is_paced() && this.flowed_us > due_us {
+            return;
+        }
         if this.up.tickets().oldest_live_us().is_none_or(|oldest| oldest > due_us) {
             return;
         }

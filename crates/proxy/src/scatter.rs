@@ -100,6 +100,11 @@ impl Scatters {
         self.waiting.iter().map(|(_, scatter)| size_of::<Scatter>() + scatter.gather.frame_bytes()).sum()
     }
 
+    /// Who waits for the joint reply.
+    pub(crate) fn asker(&self, of: Handle) -> Option<Handle> {
+        self.waiting.get(of).map(|scatter| scatter.asker.session)
+    }
+
     /// How many requests wait for parts.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()

@@ -130,7 +130,7 @@ fn parsed(text: &[u8]) -> Option<Hash> {
 /// A script that is run by its hash.
 #[derive(Debug)]
 pub(crate) struct Healing {
-    asker: Asker,
+    pub(crate) asker: Asker,
     place: HealingPlace,
     row: &'static Row,
     args: ArgsBuf,

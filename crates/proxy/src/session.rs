@@ -4,6 +4,7 @@
 //! shared connection to a node.
 
 use crate::allowance::Allowance;
+use crate::credit::Credit;
 use crate::large::Large;
 use crate::learning::Learner;
 use crate::pins::Pins;
@@ -207,6 +208,8 @@ pub(crate) struct Cold {
 pub(crate) struct Session {
     pub(crate) id: u64,
     pub(crate) down: Downstream,
+    /// How many replies it may be owed.
+    pub(crate) credit: Credit,
     /// The unfinished request, if one is.
     pub(crate) input: Option<Box<Input>>,
     /// Database and protocol as a place in the worker's table of classes.
@@ -243,11 +246,13 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(id: u64, peer: Peer, now_us: u64) -> Self {
+    /// A client that has just come and may leave `budget` bytes unread.
+    pub(crate) fn new(id: u64, peer: Peer, now_us: u64, budget: usize) -> Self {
         let cold = Cold { peer, connected_us: now_us, ..Cold::default() };
         Self {
             id,
             down: Downstream::new(),
+            credit: Credit::new(budget),
             input: None,
             class: 0,
             protocol: Protocol::Resp2,

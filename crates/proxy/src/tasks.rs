@@ -159,6 +159,19 @@ impl Tasks {
         self.running.get_mut(of)
     }
 
+    /// The client that waits for what a task answers, if it answers in the place of a node.
+    pub(crate) fn asker(&self, of: Handle) -> Option<Handle> {
+        match self.running.get(of)? {
+            Task::Exec(exec) => Some(exec.asker.session),
+            Task::Heal(healing) => Some(healing.asker.session),
+            Task::Hide(hiding) => Some(hiding.asker.session),
+            Task::Publish(publishing) => Some(publishing.asker.session),
+            Task::Trial(trial) => trial.asker(),
+            Task::Clean(_) | Task::Watch(_) | Task::Stop(_) | Task::Learn(_) | Task::Wait(_) => None,
+            Task::Probe(_) | Task::Listen(_) | Task::Speak(_) => None,
+        }
+    }
+
     /// The whole reply to one request of a task.
     pub(crate) fn feed(&mut self, to: Handle, step: u16, kind: ReplyKind, reply: &[u8], clients: &mut Clients) {
         let Some(task) = self.running.get_mut(to) else {

@@ -78,6 +78,14 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
+    /// The client whose block waits for it, if one does.
+    pub(crate) fn asker(&self) -> Option<Handle> {
+        match &self.then {
+            Then::Send(exec) => Some(exec.asker.session),
+            Then::Nothing => None,
+        }
+    }
+
     pub(crate) fn feed(&mut self, step: u16, reply: &[u8]) -> Progress {
         if step == BEGIN {
             self.has_begun = reply == replies::OK;

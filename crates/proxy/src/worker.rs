@@ -13,7 +13,7 @@ use crate::holding::Hold;
 use crate::hooks::Event;
 use crate::lanes::{Ending, Lanes};
 use crate::learning::Learnings;
-use crate::limits::{GATHERED_ENOUGH, PATIENT_LANES_MAX, READ_BYTES};
+use crate::limits::{CLAIM_SOFT_FACTOR, GATHERED_ENOUGH, PATIENT_LANES_MAX, READ_BYTES, REVIEWED_WRITE_BYTES};
 use crate::mail::{Mail, Questions};
 use crate::observe::Counters;
 use crate::parking::Parking;
@@ -264,7 +264,11 @@ impl<E: Execute> Worker<E> {
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         let waiting = session.reply_bytes();
-        if waiting > budgets.client_output_hard && waiting > session.cold.owed_at_once {
+        if waiting > budgets.client_output_soft.saturating_mul(CLAIM_SOFT_FACTOR) {
+            self.claim_lanes_of(index);
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
+        if waiting > session.output_hard(budgets.client_output_hard) && waiting > session.cold.owed_at_once {
             self.cut_off(index, CutOff::Output);
             return false;
         }
@@ -355,11 +359,9 @@ impl<E: Execute> Worker<E> {
             }
             return;
         }
-        let (unsettled, is_settled) = (session.down.unsettled(), session.down.is_settled());
-        let has_pins = session.pins.is_some();
-        let is_owner = self.lanes.is_owned(session.class);
+        let (is_settled, has_pins) = (session.down.is_settled(), session.pins.is_some());
         let is_light = session.reply_bytes() <= budgets.client_output_soft / 2;
-        self.resume_lane_of(index);
+        self.resume_lanes_of(index);
         if is_light {
             self.resume_dedicated_of(index);
             self.clients.unpause(index, Pause::OUTPUT);
@@ -367,12 +369,7 @@ impl<E: Execute> Worker<E> {
                 session.cold.owed_at_once = 0;
             }
         }
-        if is_owner || !self.lanes.left.is_empty() {
-            self.resume_own_of(index);
-        }
-        if unsettled <= crate::limits::CLIENT_OUTSTANDING_MAX / 2 {
-            self.clients.unpause(index, Pause::OUTSTANDING);
-        }
+        self.let_ask_again(index);
         if is_settled {
             if has_pins {
                 self.settle_watch_failure(index);
@@ -481,7 +478,12 @@ impl<E: Execute> Machine for Worker<E> {
             self.shared.hooks.tell(&Event::ClientRefused { address: peer.address, why });
             return Err(refusal);
         }
-        let mut session = Session::new(self.shared.ledger.next_client_id(), peer, self.now.mono_us);
+        let mut session = Session::new(
+            self.shared.ledger.next_client_id(),
+            peer,
+            self.now.mono_us,
+            self.config.budgets.client_output_soft,
+        );
         if !self.welcome(&mut session) {
             self.shared.ledger.leave();
             self.counters.clients_refused.add(1);
@@ -713,6 +715,10 @@ impl<E: Execute> Machine for Worker<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.down.advance(bytes, &mut self.clients.pool);
         session.is_blocked = !session.down.output().is_empty();
+        session.credit.note_written(bytes);
+        if bytes >= REVIEWED_WRITE_BYTES {
+            session.credit.review(&session.down, self.config.budgets.client_output_soft);
+        }
         if session.special.has(Special::LIMITED)
             && let Some(allowance) = &session.cold.allowance
         {

@@ -4,6 +4,8 @@
 mod bench;
 #[path = "hostile/channels.rs"]
 mod channels;
+#[path = "hostile/claims.rs"]
+mod claims;
 #[path = "hostile/classes.rs"]
 mod classes;
 #[path = "hostile/clocks.rs"]
@@ -44,4 +46,5 @@ mod waiting;
 #[path = "hostile/watching.rs"]
 mod watching;
 
+use respool_proxy::limits;
 use support::NoEngine;

@@ -4,6 +4,7 @@
 //! or a clock, so a seed that fails fails again: `RESPOOL_WORLD_SEED=n cargo test -p respool-proxy --test world`.
 
 use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
+use respool_proxy::limits::LARGE_REPLY_BYTES;
 use respool_proxy::{About, Budgets, Config, LaneLimits, Ledger, Mail, PoolMode, Shared, Worker, WorkerSetup};
 use respool_wire::{
     Encoder, Protocol, ReplyLimits, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step, encode_request,
@@ -133,10 +134,13 @@ fn big(key: &[u8]) -> bool {
     key.last().is_some_and(|b| *b == b'9')
 }
 
-/// What a node's GET gives: a value that names its key, and now and then a large one.
+/// What a node's GET gives: a value that names its key, now and then a large one, and now and then one that takes a connection
+/// out of sharing.
 fn value_of(key: &[u8]) -> Vec<u8> {
     let mut value = [b"value of ", key].concat();
-    if big(key) {
+    if key.ends_with(b"19") || key.ends_with(b"69") {
+        value.resize(LARGE_REPLY_BYTES + 100_000, b'.');
+    } else if big(key) {
         value.resize(70_000, b'.');
     }
     value
@@ -696,18 +700,20 @@ fn nobody_waits(world: &World, seed: u64) {
 
 #[test]
 fn every_reply_goes_to_its_request_whatever_happens() {
-    let (mut answered, mut failed, mut served, mut taken_back, mut passed) = (0, 0, 0, 0, 0);
+    let (mut answered, mut failed, mut served, mut taken_back, mut passed, mut claimed) = (0, 0, 0, 0, 0, 0);
     for seed in seeds() {
         let world = live(seed, Fate::Rough);
         nobody_waits(&world, seed);
         answered += world.answered;
         failed += world.failed;
         passed += world.shared.counters[0].requests_in_pieces.value();
+        claimed += world.shared.counters[0].lanes_claimed.value();
         served += world.parked.served;
         taken_back += world.parked.taken_back;
     }
     assert!(answered > 3 * failed && failed > 0, "{answered} answered, {failed} failed: too kind or too cruel a world");
     assert!(passed > 50, "{passed} requests were passed on in pieces");
+    assert!(claimed > 20, "{claimed} connections were taken out of sharing");
     assert!(served > 0 && taken_back > 0, "{served} served, {taken_back} taken back: nobody waited");
 }
 

@@ -189,6 +189,14 @@ impl ReplyScanner {
         !self.is_midway
     }
 
+    /// Bytes that are still to come of the string that is arriving, as far as its head has said; 0 if none is.
+    pub fn announced(&self) -> usize {
+        match self.state {
+            State::Body { left } => left,
+            _ => 0,
+        }
+    }
+
     /// Looks for the end of the reply in progress in the next bytes of the connection, each of which is given once:
     /// after [`Scan::Partial`] those behind this input, after [`Scan::Complete`] those behind the reply.
     #[inline]

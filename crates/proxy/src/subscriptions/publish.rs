@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// A message that a node is passing on.
 #[derive(Debug)]
 pub(crate) struct Publishing {
-    asker: Asker,
+    pub(crate) asker: Asker,
     kind: Kind,
     channel: Box<[u8]>,
     /// `usize::MAX` once it is not among the nodes any more.
@@ -74,7 +74,6 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let (class, asker) = (this.class, Asker { session, seq: this.down.expect() });
-        let outstanding = this.down.unsettled();
         let task = Publishing { asker, kind, channel: channel.into(), node, count: None };
         let task = self.tasks.begin(Task::Publish(task));
         let lane = self.lanes.lane(&self.config, node, class);
@@ -86,7 +85,7 @@ impl<E: Execute> Worker<E> {
             self.tasks.fail(task, 0, Loss::Unsent, &error, &mut self.clients);
             return Flow::Next;
         }
-        self.keep_pace(index, lane, outstanding)
+        self.keep_pace(index, lane)
     }
 
     /// The node of a channel, and what it is called there.

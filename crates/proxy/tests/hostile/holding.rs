@@ -5,9 +5,16 @@ use crate::support::config;
 use respool_connection::{ConnId, DialFailure, Machine};
 use respool_proxy::{Budgets, Config, LaneLimits, PoolMode, Timeouts};
 
+/// Settings under which a client may ask for much before it has been answered anything.
+fn generous(nodes: usize) -> Config {
+    let config = config(nodes, 1);
+    let budgets = Budgets { client_output_soft: 8 << 20, client_output_hard: 10 << 20, ..config.budgets };
+    Config { budgets, ..config }
+}
+
 #[test]
 fn a_script_that_is_run_by_its_hash_is_not_copied_and_what_is_kept_of_the_request_is_counted() {
-    let mut bench = Bench::proxy(config(1, 1));
+    let mut bench = Bench::proxy(generous(1));
     let client = bench.accept();
     let script = format!("return 1 --{}", "x".repeat(900_000));
     bench.ask(client, &["EVAL", &script, "0"]);
@@ -44,7 +51,7 @@ fn keys_of_two_nodes(bench: &mut Bench<crate::NoEngine>, client: ConnId) -> (Str
 
 #[test]
 fn parts_of_replies_count_for_the_client_that_waits_for_the_others() {
-    let mut bench = Bench::proxy(config(2, 1));
+    let mut bench = Bench::proxy(generous(2));
     let (client, bystander) = (bench.accept(), bench.accept());
     let (first, second) = keys_of_two_nodes(&mut bench, client);
     let pipeline = request(&["MGET", &first, &second]).repeat(100);
@@ -54,8 +61,11 @@ fn parts_of_replies_count_for_the_client_that_waits_for_the_others() {
     let part = [b"*1\r\n$300000\r\n".as_slice(), &vec![b'v'; 300_000], b"\r\n"].concat();
     bench.send(node, &part);
     assert!(bench.shared.ledger.held_bytes() >= 300_000, "{}", bench.shared.ledger.held_bytes());
+    for _ in 0..27 {
+        bench.send(node, &part);
+    }
     bench.turn(|worker| assert!(worker.read_buffer(client).is_none(), "it is not read on"));
-    for _ in 0..40 {
+    for _ in 0..10 {
         bench.send(node, &part);
     }
     assert!(bench.closed.contains(&client), "it has more than any client may have");

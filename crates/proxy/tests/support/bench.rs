@@ -29,6 +29,8 @@ pub(crate) struct Bench<E> {
     greetings: BTreeMap<u32, String>,
     /// Which node each connection was dialled to.
     places: BTreeMap<u32, usize>,
+    /// Bytes that clients still take, where they do not take all.
+    rooms: BTreeMap<u32, usize>,
 }
 
 impl Bench<NoEngine> {
@@ -71,6 +73,7 @@ impl<E: Execute> Bench<E> {
             has_ended: false,
             greetings: BTreeMap::new(),
             places: BTreeMap::new(),
+            rooms: BTreeMap::new(),
         }
     }
 
@@ -95,9 +98,13 @@ impl<E: Execute> Bench<E> {
             |this| &mut this.worker,
             Self::act,
             |this, conn| {
-                let bytes = this.worker.output(conn).to_vec();
-                this.written.entry(conn.to_bits()).or_default().extend_from_slice(&bytes);
-                this.worker.handle_written(conn, bytes.len());
+                let bytes = this.worker.output(conn);
+                let taken = match this.rooms.get_mut(&conn.to_bits()) {
+                    Some(room) => std::mem::replace(room, room.saturating_sub(bytes.len())).min(bytes.len()),
+                    None => bytes.len(),
+                };
+                this.written.entry(conn.to_bits()).or_default().extend_from_slice(&bytes[..taken]);
+                this.worker.handle_written(conn, taken);
             },
         );
     }
@@ -132,6 +139,19 @@ impl<E: Execute> Bench<E> {
         self.turn(|worker| worker.handle_broken(conn, "connection reset by peer"));
     }
 
+    /// A client takes so many bytes more and no others; `usize::MAX`: all.
+    pub(crate) fn read_on(&mut self, client: ConnId, bytes: usize) {
+        self.rooms.insert(client.to_bits(), bytes);
+        self.turn(|worker| worker.handle_writable(client));
+    }
+
+    /// Whether the worker wants to read a connection.
+    pub(crate) fn is_read(&mut self, conn: ConnId) -> bool {
+        let mut is_read = false;
+        self.turn(|worker| is_read = worker.read_buffer(conn).is_some());
+        is_read
+    }
+
     pub(crate) fn accept(&mut self) -> ConnId {
         let mut accepted = None;
         self.turn(|worker| accepted = worker.handle_accept(Peer::default()).ok());
@@ -141,8 +161,13 @@ impl<E: Execute> Bench<E> {
         conn
     }
 
-    /// A peer sends bytes, as many as are taken.
-    pub(crate) fn send(&mut self, conn: ConnId, mut bytes: &[u8]) {
+    /// A peer sends bytes, as many as are taken in one turn.
+    pub(crate) fn send(&mut self, conn: ConnId, bytes: &[u8]) {
+        self.offer(conn, bytes);
+    }
+
+    /// The same. Gives those that were not taken.
+    pub(crate) fn offer<'a>(&mut self, conn: ConnId, mut bytes: &'a [u8]) -> &'a [u8] {
         self.turn(|worker| {
             while !bytes.is_empty() {
                 let Some(buffer) = worker.read_buffer(conn) else { return };
@@ -152,6 +177,7 @@ impl<E: Execute> Bench<E> {
                 bytes = &bytes[taken..];
             }
         });
+        bytes
     }
 
     /// A client asks for something.

@@ -3,7 +3,7 @@
 
 use super::support::{NoEngine, config, settle};
 use respool_connection::{Action, ConnId, Machine, Now, Peer};
-use respool_proxy::{About, Config, LaneLimits, Ledger, Shared, Worker, WorkerSetup, limits};
+use respool_proxy::{About, Budgets, Config, LaneLimits, Ledger, Shared, Worker, WorkerSetup, limits};
 use respool_wire::encode_request;
 use std::sync::Arc;
 
@@ -18,8 +18,11 @@ struct Bench {
 
 impl Bench {
     fn new(connections: usize) -> Self {
-        let config =
-            Config { lanes: LaneLimits { blocking_max: connections, ..LaneLimits::default() }, ..config(1, 1) };
+        let config = config(1, 1);
+        // Nobody is answered here, and clients may ask for much all the same.
+        let budgets = Budgets { client_output_soft: 4 << 20, ..config.budgets };
+        let lanes = LaneLimits { blocking_max: connections, ..LaneLimits::default() };
+        let config = Config { lanes, budgets, ..config };
         let worker = Worker::new(WorkerSetup {
             config: Arc::new(config),
             shared: Arc::new(Shared::new(1, 0, About::default(), Arc::new(Ledger::default()))),

@@ -396,11 +396,16 @@ rows! {
     ClientOutputSoftBytes {
         name: "client_output_soft_bytes", group: Group::Budgets, reload: Reload::Live, kind: bytes(4 * KB, 64 * GB),
         default: "1mb",
+        more: "It is also asked no more of nodes than will fit, by the size of its replies so far, and connections that bring \
+               it more than fits, or one large reply, become its own and are read as fast as it reads.",
     }
-    /// Replies one client has not taken yet; over it that client is disconnected.
+    /// Replies one client has not taken yet; over it nothing more is read for that client, or it is disconnected.
     ClientOutputHardBytes {
         name: "client_output_hard_bytes", group: Group::Budgets, reload: Reload::Live, kind: bytes(4 * KB, 64 * GB),
         default: "256mb",
+        more: "So much is read for it if other clients wait for replies behind its own on the same connection. It is \
+               disconnected where what comes for it cannot be left at the nodes: replies that are joined, converted or \
+               proved, and all when `private_connections_max` is used up.",
     }
     /// Requests waiting for one node, per worker; over it they are refused.
     NodeQueueBytes {

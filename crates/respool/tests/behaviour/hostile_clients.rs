@@ -213,7 +213,10 @@ fn pipelines_over_several_nodes_are_held_back_with_their_nodes() -> io::Result<(
     let addresses = [nodes[0].address(), nodes[1].address()];
     let patient = ["--request-timeout", "30s", "--node-silence-timeout", "1m"];
     let link = ["--node-tcp-user-timeout", "off", "--tcp-user-timeout", "1m"];
-    let proxy = proxy(&addresses, &[&["--node-queue-bytes", "1mb"][..], &patient[..], &link[..]].concat())?;
+    let proxy = proxy(
+        &addresses,
+        &[&["--node-queue-bytes", "1mb", "--client-output-soft-bytes", "64mb"][..], &patient[..], &link[..]].concat(),
+    )?;
     let mut client = proxy.client()?;
     let value = "x".repeat(1_000);
     let keys: Vec<String> = (0..8).map(|number| format!("k{number}")).collect();

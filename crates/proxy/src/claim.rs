@@ -1,0 +1,175 @@
+//! Taking a connection out of sharing, because a large reply to one client has begun to come over it.
+//!
+//! ```text
+//!     before                                after
+//!     table --> L  [A][A big ..][B][A][C]   L   [A big ..][B][A][C]   A's own, read as fast as A reads
+//!                                           table --> L' (dialled)    what comes later, of B and C too
+//! ```
+//!
+//! Nothing that was asked moves: every reply still comes over the connection on which its request went, to the ticket that
+//! it had. What changes is where later requests go. A's go on over L, so they stay in order. B and C are owed something on
+//! L, so their next requests wait until that has been answered, and go over L' then. Whoever has nothing outstanding there
+//! takes L' at once.
+//!
+//! B and C do not wait for A to read: L is read on, into what A may leave unread, until their replies have come. If A's
+//! budget does not suffice they hear at their deadline that nobody knows, and their replies are swallowed when they come. If
+//! A leaves, L answers what others are owed and is closed then.
+
+use crate::lanes::{Lanes, NONE, Purpose};
+use crate::limits::{CLAIM_LOOKED_AT_MAX, LARGE_REPLY_BYTES};
+use crate::replies::refuse;
+use crate::scatter::Scatters;
+use crate::session::{Pause, Special};
+use crate::slab::Handle;
+use crate::tasks::{Loss, Tasks};
+use crate::text;
+use crate::worker::Worker;
+use respool_command::Execute;
+use respool_connection::{Owner, WritePolicy};
+
+/// Whether a reply is for a client, or for none.
+fn is_for(owner: Owner, client: Handle, scatters: &Scatters, tasks: &Tasks) -> bool {
+    match owner {
+        Owner::Client { index, generation, .. } | Owner::Unanswered { index, generation } => {
+            Handle { index, generation } == client
+        }
+        Owner::Part { gather, generation, .. } => scatters.asker(Handle { index: gather, generation }) == Some(client),
+        Owner::Task { task, generation, .. } => tasks.asker(Handle { index: task, generation }) == Some(client),
+        Owner::Nobody => true,
+    }
+}
+
+impl Lanes {
+    /// Takes a shared lane out of the table, for one client.
+    fn take_from_table(&mut self, lane: usize, client: Handle) {
+        let this = &mut self.all[lane];
+        let place = this.class as usize * self.nodes.len() + this.node;
+        this.purpose = Purpose::Private;
+        this.reader = Some(client);
+        this.up.set_policy(WritePolicy::EachTurn);
+        if self.table.get(place) == Some(&(lane as u32)) {
+            self.table[place] = NONE;
+        }
+        self.shared.retain(|shared| *shared as usize != lane);
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// A part of a reply to a client has come over a lane, and there is more.
+    #[cold]
+    pub(crate) fn note_large(&mut self, lane: usize, client: Handle) {
+        let this = &self.lanes.all[lane];
+        let (node, bytes, now_us) = (this.node, this.up.announced_bytes(), self.now.mono_us);
+        if bytes < LARGE_REPLY_BYTES || self.clients.sessions.get(client).is_none() {
+            return;
+        }
+        if this.purpose == Purpose::Private && this.reader == Some(client) {
+            self.clients.large_of(client).into_iter().for_each(|large| large.touch(node, now_us));
+        } else if this.purpose == Purpose::Shared && !self.claim_lane(lane, client) {
+            self.clients.large_of(client).into_iter().for_each(|large| large.note_shared(node, now_us));
+        }
+    }
+
+    /// A client leaves much unread and is owed more: what comes next for it over shared connections is not read for it.
+    #[cold]
+    pub(crate) fn claim_lanes_of(&mut self, index: u32) {
+        let Some(client) = self.clients.sessions.handle(index) else { return };
+        let Some(session) = self.clients.sessions.at(index).filter(|s| !s.down.is_settled()) else { return };
+        let class = self.lanes.base(session.class);
+        for node in 0..self.lanes.nodes.len() {
+            let Some(lane) = self.lanes.known(node, class) else { continue };
+            let is_its = |owner| matches!(owner, Owner::Client { index, generation, .. } if Handle { index, generation } == client);
+            let next = self.lanes.all[lane].up.tickets().iter().take(CLAIM_LOOKED_AT_MAX);
+            let is_owed_soon = next.map(|ticket| ticket.owner).any(is_its);
+            if is_owed_soon {
+                self.claim_lane(lane, client);
+            }
+        }
+    }
+
+    /// Makes a shared lane one client's own, if that can be.
+    fn claim_lane(&mut self, lane: usize, client: Handle) -> bool {
+        let this = &self.lanes.all[lane];
+        let (node, class) = (this.node, this.class);
+        // Replies that are converted or proved are kept whole anyway.
+        let is_fit = this.purpose == Purpose::Shared && this.up.is_ready() && this.beside.is_none() && !this.is_behind;
+        let Some(session) = self.clients.sessions.get(client) else { return false };
+        let has_one = session.large.as_ref().is_some_and(|large| large.has_lane_to(node, &self.lanes));
+        if !is_fit || has_one || self.lanes.base(session.class) != class || !self.lanes.may_lend(&self.config, node) {
+            return false;
+        }
+        let lent = match &session.cold.allowance {
+            Some(allowance) => match allowance.lend() {
+                Some(lent) => Some(lent),
+                None => return false,
+            },
+            None => None,
+        };
+        self.lanes.take_from_table(lane, client);
+        let Self { lanes, scatters, tasks, .. } = self;
+        let this = &mut lanes.all[lane];
+        this.lent = lent;
+        this.has_others = this.up.tickets().iter().any(|ticket| !is_for(ticket.owner, client, scatters, tasks));
+        let throttled = std::mem::take(&mut this.throttled);
+        throttled.into_iter().for_each(|index| self.clients.unpause(index, Pause::LANE));
+        if self.lanes.all[lane].has_others {
+            self.have_others_wait(class, client);
+        }
+        let handle = self.lanes.handle(lane);
+        let now_us = self.now.mono_us;
+        self.clients.large_of(client).into_iter().for_each(|large| large.claim(node, handle, now_us));
+        self.counters.lanes_claimed.add(1);
+        self.is_busy = true;
+        true
+    }
+
+    /// Those who share a class of lanes, one of which has been taken out: who may be owed something there waits for it with
+    /// its next request. That they are owed something elsewhere alone is not looked at.
+    fn have_others_wait(&mut self, class: u16, client: Handle) {
+        let lanes = &self.lanes;
+        for (index, session) in self.clients.sessions.iter_mut() {
+            if !session.down.is_settled() && index != client.index && lanes.base(session.class) == class {
+                session.special.add(Special::OVERTAKEN);
+            }
+        }
+    }
+
+    /// A lane that was taken out of sharing is its client's no more: if others are owed something on it, it stays until
+    /// they have it. Returns whether it does.
+    pub(crate) fn leave_claimed(&mut self, lane: usize) -> bool {
+        let this = &mut self.lanes.all[lane];
+        if !this.has_others || this.up.tickets().is_empty() {
+            this.has_others = false;
+            return false;
+        }
+        this.purpose = Purpose::Leaving;
+        this.lent = None;
+        // Lanes that come after it need not wait for it: clients that are owed something on it do.
+        this.turn = u64::MAX;
+        true
+    }
+
+    /// Those who wait on a lane behind the replies of the client that it belongs to are told at their deadline that no reply
+    /// will come.
+    pub(crate) fn expire_others(&mut self, lane: usize) {
+        let Self { lanes, clients, scatters, tasks, config, counters, now, .. } = self;
+        let this = &mut lanes.all[lane];
+        let Some(client) = this.reader else { return };
+        let mut late = Vec::new();
+        if let Some(due_us) = now.mono_us.checked_sub(config.timeouts.response_us) {
+            let is_others = |owner| !is_for(owner, client, scatters, tasks);
+            this.up.expire_where(due_us, is_others, |owner| late.push(owner));
+        }
+        if !late.is_empty() {
+            let error = text::timed_out(&lanes.nodes[this.node].name, config.timeouts.response_us);
+            for owner in late {
+                counters.timeouts.add(1);
+                refuse(owner, Loss::Unknown, &error, clients, scatters, tasks);
+            }
+        }
+        let this = &mut self.lanes.all[lane];
+        let (scatters, tasks) = (&self.scatters, &self.tasks);
+        this.has_others = this.up.tickets().iter().any(|ticket| !is_for(ticket.owner, client, scatters, tasks));
+        self.pace_lane(lane);
+    }
+}

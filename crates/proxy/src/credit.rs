@@ -1,0 +1,162 @@
+//! How many replies a client may be owed at once: as many as fit what it may leave unread, by the size of those it got.
+//!
+//! What a node has been asked on a shared connection has to be read from there at once, whoever it is for. So a client
+//! that pipelines requests and does not read would have all their replies held, or hold up everybody behind them. How large
+//! a reply will be is not known when its request leaves; what is known is how large the client's replies have been.
+//!
+//! ```text
+//!                 half the window used, replies small:        larger replies than expected:
+//!                 the expected size falls, by 4 at most       it is what they are, at once
+//!   [first expectation] ---------------------------> [expectation] <----------------.
+//!                                                         |                         |
+//!                                window = client_output_soft_bytes / expectation ---'
+//! ```
+//!
+//! The first expectation is high. A client that pipelines small requests pays a few round trips for that once; one that
+//! never has more outstanding than the first window notices nothing. Nothing of it is computed per request: the window is
+//! one comparison, and replies are looked at when a client has used it up, or is written much at once.
+
+use crate::limits::{CLIENT_OUTSTANDING_MAX, FIRST_REPLY_BYTES, REPLIES_FALL_DIVISOR, WINDOW_MIN};
+use respool_connection::Downstream;
+
+/// How many replies one client may be owed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Credit {
+    /// Replies; with more outstanding it is not read.
+    window: u32,
+    /// Bytes that its next replies are expected to have, each.
+    expected: u32,
+    /// Replies it had been given when they were looked at last, as the ring counts them.
+    seen_replies: u32,
+    /// Bytes that had been written to it, or waited to be.
+    seen_bytes: u64,
+    written_bytes: u64,
+    /// Replies that it did not want.
+    swallowed: u32,
+}
+
+impl Credit {
+    /// For a client that has been given nothing, and may leave `budget` bytes unread.
+    pub(crate) fn new(budget: usize) -> Self {
+        let mut credit = Self {
+            window: 0,
+            expected: FIRST_REPLY_BYTES,
+            seen_replies: 0,
+            seen_bytes: 0,
+            written_bytes: 0,
+            swallowed: 0,
+        };
+        credit.open(budget);
+        credit
+    }
+
+    /// Replies that the client may be owed.
+    #[inline(always)]
+    pub(crate) fn window(&self) -> usize {
+        self.window as usize
+    }
+
+    /// Bytes were written to the client.
+    #[inline(always)]
+    pub(crate) fn note_written(&mut self, bytes: usize) {
+        self.written_bytes = self.written_bytes.wrapping_add(bytes as u64);
+    }
+
+    /// A reply that the client did not want has come.
+    pub(crate) fn note_swallowed(&mut self, bytes: usize) {
+        self.swallowed = self.swallowed.wrapping_add(1);
+        self.note_written(bytes);
+    }
+
+    /// Looks at the replies that the client was given since it was looked at last.
+    #[cold]
+    pub(crate) fn review(&mut self, down: &Downstream, budget: usize) {
+        let all = down.handed_out().wrapping_add(self.swallowed);
+        let replies = all.wrapping_sub(self.seen_replies);
+        let given = self.written_bytes.wrapping_add(down.output().len() as u64);
+        if replies == 0 {
+            // None is complete, or they were made here.
+            return;
+        }
+        let size = u32::try_from(given.wrapping_sub(self.seen_bytes) / u64::from(replies)).unwrap_or(u32::MAX);
+        if size > self.expected {
+            self.expected = size;
+        } else if replies >= self.window / 2 {
+            self.expected = size.max(self.expected / REPLIES_FALL_DIVISOR);
+        } else {
+            // Few small ones prove nothing.
+            self.open(budget);
+            return;
+        }
+        (self.seen_replies, self.seen_bytes) = (all, given);
+        self.open(budget);
+    }
+
+    fn open(&mut self, budget: usize) {
+        let replies = budget / self.expected.max(1) as usize;
+        self.window = replies.clamp(WINDOW_MIN, CLIENT_OUTSTANDING_MAX) as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use respool_connection::BufferPool;
+
+    const BUDGET: usize = 1 << 20;
+
+    /// A client that is given replies and takes them.
+    struct Reader {
+        down: Downstream,
+        pool: BufferPool,
+        credit: Credit,
+    }
+
+    impl Reader {
+        fn new() -> Self {
+            Self { down: Downstream::new(), pool: BufferPool::new(), credit: Credit::new(BUDGET) }
+        }
+
+        fn get(&mut self, replies: usize, bytes: usize) {
+            let reply = vec![b'x'; bytes];
+            for _ in 0..replies {
+                let seq = self.down.expect();
+                self.down.feed(seq, &reply, true, &mut self.pool);
+                self.credit.note_written(bytes);
+                self.down.advance(bytes, &mut self.pool);
+            }
+            self.credit.review(&self.down, BUDGET);
+        }
+    }
+
+    #[test]
+    fn a_window_opens_by_as_much_as_has_been_used_of_it() {
+        let mut reader = Reader::new();
+        let first = reader.credit.window();
+        assert!(first * FIRST_REPLY_BYTES as usize <= BUDGET);
+        reader.get(first / 2 - 1, 5);
+        assert_eq!(reader.credit.window(), first, "few replies prove nothing");
+        let mut rounds = 0;
+        while reader.credit.window() < CLIENT_OUTSTANDING_MAX {
+            let before = reader.credit.window();
+            reader.get(before, 5);
+            assert!(reader.credit.window() <= before * REPLIES_FALL_DIVISOR as usize);
+            rounds += 1;
+        }
+        assert!(rounds <= 8, "{rounds}");
+    }
+
+    #[test]
+    fn a_window_closes_as_soon_as_replies_are_large() {
+        let mut reader = Reader::new();
+        while reader.credit.window() < CLIENT_OUTSTANDING_MAX {
+            reader.get(reader.credit.window(), 5);
+        }
+        reader.get(1, 100_000);
+        assert_eq!(reader.credit.window(), BUDGET / 100_000);
+        reader.get(1, 10 << 20);
+        assert_eq!(reader.credit.window(), WINDOW_MIN);
+        reader.get(WINDOW_MIN, 5);
+        assert!(reader.credit.window() < 32, "one round of small ones does not open it");
+    }
+}

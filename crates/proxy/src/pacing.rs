@@ -1,0 +1,106 @@
+//! Connections that are read as fast as their client reads: those it has to itself.
+//!
+//! What such a connection brings next is left in the kernel, and in the end at the node, while the client has enough to
+//! take before it can take that. So the memory for a reply does not depend on its size or on the client's speed.
+//!
+//! ```text
+//!   next on the connection is the reply      it is read on while there is at most
+//!   - that the client is to get next         the budget in the outbox
+//!   - that comes after others                the budget of replies that wait for those others
+//!   - that is no reply of this client's      always: somebody else waits for it, or a part of a reply does
+//! ```
+//!
+//! The connection that brings the reply that is to leave next is thus only ever left alone while the outbox is full, so
+//! a client that reads gets on, however its replies are spread. The budget is `client_output_soft_bytes`; on a connection on
+//! which others still wait behind the client's replies it is `client_output_hard_bytes`, so that they need not.
+//!
+//! A reply that cannot come yet is not late: deadlines of what the client has asked count from when the connection was last
+//! left alone, or brought a part of a large reply. Those of others count as ever.
+
+use crate::lanes::{Lane, Purpose};
+use crate::limits::CUT_OFF_SLACK_BYTES;
+use crate::session::Session;
+use crate::slab::Handle;
+use crate::worker::Worker;
+use respool_command::Execute;
+use respool_connection::{Action, ConnId, Downstream, Owner, Upstream};
+
+impl Lane {
+    /// Whether its reader's reading decides how fast it is read.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.reader.is_some() && matches!(self.purpose, Purpose::Private | Purpose::Own | Purpose::Leaving)
+    }
+}
+
+impl Session {
+    /// Bytes that may be unread before the client is disconnected: each of its own connections may bring a little after it
+    /// was to be left alone.
+    pub(crate) fn output_hard(&self, hard: usize) -> usize {
+        let lanes = self.large.as_ref().map_or(0, |large| large.len());
+        hard.saturating_add(lanes * CUT_OFF_SLACK_BYTES)
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// A client's own connection brought bytes: it is left alone while the client has enough to read.
+    pub(crate) fn pace_lane(&mut self, lane: usize) {
+        let budgets = self.config.budgets;
+        let this = &mut self.lanes.all[lane];
+        let Some(reader) = this.reader.filter(|_| this.is_paced()) else { return };
+        let Some(session) = self.clients.sessions.get(reader) else { return };
+        let enough = if this.has_others { budgets.client_output_hard } else { budgets.client_output_soft };
+        if !this.is_unread && !is_hungry(&session.down, &this.up, reader, enough) {
+            this.is_unread = true;
+            self.counters.pauses.add(1);
+        }
+    }
+
+    /// A client has taken some of what waited for it: its own connections are read on.
+    pub(crate) fn resume_lanes_of(&mut self, index: u32) {
+        let Some(reader) = self.clients.sessions.handle(index) else { return };
+        let Some(session) = self.clients.sessions.at(index) else { return };
+        let large = session.large.iter().flat_map(|large| large.lanes());
+        let mut lanes: Vec<usize> = large.filter_map(|lane| self.lanes.find(lane)).collect();
+        if self.lanes.is_owned(session.class) {
+            lanes.extend(self.lanes.own_lanes(session.class));
+        }
+        if !self.lanes.left.is_empty() {
+            lanes.extend(self.lanes.left_of(reader));
+        }
+        let budgets = self.config.budgets;
+        for lane in lanes {
+            let this = &self.lanes.all[lane];
+            let enough = if this.has_others { budgets.client_output_hard } else { budgets.client_output_soft };
+            if this.is_unread && is_hungry(&session.down, &this.up, reader, enough / 2) {
+                self.actions.push_back(Action::Resume { conn: ConnId::upstream(lane as u32) });
+                let this = &mut self.lanes.all[lane];
+                this.is_unread = false;
+                // It was silent because it was not listened to.
+                this.up.note_heard(self.now.mono_us);
+            }
+        }
+    }
+
+    /// Looks after the deadlines of a connection that is read as fast as its client reads.
+    pub(crate) fn mind_paced(&mut self, lane: usize) {
+        let this = &mut self.lanes.all[lane];
+        if this.is_unread || this.up.streamed_bytes() > 0 {
+            this.flowed_us = self.now.mono_us;
+        }
+        if this.has_others {
+            self.expire_others(lane);
+        }
+    }
+}
+
+/// Whether a client has at most `enough` to take before it can take what its own connection brings next.
+fn is_hungry(down: &Downstream, up: &Upstream, reader: Handle, enough: usize) -> bool {
+    let Some(Owner::Client { index, generation, seq }) = up.tickets().front().map(|ticket| ticket.owner) else {
+        return true;
+    };
+    if (Handle { index, generation }) != reader {
+        return true;
+    }
+    let waiting = if down.is_next(seq) { down.output().len() } else { down.waiting_bytes() - down.output().len() };
+    waiting <= enough
+}

@@ -1,0 +1,244 @@
+//! Connections that bring one client more than it reads: they become its own, and nobody else loses a reply or its order.
+
+use crate::bench::{Bench, request, requests};
+use crate::support::config;
+use crate::{NoEngine, limits};
+use respool_connection::{ConnId, Machine};
+use respool_proxy::{Budgets, Config};
+
+const SOFT: usize = 256 << 10;
+const HARD: usize = 4 << 20;
+
+fn bench() -> Bench<NoEngine> {
+    let config = config(1, 1);
+    let budgets = Budgets { client_output_soft: SOFT, client_output_hard: HARD, ..config.budgets };
+    Bench::proxy(Config { budgets, ..config })
+}
+
+fn value(bytes: usize) -> Vec<u8> {
+    [format!("${bytes}\r\n").as_bytes(), &vec![b'v'; bytes], b"\r\n"].concat()
+}
+
+/// Two clients that share a connection, on which each has been answered once.
+struct Pair {
+    bench: Bench<NoEngine>,
+    slow: ConnId,
+    other: ConnId,
+    shared: ConnId,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let mut bench = bench();
+        let (slow, other) = (bench.accept(), bench.accept());
+        bench.ask(slow, &["GET", "a"]);
+        bench.ask(other, &["GET", "b"]);
+        let shared = bench.connect()[0];
+        bench.send(shared, b"$1\r\na\r\n$1\r\nb\r\n");
+        assert_eq!((bench.heard(slow), bench.heard(other)), ("$1\r\na\r\n".to_owned(), "$1\r\nb\r\n".to_owned()));
+        bench.heard(shared);
+        bench.read_on(slow, 0);
+        Self { bench, slow, other, shared }
+    }
+
+    /// Time passes in small steps.
+    fn wait(&mut self, us: u64) {
+        for _ in 0..us / 10_000 {
+            self.bench.wait(10_000);
+            self.bench.turn(|_| {});
+        }
+    }
+
+    /// A node goes on with what it has to say as far as it is read, and the slow client reads all that comes.
+    fn read_all(&mut self, mut rest: &[u8]) {
+        self.bench.read_on(self.slow, usize::MAX);
+        for _ in 0..10_000 {
+            rest = self.bench.offer(self.shared, rest);
+            if rest.is_empty() {
+                return;
+            }
+        }
+        panic!("{} bytes are not read", rest.len());
+    }
+}
+
+#[test]
+fn who_comes_after_a_large_reply_has_another_connection() {
+    let mut pair = Pair::new();
+    pair.bench.ask(pair.slow, &["GET", "large"]);
+    let large = value(3 << 20);
+    pair.bench.send(pair.shared, &large[..100_000]);
+    pair.bench.ask(pair.other, &["GET", "small"]);
+    pair.bench.ask(pair.slow, &["GET", "next"]);
+    let another = pair.bench.connect();
+    assert_eq!(another.len(), 1, "it is dialled");
+    assert_eq!(requests(&pair.bench.heard(another[0])), ["GET small"]);
+    assert!(
+        requests(&pair.bench.heard(pair.shared)).ends_with(&["GET next".to_owned()]),
+        "in order, behind the large one"
+    );
+    pair.bench.send(another[0], b"$1\r\ns\r\n");
+    assert_eq!(pair.bench.heard(pair.other), "$1\r\ns\r\n");
+    let rest = [&large[100_000..], b"$1\r\nn\r\n"].concat();
+    let left = pair.bench.offer(pair.shared, &rest).to_vec();
+    assert!(left.len() > 2 << 20, "it waits at the node: {}", left.len());
+    assert!(pair.bench.shared.ledger.held_bytes() < 1 << 20, "{}", pair.bench.shared.ledger.held_bytes());
+    pair.read_all(&left);
+    assert!(pair.bench.heard(pair.slow) == String::from_utf8_lossy(&[&large[..], b"$1\r\nn\r\n"].concat()));
+    assert!(pair.bench.closed.is_empty());
+}
+
+#[test]
+fn who_waits_behind_a_large_reply_is_answered_and_in_order() {
+    let mut pair = Pair::new();
+    pair.bench.ask(pair.slow, &["GET", "large"]);
+    pair.bench.ask(pair.other, &["SET", "k", "1"]);
+    let large = value(3 << 20);
+    pair.bench.send(pair.shared, &large[..2 << 20]);
+    pair.bench.heard(pair.shared);
+    // It must not come before the SET, on whichever connection.
+    pair.bench.ask(pair.other, &["GET", "k"]);
+    assert!(pair.bench.dialling.is_empty() && pair.bench.heard(pair.shared).is_empty(), "it waits");
+    pair.bench.send(pair.shared, &[&large[2 << 20..], b"+OK\r\n"].concat());
+    assert_eq!(pair.bench.heard(pair.other), "+OK\r\n", "although the slow one has read nothing");
+    let another = pair.bench.connect()[0];
+    assert_eq!(requests(&pair.bench.heard(another)), ["GET k"]);
+    pair.bench.send(another, b"$1\r\n1\r\n");
+    assert_eq!(pair.bench.heard(pair.other), "$1\r\n1\r\n");
+    pair.read_all(b"");
+    assert_eq!(pair.bench.heard(pair.slow).len(), large.len());
+}
+
+#[test]
+fn who_waits_behind_a_client_that_does_not_read_is_told_in_time() {
+    let mut pair = Pair::new();
+    pair.bench.ask(pair.slow, &["GET", "larger than it may leave unread"]);
+    pair.bench.ask(pair.other, &["SET", "k", "1"]);
+    let large = value(2 * HARD);
+    let rest = [&large[..], b"+OK\r\n"].concat();
+    let mut left: &[u8] = &rest;
+    for _ in 0..400 {
+        left = pair.bench.offer(pair.shared, left);
+    }
+    assert!(!pair.bench.is_read(pair.shared), "the slow one has all that it may leave unread");
+    assert!((HARD..HARD + (1 << 20)).contains(&(rest.len() - left.len())), "{}", rest.len() - left.len());
+    pair.wait(700_000);
+    let told = pair.bench.heard(pair.other);
+    assert!(told.starts_with("-ERR node node-0 ") && told.contains("may or may not"), "{told:?}");
+    pair.bench.ask(pair.other, &["GET", "k"]);
+    let another = pair.bench.connect()[0];
+    assert_eq!(requests(&pair.bench.heard(another)), ["GET k"]);
+    let left = left.to_vec();
+    pair.read_all(&left);
+    assert_eq!(pair.bench.heard(pair.slow).len(), large.len());
+    assert_eq!(pair.bench.heard(pair.other), "", "what comes late is swallowed");
+    assert!(pair.bench.closed.is_empty(), "nobody is cut off");
+    // The connection goes on as its reader's.
+    pair.bench.ask(pair.slow, &["GET", "next"]);
+    pair.bench.send(pair.shared, b"$1\r\nn\r\n");
+    assert_eq!(pair.bench.heard(pair.slow), "$1\r\nn\r\n");
+}
+
+#[test]
+fn a_client_that_leaves_amid_a_large_reply_takes_none_along() {
+    let mut pair = Pair::new();
+    pair.bench.ask(pair.slow, &["GET", "large"]);
+    pair.bench.ask(pair.other, &["SET", "k", "1"]);
+    let large = value(3 << 20);
+    pair.bench.send(pair.shared, &large[..100_000]);
+    let slow = pair.slow;
+    pair.bench.turn(|worker| worker.handle_broken(slow, "gone"));
+    pair.bench.send(pair.shared, &[&large[100_000..], b"+OK\r\n"].concat());
+    assert_eq!(pair.bench.heard(pair.other), "+OK\r\n");
+    pair.wait(300_000);
+    assert_eq!(pair.bench.closed, [pair.shared], "it is nobody's any more");
+    let other = pair.other;
+    pair.bench.turn(|worker| worker.handle_broken(other, "gone"));
+    assert_eq!(pair.bench.worker.remains(), []);
+}
+
+#[test]
+fn replies_that_wait_behind_a_clients_own_are_not_late() {
+    let mut pair = Pair::new();
+    pair.bench.send(pair.slow, &request(&["GET", "large"]).repeat(3));
+    let large = value(2 << 20);
+    let all = large.repeat(3);
+    let mut left: &[u8] = &all;
+    pair.bench.read_on(pair.slow, 100_000);
+    while !left.is_empty() {
+        let before = left.len();
+        left = pair.bench.offer(pair.shared, left);
+        pair.wait(200_000);
+        pair.bench.read_on(pair.slow, 700_000);
+        assert!(left.len() < before || pair.bench.heard(pair.slow).len() > 1, "it gets on");
+        assert!(pair.bench.shared.sum(|counters| counters.timeouts.value()) == 0);
+    }
+    pair.read_all(b"");
+    assert!(pair.bench.closed.is_empty());
+}
+
+#[test]
+fn a_client_that_does_not_read_is_owed_no_more_than_it_may_leave() {
+    let mut pair = Pair::new();
+    pair.bench.send(pair.slow, &request(&["GET", "k"]).repeat(1_000));
+    let asked = requests(&pair.bench.heard(pair.shared)).len();
+    assert!(asked <= limits::WINDOW_MIN.max(SOFT / limits::FIRST_REPLY_BYTES as usize) + 2, "{asked} at once");
+    let reply = value(20_000);
+    pair.bench.send(pair.shared, &reply.repeat(asked));
+    // Another client is served on the same connection.
+    pair.bench.ask(pair.other, &["GET", "small"]);
+    let heard = requests(&pair.bench.heard(pair.shared));
+    let more = heard.iter().filter(|request| *request == "GET k").count();
+    assert!((asked + more) * reply.len() <= 2 * SOFT, "{asked} and {more} more");
+    pair.bench.send(pair.shared, &[reply.repeat(more), b"$1\r\ns\r\n".to_vec()].concat());
+    assert_eq!(pair.bench.heard(pair.other), "$1\r\ns\r\n");
+    // Once it reads it is asked for the rest.
+    pair.bench.read_on(pair.slow, usize::MAX);
+    let mut answered = asked + more;
+    while answered < 1_000 {
+        let more = requests(&pair.bench.heard(pair.shared)).len();
+        assert!(more > 0, "{answered} are answered, and no more is asked for");
+        pair.bench.send(pair.shared, &reply.repeat(more));
+        answered += more;
+    }
+    assert_eq!(pair.bench.heard(pair.slow).len(), 1_000 * reply.len());
+    assert!(pair.bench.closed.is_empty());
+}
+
+#[test]
+fn replies_that_turn_out_large_are_left_at_the_node() {
+    let mut pair = Pair::new();
+    // It has been given small ones, so it may have many outstanding.
+    pair.bench.read_on(pair.slow, usize::MAX);
+    for _ in 0..8 {
+        pair.bench.send(pair.slow, &request(&["GET", "k"]).repeat(2_000));
+        loop {
+            let asked = requests(&pair.bench.heard(pair.shared)).len();
+            if asked == 0 {
+                break;
+            }
+            pair.bench.send(pair.shared, &b"$1\r\nk\r\n".repeat(asked));
+        }
+    }
+    pair.bench.heard(pair.slow);
+    pair.bench.read_on(pair.slow, 0);
+    pair.bench.send(pair.slow, &request(&["GET", "k"]).repeat(2_000));
+    let asked = requests(&pair.bench.heard(pair.shared)).len();
+    assert!(asked * 30_000 > 2 * HARD, "{asked}");
+    let all = value(30_000).repeat(asked);
+    let mut left: &[u8] = &all;
+    for _ in 0..200 {
+        // As the loop does it: one read in a turn.
+        let (now, later) = left.split_at(limits::READ_BYTES);
+        let taken = now.len() - pair.bench.offer(pair.shared, now).len();
+        left = &left[taken..];
+        assert!(later.len() > all.len() / 2, "it is read on and on");
+    }
+    assert!(!pair.bench.is_read(pair.shared) && all.len() - left.len() < HARD, "{} are read", all.len() - left.len());
+    pair.bench.ask(pair.other, &["GET", "small"]);
+    let another = pair.bench.connect()[0];
+    assert_eq!(requests(&pair.bench.heard(another)), ["GET small"]);
+    let left = left.to_vec();
+    pair.read_all(&left);
+    assert!(pair.bench.closed.is_empty(), "it is not cut off");
+}

@@ -6,11 +6,13 @@
 
 mod beside;
 mod blocked;
+mod large_replies;
 mod node;
 mod poppers;
 mod slow_reader;
 mod subscribers;
 mod transactions;
+mod unread;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -85,8 +87,10 @@ impl fmt::Display for Finding {
 
 type Load = fn(&Bench) -> std::io::Result<Vec<Finding>>;
 
-const LOADS: [(&str, Load); 5] = [
+const LOADS: [(&str, Load); 7] = [
     ("slow-reader", slow_reader::run),
+    ("large-replies", large_replies::run),
+    ("unread", unread::run),
     ("transactions", transactions::run),
     ("blocked", blocked::run),
     ("poppers", poppers::run),

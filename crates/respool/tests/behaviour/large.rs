@@ -9,7 +9,8 @@ use super::{Four, proxy};
 
 const LARGE: usize = 24 << 20;
 
-/// The first large reply comes over the shared connection, because nobody can know; from then on this client has its own.
+/// The first large reply begins on the shared connection, because its size is not known before; from then on that is the
+/// client's own.
 fn make_large(client: &mut respool_testkit::Client, key: &str) -> io::Result<()> {
     client.command(&["SETRANGE", key, &(LARGE - 1).to_string(), "x"])?;
     assert!(client.command(&["GET", key])?.len() > LARGE);
@@ -123,5 +124,76 @@ fn a_reader_that_leaves_takes_its_connection_along() -> io::Result<()> {
     }
     let mut client = proxy.client()?;
     assert_eq!(client.ask("STRLEN large")?, format!(":{LARGE}\r\n"));
+    Ok(())
+}
+
+/// Reads `count` replies of `bytes` each as fast as they come, at most `speed` bytes a second.
+fn read_at(client: respool_testkit::Client, speed: usize, whole: usize) -> io::Result<usize> {
+    use std::io::Read;
+    let (mut stream, begun) = client.into_parts();
+    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+    let (started, mut received, mut piece) = (std::time::Instant::now(), begun.len(), vec![0; 64 << 10]);
+    while received < whole {
+        let due = Duration::from_micros((received as u64) * 1_000_000 / speed as u64);
+        std::thread::sleep(due.saturating_sub(started.elapsed()));
+        match stream.read(&mut piece)? {
+            0 => break,
+            count => received += count,
+        }
+    }
+    Ok(received)
+}
+
+/// Neither the first large reply of a client nor many of them at once are held, however slowly they are read.
+#[test]
+fn large_replies_are_read_as_fast_as_their_client_reads() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &["--client-output-hard-bytes", "8mb", "--request-timeout", "500ms"])?;
+    let mut other = proxy.client()?;
+    other.command(&["SETRANGE", "large", &(LARGE - 1).to_string(), "x"])?;
+    other.ask("SET small v")?;
+    let idle = usage::resident_bytes(proxy.pid())?;
+    usage::reset_peak(proxy.pid())?;
+    for count in [1, 3] {
+        let mut client = proxy.client()?;
+        client.send(&request(&["GET", "large"]).repeat(count))?;
+        let whole = count * (LARGE + 13);
+        assert_eq!(read_at(client, 20 << 20, whole)?, whole);
+        assert_eq!(other.ask("GET small")?, "$1\r\nv\r\n");
+    }
+    let peak = usage::peak_resident_bytes(proxy.pid())?.saturating_sub(idle);
+    assert!(peak < 10 << 20, "{peak} bytes were held");
+    assert_eq!(other.figure("proxy", "clients_cut_off")?, 0);
+    Ok(())
+}
+
+#[test]
+fn a_client_that_reads_nothing_holds_up_no_other() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &["--tcp-user-timeout", "off"])?;
+    let mut other = proxy.client()?;
+    other.command(&["SETRANGE", "large", "99999", "x"])?;
+    other.ask("SET small v")?;
+    let idle = usage::resident_bytes(proxy.pid())?;
+    let mut greedy = proxy.client()?;
+    // It is read no further long before the end of that.
+    let pipeline = request(&["GET", "large"]).repeat(20_000);
+    let mut writer = greedy.writer()?;
+    let sender = std::thread::spawn(move || io::Write::write_all(&mut writer, &pipeline));
+    for _ in 0..300 {
+        let begun = std::time::Instant::now();
+        assert_eq!(other.ask("GET small")?, "$1\r\nv\r\n");
+        assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let held = usage::resident_bytes(proxy.pid())?.saturating_sub(idle);
+    assert!(held < 16 << 20, "{held} bytes are held for one client");
+    for _ in 0..1_000 {
+        assert_eq!(greedy.reply()?.len(), 100_011);
+    }
+    drop(greedy);
+    // It is cut off by our leaving.
+    let _ = sender.join();
+    assert_eq!(other.figure("proxy", "nodes_ejected")?, 0);
     Ok(())
 }

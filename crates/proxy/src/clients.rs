@@ -30,6 +30,8 @@ pub(crate) struct Clients {
     /// Whether so many ask that their requests wait for each other.
     pub(crate) crowd: Crowd,
     pub(crate) counters: Arc<Counters>,
+    /// Bytes that may be held of replies to one of them.
+    pub(crate) output_hard: usize,
 }
 
 impl Clients {
@@ -44,6 +46,7 @@ impl Clients {
             awaited: Awaited::default(),
             crowd: Crowd::default(),
             counters,
+            output_hard: usize::MAX,
         }
     }
 
@@ -104,6 +107,11 @@ impl Clients {
         if !session.pause.is_none() {
             self.list(of.index);
         }
+    }
+
+    /// Whether so many bytes more of a reply that has to be kept whole fit what may be held for a client.
+    pub(crate) fn has_room(&self, of: Handle, bytes: usize) -> bool {
+        self.sessions.get(of).is_none_or(|session| session.reply_bytes().saturating_add(bytes) <= self.output_hard)
     }
 
     /// Parts of a client's reply that wait for others take so many bytes now. `false`: it has gone.

@@ -64,6 +64,10 @@ pub const SCRIPT_BYTES_MAX: usize = 1024 * 1024;
 /// itself.
 pub const GATHERED_BYTES_MIN: usize = 256;
 
+/// Parts of replies, and replies that are read before their client gets them, from which it is looked at whether they fit what
+/// may be held for that client, in bytes.
+pub const PART_LOOKED_AT_BYTES: usize = 64 * 1024;
+
 /// Memory for replies that wait for their proof that a lane keeps while none does, in bytes.
 pub const INTEGRITY_KEPT_BYTES: usize = 64 * 1024;
 

@@ -23,6 +23,7 @@ impl<E: Execute> Worker<E> {
         let has_other_routes = self.config.topology != config.topology || self.config.routes != config.routes;
         let has_other_proofs = self.config.integrity != config.integrity;
         let before = std::mem::replace(&mut self.config, config);
+        self.clients.output_hard = self.config.budgets.client_output_hard;
         if has_other_proofs {
             self.lanes.take_integrity(self.config.integrity, &self.shared.ledger);
         }

@@ -3,7 +3,7 @@
 use crate::clients::Clients;
 use crate::health::End;
 use crate::lanes::{Ending, Purpose};
-use crate::limits::PIECES_QUEUE_BYTES;
+use crate::limits::{PART_LOOKED_AT_BYTES, PIECES_QUEUE_BYTES};
 use crate::scatter::Scatters;
 use crate::session::Pause;
 use crate::slab::Handle;
@@ -136,7 +136,11 @@ impl<E: Execute> Worker<E> {
         if held != this.accounted {
             self.shared.ledger.account(this.accounted, held);
             this.accounted = held;
+            if held > PART_LOOKED_AT_BYTES {
+                self.bound_partial(lane);
+            }
         }
+        let this = &self.lanes.all[lane];
         if this.reader.is_some() {
             self.pace_lane(lane);
         }
@@ -151,6 +155,28 @@ impl<E: Execute> Worker<E> {
             self.close_upstream(lane);
             self.end_lane(lane, Ending::Fault(fault));
         }
+    }
+
+    /// A reply that has to be read as a whole before its client gets it is becoming large: if it is more than may be held for
+    /// that client, the client is told so, and the rest is swallowed.
+    #[cold]
+    fn bound_partial(&mut self, lane: usize) {
+        let Self { lanes, clients, scatters, tasks, shared, .. } = self;
+        let this = &mut lanes.all[lane];
+        let asker = match this.up.tickets().front().map(|ticket| ticket.owner) {
+            Some(Owner::Part { gather, generation, .. }) => scatters.asker(Handle { index: gather, generation }),
+            Some(Owner::Task { task, generation, .. }) => tasks.asker(Handle { index: task, generation }),
+            _ => None,
+        };
+        let Some(asker) = asker.filter(|_| this.up.is_ready() && this.beside.is_none()) else { return };
+        if clients.has_room(asker, this.up.partial_bytes()) {
+            return;
+        }
+        if let Some(owner) = this.up.abandon_partial() {
+            let error = text::reply_too_large(clients.output_hard);
+            refuse(owner, Loss::Unknown, &error, clients, scatters, tasks);
+        }
+        shared.ledger.account(std::mem::take(&mut this.accounted), 0);
     }
 
     fn shake(&mut self, lane: usize, bytes: &[u8]) {

@@ -1,9 +1,10 @@
 //! Requests that were split over several nodes, and the joining of their replies.
 
 use crate::clients::Clients;
-use crate::limits::GATHERED_BYTES_MIN;
+use crate::limits::{GATHERED_BYTES_MIN, PART_LOOKED_AT_BYTES};
 use crate::session::Asker;
 use crate::slab::{Handle, Slab};
+use crate::text;
 use respool_connection::Owner;
 use respool_route::Gather;
 use respool_wire::ReplyKind;
@@ -117,7 +118,12 @@ impl Scatters {
             clients.counters.replies_swallowed.add(1);
             return;
         };
-        scatter.gather.accept(usize::from(part), kind, reply);
+        if reply.len() > PART_LOOKED_AT_BYTES && !clients.has_room(scatter.asker.session, reply.len()) {
+            let error = text::reply_too_large(clients.output_hard);
+            scatter.gather.accept(usize::from(part), ReplyKind::Error, &error);
+        } else {
+            scatter.gather.accept(usize::from(part), kind, reply);
+        }
         if scatter.gather.is_complete() {
             self.finish(to, clients);
         } else if scatter.gather.held_bytes() > scatter.held + GATHERED_BYTES_MIN {

@@ -31,6 +31,11 @@ pub(crate) fn unproved(node: &str, error: &[u8]) -> Vec<u8> {
     broken_off(node, &format!("could not prove its reply ({cause})"))
 }
 
+/// A reply that has to be kept whole does not fit what may be held for its client.
+pub(crate) fn reply_too_large(max: usize) -> Vec<u8> {
+    error(format!("the reply is larger than client_output_hard_bytes ({max} bytes) allows"))
+}
+
 /// The node's answer is larger than what is held until it is proved.
 pub(crate) fn too_large_to_prove(node: &str) -> Vec<u8> {
     broken_off(node, &"sent a reply that is too large to be proved")

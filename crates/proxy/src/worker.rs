@@ -160,6 +160,7 @@ impl<E: Execute> Worker<E> {
             hold: None,
             retirement: Retirement::default(),
         };
+        worker.clients.output_hard = worker.config.budgets.client_output_hard;
         worker.adopt_allowances();
         worker.shared.name_nodes(worker.config.nodes.iter().map(|node| node.name.clone()));
         worker

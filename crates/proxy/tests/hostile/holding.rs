@@ -68,10 +68,42 @@ fn parts_of_replies_count_for_the_client_that_waits_for_the_others() {
     for _ in 0..10 {
         bench.send(node, &part);
     }
-    assert!(bench.closed.contains(&client), "it has more than any client may have");
+    let held = bench.shared.ledger.held_bytes();
+    assert!((9 << 20..11 << 20).contains(&held), "{held} bytes are held for a client that may have 10 MB");
+    assert!(bench.closed.is_empty(), "those that do not fit are errors");
+    bench.turn(|worker| worker.handle_broken(client, "gone"));
     bench.send(node, &part);
     assert!(bench.shared.ledger.held_bytes() < 100_000, "{}", bench.shared.ledger.held_bytes());
     assert_eq!(bench.answer(bystander, &["PING"]), "+PONG\r\n");
+}
+
+#[test]
+fn a_joined_reply_that_is_too_large_is_an_error_and_not_the_end() {
+    let mut bench = Bench::proxy(config(2, 1));
+    let (client, bystander) = (bench.accept(), bench.accept());
+    let (first, second) = keys_of_two_nodes(&mut bench, client);
+    bench.ask(client, &["MGET", &first, &second]);
+    let node = bench.connect();
+    bench.ask(bystander, &["GET", &first]);
+    bench.ask(bystander, &["GET", &second]);
+    // One part is more than the client may leave unread, and so are two together.
+    for bytes in [[5 << 20, 10], [3 << 20, 3 << 20]] {
+        for (node, bytes) in node.iter().zip(bytes) {
+            let part = [format!("*1\r\n${bytes}\r\n").as_bytes(), &vec![b'v'; bytes], b"\r\n"].concat();
+            bench.send(*node, &part);
+        }
+        let told = bench.heard(client);
+        assert!(told.starts_with("-ERR the reply is larger than client_output_hard_bytes"), "{:?}", &told[..60]);
+        assert!(bench.shared.ledger.held_bytes() < 100_000, "{}", bench.shared.ledger.held_bytes());
+        for node in &node {
+            bench.send(*node, b"$1\r\nb\r\n");
+        }
+        assert_eq!(bench.heard(bystander), "$1\r\nb\r\n".repeat(2), "the connections are in step");
+        bench.ask(client, &["MGET", &first, &second]);
+        bench.ask(bystander, &["GET", &first]);
+        bench.ask(bystander, &["GET", &second]);
+    }
+    assert!(bench.closed.is_empty());
 }
 
 #[test]

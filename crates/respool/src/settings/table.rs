@@ -404,8 +404,8 @@ rows! {
         name: "client_output_hard_bytes", group: Group::Budgets, reload: Reload::Live, kind: bytes(4 * KB, 64 * GB),
         default: "256mb",
         more: "So much is read for it if other clients wait for replies behind its own on the same connection. It is \
-               disconnected where what comes for it cannot be left at the nodes: replies that are joined, converted or \
-               proved, and all when `private_connections_max` is used up.",
+               disconnected where what comes for it cannot be left at the nodes: replies that are converted or proved, and all \
+               when `private_connections_max` is used up. A reply that has to be joined and does not fit is an error.",
     }
     /// Requests waiting for one node, per worker; over it they are refused.
     NodeQueueBytes {

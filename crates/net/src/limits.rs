@@ -90,5 +90,12 @@ pub const WALL_CLOCK_AGE_US_MAX: u64 = 10_000;
 /// microseconds: a tenth of the default patience.
 pub const LOOK_US: u64 = 100_000;
 
+/// The same for connections to clients, which are many and may be missed for longer.
+pub const LOOK_AT_CLIENTS_US: u64 = 1_000_000;
+
+/// Connections to clients that the kernel is asked about in one look of one worker: a few milliseconds' worth. The others' turn
+/// comes with the next.
+pub const CLIENTS_LOOKED_AT_MAX: usize = 1_000;
+
 /// Answers of the kernel that are read for one question about a connection.
 pub const DIAG_ANSWERS_MAX: usize = 16;

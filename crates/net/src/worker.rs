@@ -147,6 +147,10 @@ pub struct Worker<M: Machine> {
     is_exiting: bool,
     glance: Glance,
     vigil: Vigil,
+    /// The same over clients.
+    client_vigil: Vigil,
+    /// The place of the client that is looked at next.
+    client_looked_at: usize,
 }
 
 impl<M: Machine> Worker<M> {
@@ -186,6 +190,8 @@ impl<M: Machine> Worker<M> {
             complained_us: None,
             is_exiting: false,
             glance: Glance::default(),
+            client_vigil: Vigil::over_clients(),
+            client_looked_at: 0,
         };
         for (place, listener) in worker.listeners.iter_mut().enumerate() {
             let token = Token(FIRST_LISTENER + place);
@@ -229,6 +235,9 @@ impl<M: Machine> Worker<M> {
             self.lingering.expire(now.mono_us);
             if self.vigil.begin_look(now) {
                 self.look(now);
+            }
+            if self.client_vigil.begin_look(now) {
+                self.look_at_clients(now);
             }
             self.machine.end_turn();
             is_settled = self.settle();
@@ -299,6 +308,7 @@ impl<M: Machine> Worker<M> {
     fn timeout(&self, now: Now) -> Option<Duration> {
         let of_clients = earlier(self.handshakes.next_due_us(), self.lingering.next_due_us());
         let of_machine = earlier(self.machine.next_wakeup_us(), self.vigil.next_look_us());
+        let of_machine = earlier(of_machine, self.client_vigil.next_look_us());
         let due = earlier(earlier(of_machine, self.accept_again_us), of_clients);
         due.map(|at| Duration::from_micros(at.saturating_sub(now.mono_us)))
     }
@@ -500,6 +510,7 @@ impl<M: Machine> Worker<M> {
         match self.machine.handle_accept(peer) {
             Ok(conn) => match register(&mut socket, self.poll.registry(), token_of(conn)) {
                 Ok(()) => {
+                    self.client_vigil.take_over(conn.index(), &mut socket);
                     self.keep(conn, Connection::open(socket));
                     return Some(conn);
                 }
@@ -598,7 +609,8 @@ impl<M: Machine> Worker<M> {
             Ok(written) => {
                 connection.is_writable = written == wanted;
                 connection.has_gone = true;
-                self.vigil.is_awake |= conn.is_upstream();
+                let vigil = if conn.is_upstream() { &mut self.vigil } else { &mut self.client_vigil };
+                vigil.is_awake = true;
                 self.machine.handle_written(conn, written);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

@@ -1,7 +1,8 @@
-//! Whether nodes are still there, as far as their kernels say.
+//! Whether peers are still there, as far as their kernels say.
 //!
-//! TCP_USER_TIMEOUT gives a connection up that makes no progress, and a node that does not read makes none: behind a full
-//! window it is taken for dead however often its kernel says that it is alive. So it is not set for nodes. Instead the
+//! TCP_USER_TIMEOUT gives a connection up that makes no progress, and a peer that does not read makes none: behind a full
+//! window it is taken for dead however often its kernel says that it is alive. So it is not set for nodes, and taken back
+//! for clients, who may well pause. Instead the
 //! loop asks its own kernel about connections to which something was written and from which nothing comes. One that has
 //! sent something, or has asked whether there is room now, and has heard no acknowledgement of any kind since, is in
 //! doubt; if that goes on for as long as the timeout says, although it was sent again, the peer has vanished.
@@ -18,7 +19,7 @@
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod diag;
 
-use crate::limits::LOOK_US;
+use crate::limits::{LOOK_AT_CLIENTS_US, LOOK_US};
 use crate::transport::Socket;
 use respool_connection::Now;
 use socket2::SockRef;
@@ -88,6 +89,8 @@ pub(crate) struct Vigil {
     /// Something was written that may not have arrived.
     pub(crate) is_awake: bool,
     looked_us: u64,
+    /// The time between two looks, in microseconds.
+    interval_us: u64,
 }
 
 impl Vigil {
@@ -100,7 +103,36 @@ impl Vigil {
             doubts: HashMap::new(),
             is_awake: false,
             looked_us: 0,
+            interval_us: LOOK_US,
         }
+    }
+
+    /// A watch over clients, whose patience is the one that their listener has set.
+    pub(crate) fn over_clients() -> Self {
+        Self { interval_us: LOOK_AT_CLIENTS_US, ..Self::new(None) }
+    }
+
+    /// A client has come. The kernel's rule by which it would be given up is taken back if it can be watched instead.
+    pub(crate) fn take_over(&mut self, place: usize, socket: &mut Socket) {
+        self.doubts.remove(&place);
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        {
+            let timeout = socket.tcp().and_then(|stream| SockRef::from(&*stream).tcp_user_timeout().ok().flatten());
+            if timeout.is_none() {
+                return;
+            }
+            if self.patience != timeout {
+                self.set_patience(timeout);
+            }
+            if self.ask(socket).is_some()
+                && let Some(stream) = socket.tcp()
+            {
+                // If that fails it is as it was.
+                let _ = SockRef::from(&*stream).set_tcp_user_timeout(None);
+            }
+        }
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        let _ = socket;
     }
 
     /// Another time holds from now on, for all connections that are watched.
@@ -129,7 +161,7 @@ impl Vigil {
 
     /// When connections have to be looked at, if any.
     pub(crate) fn next_look_us(&self) -> Option<u64> {
-        (self.is_awake && self.can_ask()).then_some(self.looked_us + LOOK_US)
+        (self.is_awake && self.can_ask()).then_some(self.looked_us + self.interval_us)
     }
 
     /// Whether they are to be looked at now.

@@ -2,6 +2,7 @@
 
 use super::Worker;
 use crate::TransportOptions;
+use crate::limits::CLIENTS_LOOKED_AT_MAX;
 use crate::vigil::Verdict;
 use respool_connection::{ConnId, Machine, Now};
 use rustix::io::Errno;
@@ -23,6 +24,36 @@ impl<M: Machine> Worker<M> {
             if let Err(error) = listener.set_options(&of_clients) {
                 tracing::warn!(listener = listener.address(), %error, "the options of its clients stay as they were");
             }
+        }
+    }
+
+    /// The same for clients, so many at a time.
+    #[cold]
+    pub(super) fn look_at_clients(&mut self, now: Now) {
+        let (mut gone, mut asked) = (Vec::new(), 0);
+        let first = if self.client_looked_at < self.clients.len() { self.client_looked_at } else { 0 };
+        self.client_looked_at = 0;
+        for (place, connection) in self.clients.iter_mut().enumerate().skip(first) {
+            let Some(connection) = connection.as_mut().filter(|c| c.has_gone) else { continue };
+            if std::mem::take(&mut connection.has_come) {
+                self.client_vigil.trust(place);
+                continue;
+            }
+            if asked == CLIENTS_LOOKED_AT_MAX {
+                self.client_looked_at = place;
+                self.client_vigil.is_awake = true;
+                break;
+            }
+            asked += 1;
+            match self.client_vigil.judge(place, &mut connection.socket, now) {
+                Verdict::Quiet => connection.has_gone = false,
+                Verdict::Open => {}
+                Verdict::Gone => gone.push(ConnId::client(place as u32)),
+            }
+        }
+        self.client_vigil.is_awake |= first > 0;
+        for conn in gone {
+            self.lose(conn, &Errno::TIMEDOUT.into());
         }
     }
 

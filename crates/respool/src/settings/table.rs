@@ -229,8 +229,9 @@ rows! {
     TcpUserTimeout {
         name: "tcp_user_timeout", group: Group::Listening, reload: Reload::Live,
         kind: millis(100, DAY), absent: Some("off"), default: "5s",
-        more: "Linux alone would retry for about 15 minutes. A client that does not read for so long although its replies \
-               fill its window is disconnected, too. A reload changes it for clients that come afterwards.",
+        more: "Linux alone would retry for about 15 minutes. A client that does not read although its replies fill its window \
+               is there as long as its kernel says so; where Respool cannot ask its own kernel for that (netlink, Linux), \
+               such a client is disconnected after this time, too. A reload changes it for clients that come afterwards.",
     }
     /// Nodes behind this pool; none makes it an embedded server.
     Nodes {

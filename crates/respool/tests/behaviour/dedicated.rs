@@ -216,9 +216,7 @@ fn whoever_monitors_a_node_that_ends_is_disconnected_and_nobody_else() -> io::Re
 #[test]
 fn a_monitor_that_does_not_read_holds_no_more_than_its_budget() -> io::Result<()> {
     let node = RedisServer::start()?;
-    // Who does not read behind a full window for `tcp_user_timeout` is disconnected by the kernel. Here that takes as long as
-    // three hundred requests do, which is more than five seconds on a machine that is busy.
-    let settings = ["--admin-commands", "allow", "--client-output-soft-bytes", "256kb", "--tcp-user-timeout", "off"];
+    let settings = ["--admin-commands", "allow", "--client-output-soft-bytes", "256kb"];
     let proxy = proxy(&[node.tcp()], &settings)?;
     let mut client = proxy.client()?;
     let mut monitor = proxy.client()?;

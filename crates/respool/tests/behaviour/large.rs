@@ -197,3 +197,22 @@ fn a_client_that_reads_nothing_holds_up_no_other() -> io::Result<()> {
     assert_eq!(other.figure("proxy", "nodes_ejected")?, 0);
     Ok(())
 }
+
+/// A client may pause for longer than its connection may be silent: its kernel says that it is there.
+#[test]
+fn a_reader_that_pauses_behind_a_full_window_is_not_given_up() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &["--tcp-user-timeout", "300ms"])?;
+    let mut client = proxy.client()?;
+    client.command(&["SETRANGE", "large", &(LARGE - 1).to_string(), "x"])?;
+    client.send(&request(&["GET", "large"]))?;
+    let mut other = proxy.client()?;
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < Duration::from_millis(2_500) {
+        assert_eq!(other.ask("PING")?, "+PONG\r\n");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(client.reply()?.len(), LARGE + 13);
+    assert_eq!(client.ask("PING")?, "+PONG\r\n");
+    Ok(())
+}

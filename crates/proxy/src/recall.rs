@@ -89,8 +89,10 @@ impl<E: Execute> Worker<E> {
 
     fn recall(&mut self, waiter: Handle) {
         let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
-        if this.release.is_some() {
-            // It is being let go already.
+        if this.state == State::Queued {
+            // Whatever it is to be let go for, it has not been sent.
+            this.release = None;
+        } else if this.release.is_some() {
             return;
         }
         let release = match this.target {

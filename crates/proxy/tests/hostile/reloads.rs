@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, requests};
 use crate::support::config;
-use respool_connection::{ConnId, Machine};
+use respool_connection::{ConnId, Endpoint, Machine};
 use respool_proxy::{Config, LaneLimits, Mail, PoolMode, Worker};
 use std::sync::Arc;
 
@@ -124,5 +124,48 @@ fn read(worker: &mut Worker<crate::NoEngine>, node: ConnId, bytes: &mut &[u8]) {
         buffer[..taken].copy_from_slice(now);
         *bytes = later;
         worker.handle_read(node, taken);
+    }
+}
+
+/// The only node is another server.
+fn moved(base: Config) -> Config {
+    let mut nodes = base.nodes.clone();
+    nodes.iter_mut().for_each(|node| node.endpoint = Arc::new(Endpoint::Embedded { index: 7 }));
+    Config { nodes, ..base }
+}
+
+#[test]
+fn what_a_half_closed_client_waits_for_is_asked_anew() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let client = bench.accept();
+    bench.ask(client, &["BLPOP", "key", "0"]);
+    bench.turn(|worker| worker.handle_ended(client));
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(moved(config(1, 1))))));
+    let mut asked = Vec::new();
+    for node in bench.connect() {
+        bench.send(node, b":7\r\n");
+        let is_asked = requests(&bench.heard(node)).iter().any(|request| request == "BLPOP key 0");
+        asked.extend(is_asked.then(|| bench.node_of(node)));
+    }
+    assert_eq!(asked, [7]);
+}
+
+#[test]
+fn what_is_held_back_goes_to_where_the_node_is_then() {
+    for mode in PoolMode::ALL.map(|(mode, _)| mode) {
+        let mut bench = Bench::proxy(in_mode(mode));
+        let (operator, client) = (bench.accept(), bench.accept());
+        bench.ask(client, &["GET", "key"]);
+        let old = bench.connect()[0];
+        bench.send(old, b"$-1\r\n");
+        bench.heard(old);
+        assert_eq!(bench.answer(operator, &["PROXY", "PAUSE", "node-0"]), "+OK\r\n");
+        bench.ask(client, &["SET", "key", "1"]);
+        bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(moved(in_mode(mode))))));
+        assert_eq!((bench.connect(), bench.heard(old)), (Vec::new(), String::new()), "the pause holds");
+        assert_eq!(bench.answer(operator, &["PROXY", "RESUME", "node-0"]), "+OK\r\n");
+        bench.connect();
+        let (new, _) = bench.who_heard("SET key 1").expect("it is sent");
+        assert_eq!(bench.node_of(new), 7);
     }
 }

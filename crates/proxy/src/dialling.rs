@@ -207,7 +207,7 @@ impl Lanes {
     /// Whether one more dial of a node may be under way.
     fn has_place_for(&self, node: usize, now: Now) -> bool {
         let (queue, health) = (&self.dialling.queues[node], &self.nodes[node].health);
-        let most = if health.is_on_trial() { 1 } else { DIALS_AT_ONCE_MAX };
+        let most = if health.is_tried_singly() { 1 } else { DIALS_AT_ONCE_MAX };
         queue.in_flight < most && now.mono_us >= queue.look_us.max(health.retry_us())
     }
 

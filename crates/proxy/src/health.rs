@@ -73,8 +73,10 @@ impl<E: Execute> Worker<E> {
             }
             _ if !was_ready => (Blame::Node, this.dial_began_us, None),
             _ if !is_watched => return,
-            Ending::Silent => (Blame::Node, now_us.saturating_sub(self.config.timeouts.silence_us), None),
-            Ending::Lost(Some(_)) if has_broken_silent => (Blame::Node, now_us.saturating_sub(BROKEN_SILENT_US), None),
+            Ending::Silent => (Blame::Silence, now_us.saturating_sub(self.config.timeouts.silence_us), None),
+            Ending::Lost(Some(_)) if has_broken_silent => {
+                (Blame::Silence, now_us.saturating_sub(BROKEN_SILENT_US), None)
+            }
             // The node let it in a moment ago, so it is there; but it is not dialled again without a pause.
             _ if is_young => (Blame::Node, this.ready_us, None),
             _ => {
@@ -84,7 +86,7 @@ impl<E: Execute> Worker<E> {
             }
         };
         let node = this.node;
-        let is_vouched_for = is_young && !matches!(end.ending, Ending::Silent);
+        let is_vouched_for = is_young && blame == Blame::Node;
         let failure = Failure { blame, began_us, why: end.cause, words, is_vouched_for };
         if self.lanes.note_failure(lane, failure, self.config.reconnects, self.now) {
             self.counters.nodes_ejected.add(1);
@@ -98,8 +100,8 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn dial_again(&mut self, lane: usize) {
         let this = &self.lanes.all[lane];
         let is_of_use = !this.is_retired && !this.is_stale && matches!(this.purpose, Purpose::Shared | Purpose::Push);
-        if is_of_use && self.drain_until_us.is_none() && !self.lanes.nodes[this.node].health.is_out() {
-            // Refused if the node is drained, or has gone.
+        if is_of_use && self.drain_until_us.is_none() {
+            // Refused if the node is drained, has gone, or is out and was dialled in vain a moment ago.
             let _ = self.lanes.prepare(lane, &self.config, self.now);
         }
     }

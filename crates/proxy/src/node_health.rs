@@ -25,6 +25,9 @@ use crate::limits::CLASSES_MAX;
 pub(crate) enum Blame {
     /// The node cannot be reached, or is of no use to anyone.
     Node,
+    /// The node owes replies and has said nothing for too long. Whether it can be connected to is another question, which the
+    /// next dial answers.
+    Silence,
     /// The node has no room for another connection. Those that it has are as good as before.
     Room,
     /// The node refuses one database or one of its users.
@@ -175,9 +178,14 @@ impl NodeHealth {
         self.pause_of(class).is_none_or(|pause| pause.is_over(now_us))
     }
 
-    /// Whether the last connection that was tried failed: then one is tried at a time.
+    /// Whether the last connection that was tried failed: then the next is an attempt that counts.
     pub(crate) fn is_on_trial(&self) -> bool {
         self.dials.failures > 0
+    }
+
+    /// Whether one connection is tried at a time, since it may well fail.
+    pub(crate) fn is_tried_singly(&self) -> bool {
+        self.is_on_trial() || self.is_out()
     }
 
     /// Whether the last one for this database and user did.
@@ -197,12 +205,19 @@ impl NodeHealth {
                 self.pause_of_mut(class, terms).note(failure, terms);
                 return false;
             }
-            Blame::Room => self.is_full = true,
-            Blame::Node => self.is_full = false,
+            Blame::Silence => {}
+            Blame::Room => {
+                self.is_full = true;
+                self.dials.note(failure, terms);
+            }
+            Blame::Node => {
+                self.is_full = false;
+                self.dials.note(failure, terms);
+            }
         }
-        self.dials.note(failure, terms);
-        self.is_to_be_asked |= failure.blame == Blame::Node && failure.is_vouched_for;
-        let is_out_now = failure.blame == Blame::Node && !failure.is_vouched_for && !self.is_out();
+        let is_evidence = failure.blame != Blame::Room;
+        self.is_to_be_asked |= is_evidence && failure.is_vouched_for;
+        let is_out_now = is_evidence && !failure.is_vouched_for && !self.is_out();
         if is_out_now {
             self.out_us = terms.now_us.max(1);
         }
@@ -318,6 +333,17 @@ mod tests {
         assert!(health.note_failure(failure(Blame::Node, 2_100), PLAIN, terms(2_200)));
         assert!(health.is_out() && health.refuses(PLAIN, 2_201).is_some());
         assert!(!health.note_failure(failure(Blame::Node, 2_300), PLAIN, terms(2_400)), "it is out already");
+    }
+
+    #[test]
+    fn a_silent_node_is_out_and_may_be_dialled_at_once() {
+        let mut health = NodeHealth::default();
+        let vouched = Failure { is_vouched_for: true, ..failure(Blame::Silence, 1_000) };
+        assert!(!health.note_failure(vouched, PLAIN, terms(2_000)) && !health.is_out());
+        assert!(health.note_failure(failure(Blame::Silence, 2_000), PLAIN, terms(3_000)));
+        assert!(health.is_out() && health.is_tried_singly() && health.may_dial(PLAIN, 3_000));
+        assert_eq!(health.refuses(PLAIN, 3_000), None, "the next dial says what to think of it");
+        assert!(health.note_ready(PLAIN) && !health.is_tried_singly());
     }
 
     #[test]

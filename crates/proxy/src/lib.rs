@@ -66,6 +66,7 @@ mod pacing;
 mod parking;
 mod permit;
 mod pieces;
+mod ping;
 mod pins;
 mod plain;
 mod pressure;

@@ -95,19 +95,6 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    fn ping(&mut self, index: u32, row: &Row, args: Args<'_>) -> Flow {
-        if args.len() > 2 {
-            let mut words = Vec::new();
-            texts::wrong_arity(row, &mut words);
-            return self.refuse(index, &words);
-        }
-        self.answer(index, |reply| match args.get(1) {
-            Some(text) => reply.bulk(text),
-            None => reply.raw(respool_wire::replies::PONG),
-        });
-        Flow::Next
-    }
-
     fn hello(&mut self, index: u32, args: Args<'_>) -> Flow {
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
         let (id, database, before) = (session.id, session.database, session.protocol);

@@ -32,6 +32,8 @@ mod multi;
 mod order;
 #[path = "hostile/orders.rs"]
 mod orders;
+#[path = "hostile/pings.rs"]
+mod pings;
 #[path = "hostile/reloads.rs"]
 mod reloads;
 #[path = "hostile/remains.rs"]

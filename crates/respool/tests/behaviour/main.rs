@@ -20,6 +20,7 @@ mod misbehaving_nodes;
 mod order;
 mod pooling;
 mod pubsub;
+mod reachable;
 mod scatter;
 mod scripts;
 mod session;

@@ -37,6 +37,8 @@ pub struct Row {
     pub is_replica_readable: bool,
     /// Whether its reply repeats the name of a key.
     pub reply_names_keys: bool,
+    /// Finds the arguments that are databases, other than the selected one: where its last key goes, or which are swapped.
+    databases_of: Option<DatabasesOf>,
     /// The command's tips as Redis gives them. The policies above follow them except where the row says otherwise.
     pub tips: &'static [&'static str],
     /// What it does, in one line.
@@ -63,6 +65,9 @@ pub struct Row {
     /// The name as Redis writes it.
     full_name: FullName,
 }
+
+/// Gives every argument that names a database.
+pub(crate) type DatabasesOf = fn(Args<'_>, &mut dyn FnMut(&[u8]));
 
 /// Since when a command is deprecated, and in favour of what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +114,17 @@ impl Row {
     /// The lane that a request of this row may need, and whether its arguments decide that it does.
     pub(crate) const fn widest_lane(&self) -> (Lane, bool) {
         (self.lane, self.lane_of.is_some())
+    }
+
+    /// Gives every database that a request names besides the selected one: where its last key goes to, or, without keys, those
+    /// that it swaps. What is no number is no database; a node refuses it.
+    pub fn each_database(&self, args: Args<'_>, mut each: impl FnMut(u32)) {
+        let Some(find) = self.databases_of else { return };
+        find(args, &mut |word| {
+            if let Some(database) = std::str::from_utf8(word).ok().and_then(|word| word.parse().ok()) {
+                each(database);
+            }
+        });
     }
 
     /// Whether it is Respool's own, which no server has.
@@ -165,6 +181,7 @@ pub(crate) const fn row(name: &'static str, arity: i16, since: &'static str) -> 
         is_retry_safe: false,
         is_replica_readable: true,
         reply_names_keys: false,
+        databases_of: None,
         tips: &[],
         deprecation: None,
         is_internal: false,
@@ -188,6 +205,7 @@ pub(crate) struct Draft {
     is_retry_safe: bool,
     is_replica_readable: bool,
     reply_names_keys: bool,
+    databases_of: Option<DatabasesOf>,
     tips: &'static [&'static str],
     deprecation: Option<Deprecation>,
     is_internal: bool,
@@ -317,6 +335,12 @@ impl Draft {
         self
     }
 
+    /// Its arguments name databases, which this function finds.
+    pub(crate) const fn databases(mut self, find: DatabasesOf) -> Self {
+        self.databases_of = Some(find);
+        self
+    }
+
     /// Since when it is deprecated, and what to use instead.
     pub(crate) const fn deprecated(mut self, since: &'static str, replaced_by: &'static str) -> Self {
         self.deprecation = Some(Deprecation { since, replaced_by });
@@ -357,6 +381,7 @@ impl Draft {
             is_retry_safe: self.is_retry_safe || is_read,
             is_replica_readable: self.is_replica_readable && is_read,
             reply_names_keys: self.reply_names_keys,
+            databases_of: self.databases_of,
             tips: self.tips,
             doc: doc.trim_ascii(),
             deprecation: self.deprecation,

@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use respool_command::{Categories, KeyPosition, RequestPolicy, Row};
+use respool_command::{Categories, Flags, KeyPosition, RequestPolicy, Row};
 use respool_wire::{Args, Encoder, Request, request_bulk, request_head};
 
 use crate::node::NodeIndex;
 use crate::part::{Layout, Part, Scratch};
 use crate::plan::{Plan, PlanError, plan};
-use crate::routes::{Routes, Subject};
+use crate::routes::{Routes, Subject, When};
 use crate::scan::ScanStep;
 
 /// A node under a route.
@@ -44,6 +44,10 @@ pub enum RouteError {
     Plan(PlanError),
     /// It means keys that no argument names, and the route of this number renames keys.
     Renamed(u16),
+    /// It would put a key into this database, where routes lead it to another pool or give it another name.
+    Elsewhere(u32),
+    /// It would swap these two databases, which routes tell apart.
+    ToldApart(u32, u32),
 }
 
 /// Working memory for [`plan_routed`], made to be reused. It holds the parts and the new names of the latest plan.
@@ -177,6 +181,7 @@ pub fn plan_routed(
     if has_unnamed && scratch.places.iter().any(|place| !routes.pool_of(place.route).topology.is_single()) {
         return Err(RouteError::Plan(PlanError::UnnamedKeys));
     }
+    scratch.check_databases(routes, subject, args)?;
     if let [only] = scratch.places[..] {
         return Ok(Routed::One(only));
     }
@@ -204,6 +209,23 @@ impl RouteScratch {
         }
     }
 
+    /// Whether a key that is put into another database is found there: by the same routes, or by ones that lead as far.
+    fn check_databases(&mut self, routes: &Routes, subject: Subject<'_>, args: Args<'_>) -> Result<(), RouteError> {
+        let Self { inner, candidates, places, placed, .. } = self;
+        let Some((index, placed)) = inner.key_indexes().zip(&*placed).last() else { return Ok(()) };
+        let here = routes.route(places[usize::from(*placed)].route);
+        let key = args.get(index as usize).unwrap_or_default();
+        let mut elsewhere = None;
+        subject.row.each_database(args, |database| {
+            routes.candidates(Subject { database, ..subject }, candidates);
+            let there = routes.route(routes.choose(candidates, Some(key)));
+            if (here.pool, &here.rewrite) != (there.pool, &there.rewrite) {
+                elsewhere = Some(database);
+            }
+        });
+        elsewhere.map_or(Ok(()), |database| Err(RouteError::Elsewhere(database)))
+    }
+
     /// Names the first two keys that are at different places.
     fn cross_slot(&self) -> PlanError {
         let mut keys = self.inner.key_indexes().zip(&self.placed);
@@ -215,9 +237,19 @@ impl RouteScratch {
 
 fn plan_keyless(routes: &Routes, row: &Row, args: Args<'_>, scratch: &mut RouteScratch) -> Result<Routed, RouteError> {
     let route = routes.choose(&scratch.candidates, None);
-    let means_all_keys = row.keys.is_none() && row.categories.has(Categories::KEYSPACE);
+    // What neither reads nor writes, as HELP, is about no keys.
+    let touches_keys = row.flags.has(Flags::READONLY) || row.flags.has(Flags::WRITE);
+    let means_all_keys = row.keys.is_none() && row.categories.has(Categories::KEYSPACE) && touches_keys;
     if means_all_keys && !routes.route(route).rewrite.is_none() {
         return Err(RouteError::Renamed(route));
+    }
+    let mut named = Vec::new();
+    row.each_database(args, |database| named.push(database));
+    if let [one, other] = named[..] {
+        let tells_apart = |when: &When| when.databases.contains(&one) != when.databases.contains(&other);
+        if routes.routes().iter().any(|route| tells_apart(&route.when)) {
+            return Err(RouteError::ToldApart(one, other));
+        }
     }
     let pool = routes.pool_of(route);
     match plan(row, args, &pool.topology, &mut scratch.inner).map_err(RouteError::Plan)? {
@@ -234,6 +266,21 @@ impl RouteError {
     pub fn write(self, routes: &Routes, row: &Row, args: Args<'_>, reply: &mut Encoder<'_>) {
         match self {
             Self::Plan(error) => error.write(row, args, reply),
+            Self::Elsewhere(database) => {
+                let words = format!(
+                    "ERR '{}' into database {database} is not supported for this key: there, routes lead it to another pool \
+                     or give it another name",
+                    row.full_name(),
+                );
+                reply.error(words.as_bytes());
+            }
+            Self::ToldApart(one, other) => {
+                let words = format!(
+                    "ERR '{}' is not supported for databases {one} and {other}: routes lead them to different places",
+                    row.full_name(),
+                );
+                reply.error(words.as_bytes());
+            }
             Self::Renamed(route) => {
                 let name = &routes.route(route).name;
                 let words = format!(

@@ -321,3 +321,65 @@ fn patterns_find_channels_wherever_routes_lead_them() {
     assert_eq!(asked, ["tenant t:n[a]*"], "nobody else's");
     assert!(!routes.keep_channels() && Routes::plain(pool("main", 0, 2)).keep_channels());
 }
+
+#[test]
+fn a_key_is_put_into_no_database_where_it_could_not_be_found() {
+    let pools = vec![pool("main", 0, 1), pool("a", 1, 1)];
+    let databases = |databases: &[u32]| When { databases: databases.into(), ..When::default() };
+    let rewrite = Rewrite { strip: 0, add: b"t:".as_slice().into() };
+    let routes = vec![
+        route("other", 1, databases(&[3])),
+        Route { rewrite, ..route("named", 0, databases(&[4])) },
+        route("same", 0, databases(&[5])),
+        route("prefixed", 1, When { prefix: b"x:".as_slice().into(), ..databases(&[6]) }),
+    ];
+    let routes = Routes::new(pools, routes).expect("they fit");
+    let refused = |name: &str, database: u32| {
+        format!(
+            "-ERR '{name}' into database {database} is not supported for this key: there, routes lead it to another pool or \
+             give it another name"
+        )
+    };
+    for (request, database, expected) in [
+        ("MOVE k 1", 0, "default@0: MOVE k 1".to_owned()),
+        ("MOVE k 5", 0, "default@0: MOVE k 5".to_owned()),
+        ("MOVE k 3", 0, refused("move", 3)),
+        ("MOVE k 4", 0, refused("move", 4)),
+        ("MOVE k 6", 0, "default@0: MOVE k 6".to_owned()),
+        ("MOVE x:k 6", 0, refused("move", 6)),
+        ("MOVE k 0", 3, refused("move", 0)),
+        ("MOVE k 3", 3, "other@1: MOVE k 3".to_owned()),
+        ("MOVE k what", 0, "default@0: MOVE k what".to_owned()),
+        ("COPY k j", 0, "default@0: COPY k j".to_owned()),
+        ("COPY k j DB 5 REPLACE", 0, "default@0: COPY k j DB 5 REPLACE".to_owned()),
+        ("COPY k j REPLACE db 3", 0, refused("copy", 3)),
+        ("COPY k x:j DB 6", 0, refused("copy", 6)),
+        ("COPY x:k j DB 6", 0, "default@0: COPY x:k j DB 6".to_owned()),
+        ("COPY k j DB 3 DB 5", 0, refused("copy", 3)),
+        ("SWAPDB 0 1", 0, "default@0: SWAPDB 0 1".to_owned()),
+        ("SWAPDB 5 5", 0, "default@0: SWAPDB 5 5".to_owned()),
+        (
+            "SWAPDB 0 3",
+            0,
+            "-ERR 'swapdb' is not supported for databases 0 and 3: routes lead them to different places".to_owned(),
+        ),
+    ] {
+        assert_eq!(routed_as(request, "default", database, &routes), expected, "{database}: {request}");
+    }
+}
+
+/// Under a route that renames every key, what is about no key is as it is elsewhere.
+#[test]
+fn what_is_about_no_key_is_not_refused_because_keys_are_renamed() {
+    let rewrite = Rewrite { strip: 0, add: b"t:".as_slice().into() };
+    let routes = vec![Route { rewrite, ..route("named", 0, When::default()) }];
+    let routes = Routes::new(vec![pool("main", 0, 1)], routes).expect("they fit");
+    for request in
+        ["OBJECT HELP", "XINFO HELP", "XGROUP HELP", "MEMORY HELP", "SCRIPT HELP", "FUNCTION HELP", "CONFIG HELP"]
+    {
+        assert!(routed_as(request, "default", 0, &routes).ends_with(request), "{request}");
+    }
+    for request in ["KEYS *", "RANDOMKEY", "DBSIZE", "FLUSHALL", "FLUSHDB", "SWAPDB 0 1", "SCAN 0"] {
+        assert!(routed_as(request, "default", 0, &routes).starts_with("-ERR "), "{request}");
+    }
+}

@@ -13,7 +13,12 @@ rows! {
         .flags("write denyoom")
         .acl("keyspace")
         .key(1, "RO access")
-        .key(2, "OW update");
+        .key(2, "OW update")
+        .databases(|args, each| {
+            let options = args.from(3);
+            let is_db = |at: &usize| options.at(*at).eq_ignore_ascii_case(b"DB");
+            (0..options.len()).filter(is_db).filter_map(|at| options.get(at + 1)).for_each(each);
+        });
 
     /// Delete keys.
     Del = row("DEL", -2, "1.0.0")
@@ -64,7 +69,11 @@ rows! {
         .tips(&["nondeterministic_output"]);
 
     /// Move a key to another database.
-    Move = row("MOVE", 3, "1.0.0").flags("write fast").acl("keyspace").key(1, "RW access update");
+    Move = row("MOVE", 3, "1.0.0")
+        .flags("write fast")
+        .acl("keyspace")
+        .key(1, "RW access update")
+        .databases(|args, each| args.get(2).into_iter().for_each(each));
 
     /// Look at how a key is held.
     Object = row("OBJECT", -2, "2.2.3") => {

@@ -334,6 +334,7 @@ rows! {
     Swapdb = row("SWAPDB", 3, "4.0.0")
         .flags("write fast")
         .acl("keyspace dangerous")
+        .databases(|args, each| args.from(1).iter().for_each(each))
         .policy(RequestPolicy::AllShards, ResponsePolicy::AllSucceeded);
 
     /// Begin replication the old way.

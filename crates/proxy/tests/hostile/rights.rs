@@ -249,3 +249,31 @@ fn a_command_is_not_called_unknown_by_a_node_that_is_gone() {
     let reply = bench.heard(client);
     assert!(reply.starts_with("-TRYAGAIN ") && reply.contains("node-0"), "{reply}");
 }
+
+#[test]
+fn a_transaction_puts_no_key_where_routes_do_not_lead() {
+    let mut config = config(1, 1);
+    let route = Route {
+        name: "third".into(),
+        when: When { databases: [3].into(), ..When::default() },
+        pool: 0,
+        rewrite: Rewrite { strip: 0, add: b"t:".as_slice().into() },
+        reads: Reads::Primary,
+        dead_node: None,
+        pool_mode: None,
+    };
+    config.routes = Arc::new(Routes::new(config.routes.pools().to_vec(), vec![route]).unwrap());
+    let mut bench = Bench::proxy(config);
+    let client = bench.accept();
+    for words in [&["MOVE", "k", "3"][..], &["COPY", "k", "j", "DB", "3"], &["SWAPDB", "0", "3"]] {
+        let reply = bench.answer(client, words);
+        assert!(reply.starts_with("-ERR ") && reply.contains("routes lead"), "{words:?}: {reply}");
+        assert_eq!(bench.answer(client, &["MULTI"]), "+OK\r\n");
+        assert!(bench.answer(client, words).starts_with("-ERR "), "{words:?}");
+        assert!(bench.answer(client, &["EXEC"]).starts_with("-EXECABORT"), "{words:?}");
+    }
+    assert!(bench.dialling.is_empty(), "no node heard of it");
+    bench.ask(client, &["MOVE", "k", "2"]);
+    bench.connect();
+    assert!(bench.who_heard("MOVE k 2").is_some());
+}

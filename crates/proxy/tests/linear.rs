@@ -26,11 +26,11 @@ use support::{NoEngine, config, settle};
 const NODES: usize = 3;
 const CLIENTS: usize = 7;
 /// Turns of one history: keys are new ones afterwards, so that what is unknown does not pile up.
-const TURNS_PER_EPOCH: usize = 130;
-const EPOCHS: u32 = 7;
+const TURNS_PER_EPOCH: usize = 80;
+const EPOCHS: u32 = 11;
 /// Steps of the search before it gives up.
-const STEPS_MAX: usize = 200_000;
-/// Seeds that are run unless the environment says otherwise: each is `EPOCHS` times so many histories as there are groups of keys.
+const STEPS_MAX: usize = 500_000;
+/// Seeds that are run unless the environment says otherwise: each is `EPOCHS` times as many histories as there are groups of keys.
 const SEEDS: u64 = 60;
 
 struct World {

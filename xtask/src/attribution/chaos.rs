@@ -231,6 +231,9 @@ impl<'a> Chaos<'a> {
         };
         let server = if node == MOVED && self.form.has_moved { NODES + 2 } else { node };
         let window = faults.begin(nodes);
+        if matches!(fault, Fault::Reload | Fault::Move | Fault::Reconnect) {
+            faults.note_change();
+        }
         let done = match fault {
             Fault::Kill => self.kill(server, length),
             Fault::Pause => self.pause(server, length),

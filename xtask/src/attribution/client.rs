@@ -50,8 +50,8 @@ struct Connection<'a> {
     is_leaving: bool,
     /// The last attempt to connect has failed.
     is_refused: bool,
-    /// How many replies of the present step have come.
-    partial: usize,
+    /// Replies of the present step that have come.
+    partial: Vec<Vec<u8>>,
     /// What one read can bring.
     piece: Box<[u8]>,
 }
@@ -94,7 +94,7 @@ pub(super) fn run(world: &World, number: u64, requests: u64, behaviour: Behaviou
         owned: 0,
         is_leaving: behaviour == Behaviour::Leaving,
         is_refused: false,
-        partial: 0,
+        partial: Vec::new(),
         piece,
     };
     match behaviour {
@@ -207,9 +207,10 @@ impl Connection<'_> {
         let is_waiting = matches!(unanswered.first(), Some(Step::State { state, .. }) if state.waits());
         if is_end && matches!(reading, Reading::HalfClosed) && is_waiting {
             // What waits may end with its client, as in Redis, and what is behind it is not done then.
-            let before = usize::from(matches!(unanswered, [Step::State { state: State::Served, .. }, ..]));
-            if self.partial > before {
-                tally.wrong(format!("client {}: {} replies behind a pop that has none", self.number, self.partial));
+            let state = unanswered[0].state().expect("a state waits");
+            if !state.may_end_behind(&self.partial) {
+                let replies: Vec<_> = self.partial.iter().map(|reply| String::from_utf8_lossy(reply)).collect();
+                tally.wrong(format!("client {} got {replies:?} of {state:?} and then the end", self.number));
             }
             let (first, behind) = unanswered.split_first().expect("one waits");
             match first {
@@ -336,14 +337,15 @@ impl Connection<'_> {
     fn replies(&mut self, count: usize, reading: &mut Reading, allowance: &mut usize) -> io::Result<Option<Vec<u8>>> {
         let mut replies = Vec::new();
         let mut left = count;
-        self.partial = 0;
+        self.partial.clear();
         while left > 0 {
             let Some(length) = self.reply(reading, allowance)? else { return Ok(None) };
             let reply = &self.unread()[..length];
             let is_reply = !is_aside(reply);
             left -= usize::from(is_reply);
             replies.extend_from_slice(reply);
-            self.partial += usize::from(is_reply);
+            let reply = is_reply.then(|| reply.to_vec());
+            self.partial.extend(reply);
             self.taken += length;
         }
         Ok(Some(replies))

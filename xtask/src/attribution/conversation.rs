@@ -212,18 +212,23 @@ impl Conversation {
         let mut given = replies.iter();
         let mut before: Vec<&[u8]> = Vec::new();
         let mut first_error = None;
+        // Something before has ended in another way than it does while all is well.
+        let mut is_otherwise = false;
         let mut queued: Vec<(u16, u8)> = Vec::new();
         let mut quiet: Vec<(u16, u8)> = Vec::new();
         for line in &self.lines {
             if !line.is_answered() {
                 quiet.extend(line.write);
+                // Its error would have had no reply either.
+                is_otherwise |= is_troubled && line.write.is_some();
                 continue;
             }
             let Some(reply) = given.next() else {
                 wrong.get_or_insert_with(|| "a reply is missing".to_owned());
                 break;
             };
-            let is_doubtful = first_error.is_some() || meanwhile.has_moved;
+            let is_spoilt = line.block == Block::Executes && meanwhile.faults.were_changed(meanwhile.since);
+            let is_doubtful = first_error.is_some() || meanwhile.has_moved || is_spoilt || is_otherwise;
             let mut fate = Fate::Done;
             if !line.is_wanted(reply, &before) {
                 let is_error = reply.starts_with(b"-");
@@ -233,7 +238,11 @@ impl Conversation {
                         fate = of_error;
                         first_error.get_or_insert_with(|| reply.to_vec());
                     }
-                    _ if is_doubtful && line.or.iter().any(|or| or.as_bytes() == *reply) => fate = Fate::NotDone,
+                    _ if is_doubtful && line.or.iter().any(|or| or.as_bytes() == *reply) => {
+                        is_otherwise = true;
+                        // A transaction without a result is not done; a write that finds something else is.
+                        fate = if line.block == Block::Executes { Fate::NotDone } else { Fate::Done };
+                    }
                     Err(why) if is_error => {
                         fate = Fate::Unknown;
                         wrong.get_or_insert_with(|| format!("{} got {}: {why}", line.told(), shown(reply)));

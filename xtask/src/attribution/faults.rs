@@ -39,13 +39,15 @@ struct Window {
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     windows: RwLock<Vec<Window>>,
+    /// When other settings came to hold, or connections were replaced.
+    changes: RwLock<Vec<Instant>>,
     names: Vec<String>,
 }
 
 impl Faults {
     /// For nodes of these names, in the order of their numbers.
     pub(super) fn new(names: Vec<String>) -> Faults {
-        Faults { windows: RwLock::default(), names }
+        Faults { names, ..Faults::default() }
     }
 
     /// A fault begins. It lasts until [`Faults::end`] is called with the number that this returns.
@@ -57,6 +59,17 @@ impl Faults {
 
     pub(super) fn end(&self, number: usize) {
         self.windows.write().expect("no client panics")[number].until = Some(Instant::now());
+    }
+
+    /// Settings or connections are changed now.
+    pub(super) fn note_change(&self) {
+        self.changes.write().expect("no client panics").push(Instant::now());
+    }
+
+    /// Whether they were changed since then: what was watched before counts as touched.
+    pub(super) fn were_changed(&self, since: Instant) -> bool {
+        let changes = self.changes.read().expect("no client panics");
+        changes.last().is_some_and(|last| *last + GRACE >= since)
     }
 
     /// Whether one of the nodes was in trouble at some time since then.

@@ -152,6 +152,18 @@ impl State {
         )
     }
 
+    /// Whether a client that sends nothing more may have been told this and nothing behind it: what comes before the pop, or that
+    /// the pop has failed.
+    pub(super) fn may_end_behind(self, replies: &[Vec<u8>]) -> bool {
+        let has_failed = |reply: &[u8]| reply.starts_with(b"-") || reply == b"*-1\r\n";
+        match (self, replies) {
+            (_, []) => true,
+            (State::Endless | State::QuietApart, [pop]) => has_failed(pop),
+            (State::Served, [push]) => push.starts_with(b":") || push.starts_with(b"-"),
+            _ => false,
+        }
+    }
+
     /// Whether it is there with routes alone, or without them alone.
     pub(super) fn needs_routes(self) -> Option<bool> {
         match self {
@@ -352,13 +364,13 @@ impl State {
             State::QuietApart => vec![
                 quietly("CLIENT REPLY SKIP"),
                 quietly(&format!("RPUSH {key} {}", value(PART))).writes(PART, 0),
-                say(&format!("BLPOP {key} 0.2"), format!("*2\r\n{}{first}", bulk(&key))).shows(PART),
+                say(&format!("BLPOP {key} 0.2"), format!("*2\r\n{}{first}", bulk(&key))).or(nil).shows(PART),
                 quietly("CLIENT REPLY SKIP"),
                 quietly(&set(PART + 1)).writes(PART + 1, 0),
                 say(&format!("WATCH {key}"), ok),
                 locally("MULTI", ok),
                 say(&get, queued).queued(),
-                say("EXEC", format!("*1\r\n{}", bulk(&value(PART + 1)))).executes(),
+                say("EXEC", format!("*1\r\n{}", bulk(&value(PART + 1)))).or(nil).or("*1\r\n$-1\r\n").executes(),
             ],
             State::Script => vec![
                 say(&format!("EVAL {SCRIPT} 1 {key} {token}"), format!("*1\r\n{}", bulk(token))),

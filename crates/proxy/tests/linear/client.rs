@@ -1,7 +1,7 @@
 //! A client of the world: what it asks, what it waits for, and what its replies say about its requests.
 
 use super::Chance;
-use respool_testkit::linear::{Action, Answer, Operation};
+use respool_testkit::linear::{Action, Answer, Operation, talk};
 use respool_wire::{ReplyLimits, ReplyScanner, Scan, encode_request};
 use std::collections::VecDeque;
 
@@ -272,7 +272,8 @@ impl Client {
         }
         let mut answers = Vec::new();
         for action in &actions {
-            let (answer, behind) = answer(action, rest).unwrap_or_else(|| panic!("{action:?} got {reply:?}"));
+            let (answer, behind) =
+                talk::answer(action, &name(action.key()), rest).unwrap_or_else(|| panic!("{action:?} got {reply:?}"));
             record.swaps += usize::from(answer == Answer::Swapped(true));
             record.elements += usize::from(matches!((action, &answer), (Action::Pop { .. }, Answer::Value(Some(_)))));
             answers.push(answer);
@@ -304,35 +305,4 @@ fn is_trouble(reply: &str) -> bool {
         "-CROSSSLOT Watched keys and the transaction's keys are on different nodes",
     ];
     known.iter().any(|beginning| reply.starts_with(beginning))
-}
-
-/// What the first of these replies says, and what is behind it. `None`: it cannot be the reply to this.
-fn answer<'r>(action: &Action, replies: &'r str) -> Option<(Answer, &'r str)> {
-    match action {
-        Action::Set { .. } => Some((Answer::Done, replies.strip_prefix("+OK\r\n")?)),
-        Action::CompareAndSet { .. } => Some((Answer::Swapped(true), replies.strip_prefix("+OK\r\n")?)),
-        Action::Get { .. } | Action::Swap { .. } => value(replies).map(|(value, rest)| (Answer::Value(value), rest)),
-        Action::Increment { .. } | Action::Push { .. } => {
-            let (count, rest) = replies.strip_prefix(':')?.split_once("\r\n")?;
-            Some((Answer::Count(count.parse().ok()?), rest))
-        }
-        Action::Take { .. } | Action::PutBack { .. } => None,
-        Action::Pop { key } => {
-            if let Some(rest) = replies.strip_prefix("*-1\r\n") {
-                return Some((Answer::Value(None), rest));
-            }
-            let name = name(*key);
-            let rest = replies.strip_prefix(&format!("*2\r\n${}\r\n{name}\r\n", name.len()))?;
-            value(rest).filter(|(value, _)| value.is_some()).map(|(value, rest)| (Answer::Value(value), rest))
-        }
-    }
-}
-
-fn value(replies: &str) -> Option<(Option<u64>, &str)> {
-    if let Some(rest) = replies.strip_prefix("$-1\r\n") {
-        return Some((None, rest));
-    }
-    let (_, rest) = replies.strip_prefix('$')?.split_once("\r\n")?;
-    let (value, rest) = rest.split_once("\r\n")?;
-    Some((Some(value.parse().ok()?), rest))
 }

@@ -10,6 +10,7 @@
 
 mod search;
 mod store;
+pub mod talk;
 
 use std::collections::BTreeMap;
 use std::fmt;

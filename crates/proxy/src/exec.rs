@@ -58,6 +58,8 @@ pub(crate) struct Exec {
     is_refused: bool,
     /// The client has its reply.
     is_answered: bool,
+    /// The nodes have changed before anything of it was sent, and it can be sent nowhere now.
+    is_overtaken: bool,
     /// Its time was over; what the node says nevertheless is only looked at.
     is_late: bool,
     /// Keys are watched on its connection.
@@ -77,9 +79,23 @@ impl Exec {
     /// Other nodes are configured. A block that is on its way is not sent again to a node that has gone.
     pub(crate) fn move_to(&mut self, moves: &Moves) {
         match moves.has_left(self.node) {
-            true => (self.moves, self.trials) = (MOVES_MAX, TRIALS_MAX),
+            true => self.moves = MOVES_MAX,
             false => self.node = moves.place_of(self.node),
         }
+    }
+
+    /// Other nodes are configured, and nothing of the block has been sent. It goes to the node of the same name, unless keys are
+    /// placed or named in another way now (`has_other_ways`), or it was to run on a connection to the server that was left.
+    pub(crate) fn follow(&mut self, moves: &Moves, has_other_ways: bool) {
+        let is_bound = has_other_ways || self.private.is_some() && moves.has_left(self.node);
+        match moves.namesake_of(self.node).filter(|_| !is_bound) {
+            Some(node) => self.node = node,
+            None => self.is_overtaken = true,
+        }
+    }
+
+    pub(crate) fn is_overtaken(&self) -> bool {
+        self.is_overtaken
     }
 
     pub(crate) fn is_answered(&self) -> bool {
@@ -414,6 +430,7 @@ impl<E: Execute> Worker<E> {
             is_lost: false,
             is_refused: false,
             is_answered: false,
+            is_overtaken: false,
             is_late: false,
             is_watching,
             trials: 0,

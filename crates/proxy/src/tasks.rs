@@ -134,7 +134,7 @@ impl Tasks {
         for task in running.chain(&mut self.through) {
             match task {
                 Task::Exec(exec) => exec.move_to(moves),
-                Task::Trial(trial) => trial.move_to(moves),
+                Task::Trial(trial) => trial.move_to(moves, has_other_ways),
                 Task::Heal(healing) => healing.move_to(moves, has_other_ways),
                 Task::Publish(publishing) => publishing.move_to(moves),
                 // Their questions are under way, and what they do then is not about a place.

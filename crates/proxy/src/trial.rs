@@ -133,9 +133,9 @@ impl Trial {
     }
 
     /// Other nodes are configured.
-    pub(crate) fn move_to(&mut self, moves: &Moves) {
+    pub(crate) fn move_to(&mut self, moves: &Moves, has_other_ways: bool) {
         if let Then::Send(exec) = &mut self.then {
-            exec.move_to(moves);
+            exec.follow(moves, has_other_ways);
         }
     }
 }
@@ -173,6 +173,10 @@ impl<E: Execute> Worker<E> {
         }
         let Then::Send(mut exec) = then else { return };
         if exec.is_answered() {
+            return self.conclude_exec(*exec);
+        }
+        if exec.is_overtaken() {
+            exec.fail(Loss::Unsent, &text::nodes_changed(), &mut self.clients);
             return self.conclude_exec(*exec);
         }
         match multi {

@@ -169,3 +169,70 @@ fn what_is_held_back_goes_to_where_the_node_is_then() {
         assert_eq!(bench.node_of(new), 7);
     }
 }
+
+/// A transaction with a key of this node, which has not been seen to take MULTI yet.
+fn begin_on(bench: &mut Bench<crate::NoEngine>, client: ConnId, name: &str) -> (ConnId, String) {
+    let keys = (0..20).map(|number| format!("k{number}"));
+    let mut is_its = |key: &String| bench.answer(client, &["PROXY", "EXPLAIN", "GET", key]).contains(name);
+    let key = keys.into_iter().find(&mut is_its).expect("one of twenty is");
+    bench.ask(client, &["GET", &key]);
+    let node = bench.connect()[0];
+    bench.send(node, b"$-1\r\n");
+    bench.heard(node);
+    for words in [&["MULTI"][..], &["SET", &key, "1"], &["EXEC"]] {
+        bench.ask(client, words);
+    }
+    bench.heard(client);
+    bench.wait(2_000);
+    bench.turn(|_| ());
+    assert_eq!(requests(&bench.heard(node)), ["MULTI", "EXEC"], "it is tried");
+    (node, key)
+}
+
+#[test]
+fn a_block_that_waits_to_be_sent_follows_its_node() {
+    for mode in [PoolMode::Multiplex, PoolMode::Session] {
+        let mut bench = Bench::proxy(in_mode(mode));
+        let client = bench.accept();
+        let (old, key) = begin_on(&mut bench, client, "node-0");
+        bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(moved(in_mode(mode))))));
+        bench.send(old, b"+OK\r\n*0\r\n");
+        assert_eq!(bench.heard(old), "", "{mode:?}: it is sent nothing more");
+        let new = bench.connect()[0];
+        assert_eq!(requests(&bench.heard(new)), ["MULTI".to_owned(), format!("SET {key} 1"), "EXEC".to_owned()]);
+        assert_eq!(bench.node_of(new), 7);
+        bench.send(new, b"+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n");
+        assert_eq!(bench.heard(client), "*1\r\n+OK\r\n");
+    }
+}
+
+#[test]
+fn a_block_that_has_a_connection_to_itself_goes_with_it() {
+    let mut bench = Bench::proxy(in_mode(PoolMode::Session));
+    let client = bench.accept();
+    bench.ask(client, &["GET", "key"]);
+    let old = bench.connect()[0];
+    bench.send(old, b"$-1\r\n");
+    bench.heard(old);
+    // A database inside of it has it run where nothing else does.
+    for words in [&["MULTI"][..], &["SELECT", "1"], &["SET", "key", "1"], &["EXEC"]] {
+        bench.ask(client, words);
+    }
+    bench.heard(client);
+    assert_eq!(requests(&bench.heard(old)), ["MULTI", "EXEC"], "it is tried");
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(moved(in_mode(PoolMode::Session))))));
+    bench.send(old, b"+OK\r\n*0\r\n");
+    assert_eq!((bench.heard(old), bench.connect()), (String::new(), Vec::new()), "it is sent nothing more");
+    assert!(bench.heard(client).starts_with("-ERR the nodes were changed meanwhile"));
+}
+
+#[test]
+fn a_block_whose_node_has_gone_is_sent_nowhere() {
+    let mut bench = Bench::proxy(config(2, 1));
+    let client = bench.accept();
+    let (old, _) = begin_on(&mut bench, client, "node-1");
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(config(1, 1)))));
+    bench.send(old, b"+OK\r\n*0\r\n");
+    assert_eq!((bench.heard(old), bench.connect()), (String::new(), Vec::new()));
+    assert!(bench.heard(client).starts_with("-ERR the nodes were changed meanwhile"));
+}

@@ -16,8 +16,10 @@ pub(super) struct Piece {
 pub(super) enum Expected {
     /// This, or an error.
     Reply(&'static str),
-    /// The end of a transaction of these requests; whether keys were watched.
+    /// The end of a transaction of these requests.
     Exec(Vec<u64>),
+    /// Keys are watched, or an error.
+    Watch,
     /// An element of this list, or nothing if there is a timeout.
     Element(String, bool),
 }
@@ -91,7 +93,7 @@ impl Client {
                 if self.is_watching {
                     let token = world.token(&key);
                     self.say(&["WATCH", &key, &format!("{key}t{token};")], vec![token]);
-                    self.expected.push_back(Expected::Reply("+OK\r\n"));
+                    self.expected.push_back(Expected::Watch);
                 }
                 self.say(&["MULTI"], Vec::new());
                 self.expected.push_back(Expected::Reply("+OK\r\n"));
@@ -113,8 +115,10 @@ impl Client {
             1..=8 => {
                 let token = world.token(&self.key);
                 block.push(token);
-                let what = if self.is_watching { "watched" } else { "" };
-                let (key, value) = (self.key.clone(), format!("t{token};{what}"));
+                if self.is_watching {
+                    world.servers.watched.insert(token);
+                }
+                let (key, value) = (self.key.clone(), format!("t{token};"));
                 self.say(&["SET", &key, &value], Vec::new());
                 self.expected.push_back(Expected::Reply("+QUEUED\r\n"));
             }
@@ -144,11 +148,24 @@ impl Client {
         }
     }
 
-    fn check(&self, expected: Expected, reply: &str, world: &mut World) {
+    fn check(&mut self, expected: Expected, reply: &str, world: &mut World) {
         let is_error = reply.starts_with('-');
         world.seen.refused += usize::from(is_error);
         match expected {
             Expected::Reply(right) => assert!(is_error || reply == right, "{reply:?} where {right:?} is right"),
+            Expected::Watch if reply == "+OK\r\n" => {}
+            // It reads that before it sends what comes behind: that watches nothing, and is not meant to.
+            Expected::Watch if self.to_send.len() == self.expected.len() => {
+                assert!(is_error, "{reply:?}");
+                self.is_watching = false;
+                let ended = self.expected.iter().find_map(|expected| match expected {
+                    Expected::Exec(block) => Some(block),
+                    _ => None,
+                });
+                let block = self.block.as_ref().or(ended).into_iter().flatten();
+                block.for_each(|token| _ = world.servers.watched.remove(token));
+            }
+            Expected::Watch => assert!(is_error, "{reply:?}"),
             Expected::Exec(block) => {
                 let has_run = |world: &World| block.iter().any(|token| world.servers.executed.contains(token));
                 if reply == "*-1\r\n" || is_error {

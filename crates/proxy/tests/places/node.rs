@@ -34,6 +34,8 @@ pub(super) struct Servers {
     turns: u64,
     /// Replies to those who wait no more.
     woken: Vec<(u64, Vec<u8>)>,
+    /// What is to be executed only while its key is watched.
+    pub(super) watched: BTreeSet<u64>,
     /// Elements that have been in a list.
     pub(super) pushed: BTreeSet<u64>,
     /// What has been executed.
@@ -170,11 +172,8 @@ impl Servers {
     fn exec(&mut self, end: &mut End) -> Vec<u8> {
         let block = end.block.take().expect("it has begun");
         let watched = std::mem::take(&mut end.watched);
-        // A transaction says in its first value what it has watched.
-        let says = |words: &Vec<String>| words.iter().any(|word| word.contains("watched"));
-        if block.iter().any(says) {
-            assert!(!watched.is_empty(), "{block:?} is executed where nothing is watched");
-        }
+        let is_watched = |words: &Vec<String>| words[0] == "SET" && self.watched.contains(&token_of(&words[2]));
+        assert!(!watched.is_empty() || !block.iter().any(is_watched), "{block:?} is executed where nothing is watched");
         if watched.iter().any(|(key, version)| self.version(end.place, key) != *version) {
             return b"*-1\r\n".to_vec();
         }

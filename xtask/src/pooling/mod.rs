@@ -6,6 +6,7 @@
 
 mod beside;
 mod blocked;
+mod herd;
 mod large_replies;
 mod node;
 mod poppers;
@@ -22,7 +23,7 @@ use clap::Args;
 use crate::Outcome;
 use crate::binary::Binary;
 
-/// Check what transactions, blocking pops, subscriptions and slow readers cost the others
+/// Check what transactions, blocking pops, subscriptions and slow readers cost the others, and what a herd of connections costs
 #[derive(Args)]
 pub(crate) struct Options {
     /// Run only what has this in its name; may be given several times
@@ -87,7 +88,7 @@ impl fmt::Display for Finding {
 
 type Load = fn(&Bench) -> std::io::Result<Vec<Finding>>;
 
-const LOADS: [(&str, Load); 7] = [
+const LOADS: [(&str, Load); 8] = [
     ("slow-reader", slow_reader::run),
     ("large-replies", large_replies::run),
     ("unread", unread::run),
@@ -95,6 +96,7 @@ const LOADS: [(&str, Load); 7] = [
     ("blocked", blocked::run),
     ("poppers", poppers::run),
     ("subscribers", subscribers::run),
+    ("herd", herd::run),
 ];
 
 pub(crate) fn run(options: &Options) -> Outcome {

@@ -102,6 +102,7 @@ fn lane(row: &Row) -> String {
 fn nodes(row: &Row) -> &'static str {
     match row.request_policy {
         _ if row.widest_lane().0 == Lane::Local => "",
+        RequestPolicy::OneShard if row.has_ways() => "by subcommand",
         RequestPolicy::OneShard if row.keys.is_none() => "default",
         RequestPolicy::OneShard => "that of its keys",
         RequestPolicy::SplitByKey => "split by key",

@@ -37,6 +37,8 @@ pub struct Row {
     pub is_replica_readable: bool,
     /// Whether its reply repeats the name of a key.
     pub reply_names_keys: bool,
+    /// Decides by the arguments which nodes a request goes to that the policy does not say right.
+    way_of: Option<fn(Args<'_>) -> Option<Way>>,
     /// Finds the arguments that are databases, other than the selected one: where its last key goes, or which are swapped.
     databases_of: Option<DatabasesOf>,
     /// The command's tips as Redis gives them. The policies above follow them except where the row says otherwise.
@@ -64,6 +66,15 @@ pub struct Row {
     word: &'static str,
     /// The name as Redis writes it.
     full_name: FullName,
+}
+
+/// Where a request goes whose row has no keys for servers to be told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// To the node that has the key at this place among the arguments.
+    KeyAt(usize),
+    /// To all nodes.
+    AllNodes,
 }
 
 /// Gives every argument that names a database.
@@ -111,9 +122,19 @@ impl Row {
         lane == Lane::Admin || lane == Lane::Dedicated && self.flags.has(Flags::ADMIN)
     }
 
+    /// Whether its arguments may decide where it goes.
+    pub(crate) const fn has_ways(&self) -> bool {
+        self.way_of.is_some()
+    }
+
     /// The lane that a request of this row may need, and whether its arguments decide that it does.
     pub(crate) const fn widest_lane(&self) -> (Lane, bool) {
         (self.lane, self.lane_of.is_some())
+    }
+
+    /// Where a request goes, if its arguments decide that otherwise than the policy.
+    pub fn way(&self, args: Args<'_>) -> Option<Way> {
+        self.way_of.and_then(|decide| decide(args))
     }
 
     /// Gives every database that a request names besides the selected one: where its last key goes to, or, without keys, those
@@ -181,6 +202,7 @@ pub(crate) const fn row(name: &'static str, arity: i16, since: &'static str) -> 
         is_retry_safe: false,
         is_replica_readable: true,
         reply_names_keys: false,
+        way_of: None,
         databases_of: None,
         tips: &[],
         deprecation: None,
@@ -205,6 +227,7 @@ pub(crate) struct Draft {
     is_retry_safe: bool,
     is_replica_readable: bool,
     reply_names_keys: bool,
+    way_of: Option<fn(Args<'_>) -> Option<Way>>,
     databases_of: Option<DatabasesOf>,
     tips: &'static [&'static str],
     deprecation: Option<Deprecation>,
@@ -335,6 +358,12 @@ impl Draft {
         self
     }
 
+    /// Its arguments decide which nodes it goes to.
+    pub(crate) const fn way_of(mut self, decide: fn(Args<'_>) -> Option<Way>) -> Self {
+        self.way_of = Some(decide);
+        self
+    }
+
     /// Its arguments name databases, which this function finds.
     pub(crate) const fn databases(mut self, find: DatabasesOf) -> Self {
         self.databases_of = Some(find);
@@ -381,6 +410,7 @@ impl Draft {
             is_retry_safe: self.is_retry_safe || is_read,
             is_replica_readable: self.is_replica_readable && is_read,
             reply_names_keys: self.reply_names_keys,
+            way_of: self.way_of,
             databases_of: self.databases_of,
             tips: self.tips,
             doc: doc.trim_ascii(),
@@ -454,7 +484,8 @@ mod tests {
         // What never leaves Respool has no use for its policies; they still follow Redis' tips.
         for row in all().filter(|row| row.widest_lane().0 != Lane::Local) {
             let goes_to_one = matches!(row.request_policy, RequestPolicy::OneShard | RequestPolicy::AnyNode);
-            assert_eq!(goes_to_one, row.response_policy == ResponsePolicy::Single, "{row:?}");
+            let may_go_to_all = row.way_of.is_some();
+            assert_eq!(goes_to_one && !may_go_to_all, row.response_policy == ResponsePolicy::Single, "{row:?}");
             if row.request_policy == RequestPolicy::SplitByKey {
                 let to_the_end = |spec: &crate::KeySpec| matches!(spec.find, Find::Range { last: -1, .. });
                 assert!(row.keys.specs().len() == 1 && to_the_end(&row.keys.specs()[0]), "{row:?}");

@@ -46,6 +46,18 @@ const OPEN_SETTINGS: &str = "\
 /// Parts of the names of settings with which servers authenticate each other and their clients.
 const SECRET_WORDS: [&str; 6] = ["pass", "auth", "secret", "token", "credential", "user"];
 
+/// Settings of which no two servers should have the same value: where each is found, and where it keeps what it writes.
+const OF_ONE_SERVER: &str = "\
+    appenddirname appendfilename bind bind-source-addr cluster-announce-bus-port cluster-announce-hostname \
+    cluster-announce-ip cluster-announce-port cluster-announce-tls-port cluster-config-file cluster-port dbfilename dir \
+    logfile pidfile port replica-announce-ip replica-announce-port replicaof slave-announce-ip \
+    slave-announce-port slaveof syslog-ident tls-port unixsocket";
+
+/// Whether a setting, named in any case, is one server's own, so that several are not to be told the same.
+pub fn is_of_one_server(name: &[u8]) -> bool {
+    OF_ONE_SERVER.split(' ').any(|own| name.eq_ignore_ascii_case(own.as_bytes()))
+}
+
 /// Whether every client may read a setting of servers, named in any case.
 pub fn is_open_setting(name: &[u8]) -> bool {
     OPEN_SETTINGS.split(' ').any(|open| name.eq_ignore_ascii_case(open.as_bytes()))

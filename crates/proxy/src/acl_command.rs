@@ -3,7 +3,7 @@
 //! A change of users is made once and told to every worker; whoever asked for it is answered when all of them go by it.
 
 use respool_access::{ChangeError, Users, answer, file};
-use respool_command::{Command, Execute, Row, ServerCommand, text as texts};
+use respool_command::{Command, Execute, Row, ServerCommand, is_of_one_server, text as texts};
 use respool_wire::Args;
 
 use crate::local::integer;
@@ -177,6 +177,12 @@ impl<E: Execute> Worker<E> {
             return None;
         }
         self.note_secret();
+        if let Some(own) = args.from(2).iter().step_by(2).find(|name| is_of_one_server(name))
+            && self.config.nodes.len() > 1
+        {
+            let words = [b"ERR CONFIG SET failed (possibly related to argument '", own, text::SET_OF_ONE.as_bytes()];
+            return Some(self.refuse(index, &words.concat()));
+        }
         if args.len() != 4 {
             let own = args.from(2).iter().step_by(2).find(|name| is_own_setting(name))?;
             let words = [b"ERR CONFIG SET failed (possibly related to argument '", own, text::SET_ALONE.as_bytes()];

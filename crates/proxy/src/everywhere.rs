@@ -16,6 +16,7 @@ impl<E: Execute> Worker<E> {
             _ => self.own_sections(request.args),
         });
         let chance = self.chance();
+        let joined = self.join_of_scripts(row, request.args);
         let Self { clients, lanes, scatters, scratch, config, now, .. } = self;
         let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
@@ -27,6 +28,7 @@ impl<E: Execute> Worker<E> {
                     return gather.begin_split(row, scratch);
                 }
                 gather.begin_all(row, request.args, config.topology.node_count(), chance);
+                joined.into_iter().for_each(|policy| gather.join_by(policy));
                 if let Some(preface) = preface {
                     gather.precede_by(preface);
                 }

@@ -15,7 +15,7 @@ use crate::renewal::Moves;
 use crate::session::{Asker, Flow, ReplyMode, Special};
 use crate::tasks::{Progress, Task, Tasks};
 use crate::worker::Worker;
-use respool_command::{Command, Execute, KeyPositions, Row, ScriptingCommand};
+use respool_command::{Command, Execute, KeyPositions, ResponsePolicy, Row, ScriptingCommand};
 use respool_connection::Owner;
 use respool_route::{Plan, plan};
 use respool_wire::{Args, ArgsBuf, Request, encode_request, request_bulk, request_head};
@@ -110,6 +110,18 @@ impl Scripts {
 
     fn forget_all(&mut self) {
         *self = Self { flushes: self.flushes + 1, ..Self::default() };
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// How replies to SCRIPT EXISTS are joined: a script that some node has and that is remembered here runs at every node,
+    /// since it is brought to those that lack it. One that no node has may be no script at all.
+    pub(crate) fn join_of_scripts(&self, row: &Row, args: Args<'_>) -> Option<ResponsePolicy> {
+        if row.command != Command::Scripting(ScriptingCommand::ScriptExists) {
+            return None;
+        }
+        let scripts = self.shared.scripts.lock().unwrap_or_else(PoisonError::into_inner);
+        args.from(2).iter().all(|hash| scripts.find(hash).is_some()).then_some(ResponsePolicy::Or)
     }
 }
 

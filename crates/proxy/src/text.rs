@@ -238,6 +238,10 @@ pub(crate) const OUT_OF_MEMORY: &[u8] = b"-ERR the proxy holds as many bytes as 
 /// What a client gets whom the program around the proxy does not let in.
 pub(crate) const NOT_ADMITTED: &[u8] = b"-ERR this client is not let in\r\n";
 
+/// `CONFIG SET` of what every server has for itself, where there are several: what follows the setting's name.
+pub(crate) const SET_OF_ONE: &str =
+    "') - each node has a value of its own, and there are several: name the node (PROXY NODE)";
+
 /// A node has answered what may hold secrets in another form than is known.
 pub(crate) const NOT_SHOWN: &[u8] = b"-ERR what the node has answered is not shown: its form is not known\r\n";
 

@@ -133,6 +133,11 @@ impl Gather {
         }
     }
 
+    /// Joins the replies in another way than the row says. Only for a request to all nodes, just begun.
+    pub fn join_by(&mut self, policy: ResponsePolicy) {
+        self.join = Join::of(policy);
+    }
+
     /// Puts text of the proxy's own before what the nodes have in sum. Only for a request of that policy, just begun.
     pub fn precede_by(&mut self, text: String) {
         if let Some(Merge::Sections(own)) = &mut self.merge {

@@ -13,7 +13,7 @@
 //!   a walk over all keys (SCAN) ------------------------------------> Scan (one step, to one node)
 //! ```
 
-use respool_command::{Keys, RequestPolicy, ResponsePolicy, Row, text};
+use respool_command::{Keys, RequestPolicy, ResponsePolicy, Row, Way, text};
 use respool_wire::{Args, Encoder};
 
 use crate::limits::KEY_TEXT_BYTES_MAX;
@@ -73,6 +73,11 @@ pub fn plan_at_once(row: &Row, args: Args<'_>, topology: &Topology) -> Option<No
 }
 
 fn plan_by_policy(row: &Row, args: Args<'_>, topology: &Topology, scratch: &mut Scratch) -> Result<Plan, PlanError> {
+    match row.way(args) {
+        None => {}
+        Some(Way::AllNodes) => return Ok(Plan::All),
+        Some(Way::KeyAt(index)) => return Ok(Plan::One(topology.place(args.get(index).unwrap_or_default()))),
+    }
     match row.request_policy {
         RequestPolicy::AnyNode => Ok(Plan::One(topology.default_node())),
         RequestPolicy::AllShards | RequestPolicy::AllNodes if row.response_policy != ResponsePolicy::Special => {

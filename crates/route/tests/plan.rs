@@ -305,3 +305,20 @@ proptest! {
         }
     }
 }
+
+/// Servers tell no keys of DEBUG, and each of several has a state of its own.
+#[test]
+fn debugging_reaches_the_node_of_its_key_or_all() {
+    let (topology, mut scratch) = (topology(4), Scratch::default());
+    for (text, expected) in [
+        ("DEBUG OBJECT 2a", "one 2"),
+        ("DEBUG object 3b", "one 3"),
+        ("DEBUG OBJECT", "one 0"),
+        ("DEBUG SET-ACTIVE-EXPIRE 0", "all"),
+        ("DEBUG JMAP", "all"),
+        ("DEBUG SLEEP 0", "one 0"),
+        ("DEBUG NOSUCH 2a", "one 0"),
+    ] {
+        assert_eq!(planned(text, &topology, &mut scratch), expected, "{text}");
+    }
+}

@@ -1,6 +1,6 @@
 //! The server itself.
 
-use crate::row::row;
+use crate::row::{Way, row};
 use crate::shape;
 use crate::secrets;
 use crate::{Lane, RequestPolicy, ResponsePolicy};
@@ -125,7 +125,22 @@ rows! {
         .tips(&["request_policy:all_shards", "response_policy:agg_sum"]);
 
     /// Poke at the server's insides.
-    Debug = row("DEBUG", -2, "1.0.0").flags("admin noscript loading stale").internal();
+    Debug = row("DEBUG", -2, "1.0.0")
+        .flags("admin noscript loading stale")
+        .policy(RequestPolicy::OneShard, ResponsePolicy::AllSucceeded)
+        .way_of(|args| {
+            const OF_KEYS: [&str; 6] = ["OBJECT", "DIGEST-VALUE", "SDSLEN", "ZIPLIST", "LISTPACK", "QUICKLIST"];
+            const OF_ALL: [&str; 7] = [
+                "SET-ACTIVE-EXPIRE", "JMAP", "PAUSE-CRON", "QUICKLIST-PACKED-THRESHOLD", "SET-DISABLE-DENY-SCRIPTS",
+                "DICT-RESIZING", "REPLYBUFFER",
+            ];
+            let is = |name: &&str| args.at(1).eq_ignore_ascii_case(name.as_bytes());
+            match args.len() {
+                3.. if OF_KEYS.iter().any(is) => Some(Way::KeyAt(2)),
+                _ => OF_ALL.iter().any(is).then_some(Way::AllNodes),
+            }
+        })
+        .internal();
 
     /// Hand over from this primary to one of its replicas.
     Failover = row("FAILOVER", -1, "6.2.0").flags("admin noscript stale");

@@ -180,3 +180,34 @@ fn what_cannot_be_split_is_refused_and_nothing_of_it_is_done() -> io::Result<()>
     assert_eq!(client.command(&["SMEMBERS", here])?, b"*1\r\n$1\r\na\r\n");
     Ok(())
 }
+
+/// What servers do not tell of as keys, or as everywhere, is so all the same.
+#[test]
+fn scripts_and_settings_are_those_of_the_nodes_they_are_about() -> io::Result<()> {
+    let four = Four::start(&["--admin-commands", "allow"])?;
+    let mut client = four.proxy.client()?;
+    // A script that one node has is brought to the others.
+    client.command(&["EVAL", "return 41", "1", four.keys[0].as_str()])?;
+    let hash = "1a0b2c3d4e5f60718293a4b5c6d7e8f901234567";
+    let own = content(&client.command(&["SCRIPT", "LOAD", "return 42"])?);
+    let begun = client.command(&["EVAL", "return redis.sha1hex('return 41')", "0"])?;
+    let begun = content(&begun);
+    assert_eq!(client.command(&["SCRIPT", "EXISTS", &begun])?, b"*1\r\n:1\r\n");
+    for key in &four.keys {
+        assert_eq!(client.command(&["EVALSHA", &begun, "1", key.as_str()])?, b":41\r\n", "as it was told");
+    }
+    assert_eq!(client.command(&["SCRIPT", "EXISTS", &own, &begun])?, b"*2\r\n:1\r\n:1\r\n");
+    assert_eq!(client.command(&["SCRIPT", "EXISTS", hash])?, b"*1\r\n:0\r\n");
+    client.command(&["EVAL", "this is no script", "0"])?;
+    let none = content(&client.command(&["EVAL", "return redis.sha1hex('this is no script')", "0"])?);
+    assert_eq!(client.command(&["SCRIPT", "EXISTS", &none])?, b"*1\r\n:0\r\n", "no node has it");
+    client.command(&["SCRIPT", "FLUSH"])?;
+    assert_eq!(client.command(&["SCRIPT", "EXISTS", &begun])?, b"*1\r\n:0\r\n");
+    let before = four.servers[1].client()?.ask("CONFIG GET dir")?;
+    for request in ["CONFIG SET port 7", "CONFIG SET maxmemory 0 DIR /", "CONFIG SET dbfilename x"] {
+        let reply = client.ask(request)?;
+        assert!(reply.starts_with("-ERR CONFIG SET failed") && reply.contains("PROXY NODE"), "{request}: {reply}");
+    }
+    assert_eq!(four.servers[1].client()?.ask("CONFIG GET dir")?, before);
+    Ok(())
+}

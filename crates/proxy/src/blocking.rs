@@ -30,7 +30,6 @@ use crate::waiter::{Release, State, Target, Waiter, Wording, begins_at_arrival, 
 use crate::waitlist::{Blocking, Connection};
 use crate::worker::Worker;
 use respool_command::{Command, Execute, GenericCommand, Row, text as texts};
-use respool_connection::Owner;
 use respool_wire::{ArgsBuf, Encoder, ReplyKind, Request, Value, elements, encode_request};
 
 /// What there is for who is first in a queue.
@@ -506,18 +505,6 @@ impl<E: Execute> Worker<E> {
             self.counters.blocked_clients.set(self.counters.blocked_clients.value().saturating_sub(1));
         }
         session.settle_pins();
-    }
-
-    /// The client left before it could get what was taken for it. `false`: there is nothing to put back.
-    fn put_back(&mut self, waiter: &Waiter, reply: &[u8]) -> bool {
-        let Some(undo) = waiter.undo(reply) else { return false };
-        let lane = self.lane_for_aftermath(waiter.node, waiter.class);
-        let write = |out: &mut Vec<u8>| encode_request(out, undo.as_args().iter());
-        match self.lanes.send(lane, Owner::Nobody, &self.config, self.now, &mut self.clients.pool, write) {
-            Ok(()) => self.counters.elements_put_back.add(1),
-            Err(_) => self.counters.elements_lost.add(1),
-        }
-        true
     }
 
     pub(crate) fn finish_released(&mut self, waiter: Handle, release: Release) {

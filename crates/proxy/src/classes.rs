@@ -51,7 +51,8 @@ impl<E: Execute> Worker<E> {
         is_used[0] = true;
         let of_sessions = self.clients.sessions.iter().map(|(_, session)| self.lanes.base(session.class));
         let of_waiters = self.blocking.waiters.iter().map(|(_, waiter)| waiter.class);
-        of_sessions.chain(of_waiters).for_each(|class| is_used[usize::from(class)] = true);
+        let of_returns = self.blocking.returns.classes().chain(self.tasks.classes_of_returns());
+        of_sessions.chain(of_waiters).chain(of_returns).for_each(|class| is_used[usize::from(class)] = true);
         is_used
     }
 

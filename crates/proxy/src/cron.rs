@@ -43,6 +43,7 @@ impl<E: Execute> Worker<E> {
             self.note_figures();
             self.is_busy = self.check_lanes();
             self.is_busy |= self.check_waiters();
+            self.is_busy |= self.check_returns();
             self.is_busy |= self.check_health();
             self.is_busy |= self.mind_nodes();
             self.is_busy |= self.expire_questions();

@@ -59,7 +59,7 @@ pub(crate) struct CutOffLines {
 
 impl CutOffLines {
     /// Whether there may be a line now, and how many clients were left out since the last.
-    fn may_tell(&mut self, now_us: u64) -> Option<u64> {
+    pub(crate) fn may_tell(&mut self, now_us: u64) -> Option<u64> {
         if now_us.saturating_sub(self.since_us) >= CUT_OFF_LINES_US {
             (self.since_us, self.lines) = (now_us, 0);
         }

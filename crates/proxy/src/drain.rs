@@ -97,7 +97,10 @@ impl<E: Execute> Worker<E> {
             return;
         }
         let requests = self.unanswered_requests();
-        let is_settled = requests == 0 && self.tasks.through.is_empty();
+        let is_settled = requests == 0 && self.tasks.through.is_empty() && self.blocking.returns.len() == 0;
+        if is_over {
+            self.give_up_returns();
+        }
         if is_over && !is_settled {
             self.counters.requests_cut_off.add(requests as u64);
             self.shared.hooks.tell(&Event::DrainCutOff { worker: self.number, requests });

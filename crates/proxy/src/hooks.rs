@@ -53,6 +53,17 @@ pub enum Event {
         /// Clients before it that were not told of.
         untold: u64,
     },
+    /// What was taken for a client that had left could not be put back. There are only so many of these in a time.
+    ElementLost {
+        /// The node's name.
+        node: String,
+        /// The worker's number.
+        worker: usize,
+        /// What went wrong.
+        why: String,
+        /// Times before it that were not told of.
+        untold: u64,
+    },
     /// A worker has ended although nodes had not answered all that they were sent: the drain's time was over.
     DrainCutOff {
         /// The worker's number.

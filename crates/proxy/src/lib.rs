@@ -77,6 +77,7 @@ mod reload;
 mod remains;
 mod renewal;
 mod replies;
+mod returning;
 mod routing;
 mod scatter;
 mod scripts;

@@ -293,6 +293,20 @@ pub const AT_ONCE_US: u64 = 100_000;
 /// more than this, and what the kernel takes, it is seen when the request has been answered.
 pub const READ_AHEAD_BYTES_MAX: usize = 4 << 20;
 
+/// How long it is tried to put back what was taken for a client that had left, in microseconds: longer than nodes take to be
+/// replaced.
+pub const RETURN_US_MAX: u64 = 60_000_000;
+
+/// The time between two such tries, in microseconds.
+pub const RETURN_AGAIN_US: u64 = 100_000;
+
+/// How much of that may be under way or wait at once in one worker: as many clients would have to leave within one round trip
+/// of being served, or while their node is away.
+pub const RETURNS_MAX: usize = 10_000;
+
+/// The same in bytes.
+pub const RETURNS_BYTES_MAX: usize = 64 << 20;
+
 /// How often a node is asked to let a waiting request go before its connection is closed. It is asked again only if the
 /// request had not reached it, or its reply is on the way.
 pub const UNBLOCKS_MAX: u8 = 20;

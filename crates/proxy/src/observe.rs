@@ -225,7 +225,7 @@ counters! {
     waiters_recalled: Total,
     /// Times that what was taken for a client that had left was put back.
     elements_put_back: Total,
-    /// Times that it could not be put back.
+    /// Times that it could not be put back, or that it is not known.
     elements_lost: Total,
     /// Bytes held for clients and nodes now.
     held_bytes: Gauge,

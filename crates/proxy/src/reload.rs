@@ -48,6 +48,7 @@ impl<E: Execute> Worker<E> {
         self.move_pins(&moves, has_other_routes);
         self.move_dedicated(&moves);
         self.move_large(&moves);
+        self.blocking.returns.move_to(&moves);
         self.tasks.move_nodes(&moves, has_other_routes);
         if has_other_channels {
             self.begin_push_lanes();

@@ -20,6 +20,7 @@ impl<E: Execute> Worker<E> {
             ("requests in parts", self.scatters.len()),
             ("tasks", self.tasks.len()),
             ("requests that may wait", self.blocking.waiters.len()),
+            ("elements to put back", self.blocking.returns.len()),
             ("places in queues", queued),
             ("connections on which somebody waits", taken),
             ("keys of an engine that somebody waits for", self.parking.len()),

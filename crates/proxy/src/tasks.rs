@@ -11,6 +11,7 @@ use crate::learning::Learning;
 use crate::pins::Watching;
 use crate::private::Cleaning;
 use crate::renewal::Moves;
+use crate::returning::Returning;
 use crate::scripts::Healing;
 use crate::slab::{Handle, Slab};
 use crate::stopping::Stopping;
@@ -45,6 +46,8 @@ pub(crate) enum Task {
     Publish(Publishing),
     /// Something is asked for a request that waits.
     Wait(Box<Wait>),
+    /// What was taken for a client that had left is put back.
+    Return(Box<Returning>),
     /// A node is asked whether it is there.
     Probe(Probe),
     /// A node is asked for the number of a connection on which it is to tell a client of changed keys.
@@ -88,6 +91,7 @@ impl Task {
             Self::Hide(hiding) => hiding.feed(reply, clients),
             Self::Stop(stopping) => stopping.feed(step, kind, reply, clients),
             Self::Wait(wait) => wait.feed(step, kind, reply),
+            Self::Return(returning) => returning.feed(kind, reply),
             Self::Learn(learning) => learning.feed(reply),
             Self::Listen(listening) => listening.feed(kind, reply),
             Self::Speak(speaking) => speaking.feed(kind),
@@ -106,6 +110,7 @@ impl Task {
             Self::Hide(hiding) => hiding.fail(error, clients),
             Self::Stop(stopping) => stopping.feed(step, ReplyKind::Error, error, clients),
             Self::Wait(wait) => wait.fail(error),
+            Self::Return(returning) => returning.fail(loss, error),
             Self::Learn(learning) => learning.fail(error),
             Self::Listen(_) | Self::Speak(_) => Progress::Through,
         }
@@ -137,11 +142,20 @@ impl Tasks {
                 Task::Trial(trial) => trial.move_to(moves, has_other_ways),
                 Task::Heal(healing) => healing.move_to(moves, has_other_ways),
                 Task::Publish(publishing) => publishing.move_to(moves),
+                Task::Return(returning) => returning.move_to(moves),
                 // Their questions are under way, and what they do then is not about a place.
                 Task::Clean(_) | Task::Watch(_) | Task::Stop(_) | Task::Hide(_) => {}
                 Task::Learn(_) | Task::Wait(_) | Task::Probe(_) | Task::Listen(_) | Task::Speak(_) => {}
             }
         }
+    }
+
+    /// The classes of what is being put back.
+    pub(crate) fn classes_of_returns(&self) -> impl Iterator<Item = u16> {
+        self.running.iter().map(|(_, task)| task).chain(&self.through).filter_map(|task| match task {
+            Task::Return(returning) => Some(returning.class()),
+            _ => None,
+        })
     }
 
     /// How many are under way or not concluded.
@@ -168,7 +182,7 @@ impl Tasks {
             Task::Publish(publishing) => Some(publishing.asker.session),
             Task::Trial(trial) => trial.asker(),
             Task::Clean(_) | Task::Watch(_) | Task::Stop(_) | Task::Learn(_) | Task::Wait(_) => None,
-            Task::Probe(_) | Task::Listen(_) | Task::Speak(_) => None,
+            Task::Probe(_) | Task::Listen(_) | Task::Speak(_) | Task::Return(_) => None,
         }
     }
 
@@ -243,6 +257,7 @@ impl<E: Execute> Worker<E> {
                 Task::Learn(learning) => self.conclude_learning(*learning),
                 Task::Publish(publishing) => self.conclude_publish(publishing),
                 Task::Wait(wait) => self.conclude_wait(*wait),
+                Task::Return(returning) => self.conclude_return(*returning),
                 Task::Probe(probe) => self.conclude_probe(probe),
                 Task::Listen(listening) => self.conclude_listening(listening),
             }

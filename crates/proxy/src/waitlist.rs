@@ -5,6 +5,7 @@
 
 use crate::limits::{TIMEOUTS_PER_TURN_MAX, TRIES_AT_ONCE, TRY_US};
 use crate::looking::Look;
+use crate::returning::Returns;
 use crate::slab::{Handle, Slab};
 use crate::waiter::{State, Waiter};
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,6 +71,8 @@ impl Waitlist {
 /// All blocking lanes of one worker.
 #[derive(Debug, Default)]
 pub(crate) struct Blocking {
+    /// What was taken for clients that have left, and is not back yet.
+    pub(crate) returns: Returns,
     pub(crate) waiters: Slab<Waiter>,
     pub(crate) nodes: Vec<Waitlist>,
     /// Those who wait at a node.

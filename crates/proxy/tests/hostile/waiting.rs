@@ -29,6 +29,7 @@ impl Scene {
         scene.listen();
         scene.answer("CLIENT ID", ":7\r\n");
         scene.lane = scene.asked.iter().find(|(_, asked)| *asked == words.join(" ")).expect("it waits").0;
+        scene.asked.clear();
         scene
     }
 
@@ -192,6 +193,137 @@ fn a_drain_closes_who_waits_without_a_word() {
         scene.bench.wait(100_000);
         assert_eq!(scene.outcome(), (expected.to_owned(), true));
         assert!(!scene.was_asked("SET ran yes") && !scene.was_asked("LPUSH q x"), "{:?}", scene.asked);
+    }
+}
+
+/// A client has gone, and what was taken for it is on the way back. Gives the shared connection.
+fn puts_back(scene: &mut Scene) -> ConnId {
+    let client = scene.client;
+    scene.bench.turn(|worker| worker.handle_broken(client, "gone"));
+    scene.listen();
+    scene.answer("CLIENT UNBLOCK", ":0\r\n");
+    scene.wakes(TAKEN);
+    scene.asked.iter().find(|(_, asked)| asked == "LPUSH q x").expect("it is to go back").0
+}
+
+/// How often what was taken has been put back, and lost.
+fn returned(scene: &Scene) -> (u64, u64) {
+    let counters = &scene.bench.shared.counters[0];
+    (counters.elements_put_back.value(), counters.elements_lost.value())
+}
+
+fn pass(scene: &mut Scene, us: u64) {
+    for _ in 0..us / 50_000 {
+        scene.bench.wait(50_000);
+        scene.bench.turn(|_| ());
+    }
+    scene.listen();
+}
+
+#[test]
+fn what_cannot_go_back_just_now_is_tried_again() {
+    for refusal in ["-LOADING it is loading\r\n", "-OOM no\r\n", "-READONLY You can't write\r\n", "-BUSY running\r\n"] {
+        let mut scene = Scene::new(&["BLPOP", "q", "0"]);
+        puts_back(&mut scene);
+        for _ in 0..3 {
+            assert_eq!(scene.answer("LPUSH", refusal), 1, "{refusal}");
+            pass(&mut scene, 200_000);
+        }
+        assert_eq!((scene.answer("LPUSH", ":1\r\n"), returned(&scene)), (1, (1, 0)));
+        pass(&mut scene, 200_000);
+        assert_eq!((scene.asked.len(), scene.bench.worker.remains()), (0, Vec::new()));
+    }
+}
+
+#[test]
+fn what_waits_to_go_back_outlasts_its_node() {
+    let mut scene = Scene::new(&["BLPOP", "q", "0"]);
+    let client = scene.client;
+    // The client goes, and the shared connection with it; what is taken comes when there is none.
+    scene.bench.turn(|worker| worker.handle_broken(client, "gone"));
+    scene.listen();
+    let shared = scene.asked.iter().find(|(_, asked)| asked.starts_with("CLIENT UNBLOCK")).expect("it is asked").0;
+    let lane = scene.lane;
+    scene.bench.turn(|worker| {
+        let buffer = worker.read_buffer(lane).expect("it is read");
+        buffer[..TAKEN.len()].copy_from_slice(TAKEN.as_bytes());
+        worker.handle_read(lane, TAKEN.len());
+        worker.handle_broken(shared, "gone");
+    });
+    scene.asked.clear();
+    for _ in 0..5 {
+        // It cannot be had for a while.
+        for conn in std::mem::take(&mut scene.bench.dialling) {
+            let failure = respool_connection::DialFailure::Refused("refused".to_owned());
+            scene.bench.turn(|worker| worker.handle_dial_failed(conn, failure));
+        }
+        scene.bench.wait(200_000);
+        scene.bench.turn(|_| ());
+    }
+    assert_eq!(returned(&scene), (0, 0));
+    for _ in 0..5 {
+        pass(&mut scene, 100_000);
+    }
+    assert_eq!((scene.answer("LPUSH q x", ":1\r\n"), returned(&scene)), (1, (1, 0)));
+}
+
+#[test]
+fn what_was_sent_back_and_not_answered_is_not_sent_again() {
+    let mut scene = Scene::new(&["BLPOP", "q", "0"]);
+    let shared = puts_back(&mut scene);
+    scene.asked.clear();
+    scene.bench.turn(|worker| worker.handle_broken(shared, "gone"));
+    pass(&mut scene, 500_000);
+    assert_eq!((scene.answer("LPUSH", ":1\r\n"), returned(&scene)), (0, (0, 1)));
+}
+
+#[test]
+fn there_is_no_way_back_to_a_key_of_another_type_and_not_for_ever() {
+    let mut scene = Scene::new(&["BLPOP", "q", "0"]);
+    puts_back(&mut scene);
+    scene.answer("LPUSH", "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n");
+    assert_eq!(returned(&scene), (0, 1));
+    let mut scene = Scene::new(&["BLPOP", "q", "0"]);
+    puts_back(&mut scene);
+    let mut tries = 0;
+    while returned(&scene) == (0, 0) {
+        tries += scene.answer("LPUSH", "-LOADING it is loading\r\n");
+        pass(&mut scene, 200_000);
+        assert!(tries < 1_000, "it ends some time");
+    }
+    assert!(tries > 200, "{tries}");
+    assert_eq!((returned(&scene), scene.bench.worker.remains()), ((0, 1), Vec::new()));
+}
+
+#[test]
+fn nothing_goes_back_to_a_node_that_is_paused() {
+    let mut scene = Scene::new(&["BLPOP", "q", "0"]);
+    let (client, operator) = (scene.client, scene.bench.accept());
+    scene.bench.turn(|worker| worker.handle_broken(client, "gone"));
+    assert_eq!(scene.bench.answer(operator, &["PROXY", "PAUSE"]), "+OK\r\n");
+    scene.wakes(TAKEN);
+    pass(&mut scene, 90_000_000);
+    scene.answer("CLIENT UNBLOCK", ":0\r\n");
+    assert!(!scene.was_asked("LPUSH q x"), "{:?}", scene.asked);
+    assert_eq!(scene.bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
+    pass(&mut scene, 300_000);
+    assert_eq!((scene.answer("LPUSH q x", ":1\r\n"), returned(&scene)), (1, (1, 0)));
+}
+
+#[test]
+fn a_drain_waits_for_what_goes_back() {
+    for answer in [":1\r\n", "-LOADING it is loading\r\n"] {
+        let mut scene = Scene::new(&["BLPOP", "q", "0"]);
+        puts_back(&mut scene);
+        scene.bench.turn(|worker| worker.handle_mail(Mail::Drain));
+        pass(&mut scene, 200_000);
+        assert!(!scene.bench.has_ended);
+        scene.answer("LPUSH", answer);
+        pass(&mut scene, 200_000);
+        assert_eq!(scene.bench.has_ended, answer == ":1\r\n");
+        pass(&mut scene, 1_000_000);
+        assert!(scene.bench.has_ended, "its time is over");
+        assert_eq!(returned(&scene), if answer == ":1\r\n" { (1, 0) } else { (0, 1) });
     }
 }
 

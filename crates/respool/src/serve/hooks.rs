@@ -48,6 +48,9 @@ pub(crate) fn tell(event: &Event) {
         Event::ClientCutOff { client, address, user, bytes, why, untold } => {
             warn!(client, address, user, bytes, untold, "client {client} ({address}) is disconnected: {why}");
         }
+        Event::ElementLost { node, worker, why, untold } => {
+            warn!(node, worker, untold, "what was taken at node {node} for a client that had left is lost: {why}");
+        }
         Event::DrainCutOff { worker, requests } => {
             warn!(
                 worker,

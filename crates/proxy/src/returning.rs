@@ -1,0 +1,239 @@
+//! What was taken for a client that has left goes back to where it was.
+//!
+//! ```text
+//!   taken, its client gone --> [asked of the node] -- a number ------------------------> back
+//!                                  |          ^
+//!        not sent, or not just now |          | tried again
+//!                                  '-> [waits] --- its time or the room is over -----.
+//!                                                                                     v
+//!                                  sent and not answered, or refused for good ------> lost, counted and told
+//! ```
+//!
+//! What was sent and not answered is not sent again: it may have arrived, and nothing is done twice. Nor is there a way back to
+//! a key that holds another type by now, or to a node that is not configured any more. All others are tried until
+//! [`RETURN_US_MAX`] has passed, which a pause of the node does not count against. An element is back at the end of its list from which it was taken; who else waits for it gets
+//! it as if it had just been pushed.
+
+use crate::cut_off::CutOffLines;
+use crate::hooks::Event;
+use crate::limits::{RETURN_AGAIN_US, RETURN_US_MAX, RETURNS_BYTES_MAX, RETURNS_MAX};
+use crate::renewal::Moves;
+use crate::tasks::{Loss, Progress, Task, Tasks};
+use crate::waiter::Waiter;
+use crate::worker::Worker;
+use respool_command::Execute;
+use respool_wire::{ArgsBuf, ReplyKind, encode_request};
+use std::collections::VecDeque;
+
+/// Errors of nodes that will take the request at another time.
+const NOT_NOW: [&[u8]; 9] = [
+    b"-LOADING",
+    b"-BUSY",
+    b"-TRYAGAIN",
+    b"-MASTERDOWN",
+    b"-CLUSTERDOWN",
+    b"-READONLY",
+    b"-OOM",
+    b"-MISCONF",
+    b"-NOREPLICAS",
+];
+
+/// A request that brings back what was taken.
+#[derive(Debug)]
+pub(crate) struct Return {
+    /// `usize::MAX` once it is not among the nodes any more.
+    node: usize,
+    class: u16,
+    request: ArgsBuf,
+    /// What the account of the process has of it.
+    bytes: usize,
+    /// When it is not tried any longer.
+    until_us: u64,
+}
+
+/// One that a node has been asked for.
+#[derive(Debug)]
+pub(crate) struct Returning {
+    what: Return,
+    outcome: Outcome,
+}
+
+#[derive(Debug)]
+enum Outcome {
+    /// Nothing is known yet.
+    Asked,
+    Back,
+    /// Not sent, or refused for now, in these words.
+    NotNow(Vec<u8>),
+    /// Refused for good, or nobody knows.
+    Lost(Vec<u8>),
+}
+
+impl Returning {
+    pub(crate) fn class(&self) -> u16 {
+        self.what.class
+    }
+
+    pub(crate) fn feed(&mut self, kind: ReplyKind, reply: &[u8]) -> Progress {
+        self.outcome = match kind {
+            ReplyKind::Integer => Outcome::Back,
+            ReplyKind::Error if NOT_NOW.iter().any(|name| reply.starts_with(name)) => Outcome::NotNow(reply.to_vec()),
+            ReplyKind::Error => Outcome::Lost(reply.to_vec()),
+            // No node answers so.
+            _ => {
+                self.outcome = Outcome::Lost(b"the node's answer does not fit".to_vec());
+                return Progress::OutOfStep;
+            }
+        };
+        Progress::Through
+    }
+
+    pub(crate) fn fail(&mut self, loss: Loss, error: &[u8]) -> Progress {
+        self.outcome = match loss {
+            Loss::Unsent => Outcome::NotNow(error.to_vec()),
+            Loss::Unknown | Loss::Late => Outcome::Lost(error.to_vec()),
+        };
+        Progress::Through
+    }
+
+    pub(crate) fn move_to(&mut self, moves: &Moves) {
+        self.what.move_to(moves);
+    }
+}
+
+impl Return {
+    /// Other nodes are configured. What has not been sent goes to the server that has the node's name now: with that it has its
+    /// data.
+    fn move_to(&mut self, moves: &Moves) {
+        let namesake = moves.namesake_of(self.node).filter(|_| moves.has_left(self.node));
+        self.node = namesake.unwrap_or_else(|| moves.place_of(self.node));
+    }
+}
+
+/// What waits to be brought back, of one worker.
+#[derive(Debug, Default)]
+pub(crate) struct Returns {
+    waiting: VecDeque<Return>,
+    /// Bytes of those, and of those that nodes are being asked for.
+    bytes: usize,
+    /// How many there are of both.
+    count: usize,
+    again_us: u64,
+    lines: CutOffLines,
+}
+
+impl Returns {
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// The classes of those that wait.
+    pub(crate) fn classes(&self) -> impl Iterator<Item = u16> {
+        self.waiting.iter().map(|one| one.class)
+    }
+
+    /// Other nodes are configured.
+    pub(crate) fn move_to(&mut self, moves: &Moves) {
+        self.waiting.iter_mut().for_each(|one| one.move_to(moves));
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// The client left before it could get what was taken for it. `false`: there is nothing to put back.
+    pub(crate) fn put_back(&mut self, waiter: &Waiter, reply: &[u8]) -> bool {
+        let Some(request) = waiter.undo(reply) else { return false };
+        let bytes = size_of::<Return>() + request.as_args().iter().map(|arg| arg.len() + 16).sum::<usize>();
+        let until_us = self.now.mono_us + RETURN_US_MAX;
+        let what = Return { node: waiter.node, class: waiter.class, request, bytes, until_us };
+        let returns = &mut self.blocking.returns;
+        if returns.count >= RETURNS_MAX || returns.bytes + bytes > RETURNS_BYTES_MAX {
+            self.lose(&what, b"too much waits to be put back");
+            return true;
+        }
+        returns.count += 1;
+        returns.bytes += bytes;
+        self.shared.ledger.account(0, bytes);
+        self.bring_back(what);
+        true
+    }
+
+    fn bring_back(&mut self, what: Return) {
+        if what.node >= self.lanes.nodes.len() {
+            return self.give_up_return(&what, b"its node is not configured any more");
+        }
+        let (node, class) = (what.node, what.class);
+        if self.hold.is_some() || self.is_all_paused || self.lanes.nodes[node].is_paused {
+            // What is taken back while a node is exchanged must not go to the one that is left behind.
+            return self.try_later(what);
+        }
+        let lane = self.lane_for_aftermath(node, class);
+        let task = Task::Return(Box::new(Returning { what, outcome: Outcome::Asked }));
+        let task = self.tasks.begin(task);
+        let Self { lanes, clients, config, now, tasks, .. } = self;
+        let Some(Task::Return(returning)) = tasks.get_mut(task) else { return };
+        let write = |out: &mut Vec<u8>| encode_request(out, returning.what.request.as_args().iter());
+        let sent = lanes.send(lane, Tasks::owner(task, 0), config, *now, &mut clients.pool, write);
+        self.is_busy = true;
+        if let Err(error) = sent {
+            self.tasks.fail(task, 0, Loss::Unsent, &error, &mut self.clients);
+        }
+    }
+
+    /// A node has been asked.
+    pub(crate) fn conclude_return(&mut self, returning: Returning) {
+        let Returning { what, outcome } = returning;
+        match outcome {
+            Outcome::Back => {
+                self.forget_return(&what);
+                self.counters.elements_put_back.add(1);
+            }
+            Outcome::NotNow(words) if self.now.mono_us >= what.until_us => self.give_up_return(&what, &words),
+            Outcome::NotNow(_) => self.try_later(what),
+            Outcome::Lost(words) => self.give_up_return(&what, &words),
+            Outcome::Asked => self.give_up_return(&what, b"no answer came"),
+        }
+    }
+
+    fn try_later(&mut self, what: Return) {
+        self.blocking.returns.again_us = self.now.mono_us + RETURN_AGAIN_US;
+        self.blocking.returns.waiting.push_back(what);
+        self.is_busy = true;
+    }
+
+    /// Tries those again that could not be brought back. Returns whether any waits.
+    pub(crate) fn check_returns(&mut self) -> bool {
+        if !self.blocking.returns.waiting.is_empty() && self.now.mono_us >= self.blocking.returns.again_us {
+            for what in std::mem::take(&mut self.blocking.returns.waiting) {
+                self.bring_back(what);
+            }
+        }
+        !self.blocking.returns.waiting.is_empty()
+    }
+
+    /// The worker ends: what is not back by now is lost.
+    pub(crate) fn give_up_returns(&mut self) {
+        for what in std::mem::take(&mut self.blocking.returns.waiting) {
+            self.give_up_return(&what, b"the process ends");
+        }
+    }
+
+    fn forget_return(&mut self, what: &Return) {
+        let returns = &mut self.blocking.returns;
+        returns.count = returns.count.saturating_sub(1);
+        returns.bytes = returns.bytes.saturating_sub(what.bytes);
+        self.shared.ledger.account(what.bytes, 0);
+    }
+
+    fn give_up_return(&mut self, what: &Return, why: &[u8]) {
+        self.forget_return(what);
+        self.lose(what, why);
+    }
+
+    fn lose(&mut self, what: &Return, why: &[u8]) {
+        self.counters.elements_lost.add(1);
+        let Some(untold) = self.blocking.returns.lines.may_tell(self.now.mono_us) else { return };
+        let node = self.lanes.nodes.get(what.node).map_or_else(String::new, |node| node.name.clone());
+        let why = String::from_utf8_lossy(why).trim_start_matches('-').trim_end().to_owned();
+        self.shared.hooks.tell(&Event::ElementLost { node, worker: self.number, why, untold });
+    }
+}

@@ -35,7 +35,9 @@ impl<E: Execute> Worker<E> {
             lane = None;
         }
         let Some((at, lane)) = known.zip(lane) else {
-            known.into_iter().for_each(|at| drop(self.blocking.nodes[node].looks.swap_remove(at)));
+            if let Some(at) = known {
+                self.blocking.nodes[node].looks.swap_remove(at);
+            }
             let lane = self.lanes.borrow(&self.config, node, class, self.now).ok()?;
             self.blocking.at(node).looks.push(Look { class, lane, again_us: 0 });
             let place = self.lanes.find(lane)?;

@@ -87,7 +87,8 @@ impl<E: Execute> Worker<E> {
         if this.is_unread || this.up.streamed_bytes() > 0 {
             this.flowed_us = self.now.mono_us;
         }
-        if this.has_others {
+        // What was begun before the lane was taken out of sharing may have gone on over it.
+        if this.has_others || this.purpose == Purpose::Private {
             self.expire_others(lane);
         }
     }

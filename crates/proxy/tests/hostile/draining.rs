@@ -5,7 +5,7 @@ use crate::bench::{Bench, request, requests};
 use crate::support::config;
 use respool_connection::{ConnId, Machine};
 use respool_proxy::hooks::{Event, Hooks};
-use respool_proxy::{Config, LaneLimits, Mail, PoolMode};
+use respool_proxy::{Budgets, Config, LaneLimits, Mail, PoolMode};
 use std::sync::{Arc, Mutex};
 
 /// How clients leave requests behind whose replies do not matter to them.
@@ -46,7 +46,10 @@ fn pass(bench: &mut Bench<NoEngine>) {
 }
 
 fn in_mode(mode: PoolMode) -> Config {
-    Config { lanes: LaneLimits { mode, ..LaneLimits::default() }, ..config(1, 1) }
+    let config = config(1, 1);
+    // Ten requests may be outstanding.
+    let budgets = Budgets { client_output_soft: 1 << 20, ..config.budgets };
+    Config { lanes: LaneLimits { mode, ..LaneLimits::default() }, budgets, ..config }
 }
 
 /// The node that has been asked ten times, and has not answered.
@@ -103,7 +106,7 @@ fn what_the_end_of_a_drain_cuts_off_is_told() {
         let events = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&events);
         let hooks = Hooks::default().on_event(move |event| heard.lock().unwrap().push(event.clone()));
-        let mut bench = Bench::with_hooks(config(1, 1), hooks);
+        let mut bench = Bench::with_hooks(in_mode(PoolMode::Multiplex), hooks);
         drains(&mut bench, manner);
         let node = asked(&mut bench);
         bench.send(node, &b"+OK\r\n".repeat(3));

@@ -428,6 +428,7 @@ impl<E: Execute> Worker<E> {
             return Some(());
         }
         session.pause.add(Pause::BARRIER);
+        session.cold.runs_ahead = true;
         self.clients.list(index);
         None
     }

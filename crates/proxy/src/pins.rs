@@ -518,13 +518,13 @@ impl<E: Execute> Worker<E> {
         self.give_back_watches(watches);
     }
 
-    /// A client has been answered all that it is owed. If a WATCH has failed, and it has sent nothing behind that, it knows:
-    /// whatever it sends next is not meant for keys that are watched, and perhaps somebody else's by then, who has got the
+    /// A client has been answered all that it is owed. If a WATCH has failed, and it has sent nothing behind that and does not
+    /// send ahead of replies otherwise, it will know: whatever it sends next is not meant for keys that are watched, and perhaps somebody else's by then, who has got the
     /// connection from a pool.
     #[cold]
     pub(crate) fn settle_watch_failure(&mut self, index: u32) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        let has_sent_more = session.input.is_some();
+        let has_sent_more = session.input.is_some() || session.cold.runs_ahead;
         let Some(pins) = session.pins.as_deref_mut().filter(|pins| pins.failure == WatchFailure::Fresh) else { return };
         if has_sent_more {
             pins.failure = WatchFailure::Unseen;

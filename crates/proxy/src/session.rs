@@ -200,6 +200,9 @@ pub(crate) struct Cold {
     pub(crate) has_ended: bool,
     /// It has closed both, or its connection was reset: nothing reaches it any more.
     pub(crate) has_gone: bool,
+    /// It has asked for what changes its connection before it was answered what it had asked before: it does not wait for
+    /// replies.
+    pub(crate) runs_ahead: bool,
     /// What it was refused, and a server would not have refused it.
     pub(crate) unmet: Unmet,
 }

@@ -45,6 +45,9 @@ enum Expected {
     Selects(Vec<u8>),
     /// The end of a transaction for which keys are watched: as the first, or as the one before (`true`).
     Watched(Vec<u8>, bool),
+    /// To a WATCH: as the first. Where it fails nothing is watched, and its client may know that: then this is right as well for
+    /// the end of the transaction.
+    Watches(Vec<u8>),
 }
 
 impl Expected {
@@ -52,6 +55,7 @@ impl Expected {
     fn right(&self) -> &[u8] {
         match self {
             Self::Reply(right) | Self::Own(right) | Self::Selects(right) | Self::Watched(right, _) => right,
+            Self::Watches(_) => b"+OK\r\n",
         }
     }
 }
@@ -63,6 +67,8 @@ struct Client {
     scanner: ReplyScanner,
     scanned: usize,
     expected: VecDeque<Expected>,
+    /// What the next transaction is answered if it is known that nothing is watched, since its WATCH has failed.
+    unwatched: Option<Vec<u8>>,
     /// A transaction that selects a database has failed: until a SELECT succeeds nothing is done for the client.
     is_stranded: bool,
     asked: usize,
@@ -347,6 +353,7 @@ impl World {
                 scanner: ReplyScanner::default(),
                 scanned: 0,
                 expected: VecDeque::new(),
+                unwatched: None,
                 is_stranded: false,
                 asked: 0,
                 is_reading: true,
@@ -488,6 +495,17 @@ impl World {
                     let reply: Vec<u8> = client.received.drain(..end).collect();
                     client.scanned = 0;
                     let expected = client.expected.pop_front();
+                    let expected = match expected {
+                        Some(Expected::Watches(all)) => {
+                            client.unwatched = (reply != b"+OK\r\n").then_some(all);
+                            Some(Expected::Reply(b"+OK\r\n".to_vec()))
+                        }
+                        Some(Expected::Watched(right, selects)) => match client.unwatched.take() {
+                            Some(all) if all == reply => Some(Expected::Watched(all, selects)),
+                            _ => Some(Expected::Watched(right, selects)),
+                        },
+                        other => other,
+                    };
                     let shown = || String::from_utf8_lossy(&reply[..reply.len().min(200)]).into_owned();
                     match expected {
                         Some(Expected::Reply(right) | Expected::Watched(right, false)) if right == reply => {

@@ -106,10 +106,7 @@ pub(super) fn ask(client: &mut Client, key: &str, chance: &mut Chance) {
     let (mut is_stale, mut has_unwatched) = (false, false);
     if is_watching {
         is_stale = chance.one_in(3);
-        asks.push((
-            vec!["WATCH", &first, if is_stale { &stale } else { &second }],
-            Expected::Reply(b"+OK\r\n".to_vec()),
-        ));
+        asks.push((vec!["WATCH", &first, if is_stale { &stale } else { &second }], Expected::Watches(Vec::new())));
         if chance.one_in(4) {
             asks.push((vec!["UNWATCH"], own(b"+OK\r\n")));
             (is_stale, has_unwatched) = (false, true);
@@ -138,6 +135,9 @@ pub(super) fn ask(client: &mut Client, key: &str, chance: &mut Chance) {
         }
         _ => {
             let all = [format!("*{}\r\n", elements.len()).into_bytes(), elements.concat()].concat();
+            if let Some((_, Expected::Watches(unwatched))) = asks.first_mut() {
+                unwatched.clone_from(&all);
+            }
             let reply = if is_stale { b"*-1\r\n".to_vec() } else { all };
             let selects = asks.iter().any(|(words, _)| words[0] == "SELECT");
             asks.push((

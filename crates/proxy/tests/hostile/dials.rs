@@ -3,8 +3,8 @@
 use crate::NoEngine;
 use crate::bench::{Bench, request, requests};
 use crate::support::config;
-use respool_connection::{ConnId, DialFailure, Machine};
-use respool_proxy::{Config, LaneLimits, PoolMode};
+use respool_connection::{ConnId, DialFailure, Endpoint, Machine};
+use respool_proxy::{Config, LaneLimits, Mail, PoolMode};
 use respool_route::{DeadNode, Node, Pool, Reads, Route, Routes, Scheme, Topology, When};
 use std::sync::Arc;
 
@@ -87,8 +87,8 @@ fn a_node_that_is_full_keeps_its_requests() {
     assert_eq!(bench.heard(other), "+OK\r\n");
 }
 
-#[test]
-fn a_replica_that_is_full_keeps_the_reads_of_its_lane() {
+/// A node, and a replica of it that is read from.
+fn with_replica() -> Config {
     let base = config(2, 1);
     let topology = Arc::new(Topology::new(Scheme::default(), vec![Node::new("node-0")]).unwrap());
     let pool = Pool { replicas: vec![vec![1].into()].into(), ..Pool::plain("main", Arc::clone(&topology)) };
@@ -102,7 +102,12 @@ fn a_replica_that_is_full_keeps_the_reads_of_its_lane() {
         pool_mode: None,
     };
     let routes = Arc::new(Routes::new(vec![pool], vec![route]).unwrap());
-    let mut bench = Bench::proxy(Config { routes, topology, ..base });
+    Config { routes, topology, ..base }
+}
+
+#[test]
+fn a_replica_that_is_full_keeps_the_reads_of_its_lane() {
+    let mut bench = Bench::proxy(with_replica());
     let client = bench.accept();
     let full = |bench: &mut Bench<NoEngine>| {
         for dialled in std::mem::take(&mut bench.dialling) {
@@ -125,6 +130,55 @@ fn a_replica_that_is_full_keeps_the_reads_of_its_lane() {
     bench.connect();
     let asked = bench.who_heard("GET key").map(|(conn, _)| bench.node_of(conn));
     assert_eq!(asked, Some(0), "until a connection is there");
+}
+
+#[test]
+fn a_replica_keeps_its_reads_though_one_connection_fails() {
+    let mut bench = Bench::proxy(with_replica());
+    let (client, other) = (bench.accept(), bench.accept());
+    bench.ask(client, &["GET", "key"]);
+    let replica = bench.connect()[0];
+    assert_eq!(bench.node_of(replica), 1);
+    bench.heard(replica);
+    bench.send(replica, b"+OK\r\n");
+    // Another dialect is another connection.
+    bench.ask(other, &["HELLO", "3"]);
+    bench.ask(other, &["GET", "key"]);
+    let dialled = bench.dialling.clone();
+    assert_eq!(dialled.iter().map(|conn| bench.node_of(*conn)).collect::<Vec<_>>(), [1]);
+    bench.fail_dial(dialled[0], DialFailure::TimedOut);
+    bench.heard(client);
+    bench.ask(client, &["GET", "key"]);
+    assert_eq!(bench.who_heard("GET key").map(|(conn, _)| conn), Some(replica));
+}
+
+#[test]
+fn a_node_that_moved_in_vain_is_not_served_by_its_old_place() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let client = bench.accept();
+    bench.ask(client, &["SET", "key", "1"]);
+    let old = bench.connect()[0];
+    bench.heard(old);
+    bench.send(old, b"+OK\r\n");
+    assert_eq!(bench.heard(client), "+OK\r\n");
+    let mut moved = config(1, 1);
+    moved.nodes[0].endpoint = Arc::new(Endpoint::Embedded { index: 7 });
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(moved))));
+    for words in [&["SET", "key", "2"][..], &["WATCH", "key"], &["BLPOP", "key", "0"], &["PING"]] {
+        let other = bench.accept();
+        bench.ask(other, words);
+        // Nothing answers there, so it is told so once the time to connect is over.
+        for _ in 0..8 {
+            bench.wait(50_000);
+            bench.turn(|_| ());
+        }
+        let told = bench.heard(other);
+        assert!(
+            told.starts_with("-ERR node node-0 is not available: could not be reached in time"),
+            "{words:?}: {told}"
+        );
+        assert_eq!(bench.heard(old), "", "{words:?}: where the node was it is not any more");
+    }
 }
 
 #[test]

@@ -157,6 +157,8 @@ impl Lanes {
 
     fn next_turn_of(&mut self, node: usize, config: &Config, ledger: &Ledger, now: Now) -> Option<Turn> {
         let mut at = 0;
+        // Thousands may wait for one class: it is looked at once.
+        let mut not_now: Vec<Class> = Vec::new();
         while let Some(handle) = self.dialling.queues[node].waiting.get(at).copied() {
             let lane = self.find(handle).filter(|lane| self.all[*lane].wants_dial && self.all[*lane].node == node);
             let Some(lane) = lane else {
@@ -173,7 +175,12 @@ impl Lanes {
             if !self.has_place_for(node, now) {
                 return None;
             }
-            if !this.health.may_dial_class(class, now.mono_us) || self.is_class_tried(node, class) {
+            if not_now.contains(&class) {
+                at += 1;
+                continue;
+            }
+            if self.is_class_tried(node, class) {
+                not_now.push(class);
                 at += 1;
                 continue;
             }

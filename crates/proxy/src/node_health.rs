@@ -173,11 +173,6 @@ impl NodeHealth {
         Some(Refusal { why: &pause.why, words: pause.words.as_deref() })
     }
 
-    /// Whether no pause of this class lasts. There is one of all connections, too: see [`Self::retry_us`].
-    pub(crate) fn may_dial_class(&self, class: Class, now_us: u64) -> bool {
-        self.pause_of(class).is_none_or(|pause| pause.is_over(now_us))
-    }
-
     /// Whether the last connection that was tried failed: then the next is an attempt that counts.
     pub(crate) fn is_on_trial(&self) -> bool {
         self.dials.failures > 0
@@ -306,7 +301,7 @@ mod tests {
 
     impl NodeHealth {
         fn may_dial(&self, class: Class, now_us: u64) -> bool {
-            now_us >= self.retry_us() && self.may_dial_class(class, now_us)
+            now_us >= self.retry_us() && self.pause_of(class).is_none_or(|pause| pause.is_over(now_us))
         }
     }
 

@@ -96,6 +96,16 @@ struct NodeEnd {
     /// Clients have connections to themselves.
     is_session: bool,
     misdeeds: integrity::Misdeeds,
+    /// What the worker has read of it.
+    said: ReplyScanner,
+}
+
+impl NodeEnd {
+    fn note_said(&mut self, mut bytes: &[u8]) {
+        while let Ok(Scan::Complete { consumed, .. }) = self.said.scan(bytes, &ReplyLimits::default()) {
+            bytes = &bytes[consumed..];
+        }
+    }
 }
 
 /// How the nodes of a world are.
@@ -248,7 +258,9 @@ impl World {
                 continue;
             }
             let Some(end) = self.lanes.get_mut(&lane) else { continue };
-            if self.fate == Fate::Rogue && !is_calm && !end.is_mid_reply && self.chance.one_in(200) {
+            // Amid a reply whatever comes is a part of it.
+            let is_between = !end.is_mid_reply && end.said.is_idle();
+            if self.fate == Fate::Rogue && !is_calm && is_between && self.chance.one_in(200) {
                 // Bytes that are no RESP at any time; a reply too many where nobody is owed one.
                 let is_idle = end.received.is_empty() && end.to_send.is_empty() && !self.parked.has(end.id);
                 let rogue: &[u8] = if is_idle { b"+ROGUE\r\n" } else { b"\x16\x03\x01HTTP" };
@@ -334,8 +346,12 @@ impl World {
             };
             let taken = bytes.len().min(buffer.len());
             buffer[..taken].copy_from_slice(&bytes[..taken]);
+            let given = &bytes[..taken];
             bytes = &bytes[taken..];
             has_read = true;
+            if let Some(end) = self.lanes.get_mut(&(conn.index() as u32)).filter(|_| conn.is_upstream()) {
+                end.note_said(given);
+            }
             self.worker.handle_read(conn, taken);
             if conn.is_upstream() && !self.lanes.contains_key(&(conn.index() as u32)) {
                 return;
@@ -731,7 +747,7 @@ fn every_reply_goes_to_its_request_whatever_happens() {
     }
     assert!(answered > 3 * failed && failed > 0, "{answered} answered, {failed} failed: too kind or too cruel a world");
     assert!(passed > 50, "{passed} requests were passed on in pieces");
-    assert!(claimed > 20, "{claimed} connections were taken out of sharing");
+    assert!(claimed > 10, "{claimed} connections were taken out of sharing");
     assert!(served > 0 && taken_back > 0, "{served} served, {taken_back} taken back: nobody waited");
 }
 

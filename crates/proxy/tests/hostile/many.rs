@@ -42,7 +42,7 @@ fn most_in_a_turn(bench: &mut Bench<NoEngine>, client: ConnId) -> usize {
         bench.turn(|_| ());
         let failed = bench.heard(client).matches("-ERR node node-0").count();
         (all, most) = (all + failed, most.max(failed));
-        assert_eq!(bench.answer(other, &["PING"]), "+PONG\r\n", "others are served");
+        assert_eq!(bench.answer(other, &["ECHO", "x"]), "$1\r\nx\r\n", "others are served");
         let failed = bench.heard(client).matches("-ERR node node-0").count();
         (all, most) = (all + failed, most.max(failed));
         if all == MANY {
@@ -98,7 +98,7 @@ fn a_client_with_many_subscriptions_that_wait_is_forgotten_in_slices() {
         // Each is counted as what waits, as a pair and as a channel.
         assert!(before - now <= 4 * STRUCK_OUT_PER_TURN_MAX, "{before} {now}");
         before = now;
-        assert_eq!(bench.answer(other, &["PING"]), "+PONG\r\n");
+        assert_eq!(bench.answer(other, &["ECHO", "x"]), "$1\r\nx\r\n");
     }
     bench.turn(|worker| worker.handle_broken(lane, "reset"));
     bench.turn(|worker| worker.handle_broken(other, "gone"));

@@ -301,12 +301,13 @@ fn nothing_goes_back_to_a_node_that_is_paused() {
     let (client, operator) = (scene.client, scene.bench.accept());
     scene.bench.turn(|worker| worker.handle_broken(client, "gone"));
     assert_eq!(scene.bench.answer(operator, &["PROXY", "PAUSE"]), "+OK\r\n");
+    scene.listen();
     scene.wakes(TAKEN);
-    pass(&mut scene, 90_000_000);
     scene.answer("CLIENT UNBLOCK", ":0\r\n");
+    pass(&mut scene, 90_000_000);
     assert!(!scene.was_asked("LPUSH q x"), "{:?}", scene.asked);
     assert_eq!(scene.bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
-    pass(&mut scene, 300_000);
+    pass(&mut scene, 150_000);
     assert_eq!((scene.answer("LPUSH q x", ":1\r\n"), returned(&scene)), (1, (1, 0)));
 }
 

@@ -16,6 +16,8 @@ use std::sync::Arc;
 mod blocking;
 #[path = "support/chance.rs"]
 mod chance;
+#[path = "world/expected.rs"]
+mod expected;
 #[path = "world/fairness.rs"]
 mod fairness;
 #[path = "world/integrity.rs"]
@@ -27,37 +29,12 @@ mod support;
 mod transactions;
 
 use chance::Chance;
+use expected::Expected;
 use support::{NoEngine, config, settle};
 
 /// The pool mode of the world with this seed.
 fn mode_of(seed: u64) -> PoolMode {
     PoolMode::ALL[seed as usize / 2 % 3].0
-}
-
-/// What a client waits for, in order.
-#[derive(Debug, PartialEq)]
-enum Expected {
-    /// Exactly this, or an error about a node.
-    Reply(Vec<u8>),
-    /// Exactly this: it is made by the proxy itself.
-    Own(Vec<u8>),
-    /// As the first; and a database is selected by it, or, if it fails, none is any more.
-    Selects(Vec<u8>),
-    /// The end of a transaction for which keys are watched: as the first, or as the one before (`true`).
-    Watched(Vec<u8>, bool),
-    /// To a WATCH: as the first. Where it fails nothing is watched, and its client may know that: then this is right as well for
-    /// the end of the transaction.
-    Watches(Vec<u8>),
-}
-
-impl Expected {
-    /// What is right if nothing comes between.
-    fn right(&self) -> &[u8] {
-        match self {
-            Self::Reply(right) | Self::Own(right) | Self::Selects(right) | Self::Watched(right, _) => right,
-            Self::Watches(_) => b"+OK\r\n",
-        }
-    }
 }
 
 struct Client {
@@ -511,17 +488,7 @@ impl World {
                     let reply: Vec<u8> = client.received.drain(..end).collect();
                     client.scanned = 0;
                     let expected = client.expected.pop_front();
-                    let expected = match expected {
-                        Some(Expected::Watches(all)) => {
-                            client.unwatched = (reply != b"+OK\r\n").then_some(all);
-                            Some(Expected::Reply(b"+OK\r\n".to_vec()))
-                        }
-                        Some(Expected::Watched(right, selects)) => match client.unwatched.take() {
-                            Some(all) if all == reply => Some(Expected::Watched(all, selects)),
-                            _ => Some(Expected::Watched(right, selects)),
-                        },
-                        other => other,
-                    };
+                    let expected = expected.map(|expected| expected.heed_watch(&reply, &mut client.unwatched));
                     let shown = || String::from_utf8_lossy(&reply[..reply.len().min(200)]).into_owned();
                     match expected {
                         Some(Expected::Reply(right) | Expected::Watched(right, false)) if right == reply => {

@@ -29,7 +29,7 @@ mod support;
 mod transactions;
 
 use chance::Chance;
-use expected::Expected;
+use expected::{Expected, nobody_waits};
 use support::{NoEngine, config, settle};
 
 /// The pool mode of the world with this seed.
@@ -685,17 +685,6 @@ fn seeds() -> Vec<u64> {
             let count = std::env::var("RESPOOL_WORLD_SEEDS").ok().and_then(|count| count.parse().ok());
             (1..=count.unwrap_or(8)).collect()
         }
-    }
-}
-
-fn nobody_waits(world: &World, seed: u64) {
-    for client in world.clients.values() {
-        let first = client.expected.front().map(|expected| {
-            let right = expected.right();
-            String::from_utf8_lossy(&right[..right.len().min(100)]).into_owned()
-        });
-        let count = client.expected.len();
-        assert!(first.is_none(), "seed {seed}: client {} still waits for {count} replies: {first:?}", client.name);
     }
 }
 

@@ -68,6 +68,11 @@ impl Credit {
         self.note_written(bytes);
     }
 
+    /// The client is read no more: what has been read of it is asked for, however much it is.
+    pub(crate) fn lift(&mut self) {
+        self.window = CLIENT_OUTSTANDING_MAX as u32;
+    }
+
     /// Looks at the replies that the client was given since it was looked at last.
     #[cold]
     pub(crate) fn review(&mut self, down: &Downstream, budget: usize) {

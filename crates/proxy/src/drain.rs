@@ -51,6 +51,7 @@ impl<E: Execute> Worker<E> {
             // A client that is read on is never owed nothing. What it has sent and nobody has begun with is not done at all.
             let all: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();
             for index in all {
+                self.ask_for_what_was_read(index);
                 if let Some(session) = self.clients.sessions.at_mut(index) {
                     session.pause.add(Pause::CLOSING);
                     session.input = None;
@@ -60,6 +61,16 @@ impl<E: Execute> Worker<E> {
                 }
             }
             self.go_on_draining();
+        }
+    }
+
+    /// A client that is owed as much as it may be has requests that were read and only wait for that.
+    fn ask_for_what_was_read(&mut self, index: u32) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        if session.pause == Pause::OUTSTANDING && session.input.is_some() {
+            session.pause.remove(Pause::OUTSTANDING);
+            session.credit.lift();
+            self.read_input(index);
         }
     }
 

@@ -2,6 +2,8 @@
 //! late and in pieces, die and come back, or send what nobody asked for. Whatever happens, every reply that a client gets
 //! must be the one to the request whose turn it is, or an error that says that a node failed. Nothing here knows a socket
 //! or a clock, so a seed that fails fails again: `RESPOOL_WORLD_SEED=n cargo test -p respool-proxy --test world`.
+//!
+//! Long because clients, nodes and what is expected of them make one world.
 
 use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
 use respool_proxy::limits::LARGE_REPLY_BYTES;

@@ -17,6 +17,8 @@
 //! one comparison, and replies are looked at when a client has used it up, or is written much at once.
 
 use crate::limits::{CLIENT_OUTSTANDING_MAX, FIRST_REPLY_BYTES, REPLIES_FALL_DIVISOR, WINDOW_MIN};
+use crate::session::Session;
+use respool_command::Flags;
 use respool_connection::Downstream;
 
 /// How many replies one client may be owed.
@@ -100,6 +102,16 @@ impl Credit {
     fn open(&mut self, budget: usize) {
         let replies = budget / self.expected.max(1) as usize;
         self.window = replies.clamp(WINDOW_MIN, CLIENT_OUTSTANDING_MAX) as u32;
+    }
+}
+
+impl Session {
+    /// Whether a client has asked for as much as it may be owed. Writes to which it wants no replies are only bounded in
+    /// number: what they are answered with is small and not kept, and what is not read here before a drain is not done.
+    pub(crate) fn has_asked_much(&self) -> bool {
+        let is_write = self.last_row.is_some_and(|row| row.flags.has(Flags::WRITE));
+        let owed = if is_write { self.down.outstanding() } else { self.down.unsettled() };
+        owed > self.credit.window() || self.down.unsettled() > CLIENT_OUTSTANDING_MAX
     }
 }
 

@@ -348,7 +348,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn keep_pace(&mut self, index: u32, lane: usize) -> Flow {
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
         let has_much = self.lanes.all[lane].up.queued_bytes() > self.config.budgets.queue_soft();
-        if has_much || session.down.unsettled() > session.credit.window() {
+        if has_much || session.has_asked_much() {
             return self.throttle(index, lane);
         }
         Flow::Next
@@ -377,7 +377,7 @@ impl<E: Execute> Worker<E> {
         let has_much = self.lanes.all[lane].up.queued_bytes() > self.config.budgets.queue_soft();
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         session.credit.review(&session.down, soft);
-        if session.down.unsettled() > session.credit.window() {
+        if session.has_asked_much() {
             session.pause.add(Pause::OUTSTANDING);
         } else if has_much {
             session.pause.add(Pause::LANE);

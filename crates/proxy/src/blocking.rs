@@ -18,7 +18,7 @@
 //! what was taken is put back.
 
 use crate::lanes::Purpose;
-use crate::limits::UNBLOCKS_MAX;
+use crate::limits::{ASK_ONCE_US_MAX, UNBLOCKS_AT_ONCE, UNBLOCKS_MAX};
 use crate::mail::Ids;
 use crate::session::{Flow, Special};
 use crate::slab::Handle;
@@ -40,6 +40,10 @@ enum Found {
     Coming,
     /// Nothing more than what is being dialled already.
     Nothing,
+}
+
+fn is_zero(reply: &[u8]) -> bool {
+    reply == b":0\r\n"
 }
 
 pub(crate) fn is_wait(row: &Row) -> bool {
@@ -128,20 +132,28 @@ impl<E: Execute> Worker<E> {
             }
             return;
         }
+        let has_hung_up = self.clients.sessions.at(index).is_some_and(|s| s.cold.has_hung_up);
+        if has_hung_up && let Some(this) = self.blocking.waiters.get_mut(waiter) {
+            this.release = Some(Release::HalfClosed);
+            if !is_on_own {
+                // Where it can be tried it does not wait at the node at all.
+                self.blocking.begin_trying(self.now.mono_us);
+                self.try_waiter(waiter);
+            }
+        }
         if is_on_own {
             self.wait_on_own(index, waiter, node);
         } else {
             self.serve_waiters(node);
         }
-        self.blocking.begin_trying(self.now.mono_us);
-        if self.clients.sessions.at(index).is_some_and(|s| s.cold.has_hung_up) {
-            self.release_waiter(waiter, Release::HalfClosed);
-            return;
-        }
-        let has_one_coming = self.has_one_coming(node);
         let Some(this) = self.blocking.waiters.get(waiter).filter(|w| w.state == State::Queued) else { return };
-        if !has_one_coming {
-            if begins_at_arrival(row, this.args.as_args()) {
+        let is_about_now = begins_at_arrival(row, this.args.as_args());
+        self.blocking.begin_trying(self.now.mono_us);
+        if has_hung_up {
+            return self.ask_once(waiter);
+        }
+        if !self.has_one_coming(node) {
+            if is_about_now {
                 let error = text::no_blocking_connection(&self.lanes.nodes[node].name);
                 self.blocking.leave_queue(node, waiter);
                 self.finish_waiter(waiter, ReplyKind::Error, &error);
@@ -212,12 +224,14 @@ impl<E: Execute> Worker<E> {
             if list.connections.len() >= self.config.lanes.blocking_max && !list.connections.iter().any(is_of_use) {
                 return;
             }
-            let is_next = |w: &Waiter| w.state == State::Queued && !w.is_on_own && !self.is_held_at(node, w.row);
+            let is_next = |w: &Waiter| !w.is_on_own && !self.is_held_at(node, w.row);
             let mut queue = list.queue.values().copied();
-            let Some(waiter) = queue.find(|w| waiters.get(*w).is_some_and(is_next)) else {
+            let first = queue.find(|w| waiters.get(*w).is_some_and(is_next));
+            let Some((waiter, this)) = first.and_then(|w| Some((w, waiters.get(w)?))) else { return };
+            if this.state != State::Queued {
+                // It is being tried, and is first again if that was in vain.
                 return;
-            };
-            let Some(this) = waiters.get(waiter) else { return };
+            }
             let class = this.class;
             match self.free_connection(node, class) {
                 Ok(Found::Free(lane)) => {
@@ -409,9 +423,14 @@ impl<E: Execute> Worker<E> {
             }
             WaitPurpose::Unblock { waiter, lane } => {
                 let node = self.blocking.end_unblock(lane);
-                // 1: its reply is on the way. 0: it has come already, or the request had not; timers ask again.
+                // 1: its reply is on the way. 0: it has come already, or the request had not: it is asked again, first at once,
+                // as it may come just now, and then by the timers.
                 if kind != ReplyKind::Integer {
                     self.give_up_unblock(waiter, lane);
+                } else if self.blocking.waiters.get(waiter).is_some_and(|w| w.asked < UNBLOCKS_AT_ONCE)
+                    && is_zero(&reply)
+                {
+                    self.unblock(waiter);
                 }
                 if let Some(node) = node {
                     self.serve_waiters(node);
@@ -447,7 +466,7 @@ impl<E: Execute> Worker<E> {
             _ => {
                 self.blocking.leave_queue(node, waiter);
                 self.finish_waiter(waiter, ReplyKind::Error, reply);
-                return;
+                return self.serve_waiters(node);
             }
         };
         let is_nothing = matches!(element, b"*-1\r\n" | b"$-1\r\n" | b"_\r\n");
@@ -458,9 +477,9 @@ impl<E: Execute> Worker<E> {
         } else if let Some(release) = release {
             self.blocking.leave_queue(node, waiter);
             self.finish_released(waiter, release);
-        } else {
-            self.serve_waiters(node);
         }
+        // Those behind it were not served before it.
+        self.serve_waiters(node);
     }
 
     /// Answers a request that waits no longer, and forgets it.
@@ -564,10 +583,9 @@ impl<E: Execute> Worker<E> {
         let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
         this.release = Some(Release::HalfClosed);
         let (node, can_be_tried) = (this.node, !is_wait(this.row) && !begins_at_arrival(this.row, this.args.as_args()));
-        if self.has_one_coming(node) {
-            return;
-        }
-        if can_be_tried {
+        if can_be_tried || self.has_one_coming(node) {
+            self.blocking.hasten(waiter, self.now.mono_us + ASK_ONCE_US_MAX);
+            self.blocking.begin_trying(self.now.mono_us);
             self.try_waiter(waiter);
         } else {
             self.blocking.leave_queue(node, waiter);
@@ -648,8 +666,15 @@ impl<E: Execute> Worker<E> {
         let now_us = self.now.mono_us;
         for waiter in self.blocking.take_overdue(now_us) {
             // One that is being tried is told behind that, unless there is another reason to let it go.
-            if self.blocking.waiters.get(waiter).is_some_and(|waiter| waiter.release.is_none()) {
-                self.release_waiter(waiter, Release::Timeout);
+            let Some(this) = self.blocking.waiters.get(waiter) else { continue };
+            match (this.release, this.state) {
+                (None, _) => self.release_waiter(waiter, Release::Timeout),
+                (Some(Release::HalfClosed), State::Queued) => {
+                    let node = this.node;
+                    self.blocking.leave_queue(node, waiter);
+                    self.finish_released(waiter, Release::HalfClosed);
+                }
+                _ => {}
             }
         }
         let Some(tries) = self.blocking.take_tries(now_us) else { return };

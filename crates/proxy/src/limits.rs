@@ -307,6 +307,14 @@ pub const RETURNS_MAX: usize = 10_000;
 /// The same in bytes.
 pub const RETURNS_BYTES_MAX: usize = 64 << 20;
 
+/// How long a request whose client has closed its side may take to reach its node, in microseconds. It is asked there once, and
+/// what cannot be had for that by then is not waited for.
+pub const ASK_ONCE_US_MAX: u64 = 1_000_000;
+
+/// How often a node is asked that without a pause: the request is on another connection, and comes within a moment of the
+/// question.
+pub const UNBLOCKS_AT_ONCE: u8 = 4;
+
 /// How often a node is asked to let a waiting request go before its connection is closed. It is asked again only if the
 /// request had not reached it, or its reply is on the way.
 pub const UNBLOCKS_MAX: u8 = 20;

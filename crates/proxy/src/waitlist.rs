@@ -130,6 +130,18 @@ impl Blocking {
         handle
     }
 
+    /// A request that queues waits no longer than until then.
+    pub(crate) fn hasten(&mut self, waiter: Handle, at_us: u64) {
+        let Some(this) = self.waiters.get_mut(waiter) else { return };
+        if this.deadline_us.is_some_and(|deadline_us| deadline_us <= at_us) {
+            return;
+        }
+        if let Some(deadline_us) = this.deadline_us.replace(at_us) {
+            self.deadlines.remove(&(deadline_us, waiter));
+        }
+        self.deadlines.insert((at_us, waiter));
+    }
+
     pub(crate) fn leave_queue(&mut self, node: usize, waiter: Handle) {
         if let Some(turn) = self.waiters.get(waiter).map(|waiter| waiter.turn) {
             self.at(node).queue.remove(&turn);

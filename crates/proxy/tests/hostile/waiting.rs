@@ -201,8 +201,8 @@ fn puts_back(scene: &mut Scene) -> ConnId {
     let client = scene.client;
     scene.bench.turn(|worker| worker.handle_broken(client, "gone"));
     scene.listen();
-    scene.answer("CLIENT UNBLOCK", ":0\r\n");
     scene.wakes(TAKEN);
+    scene.answer("CLIENT UNBLOCK", ":0\r\n");
     scene.asked.iter().find(|(_, asked)| asked == "LPUSH q x").expect("it is to go back").0
 }
 

@@ -68,10 +68,14 @@ pub const CERTIFICATE_NAMES_MAX: usize = 1024;
 /// link.
 pub const LINGER_US: u64 = 1_000_000;
 
+/// How long at most if the peer goes on sending, in microseconds: it sends a long pipeline before it reads replies. A process
+/// that ends is held up by that much.
+pub const LINGER_US_MAX: u64 = 5_000_000;
+
 /// Connections of one worker that may wait so. One more is closed at once.
 pub const LINGERING_MAX: usize = 16_384;
 
-/// Reads by which one edge's bytes of such a connection are thrown away.
+/// Reads by which bytes of such a connection are thrown away in one turn.
 pub const LINGER_READS_MAX: usize = 64;
 
 /// Sockets that one process gives to another: as many as it can have listeners.

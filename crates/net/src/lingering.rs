@@ -1,17 +1,32 @@
 //! Connections that we have ended and whose peers have not closed yet: what they still send is thrown away.
+//!
+//! Closing a socket that holds unread bytes resets the connection, and a reset takes away what the peer has not been given yet.
+//! So what comes is read for as long as it comes, within bounds, and once more before the socket is closed. What the kernel
+//! still has for the peer then it delivers by itself, also after the end of the process, as long as the peer sends nothing more.
 
-use crate::limits::{LINGER_READS_MAX, LINGERING_MAX};
+use crate::limits::{LINGER_READS_MAX, LINGER_US, LINGER_US_MAX, LINGERING_MAX};
 use crate::transport::Socket;
 use std::collections::VecDeque;
 use std::io;
 
+#[derive(Debug)]
+struct Lingerer {
+    socket: Socket,
+    /// When it is dropped whatever comes.
+    until_us: u64,
+    /// Bytes have come since it was last looked at.
+    has_sent: bool,
+}
+
 /// All of them, of one worker.
 #[derive(Debug, Default)]
 pub(crate) struct Lingering {
-    places: Vec<Option<Socket>>,
+    places: Vec<Option<Lingerer>>,
     free: Vec<usize>,
-    /// When each is dropped, in order: all linger equally long.
+    /// When each is looked at, in order: all are left alone equally long.
     due: VecDeque<(u64, usize)>,
+    /// Those of which more is to be read in the next turn.
+    ready: Vec<usize>,
     count: usize,
 }
 
@@ -21,7 +36,7 @@ impl Lingering {
     }
 
     /// Keeps a connection until its peer closes it or its time is over. `None`: there are too many, it is dropped.
-    pub(crate) fn keep(&mut self, socket: Socket, due_us: u64) -> Option<(usize, &mut Socket)> {
+    pub(crate) fn keep(&mut self, socket: Socket, now_us: u64) -> Option<(usize, &mut Socket)> {
         // A place is free again only when its time is over, so that no other connection's time ends with it.
         if self.due.len() >= LINGERING_MAX {
             return None;
@@ -30,24 +45,39 @@ impl Lingering {
             self.places.push(None);
             self.places.len() - 1
         });
-        self.due.push_back((due_us, place));
+        self.due.push_back((now_us + LINGER_US, place));
         self.count += 1;
-        Some((place, self.places[place].insert(socket)))
+        let lingerer = Lingerer { socket, until_us: now_us + LINGER_US_MAX, has_sent: false };
+        Some((place, &mut self.places[place].insert(lingerer).socket))
     }
 
-    /// Something came: bytes, which nobody wants, or the end.
+    /// Something came: bytes, which are not wanted, or the end.
     pub(crate) fn hear(&mut self, place: usize) {
-        let Some(Some(socket)) = self.places.get_mut(place) else { return };
+        let Some(Some(lingerer)) = self.places.get_mut(place) else { return };
         let mut nowhere = [0; 4096];
         for _ in 0..LINGER_READS_MAX {
-            match socket.read(&mut nowhere) {
-                Ok(1..) => {}
+            match lingerer.socket.read(&mut nowhere) {
+                Ok(1..) => lingerer.has_sent = true,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Ok(0) | Err(_) => return self.drop_at(place),
             }
         }
-        // A peer that does not stop sending is not listening.
-        self.drop_at(place);
+        // More may wait, and no edge will say so.
+        if !self.ready.contains(&place) {
+            self.ready.push(place);
+        }
+    }
+
+    /// Whether more is to be read of some.
+    pub(crate) fn is_any_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Reads on.
+    pub(crate) fn go_on(&mut self) {
+        for place in std::mem::take(&mut self.ready) {
+            self.hear(place);
+        }
     }
 
     pub(crate) fn drop_at(&mut self, place: usize) {
@@ -60,14 +90,97 @@ impl Lingering {
         self.due.front().map(|(due_us, _)| *due_us)
     }
 
-    /// Drops those whose time is over.
+    /// Drops those whose time is over. One that has sent something meanwhile has not come to reading yet, and is given more.
     pub(crate) fn expire(&mut self, now_us: u64) {
         while let Some(&(due_us, place)) = self.due.front()
             && due_us <= now_us
         {
             self.due.pop_front();
+            self.hear(place);
+            if let Some(Some(lingerer)) = self.places.get_mut(place)
+                && std::mem::take(&mut lingerer.has_sent)
+                && now_us < lingerer.until_us
+            {
+                self.due.push_back((now_us + LINGER_US, place));
+                continue;
+            }
             self.drop_at(place);
+            self.ready.retain(|ready| *ready != place);
             self.free.push(place);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    /// A connection that we have ended, with as much for its peer as its kernel takes, and that peer.
+    fn ended(lingering: &mut Lingering) -> (usize, TcpStream, usize) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (ours, _) = listener.accept().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let mut socket = Socket::Tcp(mio::net::TcpStream::from_std(ours));
+        let mut owed = 0;
+        while let Ok(written) = socket.write(&[b'x'; 65_536]) {
+            owed += written;
+        }
+        socket.finish().unwrap();
+        let (place, _) = lingering.keep(socket, 0).unwrap();
+        (place, peer, owed)
+    }
+
+    fn read_all(mut peer: TcpStream) -> usize {
+        let mut all = Vec::new();
+        peer.read_to_end(&mut all).expect("its end comes, and no reset");
+        all.len()
+    }
+
+    #[test]
+    fn what_was_sent_meanwhile_does_not_reset_the_connection() {
+        let mut lingering = Lingering::default();
+        let (_, mut peer, owed) = ended(&mut lingering);
+        // No edge has told of it.
+        peer.write_all(&[b'y'; 10_000]).unwrap();
+        lingering.expire(LINGER_US);
+        assert!(!lingering.is_empty(), "who has sent something is given more time");
+        lingering.expire(2 * LINGER_US);
+        assert!(lingering.is_empty());
+        assert_eq!(read_all(peer), owed);
+    }
+
+    #[test]
+    fn a_long_pipeline_is_read_to_its_end_in_turns() {
+        let mut lingering = Lingering::default();
+        let (place, mut peer, owed) = ended(&mut lingering);
+        let sending = std::thread::spawn(move || {
+            peer.write_all(&vec![b'y'; 8 << 20]).unwrap();
+            peer
+        });
+        while !sending.is_finished() {
+            lingering.hear(place);
+            lingering.go_on();
+            assert!(!lingering.is_empty(), "it is not cut off for sending much");
+        }
+        lingering.expire(LINGER_US);
+        lingering.expire(2 * LINGER_US);
+        assert_eq!(read_all(sending.join().unwrap()), owed);
+    }
+
+    #[test]
+    fn one_that_never_stops_sending_is_dropped_in_the_end() {
+        let mut lingering = Lingering::default();
+        let (_, mut peer, _) = ended(&mut lingering);
+        let mut now_us = 0;
+        while !lingering.is_empty() {
+            peer.write_all(b"more").unwrap();
+            now_us += LINGER_US;
+            lingering.expire(now_us);
+        }
+        assert_eq!(now_us, LINGER_US_MAX);
+        assert!(lingering.next_due_us().is_none() && !lingering.is_any_ready());
     }
 }

@@ -213,7 +213,11 @@ impl<M: Machine> Worker<M> {
         let mut nodes_events = Events::with_capacity(EVENTS_MAX);
         while !self.is_exiting || !self.lingering.is_empty() {
             let is_anybody_left = !self.again.is_empty() || !self.departing.is_empty();
-            let has_left_over = has_mail || !is_settled || is_anybody_left || self.handshakes.is_any_ready();
+            let has_left_over = has_mail
+                || !is_settled
+                || is_anybody_left
+                || self.handshakes.is_any_ready()
+                || self.lingering.is_any_ready();
             let timeout = match has_left_over || self.wait(&mut nodes_events, now)? {
                 true => Some(Duration::ZERO),
                 false => self.timeout(now),
@@ -232,6 +236,7 @@ impl<M: Machine> Worker<M> {
             if !self.handshakes.is_empty() {
                 self.shake_hands(now);
             }
+            self.lingering.go_on();
             self.lingering.expire(now.mono_us);
             if self.vigil.begin_look(now) {
                 self.look(now);

@@ -1,7 +1,6 @@
 //! Clients that are told to go although they have done nothing wrong.
 
 use super::{FIRST_LINGERING, Worker};
-use crate::limits::LINGER_US;
 use crate::transport::Socket;
 use mio::Token;
 use respool_connection::{ConnId, Machine};
@@ -16,8 +15,8 @@ impl<M: Machine> Worker<M> {
         if socket.finish().is_err() || connection.has_ended {
             return;
         }
-        let due_us = self.clock.now().mono_us + LINGER_US;
-        if let Some((place, socket)) = self.lingering.keep(socket, due_us)
+        let now_us = self.clock.now().mono_us;
+        if let Some((place, socket)) = self.lingering.keep(socket, now_us)
             && Socket::reregister(socket, self.poll.registry(), Token(FIRST_LINGERING + place)).is_err()
         {
             self.lingering.drop_at(place);

@@ -473,7 +473,10 @@ impl<E: Execute> Worker<E> {
             }
         };
         let mut exec = exec;
-        if !self.lanes.all[lane].multi.is_taken() {
+        // CLIENT CACHING is about the next command on a connection whose node tells its client of changes: a trial between
+        // the two would take its place. Such a connection is that client's alone.
+        let is_tracking = self.lanes.all[lane].up.identity().tracking.is_some();
+        if !self.lanes.all[lane].multi.is_taken() && !is_tracking {
             return self.try_before(lane, exec);
         }
         // Taken out for the time of the writing; the task needs it again only if the keys turn out to have moved.

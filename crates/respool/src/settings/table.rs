@@ -400,7 +400,7 @@ rows! {
         more: "It is also asked no more of nodes than will fit, by the size of its replies so far, and connections that bring \
                it more than fits, or one large reply, become its own and are read as fast as it reads.",
     }
-    /// Replies one client has not taken yet; over it nothing more is read for that client, or it is disconnected.
+    /// Replies that one client has not taken yet; over it nothing more is read for that client.
     ClientOutputHardBytes {
         name: "client_output_hard_bytes", group: Group::Budgets, reload: Reload::Live, kind: bytes(4 * KB, 64 * GB),
         default: "256mb",

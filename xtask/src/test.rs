@@ -67,6 +67,8 @@ fn check_dependencies() -> Outcome {
     if !setup::has_cargo_deny() {
         return Ok("skipped, cargo-deny is not installed".into());
     }
+    // What other platforms need is looked at as well, and nothing has been built of it.
+    cargo(&["fetch", "--locked"])?;
     // Advisories would need the network each time.
     cargo(&["deny", "--offline", "--log-level", "error", "check", "bans", "licenses", "sources"])
 }

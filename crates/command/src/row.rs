@@ -477,7 +477,9 @@ impl FullName {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Find, Flags, GenericCommand, Lane, RequestPolicy, ResponsePolicy, all};
+    use respool_wire::ArgsBuf;
+
+    use crate::{Find, Flags, GenericCommand, KeyPositions, Lane, RequestPolicy, ResponsePolicy, all};
 
     #[test]
     fn policies_fit_each_other() {
@@ -492,6 +494,25 @@ mod tests {
             }
             if row.response_policy == ResponsePolicy::KeyOrder {
                 assert_eq!(row.request_policy, RequestPolicy::SplitByKey, "{row:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn short_requests_are_judged_without_a_panic() {
+        // A row may be asked about a request before its arity is: words that rows look for, and as few of them as possible.
+        let words = ["", "0", "-1", "SWAPDB", "OBJECT", "DB", "NUMKEYS", "STREAMS", "GET", "STORE"];
+        let mut positions = KeyPositions::new();
+        for row in all() {
+            let name: Vec<&str> = row.full_name().split(' ').collect();
+            for word in words {
+                for count in 0..4 {
+                    let request: ArgsBuf = name.iter().copied().chain(std::iter::repeat_n(word, count)).collect();
+                    let args = request.as_args();
+                    let (_, _, _) = (row.way(args), row.lane(args), row.is_admin(args));
+                    let _ = (row.shape(args), row.keys.first(args), row.keys.positions(args, &mut positions));
+                    row.each_database(args, |_| {});
+                }
             }
         }
     }

@@ -231,8 +231,11 @@ impl<'a> Chaos<'a> {
         };
         let server = if node == MOVED && self.form.has_moved { NODES + 2 } else { node };
         let window = faults.begin(nodes);
-        if matches!(fault, Fault::Reload | Fault::Move | Fault::Reconnect) {
-            faults.note_change();
+        match fault {
+            Fault::Reload | Fault::Move | Fault::Reconnect => faults.note_change(Nodes::ALL),
+            // Keys that are watched at a drained node count as changed.
+            Fault::Drain => faults.note_change(nodes),
+            _ => {}
         }
         let done = match fault {
             Fault::Kill => self.kill(server, length),

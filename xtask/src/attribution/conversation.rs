@@ -227,7 +227,7 @@ impl Conversation {
                 wrong.get_or_insert_with(|| "a reply is missing".to_owned());
                 break;
             };
-            let is_spoilt = line.block == Block::Executes && meanwhile.faults.were_changed(meanwhile.since);
+            let is_spoilt = line.block == Block::Executes && meanwhile.faults.were_changed(self.nodes, meanwhile.since);
             let is_doubtful = first_error.is_some() || meanwhile.has_moved || is_spoilt || is_otherwise;
             let mut fate = Fate::Done;
             if !line.is_wanted(reply, &before) {

@@ -39,8 +39,8 @@ struct Window {
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     windows: RwLock<Vec<Window>>,
-    /// When other settings came to hold, or connections were replaced.
-    changes: RwLock<Vec<Instant>>,
+    /// When other settings came to hold, connections were replaced or a node was drained, and of which nodes that is felt.
+    changes: RwLock<Vec<(Nodes, Instant)>>,
     names: Vec<String>,
 }
 
@@ -61,15 +61,15 @@ impl Faults {
         self.windows.write().expect("no client panics")[number].until = Some(Instant::now());
     }
 
-    /// Settings or connections are changed now.
-    pub(super) fn note_change(&self) {
-        self.changes.write().expect("no client panics").push(Instant::now());
+    /// Settings or connections are changed now, or nodes are drained.
+    pub(super) fn note_change(&self, nodes: Nodes) {
+        self.changes.write().expect("no client panics").push((nodes, Instant::now()));
     }
 
-    /// Whether they were changed since then: what was watched before counts as touched.
-    pub(super) fn were_changed(&self, since: Instant) -> bool {
+    /// Whether that was so for one of the nodes since then: what was watched there before counts as touched.
+    pub(super) fn were_changed(&self, nodes: Nodes, since: Instant) -> bool {
         let changes = self.changes.read().expect("no client panics");
-        changes.last().is_some_and(|last| *last + GRACE >= since)
+        changes.iter().any(|(changed, at)| changed.meets(nodes) && *at + GRACE >= since)
     }
 
     /// Whether one of the nodes was in trouble at some time since then.
@@ -118,6 +118,19 @@ const KNOWN: [(&str, Fate); 11] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_change_is_felt_at_its_own_nodes_alone() {
+        let faults = Faults::new(vec!["node0".into(), "node1".into()]);
+        let before = Instant::now();
+        faults.note_change(Nodes::one(1));
+        assert!(faults.were_changed(Nodes::one(1), before) && faults.were_changed(Nodes::ALL, before));
+        assert!(!faults.were_changed(Nodes::one(0), before), "another node");
+        faults.note_change(Nodes::ALL);
+        assert!(faults.were_changed(Nodes::one(0), before));
+        let later = Instant::now() + GRACE + Duration::from_millis(1);
+        assert!(!faults.were_changed(Nodes::ALL, later), "it was over long before");
+    }
 
     #[test]
     fn errors_need_a_fault_of_their_own_node() {

@@ -79,6 +79,14 @@ impl Stream {
         }
     }
 
+    /// Whether reads and writes fail instead of waiting.
+    pub fn set_nonblocking(&self, is_nonblocking: bool) -> io::Result<()> {
+        match self {
+            Stream::Tcp(stream) => stream.set_nonblocking(is_nonblocking),
+            Stream::Unix(stream) => stream.set_nonblocking(is_nonblocking),
+        }
+    }
+
     /// A second handle to the same connection, so that one thread can write while another reads.
     pub fn try_clone(&self) -> io::Result<Stream> {
         Ok(match self {

@@ -100,6 +100,26 @@ impl Client {
         Ok(self.buffer.split_off(self.taken))
     }
 
+    /// What has arrived and was not returned yet; nothing is waited for but the scheduler. Nothing more comes from a connection
+    /// that was closed.
+    pub fn take_arrived(&mut self) -> io::Result<Vec<u8>> {
+        self.stream.set_nonblocking(true)?;
+        let ended = loop {
+            match self.fill() {
+                Ok(0) => break Ok(()),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        self.stream.set_nonblocking(false)?;
+        ended?;
+        let arrived = self.buffer.split_off(self.taken);
+        self.buffer.clear();
+        self.taken = 0;
+        Ok(arrived)
+    }
+
     /// Tells the peer that nothing more will be sent; its replies can still be read.
     pub fn finish_sending(&self) -> io::Result<()> {
         self.stream.shutdown(Shutdown::Write)

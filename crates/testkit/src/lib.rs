@@ -14,6 +14,7 @@ mod fake;
 mod generate;
 pub mod linear;
 mod link;
+mod lock_step;
 mod nutcracker;
 mod process;
 mod redis;
@@ -32,6 +33,7 @@ pub use differences::{DIFFERENCES, Difference, EMBEDDED_DIFFERENCES, Likeness, d
 pub use fake::{Act, FakeBackend, Gate, Received, usual_reply};
 pub use generate::{Request, Script, Subset};
 pub use link::SlowLink;
+pub use lock_step::{Theme, play_in_lock_step};
 pub use nutcracker::Nutcracker;
 pub use process::{Process, kill_running, wait_until};
 pub use redis::RedisServer;

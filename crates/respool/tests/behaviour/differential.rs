@@ -2,7 +2,7 @@
 
 use std::{env, io};
 
-use respool_testkit::{Comparison, RedisServer, Subset, compare, compare_all};
+use respool_testkit::{Comparison, RedisServer, Subset, Theme, compare, compare_all, play_in_lock_step};
 
 use super::{addresses, proxy, redis_servers};
 
@@ -12,6 +12,11 @@ fn comparison(subset: Subset, protocol: u8) -> Comparison {
     let requests = number("RESPOOL_DIFF_COMMANDS").unwrap_or(4_000) as usize;
     let seed = number("RESPOOL_DIFF_SEED").unwrap_or(u64::from(protocol));
     Comparison { subset, protocol, requests, seed }
+}
+
+/// Scripts of each kind; `RESPOOL_DIFF_SCRIPTS` is another number of them.
+fn scripts() -> u64 {
+    env::var("RESPOOL_DIFF_SCRIPTS").map_or(20, |text| text.parse().expect("a number"))
 }
 
 #[test]
@@ -94,6 +99,36 @@ fn one_node_every_command() -> io::Result<()> {
         let (found, _) = compare_all(&direct.tcp(), &proxy.tcp(), &comparison, usize::MAX)?;
         let told: Vec<&str> = found.iter().map(|one| one.told.as_str()).collect();
         assert!(found.is_empty(), "{}", told.join("\n\n"));
+    }
+    Ok(())
+}
+
+/// What waits, watches, subscribes or is not answered: several clients in lock step, each script to a redis-server first.
+/// `cargo xtask differential` plays more of them.
+#[test]
+fn clients_in_lock_step_are_told_the_same() -> io::Result<()> {
+    let direct = RedisServer::start()?;
+    for mode in ["multiplex", "transaction", "session"] {
+        let behind = RedisServer::start()?;
+        let proxy = proxy(&[behind.tcp()], &["--pool-mode", mode])?;
+        for theme in Theme::ALL {
+            for seed in 0..scripts() {
+                play_in_lock_step(&direct, &proxy.tcp(), Some(&behind), theme, seed)
+                    .map_err(|error| io::Error::other(format!("{mode}: {error}")))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The embedded server has neither streams nor `WAIT` yet; all else is the same.
+#[test]
+fn clients_of_the_embedded_server_in_lock_step_are_told_the_same() -> io::Result<()> {
+    let (direct, embedded) = (RedisServer::start()?, proxy(&[], &[])?);
+    for theme in Theme::ALL {
+        for seed in 0..scripts() {
+            play_in_lock_step(&direct, &embedded.tcp(), None, theme, seed)?;
+        }
     }
     Ok(())
 }

@@ -106,6 +106,7 @@ impl Downstream {
     }
 
     /// Memory that is held for replies.
+    #[inline]
     pub fn held_bytes(&self) -> usize {
         self.output.held_bytes() + self.ring.held_bytes()
     }

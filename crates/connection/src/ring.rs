@@ -222,7 +222,13 @@ impl Ring {
     }
 
     /// Memory that is held for what waits behind a gap.
+    #[inline]
     pub fn held_bytes(&self) -> usize {
+        if self.waiting.is_none() && self.behind.is_none() { 0 } else { self.held_behind_gap() }
+    }
+
+    #[cold]
+    fn held_behind_gap(&self) -> usize {
         let pushes = |behind: &Behind| {
             let places = behind.capacity() * size_of::<(Seq, Vec<u8>)>();
             places + behind.iter().map(|(_, bytes)| occupied_bytes(bytes)).sum::<usize>()

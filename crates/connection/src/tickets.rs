@@ -146,7 +146,7 @@ impl Tickets {
 
     /// Takes the ticket that a complete reply belongs to. With it comes the time at which its batch was written if this was
     /// the batch's last: that is a sample of the round trip.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<(Ticket, Option<u64>)> {
         if self.sent == 0 {
             return None;

@@ -68,6 +68,12 @@ impl Lingering {
         }
     }
 
+    /// Whether there is anything to go on with or to expire.
+    #[inline]
+    pub(crate) fn is_any_left(&self) -> bool {
+        !(self.due.is_empty() && self.ready.is_empty())
+    }
+
     /// Whether more is to be read of some.
     pub(crate) fn is_any_ready(&self) -> bool {
         !self.ready.is_empty()

@@ -236,8 +236,10 @@ impl<M: Machine> Worker<M> {
             if !self.handshakes.is_empty() {
                 self.shake_hands(now);
             }
-            self.lingering.go_on();
-            self.lingering.expire(now.mono_us);
+            if self.lingering.is_any_left() {
+                self.lingering.go_on();
+                self.lingering.expire(now.mono_us);
+            }
             if self.vigil.begin_look(now) {
                 self.look(now);
             }
@@ -319,32 +321,47 @@ impl<M: Machine> Worker<M> {
     }
 
     /// Reads what is ready: nodes first, so that their replies leave with this turn's writes whoever is read later. Letters
-    /// come before clients: a request that was sent after other settings were posted is read after they have been taken.
+    /// come before clients: a request that was sent after other settings were posted is read after they have been taken. Clients
+    /// that leave come before those that stay: one that waits is given nothing that was sent after it had left.
     fn take_events(&mut self, events: &Events, now: Now, has_mail: bool) {
-        let mut has_rung = has_mail;
+        let (mut has_rung, mut has_others, mut has_leavers) = (has_mail, false, false);
         let left_over = std::mem::take(&mut self.again);
         for event in events {
             match event.token() {
                 BELL => has_rung = true,
                 token if token.0 < FIRST_LISTENER && conn_of(event).is_upstream() => self.take_edge(event),
-                _ => {}
+                _ => {
+                    has_others = true;
+                    has_leavers |= has_left(event);
+                }
             }
         }
         if has_rung {
             self.take_mail();
         }
-        for event in events {
-            match event.token() {
-                Token(place) if place < FIRST_LISTENER => {
-                    if !conn_of(event).is_upstream() {
-                        self.take_edge(event);
+        if has_leavers {
+            events
+                .iter()
+                .filter(|event| is_of_client(event) && has_left(event))
+                .for_each(|event| self.take_edge(event));
+        }
+        if !self.departing.is_empty() {
+            self.take_departures();
+        }
+        if has_others {
+            for event in events {
+                match event.token() {
+                    Token(place) if place < FIRST_LISTENER => {
+                        if is_of_client(event) && !has_left(event) {
+                            self.take_edge(event);
+                        }
                     }
+                    BELL => {}
+                    Token(place) if place >= FIRST_LINGERING => self.lingering.hear(place - FIRST_LINGERING),
+                    Token(place) if place >= FIRST_HANDSHAKE => self.handshakes.list(place - FIRST_HANDSHAKE),
+                    // Each is asked once in a turn, whether this is news or not.
+                    Token(_) => self.accept_again_us = Some(now.mono_us),
                 }
-                BELL => {}
-                Token(place) if place >= FIRST_LINGERING => self.lingering.hear(place - FIRST_LINGERING),
-                Token(place) if place >= FIRST_HANDSHAKE => self.handshakes.list(place - FIRST_HANDSHAKE),
-                // Each is asked once in a turn, whether this is news or not.
-                Token(_) => self.accept_again_us = Some(now.mono_us),
             }
         }
         for conn in left_over {
@@ -352,9 +369,6 @@ impl<M: Machine> Worker<M> {
                 connection.is_listed = false;
                 self.read(conn);
             }
-        }
-        if !self.departing.is_empty() {
-            self.take_departures();
         }
     }
 
@@ -376,7 +390,7 @@ impl<M: Machine> Worker<M> {
                 self.machine.handle_writable(conn);
             }
         }
-        if event.is_read_closed() || event.is_error() {
+        if has_left(event) {
             self.take_end(conn);
         } else if event.is_readable() {
             self.read(conn);
@@ -764,6 +778,15 @@ fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 
 fn token_of(conn: ConnId) -> Token {
     Token(conn.to_bits() as usize)
+}
+
+fn is_of_client(event: &Event) -> bool {
+    event.token().0 < FIRST_LISTENER && !conn_of(event).is_upstream()
+}
+
+/// Whether the peer has closed its side, or the connection is lost.
+fn has_left(event: &Event) -> bool {
+    event.is_read_closed() || event.is_error()
 }
 
 fn conn_of(event: &Event) -> ConnId {

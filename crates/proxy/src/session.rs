@@ -303,6 +303,7 @@ impl Session {
     }
 
     /// Memory held for it.
+    #[inline]
     pub(crate) fn held_bytes(&self) -> usize {
         self.down.held_bytes()
             + self.gathered_bytes

@@ -206,8 +206,16 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The end of a turn: nodes are told what has changed, in as few commands as it takes and no more than they keep up with.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn tell_nodes(&mut self) {
+        let subscriptions = &self.subscriptions;
+        if subscriptions.has_news || subscriptions.is_striking_out() || subscriptions.has_to_tell() {
+            self.tell_nodes_what_there_is();
+        }
+    }
+
+    #[cold]
+    fn tell_nodes_what_there_is(&mut self) {
         if self.subscriptions.is_striking_out() {
             let Self { subscriptions, clients, config, .. } = self;
             let failed = subscriptions.fail_some(STRUCK_OUT_PER_TURN_MAX, clients, config);

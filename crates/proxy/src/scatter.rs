@@ -87,13 +87,13 @@ impl Scatters {
         }
     }
 
-    /// A request ends without a reply. Gives whose it was, once.
+    /// A request ends without a reply. Gives whose it was, once; nothing if that client has gone, as its place may be another's.
     pub(crate) fn abandon(&mut self, of: Handle, clients: &mut Clients) -> Option<Asker> {
         self.waiting.get_mut(of)?;
         let Scatter { asker, held, .. } = self.waiting.remove(of.index)?;
         clients.note_gathered(asker.session, held, 0);
         clients.feed(asker.session, asker.seq, &[], true);
-        Some(asker)
+        clients.sessions.get(asker.session).is_some().then_some(asker)
     }
 
     /// Memory for those that wait, beyond what has come for them.

@@ -342,3 +342,28 @@ fn what_comes_behind_is_read_ahead_within_a_bound() {
     scene.bench.turn(|worker| worker.handle_broken(client, "gone"));
     assert!(scene.bench.shared.ledger.held_bytes() < 100_000);
 }
+
+/// WAIT asks every node, so what the last of them says may come when the client has long gone and another has its place.
+#[test]
+fn what_is_let_go_late_ends_no_client_that_came_later() {
+    let mut bench = Bench::proxy(config(2, 1));
+    let client = bench.accept();
+    bench.ask(client, &["WAIT", "1", "0"]);
+    let lanes = bench.connect();
+    assert_eq!(lanes.len(), 2);
+    for reply in [":7\r\n", "+PONG\r\n"] {
+        lanes.iter().for_each(|lane| bench.send(*lane, reply.as_bytes()));
+    }
+    bench.turn(|worker| worker.handle_broken(client, "gone"));
+    bench.connect();
+    let other = bench.accept();
+    assert_eq!(other, client, "it has the place of the one that has gone");
+    // It waits behind a SELECT, with something that has not been looked at.
+    bench.send(other, &[request(&["SELECT", "5"]), request(&["GET", "k"])].concat());
+    lanes.iter().for_each(|lane| bench.send(*lane, b":0\r\n"));
+    bench.connect();
+    let (node, _) = bench.who_heard("GET k").expect("what it has sent is read on");
+    bench.send(node, b"$1\r\nv\r\n");
+    assert_eq!(bench.heard(other), "+OK\r\n$1\r\nv\r\n");
+    assert!(!bench.closed.contains(&other));
+}

@@ -314,7 +314,7 @@ impl<E: Execute> Worker<E> {
         // What might wait does so on a connection of its own, should the node not take MULTI any more.
         let waits = block.has_blocking;
         let node = node_of(block, watches).unwrap_or(self.config.topology.default_node().get());
-        let is_elsewhere = watches.iter().any(|w| w.node != node || w.class != class);
+        let is_elsewhere = watches.iter().any(|w| w.node != node || !self.lanes.is_pinned_in(w, class));
         if is_elsewhere {
             self.leave_block(index);
             self.leave_watches(index);

@@ -22,7 +22,7 @@
 use crate::block::{Block, Destination, Subjected};
 use crate::dedicated::Dedicated;
 use crate::exec::Script;
-use crate::lanes::Purpose;
+use crate::lanes::{Lanes, Purpose};
 use crate::parking::LocalWatch;
 use crate::private::Dirt;
 use crate::renewal::Moves;
@@ -42,7 +42,6 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Pin {
     pub(crate) node: usize,
-    pub(crate) class: u16,
     pub(crate) lane: Handle,
     pub(crate) since_us: u64,
 }
@@ -186,6 +185,14 @@ impl Session {
     /// The block that is being queued.
     pub(crate) fn block_mut(&mut self) -> Option<&mut Block> {
         self.pins.as_mut()?.block.as_mut()
+    }
+}
+
+impl Lanes {
+    /// Whether keys are watched in the database, the dialect and the name of a class. A client with lanes of its own keeps the
+    /// number of its class when it selects another database, so the lane itself is asked. One that is lost is whatever it was.
+    pub(crate) fn is_pinned_in(&self, pin: &Pin, class: u16) -> bool {
+        self.find(pin.lane).is_none_or(|lane| self.base(self.all[lane].class) == self.base(class))
     }
 }
 
@@ -453,8 +460,8 @@ impl<E: Execute> Worker<E> {
         let now_us = self.now.mono_us;
         let Some(session) = self.clients.sessions.at_mut(index) else { return Err(text::pin_lost()) };
         let class = session.class;
-        let known = session.pins.iter().flat_map(|p| &p.watches).find(|p| p.node == node && p.class == class);
-        if let Some(pin) = known {
+        let is_known = |pin: &&Pin| pin.node == node && self.lanes.is_pinned_in(pin, class);
+        if let Some(pin) = session.pins.iter().flat_map(|pins| &pins.watches).find(is_known) {
             return if self.lanes.find(pin.lane).is_some() { Ok(pin.lane) } else { Err(text::pin_lost()) };
         }
         let lane = match self.lanes.owns(class, node) {
@@ -469,7 +476,7 @@ impl<E: Execute> Worker<E> {
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Err(text::pin_lost()) };
         session.special.add(Special::PINNED);
-        session.pins_mut().watches.push(Pin { node, class, lane, since_us: now_us });
+        session.pins_mut().watches.push(Pin { node, lane, since_us: now_us });
         self.counters.pinned.set(self.counters.pinned.value() + 1);
         Ok(lane)
     }

@@ -533,6 +533,10 @@ impl<E: Execute> Machine for Worker<E> {
         if !session.pause.is_none() {
             return session.room_ahead();
         }
+        if session.is_resuming {
+            // What it has sent before is looked at first, and is not forgotten for its end.
+            return None;
+        }
         match &mut session.input {
             Some(input) => Some(input.room()),
             None => Some(&mut self.read_buffer),

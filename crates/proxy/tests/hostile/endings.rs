@@ -1,6 +1,6 @@
 //! A client that is about to be closed gets what it has asked for as a whole.
 
-use crate::bench::{Bench, requests};
+use crate::bench::{Bench, request, requests};
 use crate::support::config;
 use respool_connection::{ConnId, Machine};
 use respool_proxy::Mail;
@@ -75,4 +75,32 @@ fn nothing_is_done_behind_the_part_of_a_transaction_that_closes_its_client() {
     let heard = bench.heard(client);
     assert!(heard.ends_with("*2\r\n:1\r\n") && bench.closed.contains(&client), "{heard:?}");
     assert_eq!(bench.worker.remains(), []);
+}
+
+/// The loop reads a client only where the worker says so: what a client has sent is looked at before its end is.
+#[test]
+fn what_was_held_back_is_done_before_the_end_of_its_client_is_seen() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let (client, operator) = (bench.accept(), bench.accept());
+    assert_eq!(bench.answer(operator, &["PROXY", "PAUSE"]), "+OK\r\n");
+    bench.ask(client, &["SET", "k", "v"]);
+    let resume = request(&["PROXY", "RESUME"]);
+    bench.turn(|worker| {
+        let buffer = worker.read_buffer(operator).expect("it is always heard");
+        buffer[..resume.len()].copy_from_slice(&resume);
+        worker.handle_read(operator, resume.len());
+        worker.handle_hung_up(client);
+        if worker.read_buffer(client).is_some() {
+            worker.handle_ended(client);
+        }
+    });
+    bench.turn(|worker| {
+        if worker.read_buffer(client).is_some() {
+            worker.handle_ended(client);
+        }
+    });
+    bench.connect();
+    let (node, _) = bench.who_heard("SET k v").expect("it was asked before the end");
+    bench.send(node, b"+OK\r\n");
+    assert_eq!((bench.heard(client).as_str(), bench.closed.contains(&client)), ("+OK\r\n", true));
 }

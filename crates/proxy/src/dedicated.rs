@@ -390,7 +390,12 @@ impl<E: Execute> Worker<E> {
         let class = self.lanes.base(session.class);
         let mut prepared = session.pins.as_mut().and_then(|pins| pins.dedicated.take());
         if let Some(link) = prepared.as_mut().and_then(|dedicated| dedicated.links.first_mut()) {
-            let Some(lane) = self.lanes.find(link.lane).filter(|lane| self.lanes.all[*lane].class == class) else {
+            // A reply that comes late would be taken for the beginning of the snapshot.
+            let is_fit = |lane: &usize| {
+                let lane = &self.lanes.all[*lane];
+                lane.class == class && lane.up.tickets().is_empty()
+            };
+            let Some(lane) = self.lanes.find(link.lane).filter(is_fit) else {
                 self.give_up_dedicated(index, prepared);
                 return self.refuse_lost(index);
             };
@@ -578,6 +583,16 @@ impl<E: Execute> Worker<E> {
         }
         if stage != Stage::Preparing {
             self.stop_client(index);
+        }
+    }
+
+    /// All that a client has sent has been read. What it has asked of its nodes is still answered; what never ends, ends now.
+    pub(crate) fn end_dedicated_of_ended(&mut self, index: u32) {
+        let Some(Dedicated { kind, stage, .. }) = self.clients.sessions.at(index).and_then(Session::dedicated) else {
+            return;
+        };
+        if matches!((kind, stage), (Kind::Replica, Stage::Asking { .. }) | (_, Stage::Passing { .. })) {
+            self.end_dedicated(index);
         }
     }
 

@@ -50,6 +50,7 @@ impl<E: Execute> Worker<E> {
             self.abandon_pieces(index);
         }
         self.note_hung_up(index);
+        self.end_dedicated_of_ended(index);
     }
 
     /// A client has closed its side. What it waits for may never come.
@@ -66,7 +67,6 @@ impl<E: Execute> Worker<E> {
         if is_held {
             self.drop_rest(index);
         }
-        self.end_dedicated(index);
     }
 
     /// Whether a request of a client that closes its side has had the time to be answered if it could be.

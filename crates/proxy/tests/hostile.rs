@@ -22,6 +22,8 @@ mod draining;
 mod endings;
 #[path = "hostile/farewell.rs"]
 mod farewell;
+#[path = "hostile/following.rs"]
+mod following;
 #[path = "hostile/holding.rs"]
 mod holding;
 #[path = "hostile/many.rs"]

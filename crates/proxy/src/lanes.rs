@@ -563,6 +563,16 @@ impl Lanes {
         }
     }
 
+    /// Lanes are written from the list's end. Those that have come into it since it had `before` are written behind the others, and
+    /// in the order in which they came: of two requests that wait, the first is to reach the node first.
+    pub(crate) fn write_last(&mut self, before: usize) {
+        if let Some(new) = self.listed.get_mut(before..) {
+            new.reverse();
+            let new = new.len();
+            self.listed.rotate_right(new);
+        }
+    }
+
     /// Has a lane looked at when this turn's outboxes are written.
     #[inline]
     pub(crate) fn list(&mut self, lane: usize) {

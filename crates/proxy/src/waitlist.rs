@@ -59,8 +59,11 @@ impl Waitlist {
         }
         let behind = self.queue.range(self.next_try..);
         let circle = behind.chain(self.queue.range(..self.next_try));
-        let chosen: Vec<(u64, Handle)> = circle.take(TRIES_AT_ONCE).map(|(turn, waiter)| (*turn, *waiter)).collect();
+        let mut chosen: Vec<(u64, Handle)> =
+            circle.take(TRIES_AT_ONCE).map(|(turn, waiter)| (*turn, *waiter)).collect();
         self.next_try = chosen.last().map_or(0, |(turn, _)| turn + 1);
+        // What is there is for who came first.
+        chosen.sort_unstable();
         let queued = chosen.into_iter().map(|(_, waiter)| waiter);
         let queued: Vec<_> = queued.filter(|w| waiters.get(*w).is_some_and(|w| w.state == State::Queued)).collect();
         self.tried = queued.last().copied();

@@ -404,6 +404,7 @@ impl<E: Execute> Worker<E> {
 
     /// Goes on with clients that had to wait, and begins dials: what has come up since the last turn's reads.
     fn go_on(&mut self) {
+        let before = self.lanes.listed.len();
         self.conclude_tasks();
         while let Some(doomed) = self.clients.doomed.pop() {
             self.cut_off_doomed(doomed);
@@ -420,6 +421,7 @@ impl<E: Execute> Worker<E> {
                 self.clients.list(index);
             }
         }
+        self.lanes.write_last(before);
         if has_resumed {
             // The turn's end has passed, and what they subscribe to or give up is told before they are answered.
             self.tell_nodes();

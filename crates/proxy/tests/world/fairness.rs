@@ -170,6 +170,60 @@ fn whoever_comes_later_does_not_overtake_on_a_connection_that_is_there() {
     assert_eq!(keys, ["first", "second"]);
 }
 
+/// Both connections become free at once: what is written first reaches the node first.
+#[test]
+fn who_came_first_is_written_first_where_several_are_sent_on() {
+    let mut bench = Bench::new(2);
+    bench.waits_for("one");
+    bench.connect(bench.dialled[0], 1);
+    bench.waits_for("two");
+    bench.connect(bench.dialled[1], 2);
+    for key in ["first", "second"] {
+        bench.waits_for(key);
+    }
+    let lanes = [bench.dialled[0], bench.dialled[1]];
+    for order in [lanes, [lanes[1], lanes[0]]] {
+        let since = bench.written.len();
+        let reply = b"*2\r\n$1\r\nk\r\n$1\r\nv\r\n";
+        bench.turn(|worker| {
+            for lane in order {
+                let buffer = worker.read_buffer(lane).expect("it is read");
+                buffer[..reply.len()].copy_from_slice(reply);
+                worker.handle_read(lane, reply.len());
+            }
+        });
+        let sent = bench.written[since..].iter().filter(|(conn, said)| lanes.contains(conn) && said.contains("BLPOP"));
+        let sent: Vec<bool> = sent.map(|(_, said)| said.contains("first")).collect();
+        assert_eq!(sent, [true, false]);
+        for key in ["first", "second"] {
+            bench.waits_for(key);
+        }
+    }
+}
+
+#[test]
+fn who_came_first_is_tried_first() {
+    let mut bench = Bench::new(1);
+    let look = bench.crowd(1, "60");
+    // Others come one by one. Each is tried when it comes, and then together with those who are there.
+    for key in ["key:1", "key:2", "key:3"] {
+        let mut since = bench.written.len();
+        bench.waits_for(key);
+        for round in 0..4 {
+            let said = bench.written[since..].iter().filter(|(conn, _)| *conn == look).map(|(_, said)| said.as_str());
+            let said: String = said.collect();
+            let keys: Vec<&str> = said.split("\r\n").filter(|line| line.starts_with("key:")).collect();
+            assert!(keys.is_sorted() && (round == 0) == (keys.len() == 1), "round {round}: {keys:?}");
+            bench.say(look, &b"+OK\r\n+QUEUED\r\n*1\r\n*-1\r\n".repeat(keys.len()));
+            since = bench.written.len();
+            if round < 3 {
+                bench.now_us += limits::TRY_US;
+                bench.turn(|_| ());
+            }
+        }
+    }
+}
+
 /// More than are answered, or tried, in one turn.
 const CROWD: usize = 400;
 

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use respool_wire::{Encoder, Value};
 
+use crate::limits::FIGURE_DECIMALS_MAX;
+
 /// How the values of a field become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
@@ -115,7 +117,7 @@ fn joined(one: &str, other: &str, rule: Rule) -> Option<String> {
             Rule::Least => a.min(b),
             Rule::Most | Rule::Same | Rule::Hidden => a.max(b),
         };
-        return Some(format!("{value:.*}", decimals.trim_end_matches('%').len()));
+        return Some(format!("{value:.*}", decimals.len().min(FIGURE_DECIMALS_MAX)));
     }
     match (one, other) {
         _ if one == other => Some(one.to_owned()),
@@ -132,10 +134,18 @@ fn joined_parts(one: &str, other: &str, rule: Rule) -> String {
         pairs.map(|(name, value)| (name.trim().to_owned(), value.to_owned())).collect()
     };
     let mut whole = parts(one);
+    // A node may tell of as many as it likes.
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for (place, (name, _)) in whole.iter().enumerate() {
+        places.entry(name.clone()).or_insert(place);
+    }
     for (name, value) in parts(other) {
-        match whole.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, known)) => *known = joined(known, &value, rule).unwrap_or(value),
-            None => whole.push((name, value)),
+        if let Some(place) = places.get(&name) {
+            let known = &mut whole[*place].1;
+            *known = joined(known, &value, rule).unwrap_or(value);
+        } else {
+            places.insert(name.clone(), whole.len());
+            whole.push((name, value));
         }
     }
     let whole: Vec<String> = whole.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -402,6 +412,14 @@ mod tests {
             ],
             "# Latencystats\r\nlatency_percentiles_usec_get:p50=3.007,p99=2.007\r\n",
         );
+    }
+
+    #[test]
+    fn a_figure_may_have_any_number_of_digits() {
+        // A precision of more than 16 bits is none to the formatter.
+        let digits = "0".repeat(70_000);
+        let cpu = |last: u8| format!("# CPU\r\nused_cpu_sys:1.5{digits}{last}\r\n");
+        check("", &[&cpu(1), &cpu(2)], "# CPU\r\nused_cpu_sys:3.00000000000000000\r\n");
     }
 
     #[test]

@@ -22,6 +22,9 @@ pub const KEY_TEXT_BYTES_MAX: usize = 64;
 /// Bytes of a node's error message that a joint reply repeats. Messages of scripts carry user data of any length.
 pub const FAILURE_TEXT_BYTES_MAX: usize = 4_096;
 
+/// Digits behind the point of a joint figure of INFO: more than a number of 64 bits can tell. Nodes tell six at most.
+pub const FIGURE_DECIMALS_MAX: usize = 17;
+
 /// Bytes of replies that an idle [`Gather`](crate::Gather) keeps room for.
 pub const GATHER_BYTES_KEPT: usize = 16_384;
 

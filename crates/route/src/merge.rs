@@ -312,6 +312,16 @@ mod tests {
         let info = format!("${}\r\n{sections}\r\n", sections.len());
         let replies = [info.as_bytes(), b"$0\r\n\r\n"];
         assert!(Merge::Sections(String::new()).write(&replies, &mut Encoder::new(&mut out, Protocol::Resp3)));
+        let parts = |of: &str| {
+            let parts: Vec<String> = (0..100_000).map(|at| format!("{of}{at}=1")).collect();
+            let info = format!("# Commandstats\r\nc:{}\r\n", parts.join(","));
+            format!("${}\r\n{info}\r\n", info.len())
+        };
+        out.clear();
+        let (one, other) = (parts("a"), parts("b"));
+        let replies = [one.as_bytes(), other.as_bytes()];
+        assert!(Merge::Sections(String::new()).write(&replies, &mut Encoder::new(&mut out, Protocol::Resp3)));
+        assert!(out.ends_with(b",b99999=1\r\n\r\n"));
     }
 
     #[test]

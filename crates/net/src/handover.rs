@@ -14,8 +14,8 @@
 //! ```
 //!
 //! A successor that fails before READY has changed nothing: both have the same sockets with the same queues, so no
-//! connection is lost whichever of them accepts it. One that does not become ready is overruled by the next that asks: it is
-//! told so in the place of BYE, and must not go on with the sockets.
+//! connection is lost whichever of them accepts it. One that does not become ready, for too long or until the next one asks,
+//! is told so in the place of BYE, and must not go on with the sockets.
 
 use crate::limits::{HANDOVER_LABEL_BYTES_MAX, HANDOVER_LINE_BYTES_MAX, HANDOVER_SOCKETS_MAX};
 use rustix::net::{
@@ -97,11 +97,19 @@ impl Predecessor {
         }
         self.stream.write_all(format!("OK {}\n", sockets.len()).as_bytes())?;
         sockets.iter().try_for_each(|(label, socket)| send_socket(&self.stream, label, socket))?;
-        self.stream.set_read_timeout(Some(READY_TIMEOUT))?;
-        match read_line(&mut self.stream)?.as_str() {
-            READY => Ok(()),
-            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "the successor did not become ready")),
+        self.hear_ready(READY_TIMEOUT)
+    }
+
+    fn hear_ready(&mut self, patience: Duration) -> io::Result<()> {
+        self.stream.set_read_timeout(Some(patience))?;
+        let word = read_line(&mut self.stream);
+        if matches!(&word, Ok(word) if word == READY) {
+            return Ok(());
         }
+        // It has the sockets, and may be ready yet: without a word it would take this process for gone and go on with them,
+        // beside it.
+        let _ = self.refuse("the successor was not ready in time");
+        word.and(Err(io::Error::new(io::ErrorKind::InvalidData, "the successor did not become ready")))
     }
 
     /// What ends the wait of [`Self::send`].
@@ -318,6 +326,17 @@ mod tests {
         gets_sockets.send(()).unwrap();
         giver.join().unwrap();
         assert_eq!(successor.say_ready().unwrap(), Farewell::Overruled("another one has come".to_owned()));
+    }
+
+    #[test]
+    fn a_successor_that_is_ready_too_late_does_not_go_on() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let mut predecessor = Predecessor { stream: ours };
+        assert!(predecessor.hear_ready(Duration::from_millis(1)).is_err(), "nothing was said");
+        // The sockets are its own again, and the other process is told so, whether it comes back soon or late.
+        drop(predecessor);
+        let late = Successor { stream: theirs }.say_ready();
+        assert!(matches!(&late, Ok(Farewell::Overruled(_))), "{late:?}");
     }
 
     #[test]

@@ -9,7 +9,8 @@
 //! Reads and writes keep the contract of the plain transports. A read that does not fill its buffer has emptied the socket
 //! *and* the session, or says so by [`TlsSocket::holds_more`]: no edge comes for bytes that were decrypted already. A write
 //! counts plaintext only once its last encrypted byte is with the kernel, so that what waits here is still in the machine's
-//! budgets; at most one flight of [`TLS_FLIGHT_BYTES`] is ever encrypted ahead.
+//! budgets; at most one flight of [`TLS_FLIGHT_BYTES`] is ever encrypted ahead. Of a flight that has begun one byte counts at
+//! once: its first records may have arrived, and the machine must not take requests for unsent that a node may execute.
 
 use crate::limits::{HANDSHAKE_BYTES_MAX, TLS_FLIGHT_BYTES, TLS_READ_BYTES_MAX};
 use crate::transport::retry;
@@ -144,7 +145,7 @@ impl TlsSocket {
     /// As of any socket, with one thing more: until they are counted, `bytes` must begin with what they began with in the
     /// last call.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut written = 0;
+        let (mut written, mut has_begun) = (0, false);
         while self.flush()? {
             written += std::mem::take(&mut self.committed);
             let Some(rest) = bytes.get(written..) else {
@@ -155,6 +156,11 @@ impl TlsSocket {
             }
             let flight = &rest[..rest.len().min(TLS_FLIGHT_BYTES)];
             self.committed = self.session.writer().write(flight)?;
+            has_begun = true;
+        }
+        if written == 0 && has_begun && self.committed > 1 {
+            self.committed -= 1;
+            written = 1;
         }
         if written == 0 { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(written) }
     }
@@ -193,5 +199,75 @@ impl Read for Metered<'_> {
         let bytes = retry(|| self.stream.read(buffer))?;
         self.first = self.first.or_else(|| buffer[..bytes].first().copied());
         Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tls::{ClientCertificates, ClientTls, KeyPair, ServerTls, TlsClients, TlsServer};
+    use std::net::TcpListener;
+    use std::time::Duration;
+
+    /// Both ends of a connection whose handshake is over. The first has room for two records and no more on its way out.
+    fn pair() -> (TlsSocket, TlsSocket) {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = rcgen::CertificateParams::new(vec!["x".to_owned()]).unwrap().self_signed(&key).unwrap();
+        let own =
+            KeyPair { certificate_pem: certificate.pem().into(), key_pem: key.serialize_pem().into_bytes().into() };
+        let server = TlsServer::new(&ServerTls {
+            own,
+            client_authorities_pem: None,
+            client_revocations_pem: None,
+            clients: ClientCertificates::Off,
+            identity: None,
+            handshake_timeout: Duration::from_secs(1),
+        });
+        let clients = TlsClients::default();
+        clients.set("", &ClientTls { authorities_pem: None, own: None }).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let dialled = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        socket2::SockRef::from(&dialled).set_send_buffer_size(16 * 1024).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        socket2::SockRef::from(&accepted).set_recv_buffer_size(16 * 1024).unwrap();
+        [&dialled, &accepted].into_iter().for_each(|stream| stream.set_nonblocking(true).unwrap());
+        let mut ours = clients.wrap("", "x", TcpStream::from_std(dialled)).unwrap();
+        let mut theirs = server.unwrap().current().accept(TcpStream::from_std(accepted)).unwrap();
+        while !(ours.shake().unwrap() & theirs.shake().unwrap()) {}
+        (ours, theirs)
+    }
+
+    /// What has come, as far as it has.
+    fn read_on(socket: &mut TlsSocket, seen: &mut Vec<u8>) {
+        let mut buffer = vec![0; 64 * 1024];
+        match socket.read(&mut buffer) {
+            Ok(bytes) => seen.extend_from_slice(&buffer[..bytes]),
+            Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock, "{error}"),
+        }
+    }
+
+    #[test]
+    fn what_may_have_arrived_is_not_told_to_wait() {
+        let (mut ours, mut theirs) = pair();
+        let sent: Vec<u8> = (0..3 * TLS_FLIGHT_BYTES as u32).map(|at| (at / 7) as u8).collect();
+        let mut written = match ours.write(&sent[..TLS_FLIGHT_BYTES]) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            written => written.unwrap(),
+        };
+        assert!(written < TLS_FLIGHT_BYTES, "there is no room for all of it");
+        let mut seen = Vec::new();
+        while seen.is_empty() {
+            read_on(&mut theirs, &mut seen);
+        }
+        assert!(written > 0, "the peer has {} bytes, and none is told to have left", seen.len());
+        while seen.len() < sent.len() {
+            match ours.write(&sent[written..]) {
+                Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock, "{error}"),
+                Ok(bytes) => written += bytes,
+            }
+            read_on(&mut theirs, &mut seen);
+        }
+        assert_eq!(ours.write(&sent[written..]).unwrap(), sent.len() - written);
+        assert!(seen == sent, "what is counted at once is not sent twice");
     }
 }

@@ -342,9 +342,7 @@ impl Listpack {
         self.bytes.drain(at..end);
         self.count_by(-(removed as isize));
         self.set_total();
-        if self.bytes.len() * 2 < self.bytes.capacity() {
-            self.shrink();
-        }
+        self.give_back();
     }
 
     /// Splits at the element at `at`, which becomes the first of the returned listpack.
@@ -368,6 +366,13 @@ impl Listpack {
         tail
     }
 
+    /// Gives unused memory back if it is much.
+    fn give_back(&mut self) {
+        if self.bytes.len() * 2 < self.bytes.capacity() {
+            self.shrink();
+        }
+    }
+
     /// Gives unused memory back.
     pub(crate) fn shrink(&mut self) {
         self.bytes.shrink_to_fit();
@@ -389,6 +394,7 @@ impl Listpack {
         } else if new < old {
             self.bytes.copy_within(end..len, at + new);
             self.bytes.truncate(len - (old - new));
+            self.give_back();
         }
         let out = &mut self.bytes[at..at + new];
         let (head_out, rest) = out.split_at_mut(usize::from(head.len));
@@ -454,6 +460,15 @@ mod tests {
             std::iter::successors(pack.last(), |&at| pack.previous(at)).map(|at| pack.get(at).to_vec()).collect();
         found.reverse();
         found
+    }
+
+    #[test]
+    fn a_short_element_in_the_place_of_a_long_one_gives_memory_back() {
+        let mut pack = Listpack::new();
+        pack.push(&vec![b'x'; 1 << 20]);
+        pack.replace(pack.seek(0).unwrap(), b"short");
+        assert!(pack.memory_bytes() < 100, "{} bytes", pack.memory_bytes());
+        assert_eq!(texts(&pack), [b"short"]);
     }
 
     #[test]

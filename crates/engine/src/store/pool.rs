@@ -305,7 +305,13 @@ impl Pool {
             return handle;
         }
         if Self::is_large(handle) && len > SMALL_BYTES_MAX {
-            self.edit_large(handle, |bytes| bytes.resize(len, 0));
+            self.edit_large(handle, |bytes| {
+                bytes.resize(len, 0);
+                // Much that is not needed any more goes back.
+                if bytes.capacity() / 2 > len {
+                    bytes.shrink_to_fit();
+                }
+            });
             return handle;
         }
         let fresh = self.alloc(len);
@@ -358,6 +364,16 @@ mod tests {
         let (handle, _) = (pool.alloc(9), pool.alloc(9));
         pool.free(handle);
         pool.get(handle);
+    }
+
+    #[test]
+    fn a_record_that_becomes_short_gives_memory_back() {
+        let mut pool = Pool::default();
+        let handle = pool.alloc(1 << 20);
+        for len in [600_000, 600, 700, 601] {
+            assert_eq!(pool.resize(handle, len), handle);
+            assert!(pool.memory_bytes() < 2 * len + 4096, "{} bytes for {len}", pool.memory_bytes());
+        }
     }
 
     #[test]

@@ -307,7 +307,8 @@ impl Upstream {
         self.phase = Phase::Shaking(Handshake::begin(&self.identity, self.greeting.appender(pool)));
     }
 
-    /// Takes bytes received during the handshake. What is left of `input` behind it would be unsolicited.
+    /// Takes bytes received during the handshake. What is left of `input` behind it would be unsolicited. Pushes are dropped: a
+    /// client that is to hear of changes waits until the connection is ready, and relies on nothing before.
     pub fn shake(
         &mut self,
         input: &[u8],
@@ -318,15 +319,24 @@ impl Upstream {
         self.last_heard_us = now_us;
         let mut input = input;
         while !input.is_empty() {
-            let Phase::Shaking(handshake) = &mut self.phase else { return Err(Fault::Unsolicited) };
             match self.scanner.scan(input, limits).map_err(Fault::Malformed)? {
                 Scan::Partial => {
+                    let first = self.partial.first().or(input.first());
+                    if self.is_ready() && first != Some(&b'>') {
+                        return Err(Fault::Unsolicited);
+                    }
                     self.partial.extend_from_slice(input);
                     break;
                 }
-                Scan::Complete { consumed, .. } => {
+                Scan::Complete { consumed, kind } => {
                     let (end, rest) = input.split_at(consumed);
                     input = rest;
+                    if kind == ReplyKind::Push && self.identity.protocol == Protocol::Resp3 {
+                        // A node that was asked to tell of changed keys does so from its answer to that on.
+                        self.forget_partial();
+                        continue;
+                    }
+                    let Phase::Shaking(handshake) = &mut self.phase else { return Err(Fault::Unsolicited) };
                     self.partial.extend_from_slice(end);
                     let progress = handshake.answer(&self.identity, &self.partial, self.greeting.appender(pool));
                     self.partial.clear();

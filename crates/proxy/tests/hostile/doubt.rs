@@ -3,6 +3,7 @@
 
 use crate::bench::{Bench, requests};
 use crate::support::config;
+use respool_connection::Machine;
 
 /// Two clients of one node: `first` asks for `words`, and behind that `second` for a key. Then the node sends `replies`, one
 /// of which is nobody's. What both are answered.
@@ -73,4 +74,50 @@ fn types_of_resp3_are_no_replies_in_resp2() {
     }
     let (first, second) = after(&[&["GET", "plain"]], b">2\r\n+message\r\n+x\r\n$1\r\na\r\n$5\r\nvalue\r\n");
     assert!(first.starts_with("-ERR node ") && second.starts_with("-ERR node "), "{first:?} {second:?}");
+}
+
+#[test]
+fn what_a_node_tells_of_changes_during_a_handshake_is_no_answer() {
+    let change = ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n";
+    // Before the answer to PING, and behind it: whole, and the beginning of one that the next bytes end.
+    for behind in [0, 9, change.len()] {
+        let mut bench = Bench::proxy(config(1, 1));
+        let client = bench.accept();
+        bench.ask(client, &["HELLO", "3"]);
+        bench.heard(client);
+        bench.ask(client, &["CLIENT", "TRACKING", "ON", "BCAST", "NOLOOP"]);
+        let lane = bench.dialling.pop().expect("the client gets a connection of its own");
+        bench.nodes.push(lane);
+        bench.turn(|worker| worker.handle_connected(lane));
+        assert_eq!(requests(&bench.heard(lane)), ["HELLO 3"]);
+        bench.send(lane, b"%0\r\n");
+        assert_eq!(requests(&bench.heard(lane)), ["CLIENT TRACKING ON NOLOOP BCAST"]);
+        bench.send(lane, format!("+OK\r\n{change}").as_bytes());
+        assert_eq!(requests(&bench.heard(lane)), ["PING"]);
+        bench.send(lane, change.as_bytes());
+        bench.send(lane, format!("{change}+PONG\r\n{}", &change[..behind]).as_bytes());
+        assert_eq!(requests(&bench.heard(lane)), ["CLIENT ID"], "the connection is used, {behind}");
+        bench.send(lane, &change.as_bytes()[behind..]);
+        bench.send(lane, b":5\r\n");
+        assert!(bench.heard(client).starts_with("+OK\r\n"), "{behind}");
+        bench.ask(client, &["GET", "k"]);
+        assert_eq!(requests(&bench.heard(lane)), ["GET k"]);
+        bench.send(lane, format!("{change}$1\r\nv\r\n").as_bytes());
+        assert!(bench.heard(client).ends_with(&format!("{change}$1\r\nv\r\n")), "what is told from then on is heard");
+    }
+}
+
+#[test]
+fn a_reply_behind_a_handshake_is_still_nobodys() {
+    for stray in ["+OK\r\n", "+O", "$5\r\nva"] {
+        let mut bench = Bench::proxy(config(1, 1));
+        let client = bench.accept();
+        bench.ask(client, &["GET", "key"]);
+        let lane = bench.dialling.pop().expect("a node is asked");
+        bench.nodes.push(lane);
+        bench.turn(|worker| worker.handle_connected(lane));
+        bench.send(lane, format!("+PONG\r\n{stray}").as_bytes());
+        let answer = bench.heard(client);
+        assert!(answer.starts_with("-ERR node "), "{stray:?}: {answer:?}");
+    }
 }

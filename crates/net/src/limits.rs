@@ -22,6 +22,10 @@ pub const SETTLE_ROUNDS_MAX: usize = 16;
 /// Names that may wait to be resolved. A further dial fails at once; nodes are few, so this is reached only by a loop.
 pub const RESOLUTIONS_MAX: usize = 1024;
 
+/// Names that one worker looks for at the same time, each on a thread. So many of them can get no answer before one of a name
+/// server that does answer has to wait.
+pub const RESOLVERS_MAX: usize = 16;
+
 /// A yield that took longer than this, in microseconds, gave the core to somebody; one is enough then.
 pub const YIELD_ALONE_US_MAX: u64 = 20;
 

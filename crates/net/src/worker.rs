@@ -135,7 +135,7 @@ pub struct Worker<M: Machine> {
     handshakes: Handshakes,
     /// Clients that were told to go.
     lingering: Lingering,
-    resolver: Option<Resolver>,
+    resolver: Option<Resolver<M::Mail>>,
     resolving: HashMap<u64, (ConnId, Option<Arc<Endpoint>>)>,
     next_resolution: u64,
     /// Who gets the next connection of a shared listener.
@@ -596,7 +596,7 @@ impl<M: Machine> Worker<M> {
             Action::Dial { conn, endpoint } => self.dial(conn, endpoint),
             Action::Close { conn } => match self.forget(conn) {
                 Some(mut connection) => connection.socket.say_goodbye(),
-                None => self.resolving.retain(|_, (waiting, _)| *waiting != conn),
+                None => self.forget_resolution(conn),
             },
             Action::Finish { conn } => self.finish(conn),
             Action::Resume { conn } => {
@@ -661,7 +661,7 @@ impl<M: Machine> Worker<M> {
 
     fn resolve(&mut self, conn: ConnId, host: &str, port: u16, tls: Option<Arc<Endpoint>>) {
         if self.resolver.is_none() {
-            self.resolver = self.workers.get(self.number).cloned().and_then(|own| Resolver::spawn(own).ok());
+            self.resolver = self.workers.get(self.number).cloned().map(Resolver::new);
         }
         let dial = self.next_resolution;
         self.next_resolution += 1;
@@ -672,6 +672,18 @@ impl<M: Machine> Worker<M> {
             let failure = DialFailure::Unresolvable(format!("'{host}': too many names wait to be resolved"));
             self.machine.handle_dial_failed(conn, failure);
         }
+    }
+
+    /// A dial is given up; if its name is being resolved, nothing waits for that any more.
+    fn forget_resolution(&mut self, conn: ConnId) {
+        let resolver = self.resolver.as_ref();
+        self.resolving.retain(|dial, (waiting, _)| {
+            let is_it = *waiting == conn;
+            if let Some(resolver) = resolver.filter(|_| is_it) {
+                resolver.forget(*dial);
+            }
+            !is_it
+        });
     }
 
     fn dial_tcp(&mut self, conn: ConnId, mut ways: Alternatives) {

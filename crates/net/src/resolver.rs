@@ -12,10 +12,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::{io, thread};
 
 /// A host name and a port.
-type Name = (String, u16);
+pub(crate) type Name = (String, u16);
 
 /// How a name's addresses are found.
-type LookUp = Arc<dyn Fn(&Name) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
+pub(crate) type LookUp = Arc<dyn Fn(&Name) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
 
 /// Asks the system's resolver on behalf of one worker; the answers come by mail.
 pub(crate) struct Resolver<Mail> {
@@ -49,7 +49,7 @@ impl<Mail: Send + 'static> Resolver<Mail> {
         Self::with(postbox, Arc::new(|(host, port)| Ok((host.as_str(), *port).to_socket_addrs()?.collect())))
     }
 
-    fn with(postbox: Postbox<Mail>, look_up: LookUp) -> Self {
+    pub(crate) fn with(postbox: Postbox<Mail>, look_up: LookUp) -> Self {
         Self { postbox, look_up, desk: Arc::default() }
     }
 

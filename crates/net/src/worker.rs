@@ -12,6 +12,7 @@ mod departing;
 mod greeting;
 mod leaving;
 mod watching;
+mod ways;
 
 use crate::alarm::Alarm;
 use crate::clock::Clock;
@@ -39,6 +40,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+use ways::{Alternatives, Resolving, Silences};
 
 const BELL: Token = Token(1 << 40);
 const FIRST_LINGERING: usize = 1 << 39;
@@ -101,14 +103,6 @@ struct Connection {
     alternatives: Alternatives,
 }
 
-/// What is left of a dial of a name that has several addresses.
-#[derive(Default)]
-struct Alternatives {
-    addresses: Vec<SocketAddr>,
-    /// The endpoint, if TLS is spoken there.
-    tls: Option<Arc<Endpoint>>,
-}
-
 /// One loop and all it owns.
 pub struct Worker<M: Machine> {
     machine: M,
@@ -136,7 +130,8 @@ pub struct Worker<M: Machine> {
     /// Clients that were told to go.
     lingering: Lingering,
     resolver: Option<Resolver<M::Mail>>,
-    resolving: HashMap<u64, (ConnId, Option<Arc<Endpoint>>)>,
+    resolving: HashMap<u64, Resolving>,
+    silences: Silences,
     next_resolution: u64,
     /// Who gets the next connection of a shared listener.
     next_worker: usize,
@@ -184,6 +179,7 @@ impl<M: Machine> Worker<M> {
             lingering: Lingering::default(),
             resolver: None,
             resolving: HashMap::new(),
+            silences: Silences::default(),
             next_resolution: 0,
             next_worker: 0,
             accept_again_us: None,
@@ -465,10 +461,10 @@ impl<M: Machine> Worker<M> {
                 Letter::Socket(socket, peer) => self.adopt(socket, peer),
                 Letter::Options(of_clients, of_nodes) => self.take_options(of_clients, of_nodes),
                 Letter::Resolved(dial, answer) => {
-                    let Some((conn, tls)) = self.resolving.remove(&dial) else { continue };
+                    let Some(resolving) = self.resolving.remove(&dial) else { continue };
                     match answer {
-                        Ok(addresses) => self.dial_tcp(conn, Alternatives { addresses, tls }),
-                        Err(failure) => self.machine.handle_dial_failed(conn, failure),
+                        Ok(addresses) => self.dial_tcp(resolving.conn, self.silences.ways(resolving, addresses)),
+                        Err(failure) => self.machine.handle_dial_failed(resolving.conn, failure),
                     }
                 }
             }
@@ -595,7 +591,12 @@ impl<M: Machine> Worker<M> {
         match action {
             Action::Dial { conn, endpoint } => self.dial(conn, endpoint),
             Action::Close { conn } => match self.forget(conn) {
-                Some(mut connection) => connection.socket.say_goodbye(),
+                Some(mut connection) => {
+                    if connection.is_dialing {
+                        self.silences.note(&connection.alternatives);
+                    }
+                    connection.socket.say_goodbye();
+                }
                 None => self.forget_resolution(conn),
             },
             Action::Finish { conn } => self.finish(conn),
@@ -654,7 +655,7 @@ impl<M: Machine> Worker<M> {
 
     fn dial_host(&mut self, conn: ConnId, host: &str, port: u16, tls: Option<Arc<Endpoint>>) {
         match host.parse::<IpAddr>() {
-            Ok(ip) => self.dial_tcp(conn, Alternatives { addresses: vec![SocketAddr::new(ip, port)], tls }),
+            Ok(ip) => self.dial_tcp(conn, Alternatives::only(SocketAddr::new(ip, port), tls)),
             Err(_) => self.resolve(conn, host, port, tls),
         }
     }
@@ -667,7 +668,7 @@ impl<M: Machine> Worker<M> {
         self.next_resolution += 1;
         let has_room = self.resolving.len() < RESOLUTIONS_MAX;
         if has_room && self.resolver.as_ref().is_some_and(|r| r.ask(dial, host, port)) {
-            self.resolving.insert(dial, (conn, tls));
+            self.resolving.insert(dial, Resolving { conn, tls, host: host.into() });
         } else {
             let failure = DialFailure::Unresolvable(format!("'{host}': too many names wait to be resolved"));
             self.machine.handle_dial_failed(conn, failure);
@@ -677,8 +678,8 @@ impl<M: Machine> Worker<M> {
     /// A dial is given up; if its name is being resolved, nothing waits for that any more.
     fn forget_resolution(&mut self, conn: ConnId) {
         let resolver = self.resolver.as_ref();
-        self.resolving.retain(|dial, (waiting, _)| {
-            let is_it = *waiting == conn;
+        self.resolving.retain(|dial, waiting| {
+            let is_it = waiting.conn == conn;
             if let Some(resolver) = resolver.filter(|_| is_it) {
                 resolver.forget(*dial);
             }

@@ -1,0 +1,190 @@
+//! The addresses of a host name, one after the other.
+//!
+//! One that refuses is followed by the next at once. One at which nothing answers takes the time of the whole dial: when that
+//! is given up, the next dial of the name begins with the address behind it. Otherwise a node with a dead address in front of
+//! a good one would never be reached.
+
+use crate::limits::RESOLUTIONS_MAX;
+use respool_connection::{ConnId, Endpoint};
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// A dial that waits for the addresses of its host.
+pub(super) struct Resolving {
+    pub(super) conn: ConnId,
+    /// The endpoint, if TLS is spoken there.
+    pub(super) tls: Option<Arc<Endpoint>>,
+    pub(super) host: Arc<str>,
+}
+
+/// What is left of a dial of a name that has several addresses.
+#[derive(Default)]
+pub(super) struct Alternatives {
+    pub(super) addresses: Vec<SocketAddr>,
+    /// The endpoint, if TLS is spoken there.
+    pub(super) tls: Option<Arc<Endpoint>>,
+    /// The name, if it has several addresses.
+    host: Option<Arc<str>>,
+}
+
+impl Alternatives {
+    /// There is one address and no other.
+    pub(super) fn only(address: SocketAddr, tls: Option<Arc<Endpoint>>) -> Self {
+        Self { addresses: vec![address], tls, host: None }
+    }
+}
+
+/// How often a dial of each name has been given up, of those that have several addresses.
+#[derive(Default)]
+pub(super) struct Silences(HashMap<Arc<str>, usize>);
+
+impl Silences {
+    /// The addresses of a host in the order in which they are dialled this time.
+    pub(super) fn ways(&self, resolving: Resolving, mut addresses: Vec<SocketAddr>) -> Alternatives {
+        let Resolving { tls, host, .. } = resolving;
+        let count = addresses.len().max(1);
+        addresses.rotate_left(self.0.get(&host).map_or(0, |silences| silences % count));
+        Alternatives { addresses, tls, host: (count > 1).then_some(host) }
+    }
+
+    /// A dial has been given up because nothing answered.
+    pub(super) fn note(&mut self, ways: &Alternatives) {
+        let Some(host) = &ways.host else { return };
+        if self.0.len() >= RESOLUTIONS_MAX {
+            self.0.clear();
+        }
+        let silences = self.0.entry(Arc::clone(host)).or_default();
+        *silences = silences.wrapping_add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mailbox;
+    use crate::resolver::Resolver;
+    use crate::worker::{Setup, Worker};
+    use respool_connection::{Action, Awaits, DialFailure, Machine, Now, Peer};
+    use socket2::{Domain, Socket, Type};
+    use std::net::{TcpListener, TcpStream};
+
+    const NODE: ConnId = ConnId::upstream(0);
+
+    /// Dials one name until that succeeds, and gives every dial up after 20 ms.
+    struct Dialler {
+        now_us: u64,
+        given_up_us: u64,
+        dials: usize,
+        actions: Vec<Action<()>>,
+    }
+
+    impl Machine for Dialler {
+        type Mail = ();
+
+        fn begin_turn(&mut self, now: Now) {
+            self.now_us = now.mono_us;
+        }
+
+        fn end_turn(&mut self) {
+            if self.now_us < self.given_up_us {
+                return;
+            }
+            self.given_up_us = self.now_us + 20_000;
+            self.dials += 1;
+            assert!(self.dials < 100, "the address that answers is never dialled");
+            let endpoint = Arc::new(Endpoint::Tcp { host: "node.example".to_owned(), port: 1 });
+            self.actions = vec![Action::Dial { conn: NODE, endpoint }, Action::Close { conn: NODE }];
+        }
+
+        fn handle_connected(&mut self, _: ConnId) {
+            self.actions.push(Action::Exit);
+            self.given_up_us = u64::MAX;
+        }
+
+        fn poll_action(&mut self) -> Option<Action<()>> {
+            self.actions.pop()
+        }
+
+        fn next_wakeup_us(&self) -> Option<u64> {
+            Some(self.given_up_us)
+        }
+
+        fn handle_accept(&mut self, _: Peer) -> Result<ConnId, &'static [u8]> {
+            Err(b"")
+        }
+        fn read_buffer(&mut self, _: ConnId) -> Option<&mut [u8]> {
+            None
+        }
+        fn handle_read(&mut self, _: ConnId, _: usize) {}
+        fn handle_ended(&mut self, _: ConnId) {}
+        fn handle_broken(&mut self, _: ConnId, _: &str) {}
+        fn handle_dial_failed(&mut self, _: ConnId, failure: DialFailure) {
+            panic!("{failure:?}");
+        }
+        fn handle_mail(&mut self, (): ()) {}
+        fn poll_output(&mut self) -> Option<ConnId> {
+            None
+        }
+        fn output(&self, _: ConnId) -> &[u8] {
+            &[]
+        }
+        fn handle_written(&mut self, _: ConnId, _: usize) {}
+        fn handle_writable(&mut self, _: ConnId) {}
+        fn awaits(&self) -> Awaits {
+            Awaits::Anybody
+        }
+        fn stop_expecting(&mut self) {}
+    }
+
+    /// An address at which no dial is answered, for as long as what comes with it is there.
+    fn silent() -> (SocketAddr, Socket, TcpStream) {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+        // There is room for one that is not accepted.
+        socket.listen(0).unwrap();
+        let address = socket.local_addr().unwrap().as_socket().unwrap();
+        let one = TcpStream::connect(address).unwrap();
+        (address, socket, one)
+    }
+
+    #[test]
+    fn a_node_is_reached_behind_an_address_that_is_silent() {
+        let (silent, _socket, _one) = silent();
+        let good = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addresses = vec![silent, good.local_addr().unwrap()];
+        let (postbox, inbox) = mailbox();
+        let setup = Setup {
+            machine: Dialler { now_us: 0, given_up_us: 0, dials: 0, actions: Vec::new() },
+            inbox,
+            workers: vec![postbox.clone()],
+            number: 0,
+            listeners: Vec::new(),
+            engines: Vec::new(),
+            transport: Default::default(),
+            tls: Arc::default(),
+        };
+        let mut worker = Worker::new(setup).unwrap();
+        worker.resolver = Some(Resolver::with(postbox, Arc::new(move |_| Ok(addresses.clone()))));
+        worker.run().unwrap();
+    }
+
+    #[test]
+    fn an_address_that_is_silent_is_not_the_first_to_be_dialled_again() {
+        let addresses: Vec<SocketAddr> = (1..=3).map(|host| SocketAddr::from(([10, 0, 0, host], 7))).collect();
+        let mut silences = Silences::default();
+        let dial = |silences: &Silences, host: &str, count: usize| {
+            let resolving = Resolving { conn: ConnId::upstream(0), tls: None, host: host.into() };
+            silences.ways(resolving, addresses[..count].to_vec())
+        };
+        for turn in 0..7 {
+            let ways = dial(&silences, "a", 3);
+            assert_eq!(ways.addresses[0], addresses[turn % 3]);
+            assert_eq!(dial(&silences, "b", 3).addresses, addresses, "other names are dialled as they were");
+            silences.note(&ways);
+        }
+        let ways = dial(&silences, "alone", 1);
+        silences.note(&ways);
+        assert_eq!(silences.0.len(), 1, "of one address nothing is remembered");
+    }
+}

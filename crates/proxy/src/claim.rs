@@ -106,10 +106,10 @@ impl<E: Execute> Worker<E> {
             None => None,
         };
         self.lanes.take_from_table(lane, client);
-        let Self { lanes, scatters, tasks, .. } = self;
-        let this = &mut lanes.all[lane];
+        let has_others = self.has_others_on(lane, client);
+        let this = &mut self.lanes.all[lane];
         this.lent = lent;
-        this.has_others = this.up.tickets().iter().any(|ticket| !is_for(ticket.owner, client, scatters, tasks));
+        this.has_others = has_others;
         let throttled = std::mem::take(&mut this.throttled);
         throttled.into_iter().for_each(|index| self.clients.unpause(index, Pause::LANE));
         if self.lanes.all[lane].has_others {
@@ -167,9 +167,13 @@ impl<E: Execute> Worker<E> {
                 refuse(owner, Loss::Unknown, &error, clients, scatters, tasks);
             }
         }
-        let this = &mut self.lanes.all[lane];
-        let (scatters, tasks) = (&self.scatters, &self.tasks);
-        this.has_others = this.up.tickets().iter().any(|ticket| !is_for(ticket.owner, client, scatters, tasks));
+        self.lanes.all[lane].has_others = self.has_others_on(lane, client);
         self.pace_lane(lane);
+    }
+
+    /// Whether something on a lane is owed to others than this client.
+    pub(crate) fn has_others_on(&self, lane: usize, client: Handle) -> bool {
+        let mut tickets = self.lanes.all[lane].up.tickets().iter();
+        tickets.any(|ticket| !is_for(ticket.owner, client, &self.scatters, &self.tasks))
     }
 }

@@ -267,6 +267,19 @@ impl<E: Execute> Worker<E> {
         large.lanes().for_each(|lane| self.end_own(lane));
     }
 
+    /// A client's own connection to a node, on which nothing of it is outstanding, is left to those who are owed something on
+    /// it, if any are. The client's next request to that node has another.
+    pub(crate) fn leave_to_others(&mut self, client: Handle, node: usize) {
+        let Some(session) = self.clients.sessions.get_mut(client) else { return };
+        let Some(way) = session.large.as_deref_mut().and_then(|large| large.way_to(node)) else { return };
+        let Some(place) = way.lane.and_then(|lane| self.lanes.find(lane)) else { return };
+        let has_others = self.lanes.all[place].has_others && self.has_others_on(place, client);
+        self.lanes.all[place].has_others = has_others;
+        if has_others && let Some(lane) = self.large(client.index).and_then(|large| large.way_to(node)?.lane.take()) {
+            self.end_own(lane);
+        }
+    }
+
     fn end_own(&mut self, lane: Handle) {
         let Some(place) = self.lanes.find(lane) else { return };
         let this = &mut self.lanes.all[place];

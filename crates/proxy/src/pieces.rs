@@ -8,7 +8,8 @@
 //!        '-- else: collected up to the limits, then as any        |    '- the node has answered, or is gone: the rest
 //!                                                                 |       of the request is read and thrown away
 //!                                                                 '- the client is gone, or its bytes are no request:
-//!                                                                    the connection ends, nothing is executed
+//!                                                                    the connection ends, nothing is executed, and what
+//!                                                                    never was a request is not answered either
 //! ```
 //!
 //! Who may do it and where it goes is decided before the first byte leaves, so only commands whose one key comes first, and
@@ -22,7 +23,7 @@ use crate::session::{Pause, ReplyMode, Special};
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Execute, Lane as Kind, RequestPolicy, Row, resolve};
-use respool_connection::{Input, Owner};
+use respool_connection::{Input, Owner, Seq};
 use respool_route::{Plan, Routed, plan};
 use respool_wire::{Begun, RequestError, RequestTail, Strictness, encode_request, request_head};
 use std::sync::Arc;
@@ -31,6 +32,8 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sender {
     client: Handle,
+    /// The place of its reply among the client's.
+    seq: Seq,
     /// What waited when it was looked at last, in bytes.
     seen_bytes: usize,
     /// When that last changed.
@@ -86,7 +89,8 @@ impl<E: Execute> Worker<E> {
         let client = self.clients.sessions.handle(index)?;
         let session = self.clients.sessions.at_mut(index)?;
         session.last_row = Some(row);
-        let owner = Owner::Client { index, generation: client.generation, seq: session.down.expect() };
+        let seq = session.down.expect();
+        let owner = Owner::Client { index, generation: client.generation, seq };
         let this = &mut self.lanes.all[lane];
         this.up.send(owner, now.mono_us, &mut self.clients.pool, |out| {
             out.extend_from_slice(&way.head);
@@ -95,7 +99,7 @@ impl<E: Execute> Worker<E> {
         if let Some(dues) = this.beside.as_mut().and_then(|beside| beside.dues.as_mut()) {
             dues.note_shape(row.shape(begun.args));
         }
-        this.sending = Some(Box::new(Sender { client, seen_bytes: 0, moved_us: now.mono_us }));
+        this.sending = Some(Box::new(Sender { client, seq, seen_bytes: 0, moved_us: now.mono_us }));
         self.lanes.list(lane);
         self.is_busy = true;
         self.counters.requests.add(1);
@@ -157,9 +161,12 @@ impl<E: Execute> Worker<E> {
     /// The connection of a client's own to a node. Nothing of the client's is outstanding.
     fn own_lane(&mut self, index: u32, node: usize) -> Option<usize> {
         let now_us = self.now.mono_us;
+        let client = self.clients.sessions.handle(index)?;
         let session = self.clients.sessions.at_mut(index)?;
         session.special.add(Special::LARGE);
         session.large.get_or_insert_default().begin_sending_to(node, now_us);
+        // Half a request ends its connection. Where others are owed something on one that they shared, it answers them.
+        self.leave_to_others(client, node);
         let lane = self.large_lane(index, node).ok()??;
         self.lanes.admit(lane, &self.config, self.now).ok()?;
         Some(lane)
@@ -267,9 +274,17 @@ impl<E: Execute> Worker<E> {
             large.sending = None;
         }
         if let Some(lane) = lane {
-            self.close_lane(lane);
+            self.end_sending(lane);
         }
         self.refuse_protocol(index, &error);
+    }
+
+    /// Ends a connection over which half a request has been passed on. That was never a request, so there is no reply to it.
+    fn end_sending(&mut self, lane: usize) {
+        if let Some(Sender { client, seq, .. }) = self.lanes.all[lane].sending.as_deref().copied() {
+            self.clients.fail(client, seq, &[]);
+        }
+        self.close_lane(lane);
     }
 
     /// A client has closed its side. If it was in the middle of a large request the node will never see the end of it.
@@ -280,7 +295,7 @@ impl<E: Execute> Worker<E> {
         if large.sending.take().is_some()
             && let Some(lane) = large.sending_lane().and_then(|lane| self.lanes.find(lane))
         {
-            self.close_lane(lane);
+            self.end_sending(lane);
         }
     }
 

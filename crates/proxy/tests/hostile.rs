@@ -34,6 +34,8 @@ mod multi;
 mod order;
 #[path = "hostile/orders.rs"]
 mod orders;
+#[path = "hostile/pieces.rs"]
+mod pieces;
 #[path = "hostile/pings.rs"]
 mod pings;
 #[path = "hostile/reloads.rs"]

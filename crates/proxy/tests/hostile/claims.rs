@@ -158,6 +158,37 @@ fn a_client_that_leaves_amid_a_large_reply_takes_none_along() {
 }
 
 #[test]
+fn half_a_request_costs_nobody_who_shared_its_connection() {
+    for is_broken in [false, true] {
+        let mut pair = Pair::new();
+        pair.bench.read_on(pair.slow, usize::MAX);
+        pair.bench.ask(pair.slow, &["GET", "large"]);
+        pair.bench.ask(pair.other, &["SET", "k", "1"]);
+        pair.bench.send(pair.shared, &value(3 << 20));
+        let whole = request(&["SET", "large", &"v".repeat(2 << 20)]);
+        pair.bench.send(pair.slow, &whole[..1 << 20]);
+        assert_eq!(pair.bench.shared.counters[0].requests_in_pieces.value(), 1);
+        let sending = pair.bench.connect();
+        let slow = pair.slow;
+        pair.bench.turn(|worker| match is_broken {
+            true => worker.handle_broken(slow, "gone"),
+            false => worker.handle_ended(slow),
+        });
+        pair.wait(200_000);
+        assert_eq!(pair.bench.heard(pair.other), "", "it is not answered yet");
+        pair.bench.send(pair.shared, b"+OK\r\n");
+        assert_eq!(pair.bench.heard(pair.other), "+OK\r\n");
+        pair.wait(200_000);
+        assert!(
+            pair.bench.closed.contains(&pair.shared) && sending.iter().all(|conn| pair.bench.closed.contains(conn))
+        );
+        let other = pair.other;
+        pair.bench.turn(|worker| worker.handle_broken(other, "gone"));
+        assert_eq!(pair.bench.worker.remains(), []);
+    }
+}
+
+#[test]
 fn replies_that_wait_behind_a_clients_own_are_not_late() {
     let mut pair = Pair::new();
     pair.bench.send(pair.slow, &request(&["GET", "large"]).repeat(3));

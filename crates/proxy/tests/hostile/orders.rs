@@ -134,17 +134,3 @@ fn who_waits_is_served_although_nodes_have_other_places_now() {
     let waits = |bench: &mut Bench<NoEngine>, words: &str| bench.who_heard(words).is_some();
     assert!(waits(&mut bench, "BLPOP key 0"), "its connection has come");
 }
-
-#[test]
-fn half_a_request_does_not_hold_up_the_end() {
-    let base = config(1, 1);
-    let budgets = respool_proxy::Budgets { request_whole: 1_000, ..base.budgets };
-    let mut bench = Bench::proxy(Config { budgets, ..base });
-    let client = bench.accept();
-    let whole = request(&["SET", "key", &"v".repeat(100_000)]);
-    bench.send(client, &whole[..50_000]);
-    bench.connect();
-    assert_eq!(bench.shared.counters[0].requests_in_pieces.value(), 1);
-    bench.turn(|worker| worker.handle_mail(Mail::Drain));
-    assert!(bench.closed.contains(&client), "nothing that it has asked is still owed");
-}

@@ -414,6 +414,19 @@ impl<E: Execute> Worker<E> {
         self.counters.owners.set(self.counters.owners.value().saturating_sub(1));
     }
 
+    /// A client's own lanes take nothing more, although replies are owed on some: those answer them and then end. One on which
+    /// keys are watched, or a request waits, is left as it is.
+    pub(crate) fn leave_busy_own(&mut self, class: u16) {
+        for place in self.lanes.own_lanes(class) {
+            let this = &self.lanes.all[place];
+            if !this.is_settled() && !this.is_waiting && !self.is_watched_on(place) {
+                let at = class as usize * self.lanes.nodes.len() + this.node;
+                self.lanes.leave_to_its_reader(place);
+                self.lanes.table[at] = NONE;
+            }
+        }
+    }
+
     /// Gives a client's own lanes back, clean or closed.
     fn give_back_own(&mut self, class: u16, pins: Option<&mut Pins>) {
         let base = self.lanes.base(class);

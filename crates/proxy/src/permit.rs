@@ -283,7 +283,8 @@ impl<E: Execute> Worker<E> {
         Ok(())
     }
 
-    /// Has a client's requests go to nodes in the name of its user. `false`: there are too many such names already.
+    /// Has a client's requests go to nodes in the name of its user. `false`: there are too many such names already. What is
+    /// under way in another name is answered on its connections, and waited for before anything follows on others.
     pub(crate) fn speak_as(&mut self, index: u32, allowance: Option<&Allowance>) -> bool {
         let credentials = allowance.and_then(|allowance| allowance.limits.node_credentials.as_ref());
         let Some(speaker) = self.speaker(credentials) else { return false };
@@ -293,6 +294,11 @@ impl<E: Execute> Worker<E> {
         }
         let class = Class { database: session.database, protocol: session.protocol, speaker };
         let Some(class) = self.class_of(class) else { return false };
+        if let Some(session) = self.clients.sessions.at_mut(index).filter(|session| !session.down.is_settled()) {
+            session.special.add(Special::OVERTAKEN);
+            let own = session.class;
+            self.leave_busy_own(own);
+        }
         self.put_into_class(index, class);
         true
     }

@@ -1,9 +1,9 @@
 //! Other nodes are configured while replies are outstanding: nothing overtakes what was asked before.
 
-use crate::bench::{Bench, requests};
+use crate::bench::{Bench, requests, users};
 use crate::support::config;
-use respool_connection::{ConnId, Endpoint, Machine};
-use respool_proxy::{Config, LaneLimits, Mail, PoolMode, Worker};
+use respool_connection::{ConnId, Credentials, Endpoint, Machine};
+use respool_proxy::{Config, LaneLimits, Mail, PoolMode, UserLimits, Worker};
 use std::sync::Arc;
 
 /// The same servers under other names.
@@ -52,6 +52,39 @@ fn nor_where_clients_have_connections_of_their_own() {
 #[test]
 fn nor_where_the_client_wants_no_replies() {
     set_and_get(|| config(1, 1), &[&["CLIENT", "REPLY", "OFF"]]);
+}
+
+#[test]
+fn nor_where_nodes_know_the_client_by_another_name_now() {
+    let named = |name: Option<&str>| UserLimits {
+        node_credentials: name
+            .map(|name| Arc::new(Credentials { username: Some(name.to_owned()), password: "there".to_owned().into() })),
+        ..UserLimits::default()
+    };
+    let changes = [(None, Some("one")), (Some("one"), Some("two")), (Some("one"), None)];
+    for (mode, (before, after)) in
+        [PoolMode::Multiplex, PoolMode::Session].into_iter().flat_map(|m| changes.map(|c| (m, c)))
+    {
+        let access = users(&[("ann", named(before))]);
+        let mut bench = Bench::of_many(in_mode(mode), 1, Arc::clone(&access));
+        let client = bench.accept();
+        assert_eq!(bench.answer(client, &["AUTH", "ann", "secret"]), "+OK\r\n");
+        bench.ask(client, &["SET", "key", "1"]);
+        bench.connect();
+        let (old, _) = bench.who_heard("SET key 1").expect("it was sent");
+        access.set_limits([(b"ann".as_slice().into(), named(after))].into_iter());
+        bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(in_mode(mode)))));
+        bench.ask(client, &["GET", "key"]);
+        bench.connect();
+        assert!(bench.who_heard("GET key").is_none(), "it would overtake the SET");
+        assert_eq!(bench.heard(client), "", "nothing is lost");
+        bench.send(old, b"+OK\r\n");
+        assert_eq!(bench.heard(client), "+OK\r\n");
+        bench.wait(10_000);
+        bench.turn(|_| ());
+        bench.connect();
+        assert!(bench.who_heard("GET key").is_some_and(|(conn, _)| conn != old), "now it may");
+    }
 }
 
 /// Pool mode `session` begins or ends.

@@ -104,6 +104,11 @@ impl Large {
         self.way_or_new(node, now_us).at_us = now_us;
     }
 
+    /// A request to a node goes over a shared connection, whatever the client has of its own: what comes behind it waits.
+    pub(crate) fn note_detour(&mut self, node: usize) {
+        self.way_to(node).iter_mut().for_each(|way| way.uses_shared = true);
+    }
+
     /// Something large has come from a node or gone to it.
     pub(crate) fn touch(&mut self, node: usize, now_us: u64) {
         self.way_to(node).iter_mut().for_each(|way| way.at_us = now_us);
@@ -211,14 +216,19 @@ impl<E: Execute> Worker<E> {
         self.leave_large_where(|node| node >= gone);
     }
 
-    /// Clients' own connections to some nodes take nothing more.
+    /// Clients' own connections to some nodes take nothing more. What comes behind that may go to the same nodes again, as when
+    /// an operator takes a drain back: it waits until all before it has been answered.
     pub(crate) fn leave_large_where(&mut self, is_left: impl Fn(usize) -> bool) {
         let mut left = Vec::new();
         for (_, session) in self.clients.sessions.iter_mut() {
             let Some(large) = session.large.as_deref_mut() else { continue };
             let sending_to = large.sending.as_ref().map(|_| large.sending_to);
             let is_over = |way: &mut Way| is_left(way.node) && sending_to != Some(way.node);
+            let before = left.len();
             left.extend(large.ways.extract_if(.., is_over).filter_map(|way| way.lane));
+            if left.len() > before && !session.down.is_settled() {
+                session.special.add(Special::OVERTAKEN);
+            }
             if large.ways.is_empty() {
                 session.large = None;
                 session.special.remove(Special::LARGE);

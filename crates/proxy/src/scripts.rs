@@ -310,6 +310,10 @@ impl<E: Execute> Worker<E> {
             let _ = lanes.send(lane, Owner::Nobody, config, *now, &mut clients.pool, load);
             return;
         }
+        // The connection that the reply came over may be the client's own by now.
+        if let Some(large) = clients.sessions.get_mut(asker.session).and_then(|session| session.large.as_deref_mut()) {
+            large.note_detour(node);
+        }
         let owner = Owner::Client { index: asker.session.index, generation: asker.session.generation, seq: asker.seq };
         let request = |out: &mut Vec<u8>| with_script(row, args.as_args(), &script, out);
         let sent = lanes.send(lane, owner, config, *now, &mut clients.pool, request);

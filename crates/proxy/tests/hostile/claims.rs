@@ -273,3 +273,41 @@ fn replies_that_turn_out_large_are_left_at_the_node() {
     pair.read_all(&left);
     assert!(pair.bench.closed.is_empty(), "it is not cut off");
 }
+
+#[test]
+fn nothing_overtakes_on_another_connection_when_a_drain_is_taken_back() {
+    let mut pair = Pair::new();
+    pair.bench.read_on(pair.slow, usize::MAX);
+    pair.bench.ask(pair.slow, &["GET", "large"]);
+    pair.read_all(&value(3 << 20));
+    pair.bench.ask(pair.slow, &["SET", "k", "1"]);
+    assert!(requests(&pair.bench.heard(pair.shared)).contains(&"SET k 1".to_owned()), "on its own connection");
+    assert_eq!(pair.bench.answer(pair.other, &["PROXY", "DRAIN", "node-0"]), "+OK\r\n");
+    assert_eq!(pair.bench.answer(pair.other, &["PROXY", "RESUME", "node-0"]), "+OK\r\n");
+    pair.bench.ask(pair.slow, &["GET", "k"]);
+    pair.bench.connect();
+    assert!(pair.bench.who_heard("GET k").is_none(), "it would overtake the SET");
+    pair.bench.send(pair.shared, b"+OK\r\n");
+    pair.wait(10_000);
+    pair.bench.connect();
+    assert!(pair.bench.who_heard("GET k").is_some_and(|(conn, _)| conn != pair.shared), "now it may");
+}
+
+#[test]
+fn a_script_that_is_brought_back_is_not_overtaken() {
+    let mut pair = Pair::new();
+    pair.bench.read_on(pair.slow, usize::MAX);
+    pair.bench.ask(pair.other, &["EVAL", "return 1", "1", "k"]);
+    pair.bench.send(pair.shared, b":1\r\n");
+    pair.bench.ask(pair.slow, &["GET", "large"]);
+    pair.bench.ask(pair.slow, &["EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "1", "k"]);
+    pair.bench.heard(pair.shared);
+    pair.read_all(&[&value(3 << 20)[..], b"-NOSCRIPT No matching script.\r\n"].concat());
+    pair.bench.ask(pair.slow, &["GET", "k"]);
+    let dialled = pair.bench.connect();
+    assert_eq!(requests(&pair.bench.heard(dialled[0])), ["EVAL return 1 1 k"], "it is brought back");
+    assert!(requests(&pair.bench.heard(pair.shared)).is_empty(), "GET would overtake the script");
+    pair.bench.send(dialled[0], b":1\r\n");
+    pair.wait(10_000);
+    assert!(pair.bench.who_heard("GET k").is_some(), "now it may");
+}

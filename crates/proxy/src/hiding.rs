@@ -59,10 +59,11 @@ fn content(bulk: &[u8]) -> Option<&[u8]> {
     bulk.get(head..)?.strip_suffix(b"\r\n")
 }
 
-/// The line with which an aggregate begins.
-fn head(reply: &[u8]) -> &[u8] {
-    let end = reply.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    reply.get(..end).unwrap_or_default()
+/// The line with which an aggregate begins. `None`: an attribute stands before it, which no server says here; what belongs to
+/// it and what to the aggregate cannot be told by the first line.
+fn head(reply: &[u8]) -> Option<&[u8]> {
+    let end = reply.iter().position(|byte| *byte == b'\n')? + 1;
+    reply.get(..end).filter(|line| !line.starts_with(b"|"))
 }
 
 /// A reply without secrets. What is no list as it should be is not shown at all.
@@ -71,15 +72,18 @@ fn hidden(reply: &[u8], terms: Terms) -> Vec<u8> {
     if is_nothing {
         return reply.to_vec();
     }
-    let mut out = head(reply).to_vec();
-    let shown =
-        if terms.are_modules { show_modules(reply, terms, &mut out) } else { show_pairs(reply, terms, &mut out) };
+    let mut out = Vec::new();
+    let shown = match terms.are_modules {
+        true => show_modules(reply, terms, &mut out),
+        false => show_pairs(reply, terms, &mut out),
+    };
     shown.map_or_else(|| text::NOT_SHOWN.to_vec(), |()| out)
 }
 
 fn show_modules(reply: &[u8], terms: Terms, out: &mut Vec<u8>) -> Option<()> {
+    out.extend_from_slice(head(reply)?);
     for module in elements(reply)? {
-        out.extend_from_slice(head(module));
+        out.extend_from_slice(head(module)?);
         let mut fields = elements(module)?;
         while let Some(name) = fields.next() {
             let value = fields.next()?;
@@ -93,6 +97,7 @@ fn show_modules(reply: &[u8], terms: Terms, out: &mut Vec<u8>) -> Option<()> {
 }
 
 fn show_pairs(reply: &[u8], terms: Terms, out: &mut Vec<u8>) -> Option<()> {
+    out.extend_from_slice(head(reply)?);
     let mut fields = elements(reply)?;
     while let Some(name) = fields.next() {
         let value = fields.next()?;
@@ -171,6 +176,7 @@ impl<E: Execute> Worker<E> {
 #[cfg(test)]
 mod tests {
     use super::{Terms, hidden};
+    use respool_wire::{ReplyLimits, ReplyScanner, Scan};
 
     fn shown(reply: &str, has_password: bool, is_admin: bool, are_modules: bool) -> String {
         let terms = Terms { has_password: Some(has_password), is_admin, are_modules };
@@ -212,6 +218,22 @@ mod tests {
         for odd in ["$6\r\ncanary\r\n", "+canary\r\n", "*1\r\n$6\r\ncanary\r\n", "=10\r\ntxt:canary\r\n"] {
             let reply = shown(odd, true, false, false);
             assert!(reply.starts_with("-ERR ") && !reply.contains("canary"), "{odd}: {reply}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_is_one_reply_whatever_the_node_says() {
+        let attribute = "|1\r\n$3\r\nttl\r\n:3\r\n";
+        let module = "*2\r\n$4\r\nname\r\n$2\r\nft\r\n";
+        let settings = format!("{attribute}{}", settings("%4", ["10", "a", "b", "c"]));
+        let modules = [format!("{attribute}*1\r\n{module}"), format!("*1\r\n{attribute}{module}")];
+        for (reply, are_modules) in [(&settings, false), (&modules[0], true), (&modules[1], true)] {
+            for is_admin in [false, true] {
+                let reply = shown(reply, true, is_admin, are_modules);
+                let scanned = ReplyScanner::new().scan(reply.as_bytes(), &ReplyLimits::default());
+                let is_one = matches!(scanned, Ok(Scan::Complete { consumed, .. }) if consumed == reply.len());
+                assert!(is_one, "{reply:?}");
+            }
         }
     }
 

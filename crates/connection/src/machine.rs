@@ -157,6 +157,12 @@ pub trait Machine {
     /// A turn begins; `now` holds for all of it.
     fn begin_turn(&mut self, now: Now);
 
+    /// Whether new connections are accepted. `false` from the moment on at which the machine wants [`Action::StopAccepting`]: who
+    /// connects afterwards is another process's, and may be met in the turn in which the machine has heard of it.
+    fn is_accepting(&self) -> bool {
+        true
+    }
+
     /// Somebody connected. `Err` refuses: the loop writes what it holds and closes.
     fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]>;
 

@@ -245,8 +245,9 @@ fn receive_socket(stream: &UnixStream) -> io::Result<(String, OwnedFd)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{TransportOptions, adopt, bind};
-    use respool_connection::Endpoint;
+    use crate::tls::TlsClients;
+    use crate::{Setup, TransportOptions, Worker, adopt, bind, mailbox};
+    use respool_connection::{Action, Awaits, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
     use std::net::TcpStream;
     use std::os::unix::net::UnixListener;
     use std::thread;
@@ -353,5 +354,92 @@ mod tests {
         UnixStream::connect(&path).unwrap().write_all(b"PING\r\n").unwrap();
         UnixStream::connect(&path).unwrap().write_all(&[b'x'; 4096]).unwrap();
         giver.join().unwrap();
+    }
+
+    /// Hears that another process has taken over, and counts whom it lets in nevertheless.
+    struct Retiring {
+        accepted: Option<std::sync::mpsc::Sender<usize>>,
+        count: usize,
+        has_heard: bool,
+        actions: Vec<Action<()>>,
+    }
+
+    impl Machine for Retiring {
+        type Mail = ();
+
+        fn is_accepting(&self) -> bool {
+            !self.has_heard
+        }
+
+        fn handle_accept(&mut self, _: Peer) -> Result<ConnId, &'static [u8]> {
+            self.count += 1;
+            Ok(ConnId::client(self.count as u32 - 1))
+        }
+
+        fn handle_mail(&mut self, (): ()) {
+            self.has_heard = true;
+            self.actions.extend([Action::Exit, Action::StopAccepting]);
+        }
+
+        fn end_turn(&mut self) {
+            if let Some(accepted) = self.accepted.take() {
+                accepted.send(self.count).unwrap();
+            }
+        }
+
+        fn poll_action(&mut self) -> Option<Action<()>> {
+            self.actions.pop()
+        }
+
+        fn begin_turn(&mut self, _: Now) {}
+        fn read_buffer(&mut self, _: ConnId) -> Option<&mut [u8]> {
+            None
+        }
+        fn handle_read(&mut self, _: ConnId, _: usize) {}
+        fn handle_ended(&mut self, _: ConnId) {}
+        fn handle_broken(&mut self, _: ConnId, _: &str) {}
+        fn handle_connected(&mut self, _: ConnId) {}
+        fn handle_dial_failed(&mut self, _: ConnId, _: DialFailure) {}
+        fn poll_output(&mut self) -> Option<ConnId> {
+            None
+        }
+        fn output(&self, _: ConnId) -> &[u8] {
+            &[]
+        }
+        fn handle_written(&mut self, _: ConnId, _: usize) {}
+        fn handle_writable(&mut self, _: ConnId) {}
+        fn awaits(&self) -> Awaits {
+            Awaits::Anybody
+        }
+        fn stop_expecting(&mut self) {}
+        fn next_wakeup_us(&self) -> Option<u64> {
+            None
+        }
+    }
+
+    #[test]
+    fn who_connects_after_a_handover_is_the_successors() {
+        let any = Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 0 };
+        let mut shares = bind(&any, 1, 16, 0o600, &TransportOptions::default()).unwrap();
+        let listeners = shares.remove(0);
+        let address: std::net::SocketAddr = listeners[0].address().parse().unwrap();
+        let (told, accepted) = std::sync::mpsc::channel();
+        let (postbox, inbox) = mailbox();
+        let machine = Retiring { accepted: Some(told), count: 0, has_heard: false, actions: Vec::new() };
+        // The worker meets both in one turn.
+        assert!(postbox.post(()));
+        let _late = TcpStream::connect(address).unwrap();
+        let setup = Setup {
+            machine,
+            inbox,
+            workers: vec![postbox],
+            number: 0,
+            listeners,
+            engines: Vec::new(),
+            transport: TransportOptions::default(),
+            tls: std::sync::Arc::new(TlsClients::default()),
+        };
+        Worker::new(setup).unwrap().run().unwrap();
+        assert_eq!(accepted.recv().unwrap(), 0);
     }
 }

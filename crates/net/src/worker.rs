@@ -227,7 +227,11 @@ impl<M: Machine> Worker<M> {
             self.take_events(&events, now, std::mem::take(&mut has_mail));
             if self.accept_again_us.is_some_and(|at| at <= now.mono_us) {
                 self.accept_again_us = None;
-                (0..self.listeners.len()).for_each(|place| self.accept(place, now));
+                // Who connects once another process has taken over is for that process.
+                self.take_mail();
+                if self.machine.is_accepting() {
+                    (0..self.listeners.len()).for_each(|place| self.accept(place, now));
+                }
             }
             if !self.handshakes.is_empty() {
                 self.shake_hands(now);

@@ -39,6 +39,11 @@ impl<E: Execute> Worker<E> {
         }
     }
 
+    /// Whether another process goes on with this one's listeners.
+    pub(crate) fn is_retiring(&self) -> bool {
+        self.retirement.until_us.is_some()
+    }
+
     /// From now on nobody is accepted, what has been asked is still answered, and then the worker ends.
     pub(crate) fn begin_drain(&mut self) {
         if self.drain_until_us.is_none() {

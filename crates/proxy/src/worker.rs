@@ -461,6 +461,10 @@ impl<E: Execute> Machine for Worker<E> {
         }
     }
 
+    fn is_accepting(&self) -> bool {
+        !self.is_retiring()
+    }
+
     fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]> {
         let refusal = if self.drain_until_us.is_some() {
             Some(text::DRAINING)

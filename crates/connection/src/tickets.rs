@@ -210,18 +210,18 @@ impl Tickets {
     }
 
     /// Turns those requests written at or before `written_us` into tombstones whose owner `is_due`, and gives their owners to
-    /// `each`, except the one whose reply is arriving.
+    /// `each`, except the one whose reply is arriving. What `each` gives back stays in the place, as with [`Self::expire`].
     pub fn expire_where(
         &mut self,
         written_us: u64,
         is_reply_arriving: bool,
         is_due: impl Fn(Owner) -> bool,
-        mut each: impl FnMut(Owner),
+        mut each: impl FnMut(Owner) -> Owner,
     ) {
         let due: usize = self.batches.iter().take_while(|b| b.written_us <= written_us).map(|b| b.outstanding).sum();
         for ticket in self.queue.iter_mut().take(due).skip(usize::from(is_reply_arriving)) {
             if is_due(ticket.owner) {
-                each(std::mem::replace(&mut ticket.owner, Owner::Nobody));
+                ticket.owner = each(ticket.owner);
             }
         }
     }

@@ -718,8 +718,8 @@ impl Upstream {
     }
 
     /// Turns those requests written at or before `written_us` into tombstones whose owner `is_due`, and gives their owners to
-    /// `each`.
-    pub fn expire_where(&mut self, written_us: u64, is_due: impl Fn(Owner) -> bool, each: impl FnMut(Owner)) {
+    /// `each`, which says whose the late reply is then.
+    pub fn expire_where(&mut self, written_us: u64, is_due: impl Fn(Owner) -> bool, each: impl FnMut(Owner) -> Owner) {
         self.tickets.expire_where(written_us, self.is_streaming, is_due, each);
     }
 

@@ -34,7 +34,10 @@ fn is_for(owner: Owner, client: Handle, scatters: &Scatters, tasks: &Tasks) -> b
             Handle { index, generation } == client
         }
         Owner::Part { gather, generation, .. } => scatters.asker(Handle { index: gather, generation }) == Some(client),
-        Owner::Task { task, generation, .. } => tasks.asker(Handle { index: task, generation }) == Some(client),
+        Owner::Task { task, generation, .. } => {
+            let task = Handle { index: task, generation };
+            !tasks.has(task) || tasks.asker(task) == Some(client)
+        }
         Owner::Nobody => true,
     }
 }
@@ -157,14 +160,17 @@ impl<E: Execute> Worker<E> {
         let Some(client) = this.reader else { return };
         let mut late = Vec::new();
         if let Some(due_us) = now.mono_us.checked_sub(config.timeouts.response_us) {
-            let is_others = |owner| !is_for(owner, client, scatters, tasks);
-            this.up.expire_where(due_us, is_others, |owner| late.push(owner));
+            let is_due = |owner| !is_for(owner, client, scatters, tasks) && !tasks.follows(owner);
+            this.up.expire_where(due_us, is_due, |owner| {
+                late.push(owner);
+                if tasks.may_follow(owner) { owner } else { Owner::Nobody }
+            });
         }
         if !late.is_empty() {
             let error = text::timed_out(&lanes.nodes[this.node].name, config.timeouts.response_us);
             for owner in late {
                 counters.timeouts.add(1);
-                refuse(owner, Loss::Unknown, &error, clients, scatters, tasks);
+                refuse(owner, Loss::Late, &error, clients, scatters, tasks);
             }
         }
         self.lanes.all[lane].has_others = self.has_others_on(lane, client);

@@ -215,6 +215,17 @@ impl Tasks {
         }
     }
 
+    /// Whether a task may come to do so once it is told that a reply is late.
+    pub(crate) fn may_follow(&self, owner: Owner) -> bool {
+        let Owner::Task { task, generation, .. } = owner else { return false };
+        matches!(self.running.get(Handle { index: task, generation }), Some(Task::Exec(_) | Task::Trial(_)))
+    }
+
+    /// Whether a task is under way.
+    pub(crate) fn has(&self, of: Handle) -> bool {
+        self.running.get(of).is_some()
+    }
+
     /// What the last reply fed says of MULTI on its connection, if it says anything.
     pub(crate) fn take_known(&mut self) -> Option<Multi> {
         self.known.take()

@@ -140,6 +140,37 @@ fn who_waits_behind_a_client_that_does_not_read_is_told_in_time() {
 }
 
 #[test]
+fn a_late_transaction_is_watched_where_another_client_reads_slowly() {
+    for (end, stays) in [("*1\r\n+OK\r\n", true), ("-BUSY still\r\n", false)] {
+        let mut pair = Pair::new();
+        let block = [request(&["MULTI"]), request(&["SET", "k", "1"]), request(&["EXEC"])].concat();
+        pair.bench.send(pair.other, &block);
+        assert!(pair.bench.take_multi(pair.shared));
+        pair.bench.send(pair.shared, b"+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n");
+        assert!(pair.bench.heard(pair.other).ends_with("*1\r\n+OK\r\n"));
+        pair.bench.ask(pair.slow, &["GET", "larger than it may leave unread"]);
+        pair.bench.send(pair.other, &block);
+        let rest = [&value(2 * HARD)[..], format!("+OK\r\n+QUEUED\r\n{end}").as_bytes()].concat();
+        let mut left: &[u8] = &rest;
+        for _ in 0..400 {
+            left = pair.bench.offer(pair.shared, left);
+        }
+        pair.wait(700_000);
+        assert!(pair.bench.heard(pair.other).contains("did not answer within 500 ms"));
+        let left = left.to_vec();
+        pair.read_all(&left);
+        assert_eq!(pair.bench.heard(pair.slow).len(), value(2 * HARD).len());
+        // Where the transaction is still open the next request would become part of it.
+        pair.bench.heard(pair.shared);
+        pair.bench.ask(pair.slow, &["GET", "next"]);
+        assert_eq!(requests(&pair.bench.heard(pair.shared)) == ["GET next"], stays, "{end}");
+        assert_eq!(pair.bench.closed.contains(&pair.shared), !stays, "{end}");
+        pair.wait(100_000);
+        assert_eq!(pair.bench.heard(pair.other), "", "what comes late is swallowed");
+    }
+}
+
+#[test]
 fn a_client_that_leaves_amid_a_large_reply_takes_none_along() {
     let mut pair = Pair::new();
     pair.bench.ask(pair.slow, &["GET", "large"]);

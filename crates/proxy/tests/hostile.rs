@@ -47,6 +47,8 @@ mod rights;
 #[path = "hostile/selects.rs"]
 mod selects;
 mod support;
+#[path = "hostile/tracking.rs"]
+mod tracking;
 #[path = "hostile/waiting.rs"]
 mod waiting;
 #[path = "hostile/watching.rs"]

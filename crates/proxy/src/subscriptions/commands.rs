@@ -5,7 +5,7 @@ use super::frame::{Kind, Verb};
 use super::places::{Scope, scope_of};
 use super::wait::{Item, Wait};
 use crate::limits::{PATTERNS_PER_CLIENT_MAX, PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX};
-use crate::session::{Flow, Pause, Special};
+use crate::session::{Flow, Pause, ReplyMode, Special};
 use crate::slab::Handle;
 use crate::text;
 use crate::worker::Worker;
@@ -18,6 +18,8 @@ struct Change {
     verb: Verb,
     items: Vec<Item>,
     departures: Vec<Departure>,
+    /// The client is told nothing of it.
+    is_silent: bool,
 }
 
 impl<E: Execute> Worker<E> {
@@ -165,7 +167,11 @@ impl<E: Execute> Worker<E> {
                 }
             }
         }
-        self.begin_wait(index, Change { kind, verb: Verb::Subscribe, items, departures: Vec::new() }, &nodes)
+        self.begin_wait(
+            index,
+            Change { kind, verb: Verb::Subscribe, items, departures: Vec::new(), is_silent: false },
+            &nodes,
+        )
     }
 
     /// Gives up the channels named, or all.
@@ -214,7 +220,7 @@ impl<E: Execute> Worker<E> {
             });
             this.leave(&self.config, subscriber.id, kind, id);
         }
-        self.begin_wait(index, Change { kind, verb: Verb::Unsubscribe, items, departures }, &nodes)
+        self.begin_wait(index, Change { kind, verb: Verb::Unsubscribe, items, departures, is_silent: false }, &nodes)
     }
 
     /// The request is answered once these nodes have done their part; at once if there are none.
@@ -223,8 +229,9 @@ impl<E: Execute> Worker<E> {
         let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         // A message may not overtake the reply that announces it, whether or not other replies are wanted: as in Redis,
         // acknowledgements are sent to clients that want no replies.
+        let is_wanted = this.reply_mode == ReplyMode::On;
         this.reply_mode.pass();
-        let Some(wait) = self.queue_wait(index, session, change, false, nodes) else { return Flow::Stop };
+        let Some(wait) = self.queue_wait(index, session, change, is_wanted, nodes) else { return Flow::Stop };
         self.counters.requests_local.add(1);
         self.await_nodes(wait, nodes);
         self.subscriptions.answer(session, &mut self.clients);
@@ -238,10 +245,10 @@ impl<E: Execute> Worker<E> {
         index: u32,
         session: Handle,
         change: Change,
-        is_silent: bool,
+        is_wanted: bool,
         nodes: &[usize],
     ) -> Option<Handle> {
-        let Change { kind, verb, items, departures } = change;
+        let Change { kind, verb, items, departures, is_silent } = change;
         let this = self.clients.sessions.at_mut(index)?;
         let subscriber = this.subscriber.as_mut()?;
         let seq = this.down.expect();
@@ -253,8 +260,20 @@ impl<E: Execute> Worker<E> {
         let (asked_us, missing) = (self.now.mono_us, nodes.len());
         let (failure, tracking) = (None, None);
         let departures = self.subscriptions.depart(departures);
-        let wait =
-            Wait { session, seq, kind, verb, items, missing, asked_us, failure, tracking, departures, is_silent };
+        let wait = Wait {
+            session,
+            seq,
+            kind,
+            verb,
+            items,
+            missing,
+            asked_us,
+            failure,
+            tracking,
+            departures,
+            is_silent,
+            is_wanted,
+        };
         let wait = self.subscriptions.waits.insert(wait);
         subscriber.pending.push_back(wait);
         Some(wait)
@@ -299,8 +318,9 @@ impl<E: Execute> Worker<E> {
         }
         this.subscriber.as_mut()?.has_heard_out = true;
         this.pause.add(Pause::BARRIER);
-        let change = Change { kind: Kind::Channel, verb: Verb::Unsubscribe, items: Vec::new(), departures: Vec::new() };
-        let wait = self.queue_wait(index, session, change, true, &nodes)?;
+        let (kind, verb) = (Kind::Channel, Verb::Unsubscribe);
+        let change = Change { kind, verb, items: Vec::new(), departures: Vec::new(), is_silent: true };
+        let wait = self.queue_wait(index, session, change, false, &nodes)?;
         self.await_nodes(wait, &nodes);
         Some(Flow::Again)
     }

@@ -24,7 +24,7 @@ use super::{PAIR_BYTES, Subscriber, Subscriptions};
 use crate::limits::{TRACKED_BLOCK_KEYS_MAX, TRACKED_BYTES_MAX, TRACKED_KEYS_MAX, TRACKING_PREFIXES_MAX};
 use crate::local::integer;
 use crate::observe::Counters;
-use crate::session::{Flow, Pause, Special};
+use crate::session::{Flow, Pause, ReplyMode, Special};
 use crate::slab::Handle;
 use crate::text;
 use crate::worker::Worker;
@@ -188,6 +188,8 @@ pub(crate) struct Wanted {
     is_noloop: bool,
     pub(super) redirect: Option<Redirect>,
     pub(super) prefixes: Vec<Box<[u8]>>,
+    /// The client wants to be told that it has it.
+    pub(super) is_reply_wanted: bool,
 }
 
 impl Subscriber {
@@ -277,7 +279,7 @@ impl Wanted {
 impl<E: Execute> Worker<E> {
     /// CLIENT TRACKING.
     pub(crate) fn client_tracking(&mut self, index: u32, args: Args<'_>) -> Flow {
-        let (wanted, redirect) = match Wanted::read(args.from(3)) {
+        let (mut wanted, redirect) = match Wanted::read(args.from(3)) {
             Ok(read) => read,
             Err(words) => return self.refuse(index, &words),
         };
@@ -302,6 +304,7 @@ impl<E: Execute> Worker<E> {
             return self.refuse(index, &words);
         }
         // What is read from now on has to be tracked, so nothing is read before it is.
+        wanted.is_reply_wanted = session.reply_mode == ReplyMode::On;
         session.reply_mode.pass();
         session.pause.add(Pause::BARRIER);
         let seq = session.down.expect();
@@ -326,7 +329,7 @@ impl<E: Execute> Worker<E> {
             None => {
                 let mut error = Vec::new();
                 Encoder::new(&mut error, Protocol::Resp2).error(texts::TRACKING_REDIRECT_UNKNOWN.as_bytes());
-                self.clients.feed(session, seq, &error, true);
+                self.clients.feed(session, seq, if wanted.is_reply_wanted { &error } else { &[] }, true);
             }
         }
     }
@@ -606,7 +609,7 @@ pub(super) fn reads(row: &Row) -> bool {
 impl Subscriptions {
     /// A client tracks from now on, or differently.
     pub(super) fn track(&mut self, subscriber: &mut Subscriber, wanted: Wanted) {
-        let Wanted { mode, is_noloop, redirect, prefixes } = wanted;
+        let Wanted { mode, is_noloop, redirect, prefixes, .. } = wanted;
         let has_read = subscriber.has_read();
         let tracking = subscriber.tracking.get_or_insert_default();
         tracking.mode = mode.unwrap_or_default();

@@ -47,6 +47,8 @@ pub(super) struct Wait {
     pub(super) departures: Vec<Departure>,
     /// The client is about to give everything up in another way, and is told nothing of this.
     pub(super) is_silent: bool,
+    /// Its reply is wanted. Acknowledgements of channels are pushes, which come all the same.
+    pub(super) is_wanted: bool,
 }
 
 /// All requests that wait.
@@ -123,6 +125,7 @@ impl Wait {
             missing: nodes,
             asked_us: now_us,
             failure: None,
+            is_wanted: wanted.is_reply_wanted,
             tracking: Some(wanted),
             departures: Vec::new(),
             is_silent: false,
@@ -136,7 +139,7 @@ impl Wait {
     /// What the client is told.
     fn answer(&self, registries: &Registries, subscriber: &mut Subscriber, protocol: Protocol) -> Vec<u8> {
         if let Some(error) = &self.failure {
-            return error.clone();
+            return if self.is_wanted { error.clone() } else { Vec::new() };
         }
         if self.is_silent {
             return Vec::new();
@@ -253,7 +256,7 @@ impl Subscriptions {
                 apart.wait = None;
             }
             if let Some(wanted) = wait.tracking.take().filter(|_| wait.failure.is_none()) {
-                answers.push((wait.seq, respool_wire::replies::OK.to_vec()));
+                answers.push((wait.seq, if wait.is_wanted { respool_wire::replies::OK.to_vec() } else { Vec::new() }));
                 session.special.add(Special::TRACKING);
                 if let Some(front) = subscriber.pop_pending() {
                     self.end_wait(front);

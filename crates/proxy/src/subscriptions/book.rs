@@ -125,6 +125,11 @@ impl Book {
         self.told[kind as usize].get(id, mix) == Some(CONFIRMED)
     }
 
+    /// Whether the node has been told of a channel on this connection, acknowledged or not.
+    pub(crate) fn is_told(&self, registries: &Registries, kind: Kind, id: u32) -> bool {
+        self.told[kind as usize].contains(id, registries[kind as usize].mix())
+    }
+
     /// How many channels the node has been told of.
     pub(crate) fn told(&self) -> usize {
         self.told.iter().map(IdTable::len).sum()
@@ -209,7 +214,11 @@ impl Book {
     /// Somebody began to subscribe to a channel, or nobody does any more. Without a connection there is nothing to note:
     /// the next one is told everything.
     pub(crate) fn note(&mut self, registries: &mut Registries, kind: Kind, id: u32) {
-        if self.is_live {
+        let is_noted = match kind {
+            Kind::Pattern => self.changed_patterns.last() == Some(&id),
+            Kind::Channel | Kind::Shard => self.changed.last() == Some(&(kind, id)),
+        };
+        if self.is_live && !is_noted {
             registries[kind as usize].hold(id);
             match kind {
                 Kind::Pattern => self.changed_patterns.push(id),

@@ -134,7 +134,7 @@ impl<E: Execute> Worker<E> {
             return self.refuse(index, text::TOO_MANY_SCOPES.as_bytes());
         }
         let mut items = Vec::with_capacity(names.len());
-        let mut nodes = Vec::new();
+        let (mut nodes, mut untold) = (Vec::new(), Vec::new());
         let number = subscriber.next_pending();
         for name in names.iter() {
             let id = this.number(subscriber, &scope, kind, name);
@@ -155,7 +155,15 @@ impl<E: Execute> Worker<E> {
                 if !is_confirmed && !nodes.contains(&node) {
                     nodes.push(node);
                 }
+                if !is_confirmed && !this.books[node].is_told(this.told(), kind, told) {
+                    untold.push((node, told));
+                }
             });
+            // A node that is back is told of channels a part at a time. What is waited for, it is told of now.
+            for (node, told) in untold.drain(..) {
+                let (book, registries) = this.book(node);
+                book.note(registries, kind, told);
+            }
             // It may fail with another request, or because a node refuses it now.
             let begun = subscriber.unsettled.as_ref();
             let begun = begun.and_then(|begun| begun[kind as usize].get(id, this.registries[kind as usize].mix()));

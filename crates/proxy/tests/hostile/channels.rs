@@ -1,7 +1,7 @@
 //! Channels while nodes and routes change under those who subscribe and publish.
 
 use crate::NoEngine;
-use crate::bench::{Bench, requests, users};
+use crate::bench::{Bench, request, requests, users};
 use crate::support::config;
 use respool_connection::{ConnId, Machine};
 use respool_proxy::{Config, Mail, UserLimits, limits};
@@ -95,4 +95,48 @@ fn nobody_subscribes_as_any_number_of_users() {
 
 fn name_number(name: &str) -> usize {
     name.trim_start_matches("user-").parse().unwrap()
+}
+
+/// A node that comes back is told of channels as fast as it takes them. A client that subscribes meanwhile to one of them, because
+/// another does already, is told so behind the node's word about that one.
+#[test]
+fn no_subscription_is_acknowledged_before_a_node_that_is_back_has_it() {
+    let mut roomy = config(1, 1);
+    roomy.budgets.client_output_soft = 64 << 20;
+    roomy.budgets.client_output_hard = 256 << 20;
+    let mut bench = Bench::proxy(roomy);
+    let names: Vec<String> = (0..900).map(|number| format!("{number:0>2000}")).collect();
+    let mut words = vec!["SUBSCRIBE"];
+    words.extend(names.iter().map(String::as_str));
+    let [first, second] = [bench.accept(), bench.accept()];
+    bench.ask(first, &words);
+    let mut lane = bench.connect()[0];
+    let acknowledge_told = |bench: &mut Bench<NoEngine>, lane: ConnId| -> Vec<String> {
+        let said = requests(&bench.heard(lane));
+        let told: Vec<String> = said.iter().flat_map(|request| request.split(' ').skip(1)).map(str::to_owned).collect();
+        let reply = |name: &String| format!(">3\r\n$9\r\nsubscribe\r\n${}\r\n{name}\r\n:1\r\n", name.len());
+        bench.send(lane, told.iter().map(reply).collect::<String>().as_bytes());
+        told
+    };
+    while !acknowledge_told(&mut bench, lane).is_empty() {}
+    assert_eq!(bench.heard(first).matches("subscribe").count(), names.len());
+    bench.cut(lane);
+    bench.wait(300_000);
+    bench.turn(|_| ());
+    lane = bench.connect()[0];
+    // At once: there is more than is told in one turn.
+    let all: Vec<u8> = names.iter().flat_map(|name| request(&["SUBSCRIBE", name])).collect();
+    bench.send(second, &all);
+    let mut known = Vec::new();
+    loop {
+        let told = acknowledge_told(&mut bench, lane);
+        known.extend(told.iter().cloned());
+        let heard = bench.heard(second);
+        let acknowledged = names.iter().filter(|name| heard.contains(name.as_str()));
+        acknowledged.for_each(|name| assert!(known.contains(name), "the node has not been told of {name}"));
+        if told.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(known.len(), names.len());
 }

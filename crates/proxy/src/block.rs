@@ -6,7 +6,7 @@
 use crate::config::LaneLimits;
 use crate::hiding::shows_secrets;
 use crate::renewal::Moves;
-use crate::scripts::Named;
+use crate::scripts::{Hash, Named};
 use crate::secrets::Confided;
 use crate::text;
 use respool_command::{
@@ -16,6 +16,7 @@ use respool_route::{
     Plan, PlanError, PoolMode, RouteScratch, Routed, Routes, Scratch, Subject, Topology, plan, plan_routed,
 };
 use respool_wire::{Args, ArgsBuf, Encoder, Protocol, Request, encode_request};
+use std::collections::BTreeSet;
 
 /// One queued request.
 #[derive(Debug)]
@@ -55,6 +56,8 @@ pub(crate) struct Block {
     key: Vec<u8>,
     /// Scripts that its requests name by their hashes, and that are known.
     pub(crate) scripts: Vec<Named>,
+    /// Their hashes.
+    script_hashes: BTreeSet<Hash>,
     script_bytes: usize,
     /// Something was refused: EXEC will run nothing.
     pub(crate) is_dirty: bool,
@@ -74,7 +77,10 @@ pub(crate) struct Block {
 impl Block {
     /// Bytes held.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.bytes.capacity() + self.own_bytes + self.script_bytes + self.entries.capacity() * size_of::<Entry>()
+        // A hash is kept twice, once in a tree.
+        let scripts = self.scripts.capacity() * size_of::<Named>() + self.script_hashes.len() * 2 * size_of::<Hash>();
+        let entries = self.entries.capacity() * size_of::<Entry>();
+        self.bytes.capacity() + self.own_bytes + self.script_bytes + scripts + entries
     }
 
     /// Whether some requests are ours to run.
@@ -113,9 +119,7 @@ impl Block {
     /// others says so.
     pub(crate) fn note_script(&mut self, named: Named, limits: &LaneLimits) {
         let bytes = named.script.len();
-        if self.script_bytes + bytes <= limits.block_bytes_max
-            && !self.scripts.iter().any(|known| known.is_same(&named))
-        {
+        if self.script_bytes + bytes <= limits.block_bytes_max && self.script_hashes.insert(named.hash()) {
             self.script_bytes += bytes;
             self.scripts.push(named);
         }
@@ -433,5 +437,23 @@ mod tests {
         (0..5).for_each(|_| bench.queue(&["PING"]).expect("five are few enough"));
         assert!(bench.queue(&["PING"]).expect_err("too many").starts_with("ERR transaction too long: more than 5"));
         assert!(bench.queue(&["SHUTDOWN"]).expect_err("not here").contains("not allowed inside a transaction"));
+    }
+
+    #[test]
+    fn a_script_that_is_named_often_is_kept_once() {
+        let mut bench = Bench::new(1);
+        let mut scripts = crate::scripts::Scripts::default();
+        let row = respool_command::lookup(b"EVALSHA").expect("it has a row");
+        scripts.note(b"return 1");
+        scripts.note(b"return 2");
+        for hash in ["e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "7f923f79fe76194c868d7e1d0820de36700eb649"] {
+            for _ in 0..3 {
+                let args: ArgsBuf = ["EVALSHA", hash, "0"].into_iter().collect();
+                let named = scripts.named(row, args.as_args()).expect("it is known");
+                bench.block.note_script(named, &bench.limits);
+            }
+        }
+        let kept: Vec<&[u8]> = bench.block.scripts.iter().map(|named| &*named.script).collect();
+        assert_eq!(kept, [b"return 1", b"return 2"]);
     }
 }

@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// The hash that names a script.
-type Hash = [u8; 20];
+pub(crate) type Hash = [u8; 20];
 
 /// Scripts by their hashes, the oldest forgotten first.
 #[derive(Debug, Default)]
@@ -51,8 +51,8 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        self.hash == other.hash
+    pub(crate) fn hash(&self) -> Hash {
+        self.hash
     }
 }
 
@@ -68,7 +68,7 @@ impl Given {
 
 impl Scripts {
     /// Remembers a script.
-    fn note(&mut self, script: &[u8]) {
+    pub(crate) fn note(&mut self, script: &[u8]) {
         if script.len() > SCRIPT_BYTES_MAX {
             return;
         }

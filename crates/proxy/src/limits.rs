@@ -202,7 +202,7 @@ pub const PUSH_PATTERN_ORDERS_MAX: usize = 1_000;
 pub const PUSH_PATTERN_ORDERS_MIN: usize = 32;
 /// A server looks through all patterns of a connection for each that it is told of. So many steps, of some eight nanoseconds in
 /// redis-server 7.0, may be asked of it at once; they bound a slice between the two numbers above.
-pub const PUSH_PATTERN_STEPS_MAX: usize = 5_000_000;
+pub const PUSH_PATTERN_STEPS_MAX: usize = 1_000_000;
 
 /// Patterns that one client may subscribe to. Nodes compare each of them with every message and look through all of them for
 /// every new one, and all of a worker's clients have theirs on one connection to each node.

@@ -146,11 +146,11 @@ impl Book {
             || !self.unwritten_patterns.is_empty()
     }
 
-    /// Whether the node may be told of more patterns now. The more it has, the longer it takes for each.
-    fn takes_patterns(&self) -> bool {
+    /// Of how many patterns the node may be told now. The more it has, the longer it takes for each.
+    fn room_for_patterns(&self) -> usize {
         let known = self.told[Kind::Pattern as usize].len();
         let most = (PUSH_PATTERN_STEPS_MAX / (known + 1)).clamp(PUSH_PATTERN_ORDERS_MIN, PUSH_PATTERN_ORDERS_MAX);
-        self.owed_patterns < most
+        most.saturating_sub(self.owed_patterns)
     }
 
     /// Has the node say something behind everything that it has to say: nothing but its PONG.
@@ -307,13 +307,14 @@ impl Book {
                 let batch = self.changed.split_off(from);
                 self.tell(registries, &batch, out);
                 batch.iter().for_each(|(kind, id)| registries[*kind as usize].release(*id));
-            } else if !self.changed_patterns.is_empty() && self.takes_patterns() {
-                let from = self.changed_patterns.len().saturating_sub(PUSH_COMMAND_NAMES_MAX);
+            } else if !self.changed_patterns.is_empty() && self.room_for_patterns() > 0 {
+                let most = self.room_for_patterns().min(PUSH_COMMAND_NAMES_MAX);
+                let from = self.changed_patterns.len().saturating_sub(most);
                 let batch: Vec<_> = self.changed_patterns.drain(from..).map(|id| (Kind::Pattern, id)).collect();
                 self.tell(registries, &batch, out);
                 batch.iter().for_each(|(kind, id)| registries[*kind as usize].release(*id));
             } else if let Some((kind, next)) = self.restoring
-                && (Kind::ALL.get(kind) != Some(&Kind::Pattern) || self.takes_patterns())
+                && (Kind::ALL.get(kind) != Some(&Kind::Pattern) || self.room_for_patterns() > 0)
             {
                 self.restore(registries, &belongs, kind, next, out);
             } else {

@@ -35,9 +35,7 @@ impl Subscriptions {
             let Some(id) = self.tracked.keys.find(key) else { continue };
             self.tracked.keys.hold(id);
             let readers: Vec<u32> = self.tracked.keys.subscribers(id).collect();
-            for handle in
-                readers.into_iter().filter_map(|number| self.subscribers.at(number).copied()).collect::<Vec<_>>()
-            {
+            for handle in readers.into_iter().filter_map(|number| self.tracked.reader(number)).collect::<Vec<_>>() {
                 let is_own = self.is_own(handle, by, clients);
                 let Some(session) = clients.sessions.get_mut(handle) else { continue };
                 // As in Redis, what a client changes itself it has to read again to be told of it.

@@ -150,6 +150,12 @@ impl<V: Copy + Default> IdTable<V> {
         self.iter().map(|(id, _)| id)
     }
 
+    /// All numbers, in no order, without a copy of them.
+    pub(crate) fn into_ids(self) -> Ids<V> {
+        let only = (self.slots.is_empty() && self.len == 1).then_some(self.only.0);
+        Ids { only, rest: self.slots.into_vec().into_iter() }
+    }
+
     /// Where `id` is, or where it would go.
     fn place(&self, id: u32, mix: Mix) -> Result<usize, usize> {
         let mut place = mix.home(id, self.slots.len());
@@ -176,6 +182,21 @@ impl<V: Copy + Default> IdTable<V> {
                 self.len += 1;
             }
         }
+    }
+}
+
+/// The numbers of a table that is no more.
+#[derive(Debug)]
+pub(crate) struct Ids<V> {
+    only: Option<u32>,
+    rest: std::vec::IntoIter<(u32, V)>,
+}
+
+impl<V> Iterator for Ids<V> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        self.only.take().or_else(|| self.rest.by_ref().map(|(id, _)| id).find(|id| *id != NOBODY))
     }
 }
 
@@ -209,6 +230,9 @@ mod tests {
             let mut all: Vec<_> = table.iter().collect();
             all.sort_unstable();
             assert!(all.iter().copied().eq(model.iter().map(|(id, value)| (*id, *value))));
+            let mut ids: Vec<u32> = table.clone().into_ids().collect();
+            ids.sort_unstable();
+            assert!(ids.iter().eq(model.keys()));
             for id in model.into_keys().collect::<Vec<_>>() {
                 assert!(table.remove(id, mix).is_some());
             }

@@ -78,12 +78,15 @@ impl Subscriptions {
         self.tracked.keys.hold(id);
         let numbers: Vec<u32> = self.tracked.keys.subscribers(id).collect();
         for number in numbers {
-            let Some(handle) = self.subscribers.at(number).copied() else { continue };
-            if let Some(session) = clients.sessions.get_mut(handle)
+            let reader = self.tracked.reader(number);
+            if let Some(handle) = reader
+                && let Some(session) = clients.sessions.get_mut(handle)
                 && let Some(subscriber) = session.subscriber.as_deref_mut()
             {
                 self.tracked.forget(subscriber, id);
                 self.tell_invalid(handle, Some(vec![key.clone()]), clients);
+            } else {
+                self.tracked.strike(id, number);
             }
         }
         self.tracked.keys.release(id);

@@ -286,7 +286,8 @@ impl Subscriptions {
         self.leaving.push(Leaving { id: subscriber.id, left, waits: subscriber.pending });
     }
 
-    /// Strikes out subscriptions of those who have left, `most` at most. Returns whether there are more.
+    /// Strikes out subscriptions of those who have left, and keys that are forgotten, `most` at most. Returns whether there are
+    /// more subscriptions.
     pub(crate) fn strike_out(&mut self, config: &Config, most: usize) -> bool {
         let mut room = most;
         while room > 0
@@ -309,6 +310,7 @@ impl Subscriptions {
                 self.leaving.push(leaving);
             }
         }
+        self.tracked.strike_out(room);
         !self.leaving.is_empty()
     }
 
@@ -325,17 +327,17 @@ impl Subscriptions {
         !(tracked.doubtful.is_empty() && tracked.parting.is_empty() && self.redirected.is_empty())
     }
 
-    /// Whether a client that has left is still to be struck out, or requests are to fail.
+    /// Whether a client that has left is still to be struck out, or keys are, or requests are to fail.
     #[inline]
     pub(crate) fn is_striking_out(&self) -> bool {
-        !self.leaving.is_empty() || !self.failing.is_empty()
+        !self.leaving.is_empty() || !self.failing.is_empty() || self.tracked.forgotten() > 0
     }
 
     /// Clients, channels, keys and questions that are not forgotten.
     pub(crate) fn remains(&self) -> usize {
         let channels: usize = self.counts().iter().sum();
         let asked = self.waits.len() + self.askings.len() + self.redirected.len();
-        let held_up = self.leaving.len() + self.departing.len() + self.failing.len();
+        let held_up = self.leaving.len() + self.departing.len() + self.failing.len() + self.tracked.forgotten();
         self.subscribers.len() + held_up + self.pairs + channels + self.tracked.pairs + asked
     }
 

@@ -131,6 +131,11 @@ impl Registry {
         self.channels.get(id as usize).into_iter().flat_map(|channel| channel.subscribers.ids())
     }
 
+    /// Whether one of them is this.
+    pub(crate) fn has(&self, id: u32, subscriber: u32) -> bool {
+        self.channels.get(id as usize).is_some_and(|channel| channel.subscribers.contains(subscriber, self.mix()))
+    }
+
     /// A subscriber joins. Returns whether it is the channel's first.
     pub(crate) fn join(&mut self, id: u32, subscriber: u32) -> bool {
         let mix = self.mix();

@@ -17,7 +17,7 @@
 
 use super::book::Book;
 use super::frame::Kind;
-use super::id_table::IdTable;
+use super::id_table::{IdTable, Ids};
 use super::registry::Registry;
 use super::wait::Wait;
 use super::{PAIR_BYTES, Subscriber, Subscriptions};
@@ -25,7 +25,7 @@ use crate::limits::{TRACKED_BLOCK_KEYS_MAX, TRACKED_BYTES_MAX, TRACKED_KEYS_MAX,
 use crate::local::integer;
 use crate::observe::Counters;
 use crate::session::{Flow, Pause, ReplyMode, Special};
-use crate::slab::Handle;
+use crate::slab::{Handle, Slab};
 use crate::text;
 use crate::worker::Worker;
 use respool_command::{Command, Execute, Flags, Group, KeyPositions, Row, TransactionsCommand, text as texts};
@@ -69,6 +69,8 @@ pub(crate) struct Tracking {
     spent_by: u64,
     /// Nodes have been told so on connections of the client's own.
     pub(super) has_passed_mark: bool,
+    /// The number by which it is known to have read them, if it has read any.
+    reader: Option<u32>,
     /// Keys that it has read.
     pub(super) keys: IdTable<()>,
     /// Keys of its transaction, which will be read at EXEC.
@@ -79,10 +81,21 @@ pub(crate) struct Tracking {
     pub(super) after: Option<Seq>,
 }
 
+/// Keys that nobody has read any more, and that are still to be struck out: a client may have read a million.
+#[derive(Debug)]
+struct Forgotten {
+    /// The number of a reader that is none any more. It is not given away before.
+    reader: u32,
+    keys: Ids<()>,
+}
+
 /// What all tracking clients of a worker have in common.
 #[derive(Debug)]
 pub(super) struct Tracked {
     pub(super) keys: Registry,
+    /// Clients that have read keys. One that is to forget them all has another number with the next.
+    readers: Slab<Handle>,
+    forgotten: Vec<Forgotten>,
     /// Numbers of subscribers that are told of what push lanes tell.
     pub(super) clients: IdTable<()>,
     /// Of those that nodes tell on connections of their own.
@@ -103,6 +116,8 @@ impl Tracked {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             keys: Registry::new(seed),
+            readers: Slab::default(),
+            forgotten: Vec::new(),
             clients: IdTable::default(),
             apart: IdTable::default(),
             pairs: 0,
@@ -128,18 +143,58 @@ impl Tracked {
     /// Strikes a key out of a client's.
     pub(super) fn forget(&mut self, subscriber: &mut Subscriber, key: u32) {
         let Some(tracking) = &mut subscriber.tracking else { return };
-        if tracking.keys.remove(key, self.keys.mix()).is_some() {
-            self.pairs -= 1;
-            self.keys.leave(key, subscriber.id);
+        if let Some(reader) = tracking.reader
+            && tracking.keys.remove(key, self.keys.mix()).is_some()
+        {
+            self.strike(key, reader);
         }
     }
 
-    /// Strikes out all of a client's keys.
+    /// The client has read nothing. Its keys are struck out a part at a time.
     pub(super) fn forget_all(&mut self, subscriber: &mut Subscriber) {
         let Some(tracking) = &mut subscriber.tracking else { return };
-        let keys = std::mem::take(&mut tracking.keys);
-        self.pairs -= keys.len();
-        keys.ids().for_each(|key| _ = self.keys.leave(key, subscriber.id));
+        let keys = std::mem::take(&mut tracking.keys).into_ids();
+        if let Some(reader) = tracking.reader.take() {
+            self.readers.retire(reader);
+            self.forgotten.push(Forgotten { reader, keys });
+        }
+    }
+
+    /// Strikes out keys that have been forgotten, `most` at most.
+    pub(super) fn strike_out(&mut self, most: usize) {
+        let mut room = most;
+        while room > 0
+            && let Some(mut forgotten) = self.forgotten.pop()
+        {
+            while room > 0 {
+                let Some(key) = forgotten.keys.next() else { break };
+                self.strike(key, forgotten.reader);
+                room -= 1;
+            }
+            match room {
+                // It may have been the last.
+                0 => self.forgotten.push(forgotten),
+                _ => self.readers.release(forgotten.reader),
+            }
+        }
+    }
+
+    /// How many have keys that are still to be struck out.
+    pub(super) fn forgotten(&self) -> usize {
+        self.forgotten.len()
+    }
+
+    /// Who has read keys by this number; `None`: it is to be struck out.
+    pub(super) fn reader(&self, number: u32) -> Option<Handle> {
+        self.readers.at(number).copied()
+    }
+
+    /// Strikes out that a key has been read. It may have been done before.
+    pub(super) fn strike(&mut self, key: u32, reader: u32) {
+        if self.keys.has(key, reader) {
+            self.pairs -= 1;
+            self.keys.leave(key, reader);
+        }
     }
 
     /// The client is told of nothing any more.
@@ -156,12 +211,13 @@ impl Tracked {
     }
 
     /// The client has read a key.
-    fn remember(&mut self, subscriber: &mut Subscriber, key: &[u8]) {
+    fn remember(&mut self, subscriber: &mut Subscriber, client: Handle, key: &[u8]) {
         let Some(tracking) = subscriber.tracking.as_mut() else { return };
+        let reader = *tracking.reader.get_or_insert_with(|| self.readers.insert(client).index);
         let id = self.keys.intern(key);
         if tracking.keys.insert(id, (), self.keys.mix()) {
             self.pairs += 1;
-            self.keys.join(id, subscriber.id);
+            self.keys.join(id, reader);
         }
     }
 
@@ -590,7 +646,7 @@ impl<E: Execute> Worker<E> {
             }
             return;
         }
-        keys.iter().for_each(|key| self.subscriptions.tracked.remember(subscriber, key));
+        keys.iter().for_each(|key| self.subscriptions.tracked.remember(subscriber, handle, key));
         if !is_told {
             self.subscriptions.tracked.doubtful.push(handle);
         }

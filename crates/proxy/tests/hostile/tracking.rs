@@ -1,7 +1,13 @@
 //! Clients that are told of changed keys: their replies, and what is remembered for them.
 
+use crate::NoEngine;
 use crate::bench::{Bench, request, requests};
 use crate::support::config;
+use respool_connection::Machine;
+use respool_proxy::limits::STRUCK_OUT_PER_TURN_MAX;
+
+/// Keys that a client has read.
+const READ: usize = 100_000;
 
 #[test]
 fn tracking_begins_without_a_reply_where_none_is_wanted() {
@@ -43,5 +49,69 @@ fn a_subscription_that_fails_is_told_of_where_replies_are_wanted() {
         bench.ask(client, &["CLIENT", "REPLY", "ON"]);
         let heard = bench.heard(client);
         assert!(heard.starts_with(error) && heard.ends_with("+OK\r\n"), "{heard}");
+    }
+}
+
+/// How a client comes to forget all that it has read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum End {
+    Leaves,
+    Off,
+    Flush,
+}
+
+#[test]
+fn what_a_client_has_read_is_forgotten_in_slices() {
+    for end in [End::Leaves, End::Off, End::Flush] {
+        let mut bench = Bench::proxy(config(1, 1));
+        let client = bench.accept();
+        assert!(bench.answer(client, &["HELLO", "3"]).starts_with('%'));
+        bench.ask(client, &["CLIENT", "TRACKING", "ON"]);
+        let push = bench.connect()[0];
+        bench.heard(push);
+        bench.send(push, b"+OK\r\n");
+        assert_eq!(bench.heard(client), "+OK\r\n");
+        bench.ask(client, &["GET", "first"]);
+        let lane = bench.connect()[0];
+        bench.send(lane, b"$-1\r\n");
+        for part in 0..10 {
+            let keys: Vec<String> = (0..READ / 10).map(|number| format!("key-{part}-{number}")).collect();
+            let mut words = vec!["EXISTS"];
+            words.extend(keys.iter().map(String::as_str));
+            bench.ask(client, &words);
+            bench.send(lane, b":0\r\n");
+        }
+        bench.heard(client);
+        let left = |bench: &Bench<NoEngine>| {
+            bench.worker.remains().into_iter().find(|(what, _)| *what == "subscribers").map_or(0, |(_, count)| count)
+        };
+        let mut before = left(&bench);
+        assert!(before > READ, "{before}");
+        let other = bench.accept();
+        match end {
+            End::Leaves => bench.turn(|worker| worker.handle_broken(client, "gone")),
+            End::Off => assert_eq!(bench.answer(client, &["CLIENT", "TRACKING", "OFF"]), "+OK\r\n"),
+            End::Flush => {
+                bench.send(push, b">2\r\n$10\r\ninvalidate\r\n_\r\n");
+                assert_eq!(bench.heard(client), ">2\r\n$10\r\ninvalidate\r\n_\r\n");
+                // What it reads again is another matter than what it has read before.
+                bench.ask(client, &["GET", "key-0-0"]);
+                bench.send(lane, b"$-1\r\n");
+                bench.heard(client);
+            }
+        }
+        for _ in 0..READ / STRUCK_OUT_PER_TURN_MAX + 5 {
+            let now = left(&bench);
+            assert!(before.saturating_sub(now) <= 3 * STRUCK_OUT_PER_TURN_MAX, "{end:?}: {before} {now}");
+            before = now;
+            assert_eq!(bench.answer(other, &["ECHO", "x"]), "$1\r\nx\r\n", "others are served");
+            bench.turn(|_| ());
+        }
+        assert!(before < 10, "{end:?}: {before}");
+        bench.send(push, b">2\r\n$10\r\ninvalidate\r\n*1\r\n$7\r\nkey-0-0\r\n");
+        let told = if end == End::Flush { ">2\r\n$10\r\ninvalidate\r\n*1\r\n$7\r\nkey-0-0\r\n" } else { "" };
+        assert_eq!(bench.heard(client), told, "{end:?}");
+        bench.send(push, b">2\r\n$10\r\ninvalidate\r\n*1\r\n$7\r\nkey-0-1\r\n");
+        assert_eq!(bench.heard(client), "", "{end:?}: it has been told");
     }
 }

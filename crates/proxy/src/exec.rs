@@ -9,7 +9,7 @@
 
 use crate::block::{Block, Entry};
 use crate::clients::Clients;
-use crate::limits::TRIALS_MAX;
+use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX, TRIALS_MAX};
 use crate::pins::{Pin, Pins, WatchFailure, say};
 use crate::private::Dirt;
 use crate::renewal::Moves;
@@ -667,7 +667,16 @@ impl<E: Execute> Worker<E> {
 
     /// Goes on with the script of a client, as far as it goes.
     pub(crate) fn run_script(&mut self, index: u32) -> Flow {
+        let waiting = |this: &Self| this.clients.sessions.at(index).map_or(0, |session| session.down.waiting_bytes());
+        let (mut own, before) = (0, waiting(self));
         loop {
+            // What the engine of this process does is one transaction; what nodes have not done is none anyway.
+            let has_had_its_part =
+                own >= OWN_PER_TURN_MAX || own > 0 && waiting(self).saturating_sub(before) > OWN_BYTES_PER_TURN_MAX;
+            if self.engine.is_none() && has_had_its_part {
+                self.end_slice(index);
+                return Flow::Pause;
+            }
             let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
             let Some(script) = session.pins.as_mut().and_then(|p| p.script.as_mut()) else { return Flow::Next };
             let Some(part) = script.parts.pop_front() else {
@@ -701,6 +710,7 @@ impl<E: Execute> Worker<E> {
                     Flow::Next
                 }
                 Part::Own(row, args) => {
+                    own += 1;
                     let unmet = self.ask_unmet(index, row, args.as_args());
                     unmet.unwrap_or_else(|| self.run(index, row, &Request::made(args.as_args())))
                 }

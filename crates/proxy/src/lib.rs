@@ -87,6 +87,7 @@ mod select;
 mod session;
 mod shared;
 mod slab;
+mod slices;
 mod special;
 mod standing;
 mod states;

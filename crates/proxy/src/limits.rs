@@ -25,6 +25,12 @@ pub const REVIEWED_WRITE_BYTES: usize = 16 * 1024;
 /// Bytes that wait for one node before the clients that send to it are not read any more. Half of it lets them go on.
 pub const LANE_QUEUE_SOFT_DIVISOR: usize = 4;
 
+/// Requests of one EXEC that are ours to do in one turn: a listing of ten thousand clients takes milliseconds.
+pub const OWN_PER_TURN_MAX: usize = 64;
+
+/// Bytes of replies to them: the rest is done in the next turns.
+pub const OWN_BYTES_PER_TURN_MAX: usize = 256 * 1024;
+
 /// Lane classes (database, protocol) that one worker keeps: 16 databases in both protocols, twice over.
 pub const CLASSES_MAX: usize = 64;
 

@@ -61,8 +61,11 @@ impl Pause {
     /// Its user has asked for as much as it may for now.
     pub(crate) const RATE: Self = Self(256);
 
+    /// It has had its part of this turn, and what it has asked for goes on in the next.
+    pub(crate) const SLICE: Self = Self(512);
+
     /// Each with its name on the console.
-    pub(crate) const ALL: [(Self, &'static str); 9] = [
+    pub(crate) const ALL: [(Self, &'static str); 10] = [
         (Self::OUTPUT, "output"),
         (Self::OUTSTANDING, "outstanding"),
         (Self::BARRIER, "barrier"),
@@ -72,6 +75,7 @@ impl Pause {
         (Self::HELD, "operator"),
         (Self::LEARNING, "learning"),
         (Self::RATE, "rate"),
+        (Self::SLICE, "turn"),
     ];
 
     #[inline]
@@ -348,6 +352,7 @@ mod tests {
             Pause::HELD,
             Pause::LEARNING,
             Pause::RATE,
+            Pause::SLICE,
         ];
         for gone in all {
             let mut pause = Pause::default();

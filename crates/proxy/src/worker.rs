@@ -22,6 +22,7 @@ use crate::scatter::Scatters;
 use crate::seeing::Seen;
 use crate::session::{Flow, Pause, Session, Special};
 use crate::shared::Shared;
+use crate::slices::Slices;
 use crate::subscriptions::Subscriptions;
 use crate::tasks::Tasks;
 use crate::text;
@@ -111,6 +112,7 @@ pub struct Worker<E> {
     /// All clients hold their requests back until then.
     pub(crate) hold: Option<Hold>,
     pub(crate) retirement: Retirement,
+    pub(crate) slices: Slices,
 }
 
 impl<E: Execute> Worker<E> {
@@ -159,6 +161,7 @@ impl<E: Execute> Worker<E> {
             learnings: Learnings::default(),
             hold: None,
             retirement: Retirement::default(),
+            slices: Slices::default(),
         };
         worker.clients.output_hard = worker.config.budgets.client_output_hard;
         worker.adopt_allowances();
@@ -626,6 +629,7 @@ impl<E: Execute> Machine for Worker<E> {
         self.lanes.list_held();
         self.run_timers();
         self.tell_nodes();
+        self.begin_slices();
         if !self.clients.held.is_empty() && self.patient_until_us().is_none() {
             self.clients.release_held();
         }
@@ -782,7 +786,7 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn next_wakeup_us(&self) -> Option<u64> {
-        let mut due = self.cron_at_us;
+        let mut due = if self.slices.is_empty() { self.cron_at_us } else { self.now.mono_us };
         if self.engine_at_us > 0 {
             due = due.min(self.engine_at_us);
         }

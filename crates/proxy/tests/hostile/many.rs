@@ -7,8 +7,8 @@ use crate::support::config;
 use respool_connection::{ConnId, Machine};
 use respool_proxy::Config;
 use respool_proxy::limits::{
-    PATTERNS_PER_CLIENT_MAX, PUSH_PATTERN_ORDERS_MAX, PUSH_PATTERN_ORDERS_MIN, PUSH_PATTERN_STEPS_MAX,
-    STRUCK_OUT_PER_TURN_MAX,
+    OWN_PER_TURN_MAX, PATTERNS_PER_CLIENT_MAX, PUSH_PATTERN_ORDERS_MAX, PUSH_PATTERN_ORDERS_MIN,
+    PUSH_PATTERN_STEPS_MAX, STRUCK_OUT_PER_TURN_MAX,
 };
 
 const MANY: usize = 60_000;
@@ -150,4 +150,35 @@ fn nodes_are_told_of_patterns_in_slices() {
     assert!(bench.heard(other).contains("second"));
     assert_eq!(bench.heard(client).matches("psubscribe").count(), PATTERNS_PER_CLIENT_MAX);
     assert!(bench.answer(client, &["PSUBSCRIBE", "one-more*"]).starts_with("-ERR too many patterns"));
+}
+
+#[test]
+fn what_a_transaction_asks_of_the_proxy_is_done_in_slices() {
+    let mut bench = Bench::proxy(roomy(1));
+    let [client, other] = [bench.accept(), bench.accept()];
+    bench.ask(client, &["MULTI"]);
+    let many: Vec<u8> = (0..MANY).flat_map(|_| request(&["CLIENT", "ID"])).collect();
+    bench.send(client, &many);
+    assert_eq!(bench.heard(client).matches("+QUEUED").count(), MANY);
+    bench.send(client, &[request(&["EXEC"]), request(&["ECHO", "behind"])].concat());
+    let (mut reply, mut turns) = (String::new(), 0);
+    while !reply.ends_with("behind\r\n") {
+        let said = bench.heard(client);
+        // One part where it goes on, and one where the turn began.
+        assert!(said.matches(':').count() <= 2 * OWN_PER_TURN_MAX, "{}", said.matches(':').count());
+        reply.push_str(&said);
+        assert_eq!(bench.answer(other, &["ECHO", "x"]), "$1\r\nx\r\n", "others are served");
+        turns += 1;
+        assert!(turns <= MANY, "{} bytes", reply.len());
+    }
+    let id = bench.answer(client, &["CLIENT", "ID"]);
+    assert_eq!(reply, format!("*{MANY}\r\n{}$6\r\nbehind\r\n", id.repeat(MANY)));
+    // One that leaves meanwhile leaves nothing behind.
+    bench.ask(client, &["MULTI"]);
+    bench.send(client, &many[..many.len() / 10]);
+    bench.ask(client, &["EXEC"]);
+    bench.turn(|worker| worker.handle_broken(client, "gone"));
+    bench.turn(|worker| worker.handle_broken(other, "gone"));
+    bench.turn(|_| ());
+    assert_eq!(bench.worker.remains(), []);
 }

@@ -485,6 +485,9 @@ impl<E: Execute> Worker<E> {
     /// Answers a request that waits no longer, and forgets it.
     pub(crate) fn finish_waiter(&mut self, waiter: Handle, kind: ReplyKind, reply: &[u8]) {
         let Some(this) = self.blocking.remove(waiter) else { return };
+        if self.engine.is_some() {
+            self.leave_parking(waiter);
+        }
         let is_served = this.is_served_by(kind, reply);
         let drops_client = this.release.is_some_and(Release::drops_client);
         let has_waited = this.release == Some(Release::Vanished);
@@ -706,7 +709,6 @@ impl<E: Execute> Worker<E> {
         stuck.into_iter().for_each(|waiter| self.give_up_waiting(waiter));
         asked.into_iter().for_each(|waiter| self.unblock(waiter));
         if self.engine.is_some() {
-            self.sweep_parking();
             return false;
         }
         for node in 0..self.blocking.nodes.len() {

@@ -8,7 +8,7 @@
 
 use crate::session::{Flow, Pause, Special};
 use crate::slab::Handle;
-use crate::waiter::{Release, State, Target, Wording};
+use crate::waiter::{Release, Target, Wording};
 use crate::worker::Worker;
 use respool_command::{
     Command, Execute, Flags, KeyPositions, ListCommand as L, Millis, Outcome, Row, SessionView, SortedSetCommand as Z,
@@ -16,19 +16,71 @@ use respool_command::{
 };
 use respool_wire::{Args, ArgsBuf, Encoder, Protocol, ReplyKind, Request, replies};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Who waits for the keys of an embedded engine.
 #[derive(Debug, Default)]
 pub(crate) struct Parking {
-    waiting: BTreeMap<Box<[u8]>, Vec<Handle>>,
+    /// By key, and by database.
+    waiting: BTreeMap<Arc<[u8]>, BTreeMap<u32, Waiting>>,
+    /// Where each of them stands.
+    places: BTreeMap<Handle, Place>,
     /// Keys that have been written to since those who wait were last served.
-    written: Vec<Box<[u8]>>,
+    written: Vec<Arc<[u8]>>,
     is_everything_written: bool,
     /// Clients are told of changes.
     pub(crate) is_told: bool,
 }
 
+/// Those who wait for one key, by their turns.
+type Waiting = BTreeMap<u64, Handle>;
+
+/// Where a request waits: for these keys of a database.
+#[derive(Debug)]
+struct Place {
+    turn: u64,
+    database: u32,
+    keys: Vec<Arc<[u8]>>,
+}
+
 impl Parking {
+    /// A request waits from now on.
+    fn enter(&mut self, waiter: Handle, turn: u64, database: u32, keys: Vec<Box<[u8]>>) {
+        let keys: Vec<Arc<[u8]>> = keys.into_iter().map(Arc::from).collect();
+        for key in &keys {
+            self.waiting.entry(Arc::clone(key)).or_default().entry(database).or_default().insert(turn, waiter);
+        }
+        self.places.insert(waiter, Place { turn, database, keys });
+    }
+
+    /// It does so no longer.
+    pub(crate) fn leave(&mut self, waiter: Handle) {
+        let Some(Place { turn, database, keys }) = self.places.remove(&waiter) else { return };
+        for key in &keys {
+            let Some(of_key) = self.waiting.get_mut(key) else { continue };
+            if let Some(waiting) = of_key.get_mut(&database) {
+                waiting.remove(&turn);
+                if waiting.is_empty() {
+                    of_key.remove(&database);
+                }
+            }
+            if of_key.is_empty() {
+                self.waiting.remove(key);
+            }
+        }
+    }
+
+    /// The databases in which a key is waited for.
+    fn databases(&self, key: &[u8]) -> Vec<u32> {
+        self.waiting.get(key).map_or_else(Vec::new, |of_key| of_key.keys().copied().collect())
+    }
+
+    /// Who is next behind a turn.
+    fn behind(&self, database: u32, key: &[u8], turn: u64) -> Option<(u64, Handle)> {
+        let mut behind = self.waiting.get(key)?.get(&database)?.range(turn + 1..);
+        behind.next().map(|(turn, waiter)| (*turn, *waiter))
+    }
+
     /// How many keys are waited for.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()
@@ -90,9 +142,9 @@ impl<E: Execute> Worker<E> {
         }
         let words = Wording { args, said: None };
         let waiter = self.enter_queue(index, row, words, 0, Target::Client { asker, is_wanted });
-        for key in keys {
-            self.parking.waiting.entry(key).or_default().push(waiter);
-        }
+        let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
+        let turn = self.blocking.waiters.get(waiter).map_or(0, |waiter| waiter.turn);
+        self.parking.enter(waiter, turn, database, keys);
         self.counters.keys_waited_for.set(self.parking.waiting.len() as u64);
         if self.clients.sessions.at(index).is_some_and(|s| s.cold.has_hung_up) {
             self.release_waiter(waiter, Release::HalfClosed);
@@ -161,7 +213,7 @@ impl<E: Execute> Worker<E> {
         let keys = keys_of(row, args);
         self.parking.is_everything_written |= keys.is_empty();
         let Parking { waiting, written, .. } = &mut self.parking;
-        written.extend(keys.into_iter().filter(|key| waiting.contains_key(key)));
+        written.extend(keys.iter().filter_map(|key| waiting.get_key_value(&**key)).map(|(key, _)| Arc::clone(key)));
     }
 
     /// Serves those who wait for keys that have been written to.
@@ -183,32 +235,31 @@ impl<E: Execute> Worker<E> {
     /// Serves those who wait for one key, as long as it holds something of the type that they wait for. As in Redis, what else
     /// they wait for has no part in it: not an earlier key that holds another type by now.
     fn serve_key(&mut self, key: &[u8]) {
-        let Some(waiters) = self.parking.waiting.remove(key) else { return };
-        let mut left = Vec::new();
-        let mut held: Option<(u32, Vec<u8>)> = None;
-        for waiter in waiters {
+        for database in self.parking.databases(key) {
+            self.serve_key_in(database, key);
+        }
+    }
+
+    /// Of ten thousand who wait for one element one is looked at: once nothing is there, nobody else is.
+    fn serve_key_in(&mut self, database: u32, key: &[u8]) {
+        let mut kind = self.ask_about(database, b"TYPE", key);
+        let mut last = 0;
+        while kind != NO_KEY
+            && let Some((turn, waiter)) = self.parking.behind(database, key, last)
+        {
+            last = turn;
             let Some(this) = self.blocking.waiters.get_mut(waiter) else { continue };
             let Target::Client { asker, .. } = this.target else { continue };
-            let (row, args) = (this.row, for_key(this.row, this.args.as_args(), key));
-            let Some(database) = self.clients.sessions.get(asker.session).map(|s| s.database) else { continue };
-            if held.as_ref().is_none_or(|(of, _)| *of != database) {
-                held = Some((database, self.ask_about(database, b"TYPE", key)));
+            let row = this.row;
+            if kind != awaited_type(row) {
+                continue;
             }
-            let has_it = held.as_ref().is_some_and(|(_, kind)| kind.as_slice() == awaited_type(row));
+            let args = for_key(row, this.args.as_args(), key);
             let mut reply = Vec::new();
-            match has_it {
-                true => match self.ask_engine_quietly(asker.session.index, row, args.as_args(), &mut reply) {
-                    Outcome::Done => {
-                        held = None;
-                        self.finish_parked(waiter, &reply);
-                    }
-                    Outcome::Parked => left.push(waiter),
-                },
-                false => left.push(waiter),
+            if self.ask_engine_quietly(asker.session.index, row, args.as_args(), &mut reply) == Outcome::Done {
+                self.finish_parked(waiter, &reply);
+                kind = self.ask_about(database, b"TYPE", key);
             }
-        }
-        if !left.is_empty() {
-            self.parking.waiting.entry(key.into()).or_default().splice(0..0, left);
         }
     }
 
@@ -297,16 +348,15 @@ impl<E: Execute> Worker<E> {
         self.end_watching(id, "UNWATCH");
     }
 
-    /// Strikes out who waits no longer.
-    pub(crate) fn sweep_parking(&mut self) {
-        let Self { parking, blocking, counters, .. } = self;
-        parking.waiting.retain(|_, waiters| {
-            waiters.retain(|w| blocking.waiters.get_mut(*w).is_some_and(|w| w.state == State::Queued));
-            !waiters.is_empty()
-        });
-        counters.keys_waited_for.set(parking.waiting.len() as u64);
+    /// A request waits no longer.
+    pub(crate) fn leave_parking(&mut self, waiter: Handle) {
+        self.parking.leave(waiter);
+        self.counters.keys_waited_for.set(self.parking.waiting.len() as u64);
     }
 }
+
+/// What `TYPE` says of a key that is not there.
+const NO_KEY: &[u8] = b"+none\r\n";
 
 /// Whether a request moves an element from one list to another.
 fn is_move(row: &Row) -> bool {

@@ -36,6 +36,8 @@ mod order;
 mod orders;
 #[path = "hostile/pieces.rs"]
 mod pieces;
+#[path = "hostile/parked.rs"]
+mod parked;
 #[path = "hostile/pings.rs"]
 mod pings;
 #[path = "hostile/reloads.rs"]

@@ -56,6 +56,12 @@ impl Bench<NoEngine> {
 }
 
 impl<E: Execute> Bench<E> {
+    /// A server with this engine and no nodes.
+    pub(crate) fn server(config: Config, engine: E) -> Self {
+        let config = Config { nodes: Vec::new(), ..config };
+        Self::new(config, 1, Arc::default(), Hooks::default(), Some(engine))
+    }
+
     fn new(config: Config, workers: usize, access: Arc<Access>, hooks: Hooks, engine: Option<E>) -> Self {
         let shared = Shared::new(workers, 0, About::default(), Arc::new(Ledger::default()));
         let shared = Arc::new(shared.with_access(access).with_hooks(hooks));

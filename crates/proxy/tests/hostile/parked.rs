@@ -1,0 +1,114 @@
+//! Crowds that wait for keys of an engine in this process.
+
+use crate::bench::Bench;
+use crate::support::config;
+use respool_command::{Execute, Millis, Outcome, Row, SessionView};
+use respool_connection::{ConnId, Machine};
+use respool_wire::{Args, Encoder};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Lists, and how often anything was asked about them.
+#[derive(Debug, Default)]
+struct Lists {
+    lists: BTreeMap<(u32, Vec<u8>), VecDeque<Vec<u8>>>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Execute for Lists {
+    fn execute(
+        &mut self,
+        row: &'static Row,
+        args: Args<'_>,
+        view: &mut SessionView,
+        reply: &mut Encoder<'_>,
+    ) -> Outcome {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let at = |key: &[u8]| (view.database, key.to_vec());
+        match row.name {
+            "RPUSH" => {
+                let list = self.lists.entry(at(args.at(1))).or_default();
+                list.extend(args.from(2).iter().map(<[u8]>::to_vec));
+                reply.integer(list.len() as i64);
+            }
+            "TYPE" => reply.simple(if self.lists.contains_key(&at(args.at(1))) { "list" } else { "none" }),
+            "BLPOP" => {
+                let found = args.iter().skip(1).take(args.len() - 2).find(|key| self.lists.contains_key(&at(key)));
+                let Some(key) = found else { return Outcome::Parked };
+                let list = self.lists.get_mut(&at(key)).expect("it has just been found");
+                reply.array(2);
+                reply.bulk(key);
+                reply.bulk(&list.pop_front().expect("no empty list is kept"));
+                if list.is_empty() {
+                    self.lists.remove(&at(key));
+                }
+            }
+            other => unreachable!("{other} is not asked"),
+        }
+        Outcome::Done
+    }
+
+    fn tick(&mut self, _: Millis) -> Option<Millis> {
+        None
+    }
+}
+
+fn server() -> (Bench<Lists>, Arc<AtomicUsize>) {
+    let engine = Lists::default();
+    let asked = Arc::clone(&engine.asked);
+    let mut config = config(1, 1);
+    config.clients_max = 100_000;
+    config.lanes.waiters_max = 100_000;
+    config.request_limits.elements_max = 1 << 20;
+    config.budgets.process = 4 << 30;
+    (Bench::server(config, engine), asked)
+}
+
+fn keys_waited_for(bench: &Bench<Lists>) -> usize {
+    let keys = bench.worker.remains().into_iter().find(|(what, _)| what.starts_with("keys of an engine"));
+    keys.map_or(0, |(_, count)| count)
+}
+
+#[test]
+fn of_a_crowd_that_waits_for_one_element_one_is_asked_for() {
+    let (mut bench, asked) = server();
+    let crowd: Vec<ConnId> = (0..5_000).map(|_| bench.accept()).collect();
+    let pusher = bench.accept();
+    for (number, client) in crowd.iter().enumerate() {
+        // Every other one in another database, in which nothing comes.
+        if number % 2 == 1 {
+            assert_eq!(bench.answer(*client, &["SELECT", "1"]), "+OK\r\n");
+        }
+        bench.ask(*client, &["BLPOP", "queue", "0"]);
+    }
+    for client in crowd.iter().step_by(2).take(100) {
+        let before = asked.load(Ordering::Relaxed);
+        assert_eq!(bench.answer(pusher, &["RPUSH", "queue", "x"]), ":1\r\n");
+        assert_eq!(bench.heard(*client), "*2\r\n$5\r\nqueue\r\n$1\r\nx\r\n", "in the order in which they came");
+        let asked = asked.load(Ordering::Relaxed) - before;
+        assert!(asked <= 8, "{asked}");
+    }
+    bench.ask(pusher, &["RPUSH", "queue", "1", "2", "3"]);
+    let served = crowd.iter().filter(|client| !bench.heard(**client).is_empty()).count();
+    assert_eq!(served, 3);
+}
+
+#[test]
+fn who_leaves_is_waited_with_for_no_key() {
+    let (mut bench, _) = server();
+    let [client, other, pusher] = [bench.accept(), bench.accept(), bench.accept()];
+    let keys: Vec<String> = (0..100_000).map(|number| format!("key-{number}")).collect();
+    let mut words = vec!["BLPOP"];
+    words.extend(keys.iter().map(String::as_str));
+    words.extend(["key-7", "0"]);
+    bench.ask(client, &words);
+    bench.ask(other, &["BLPOP", "key-7", "0"]);
+    assert_eq!(keys_waited_for(&bench), keys.len());
+    // Without a look at the clock.
+    bench.turn(|worker| worker.handle_broken(client, "gone"));
+    assert_eq!(keys_waited_for(&bench), 1);
+    assert_eq!(bench.answer(pusher, &["RPUSH", "key-7", "x"]), ":1\r\n");
+    assert_eq!(bench.heard(other), "*2\r\n$5\r\nkey-7\r\n$1\r\nx\r\n");
+    assert_eq!(keys_waited_for(&bench), 0);
+}

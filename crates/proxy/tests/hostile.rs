@@ -34,10 +34,10 @@ mod multi;
 mod order;
 #[path = "hostile/orders.rs"]
 mod orders;
-#[path = "hostile/pieces.rs"]
-mod pieces;
 #[path = "hostile/parked.rs"]
 mod parked;
+#[path = "hostile/pieces.rs"]
+mod pieces;
 #[path = "hostile/pings.rs"]
 mod pings;
 #[path = "hostile/reloads.rs"]

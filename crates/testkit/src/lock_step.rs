@@ -125,7 +125,9 @@ impl Heard {
 struct Knowledge {
     /// The number of replies with which the last read of a key was answered.
     read: BTreeMap<Vec<u8>, usize>,
-    /// How many of the changes that it was told of have been looked for.
+    /// It is told of each change, whether it has read the key or not.
+    hears_all: bool,
+    /// How many of the changes that it was told of have been looked for then.
     used: BTreeMap<Vec<u8>, usize>,
     /// How many changes the server had told of before this step.
     wanted: usize,
@@ -134,6 +136,7 @@ struct Knowledge {
 impl Knowledge {
     /// The client has asked for keys, perhaps; what it was told before the reply says nothing of what that says.
     fn read(&mut self, requests: &[String], replies_before: usize) {
+        self.hears_all |= requests.iter().any(|one| one.starts_with("CLIENT TRACKING ON BCAST"));
         let is_block = requests.iter().any(|one| one == "EXEC");
         for (at, request) in requests.iter().enumerate() {
             let answered = replies_before + if is_block { requests.len() } else { at + 1 };
@@ -143,9 +146,15 @@ impl Knowledge {
         }
     }
 
+    fn forget(&mut self) {
+        self.read.clear();
+        self.hears_all = false;
+    }
+
     /// Where the client has been told of the change of a key that it might still think it knows.
     fn told(&self, key: &[u8], heard: &Heard) -> Option<usize> {
-        let (used, read) = (self.used.get(key).copied().unwrap_or(0), self.read.get(key).copied().unwrap_or(0));
+        let of = |numbers: &BTreeMap<Vec<u8>, usize>| numbers.get(key).copied().unwrap_or(0);
+        let (used, read) = if self.hears_all { (of(&self.used), 0) } else { (0, of(&self.read)) };
         let is_it = |(replies, changed): &(usize, Vec<u8>)| *replies >= read && (changed == key || changed == b"_\r\n");
         heard.changed.iter().skip(used).position(is_it).map(|at| used + at)
     }
@@ -281,7 +290,7 @@ pub fn play_in_lock_step(
         match &after.step {
             Step::Send(client, requests) => knowledge[*client].read(requests, counts[*client]),
             // Its next connection knows nothing.
-            Step::Leave(client) | Step::HalfClose(client) => knowledge[*client].read.clear(),
+            Step::Leave(client) | Step::HalfClose(client) => knowledge[*client].forget(),
         }
     }
     drop(players);

@@ -1,6 +1,6 @@
 //! The TLS handshakes of one worker's clients: who is shaking, for whom something came, and until when.
 
-use crate::limits::{HANDSHAKES_MAX, HANDSHAKES_PER_ADDRESS_MAX};
+use crate::limits::{CONNECTIONS_KEPT, HANDSHAKES_MAX, HANDSHAKES_PER_ADDRESS_MAX};
 use crate::tls::Current;
 use crate::transport::Socket;
 use respool_connection::Peer;
@@ -106,6 +106,9 @@ impl Handshakes {
             if *count == 0 {
                 self.by_address.remove(&network);
             }
+        }
+        if self.count == 0 && self.places.len() > CONNECTIONS_KEPT {
+            (self.places, self.free, self.by_address) = Default::default();
         }
         Some(shaking)
     }

@@ -105,5 +105,8 @@ pub const LOOK_AT_CLIENTS_US: u64 = 1_000_000;
 /// comes with the next.
 pub const CLIENTS_LOOKED_AT_MAX: usize = 1_000;
 
+/// Places for connections that are never given back: those of a small crowd, which comes and goes.
+pub const CONNECTIONS_KEPT: usize = 128;
+
 /// Answers of the kernel that are read for one question about a connection.
 pub const DIAG_ANSWERS_MAX: usize = 16;

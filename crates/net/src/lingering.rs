@@ -4,7 +4,7 @@
 //! So what comes is read for as long as it comes, within bounds, and once more before the socket is closed. What the kernel
 //! still has for the peer then it delivers by itself, also after the end of the process, as long as the peer sends nothing more.
 
-use crate::limits::{LINGER_READS_MAX, LINGER_US, LINGER_US_MAX, LINGERING_MAX};
+use crate::limits::{CONNECTIONS_KEPT, LINGER_READS_MAX, LINGER_US, LINGER_US_MAX, LINGERING_MAX};
 use crate::transport::Socket;
 use std::collections::VecDeque;
 use std::io;
@@ -113,6 +113,10 @@ impl Lingering {
             self.drop_at(place);
             self.ready.retain(|ready| *ready != place);
             self.free.push(place);
+        }
+        if self.due.is_empty() && self.places.len() > CONNECTIONS_KEPT {
+            // All places are free.
+            *self = Self::default();
         }
     }
 }

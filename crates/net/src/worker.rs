@@ -19,7 +19,8 @@ use crate::clock::Clock;
 use crate::glance::Glance;
 use crate::handshakes::Handshakes;
 use crate::limits::{
-    ACCEPT_COMPLAINT_US, ACCEPT_PAUSE_US, ACCEPTS_PER_TURN_MAX, EVENTS_MAX, RESOLUTIONS_MAX, SETTLE_ROUNDS_MAX,
+    ACCEPT_COMPLAINT_US, ACCEPT_PAUSE_US, ACCEPTS_PER_TURN_MAX, CONNECTIONS_KEPT, EVENTS_MAX, RESOLUTIONS_MAX,
+    SETTLE_ROUNDS_MAX,
 };
 use crate::lingering::Lingering;
 use crate::listener::ListenerSocket;
@@ -560,7 +561,11 @@ impl<M: Machine> Worker<M> {
     /// Forgets a connection. Dropping the socket closes it, which also takes it out of the poll.
     fn forget(&mut self, conn: ConnId) -> Option<Connection> {
         let table = if conn.is_upstream() { &mut self.upstreams } else { &mut self.clients };
-        table.get_mut(conn.index())?.take()
+        let gone = table.get_mut(conn.index())?.take();
+        if conn.index() + 1 == table.len() {
+            give_back(table);
+        }
+        gone
     }
 
     fn lose(&mut self, conn: ConnId, error: &io::Error) {
@@ -781,6 +786,17 @@ impl Connection {
             has_gone: false,
             alternatives: Alternatives::default(),
         }
+    }
+}
+
+/// Makes a table shorter whose last places are empty. Its memory is given back when a quarter of it would do, so that what
+/// is moved is no more than what has gone.
+#[cold]
+fn give_back(table: &mut Vec<Option<Connection>>) {
+    while table.pop_if(|last| last.is_none()).is_some() {}
+    let kept = table.len().max(CONNECTIONS_KEPT);
+    if table.capacity() > 4 * kept {
+        table.shrink_to(2 * kept);
     }
 }
 

@@ -5,7 +5,7 @@
 use crate::awaited::Awaited;
 use crate::crowd::Crowd;
 use crate::cut_off::{CutOff, Doomed};
-use crate::limits::AWAITED_MIN;
+use crate::limits::{AWAITED_MIN, SLAB_KEPT_PLACES};
 use crate::observe::Counters;
 use crate::session::{Pause, Session};
 use crate::slab::{Handle, Slab};
@@ -47,6 +47,14 @@ impl Clients {
             crowd: Crowd::default(),
             counters,
             output_hard: usize::MAX,
+        }
+    }
+
+    /// Makes tables smaller of which most is unused.
+    pub(crate) fn shrink(&mut self) {
+        self.sessions.shrink();
+        for list in [&mut self.listed, &mut self.held, &mut self.resuming] {
+            list.shrink_to(SLAB_KEPT_PLACES.max(2 * list.len()));
         }
     }
 

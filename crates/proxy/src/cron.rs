@@ -56,6 +56,7 @@ impl<E: Execute> Worker<E> {
             self.check_clients();
             self.is_busy |= self.check_permits();
             self.account_tables();
+            self.tidy_tables();
             self.is_busy |= self.relieve_pressure();
             self.check_drain();
             self.counters.dials_waiting.set(self.lanes.dialling.waiting() as u64);

@@ -95,6 +95,7 @@ mod stopping;
 mod subscriptions;
 mod tasks;
 mod text;
+mod tidying;
 mod trial;
 mod unmet;
 mod wait;

@@ -351,6 +351,13 @@ pub const CUT_OFF_LINES_US: u64 = 1_000_000;
 /// Bytes of buffers that a worker keeps for reuse from one look at the timers to the next: what a busy worker hands round.
 pub const SPARE_BUFFERS_BYTES_MAX: usize = 2 * 1024 * 1024;
 
+/// Places of a table that are never given back: those of a small crowd, which comes and goes.
+pub const SLAB_KEPT_PLACES: usize = 256;
+
+/// How often it is looked at whether tables can be made smaller, in microseconds: often enough that a crowd that has left is
+/// forgotten within seconds, and so rarely that making order among thousands of places costs nothing.
+pub const TIDY_US: u64 = 1_000_000;
+
 /// Requests of one connection that wait or are not answered and are not worth counting.
 pub const QUEUE_COUNTED_TICKETS_MIN: usize = 1024;
 

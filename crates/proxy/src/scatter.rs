@@ -106,6 +106,12 @@ impl Scatters {
         self.waiting.get(of).map(|scatter| scatter.asker.session)
     }
 
+    /// Makes tables smaller of which most is unused. Of gathers half is given up, those who need more make them again.
+    pub(crate) fn shrink(&mut self) {
+        self.waiting.shrink();
+        self.spare.truncate(self.spare.len() / 2);
+    }
+
     /// How many requests wait for parts.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()

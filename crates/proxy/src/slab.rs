@@ -3,6 +3,9 @@
 //! A handle is a place and a generation. Whoever keeps the handle of something that has gone finds nobody in its place,
 //! never somebody else: this is what makes a late reply to a client that left harmless.
 
+use crate::limits::SLAB_KEPT_PLACES;
+use std::cmp::Reverse;
+
 /// Where something is kept, and which of those that were kept there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Handle {
@@ -25,11 +28,15 @@ pub(crate) struct Slab<T> {
     free: Vec<u32>,
     /// Places that are empty and not free.
     retired: usize,
+    /// The generations of places that were given back, the last place first: it is as if they were there.
+    gone: Vec<u32>,
+    /// Places have become free since it was last looked at whether some can be given back.
+    has_freed: bool,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Self { places: Vec::new(), free: Vec::new(), retired: 0 }
+        Self { places: Vec::new(), free: Vec::new(), retired: 0, gone: Vec::new(), has_freed: false }
     }
 }
 
@@ -43,8 +50,31 @@ impl<T> Slab<T> {
         }
         let index = u32::try_from(self.places.len()).ok().filter(|i| *i < 1 << 31);
         let index = index.expect("limits keep tables far below 2^31 places");
-        self.places.push(Place { generation: 0, value: Some(value) });
-        Handle { index, generation: 0 }
+        let generation = self.gone.pop().unwrap_or(0);
+        self.places.push(Place { generation, value: Some(value) });
+        Handle { index, generation }
+    }
+
+    /// Gives back memory of places behind the last that is taken, if there are many and most are free. Further values come
+    /// to the first places that are free, so that the last ones become free in time. To be called now and then.
+    pub(crate) fn shrink(&mut self) {
+        if !std::mem::take(&mut self.has_freed)
+            || self.places.len() < SLAB_KEPT_PLACES
+            || self.free.len() * 2 < self.places.len()
+        {
+            return;
+        }
+        self.free.sort_unstable_by_key(|index| Reverse(*index));
+        // The free places are in order, so those at the end of the table are the first ones here.
+        let ends = self.free.iter().zip((0..self.places.len() as u32).rev());
+        let count = ends.take_while(|(free, last)| *free == last).count();
+        let kept = self.places.len() - count;
+        self.gone.extend(self.places.drain(kept..).rev().map(|place| place.generation));
+        self.free.drain(..count);
+        if self.places.capacity() > 2 * SLAB_KEPT_PLACES.max(kept) {
+            self.places.shrink_to(SLAB_KEPT_PLACES.max(kept));
+            self.free.shrink_to(SLAB_KEPT_PLACES.max(self.free.len()));
+        }
     }
 
     /// Takes a value out; its handles are void from now on, and its place is free.
@@ -71,6 +101,7 @@ impl<T> Slab<T> {
         );
         self.retired -= 1;
         self.free.push(index);
+        self.has_freed = true;
     }
 
     /// The value of a handle, unless it has gone.
@@ -146,5 +177,53 @@ mod tests {
         assert_eq!(slab.get_mut(first), None);
         assert_eq!(slab.get_mut(second), Some(&mut "second"));
         assert_eq!(slab.len(), 1);
+    }
+
+    #[test]
+    fn memory_of_a_crowd_that_has_left_is_given_back() {
+        let crowd = 10 * SLAB_KEPT_PLACES as u32;
+        let mut slab = Slab::default();
+        let handles: Vec<Handle> = (0..crowd).map(|number| slab.insert(number)).collect();
+        let stays = handles[3];
+        handles.iter().filter(|handle| **handle != stays).for_each(|handle| _ = slab.remove(handle.index));
+        slab.shrink();
+        assert!(slab.places.capacity() <= SLAB_KEPT_PLACES && slab.free.capacity() <= SLAB_KEPT_PLACES);
+        assert_eq!((slab.get(stays), slab.len()), (Some(&3), 1));
+        // Those who come next find places of which handles may still be about.
+        let next: Vec<Handle> = (0..crowd).map(|number| slab.insert(crowd + number)).collect();
+        assert!(handles.iter().all(|handle| *handle == stays || slab.get(*handle).is_none()));
+        assert!(next.iter().all(|handle| slab.get(*handle).is_some_and(|number| *number >= crowd)));
+        assert_eq!(slab.len(), crowd as usize + 1);
+    }
+
+    #[test]
+    fn one_that_stays_in_a_late_place_holds_back_only_until_it_goes() {
+        let crowd = 10 * SLAB_KEPT_PLACES as u32;
+        let mut slab = Slab::default();
+        let handles: Vec<Handle> = (0..crowd).map(|number| slab.insert(number)).collect();
+        let last = handles[handles.len() - 1];
+        handles.iter().filter(|handle| **handle != last).for_each(|handle| _ = slab.remove(handle.index));
+        slab.shrink();
+        assert_eq!(slab.get(last), Some(&(crowd - 1)));
+        assert_eq!(slab.insert(0).index, 0, "the first place that is free");
+        slab.remove(last.index);
+        slab.shrink();
+        assert!(slab.places.capacity() <= SLAB_KEPT_PLACES);
+        assert_eq!(slab.len(), 1);
+    }
+
+    #[test]
+    fn a_place_that_is_to_be_closed_is_kept() {
+        let crowd = 10 * SLAB_KEPT_PLACES as u32;
+        let mut slab = Slab::default();
+        let handles: Vec<Handle> = (0..crowd).map(|number| slab.insert(number)).collect();
+        let middle = handles[handles.len() / 2];
+        slab.retire(middle.index);
+        handles.iter().filter(|handle| **handle != middle).for_each(|handle| _ = slab.remove(handle.index));
+        slab.shrink();
+        assert_eq!(slab.places.len(), middle.index as usize + 1);
+        assert!((0..slab.free.len()).all(|_| slab.insert(0).index != middle.index));
+        slab.release(middle.index);
+        assert_eq!(slab.insert(1), Handle { index: middle.index, generation: 1 });
     }
 }

@@ -127,6 +127,11 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
+    /// Makes tables smaller of which most is unused.
+    pub(crate) fn shrink(&mut self) {
+        self.running.shrink();
+    }
+
     /// Begins a task; its requests are sent with [`Tasks::owner`].
     pub(crate) fn begin(&mut self, task: Task) -> Handle {
         self.running.insert(task)

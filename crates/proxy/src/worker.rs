@@ -26,6 +26,7 @@ use crate::slices::Slices;
 use crate::subscriptions::Subscriptions;
 use crate::tasks::Tasks;
 use crate::text;
+use crate::tidying::Tidying;
 use crate::waitlist::Blocking;
 use respool_access::Users;
 use respool_command::{Execute, KeyPositions, Row};
@@ -113,6 +114,7 @@ pub struct Worker<E> {
     pub(crate) hold: Option<Hold>,
     pub(crate) retirement: Retirement,
     pub(crate) slices: Slices,
+    pub(crate) tidying: Tidying,
 }
 
 impl<E: Execute> Worker<E> {
@@ -162,6 +164,7 @@ impl<E: Execute> Worker<E> {
             hold: None,
             retirement: Retirement::default(),
             slices: Slices::default(),
+            tidying: Tidying::default(),
         };
         worker.clients.output_hard = worker.config.budgets.client_output_hard;
         worker.adopt_allowances();

@@ -314,6 +314,12 @@ impl Subscriptions {
         !self.leaving.is_empty()
     }
 
+    /// Makes tables smaller of which most is unused.
+    pub(crate) fn shrink(&mut self) {
+        self.subscribers.shrink();
+        self.waits.shrink();
+    }
+
     /// Whether messages wait for clients that have room.
     #[inline]
     pub(crate) fn is_refilling(&self) -> bool {

@@ -74,6 +74,11 @@ impl Waits {
         handle
     }
 
+    /// Makes tables smaller of which most is unused.
+    pub(super) fn shrink(&mut self) {
+        self.all.shrink();
+    }
+
     fn remove(&mut self, handle: Handle) -> Option<Wait> {
         self.all.get_mut(handle)?;
         let wait = self.all.remove(handle.index)?;

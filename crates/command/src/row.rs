@@ -37,6 +37,9 @@ pub struct Row {
     pub is_replica_readable: bool,
     /// Whether its reply repeats the name of a key.
     pub reply_names_keys: bool,
+    /// Whether it runs a script or a function, which takes as long as it likes: while it runs a node tells other connections so
+    /// (`BUSY`), and answers nothing on its own.
+    pub runs_scripts: bool,
     /// Decides by the arguments which nodes a request goes to that the policy does not say right.
     way_of: Option<fn(Args<'_>) -> Option<Way>>,
     /// Finds the arguments that are databases, other than the selected one: where its last key goes, or which are swapped.
@@ -202,6 +205,7 @@ pub(crate) const fn row(name: &'static str, arity: i16, since: &'static str) -> 
         is_retry_safe: false,
         is_replica_readable: true,
         reply_names_keys: false,
+        runs_scripts: false,
         way_of: None,
         databases_of: None,
         tips: &[],
@@ -227,6 +231,7 @@ pub(crate) struct Draft {
     is_retry_safe: bool,
     is_replica_readable: bool,
     reply_names_keys: bool,
+    runs_scripts: bool,
     way_of: Option<fn(Args<'_>) -> Option<Way>>,
     databases_of: Option<DatabasesOf>,
     tips: &'static [&'static str],
@@ -358,6 +363,12 @@ impl Draft {
         self
     }
 
+    /// It runs a script or a function.
+    pub(crate) const fn runs_scripts(mut self) -> Self {
+        self.runs_scripts = true;
+        self.lane(Lane::Script)
+    }
+
     /// Its arguments decide which nodes it goes to.
     pub(crate) const fn way_of(mut self, decide: fn(Args<'_>) -> Option<Way>) -> Self {
         self.way_of = Some(decide);
@@ -410,6 +421,7 @@ impl Draft {
             is_retry_safe: self.is_retry_safe || is_read,
             is_replica_readable: self.is_replica_readable && is_read,
             reply_names_keys: self.reply_names_keys,
+            runs_scripts: self.runs_scripts,
             way_of: self.way_of,
             databases_of: self.databases_of,
             tips: self.tips,

@@ -64,6 +64,8 @@ pub(crate) struct Block {
     pub(crate) has_select: bool,
     /// Some request would wait if it were not in a transaction.
     pub(crate) has_blocking: bool,
+    /// Some request runs a script.
+    pub(crate) has_scripts: bool,
     /// A database is selected in it, whether or not it will run.
     wants_select: bool,
     /// It will not run for reasons that a server would not have.
@@ -199,6 +201,7 @@ impl Block {
         });
         self.has_select |= row.command == Command::Connection(C::Select);
         self.has_blocking |= row.lane(args) == Lane::Blocking;
+        self.has_scripts |= row.runs_scripts;
         Ok(())
     }
 

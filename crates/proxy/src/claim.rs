@@ -45,9 +45,11 @@ fn is_for(owner: Owner, client: Handle, scatters: &Scatters, tasks: &Tasks) -> b
 impl Lanes {
     /// Takes a shared lane out of the table, for one client.
     fn take_from_table(&mut self, lane: usize, client: Handle) {
+        let base = self.base(self.all[lane].class);
         let this = &mut self.all[lane];
         let place = this.class as usize * self.nodes.len() + this.node;
         this.purpose = Purpose::Private;
+        this.class = base;
         this.reader = Some(client);
         this.up.set_policy(WritePolicy::EachTurn);
         if self.table.get(place) == Some(&(lane as u32)) {
@@ -78,7 +80,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn claim_lanes_of(&mut self, index: u32) {
         let Some(client) = self.clients.sessions.handle(index) else { return };
         let Some(session) = self.clients.sessions.at(index).filter(|s| !s.down.is_settled()) else { return };
-        let class = self.lanes.base(session.class);
+        let class = self.lanes.sharing(session.class);
         for node in 0..self.lanes.nodes.len() {
             let Some(lane) = self.lanes.known(node, class) else { continue };
             let is_its = |owner| matches!(owner, Owner::Client { index, generation, .. } if Handle { index, generation } == client);
@@ -93,7 +95,7 @@ impl<E: Execute> Worker<E> {
     /// Makes a shared lane one client's own, if that can be.
     fn claim_lane(&mut self, lane: usize, client: Handle) -> bool {
         let this = &self.lanes.all[lane];
-        let (node, class) = (this.node, this.class);
+        let (node, class) = (this.node, self.lanes.base(this.class));
         // Replies that are converted or proved are kept whole anyway.
         let is_fit = this.purpose == Purpose::Shared && this.up.is_ready() && this.beside.is_none() && !this.is_behind;
         let Some(session) = self.clients.sessions.get(client) else { return false };

@@ -52,7 +52,12 @@ impl<E: Execute> Worker<E> {
         let of_sessions = self.clients.sessions.iter().map(|(_, session)| self.lanes.base(session.class));
         let of_waiters = self.blocking.waiters.iter().map(|(_, waiter)| waiter.class);
         let of_returns = self.blocking.returns.classes().chain(self.tasks.classes_of_returns());
-        of_sessions.chain(of_waiters).chain(of_returns).for_each(|class| is_used[usize::from(class)] = true);
+        let of_scripts = self.clients.sessions.iter().map(|(_, session)| self.lanes.sharing(session.class));
+        of_sessions
+            .chain(of_scripts)
+            .chain(of_waiters)
+            .chain(of_returns)
+            .for_each(|class| is_used[usize::from(class)] = true);
         is_used
     }
 
@@ -62,14 +67,17 @@ impl<E: Execute> Worker<E> {
             if is_used || !matches!(self.lanes.owners[class], Ownership::Everybody) {
                 continue;
             }
-            let Some(lanes) = self.lanes.spare_lanes(class) else { continue };
-            for lane in lanes {
+            let classes: Vec<usize> = self.lanes.script_classes_of(class as u16).chain([class]).collect();
+            let spare: Option<Vec<_>> = classes.iter().map(|class| self.lanes.spare_lanes(*class)).collect();
+            let Some(lanes) = spare else { continue };
+            for lane in lanes.into_iter().flatten() {
                 if self.lanes.all[lane].purpose == Purpose::Shared {
                     self.lanes.leave(lane);
                 }
                 self.close_lane(lane);
             }
-            self.lanes.owners[class] = Ownership::Nobody;
+            self.lanes.script_classes.forget(class as u16);
+            classes.into_iter().for_each(|class| self.lanes.owners[class] = Ownership::Nobody);
         }
     }
 }

@@ -311,9 +311,11 @@ impl<E: Execute> Worker<E> {
         }
         let is_watching = !watches.is_empty();
         let (has_own, has_select, mode) = (block.has_own(), block.has_select, block.mode);
+        let has_scripts = block.has_scripts;
         // What might wait does so on a connection of its own, should the node not take MULTI any more.
         let waits = block.has_blocking;
         let node = node_of(block, watches).unwrap_or(self.config.topology.default_node().get());
+        let class = self.lanes.without_scripts(class);
         let is_elsewhere = watches.iter().any(|w| w.node != node || !self.lanes.is_pinned_in(w, class));
         if is_elsewhere {
             self.leave_block(index);
@@ -333,6 +335,12 @@ impl<E: Execute> Worker<E> {
                 self.leave_block(index);
                 self.strand(index, has_select);
             }
+            return flow;
+        }
+        if has_scripts
+            && !is_private
+            && let Some(flow) = self.go_with_scripts(index)
+        {
             return flow;
         }
         if (is_private || has_own) && self.settle_before(index).is_none() {

@@ -13,6 +13,7 @@ use crate::limits::CLASSES_MAX;
 use crate::node_health::NodeHealth;
 use crate::own::Ownership;
 use crate::pieces::Sender;
+use crate::script_lanes::ScriptClasses;
 use crate::scripts::Given;
 use crate::seeing::histogram::Histogram;
 use crate::select::Selecting;
@@ -203,6 +204,8 @@ pub(crate) struct Lanes {
     classes: Vec<Class>,
     /// For each class, whose it is if it is one client's.
     pub(crate) owners: Vec<Ownership>,
+    /// Those of them that are for scripts, by the class beside which they are.
+    pub(crate) script_classes: ScriptClasses,
     /// Those who speak to nodes under a name of their own.
     speakers: Vec<Arc<Credentials>>,
     /// The lane of a class and node, at `class * nodes + node`; `NONE` if there is none yet.
@@ -370,7 +373,7 @@ impl Lanes {
         if let Ownership::Client(owner) = &self.owners[class as usize] {
             return match owner.has(node) {
                 true => self.make_own(config, node, class),
-                false => self.lane(config, node, self.base(class)),
+                false => self.lane(config, node, self.sharing(class)),
             };
         }
         let lane = self.all.len();

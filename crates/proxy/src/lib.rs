@@ -80,6 +80,7 @@ mod replies;
 mod returning;
 mod routing;
 mod scatter;
+mod script_lanes;
 mod scripts;
 mod secrets;
 pub mod seeing;

@@ -66,6 +66,14 @@ pub const SCRIPTS_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The longest script that is remembered, in bytes: one that is longer should not crowd out all others.
 pub const SCRIPT_BYTES_MAX: usize = 1024 * 1024;
 
+/// A connection for scripts that has not been answered for so long, in microseconds, is given no scripts of clients that can take
+/// the other one: a node answers there that it is busy, once its `busy-reply-threshold` is over. Most scripts take far less.
+pub const SCRIPT_AHEAD_US: u64 = 100_000;
+
+/// A client that has sent scripts without waiting for what it had asked before does so again: for so long, in microseconds, it
+/// shares the connections for scripts with all that it asks.
+pub const SCRIPTS_MIXED_US: u64 = 60_000_000;
+
 /// Bytes of parts of a reply that are not worth counting while the others are waited for: no more than what joins them takes
 /// itself.
 pub const GATHERED_BYTES_MIN: usize = 256;

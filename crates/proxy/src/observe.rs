@@ -86,6 +86,8 @@ counters! {
     admin_refused: Total,
     /// Scripts that a node had forgotten and was given again.
     scripts_healed: Total,
+    /// Scripts that went over a second connection because another script had held the first one up.
+    scripts_diverted: Total,
     /// Names of commands that a node was asked for.
     commands_asked: Total,
     /// Clients that broke the protocol.

@@ -37,6 +37,8 @@ use std::sync::Arc;
 pub(crate) enum Ownership {
     /// Everybody's with the same database, dialect and name at the nodes.
     Everybody,
+    /// The same, for scripts beside this class, see `script_lanes`.
+    Scripts { beside: u16 },
     /// One client's.
     Client(Box<Owner>),
     /// Nobody's: the number is free.
@@ -48,7 +50,7 @@ pub(crate) enum Ownership {
 pub(crate) struct Owner {
     session: Handle,
     /// The class that it would be in if it shared.
-    base: u16,
+    pub(crate) base: u16,
     /// The nodes to which it has its own; `None`: all.
     nodes: Option<Vec<usize>>,
     /// Its user's bounds.
@@ -66,10 +68,20 @@ impl Owner {
 impl Lanes {
     /// The class that everybody is in whose database, dialect and name are the same.
     pub(crate) fn base(&self, class: u16) -> u16 {
+        self.without_scripts(self.sharing(class))
+    }
+
+    /// The class whose lanes a client in this one shares with others.
+    pub(crate) fn sharing(&self, class: u16) -> u16 {
         match &self.owners[class as usize] {
             Ownership::Client(owner) => owner.base,
-            Ownership::Everybody | Ownership::Nobody => class,
+            Ownership::Everybody | Ownership::Scripts { .. } | Ownership::Nobody => class,
         }
+    }
+
+    /// Whether a class has lanes of its own to all nodes.
+    pub(crate) fn owns_all(&self, class: u16) -> bool {
+        matches!(&self.owners[class as usize], Ownership::Client(owner) if owner.nodes.is_none())
     }
 
     /// Whether a class has lanes of its own to a node.
@@ -229,7 +241,7 @@ impl<E: Execute> Worker<E> {
         let session = self.clients.sessions.at(index)?;
         let (class, holds_something, allowance) =
             (session.class, session.pins.is_some(), session.cold.allowance.clone());
-        let owns_all = matches!(&self.lanes.owners[class as usize], Ownership::Client(owner) if owner.nodes.is_none());
+        let owns_all = self.lanes.owns_all(class);
         let is_to_own = self.is_to_own_all(index);
         // Under routes what it has of its own may still be right.
         let is_right = is_to_own == owns_all && (is_to_own || !self.lanes.is_owned(class) || self.has_session_routes());
@@ -293,7 +305,7 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at(index) else { return false };
         let owner = Owner {
             session: handle,
-            base: session.class,
+            base: self.lanes.base(session.class),
             nodes,
             allowance: session.cold.allowance.clone(),
             tracking: None,

@@ -277,7 +277,9 @@ impl<E: Execute> Worker<E> {
         }
         self.release_throttled(lane);
         self.is_busy = true;
-        if matches!(ending, Ending::Silent) && !is_apart {
+        // A script may have held up this connection alone.
+        let is_vouched_for = self.lanes.is_at_its_node(lane) && !self.lanes.nodes[node].health.is_in_doubt();
+        if matches!(ending, Ending::Silent) && !is_apart && !is_vouched_for {
             self.end_waiting(node);
         }
         if is_apart {

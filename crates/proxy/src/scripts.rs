@@ -211,6 +211,11 @@ impl<E: Execute> Worker<E> {
         let Command::Scripting(command) = row.command else { return self.pass_on(index, row, request) };
         if self.engine.is_none() {
             self.note_script(row, request.args);
+            if row.runs_scripts
+                && let Some(flow) = self.go_with_scripts(index)
+            {
+                return flow;
+            }
             match command {
                 S::ScriptKill | S::FunctionKill => return self.stop_scripts(index, row, request),
                 S::Evalsha | S::EvalshaRo => {

@@ -133,11 +133,13 @@ impl Special {
     pub(crate) const HOOKED: Self = Self(2048);
     /// It was refused another database, user or dialect for reasons of ours.
     pub(crate) const UNMET: Self = Self(16384);
+    /// Its requests go over the connections for scripts.
+    pub(crate) const SCRIPTING: Self = Self(32768);
 
     /// Which states are asked about a request, in this order: who the client is, how much and what it may ask for; then what
     /// remembers the request, what the session's state makes of it, and where it goes. The first five may refuse it, and
     /// nothing that stands behind them hears of what was refused.
-    pub(crate) const ORDER: [Self; 15] = [
+    pub(crate) const ORDER: [Self; 16] = [
         Self::UNAUTHENTICATED,
         Self::LIMITED,
         Self::UNMET,
@@ -148,6 +150,7 @@ impl Special {
         Self::DEDICATED,
         Self::OVERTAKEN,
         Self::UNSETTLED,
+        Self::SCRIPTING,
         Self::LARGE,
         Self::QUEUEING,
         Self::PINNED,
@@ -207,6 +210,8 @@ pub(crate) struct Cold {
     /// It has asked for what changes its connection before it was answered what it had asked before: it does not wait for
     /// replies.
     pub(crate) runs_ahead: bool,
+    /// When it last sent a script behind something else without waiting for the reply to that; 0: never.
+    pub(crate) scripts_ahead_us: u64,
     /// What it was refused, and a server would not have refused it.
     pub(crate) unmet: Unmet,
 }

@@ -56,6 +56,10 @@ impl<E: Execute> Worker<E> {
             Special::OVERTAKEN if row.lane(request.args) == Lane::Push => None,
             Special::OVERTAKEN => self.settle_reload(index),
             Special::UNSETTLED => self.settle_mode(index),
+            Special::SCRIPTING => {
+                self.leave_scripts_before(index, row, request.args);
+                None
+            }
             Special::DEDICATED => self.while_dedicated(index, row, request),
             Special::QUEUEING => self.while_queueing(index, row, request),
             Special::LARGE => self.order_large(index, row, row.lane(request.args)),

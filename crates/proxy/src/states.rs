@@ -20,6 +20,7 @@
 //! | queueing, executing | `QUEUEING` | `Pins::block`, `Pins::script`, the task | `pins`, `block`, `exec` |
 //! | watching | `PINNED` | `Pins::watches`, `Pins::local_watch` | `pins`, `parking` for the engine |
 //! | waiting | none: the client is not read | `Pins::waiters`, the queue of the node | `blocking`, `waiter` |
+//! | scripting | `SCRIPTING` | the session's class of lanes | `script_lanes` |
 //! | large | `LARGE` | `Session::large` | `large`, `pieces` |
 //! | owning | `UNSETTLED` until it is so | the session's class of lanes | `own`; `subscriptions::apart` for NOLOOP |
 //! | preparing, asking, following, monitoring | `DEDICATED` | `Pins::dedicated` | `dedicated` |

@@ -1,7 +1,8 @@
 //! SCRIPT KILL and FUNCTION KILL: past the script that holds up the shared connections.
 //!
-//! On a shared connection the order to stop would wait behind the very script that it is to stop. So it goes to every node
-//! on a private connection, in the plain database, since a busy node refuses to select another.
+//! On the connection over which a script went the order to stop would wait behind it. So it goes to every node on a private
+//! connection, in the plain database, since a busy node refuses to select another. Where no more of those may be lent it goes over
+//! the connection that all share: scripts have others (`script_lanes`), but for those of clients with connections of their own.
 
 use crate::clients::Clients;
 use crate::lanes::Class;
@@ -52,14 +53,18 @@ impl<E: Execute> Worker<E> {
         gather.begin_all(row, request.args, nodes, 0);
         let task = self.tasks.begin(Task::Stop(Box::new(Stopping { asker, gather, lanes: Vec::new() })));
         for node in 0..nodes {
-            let sent = self.lanes.borrow(&self.config, node, class, self.now).and_then(|lane| {
-                if let Some(Task::Stop(stopping)) = self.tasks.get_mut(task) {
-                    stopping.lanes.push(lane);
-                }
-                let write = |out: &mut Vec<u8>| encode_request(out, request.args.iter());
-                let owner = Tasks::owner(task, node as u16);
-                self.lanes.send(lane.index as usize, owner, &self.config, self.now, &mut self.clients.pool, write)
-            });
+            let borrowed = self.lanes.borrow(&self.config, node, class, self.now);
+            if let (Ok(lane), Some(Task::Stop(stopping))) = (&borrowed, self.tasks.get_mut(task)) {
+                stopping.lanes.push(*lane);
+            }
+            let place = match borrowed {
+                Ok(lane) => lane.index as usize,
+                // As many as there may be are lent. What runs for long does so on others than the shared connection.
+                Err(_) => self.lanes.lane(&self.config, node, class),
+            };
+            let write = |out: &mut Vec<u8>| encode_request(out, request.args.iter());
+            let owner = Tasks::owner(task, node as u16);
+            let sent = self.lanes.send(place, owner, &self.config, self.now, &mut self.clients.pool, write);
             if let Err(error) = sent {
                 self.counters.node_errors.add(1);
                 self.tasks.fail(task, node as u16, Loss::Unsent, &error, &mut self.clients);

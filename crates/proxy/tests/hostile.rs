@@ -2,6 +2,8 @@
 
 #[path = "support/bench.rs"]
 mod bench;
+#[path = "support/chance.rs"]
+mod chance;
 #[path = "hostile/channels.rs"]
 mod channels;
 #[path = "hostile/claims.rs"]
@@ -46,6 +48,8 @@ mod reloads;
 mod remains;
 #[path = "hostile/rights.rs"]
 mod rights;
+#[path = "hostile/scripts.rs"]
+mod scripts;
 #[path = "hostile/selects.rs"]
 mod selects;
 mod support;

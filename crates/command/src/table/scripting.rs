@@ -13,40 +13,42 @@ rows! {
         .flags("noscript stale skip_monitor no_mandatory_keys")
         .acl("scripting")
         .counted_keys(2, "RW access update")
-        .lane(Lane::Script);
+        .runs_scripts();
 
     /// Run a script that changes nothing.
     EvalRo = row("EVAL_RO", -3, "7.0.0")
         .flags("readonly noscript stale skip_monitor no_mandatory_keys")
         .acl("scripting")
         .counted_keys(2, "RO access")
-        .lane(Lane::Script);
+        .runs_scripts();
 
     /// Run a script by the hash of its text.
     Evalsha = row("EVALSHA", -3, "2.6.0")
         .flags("noscript stale skip_monitor no_mandatory_keys")
         .acl("scripting")
         .counted_keys(2, "RW access update")
-        .lane(Lane::Script);
+        .runs_scripts();
 
     /// Run a script that changes nothing by the hash of its text.
     EvalshaRo = row("EVALSHA_RO", -3, "7.0.0")
         .flags("readonly noscript stale skip_monitor no_mandatory_keys")
         .acl("scripting")
         .counted_keys(2, "RO access")
-        .lane(Lane::Script);
+        .runs_scripts();
 
     /// Call a function.
     Fcall = row("FCALL", -3, "7.0.0")
         .flags("noscript stale skip_monitor no_mandatory_keys")
         .acl("scripting")
-        .counted_keys(2, "RW access update");
+        .counted_keys(2, "RW access update")
+        .runs_scripts();
 
     /// Call a function that changes nothing.
     FcallRo = row("FCALL_RO", -3, "7.0.0")
         .flags("readonly noscript stale skip_monitor no_mandatory_keys")
         .acl("scripting")
-        .counted_keys(2, "RO access");
+        .counted_keys(2, "RO access")
+        .runs_scripts();
 
     /// Manage libraries of functions.
     Function = row("FUNCTION", -2, "7.0.0") => {

@@ -137,6 +137,14 @@ impl Client {
         encode_request(&mut self.to_send, words.iter().map(|word| word.as_bytes()));
     }
 
+    /// The same of one key, perhaps by a script.
+    fn say_or_run(&mut self, words: &[&str], chance: &mut Chance) {
+        match words {
+            [name, key, rest @ ..] if chance.one_in(3) => self.say(&[&["EVAL", name, "1", key], rest].concat()),
+            _ => self.say(words),
+        }
+    }
+
     /// Asks for something.
     pub(crate) fn ask(&mut self, record: &mut Record, chance: &mut Chance) {
         let group = chance.below(GROUPS as usize) as u32;
@@ -145,30 +153,30 @@ impl Client {
         match chance.below(12) {
             0 | 1 => {
                 let request = record.begin(self.number, vec![Action::Get { key: register }]);
-                self.say(&["GET", &name(register)]);
+                self.say_or_run(&["GET", &name(register)], chance);
                 self.expected.push_back(Expected::Reply(request));
             }
             2 => {
                 let value = record.value();
                 let request = record.begin(self.number, vec![Action::Set { key: register, value }]);
-                self.say(&["SET", &name(register), &value.to_string()]);
+                self.say_or_run(&["SET", &name(register), &value.to_string()], chance);
                 self.expected.push_back(Expected::Reply(request));
             }
             3 => {
                 let value = record.value();
                 let request = record.begin(self.number, vec![Action::Swap { key: register, value }]);
-                self.say(&["SET", &name(register), &value.to_string(), "GET"]);
+                self.say_or_run(&["SET", &name(register), &value.to_string(), "GET"], chance);
                 self.expected.push_back(Expected::Reply(request));
             }
             4 | 5 => {
                 let request = record.begin(self.number, vec![Action::Increment { key: counter }]);
-                self.say(&["INCR", &name(counter)]);
+                self.say_or_run(&["INCR", &name(counter)], chance);
                 self.expected.push_back(Expected::Reply(request));
             }
             6 => {
                 let value = record.value();
                 let request = record.begin(self.number, vec![Action::Push { key: list, value }]);
-                self.say(&["RPUSH", &name(list), &value.to_string()]);
+                self.say_or_run(&["RPUSH", &name(list), &value.to_string()], chance);
                 self.expected.push_back(Expected::Reply(request));
             }
             7 => {
@@ -185,16 +193,16 @@ impl Client {
                 ];
                 let request = record.begin(self.number, actions);
                 self.say(&["MULTI"]);
-                self.say(&["SET", &name(register), &value.to_string(), "GET"]);
-                self.say(&["INCR", &name(counter)]);
-                self.say(&["RPUSH", &name(list), &value.to_string()]);
+                self.say_or_run(&["SET", &name(register), &value.to_string(), "GET"], chance);
+                self.say_or_run(&["INCR", &name(counter)], chance);
+                self.say_or_run(&["RPUSH", &name(list), &value.to_string()], chance);
                 self.say(&["EXEC"]);
                 (0..4).for_each(|_| self.expected.push_back(Expected::Step));
                 self.expected.push_back(Expected::Result(request));
             }
             _ => {
                 self.say(&["WATCH", &name(register)]);
-                self.say(&["GET", &name(register)]);
+                self.say_or_run(&["GET", &name(register)], chance);
                 let request = record.begin(self.number, vec![Action::Get { key: register }]);
                 self.expected.push_back(Expected::Watched);
                 self.expected.push_back(Expected::Read(request, register, record.value()));

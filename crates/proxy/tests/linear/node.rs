@@ -179,6 +179,8 @@ impl Node {
         };
         match &*name {
             b"PING" => b"+PONG\r\n".to_vec(),
+            // A script of one command, which is its text.
+            b"EVAL" => self.call(&[&words[1..2], &words[3..]].concat()),
             b"SELECT" => OK.to_vec(),
             b"ECHO" => bulk(&words[1]),
             b"GET" => text(self.keys.get(&words[1]).cloned()),

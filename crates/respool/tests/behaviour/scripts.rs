@@ -1,9 +1,9 @@
 //! Scripts through a pool: nodes that forget them, nodes that are busy with them.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use respool_testkit::{RedisServer, request, wait_until};
+use respool_testkit::{Client, RedisServer, Respool, request, wait_until};
 
 use super::{addresses, proxy, redis_servers};
 
@@ -97,5 +97,85 @@ fn a_script_that_does_not_end_is_stopped_past_the_shared_connection() -> io::Res
         assert!(ended.starts_with(b"-ERR "), "{}", ended.escape_ascii());
         assert_eq!(other.ask("SET k v")?, "+OK\r\n");
     }
+    Ok(())
+}
+
+/// A server that says BUSY after 200 ms of a script, and a proxy in front of it.
+struct Busy {
+    _server: RedisServer,
+    proxy: Respool,
+    /// A client whose script does not end.
+    runner: Client,
+    /// One that waited for an element before that.
+    waiting: Client,
+}
+
+fn busy(arguments: &[&str]) -> io::Result<Busy> {
+    let server = RedisServer::start_with(&["--busy-reply-threshold", "200"])?;
+    let proxy = proxy(&[server.tcp()], arguments)?;
+    let mut runner = proxy.client()?;
+    assert_eq!(runner.ask("SET k v")?, "+OK\r\n");
+    let mut waiting = proxy.client()?;
+    waiting.send_command(&["BLPOP", "queue", "0"])?;
+    wait_until("it waits at the node", Duration::from_secs(5), || {
+        Ok(server.client()?.ask("INFO clients")?.contains("blocked_clients:1"))
+    })?;
+    runner.send_command(&["EVAL", "while true do end", "1", "k"])?;
+    wait_until("the node says that it is busy", Duration::from_secs(5), || {
+        Ok(server.client()?.ask("GET k")?.starts_with("-BUSY"))
+    })?;
+    Ok(Busy { _server: server, proxy, runner, waiting })
+}
+
+#[test]
+fn others_are_told_that_a_node_is_busy_with_a_script() -> io::Result<()> {
+    let mut busy = busy(&[])?;
+    let mut other = busy.proxy.client()?;
+    let began = Instant::now();
+    for request in ["GET k", "SET k w", "EVAL return 0", "SCRIPT LOAD x", "FCALL f 0", "MGET k l"] {
+        let words: Vec<&str> = match request {
+            "EVAL return 0" => vec!["EVAL", "return 1", "0"],
+            _ => request.split(' ').collect(),
+        };
+        let reply = other.command(&words)?;
+        assert!(reply.starts_with(b"-BUSY Redis is busy running a script."), "{request}: {}", reply.escape_ascii());
+    }
+    other.send(b"MULTI\r\nGET k\r\nEXEC\r\n")?;
+    let replies = [other.reply()?, other.reply()?, other.reply()?].concat();
+    let expected = b"+OK\r\n+QUEUED\r\n-EXECABORT Transaction discarded because of: BUSY";
+    assert!(replies.starts_with(expected), "{}", replies.escape_ascii());
+    // What was heard of the node a moment ago says nothing of now.
+    wait_until("PING is no sign of a node that answers", Duration::from_secs(2), || {
+        std::thread::sleep(Duration::from_millis(150));
+        Ok(other.ask("PING")?.starts_with("-BUSY"))
+    })?;
+    assert!(began.elapsed() < Duration::from_secs(4), "nobody waited for the script");
+    assert_eq!(other.ask("SCRIPT KILL")?, "+OK\r\n");
+    let ended = busy.runner.reply()?;
+    assert!(ended.starts_with(b"-ERR Script killed by user"), "{}", ended.escape_ascii());
+    assert_eq!(other.ask("GET k")?, "$1\r\nv\r\n");
+    assert_eq!(busy.runner.ask("GET k")?, "$1\r\nv\r\n");
+    assert_eq!(other.command(&["EVAL", "return 1", "0"])?, b":1\r\n");
+    Ok(())
+}
+
+/// However long it runs: its connection is silent, and others speak for the node.
+#[test]
+fn a_script_that_runs_long_takes_no_node_out_of_use() -> io::Result<()> {
+    let mut busy = busy(&["--request-timeout", "300ms", "--node-silence-timeout", "600ms"])?;
+    let mut other = busy.proxy.client()?;
+    let until = Instant::now() + Duration::from_secs(3);
+    while Instant::now() < until {
+        let reply = other.ask("GET k")?;
+        assert!(reply.starts_with("-BUSY"), "{reply}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let ended = String::from_utf8_lossy(&busy.runner.reply()?).into_owned();
+    assert!(ended.contains("did not answer within 300 ms"), "{ended}");
+    assert_eq!(other.ask("SCRIPT KILL")?, "+OK\r\n");
+    // It ends at its next look at whether it may go on.
+    wait_until("the script has ended", Duration::from_secs(2), || Ok(other.ask("GET k")? == "$1\r\nv\r\n"))?;
+    assert_eq!(other.command(&["RPUSH", "queue", "one"])?, b":1\r\n");
+    assert_eq!(busy.waiting.reply()?, b"*2\r\n$5\r\nqueue\r\n$3\r\none\r\n", "it has waited on");
     Ok(())
 }

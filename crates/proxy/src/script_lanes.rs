@@ -1,0 +1,177 @@
+//! Connections for scripts, beside those that all requests share.
+//!
+//! A node that runs a script answers nothing on that script's connection until it has ended. To all other connections it says
+//! `BUSY` once the script has run for long, so that clients can do something else, or stop it. If a script went over the
+//! connection that all share, what is asked behind it would hear nothing. So scripts have connections of their own: shared, too,
+//! but by scripts alone.
+//!
+//! ```text
+//!               runs a script, nothing is owed            asks for something else, nothing is owed
+//!   [sharing] ---------------------------------> [scripting] -----------------------------------> [sharing]
+//!       |                                          ^  |   ^                                 no longer mixed
+//!       '-- something is owed: waits for it once --'  '---' asks while something is owed: on the same connection
+//! ```
+//!
+//! They are classes of lanes, each beside one that everybody is in. A client that is put into one asks there for whatever it asks
+//! for, so its requests reach a node in their order, and no request of any other client pays for the question. It changes only
+//! while nothing is owed to it. One that sends scripts and other requests in one pipeline waits once for that, and stays for a
+//! minute (*mixed*), as long as no script holds the connection up.
+//!
+//! There are two beside each class. What comes while a script has held the first one up for `SCRIPT_AHEAD_US` goes over the
+//! second, which is made for that: there the node can say that it is busy.
+
+use crate::lanes::Lanes;
+use crate::limits::{SCRIPT_AHEAD_US, SCRIPTS_MIXED_US};
+use crate::own::Ownership;
+use crate::session::{Flow, Session, Special};
+use crate::worker::Worker;
+use respool_command::{Execute, Lane as Kind, Row};
+use respool_wire::Args;
+
+/// How many classes for scripts are beside one class.
+const WAYS: usize = 2;
+
+/// Classes for scripts by the class beside which they are.
+#[derive(Debug, Default)]
+pub(crate) struct ScriptClasses {
+    beside: Vec<[Option<u16>; WAYS]>,
+}
+
+impl ScriptClasses {
+    /// There are none beside a class any more.
+    pub(crate) fn forget(&mut self, class: u16) {
+        self.beside.get_mut(usize::from(class)).into_iter().for_each(|ways| *ways = Default::default());
+    }
+}
+
+impl Lanes {
+    /// The class beside which one is for scripts; any other is itself.
+    pub(crate) fn without_scripts(&self, class: u16) -> u16 {
+        match &self.owners[class as usize] {
+            Ownership::Scripts { beside } => *beside,
+            _ => class,
+        }
+    }
+
+    /// Whether what a client shares in this class are the connections for scripts.
+    fn is_for_scripts(&self, class: u16) -> bool {
+        matches!(self.owners[self.sharing(class) as usize], Ownership::Scripts { .. })
+    }
+
+    /// The classes for scripts beside a class.
+    pub(crate) fn script_classes_of(&self, class: u16) -> impl Iterator<Item = usize> + use<> {
+        let ways = self.script_classes.beside.get(usize::from(class)).copied().unwrap_or_default();
+        ways.into_iter().flatten().map(usize::from)
+    }
+
+    /// One of the classes for scripts beside a class, made if it is not there. `None`: no numbers are left.
+    fn script_class(&mut self, beside: u16, way: usize) -> Option<u16> {
+        let at = usize::from(beside);
+        if let Some(known) = self.script_classes.beside.get(at).and_then(|ways| ways[way]) {
+            return Some(known);
+        }
+        let class = self.put_class(self.state_of(beside), Ownership::Scripts { beside })?;
+        if self.script_classes.beside.len() <= at {
+            self.script_classes.beside.resize(at + 1, Default::default());
+        }
+        self.script_classes.beside[at][way] = Some(class);
+        Some(class)
+    }
+
+    /// Whether a node has left a request on a lane of this class unanswered for long.
+    fn is_held_up(&self, class: u16, now_us: u64) -> bool {
+        let start = usize::from(class) * self.nodes.len();
+        let places = self.table.get(start..start + self.nodes.len()).unwrap_or_default();
+        places.iter().filter_map(|lane| self.all.get(*lane as usize)).any(|lane| {
+            let oldest_us = lane.up.tickets().oldest_us();
+            oldest_us.is_some_and(|oldest_us| now_us.saturating_sub(oldest_us) > SCRIPT_AHEAD_US)
+        })
+    }
+
+    /// The class that a script goes to which nothing binds to one of them, and whether that is the second.
+    fn class_for_script(&mut self, beside: u16, now_us: u64) -> Option<(u16, bool)> {
+        let first = self.script_class(beside, 0)?;
+        if !self.is_held_up(first, now_us) {
+            return Some((first, false));
+        }
+        self.script_class(beside, 1).map(|second| (second, true))
+    }
+
+    /// A client in this class shares the lanes of another one from now on. Returns the class that it is in then.
+    fn share(&mut self, class: u16, with: u16) -> u16 {
+        match &mut self.owners[class as usize] {
+            Ownership::Client(owner) => {
+                owner.base = with;
+                class
+            }
+            _ => with,
+        }
+    }
+}
+
+/// Whether a client has lately sent scripts and other requests in one pipeline.
+fn is_mixed(session: &Session, now_us: u64) -> bool {
+    let ahead_us = session.cold.scripts_ahead_us;
+    ahead_us > 0 && now_us.saturating_sub(ahead_us) < SCRIPTS_MIXED_US
+}
+
+impl<E: Execute> Worker<E> {
+    /// A client's request runs a script: it goes over the connections for scripts, and so does what comes behind it. `Some`: not
+    /// before what was asked over others has been answered.
+    pub(crate) fn go_with_scripts(&mut self, index: u32) -> Option<Flow> {
+        let now_us = self.now.mono_us;
+        let session = self.clients.sessions.at_mut(index)?;
+        let class = session.class;
+        // On connections of its own nobody else waits.
+        if self.engine.is_some() || self.lanes.owns_all(class) {
+            return None;
+        }
+        if !session.down.is_settled() {
+            let is_there = self.lanes.is_for_scripts(class);
+            if !is_there || is_mixed(session, now_us) {
+                session.cold.scripts_ahead_us = now_us;
+            }
+            if is_there {
+                return None;
+            }
+            return self.settle_before(index).is_none().then_some(Flow::Again);
+        }
+        let base = self.lanes.base(class);
+        // Without numbers for classes scripts share with everybody.
+        let (with, is_second) = self.lanes.class_for_script(base, now_us)?;
+        self.counters.scripts_diverted.add(u64::from(is_second));
+        self.share_lanes_of(index, with);
+        None
+    }
+
+    /// A client shares the connections for scripts: if nothing is owed to it and its request runs none, it leaves them.
+    #[cold]
+    pub(crate) fn leave_scripts_before(&mut self, index: u32, row: &'static Row, args: Args<'_>) {
+        let now_us = self.now.mono_us;
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let class = session.class;
+        if !self.lanes.is_for_scripts(class) {
+            // Its lanes were changed for another reason.
+            session.special.remove(Special::SCRIPTING);
+            return;
+        }
+        if !session.down.is_settled() || row.runs_scripts {
+            return;
+        }
+        let may_stay = is_mixed(session, now_us) && row.lane(args) == Kind::Shared;
+        if may_stay && !self.lanes.is_held_up(self.lanes.sharing(class), now_us) {
+            return;
+        }
+        self.share_lanes_of(index, self.lanes.base(class));
+    }
+
+    /// A client to which nothing is owed shares the lanes of a class from now on.
+    fn share_lanes_of(&mut self, index: u32, with: u16) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        session.class = self.lanes.share(session.class, with);
+        match self.lanes.is_for_scripts(session.class) {
+            true => session.special.add(Special::SCRIPTING),
+            false => session.special.remove(Special::SCRIPTING),
+        }
+    }
+}

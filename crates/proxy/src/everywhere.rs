@@ -28,6 +28,7 @@ impl<E: Execute> Worker<E> {
                     return gather.begin_split(row, scratch);
                 }
                 gather.begin_all(row, request.args, config.topology.node_count(), chance);
+                gather.name_parts(|number| &config.nodes[number].name);
                 joined.into_iter().for_each(|policy| gather.join_by(policy));
                 if let Some(preface) = preface {
                     gather.precede_by(preface);

@@ -121,7 +121,7 @@ impl Gather {
         self.begin(row, std::iter::repeat_n(0, nodes));
         self.merge = match row.response_policy {
             ResponsePolicy::Random => Some(Merge::Random(chance)),
-            ResponsePolicy::Newest => Some(Merge::Newest(entries_asked(args))),
+            ResponsePolicy::Newest => Some(Merge::Newest { most: entries_asked(args), nodes: Vec::new() }),
             ResponsePolicy::Figures => Some(Merge::Figures),
             ResponsePolicy::Texts => Some(Merge::Texts),
             ResponsePolicy::Busiest => Some(Merge::Busiest),
@@ -142,6 +142,17 @@ impl Gather {
     pub fn precede_by(&mut self, text: String) {
         if let Some(Merge::Sections(own)) = &mut self.merge {
             *own = text;
+        }
+    }
+
+    /// Has entries of logs say which node they are of. `name` gives the name of a part's node; one that answers alone needs none.
+    /// Only for a request to all nodes, just begun.
+    pub fn name_parts<'a>(&mut self, name: impl Fn(usize) -> &'a str) {
+        let parts = self.parts.len();
+        if let Some(Merge::Newest { nodes, .. }) = &mut self.merge
+            && parts > 1
+        {
+            nodes.extend((0..parts).map(|part| name(part).to_owned()));
         }
     }
 

@@ -15,8 +15,8 @@ use crate::scan::ScanStep;
 pub(crate) enum Merge {
     /// One that is no null; the number is chance.
     Random(u64),
-    /// Entries of logs: the newest so many.
-    Newest(usize),
+    /// Entries of logs: the newest so many, each with the name of its node, if the parts have names.
+    Newest { most: usize, nodes: Vec<String> },
     /// Maps of figures.
     Figures,
     /// Texts, each under its node's number.
@@ -39,7 +39,7 @@ impl Merge {
     pub(crate) fn write(&self, replies: &[&[u8]], out: &mut Encoder<'_>) -> bool {
         match self {
             Self::Random(chance) => random(*chance, replies, out),
-            Self::Newest(most) => newest(*most, replies, out),
+            Self::Newest { most, nodes } => newest(*most, nodes, replies, out),
             Self::Figures => figures(replies, out),
             Self::Texts => texts(replies, out),
             Self::Busiest => busiest(replies, out),
@@ -63,22 +63,45 @@ fn random(chance: u64, replies: &[&[u8]], out: &mut Encoder<'_>) -> bool {
 }
 
 /// Entries are arrays whose second element is a time.
-fn newest(most: usize, replies: &[&[u8]], out: &mut Encoder<'_>) -> bool {
-    let mut entries: Vec<(i64, &[u8])> = Vec::new();
-    for reply in replies {
+fn newest(most: usize, nodes: &[String], replies: &[&[u8]], out: &mut Encoder<'_>) -> bool {
+    let mut entries: Vec<(i64, usize, &[u8])> = Vec::new();
+    for (part, reply) in replies.iter().enumerate() {
         let Some(walk) = elements(reply) else { return false };
         for entry in walk {
             let time = elements(entry).and_then(|mut parts| parts.nth(1)).map(Value::parse);
             let Some(Ok(Value::Integer(time))) = time else { return false };
-            entries.push((time, entry));
+            entries.push((time, part, entry));
         }
     }
     // Stable, so that entries of one second keep their order within a node.
-    entries.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
+    entries.sort_by_key(|(time, ..)| std::cmp::Reverse(*time));
     entries.truncate(most);
     out.array(entries.len());
-    entries.iter().for_each(|(_, entry)| out.raw(entry));
+    for (_, part, entry) in entries {
+        match nodes.get(part) {
+            Some(node) => entry_of(node, entry, out),
+            None => out.raw(entry),
+        }
+    }
     true
+}
+
+/// Where in an entry of a slow log the name of the client is; servers before 4.0 tell none.
+const CLIENT_NAME: usize = 5;
+
+/// An entry with the name of its node behind that of the client, in which no server allows a space.
+fn entry_of(node: &str, entry: &[u8], out: &mut Encoder<'_>) {
+    let Some(parts) = elements(entry) else { return out.raw(entry) };
+    out.array(parts.clone().count());
+    for (place, part) in parts.enumerate() {
+        match Value::parse(part) {
+            Ok(Value::Bulk(client)) if place == CLIENT_NAME => {
+                let space: &[u8] = if client.is_empty() { b"" } else { b" " };
+                out.bulk(&[&client, space, b"node=", node.as_bytes()].concat());
+            }
+            _ => out.raw(part),
+        }
+    }
 }
 
 fn texts(replies: &[&[u8]], out: &mut Encoder<'_>) -> bool {
@@ -257,8 +280,23 @@ mod tests {
             let entries: String = times.iter().map(|time| format!("*2\r\n:0\r\n:{time}\r\n")).collect();
             format!("*{}\r\n{entries}", times.len())
         };
-        check(&Merge::Newest(3), &[&log(&[50, 10]), &log(&[40, 30])], &log(&[50, 40, 30]));
-        check(&Merge::Newest(9), &[&log(&[]), &log(&[])], "*0\r\n");
+        let newest = |most| Merge::Newest { most, nodes: Vec::new() };
+        check(&newest(3), &[&log(&[50, 10]), &log(&[40, 30])], &log(&[50, 40, 30]));
+        check(&newest(9), &[&log(&[]), &log(&[])], "*0\r\n");
+    }
+
+    #[test]
+    fn entries_of_logs_name_their_nodes() {
+        let entry = |time: i64, name: &str| {
+            let words = "*1\r\n$4\r\nPING\r\n$3\r\na:1\r\n";
+            format!("*6\r\n:7\r\n:{time}\r\n:9\r\n{words}${}\r\n{name}\r\n", name.len())
+        };
+        let merge = Merge::Newest { most: 3, nodes: vec!["ann".to_owned(), "bob:1".to_owned()] };
+        let of_ann = format!("*2\r\n{}{}", entry(50, ""), entry(10, ""));
+        // A server that tells no names of clients.
+        let of_bob = format!("*2\r\n{}*2\r\n:0\r\n:30\r\n", entry(40, "app"));
+        let expected = format!("*3\r\n{}{}*2\r\n:0\r\n:30\r\n", entry(50, "node=ann"), entry(40, "app node=bob:1"));
+        check(&merge, &[&of_ann, &of_bob], &expected);
     }
 
     #[test]

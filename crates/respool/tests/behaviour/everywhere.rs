@@ -138,6 +138,16 @@ fn figures_of_all_nodes_are_one_reply() -> io::Result<()> {
         let reply = text(&client.command(&arguments)?);
         assert!(reply.starts_with(start), "{request}: {reply}");
     }
+    // The newest of all nodes, each with the name of its own.
+    client.ask("SLOWLOG RESET")?;
+    for key in &four.keys {
+        client.command(&["GET", key])?;
+    }
+    let log = text(&client.command(&["SLOWLOG", "GET", "-1"])?);
+    for server in &four.servers {
+        assert!(log.contains(&format!("\r\nnode={}\r\n", server.tcp())), "{log}");
+    }
+    assert!(client.ask("SLOWLOG GET 2")?.starts_with("*2\r\n*6\r\n"));
     assert_eq!(client.ask("SLOWLOG GET nonsense")?.lines().next().map(|line| line.starts_with('-')), Some(true));
     // A node that is down does not keep the proxy from telling what it knows.
     four.servers[1].kill()?;

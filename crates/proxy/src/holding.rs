@@ -112,6 +112,7 @@ impl<E: Execute> Worker<E> {
     /// Ends a pause.
     pub(crate) fn release(&mut self) {
         if self.hold.take().is_some() {
+            self.functions.forget();
             self.settle_holding();
         }
     }
@@ -131,7 +132,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A request during a pause. Whoever ends the pause is always heard, and so is the console.
-    pub(crate) fn hold_back(&mut self, index: u32, row: &Row, args: Args<'_>) -> Option<Flow> {
+    pub(crate) fn hold_back(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         let hold = self.hold?;
         let ends_it = row.command == Command::Connection(ConnectionCommand::ClientUnpause);
         let session = self.clients.sessions.at_mut(index)?;
@@ -140,6 +141,11 @@ impl<E: Execute> Worker<E> {
         let changes = block_changes || self.may_change(row, args);
         if ends_it || row.is_ours() || !(hold.is_for_all || changes) {
             return None;
+        }
+        if !hold.is_for_all
+            && let Some(flow) = self.call_amid_pause(index, row, args)
+        {
+            return Some(flow);
         }
         self.mark_held(index);
         Some(Flow::Again)

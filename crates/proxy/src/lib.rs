@@ -43,6 +43,7 @@ mod drain;
 mod everywhere;
 mod exec;
 mod figures;
+mod functions;
 mod governor;
 mod health;
 mod hiding;

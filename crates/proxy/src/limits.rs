@@ -66,6 +66,10 @@ pub const SCRIPTS_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The longest script that is remembered, in bytes: one that is longer should not crowd out all others.
 pub const SCRIPT_BYTES_MAX: usize = 1024 * 1024;
 
+/// The longest list of a node's functions that is looked at during a pause of writes, in bytes. Behind a longer one calls of functions
+/// wait like writes.
+pub const FUNCTIONS_READ_BYTES_MAX: usize = 1 << 20;
+
 /// A connection for scripts that has not been answered for so long, in microseconds, is given no scripts of clients that can take
 /// the other one: a node answers there that it is busy, once its `busy-reply-threshold` is over. Most scripts take far less.
 pub const SCRIPT_AHEAD_US: u64 = 100_000;

@@ -37,6 +37,7 @@ impl<E: Execute> Worker<E> {
         let moves = self.lanes.take_nodes(&self.config, |node| waiters.iter().any(|(_, waiter)| waiter.node == node));
         self.move_waiters(&moves);
         self.keep_orders();
+        self.functions.forget();
         let has_other_ways = has_other_channels || has_other_routes || !moves.is_none() || !are_plain;
         if has_other_ways && self.engine.is_none() {
             self.clients.sessions.iter_mut().filter(|(_, session)| !session.down.is_settled()).for_each(

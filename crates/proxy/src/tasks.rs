@@ -5,6 +5,7 @@
 
 use crate::clients::Clients;
 use crate::exec::Exec;
+use crate::functions::Listing;
 use crate::health::Probe;
 use crate::hiding::Hiding;
 use crate::learning::Learning;
@@ -42,6 +43,8 @@ pub(crate) enum Task {
     Stop(Box<Stopping>),
     /// A node is asked for a command that the table does not know.
     Learn(Box<Learning>),
+    /// A node is asked for its functions.
+    List(Listing),
     /// A node passes a message on.
     Publish(Publishing),
     /// Something is asked for a request that waits.
@@ -93,6 +96,7 @@ impl Task {
             Self::Wait(wait) => wait.feed(step, kind, reply),
             Self::Return(returning) => returning.feed(kind, reply),
             Self::Learn(learning) => learning.feed(reply),
+            Self::List(listing) => listing.feed(reply),
             Self::Listen(listening) => listening.feed(kind, reply),
             Self::Speak(speaking) => speaking.feed(kind),
         }
@@ -101,7 +105,7 @@ impl Task {
     fn fail(&mut self, step: u16, loss: Loss, error: &[u8], clients: &mut Clients) -> Progress {
         match self {
             Self::Publish(publishing) => publishing.fail(error, clients),
-            Self::Probe(_) => Progress::Through,
+            Self::Probe(_) | Self::List(_) => Progress::Through,
             Self::Clean(cleaning) => cleaning.fail(),
             Self::Watch(watching) => watching.feed(error, clients),
             Self::Exec(exec) => exec.fail(loss, error, clients),
@@ -150,7 +154,7 @@ impl Tasks {
                 Task::Return(returning) => returning.move_to(moves),
                 // Their questions are under way, and what they do then is not about a place.
                 Task::Clean(_) | Task::Watch(_) | Task::Stop(_) | Task::Hide(_) => {}
-                Task::Learn(_) | Task::Wait(_) | Task::Probe(_) | Task::Listen(_) | Task::Speak(_) => {}
+                Task::Learn(_) | Task::List(_) | Task::Wait(_) | Task::Probe(_) | Task::Listen(_) | Task::Speak(_) => {}
             }
         }
     }
@@ -184,6 +188,7 @@ impl Tasks {
             Task::Exec(exec) => Some(exec.asker.session),
             Task::Heal(healing) => Some(healing.asker.session),
             Task::Hide(hiding) => Some(hiding.asker.session),
+            Task::List(listing) => Some(listing.asker),
             Task::Publish(publishing) => Some(publishing.asker.session),
             Task::Trial(trial) => trial.asker(),
             Task::Clean(_) | Task::Watch(_) | Task::Stop(_) | Task::Learn(_) | Task::Wait(_) => None,
@@ -271,6 +276,7 @@ impl<E: Execute> Worker<E> {
                 Task::Heal(healing) => self.conclude_healing(healing),
                 Task::Stop(stopping) => self.conclude_stopping(*stopping),
                 Task::Learn(learning) => self.conclude_learning(*learning),
+                Task::List(listing) => self.conclude_listing(listing),
                 Task::Publish(publishing) => self.conclude_publish(publishing),
                 Task::Wait(wait) => self.conclude_wait(*wait),
                 Task::Return(returning) => self.conclude_return(*returning),

@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::console::Inquiries;
 use crate::cut_off::{CutOff, CutOffLines};
 use crate::drain::Retirement;
+use crate::functions::Functions;
 use crate::holding::Hold;
 use crate::hooks::Event;
 use crate::lanes::{Ending, Lanes};
@@ -110,6 +111,7 @@ pub struct Worker<E> {
     pub(crate) learnt: Arc<BTreeMap<String, &'static Row>>,
     /// Names that nodes are asked for.
     pub(crate) learnings: Learnings,
+    pub(crate) functions: Functions,
     /// All clients hold their requests back until then.
     pub(crate) hold: Option<Hold>,
     pub(crate) retirement: Retirement,
@@ -161,6 +163,7 @@ impl<E: Execute> Worker<E> {
             drain_until_us: None,
             learnt: Arc::default(),
             learnings: Learnings::default(),
+            functions: Functions::default(),
             hold: None,
             retirement: Retirement::default(),
             slices: Slices::default(),

@@ -200,6 +200,57 @@ fn scripts_in_many_databases_do_not_cost_others_theirs() {
     assert!(bench.nodes.len() <= 3 * limits::CLASSES_MAX, "{}", bench.nodes.len());
 }
 
+/// What a node says to FUNCTION LIST that has one function, which does not write.
+fn functions(name: &str) -> Vec<u8> {
+    let bulk = |text: &str| format!("${}\r\n{text}\r\n", text.len());
+    let function = ["name", name, "flags"].map(bulk).concat() + "*1\r\n+no-writes\r\n";
+    format!("*1\r\n*2\r\n{}*1\r\n*4\r\n{function}", bulk("functions")).into_bytes()
+}
+
+#[test]
+fn in_a_pause_of_writes_a_function_is_held_to_what_its_node_says_of_it() {
+    let (mut bench, shared) = warm(LaneLimits::default());
+    let (operator, client, other) = (bench.accept(), bench.accept(), bench.accept());
+    assert_eq!(bench.answer(operator, &["CLIENT", "PAUSE", "60000", "WRITE"]), "+OK\r\n");
+    bench.ask(client, &["FCALL", "reads", "0"]);
+    bench.ask(other, &["FCALL", "writes", "0"]);
+    assert_eq!(said(&mut bench, shared), ["FUNCTION LIST"], "once, whoever asks");
+    bench.send(shared, &functions("reads"));
+    let apart = bench.connect()[0];
+    assert_eq!(said(&mut bench, apart), ["FCALL_RO reads 0"], "which the node would refuse if it wrote after all");
+    bench.send(apart, b":1\r\n");
+    assert_eq!(bench.heard(client), ":1\r\n");
+    assert_eq!(bench.answer(operator, &["CLIENT", "UNPAUSE"]), "+OK\r\n");
+    assert_eq!(said(&mut bench, apart), ["FCALL writes 0"]);
+    bench.send(apart, b":2\r\n");
+    assert_eq!((bench.heard(other), bench.heard(client)), (":2\r\n".to_owned(), String::new()));
+    assert_eq!(said(&mut bench, shared), [""; 0]);
+}
+
+#[test]
+fn a_function_of_which_its_node_says_nothing_waits_like_a_write() {
+    for reply in ["-NOPERM no\r\n", "*0\r\n", ":1\r\n", ""] {
+        let (mut bench, shared) = warm(LaneLimits::default());
+        let (operator, client) = (bench.accept(), bench.accept());
+        assert_eq!(bench.answer(operator, &["CLIENT", "PAUSE", "60000", "WRITE"]), "+OK\r\n");
+        bench.ask(client, &["FCALL", "reads", "0"]);
+        assert_eq!(said(&mut bench, shared), ["FUNCTION LIST"]);
+        match reply {
+            "" => bench.cut(shared),
+            _ => bench.send(shared, reply.as_bytes()),
+        }
+        bench.wait(1_000_000);
+        bench.turn(|_| ());
+        bench.connect();
+        assert_eq!(bench.who_heard("FCALL reads 0"), None, "{reply:?}");
+        assert_eq!(bench.answer(operator, &["CLIENT", "UNPAUSE"]), "+OK\r\n");
+        bench.connect();
+        bench.wait(2_000);
+        bench.turn(|_| ());
+        assert!(bench.who_heard("FCALL reads 0").is_some(), "{reply:?}");
+    }
+}
+
 /// One request of a client that a node has not answered.
 struct Owed {
     client: usize,

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use respool_testkit::{RedisServer, Respool, wait_until};
+use respool_testkit::{RedisServer, Respool, request, wait_until};
 
 use super::proxy;
 
@@ -203,5 +203,41 @@ fn the_client_that_asks_is_described_as_redis_does() -> io::Result<()> {
     assert!(own.contains(" qbuf=26 ") && own.contains(" oll=0 ") && own.contains(" events=r "), "{list}");
     let info = client.ask("CLIENT INFO")?;
     assert!(info.contains(" qbuf=26 ") && info.contains(" oll=0 ") && info.contains(" events=r "), "{info}");
+    Ok(())
+}
+
+#[test]
+fn a_pause_of_writes_does_not_hold_functions_that_only_read() -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &[server.tcp()], &["--workers", "2"])?;
+    let mut boss = proxy.client()?;
+    let library = "#!lua name=own\n\
+        redis.register_function{function_name='reads', flags={'no-writes'}, \
+            callback=function(keys) return redis.call('get', keys[1]) end}\n\
+        redis.register_function('writes', function(keys) return redis.call('incr', keys[1]) end)";
+    assert_eq!(boss.command(&["FUNCTION", "LOAD", library])?, b"$3\r\nown\r\n");
+    assert_eq!(boss.ask("SET k v")?, "+OK\r\n");
+    for dialect in ["2", "3", "2"] {
+        assert_eq!(boss.ask("CLIENT PAUSE 60000 WRITE")?, "+OK\r\n");
+        let (mut reader, mut writer) = (proxy.client()?, proxy.client()?);
+        reader.ask(&format!("HELLO {dialect}"))?;
+        writer.send(&[request(&["FCALL", "writes", "1", "n"]), request(&["GET", "n"])].concat())?;
+        for _ in 0..3 {
+            assert_eq!(reader.command(&["FCALL", "Reads", "1", "k"])?, b"$1\r\nv\r\n");
+        }
+        wait_until("only the one that writes waits", Duration::from_secs(5), || {
+            Ok(boss.ask("INFO clients")?.contains("blocked_clients:1\r\n"))
+        })?;
+        assert_eq!(server.client()?.ask("EXISTS n")?, ":0\r\n");
+        assert_eq!(boss.ask("CLIENT UNPAUSE")?, "+OK\r\n");
+        assert_eq!(writer.reply()?, b":1\r\n");
+        assert_eq!(writer.reply()?, b"$1\r\n1\r\n");
+        boss.ask("DEL n")?;
+    }
+    // It holds everything if it is told to.
+    assert_eq!(boss.ask("CLIENT PAUSE 200")?, "+OK\r\n");
+    let before = Instant::now();
+    assert_eq!(proxy.client()?.command(&["FCALL", "reads", "1", "k"])?, b"$1\r\nv\r\n");
+    assert!(before.elapsed() > Duration::from_millis(100), "{:?}", before.elapsed());
     Ok(())
 }

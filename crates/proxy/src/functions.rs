@@ -1,0 +1,168 @@
+//! Functions during a pause of writes: those that change nothing run on, and nodes alone know which those are.
+//!
+//! ```text
+//!   FCALL f, writes are held back                          FUNCTION LIST
+//!   [client] ---- stays unread ----> [node is asked, once in a pause] ----> `no-writes`: FCALL_RO f --> node
+//!                                                          '---- any other, or no answer: waits for the end of the pause
+//! ```
+//!
+//! It is sent as FCALL_RO, which a node refuses for a function that may write: if the function was replaced since it was asked, no
+//! write gets through. A function that is new waits like a write.
+
+use crate::limits::FUNCTIONS_READ_BYTES_MAX;
+use crate::session::Flow;
+use crate::slab::Handle;
+use crate::tasks::{Loss, Progress, Task, Tasks};
+use crate::worker::Worker;
+use respool_command::{Command, Execute, Row, ScriptingCommand};
+use respool_wire::{Args, ArgsBuf, Elements, Request, Value, elements, encode_request};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Names of functions in small letters: nodes do not tell capitals from others.
+type Names = BTreeSet<Vec<u8>>;
+
+/// What nodes have said of their functions since the pause began.
+#[derive(Debug, Default)]
+pub(crate) struct Functions {
+    /// By node the functions that change nothing; `None` while it is being asked.
+    by_node: BTreeMap<usize, Option<Names>>,
+    /// Which of the pauses and settings this is: what was asked before is not heard any more.
+    epoch: u64,
+}
+
+impl Functions {
+    /// A pause has ended, or other nodes are configured.
+    pub(crate) fn forget(&mut self) {
+        *self = Self { by_node: BTreeMap::new(), epoch: self.epoch + 1 };
+    }
+}
+
+/// A node is being asked for its functions.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    /// The client whose request it was.
+    pub(crate) asker: Handle,
+    node: usize,
+    epoch: u64,
+    readonly: Names,
+}
+
+impl Listing {
+    pub(crate) fn feed(&mut self, reply: &[u8]) -> Progress {
+        if reply.len() <= FUNCTIONS_READ_BYTES_MAX {
+            self.readonly = readonly_functions(reply).unwrap_or_default();
+        }
+        Progress::Through
+    }
+}
+
+/// The functions of FUNCTION LIST that change nothing. `None`: it is no such list.
+fn readonly_functions(reply: &[u8]) -> Option<Names> {
+    let mut names = Names::new();
+    for library in elements(reply)? {
+        let Some(functions) = field(elements(library)?, b"functions") else { continue };
+        for function in elements(functions)? {
+            let name = field(elements(function)?, b"name").and_then(text);
+            let flags = field(elements(function)?, b"flags").and_then(elements);
+            let is_readonly = flags?.filter_map(text).any(|flag| flag == b"no-writes");
+            names.extend(name.filter(|_| is_readonly).map(|name| name.to_ascii_lowercase()));
+        }
+    }
+    Some(names)
+}
+
+/// The value of a field, in a map or in an array of names and values.
+fn field<'a>(mut fields: Elements<'a>, name: &[u8]) -> Option<&'a [u8]> {
+    while let Some(found) = fields.next() {
+        let value = fields.next()?;
+        if text(found).is_some_and(|found| found == name) {
+            return Some(value);
+        }
+    }
+    None
+}
+
+fn text(reply: &[u8]) -> Option<Vec<u8>> {
+    match Value::parse(reply) {
+        Ok(Value::Bulk(text) | Value::Simple(text)) => Some(text),
+        _ => None,
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// A call of a function during a pause of writes. `None`: it waits until the pause is over, or until its node has said what the
+    /// function does.
+    pub(crate) fn call_amid_pause(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+        if row.command != Command::Scripting(ScriptingCommand::Fcall) || self.engine.is_some() {
+            return None;
+        }
+        let (node, _) = self.home(index, row, &Request::made(args)).ok()?;
+        match self.functions.by_node.get(&node) {
+            Some(Some(readonly)) if readonly.contains(&args.at(1).to_ascii_lowercase()) => {}
+            Some(_) => return None,
+            None => {
+                self.ask_for_functions(index, node);
+                return None;
+            }
+        }
+        if let Some(flow) = self.hold_for_operator(index, row, args) {
+            return Some(flow);
+        }
+        let call: ArgsBuf = std::iter::once(&b"FCALL_RO"[..]).chain(args.from(1).iter()).collect();
+        Some(self.run(index, row, &Request::made(call.as_args())))
+    }
+
+    fn ask_for_functions(&mut self, index: u32, node: usize) {
+        let Some(asker) = self.clients.sessions.handle(index) else { return };
+        let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return };
+        self.functions.by_node.insert(node, None);
+        let listing = Listing { asker, node, epoch: self.functions.epoch, readonly: Names::new() };
+        let task = self.tasks.begin(Task::List(listing));
+        let Self { lanes, clients, config, now, tasks, .. } = self;
+        let lane = lanes.lane(config, node, class);
+        let write = |out: &mut Vec<u8>| encode_request(out, [&b"FUNCTION"[..], b"LIST"].into_iter());
+        let sent = lanes.send(lane, Tasks::owner(task, 0), config, *now, &mut clients.pool, write);
+        self.is_busy = true;
+        if let Err(error) = sent {
+            tasks.fail(task, 0, Loss::Unsent, &error, clients);
+        }
+    }
+
+    /// A node has said which functions change nothing, or has not: who waits is read again.
+    pub(crate) fn conclude_listing(&mut self, listing: Listing) {
+        if listing.epoch != self.functions.epoch {
+            return;
+        }
+        let is_any = !listing.readonly.is_empty();
+        self.functions.by_node.insert(listing.node, Some(listing.readonly));
+        if is_any {
+            self.settle_holding();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::readonly_functions;
+
+    #[test]
+    fn functions_that_change_nothing_are_known_by_their_flags() {
+        let bulk = |text: &str| format!("${}\r\n{text}\r\n", text.len());
+        for (map, set) in [("*6", "*"), ("%3", "~")] {
+            let function = |name: &str, flags: &[&str]| {
+                let flags: String = flags.iter().map(|flag| format!("+{flag}\r\n")).collect();
+                let count = flags.matches('+').count();
+                let (name, description) = (bulk("name") + &bulk(name), bulk("description") + "$-1\r\n");
+                format!("{map}\r\n{name}{description}{}{set}{count}\r\n{flags}", bulk("flags"))
+            };
+            let functions = function("Reads", &["allow-oom", "no-writes"]) + &function("writes", &["allow-stale"]);
+            let fields = bulk("library_name") + &bulk("own") + &bulk("engine") + &bulk("LUA") + &bulk("functions");
+            let reply = format!("*1\r\n{map}\r\n{fields}*2\r\n{functions}");
+            let names = readonly_functions(reply.as_bytes()).expect("it is a list");
+            assert_eq!(names.into_iter().collect::<Vec<_>>(), [b"reads".to_vec()]);
+        }
+        for odd in ["-ERR no\r\n", "*1\r\n+x\r\n", "*0\r\n", "$-1\r\n", "*1\r\n*1\r\n$9\r\nfunctions\r\n"] {
+            assert!(readonly_functions(odd.as_bytes()).is_none_or(|names| names.is_empty()), "{odd}");
+        }
+    }
+}

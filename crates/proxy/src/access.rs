@@ -126,10 +126,17 @@ impl Access {
         Ok(result)
     }
 
-    /// The users in force are written down, or have been read.
-    pub fn note_saved(&self) {
+    /// Writes the users in force down. Two who do so at the same time do it one after the other, so that the later users stay.
+    ///
+    /// # Errors
+    /// What `write` says.
+    pub(crate) fn save(&self, write: impl FnOnce(&Users) -> Result<(), String>) -> Result<(), String> {
+        let mut saved = lock(&self.saved);
         let users = self.users();
-        *lock(&self.saved) = users;
+        write(&users)?;
+        // Others may be in force by now, which are not written down.
+        *saved = users;
+        Ok(())
     }
 
     /// The users as they are written down now, whoever else is in force.

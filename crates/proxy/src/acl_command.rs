@@ -140,11 +140,13 @@ impl<E: Execute> Worker<E> {
                 return Err(text::HANDED_OVER.strip_prefix("ERR ").unwrap_or_default().to_owned());
             }
             let loaded = file::users(&text, path, users.has_channels_by_default())?;
-            Ok::<_, String>((loaded.following(users), ()))
+            let loaded = loaded.following(users);
+            Ok::<_, String>((loaded.clone(), loaded))
         });
         match loaded {
-            Ok(()) => {
-                access.note_saved();
+            Ok(loaded) => {
+                // Others may be in force by now, which are not in the file.
+                access.note_written(loaded);
                 self.ask_all(index, Question::Users { removed: None }, ClientFilter::default())
             }
             Err(words) => self.refuse(index, format!("ERR {words}").as_bytes()),
@@ -160,11 +162,8 @@ impl<E: Execute> Worker<E> {
             // The file is the other process's.
             return self.refuse(index, text::HANDED_OVER.as_bytes());
         }
-        match access.outside().write_acl_file(&file::text(&access.users())) {
-            Ok(()) => {
-                access.note_saved();
-                self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
-            }
+        match access.save(|users| access.outside().write_acl_file(&file::text(users))) {
+            Ok(()) => self.answer(index, |reply| reply.raw(respool_wire::replies::OK)),
             Err(_) => return self.refuse(index, text::ACL_FILE_NOT_SAVED.as_bytes()),
         }
         Flow::Next

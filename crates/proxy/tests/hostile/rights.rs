@@ -6,9 +6,9 @@ use crate::support::config;
 use respool_command::Categories;
 use respool_connection::ConnId;
 use respool_proxy::hooks::Hooks;
-use respool_proxy::{Access, Config, UserLimits};
+use respool_proxy::{Access, Config, Outside, UserLimits};
 use respool_route::{Reads, Rewrite, Route, Routes, When};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
 
 /// A user with these rules, and one who may do everything.
 fn access(rules: &[&str], limits: UserLimits) -> Arc<Access> {
@@ -276,4 +276,58 @@ fn a_transaction_puts_no_key_where_routes_do_not_lead() {
     bench.ask(client, &["MOVE", "k", "2"]);
     bench.connect();
     assert!(bench.who_heard("MOVE k 2").is_some());
+}
+
+/// A file of users. While it is written another worker changes one of them.
+#[derive(Debug, Default)]
+struct Disk {
+    text: Mutex<Vec<u8>>,
+    access: Mutex<Weak<Access>>,
+}
+
+/// What a worker is given of it.
+#[derive(Debug)]
+struct AclFile(Arc<Disk>);
+
+impl AclFile {
+    fn change_meanwhile(&self, rule: &[u8]) {
+        let access = self.0.access.lock().unwrap().upgrade().expect("it is there");
+        access.change(|users| users.with_rules(b"late", &[rule]).map(|users| (users, ()))).unwrap();
+    }
+}
+
+impl Outside for AclFile {
+    fn acl_file(&self) -> Option<&str> {
+        Some("users.acl")
+    }
+
+    fn read_acl_file(&self) -> Result<Vec<u8>, String> {
+        Ok(self.0.text.lock().unwrap().clone())
+    }
+
+    fn write_acl_file(&self, text: &[u8]) -> Result<(), String> {
+        *self.0.text.lock().unwrap() = text.to_vec();
+        self.change_meanwhile(b"on");
+        Ok(())
+    }
+
+    fn fill_with_chance(&self, _: &mut [u8]) -> Result<(), String> {
+        Err("there is none".to_owned())
+    }
+}
+
+#[test]
+fn what_is_changed_while_users_are_saved_is_not_taken_for_saved() {
+    let disk = Arc::new(Disk::default());
+    let access = Arc::new(Access::new(Default::default(), Box::new(AclFile(Arc::clone(&disk)))));
+    *disk.access.lock().unwrap() = Arc::downgrade(&access);
+    let mut bench = Bench::of_many(config(1, 1), 1, Arc::clone(&access));
+    let client = bench.accept();
+    assert_eq!(bench.answer(client, &["ACL", "SETUSER", "early", "on"]), "+OK\r\n");
+    assert_eq!(bench.answer(client, &["ACL", "SAVE"]), "+OK\r\n");
+    let written = String::from_utf8(disk.text.lock().unwrap().clone()).unwrap();
+    assert!(written.contains("user early on") && !written.contains("user late"), "{written}");
+    // A process that goes on with them is told of it.
+    let unsaved = String::from_utf8(access.unsaved()).unwrap();
+    assert!(unsaved.starts_with("user late on") && !unsaved.contains("early"), "{unsaved:?}");
 }

@@ -2,6 +2,7 @@
 
 use respool_command::{Categories, Command, Flags, KeyPositions, KeysError, PubsubCommand, Row};
 use respool_wire::Args;
+use std::collections::BTreeSet;
 
 use crate::pattern::Rights;
 use crate::selector::Selector;
@@ -80,12 +81,11 @@ impl User {
         if self.all_selectors().any(|selector| selector.is_all_channels) {
             return false;
         }
-        let is_kept = |channel: &[u8]| {
-            self.all_selectors().any(|selector| selector.channels.iter().any(|kept| **kept == *channel))
-        };
-        before
-            .all_selectors()
-            .any(|selector| selector.is_all_channels || !selector.channels.iter().all(|channel| is_kept(channel)))
+        let kept: BTreeSet<&[u8]> =
+            self.all_selectors().flat_map(|selector| &selector.channels).map(|channel| &**channel).collect();
+        before.all_selectors().any(|selector| {
+            selector.is_all_channels || !selector.channels.iter().all(|channel| kept.contains(&**channel))
+        })
     }
 
     fn all_selectors(&self) -> impl Iterator<Item = &Selector> {

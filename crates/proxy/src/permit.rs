@@ -386,6 +386,7 @@ impl<E: Execute> Worker<E> {
         self.adopt_allowances();
         let mut gone = Vec::new();
         let (mut muted, mut changed) = (Vec::new(), Vec::new());
+        let mut lost = Lost::default();
         let indexes: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();
         for index in indexes {
             let Some(session) = self.clients.sessions.at_mut(index) else { continue };
@@ -420,7 +421,7 @@ impl<E: Execute> Worker<E> {
             if !Arc::ptr_eq(new, old) && !new.is_all_powerful() && session.special.has(Special::QUEUEING) {
                 changed.push(index);
             }
-            if new.may_have_lost_channels(old) {
+            if lost.has_lost(old, new) {
                 muted.push((index, Arc::clone(new)));
             }
             if !self.speak_as(index, allowance.as_deref()) {
@@ -455,6 +456,28 @@ impl<E: Execute> Worker<E> {
         subscriber.is_some_and(|subscriber| {
             self.subscriptions.names(subscriber).any(|(name, is_pattern)| !user.may_subscribe(name, is_pattern))
         })
+    }
+}
+
+/// Whether users may have lost channels: many clients are the same user, and most users are as they were.
+#[derive(Default)]
+struct Lost {
+    asked: Option<(Arc<User>, Arc<User>, bool)>,
+}
+
+impl Lost {
+    fn has_lost(&mut self, old: &Arc<User>, new: &Arc<User>) -> bool {
+        if Arc::ptr_eq(old, new) {
+            return false;
+        }
+        let is_asked =
+            |(before, after, _): &&(Arc<User>, Arc<User>, bool)| Arc::ptr_eq(before, old) && Arc::ptr_eq(after, new);
+        if let Some((.., has_lost)) = self.asked.as_ref().filter(is_asked) {
+            return *has_lost;
+        }
+        let has_lost = new.may_have_lost_channels(old);
+        self.asked = Some((Arc::clone(old), Arc::clone(new), has_lost));
+        has_lost
     }
 }
 

@@ -9,6 +9,7 @@
 //! edge promised. A socket that may hold more than one read took is read again in the next turn, after everybody else.
 
 mod departing;
+mod dialling;
 mod greeting;
 mod leaving;
 mod watching;
@@ -19,8 +20,7 @@ use crate::clock::Clock;
 use crate::glance::Glance;
 use crate::handshakes::Handshakes;
 use crate::limits::{
-    ACCEPT_COMPLAINT_US, ACCEPT_PAUSE_US, ACCEPTS_PER_TURN_MAX, CONNECTIONS_KEPT, EVENTS_MAX, RESOLUTIONS_MAX,
-    SETTLE_ROUNDS_MAX,
+    ACCEPT_COMPLAINT_US, ACCEPT_PAUSE_US, ACCEPTS_PER_TURN_MAX, CONNECTIONS_KEPT, EVENTS_MAX, SETTLE_ROUNDS_MAX,
 };
 use crate::lingering::Lingering;
 use crate::listener::ListenerSocket;
@@ -31,14 +31,10 @@ use crate::transport::Socket;
 use crate::vigil::Vigil;
 use crate::{Listener, TransportOptions};
 use mio::event::Event;
-use mio::net::{TcpStream, UnixStream};
-use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
-use respool_connection::{Action, Awaits, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
-use socket2::SockRef;
+use respool_connection::{Action, Awaits, ConnId, Machine, Now, Peer};
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use ways::{Alternatives, Resolving, Silences};
@@ -647,125 +643,6 @@ impl<M: Machine> Worker<M> {
                 self.machine.handle_written(conn, 0);
             }
             Err(error) => self.lose(conn, &error),
-        }
-    }
-
-    fn dial(&mut self, conn: ConnId, endpoint: Arc<Endpoint>) {
-        match &*endpoint {
-            Endpoint::Tcp { host, port } => self.dial_host(conn, host, *port, None),
-            Endpoint::Tls { host, port, .. } => self.dial_host(conn, host, *port, Some(Arc::clone(&endpoint))),
-            Endpoint::Unix { path } => {
-                let dialled = UnixStream::connect(path).map(Socket::Unix);
-                self.begin_dial(conn, dialled, Alternatives::default());
-            }
-            Endpoint::Embedded { index } => self.dial_engine(conn, *index),
-        }
-    }
-
-    fn dial_host(&mut self, conn: ConnId, host: &str, port: u16, tls: Option<Arc<Endpoint>>) {
-        match host.parse::<IpAddr>() {
-            Ok(ip) => self.dial_tcp(conn, Alternatives::only(SocketAddr::new(ip, port), tls)),
-            Err(_) => self.resolve(conn, host, port, tls),
-        }
-    }
-
-    fn resolve(&mut self, conn: ConnId, host: &str, port: u16, tls: Option<Arc<Endpoint>>) {
-        if self.resolver.is_none() {
-            self.resolver = self.workers.get(self.number).cloned().map(Resolver::new);
-        }
-        let dial = self.next_resolution;
-        self.next_resolution += 1;
-        let has_room = self.resolving.len() < RESOLUTIONS_MAX;
-        if has_room && self.resolver.as_ref().is_some_and(|r| r.ask(dial, host, port)) {
-            self.resolving.insert(dial, Resolving { conn, tls, host: host.into() });
-        } else {
-            let failure = DialFailure::Unresolvable(format!("'{host}': too many names wait to be resolved"));
-            self.machine.handle_dial_failed(conn, failure);
-        }
-    }
-
-    /// A dial is given up; if its name is being resolved, nothing waits for that any more.
-    fn forget_resolution(&mut self, conn: ConnId) {
-        let resolver = self.resolver.as_ref();
-        self.resolving.retain(|dial, waiting| {
-            let is_it = waiting.conn == conn;
-            if let Some(resolver) = resolver.filter(|_| is_it) {
-                resolver.forget(*dial);
-            }
-            !is_it
-        });
-    }
-
-    fn dial_tcp(&mut self, conn: ConnId, mut ways: Alternatives) {
-        if ways.addresses.is_empty() {
-            self.machine.handle_dial_failed(conn, DialFailure::Refused("no address is left to try".to_owned()));
-            return;
-        }
-        let address = ways.addresses.remove(0);
-        let dialled = TcpStream::connect(address).and_then(|stream| {
-            self.transport.apply_dialled(SockRef::from(&stream))?;
-            match ways.tls.as_deref() {
-                Some(Endpoint::Tls { server_name, profile, .. }) => {
-                    Ok(Socket::Tls(Box::new(self.tls.wrap(profile, server_name, stream)?)))
-                }
-                _ => Ok(Socket::Tcp(stream)),
-            }
-        });
-        self.begin_dial(conn, dialled, ways);
-    }
-
-    fn dial_engine(&mut self, conn: ConnId, index: usize) {
-        let pair = UnixStream::pair().and_then(|(ours, theirs)| {
-            let address = "embedded:0".to_owned();
-            let peer = Peer { address: address.clone(), local_address: address, is_unix: true, fd: 0, identity: None };
-            match self.engines.get(index) {
-                Some(door) if (door.0)(Socket::Unix(theirs), peer) => Ok(Socket::Unix(ours)),
-                _ => Err(io::Error::new(io::ErrorKind::ConnectionRefused, "there is no such embedded engine")),
-            }
-        });
-        self.begin_dial(conn, pair, Alternatives::default());
-    }
-
-    fn begin_dial(&mut self, conn: ConnId, dialled: io::Result<Socket>, alternatives: Alternatives) {
-        let registered = dialled.and_then(|mut socket| {
-            socket.register(self.poll.registry(), token_of(conn))?;
-            // Only ever asked whether something is readable; what it is, the other poll says.
-            let fd = socket.fd();
-            self.nodes_poll.registry().register(&mut SourceFd(&fd), token_of(conn), Interest::READABLE)?;
-            Ok(socket)
-        });
-        match registered {
-            Ok(socket) => {
-                let open = Connection::open(socket);
-                self.keep(conn, Connection { is_dialing: true, is_writable: false, alternatives, ..open });
-            }
-            Err(_) if !alternatives.addresses.is_empty() => self.dial_tcp(conn, alternatives),
-            Err(error) => self.machine.handle_dial_failed(conn, DialFailure::Refused(error.to_string())),
-        }
-    }
-
-    /// The kernel has something to say about a dial.
-    fn answer_dial(&mut self, conn: ConnId) {
-        let Some(connection) = self.connection(conn) else { return };
-        match connection.socket.is_connected() {
-            Ok(false) => {}
-            Ok(true) => {
-                connection.is_dialing = false;
-                connection.is_writable = true;
-                connection.alternatives = Alternatives::default();
-                self.watch(conn);
-                self.machine.handle_connected(conn);
-                // Bytes may have come with the edge that told of the connection.
-                self.list_again(conn);
-            }
-            Err(error) => {
-                let Some(failed) = self.forget(conn) else { return };
-                if failed.alternatives.addresses.is_empty() {
-                    self.machine.handle_dial_failed(conn, DialFailure::Refused(error.to_string()));
-                } else {
-                    self.dial_tcp(conn, failed.alternatives);
-                }
-            }
         }
     }
 }

@@ -65,6 +65,7 @@ pub mod observe;
 mod own;
 mod pacing;
 mod parking;
+mod patience;
 mod permit;
 mod pieces;
 mod ping;

@@ -14,7 +14,7 @@ use crate::holding::Hold;
 use crate::hooks::Event;
 use crate::lanes::{Ending, Lanes};
 use crate::learning::Learnings;
-use crate::limits::{CLAIM_SOFT_FACTOR, GATHERED_ENOUGH, PATIENT_LANES_MAX, READ_BYTES, REVIEWED_WRITE_BYTES};
+use crate::limits::{CLAIM_SOFT_FACTOR, GATHERED_ENOUGH, READ_BYTES, REVIEWED_WRITE_BYTES};
 use crate::mail::{Mail, Questions};
 use crate::observe::Counters;
 use crate::parking::Parking;
@@ -31,8 +31,8 @@ use crate::tidying::Tidying;
 use crate::waitlist::Blocking;
 use respool_access::Users;
 use respool_command::{Execute, KeyPositions, Row};
-use respool_connection::limits::{HELD_AGE_US_MAX, HELD_BYTES_MAX};
-use respool_connection::{Action, Awaits, ConnId, DialFailure, Machine, Now, Patience, Peer};
+use respool_connection::limits::HELD_AGE_US_MAX;
+use respool_connection::{Action, Awaits, ConnId, DialFailure, Machine, Now, Peer};
 use respool_route::{RouteScratch, Scratch};
 use respool_wire::RequestDecoder;
 use std::collections::{BTreeMap, VecDeque};
@@ -96,7 +96,7 @@ pub struct Worker<E> {
     /// Decodes requests that lie whole in the read buffer.
     decoder: RequestDecoder,
     /// Whether replies that are outstanding may be waited for; `None` if that has not been looked at in this turn.
-    is_patient: Option<bool>,
+    pub(crate) is_patient: Option<bool>,
     /// Something may be outstanding, so timers are looked at often.
     pub(crate) is_busy: bool,
     pub(crate) cron_at_us: u64,
@@ -301,59 +301,6 @@ impl<E: Execute> Worker<E> {
             return false;
         }
         true
-    }
-
-    /// Whether replies that are outstanding may be waited for, as far as is known in this turn.
-    fn is_patient(&mut self) -> bool {
-        if self.is_patient.is_none() {
-            self.is_patient = Some(self.patient_until_us().is_some());
-        }
-        self.is_patient == Some(true)
-    }
-
-    /// Until when the nodes' replies are worth waiting for, and clients need not be looked at.
-    fn patient_until_us(&self) -> Option<u64> {
-        let shared = &self.lanes.shared;
-        if !self.is_busy || self.is_filling() || shared.len() > PATIENT_LANES_MAX || self.drain_until_us.is_some() {
-            return None;
-        }
-        let mut until_us: Option<u64> = None;
-        for lane in shared {
-            match self.lanes.all[*lane as usize].up.patience(self.now.mono_us) {
-                Patience::NothingOwed => {}
-                Patience::Until(lane_us) => until_us = Some(until_us.map_or(lane_us, |other| other.min(lane_us))),
-                // One node that may take its time is reason enough to look at clients: theirs may be other nodes.
-                Patience::None => return None,
-            }
-        }
-        until_us
-    }
-
-    fn is_filling(&self) -> bool {
-        self.lanes.is_filling && self.clients.are_awaited()
-    }
-
-    fn stop_filling(&mut self) {
-        self.clients.awaited.give_up();
-        self.lanes.is_filling = false;
-        self.lanes.list_held();
-    }
-
-    /// A pipeline over several nodes is answered piece by piece. While the other pieces are due, the first ones wait for
-    /// them and leave in the same write. Returns whether this client's replies do.
-    fn holds_back(&mut self, index: u32) -> bool {
-        let now_us = self.now.mono_us;
-        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
-        let since_us = if session.held_since_us > 0 { session.held_since_us } else { now_us };
-        let is_held = session.down.outstanding() > 0
-            && session.down.waiting_bytes() < HELD_BYTES_MAX
-            && now_us - since_us < HELD_AGE_US_MAX;
-        session.held_since_us = if is_held { since_us } else { 0 };
-        if is_held && !session.is_in_held {
-            session.is_in_held = true;
-            self.clients.held.push(index);
-        }
-        is_held
     }
 
     /// Removes the reasons not to read a client that have gone, and closes it if that is all it waited for.

@@ -177,7 +177,15 @@ impl<E: Execute> Worker<E> {
             };
             let owner = delivery.owner;
             let (reply, kind) = match &mut beside.dues {
-                // Such replies come whole.
+                // Such replies come whole, but for one that was too large for that and is nobody's any more.
+                Some(dues) if delivery.end.is_none() => {
+                    dues.pass_over();
+                    continue;
+                }
+                Some(dues) if dues.is_passing_over() => {
+                    dues.end_passing_over();
+                    (Cow::Borrowed(&[][..]), delivery.end)
+                }
                 Some(dues) => {
                     let reply = dues.convert(delivery.bytes);
                     let found = reply.and_then(|reply| kind_of(&reply, &config.reply_limits).map(|kind| (reply, kind)));

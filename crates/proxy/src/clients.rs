@@ -117,9 +117,10 @@ impl Clients {
         }
     }
 
-    /// Whether so many bytes more of a reply that has to be kept whole fit what may be held for a client.
+    /// Whether so many bytes more of a reply that has to be kept whole fit what may be held for a client. Nothing is kept for one
+    /// that has gone.
     pub(crate) fn has_room(&self, of: Handle, bytes: usize) -> bool {
-        self.sessions.get(of).is_none_or(|session| session.reply_bytes().saturating_add(bytes) <= self.output_hard)
+        self.sessions.get(of).is_some_and(|session| session.reply_bytes().saturating_add(bytes) <= self.output_hard)
     }
 
     /// Parts of a client's reply that wait for others take so many bytes now. `false`: it has gone.

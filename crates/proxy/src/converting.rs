@@ -26,6 +26,8 @@ pub(crate) struct Dues {
     queue: VecDeque<Due>,
     /// The commands of the transaction that is being sent.
     block: Option<Vec<&'static Shape>>,
+    /// Parts of a reply are coming that are not kept.
+    is_passing_over: bool,
 }
 
 impl Dues {
@@ -60,6 +62,22 @@ impl Dues {
     /// A request has been queued whose reply looks like this.
     pub(crate) fn note_shape(&mut self, shape: &'static Shape) {
         self.queue.push_back(Due::One(shape));
+    }
+
+    /// A part of the next reply has come, which is not kept.
+    pub(crate) fn pass_over(&mut self) {
+        self.is_passing_over = true;
+    }
+
+    /// Whether the next reply is one that is not kept.
+    pub(crate) fn is_passing_over(&self) -> bool {
+        self.is_passing_over
+    }
+
+    /// The end of such a reply has come.
+    pub(crate) fn end_passing_over(&mut self) {
+        self.is_passing_over = false;
+        self.queue.pop_front();
     }
 
     /// The next reply, as RESP3 has it. `None`: it is none.

@@ -166,9 +166,15 @@ impl<E: Execute> Worker<E> {
         let asker = match this.up.tickets().front().map(|ticket| ticket.owner) {
             Some(Owner::Part { gather, generation, .. }) => scatters.asker(Handle { index: gather, generation }),
             Some(Owner::Task { task, generation, .. }) => tasks.asker(Handle { index: task, generation }),
+            // What is converted is read as a whole, whoever it is for; of all others the parts have been passed on.
+            Some(Owner::Client { index, generation, .. } | Owner::Unanswered { index, generation })
+                if this.up.is_old() =>
+            {
+                Some(Handle { index, generation })
+            }
             _ => None,
         };
-        let Some(asker) = asker.filter(|_| this.up.is_ready() && this.beside.is_none()) else { return };
+        let Some(asker) = asker.filter(|_| this.up.is_ready()) else { return };
         if clients.has_room(asker, this.up.partial_bytes()) {
             return;
         }

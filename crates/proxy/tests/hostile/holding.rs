@@ -3,7 +3,7 @@
 use crate::bench::{Bench, request};
 use crate::support::config;
 use respool_connection::{ConnId, DialFailure, Machine};
-use respool_proxy::{Budgets, Config, LaneLimits, PoolMode, Timeouts};
+use respool_proxy::{Budgets, Config, IntegrityTerms, LaneLimits, PoolMode, Timeouts};
 
 /// Settings under which a client may ask for much before it has been answered anything.
 fn generous(nodes: usize) -> Config {
@@ -104,6 +104,55 @@ fn a_joined_reply_that_is_too_large_is_an_error_and_not_the_end() {
         bench.ask(bystander, &["GET", &second]);
     }
     assert!(bench.closed.is_empty());
+}
+
+#[test]
+fn what_has_to_be_read_as_a_whole_and_does_not_fit_is_not_kept() {
+    // Nodes without RESP3 behind a client with it, with and without proofs; and a client that has gone.
+    for every in [0, 1] {
+        let integrity = IntegrityTerms { every, run: 0, held_bytes: 1 << 20 };
+        let mut bench = Bench::proxy(Config { integrity, ..config(1, 1) });
+        let (client, bystander) = (bench.accept(), bench.accept());
+        for conn in [client, bystander] {
+            assert!(bench.answer(conn, &["HELLO", "3"]).starts_with('%'));
+        }
+        bench.ask(client, &["GET", "large"]);
+        bench.ask(bystander, &["HGETALL", "h"]);
+        let node = bench.connect_old();
+        let mark = |bench: &mut Bench<crate::NoEngine>| {
+            let heard = bench.heard(node);
+            heard.find("$24\r\nrespool:").map_or_else(String::new, |at| heard[at..].to_owned())
+        };
+        let seal = mark(&mut bench);
+        assert_eq!(seal.is_empty(), every == 0);
+        bench.send(node, b"$40000000\r\n");
+        for _ in 0..400 {
+            bench.send(node, &[b'v'; 100_000]);
+        }
+        let held = bench.shared.ledger.held_bytes();
+        assert!(held < 6 << 20, "{held} bytes are held");
+        bench.send(node, format!("\r\n*2\r\n+a\r\n+b\r\n{seal}").as_bytes());
+        let told = bench.heard(client);
+        assert!(told.starts_with("-ERR the reply is larger than client_output_hard_bytes"), "{:.80}", told);
+        assert_eq!(bench.heard(bystander), "%1\r\n+a\r\n+b\r\n", "the connection is in step");
+        assert!(bench.closed.is_empty());
+    }
+    for every in [0, 1] {
+        let integrity = IntegrityTerms { every, run: 0, held_bytes: 1 << 20 };
+        let mut bench = Bench::proxy(Config { integrity, ..config(2, 1) });
+        let client = bench.accept();
+        let (first, second) = keys_of_two_nodes(&mut bench, client);
+        bench.ask(client, &["MGET", &first, &second]);
+        let node = bench.connect()[0];
+        bench.turn(|worker| worker.handle_broken(client, "gone"));
+        bench.send(node, b"*1\r\n$40000000\r\n");
+        for _ in 0..400 {
+            bench.send(node, &[b'v'; 100_000]);
+        }
+        let held = bench.shared.ledger.held_bytes();
+        assert!(held < 2 << 20, "{held} bytes are held for nobody");
+        assert!(bench.closed.is_empty());
+    }
 }
 
 #[test]

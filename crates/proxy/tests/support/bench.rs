@@ -259,6 +259,18 @@ impl<E: Execute> Bench<E> {
         }
     }
 
+    /// A dial succeeds, and the node does not know RESP3. Gives the connection.
+    pub(crate) fn connect_old(&mut self) -> ConnId {
+        let conn = self.dialling.remove(0);
+        self.nodes.push(conn);
+        self.turn(|worker| worker.handle_connected(conn));
+        self.heard(conn);
+        self.send(conn, b"-ERR unknown command `HELLO`\r\n");
+        self.heard(conn);
+        self.send(conn, b"+PONG\r\n");
+        conn
+    }
+
     /// If a node is first asked whether it takes MULTI, it does. That is not heard of any more.
     pub(crate) fn take_multi(&mut self, conn: ConnId) -> bool {
         let trial = [request(&["MULTI"]), request(&["EXEC"])].concat();

@@ -164,7 +164,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether a connection is being dialled for each in the queue of a node.
-    fn has_one_coming(&mut self, node: usize) -> bool {
+    pub(crate) fn has_one_coming(&mut self, node: usize) -> bool {
         let list = self.blocking.at(node);
         list.coming() >= list.queue.len()
     }
@@ -200,6 +200,9 @@ impl<E: Execute> Worker<E> {
             held_bytes,
             arrived_us,
             deadline_us,
+            due_us: None,
+            // An engine has been asked by now.
+            is_looked: self.engine.is_some(),
             state: State::Queued,
             release: None,
             asked: 0,
@@ -325,6 +328,7 @@ impl<E: Execute> Worker<E> {
         let place = lane.index as usize;
         let Self { lanes, clients, blocking, now, .. } = self;
         let Some(this) = blocking.waiters.get_mut(waiter) else { return };
+        this.begin_late(now.mono_us);
         if is_wait(this.row) {
             // WAIT is about all that had been written when its connection was last asked something: with this it is
             // everything that this client has written, on whatever connection, and has an answer for.
@@ -340,7 +344,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Looks whether what a queued request waits for is there already.
-    fn try_waiter(&mut self, waiter: Handle) {
+    pub(crate) fn try_waiter(&mut self, waiter: Handle) {
         let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
         if is_wait(this.row) {
             return;
@@ -395,6 +399,7 @@ impl<E: Execute> Worker<E> {
                     this.release = Some(Release::Vanished);
                 }
                 let (node, release) = (this.node, this.release);
+                this.is_looked |= kind.is_null();
                 match release {
                     // Nothing was taken for it.
                     Some(Release::Moved) if kind.is_null() => self.ask_again(waiter),
@@ -459,7 +464,7 @@ impl<E: Execute> Worker<E> {
 
     fn conclude_try(&mut self, waiter: Handle, kind: ReplyKind, reply: &[u8]) {
         let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
-        let (node, release) = (this.node, this.release);
+        let node = this.node;
         this.state = State::Queued;
         let element = match elements(reply).and_then(|mut all| all.next()) {
             Some(element) if !kind.is_error() => element,
@@ -474,7 +479,7 @@ impl<E: Execute> Worker<E> {
             self.blocking.leave_queue(node, waiter);
             let kind = if element.starts_with(b"-") { ReplyKind::Error } else { ReplyKind::Array };
             self.finish_waiter(waiter, kind, element);
-        } else if let Some(release) = release {
+        } else if let Some(release) = self.release_of_looked(waiter) {
             self.blocking.leave_queue(node, waiter);
             self.finish_released(waiter, release);
         }
@@ -671,6 +676,7 @@ impl<E: Execute> Worker<E> {
             // One that is being tried is told behind that, unless there is another reason to let it go.
             let Some(this) = self.blocking.waiters.get(waiter) else { continue };
             match (this.release, this.state) {
+                (None, State::Queued) if !this.may_end_unasked() => self.ask_late(waiter),
                 (None, _) => self.release_waiter(waiter, Release::Timeout),
                 (Some(Release::HalfClosed), State::Queued) => {
                     let node = this.node;
@@ -681,7 +687,7 @@ impl<E: Execute> Worker<E> {
             }
         }
         let Some(tries) = self.blocking.take_tries(now_us) else { return };
-        let is_fit = |w: &Waiter| w.state == State::Queued && w.deadline_us.is_none_or(|at| at > now_us);
+        let is_fit = |w: &Waiter| w.state == State::Queued && !(w.is_looked && w.is_overdue(now_us));
         for (node, chosen) in tries.into_iter().enumerate() {
             self.serve_waiters(node);
             self.stop_looking(node);

@@ -62,6 +62,7 @@ mod looking;
 mod mail;
 mod node_health;
 pub mod observe;
+mod overdue;
 mod own;
 mod pacing;
 mod parking;

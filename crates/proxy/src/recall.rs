@@ -114,7 +114,7 @@ impl<E: Execute> Worker<E> {
         if self.clients.sessions.get(asker.session).is_none() {
             return self.finish_released(waiter, Release::Vanished);
         }
-        if this.deadline_us.is_some_and(|at| at <= now_us) {
+        if this.is_overdue(now_us) && this.may_end_unasked() {
             return self.finish_released(waiter, Release::Timeout);
         }
         let (index, row) = (asker.session.index, this.row);

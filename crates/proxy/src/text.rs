@@ -160,6 +160,11 @@ pub(crate) fn no_blocking_connection(node: &str) -> Vec<u8> {
     error(format!("all connections to node {node} on which commands may wait are taken; the command was not sent"))
 }
 
+/// The time of a request is over, and its node could not be asked for it.
+pub(crate) fn not_asked(node: &str) -> Vec<u8> {
+    not_sent(node, &"it could not be asked in time")
+}
+
 /// A transaction with more commands than the settings allow.
 pub(crate) fn block_too_long(max: usize) -> String {
     format!("ERR transaction too long: more than {max} commands")

@@ -87,6 +87,10 @@ pub(crate) struct Waiter {
     pub(crate) arrived_us: u64,
     /// When its time has run out; `None`: never, or the node has to say what is wrong with its timeout.
     pub(crate) deadline_us: Option<u64>,
+    /// When it is looked after while it queues: at its deadline, or once more.
+    pub(crate) due_us: Option<u64>,
+    /// The node has been asked and had nothing for it.
+    pub(crate) is_looked: bool,
     pub(crate) state: State,
     pub(crate) release: Option<Release>,
     /// How often the node has been asked to let it go.
@@ -274,6 +278,8 @@ mod tests {
             held_bytes: 0,
             arrived_us,
             deadline_us,
+            due_us: None,
+            is_looked: false,
             state: State::Queued,
             release: None,
             asked: 0,

@@ -126,10 +126,11 @@ impl Blocking {
             self.turns += 1;
             waiter.turn = self.turns;
         }
-        let (node, turn, deadline_us) = (waiter.node, waiter.turn, waiter.deadline_us);
+        waiter.due_us = waiter.deadline_us;
+        let (node, turn, due_us) = (waiter.node, waiter.turn, waiter.due_us);
         let handle = self.waiters.insert(waiter);
         self.at(node).queue.insert(turn, handle);
-        self.deadlines.extend(deadline_us.map(|at| (at, handle)));
+        self.deadlines.extend(due_us.map(|at| (at, handle)));
         handle
     }
 
@@ -139,8 +140,15 @@ impl Blocking {
         if this.deadline_us.is_some_and(|deadline_us| deadline_us <= at_us) {
             return;
         }
-        if let Some(deadline_us) = this.deadline_us.replace(at_us) {
-            self.deadlines.remove(&(deadline_us, waiter));
+        this.deadline_us = Some(at_us);
+        self.put_off(waiter, at_us);
+    }
+
+    /// A request that queues is looked after then.
+    pub(crate) fn put_off(&mut self, waiter: Handle, at_us: u64) {
+        let Some(this) = self.waiters.get_mut(waiter) else { return };
+        if let Some(due_us) = this.due_us.replace(at_us) {
+            self.deadlines.remove(&(due_us, waiter));
         }
         self.deadlines.insert((at_us, waiter));
     }
@@ -156,7 +164,7 @@ impl Blocking {
         let Some(this) = self.waiters.get_mut(waiter) else { return };
         this.state = State::Sent(lane);
         self.sent.insert(waiter);
-        if let Some(at) = this.deadline_us {
+        if let Some(at) = this.due_us {
             self.deadlines.remove(&(at, waiter));
         }
     }
@@ -197,7 +205,7 @@ impl Blocking {
         self.waiters.get(waiter)?;
         let gone = self.waiters.remove(waiter.index)?;
         self.sent.remove(&waiter);
-        if let Some(at) = gone.deadline_us {
+        if let Some(at) = gone.due_us {
             self.deadlines.remove(&(at, waiter));
         }
         Some(gone)

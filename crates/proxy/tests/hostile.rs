@@ -40,6 +40,8 @@ mod orders;
 mod parked;
 #[path = "hostile/pieces.rs"]
 mod pieces;
+#[path = "hostile/overdue.rs"]
+mod overdue;
 #[path = "hostile/pings.rs"]
 mod pings;
 #[path = "hostile/reloads.rs"]

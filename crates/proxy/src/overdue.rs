@@ -1,0 +1,90 @@
+//! Requests that may wait whose time is over before their node has been asked: it was being dialled, or all connections were taken.
+//!
+//! ```text
+//!   [queued] -- time over, node asked before ----------------------------------> nothing
+//!       '------ time over, not asked --> [late] -- asked, there is nothing -----> nothing
+//!                                           | '--- asked, there is something ---> that
+//!                                           '----- cannot be asked -------------> an error: it was not sent
+//! ```
+//!
+//! A server looks before it says that there is nothing, however late it comes to it. So it is here: "nothing" says that the node
+//! had nothing at some time after the request came. What cannot be asked any more, or not within `request_timeout`, ends with an
+//! error, from which its client learns that its queue may be full. WAIT answers with what is known, and `XREAD $` misses
+//! nothing that was there before it was read: both may end unasked.
+
+use crate::blocking::is_wait;
+use crate::slab::Handle;
+use crate::text;
+use crate::trial::Multi;
+use crate::waiter::{Release, State, Waiter, begins_at_arrival};
+use crate::worker::Worker;
+use respool_command::Execute;
+use respool_wire::ReplyKind;
+
+/// What is left of its time to a request that is sent when it has none, in microseconds: the least that nodes know.
+const LATE_US: u64 = 1_000;
+
+impl Waiter {
+    /// Whether its time is over.
+    pub(crate) fn is_overdue(&self, now_us: u64) -> bool {
+        self.deadline_us.is_some_and(|at| at <= now_us)
+    }
+
+    /// Whether it may be answered that nothing came without asking its node once more.
+    pub(crate) fn may_end_unasked(&self) -> bool {
+        self.is_looked || is_wait(self.row) || begins_at_arrival(self.row, self.args.as_args())
+    }
+
+    /// It is sent now. Where its time is over its node has some from now on.
+    pub(crate) fn begin_late(&mut self, now_us: u64) {
+        if self.is_overdue(now_us) {
+            self.deadline_us = Some(now_us + LATE_US);
+        }
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// A node had nothing for a request that queues: why it waits no longer, if it does not.
+    pub(crate) fn release_of_looked(&mut self, waiter: Handle) -> Option<Release> {
+        let now_us = self.now.mono_us;
+        let this = self.blocking.waiters.get_mut(waiter)?;
+        this.is_looked = true;
+        this.release.or_else(|| this.is_overdue(now_us).then_some(Release::Timeout))
+    }
+
+    /// The time of a request that queues is over, and its node has not been asked: it is asked as soon as that can be done.
+    #[cold]
+    pub(crate) fn ask_late(&mut self, waiter: Handle) {
+        let (now_us, patience_us) = (self.now.mono_us, self.config.timeouts.response_us);
+        let Some(this) = self.blocking.waiters.get(waiter) else { return };
+        let (node, class, row) = (this.node, this.class, this.row);
+        let until_us = this.deadline_us.unwrap_or(now_us).saturating_add(patience_us);
+        if self.is_held_at(node, row) {
+            // It is asked once the pause is over, like any other.
+            return self.blocking.put_off(waiter, now_us + patience_us);
+        }
+        if now_us < until_us {
+            self.try_waiter(waiter);
+        }
+        let is_tried = self.blocking.waiters.get(waiter).is_none_or(|this| this.state != State::Queued);
+        if is_tried || now_us < until_us && self.may_be_asked_yet(node, class) {
+            self.blocking.begin_trying(now_us);
+            return self.blocking.put_off(waiter, until_us);
+        }
+        let name = &self.lanes.nodes[node].name;
+        let error = if now_us < until_us { text::no_blocking_connection(name) } else { text::not_asked(name) };
+        self.blocking.leave_queue(node, waiter);
+        self.finish_waiter(waiter, ReplyKind::Error, &error);
+    }
+
+    /// Whether a connection on which a queued request can be asked is about to be there.
+    fn may_be_asked_yet(&mut self, node: usize, class: u16) -> bool {
+        if self.has_one_coming(node) {
+            return true;
+        }
+        let lanes = &self.lanes;
+        let is_of_use = |lane: usize| !matches!(lanes.all[lane].multi, Multi::Refused(_));
+        let mut looks = self.blocking.at(node).looks.iter().filter(|look| look.class == class);
+        looks.any(|look| lanes.find(look.lane).is_some_and(is_of_use))
+    }
+}

@@ -249,6 +249,9 @@ pub const SCOPES_PER_CLIENT_MAX: usize = 16;
 /// Channels that a client's requests may name while its earlier ones wait for nodes; then those are answered first.
 pub const PENDING_NAMES_MAX: usize = 100_000;
 
+/// Channels that one request subscribes to, or gives up, in one turn.
+pub const NAMES_PER_TURN_MAX: usize = 10_000;
+
 /// Keys that one worker remembers for the clients that track them: as many as Redis by default. For one more some other
 /// is told of as if it had changed.
 pub const TRACKED_KEYS_MAX: usize = 1_000_000;

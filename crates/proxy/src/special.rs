@@ -14,6 +14,9 @@ impl<E: Execute> Worker<E> {
     /// Asks the states that a session is in about one of its requests. `None`: it goes on as everybody's do.
     #[cold]
     pub(crate) fn handle_special(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
+        if self.is_amid_names(index) {
+            return None;
+        }
         for state in Special::ORDER {
             // Looked at anew each time: the owner that was asked before may have ended a state.
             if self.clients.sessions.at(index)?.special.has(state)

@@ -1,10 +1,11 @@
 //! SUBSCRIBE and its kin, as clients say them, and what a client with subscriptions may say in RESP2.
 
+use super::Begun;
 use super::departing::Departure;
 use super::frame::{Kind, Verb};
 use super::places::{Scope, scope_of};
 use super::wait::{Item, Wait};
-use crate::limits::{PATTERNS_PER_CLIENT_MAX, PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX};
+use crate::limits::{NAMES_PER_TURN_MAX, PATTERNS_PER_CLIENT_MAX, PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX};
 use crate::session::{Flow, Pause, ReplyMode, Special};
 use crate::slab::Handle;
 use crate::text;
@@ -109,33 +110,99 @@ impl<E: Execute> Worker<E> {
         subscriber.is_some_and(|s| s.is_subscribed())
     }
 
+    /// Whether a request is being read again of which a part has been done: it goes on, whatever holds for others by now.
+    pub(crate) fn is_amid_names(&self, index: u32) -> bool {
+        let subscriber = self.clients.sessions.at(index).and_then(|session| session.subscriber.as_ref());
+        subscriber.is_some_and(|subscriber| subscriber.begun.is_some())
+    }
+
+    fn begun(&mut self, index: u32) -> Option<Begun> {
+        self.clients.sessions.at_mut(index)?.subscriber.as_mut()?.begun.take()
+    }
+
+    /// The rest is for the next turn.
+    fn go_on_behind(&mut self, index: u32, begun: Begun) -> Flow {
+        let session = self.clients.sessions.at_mut(index);
+        if let Some(subscriber) = session.and_then(|session| session.subscriber.as_mut()) {
+            subscriber.begun = Some(begun);
+        }
+        self.end_slice(index);
+        Flow::Again
+    }
+
     fn subscribe(&mut self, index: u32, kind: Kind, names: Args<'_>) -> Flow {
+        let begun = match self.begun(index) {
+            Some(begun) => begun,
+            None => match self.begin_subscribing(index, kind, names) {
+                Ok(begun) => begun,
+                Err(flow) => return flow,
+            },
+        };
+        // If it has failed by now, its client has been told so, and the rest is not done.
+        let Some(wait) = begun.wait.filter(|wait| self.subscriptions.waits.is_hopeful(*wait)) else {
+            return Flow::Next;
+        };
+        let rest = names.from(begun.done);
+        let part = rest.first(rest.len().min(NAMES_PER_TURN_MAX));
+        let nodes = self.subscribe_to(index, kind, part, wait, begun.number);
+        self.await_nodes(wait, &nodes);
+        // In RESP2 it may do little else from now on.
+        if let Some(session) = self.clients.sessions.handle(index) {
+            self.subscriptions.answer(session, &mut self.clients);
+        }
+        self.account_subscriptions();
+        if rest.len() > part.len() {
+            return self.go_on_behind(index, Begun { done: begun.done + part.len(), ..begun });
+        }
+        self.subscriptions.progress(wait, &mut self.clients);
+        self.counters.requests_local.add(1);
+        self.keep_outstanding(index)
+    }
+
+    /// Takes a place for the reply to a request that subscribes, which waits for the last of its names.
+    fn begin_subscribing(&mut self, index: u32, kind: Kind, names: Args<'_>) -> Result<Begun, Flow> {
         if self.shared.ledger.held_bytes() > self.config.budgets.process {
-            return self.refuse(index, text::words(text::OUT_OF_MEMORY));
+            return Err(self.refuse(index, text::words(text::OUT_OF_MEMORY)));
         }
         // A node that takes its time is not waited for with any number of names, and a channel that is being given up has its
         // last messages first.
         let has_to_wait = self.has_many_pending(index, names.len()) || self.has_pending_departures(index);
         if has_to_wait && self.settle_before(index).is_none() {
-            return Flow::Again;
+            return Err(Flow::Again);
         }
-        let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(handle) = self.clients.sessions.handle(index) else { return Err(Flow::Stop) };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Err(Flow::Stop) };
         let this = &mut self.subscriptions;
         let scope = if this.has_ways() { scope_of(session) } else { Scope::default() };
         let subscriber = this.subscriber(&mut session.subscriber, handle);
         if subscriber.counts().iter().sum::<usize>() + names.len() > SUBSCRIPTIONS_PER_CLIENT_MAX {
-            return self.refuse(index, text::TOO_MANY_SUBSCRIPTIONS.as_bytes());
+            return Err(self.refuse(index, text::TOO_MANY_SUBSCRIPTIONS.as_bytes()));
         }
         if kind == Kind::Pattern && subscriber.count(kind) + names.len() > PATTERNS_PER_CLIENT_MAX {
-            return self.refuse(index, text::too_many_patterns().as_bytes());
+            return Err(self.refuse(index, text::too_many_patterns().as_bytes()));
         }
         if !subscriber.take_scope(&scope) {
-            return self.refuse(index, text::TOO_MANY_SCOPES.as_bytes());
+            return Err(self.refuse(index, text::TOO_MANY_SCOPES.as_bytes()));
         }
+        let number = subscriber.next_pending();
+        // A message may not overtake the reply that announces it, whether or not other replies are wanted: as in Redis,
+        // acknowledgements are sent to clients that want no replies.
+        let is_wanted = session.reply_mode == ReplyMode::On;
+        session.reply_mode.pass();
+        let change =
+            Change { kind, verb: Verb::Subscribe, items: Vec::new(), departures: Vec::new(), is_silent: false };
+        let wait = self.queue_wait(index, handle, change, is_wanted, 1);
+        Ok(Begun { wait, number, done: 0 })
+    }
+
+    /// Subscribes to some of the names of the request that `wait` stands for. Gives the nodes that have to do their part.
+    fn subscribe_to(&mut self, index: u32, kind: Kind, names: Args<'_>, wait: Handle, number: u32) -> Vec<usize> {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Vec::new() };
+        let this = &mut self.subscriptions;
+        let scope = if this.has_ways() { scope_of(session) } else { Scope::default() };
+        let Some(subscriber) = session.subscriber.as_deref_mut() else { return Vec::new() };
         let mut items = Vec::with_capacity(names.len());
         let (mut nodes, mut untold) = (Vec::new(), Vec::new());
-        let number = subscriber.next_pending();
         for name in names.iter() {
             let id = this.number(subscriber, &scope, kind, name);
             let registry = &mut this.registries[kind as usize];
@@ -175,18 +242,23 @@ impl<E: Execute> Worker<E> {
                 }
             }
         }
-        self.begin_wait(
-            index,
-            Change { kind, verb: Verb::Subscribe, items, departures: Vec::new(), is_silent: false },
-            &nodes,
-        )
+        subscriber.pending_names += items.len();
+        this.waits.extend(wait, items, nodes.len());
+        nodes
     }
 
     /// Gives up the channels named, or all.
     fn unsubscribe(&mut self, index: u32, kind: Kind, names: Args<'_>) -> Flow {
+        let done = self.begun(index).map_or(0, |begun| begun.done);
+        let rest = names.from(done);
+        let part = rest.first(rest.len().min(NAMES_PER_TURN_MAX));
         // What is given up must be certain.
-        let has_to_wait = self.has_pending_begun(index) || self.has_many_pending(index, names.len());
+        let has_to_wait = self.has_pending_begun(index) || self.has_many_pending(index, part.len());
         if has_to_wait && self.settle_before(index).is_none() {
+            let session = self.clients.sessions.at_mut(index);
+            if let Some(subscriber) = session.and_then(|session| session.subscriber.as_mut()).filter(|_| done > 0) {
+                subscriber.begun = Some(Begun { wait: None, number: 0, done });
+            }
             return Flow::Again;
         }
         let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
@@ -194,7 +266,7 @@ impl<E: Execute> Worker<E> {
         let this = &mut self.subscriptions;
         let scope = if this.has_ways() { scope_of(session) } else { Scope::default() };
         let subscriber = this.subscriber(&mut session.subscriber, handle);
-        let mut named: Vec<u32> = names
+        let mut named: Vec<u32> = part
             .iter()
             .map(|name| {
                 let id = this.number(subscriber, &scope, kind, name);
@@ -204,7 +276,7 @@ impl<E: Execute> Worker<E> {
             .collect();
         let registry = &mut this.registries[kind as usize];
         if names.is_empty() {
-            named.extend(subscriber.sets[kind as usize].ids());
+            named.extend(subscriber.sets[kind as usize].ids().take(NAMES_PER_TURN_MAX));
             named.iter().for_each(|id| registry.hold(*id));
         }
         let mut items = Vec::with_capacity(named.len());
@@ -228,18 +300,24 @@ impl<E: Execute> Worker<E> {
             });
             this.leave(&self.config, subscriber.id, kind, id);
         }
-        self.begin_wait(index, Change { kind, verb: Verb::Unsubscribe, items, departures, is_silent: false }, &nodes)
+        let is_all = names.is_empty() && subscriber.count(kind) == 0;
+        // Each of them is acknowledged by itself, so each part may be.
+        let change = Change { kind, verb: Verb::Unsubscribe, items, departures, is_silent: false };
+        let flow = self.begin_wait(index, change, &nodes);
+        if flow == Flow::Stop || is_all || !names.is_empty() && rest.len() == part.len() {
+            return flow;
+        }
+        self.go_on_behind(index, Begun { wait: None, number: 0, done: done + part.len() })
     }
 
     /// The request is answered once these nodes have done their part; at once if there are none.
     fn begin_wait(&mut self, index: u32, change: Change, nodes: &[usize]) -> Flow {
         let Some(session) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        // A message may not overtake the reply that announces it, whether or not other replies are wanted: as in Redis,
-        // acknowledgements are sent to clients that want no replies.
+        // It is acknowledged as a subscription is.
         let is_wanted = this.reply_mode == ReplyMode::On;
         this.reply_mode.pass();
-        let Some(wait) = self.queue_wait(index, session, change, is_wanted, nodes) else { return Flow::Stop };
+        let Some(wait) = self.queue_wait(index, session, change, is_wanted, nodes.len()) else { return Flow::Stop };
         self.counters.requests_local.add(1);
         self.await_nodes(wait, nodes);
         self.subscriptions.answer(session, &mut self.clients);
@@ -254,7 +332,7 @@ impl<E: Execute> Worker<E> {
         session: Handle,
         change: Change,
         is_wanted: bool,
-        nodes: &[usize],
+        missing: usize,
     ) -> Option<Handle> {
         let Change { kind, verb, items, departures, is_silent } = change;
         let this = self.clients.sessions.at_mut(index)?;
@@ -265,7 +343,7 @@ impl<E: Execute> Worker<E> {
             Verb::Unsubscribe => subscriber.pending_departures += 1,
         }
         subscriber.pending_names += items.len();
-        let (asked_us, missing) = (self.now.mono_us, nodes.len());
+        let asked_us = self.now.mono_us;
         let (failure, tracking) = (None, None);
         let departures = self.subscriptions.depart(departures);
         let wait = Wait {
@@ -328,7 +406,7 @@ impl<E: Execute> Worker<E> {
         this.pause.add(Pause::BARRIER);
         let (kind, verb) = (Kind::Channel, Verb::Unsubscribe);
         let change = Change { kind, verb, items: Vec::new(), departures: Vec::new(), is_silent: true };
-        let wait = self.queue_wait(index, session, change, false, &nodes)?;
+        let wait = self.queue_wait(index, session, change, false, nodes.len())?;
         self.await_nodes(wait, &nodes);
         Some(Flow::Again)
     }

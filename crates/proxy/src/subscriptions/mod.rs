@@ -84,6 +84,8 @@ pub(crate) struct Subscriber {
     pending_departures: usize,
     /// Channels that they have named since none waited.
     pending_names: usize,
+    /// What has been done of the request that is being read.
+    begun: Option<Begun>,
     /// Everything has come that nodes had to say to it before it asked to end its subscriptions.
     has_heard_out: bool,
     /// The place of the last request that changed its subscriptions: no message may overtake that reply.
@@ -108,6 +110,7 @@ impl Subscriber {
             first_pending: 0,
             pending_departures: 0,
             pending_names: 0,
+            begun: None,
             has_heard_out: false,
             after: None,
             backlog: Backlog::default(),
@@ -135,6 +138,17 @@ impl Subscriber {
     pub(crate) fn backlog_bytes(&self) -> usize {
         self.backlog.bytes()
     }
+}
+
+/// A request with so many names that it takes several turns to subscribe to them, or to give them up.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    /// What waits for nodes on behalf of all names, and for the last of them.
+    wait: Option<Handle>,
+    /// The number of that among those that wait.
+    number: u32,
+    /// Names that are dealt with.
+    done: usize,
 }
 
 /// Which of a subscriber's two counts a kind belongs to: Redis counts channels and patterns together.

@@ -36,7 +36,7 @@ pub(super) struct Wait {
     pub(super) kind: Kind,
     pub(super) verb: Verb,
     pub(super) items: Vec<Item>,
-    /// Nodes that have not done their part.
+    /// Nodes that have not done their part, each as often as it was told, and whether names are still to be read.
     pub(super) missing: usize,
     pub(super) asked_us: u64,
     /// The error reply that it gets instead.
@@ -77,6 +77,19 @@ impl Waits {
     /// Makes tables smaller of which most is unused.
     pub(super) fn shrink(&mut self) {
         self.all.shrink();
+    }
+
+    /// Whether a request is there and has not failed.
+    pub(super) fn is_hopeful(&self, handle: Handle) -> bool {
+        self.all.get(handle).is_some_and(|wait| wait.failure.is_none())
+    }
+
+    /// A request is about further channels, for which `missing` nodes have to do their part.
+    pub(super) fn extend(&mut self, handle: Handle, items: Vec<Item>, missing: usize) {
+        if let Some(wait) = self.all.get_mut(handle) {
+            wait.items.extend(items);
+            wait.missing += missing;
+        }
     }
 
     fn remove(&mut self, handle: Handle) -> Option<Wait> {

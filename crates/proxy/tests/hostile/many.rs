@@ -7,7 +7,7 @@ use crate::support::config;
 use respool_connection::{ConnId, Machine};
 use respool_proxy::Config;
 use respool_proxy::limits::{
-    OWN_PER_TURN_MAX, PATTERNS_PER_CLIENT_MAX, PUSH_PATTERN_ORDERS_MAX, PUSH_PATTERN_ORDERS_MIN,
+    NAMES_PER_TURN_MAX, OWN_PER_TURN_MAX, PATTERNS_PER_CLIENT_MAX, PUSH_PATTERN_ORDERS_MAX, PUSH_PATTERN_ORDERS_MIN,
     PUSH_PATTERN_STEPS_MAX, STRUCK_OUT_PER_TURN_MAX,
 };
 
@@ -179,6 +179,88 @@ fn what_a_transaction_asks_of_the_proxy_is_done_in_slices() {
     bench.ask(client, &["EXEC"]);
     bench.turn(|worker| worker.handle_broken(client, "gone"));
     bench.turn(|worker| worker.handle_broken(other, "gone"));
+    bench.turn(|_| ());
+    assert_eq!(bench.worker.remains(), []);
+}
+
+/// A request with very many names, of which others are served in between. Gives what its client was told.
+fn in_slices(bench: &mut Bench<NoEngine>, client: ConnId, lane: ConnId, words: &[&str]) -> String {
+    let other = bench.accept();
+    let left = |bench: &Bench<NoEngine>| {
+        bench.worker.remains().into_iter().find(|(what, _)| *what == "subscribers").map_or(0, |(_, count)| count)
+    };
+    let (mut before, mut told) = (left(bench), String::new());
+    bench.ask(client, words);
+    for _ in 0..100 {
+        let now = left(bench);
+        // A pair, a channel and perhaps what is still to be heard of it; one part where the turn began and one where it ended.
+        assert!(now.abs_diff(before) <= 6 * NAMES_PER_TURN_MAX, "{before} {now}");
+        before = now;
+        assert_eq!(bench.answer(other, &["ECHO", "x"]), "$1\r\nx\r\n", "others are served");
+        let mut replies = String::new();
+        for said in requests(&bench.heard(lane)) {
+            if said == "PING" {
+                replies.push_str("+PONG\r\n");
+            }
+            let mut words = said.split(' ');
+            let verb = words.next().unwrap();
+            words.for_each(|name| {
+                replies.push_str(&format!(">3\r\n${}\r\n{verb}\r\n${}\r\n{name}\r\n:1\r\n", verb.len(), name.len()));
+            });
+        }
+        bench.send(lane, replies.as_bytes());
+        told.push_str(&bench.heard(client));
+    }
+    bench.turn(|worker| worker.handle_broken(other, "gone"));
+    told
+}
+
+#[test]
+fn one_request_with_many_names_is_dealt_with_in_slices() {
+    let mut bench = Bench::proxy(roomy(1));
+    let client = bench.accept();
+    bench.ask(client, &["HELLO", "3"]);
+    bench.ask(client, &["SUBSCRIBE", "first"]);
+    let lane = bench.connect()[0];
+    bench.heard(lane);
+    bench.send(lane, b">3\r\n$9\r\nsubscribe\r\n$5\r\nfirst\r\n:1\r\n");
+    bench.heard(client);
+    let names: Vec<String> = (0..MANY).map(|number| format!("ch{number}")).collect();
+    let with =
+        |word: &'static str| -> Vec<&str> { std::iter::once(word).chain(names.iter().map(String::as_str)).collect() };
+    let told = in_slices(&mut bench, client, lane, &with("SUBSCRIBE"));
+    assert_eq!(told.matches("subscribe\r\n").count(), MANY);
+    assert!(told.ends_with(&format!("ch{}\r\n:{}\r\n", MANY - 1, MANY + 1)), "in order");
+    let told = in_slices(&mut bench, client, lane, &with("UNSUBSCRIBE"));
+    assert_eq!(told.matches("unsubscribe\r\n").count(), MANY);
+    assert!(told.ends_with(&format!("ch{}\r\n:1\r\n", MANY - 1)), "in order");
+    let told = in_slices(&mut bench, client, lane, &with("SUBSCRIBE"));
+    assert_eq!(told.matches("subscribe\r\n").count(), MANY);
+    let told = in_slices(&mut bench, client, lane, &["UNSUBSCRIBE"]);
+    assert_eq!(told.matches("unsubscribe\r\n").count(), MANY + 1);
+    assert!(told.ends_with(":0\r\n"), "all of them");
+    assert_eq!(bench.answer(client, &["ECHO", "x"]), "$1\r\nx\r\n");
+    bench.turn(|worker| worker.handle_broken(client, "gone"));
+    bench.turn(|worker| worker.handle_broken(lane, "reset"));
+    bench.turn(|_| ());
+    assert_eq!(bench.worker.remains(), []);
+}
+
+#[test]
+fn a_request_with_many_names_fails_once() {
+    let mut bench = Bench::proxy(roomy(1));
+    let client = bench.accept();
+    let names: Vec<String> = (0..MANY).map(|number| format!("ch{number}")).collect();
+    let mut words = vec!["SUBSCRIBE"];
+    words.extend(names.iter().map(String::as_str));
+    bench.send(client, &[request(&words), request(&["ECHO", "behind"])].concat());
+    bench.refuse_dials();
+    (0..100).for_each(|_| bench.turn(|_| ()));
+    let heard = bench.heard(client);
+    assert!(heard.starts_with("-ERR node node-0") && heard.matches("-ERR").count() == 1, "{}", &heard[..100]);
+    assert!(heard.ends_with("\r\n$6\r\nbehind\r\n"));
+    assert_eq!(bench.answer(client, &["PUBSUB", "NUMPAT"]), ":0\r\n");
+    bench.turn(|worker| worker.handle_broken(client, "gone"));
     bench.turn(|_| ());
     assert_eq!(bench.worker.remains(), []);
 }

@@ -36,12 +36,12 @@ mod multi;
 mod order;
 #[path = "hostile/orders.rs"]
 mod orders;
+#[path = "hostile/overdue.rs"]
+mod overdue;
 #[path = "hostile/parked.rs"]
 mod parked;
 #[path = "hostile/pieces.rs"]
 mod pieces;
-#[path = "hostile/overdue.rs"]
-mod overdue;
 #[path = "hostile/pings.rs"]
 mod pings;
 #[path = "hostile/reloads.rs"]

@@ -211,7 +211,9 @@ impl Waiter {
     pub(crate) fn undo(&self, reply: &[u8]) -> Option<ArgsBuf> {
         let Ok(Value::Array(parts)) = Value::parse(reply) else { return None };
         let args = self.args.as_args();
-        let from_left = args.iter().any(|a| a.eq_ignore_ascii_case(b"LEFT"));
+        // Of BLMPOP, behind its keys, of which one may be called so.
+        let side = args.get(2).and_then(integer).and_then(|keys| args.get(usize::try_from(keys).ok()?.checked_add(3)?));
+        let from_left = side.is_some_and(|side| side.eq_ignore_ascii_case(b"LEFT"));
         let (name, key, taken): (&str, &Value, Vec<&[u8]>) = match (self.row.command, parts.as_slice()) {
             (Command::List(L::Blpop), [key, element]) => ("LPUSH", key, vec![bytes(element)?]),
             (Command::List(L::Brpop), [key, element]) => ("RPUSH", key, vec![bytes(element)?]),
@@ -349,6 +351,11 @@ mod tests {
         let several = "*2\r\n$1\r\nk\r\n*2\r\n$1\r\nv\r\n$1\r\nw\r\n";
         assert_eq!(undo(&["BLMPOP", "0", "1", "k", "LEFT"], several).as_deref(), Some("LPUSH k w v"));
         assert_eq!(undo(&["BLMPOP", "0", "1", "k", "RIGHT"], several).as_deref(), Some("RPUSH k w v"));
+        assert_eq!(undo(&["BLMPOP", "0", "2", "left", "k", "RIGHT"], several).as_deref(), Some("RPUSH k w v"));
+        assert_eq!(
+            undo(&["BLMPOP", "0", "2", "k", "right", "left", "COUNT", "2"], several).as_deref(),
+            Some("LPUSH k w v")
+        );
         let scored = "*3\r\n$1\r\nk\r\n$1\r\nm\r\n,1.5\r\n";
         assert_eq!(undo(&["BZPOPMIN", "k", "0"], scored).as_deref(), Some("ZADD k 1.5 m"));
         let scores = "*2\r\n$1\r\nk\r\n*1\r\n*2\r\n$1\r\nm\r\n$1\r\n2\r\n";

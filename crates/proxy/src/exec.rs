@@ -39,6 +39,8 @@ const EXEC: u16 = 2;
 pub(crate) struct Exec {
     pub(crate) asker: Asker,
     is_wanted: bool,
+    /// The class that its client shares with everybody: it runs there should that client have gone before it is sent.
+    class: u16,
     block: Block,
     /// The private connection that it runs on, if it does.
     private: Option<Handle>,
@@ -427,6 +429,7 @@ impl<E: Execute> Worker<E> {
         let exec = Exec {
             asker,
             is_wanted,
+            class: self.lanes.base(class),
             block,
             private,
             sent_on: None,
@@ -452,14 +455,7 @@ impl<E: Execute> Worker<E> {
 
     /// Puts a whole block into the outbox of its lane: nothing of anybody else's comes between.
     pub(crate) fn send_exec(&mut self, exec: Exec) {
-        let Some(session) = self.clients.sessions.get_mut(exec.asker.session) else {
-            // Nothing of it was sent, so its connection is as it was.
-            if let Some(private) = exec.private {
-                self.give_back(private, Dirt { is_watching: exec.is_watching, ..Dirt::default() });
-            }
-            return;
-        };
-        let class = session.class;
+        let class = self.clients.sessions.get(exec.asker.session).map_or(exec.class, |session| session.class);
         self.shared.ledger.account(0, exec.block.held_bytes());
         let lane = match exec.private {
             Some(lane) => self.lanes.find(lane),

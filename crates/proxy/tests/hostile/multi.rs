@@ -284,3 +284,23 @@ fn the_connection_to_look_on_is_given_back_with_the_end_of_the_queue() {
     bench.ask(other, &["WATCH", "k"]);
     assert_eq!(said(&mut bench, looking), ["WATCH k"]);
 }
+
+/// It has been asked for as a whole, like any other request that has been read.
+#[test]
+fn a_transaction_runs_although_its_client_has_gone_while_multi_was_tried() {
+    for mode in [PoolMode::Multiplex, PoolMode::Transaction] {
+        let (mut bench, _) = in_mode(mode);
+        let client = bench.accept();
+        ask_all(&mut bench, client, BLOCK);
+        bench.turn(|worker| worker.handle_broken(client, "reset by peer"));
+        bench.connect();
+        let nodes = bench.nodes.clone();
+        nodes.into_iter().for_each(|node| _ = bench.take_multi(node));
+        let (node, _) = bench.who_heard("INCR n").unwrap_or_else(|| panic!("{mode:?}"));
+        bench.send(node, b"+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n:1\r\n:2\r\n");
+        for remains in bench.worker.remains() {
+            assert_ne!(remains.0, "tasks");
+        }
+        assert_eq!(bench.shared.ledger.held_bytes(), 0);
+    }
+}

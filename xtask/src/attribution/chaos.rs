@@ -251,13 +251,20 @@ impl<'a> Chaos<'a> {
             Fault::Move => self.move_node(),
             Fault::Reconnect => self.order("PROXY RECONNECT", ":"),
             Fault::Hold => {
+                faults.begin_hold();
                 self.order("PROXY PAUSE", "+OK")?;
                 thread::sleep(length / 4);
-                self.order("PROXY RESUME", "+OK")
+                let done = self.order("PROXY RESUME", "+OK");
+                faults.end_hold(Instant::now());
+                done
             }
             Fault::ClientPause => {
                 let what = if rng.once_in(2) { "ALL" } else { "WRITE" };
-                self.order(&format!("CLIENT PAUSE {} {what}", length.as_millis() / 4 + 1), "+OK")
+                let pause = length / 4 + Duration::from_millis(1);
+                faults.begin_hold();
+                let done = self.order(&format!("CLIENT PAUSE {} {what}", pause.as_millis()), "+OK");
+                faults.end_hold(Instant::now() + pause);
+                done
             }
             Fault::Drain => {
                 let name = format!("node{}", node % NODES);

@@ -222,6 +222,19 @@ impl Connection<'_> {
             tally.half_closed += 1;
             return failed;
         }
+        if is_end && matches!(reading, Reading::HalfClosed) && !unanswered.is_empty() && world.faults.were_held(since) {
+            // What an order holds back of a client that has closed its side is not done, nor what is behind it.
+            for (place, step) in unanswered.iter().enumerate() {
+                match step {
+                    // Its first requests may have been answered.
+                    Step::State { .. } if place == 0 => model.abandon(step),
+                    _ => model.renounce(step),
+                }
+            }
+            self.close();
+            tally.half_closed += 1;
+            return failed;
+        }
         unanswered.iter().for_each(|step| model.abandon(step));
         match outcome {
             Ok(()) if matches!(reading, Reading::Vanish(_)) => {

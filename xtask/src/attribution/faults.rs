@@ -41,6 +41,8 @@ pub(super) struct Faults {
     windows: RwLock<Vec<Window>>,
     /// When other settings came to hold, connections were replaced or a node was drained, and of which nodes that is felt.
     changes: RwLock<Vec<(Nodes, Instant)>>,
+    /// When orders held requests back, until when each; `None`: one still does.
+    holds: RwLock<Vec<Option<Instant>>>,
     names: Vec<String>,
 }
 
@@ -70,6 +72,23 @@ impl Faults {
     pub(super) fn were_changed(&self, nodes: Nodes, since: Instant) -> bool {
         let changes = self.changes.read().expect("no client panics");
         changes.iter().any(|(changed, at)| changed.meets(nodes) && *at + GRACE >= since)
+    }
+
+    /// Requests are held back from now on.
+    pub(super) fn begin_hold(&self) {
+        self.holds.write().expect("no client panics").push(None);
+    }
+
+    /// They are until then.
+    pub(super) fn end_hold(&self, at: Instant) {
+        let mut holds = self.holds.write().expect("no client panics");
+        holds.iter_mut().filter(|until| until.is_none()).for_each(|until| *until = Some(at));
+    }
+
+    /// Whether requests were held back at some time since then: one whose client has closed its side is not done, as in Redis.
+    pub(super) fn were_held(&self, since: Instant) -> bool {
+        let holds = self.holds.read().expect("no client panics");
+        holds.iter().any(|until| until.is_none_or(|until| until >= since))
     }
 
     /// Whether one of the nodes was in trouble at some time since then.
@@ -130,6 +149,18 @@ mod tests {
         assert!(faults.were_changed(Nodes::one(0), before));
         let later = Instant::now() + GRACE + Duration::from_millis(1);
         assert!(!faults.were_changed(Nodes::ALL, later), "it was over long before");
+    }
+
+    #[test]
+    fn requests_are_held_back_until_the_order_ends() {
+        let faults = Faults::new(vec!["node0".into()]);
+        let before = Instant::now();
+        assert!(!faults.were_held(before));
+        faults.begin_hold();
+        assert!(faults.were_held(before) && faults.were_held(Instant::now()));
+        let end = Instant::now();
+        faults.end_hold(end);
+        assert!(faults.were_held(before) && !faults.were_held(end + Duration::from_millis(1)));
     }
 
     #[test]

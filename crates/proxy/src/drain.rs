@@ -15,7 +15,7 @@
 use crate::hooks::Event;
 use crate::lanes::{Lane, Purpose};
 use crate::limits::RETIRE_US_MIN;
-use crate::session::Pause;
+use crate::session::{Flow, Pause};
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::Action;
@@ -75,7 +75,10 @@ impl<E: Execute> Worker<E> {
         if session.pause == Pause::OUTSTANDING && session.input.is_some() {
             session.pause.remove(Pause::OUTSTANDING);
             session.credit.lift();
-            self.read_input(index);
+            // What stands behind a transaction comes behind all of its reply.
+            if self.run_script(index) == Flow::Next {
+                self.read_input(index);
+            }
         }
     }
 

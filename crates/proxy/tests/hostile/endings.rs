@@ -57,6 +57,25 @@ fn a_drain_does_not_cut_a_transaction_whose_own_parts_wait() {
 }
 
 #[test]
+fn what_was_read_behind_a_transaction_is_not_answered_within_it_when_a_drain_begins() {
+    const MANY: usize = 30;
+    let mut bench = Bench::proxy(config(2, 1));
+    let client = bench.accept();
+    let part = request(&["PROXY", "NODE", "node-0", "CONFIG", "GET", "maxmemory"]).repeat(MANY);
+    let pipeline = [request(&["MULTI"]), part, request(&["EXEC"]), request(&["ECHO", "behind"])].concat();
+    bench.send(client, &pipeline);
+    bench.turn(|worker| worker.handle_mail(Mail::Drain));
+    answer(&mut bench);
+    bench.wait(50_000);
+    bench.turn(|_| ());
+    let heard = bench.heard(client);
+    let (_, replies) = heard.split_once(&format!("*{MANY}\r\n")).expect("the transaction is answered");
+    let setting = "*2\r\n$7\r\nsetting\r\n$1\r\n1\r\n";
+    assert!(replies.starts_with(&setting.repeat(MANY)), "{} of them come first", replies.matches(setting).count());
+    assert!(bench.closed.contains(&client));
+}
+
+#[test]
 fn a_client_that_has_closed_its_side_gets_the_whole_reply_to_its_transaction() {
     let mut bench = Bench::proxy(config(2, 1));
     let client = begins(&mut bench);

@@ -6,7 +6,9 @@ use crate::chance::Chance;
 use crate::support::config;
 use respool_connection::ConnId;
 use respool_proxy::{Config, LaneLimits, PoolMode, Timeouts, limits};
+use respool_route::{Node, Pool, Reads, Rewrite, Route, Routes, Scheme, Topology, When};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 const SHA: &str = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";
 
@@ -198,6 +200,60 @@ fn scripts_in_many_databases_do_not_cost_others_theirs() {
         assert_eq!(bench.heard(curious), ":1\r\n");
     }
     assert!(bench.nodes.len() <= 3 * limits::CLASSES_MAX, "{}", bench.nodes.len());
+}
+
+/// Two nodes, and a client that has its own connection to the second by a route and shares those to the first.
+fn with_an_own_connection() -> Config {
+    let mut config = config(2, 1);
+    let topology = |name: &str| Arc::new(Topology::new(Scheme::default(), vec![Node::new(name)]).unwrap());
+    let pools =
+        vec![Pool::plain("main", topology("node-0")), Pool { first: 1, ..Pool::plain("other", topology("node-1")) }];
+    let route = Route {
+        name: "own".into(),
+        when: When { prefix: b"own:".as_slice().into(), ..When::default() },
+        pool: 1,
+        rewrite: Rewrite::default(),
+        reads: Reads::Primary,
+        dead_node: None,
+        pool_mode: Some(PoolMode::Session),
+    };
+    config.topology = Arc::clone(&pools[0].topology);
+    config.routes = Arc::new(Routes::new(pools, vec![route]).unwrap());
+    config
+}
+
+#[test]
+fn a_client_that_shares_with_some_nodes_runs_its_scripts_apart() {
+    let mut bench = Bench::proxy(with_an_own_connection());
+    let client = bench.accept();
+    let mut ask = |words: &[&str]| {
+        bench.ask(client, words);
+        bench.connect();
+        bench.wait(2_000);
+        bench.turn(|_| ());
+        let (node, _) = bench.who_heard(&words.join(" ")).expect("it is asked");
+        bench.send(node, b":1\r\n");
+        assert_eq!(bench.heard(client), ":1\r\n");
+        (node, bench.node_of(node))
+    };
+    let own = ask(&["GET", "own:k"]);
+    let shared = ask(&["GET", "k"]);
+    assert_eq!((own.1, shared.1), (1, 0));
+    let script = ask(&["EVAL", "return 1", "1", "k"]);
+    assert!(script.0 != shared.0 && script.1 == 0, "apart from what is shared");
+    assert_eq!(ask(&["EVAL", "return 1", "1", "own:k"]), own, "on its own connection");
+    assert_eq!(ask(&["GET", "k"]), shared);
+    assert_eq!(ask(&["GET", "own:k"]), own);
+    assert_eq!(ask(&["EVAL", "return 1", "1", "k"]), script);
+    bench.ask(client, &["SELECT", "3"]);
+    bench.connect();
+    assert_eq!(bench.heard(client), "+OK\r\n");
+    bench.ask(client, &["EVAL", "return 1", "1", "k"]);
+    bench.connect();
+    bench.wait(2_000);
+    bench.turn(|_| ());
+    let (node, greeting) = bench.who_heard("EVAL return 1 1 k").expect("it is asked");
+    assert!(greeting.contains("SELECT 3") && ![shared.0, script.0].contains(&node), "{greeting:?}");
 }
 
 /// What a node says to FUNCTION LIST that has one function, which does not write.

@@ -52,6 +52,16 @@ impl Client {
         self.to_send.push_back(Piece { bytes: request(words), tokens });
     }
 
+    /// The same of one key, perhaps by a script.
+    fn say_or_run(&mut self, words: &[&str], tokens: Vec<u64>, world: &mut World) {
+        match words {
+            [name, key, rest @ ..] if world.chance.one_in(3) => {
+                self.say(&[&["EVAL", name, "1", key], rest].concat(), tokens);
+            }
+            _ => self.say(words, tokens),
+        }
+    }
+
     /// Has the client ask for something.
     pub(super) fn ask(&mut self, world: &mut World) {
         if self.block.is_some() {
@@ -61,12 +71,12 @@ impl Client {
         match world.chance.below(12) {
             0..=3 => {
                 let token = world.token(&key);
-                self.say(&["SET", &key, &format!("t{token};")], vec![token]);
+                self.say_or_run(&["SET", &key, &format!("t{token};")], vec![token], world);
                 self.expected.push_back(Expected::Reply("+OK\r\n"));
             }
             4 => {
                 let token = world.token(&key);
-                self.say(&["GET", &format!("{key}t{token};")], vec![token]);
+                self.say_or_run(&["GET", &format!("{key}t{token};")], vec![token], world);
                 self.expected.push_back(Expected::Reply("$-1\r\n"));
             }
             5 => {
@@ -78,7 +88,7 @@ impl Client {
             6 | 7 => {
                 let list = format!("{key}list");
                 let token = world.token(&list);
-                self.say(&["RPUSH", &list, &format!("t{token};")], vec![token]);
+                self.say_or_run(&["RPUSH", &list, &format!("t{token};")], vec![token], world);
                 self.expected.push_back(Expected::Reply(":1\r\n"));
             }
             8 | 9 => {
@@ -119,7 +129,7 @@ impl Client {
                     world.servers.watched.insert(token);
                 }
                 let (key, value) = (self.key.clone(), format!("t{token};"));
-                self.say(&["SET", &key, &value], Vec::new());
+                self.say_or_run(&["SET", &key, &value], Vec::new(), world);
                 self.expected.push_back(Expected::Reply("+QUEUED\r\n"));
             }
             _ => {}

@@ -82,6 +82,8 @@ const CONFIRMED: u32 = 0;
 pub(crate) struct Book {
     /// There is a connection that can be told.
     is_live: bool,
+    /// Channels that the node has to know of, whether there is a connection or not.
+    wanted: usize,
     /// The channels that the node knows of once it has read everything, with the order that told it.
     told: [IdTable<u32>; 3],
     ledger: VecDeque<Due>,
@@ -211,6 +213,16 @@ impl Book {
         self.is_live
     }
 
+    /// There is a channel more that the node has to know of, or one less.
+    pub(crate) fn count(&mut self, is_wanted: bool) {
+        self.wanted = if is_wanted { self.wanted + 1 } else { self.wanted.saturating_sub(1) };
+    }
+
+    /// Whether the node has to know of any channel.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.wanted > 0
+    }
+
     /// Somebody began to subscribe to a channel, or nobody does any more. Without a connection there is nothing to note:
     /// the next one is told everything.
     pub(crate) fn note(&mut self, registries: &mut Registries, kind: Kind, id: u32) {
@@ -282,7 +294,7 @@ impl Book {
         }
         self.stranded = self.take_waits();
         let (stranded, is_tracking_wanted) = (std::mem::take(&mut self.stranded), self.is_tracking_wanted);
-        *self = Self { stranded, is_tracking_wanted, ..Self::default() };
+        *self = Self { stranded, is_tracking_wanted, wanted: self.wanted, ..Self::default() };
     }
 
     /// Appends commands for what has changed, until `room` bytes are used up or nothing is left. `belongs` says whether a

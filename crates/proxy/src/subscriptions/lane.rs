@@ -319,10 +319,8 @@ impl<E: Execute> Worker<E> {
 
     /// Whether anybody subscribes to anything that a node has to know of.
     pub(super) fn is_push_lane_wanted(&self, node: usize) -> bool {
-        let all = self.subscriptions.told().iter().zip(Kind::ALL);
-        let mut active = all.flat_map(|(r, kind)| r.active_from(0).map(move |id| (kind, id)));
-        let is_known = |(kind, id): (Kind, u32)| self.subscriptions.nodes_of(&self.config, kind, id).contains(&node);
-        self.drain_until_us.is_none() && (self.subscriptions.is_tracking_wanted || active.any(is_known))
+        let is_wanted = self.subscriptions.books[node].is_wanted() || self.subscriptions.is_tracking_wanted;
+        self.drain_until_us.is_none() && is_wanted
     }
 
     /// Clients that have waited too long for a node's word are told so.

@@ -256,9 +256,11 @@ impl Subscriptions {
 
     /// A channel has got its first subscriber or lost its last, by the number by which nodes are told of it.
     fn note(&mut self, config: &Config, kind: Kind, told: u32) {
+        let is_wanted = self.told()[kind as usize].count(told) > 0;
         for node in self.nodes_of(config, kind, told) {
             let (book, registries) = self.book(node);
             book.note(registries, kind, told);
+            book.count(is_wanted);
             self.has_news = true;
         }
     }

@@ -10,7 +10,7 @@ use crate::standing::StandingHold;
 use crate::text;
 use crate::worker::Worker;
 use respool_command::{
-    Command, ConnectionCommand, Execute, Flags, Group, PubsubCommand, Row, ScriptingCommand, TransactionsCommand,
+    Command, ConnectionCommand, Execute, Flags, PubsubCommand, Row, ScriptingCommand, TransactionsCommand,
     text as texts,
 };
 use respool_wire::Args;
@@ -39,7 +39,7 @@ impl From<StandingHold> for Hold {
 
 /// Whether a request may change data, or has replicas told something all the same (PFCOUNT keeps what it computed).
 pub(crate) fn may_change(row: &Row) -> bool {
-    let is_script = row.group == Group::Scripting && row.subcommands.is_empty() && !row.flags.has(Flags::READONLY);
+    let is_script = row.runs_scripts && !row.flags.has(Flags::READONLY);
     let is_publish = matches!(row.command, Command::Pubsub(PubsubCommand::Publish | PubsubCommand::Spublish));
     row.flags.has(Flags::WRITE) || is_script || is_publish || row.name == "PFCOUNT"
 }
@@ -187,7 +187,8 @@ impl<E: Execute> Worker<E> {
 #[cfg(test)]
 mod tests {
     use super::{is_readonly_script, may_change};
-    use respool_command::lookup;
+    use respool_command::{lookup, resolve};
+    use respool_wire::ArgsBuf;
 
     #[test]
     fn what_changes_data_waits_even_if_reads_go_on() {
@@ -196,6 +197,16 @@ mod tests {
         }
         for name in ["GET", "EVAL_RO", "PING", "SCAN", "INFO", "MULTI", "EXEC"] {
             assert!(!may_change(lookup(name.as_bytes()).expect("it has a row")), "{name}");
+        }
+        let scripting = |request: &str| {
+            let args: ArgsBuf = request.split(' ').collect();
+            may_change(resolve(args.as_args()).expect("it has a row"))
+        };
+        for request in ["SCRIPT LOAD x", "SCRIPT KILL", "SCRIPT EXISTS x", "FUNCTION LIST", "FUNCTION KILL"] {
+            assert!(!scripting(request), "{request}: it runs no script");
+        }
+        for request in ["FUNCTION LOAD x", "FUNCTION FLUSH"] {
+            assert!(scripting(request), "{request}: the node's libraries are data");
         }
     }
 

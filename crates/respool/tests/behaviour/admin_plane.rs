@@ -222,6 +222,11 @@ fn a_pause_of_writes_does_not_hold_functions_that_only_read() -> io::Result<()> 
         let (mut reader, mut writer) = (proxy.client()?, proxy.client()?);
         reader.ask(&format!("HELLO {dialect}"))?;
         writer.send(&[request(&["FCALL", "writes", "1", "n"]), request(&["GET", "n"])].concat())?;
+        // Nor what is about scripts and runs none.
+        for words in [&["SCRIPT", "LOAD", "return 1"][..], &["SCRIPT", "EXISTS", "x"], &["FUNCTION", "LIST"]] {
+            let reply = reader.command(words)?;
+            assert!(reply.starts_with(b"$40") || reply.starts_with(b"*1"), "{words:?}: {}", reply.escape_ascii());
+        }
         for _ in 0..3 {
             assert_eq!(reader.command(&["FCALL", "Reads", "1", "k"])?, b"$1\r\nv\r\n");
         }

@@ -3,13 +3,14 @@
 //! Every command of the table with generated arguments goes to a redis-server directly and to an equal one behind Respool,
 //! in both protocols. Replies have to be the same byte for byte, but for the list of differences that is kept with the
 //! generator; `--list` prints that. With `--embedded` the embedded server answers instead, in whose list are also the commands
-//! that it does not have.
+//! that it does not have. What waits, watches, subscribes or is not answered is compared by scripts of several clients in lock step.
 
 use std::collections::BTreeMap;
 
 use clap::Args;
 use respool_testkit::{
-    Comparison, DIFFERENCES, Disagreement, EMBEDDED_DIFFERENCES, Likeness, RedisServer, Respool, Subset, compare_all,
+    Comparison, DIFFERENCES, Disagreement, EMBEDDED_DIFFERENCES, Likeness, RedisServer, Respool, Subset, Theme,
+    compare_all, play_in_lock_step,
 };
 
 use crate::Outcome;
@@ -24,6 +25,9 @@ pub(crate) struct Options {
     /// Requests to compare, half of them in each protocol
     #[arg(long, default_value_t = 200_000)]
     commands: usize,
+    /// Scripts of several clients in lock step, for each of their themes
+    #[arg(long, default_value_t = 100)]
+    scripts: u64,
     /// What the requests follow from
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -77,12 +81,25 @@ pub(crate) fn run(options: &Options) -> Outcome {
             found.entry(one.command.clone()).or_default().push(one);
         }
     }
+    let mut in_lock_step = 0;
+    if !options.old_node {
+        let (direct, behind) = (RedisServer::start()?, RedisServer::start()?);
+        let node = (!options.embedded).then_some(&behind);
+        let nodes: Vec<_> = node.iter().map(|node| node.tcp()).collect();
+        let respool = Respool::start(&binary, &nodes, &arguments)?;
+        for theme in Theme::ALL {
+            for script in 0..options.scripts {
+                let seed = options.seed.wrapping_mul(1_000_003).wrapping_add(script);
+                in_lock_step += play_in_lock_step(&direct, &respool.tcp(), node, theme, seed)?;
+            }
+        }
+    }
     for (command, disagreements) in &found {
         println!("\n{command}: {} times. {}", disagreements.len(), disagreements[0].told);
     }
     let total: usize = compared.values().sum();
     let counts: Vec<String> = compared.iter().map(|(likeness, count)| format!("{count} {likeness:?}")).collect();
-    let summary = format!("{total} replies compared: {}", counts.join(", "));
+    let summary = format!("{total} replies compared: {}; {in_lock_step} of clients in lock step", counts.join(", "));
     match found.len() {
         0 => Ok(summary),
         commands => Err(format!("{summary}; {commands} kinds of requests differ").into()),

@@ -81,7 +81,7 @@ pub const DIFFERENCES: &[Difference] = &[
         "random, or in an order and with times of the server's own",
     ),
     difference("SHUTDOWN,QUIT", Likeness::NotSent, "ends the connection or the server"),
-    difference("CLIENT REPLY", Likeness::NotSent, "has no reply; tested by itself"),
+    difference("CLIENT REPLY", Likeness::NotSent, "has no reply; played by several clients in lock step"),
     difference("CLIENT PAUSE", Likeness::NotSent, "stops the comparison for as long; tested by itself"),
     difference(
         "MONITOR,SYNC,PSYNC,REPLCONF,SCRIPT DEBUG",
@@ -91,12 +91,12 @@ pub const DIFFERENCES: &[Difference] = &[
     difference(
         "SUBSCRIBE,PSUBSCRIBE,SSUBSCRIBE,UNSUBSCRIBE,PUNSUBSCRIBE,SUNSUBSCRIBE",
         Likeness::NotSent,
-        "answered by any number of pushes; tested by themselves",
+        "answered by any number of pushes; played by several clients in lock step",
     ),
     difference(
         "BLPOP,BRPOP,BLMOVE,BRPOPLPUSH,BLMPOP,BZPOPMIN,BZPOPMAX,BZMPOP,WAIT",
         Likeness::NotSent,
-        "wait, and would stop the comparison for as long; tested by themselves",
+        "wait, and would stop the comparison for as long; played by several clients in lock step",
     ),
     difference("BGSAVE,BGREWRITEAOF", Likeness::NotSent, "the reply hangs on whether the last fork has ended"),
     difference(
@@ -114,7 +114,7 @@ pub const DIFFERENCES: &[Difference] = &[
         "WATCH",
         Likeness::NotSent,
         "keys that are watched in one database or protocol do not go with a transaction in another, which is refused; \
-         tested by itself",
+         played by several clients in lock step",
     ),
     difference(
         "MODULE LOAD,MODULE LOADEX,MODULE UNLOAD",

@@ -94,6 +94,11 @@ impl Bucket {
         self.paid_us = self.paid_us.max(now_us) + interval_us;
         self.paid_us.saturating_sub(interval_us * burst)
     }
+
+    /// Whether one more question may be put now.
+    fn has_room(&self, now_us: u64, burst: u64, interval_us: u64) -> bool {
+        self.paid_us.max(now_us) + interval_us <= now_us + interval_us * burst
+    }
 }
 
 /// What a client has had nodes asked for.
@@ -128,6 +133,16 @@ pub(crate) struct Learnings {
 }
 
 impl Learnings {
+    /// Whether the worker may put a question now; it counts as put. A client takes it only when it asks: one that waits
+    /// for its turn and leaves has taken none.
+    fn take(&mut self, now_us: u64) -> bool {
+        let has_room = self.bucket.has_room(now_us, WORKER_LEARN_BURST, WORKER_LEARN_INTERVAL_US);
+        if has_room {
+            self.bucket.take(now_us, WORKER_LEARN_BURST, WORKER_LEARN_INTERVAL_US);
+        }
+        has_room
+    }
+
     /// How many names are asked for, and how many clients wait for their turn.
     pub(crate) fn counts(&self) -> [usize; 2] {
         [self.asked.len(), self.held.len()]
@@ -302,16 +317,12 @@ impl<E: Execute> Worker<E> {
             return true;
         }
         let own_us = learner.bucket.take(now_us, LEARN_BURST, LEARN_INTERVAL_US);
-        // A client that waits for its own turn takes no one else's meanwhile.
-        let due_us = match own_us > now_us {
-            true => own_us,
-            false => self.learnings.bucket.take(now_us, WORKER_LEARN_BURST, WORKER_LEARN_INTERVAL_US),
-        };
-        if due_us <= now_us {
+        // Those whose own turn has come before go first.
+        let is_first = self.learnings.held.first_key_value().is_none_or(|(place, _)| place.0 > now_us);
+        if own_us <= now_us && is_first && self.learnings.take(now_us) {
             return true;
         }
-        learner.has_turn = true;
-        self.learnings.held.insert((due_us, client.index), client);
+        self.learnings.held.insert((own_us.max(now_us), client.index), client);
         false
     }
 
@@ -342,9 +353,16 @@ impl<E: Execute> Worker<E> {
 
     /// Clients whose turn to ask has come are read again. Returns whether others wait for theirs.
     pub(crate) fn check_learnings(&mut self) -> bool {
-        while let Some(entry) = self.learnings.held.first_entry().filter(|entry| entry.key().0 <= self.now.mono_us) {
-            let client = entry.remove();
-            if self.clients.sessions.get_mut(client).is_some() {
+        let now_us = self.now.mono_us;
+        while let Some((place, client)) = self.learnings.held.first_key_value().map(|(place, client)| (*place, *client))
+        {
+            let session = self.clients.sessions.get_mut(client);
+            if place.0 > now_us || session.is_some() && !self.learnings.take(now_us) {
+                break;
+            }
+            self.learnings.held.remove(&place);
+            if let Some(session) = session {
+                session.cold.learner.has_turn = true;
                 self.clients.unpause(client.index, Pause::LEARNING);
             }
         }

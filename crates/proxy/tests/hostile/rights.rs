@@ -4,7 +4,7 @@ use crate::NoEngine;
 use crate::bench::{Bench, request, requests};
 use crate::support::config;
 use respool_command::Categories;
-use respool_connection::ConnId;
+use respool_connection::{ConnId, Machine};
 use respool_proxy::hooks::Hooks;
 use respool_proxy::{Access, Config, Outside, UserLimits};
 use respool_route::{Reads, Rewrite, Route, Routes, When};
@@ -330,4 +330,27 @@ fn what_is_changed_while_users_are_saved_is_not_taken_for_saved() {
     // A process that goes on with them is told of it.
     let unsaved = String::from_utf8(access.unsaved()).unwrap();
     assert!(unsaved.starts_with("user late on") && !unsaved.contains("early"), "{unsaved:?}");
+}
+
+#[test]
+fn clients_that_ask_for_names_and_leave_hold_nobody_up() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let first = bench.accept();
+    bench.ask(first, &["GET", "k"]);
+    let node = bench.connect()[0];
+    bench.send(node, b"$-1\r\n");
+    for number in 0..3_000 {
+        let client = bench.accept();
+        bench.ask(client, &[&format!("NOSUCH{number}")]);
+        bench.turn(|worker| worker.handle_broken(client, "gone"));
+    }
+    bench.heard(node);
+    // Each of them would have taken a millisecond.
+    bench.ask(first, &["FT.SEARCH", "idx", "q"]);
+    for _ in 0..4 {
+        bench.wait(100_000);
+        bench.turn(|_| ());
+    }
+    let said = requests(&bench.heard(node));
+    assert_eq!(said.last().map(String::as_str), Some("COMMAND INFO ft.search"), "{}", said.len());
 }

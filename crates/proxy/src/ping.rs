@@ -60,6 +60,10 @@ impl<E: Execute> Worker<E> {
                 lane.up.is_ready() && self.now.mono_us.saturating_sub(lane.up.last_heard_us()) <= PING_FRESH_US
             })
         };
-        is_fresh(session.class) || is_fresh(self.lanes.base(session.class))
+        // What was heard of a node that is busy with a script may have been just that.
+        let base = self.lanes.base(session.class);
+        let is_busy =
+            self.lanes.script_classes_of(base).any(|class| self.lanes.is_held_up(class as u16, self.now.mono_us));
+        !is_busy && (is_fresh(session.class) || is_fresh(base))
     }
 }

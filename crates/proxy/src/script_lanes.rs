@@ -79,7 +79,7 @@ impl Lanes {
     }
 
     /// Whether a node has left a request on a lane of this class unanswered for long.
-    fn is_held_up(&self, class: u16, now_us: u64) -> bool {
+    pub(crate) fn is_held_up(&self, class: u16, now_us: u64) -> bool {
         let start = usize::from(class) * self.nodes.len();
         let places = self.table.get(start..start + self.nodes.len()).unwrap_or_default();
         places.iter().filter_map(|lane| self.all.get(*lane as usize)).any(|lane| {

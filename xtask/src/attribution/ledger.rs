@@ -184,11 +184,17 @@ pub(super) fn audit(ledger: &Ledger, logs: &[ServerLog]) -> Audit {
                 }
                 if id.seq < *before {
                     audit.complain(|| {
+                        let fate = |seq: u64| {
+                            let is_it = |write: &&Write| (write.id.client, write.id.seq) == (id.client, seq);
+                            ledger.writes.iter().find(is_it).map(|write| write.fate)
+                        };
                         format!(
-                            "client {}: request {} on {} ran behind request {before}",
+                            "client {}: request {} ({:?} for its client) on {} ran behind request {before} ({:?})",
                             id.client,
                             id.seq,
-                            shown(key)
+                            fate(id.seq),
+                            shown(key),
+                            fate(*before)
                         )
                     });
                 }

@@ -96,6 +96,13 @@ impl Clients {
         self.list(to.index);
     }
 
+    /// A request has timed out, which its client is told: it may still be executed.
+    pub(crate) fn note_late(&mut self, of: Option<Handle>) {
+        if let Some(session) = of.and_then(|of| self.sessions.get_mut(of)) {
+            session.cold.has_late = true;
+        }
+    }
+
     /// A request was queued for a node. If its reply is not wanted, its client counts it until the node has answered.
     pub(crate) fn note_sent(&mut self, owner: Owner) {
         if let Owner::Unanswered { index, generation } = owner

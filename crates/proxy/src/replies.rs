@@ -15,6 +15,18 @@ use respool_command::Execute;
 use respool_connection::{Fault, Owner, Shake};
 use respool_wire::ReplyKind;
 
+/// Whose request a ticket stands for, as far as it is a client's.
+fn client_of(owner: Owner, scatters: &Scatters, tasks: &Tasks) -> Option<Handle> {
+    match owner {
+        Owner::Client { index, generation, .. } | Owner::Unanswered { index, generation } => {
+            Some(Handle { index, generation })
+        }
+        Owner::Part { gather, generation, .. } => scatters.asker(Handle { index: gather, generation }),
+        Owner::Task { task, generation, .. } => tasks.asker(Handle { index: task, generation }),
+        Owner::Nobody => None,
+    }
+}
+
 /// Gives an error to whoever is owed a reply.
 pub(crate) fn refuse(
     owner: Owner,
@@ -24,6 +36,9 @@ pub(crate) fn refuse(
     scatters: &mut Scatters,
     tasks: &mut Tasks,
 ) {
+    if loss == Loss::Late {
+        clients.note_late(client_of(owner, scatters, tasks));
+    }
     match owner {
         Owner::Client { index, generation, seq } => clients.fail(Handle { index, generation }, seq, error),
         Owner::Part { gather, generation, part } => {

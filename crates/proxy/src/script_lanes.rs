@@ -15,7 +15,8 @@
 //! They are classes of lanes, each beside one that everybody is in. A client that is put into one asks there for whatever it asks
 //! for, so its requests reach a node in their order, and no request of any other client pays for the question. It changes only
 //! while nothing is owed to it. One that sends scripts and other requests in one pipeline waits once for that, and stays for a
-//! minute (*mixed*), as long as no script holds the connection up.
+//! minute (*mixed*), as long as no script holds the connection up. Nor does it change while a request of it that has timed out may
+//! still be executed.
 //!
 //! There are two beside each class. What comes while a script has held the first one up for `SCRIPT_AHEAD_US` goes over the
 //! second, which is made for that: there the node can say that it is busy.
@@ -88,6 +89,13 @@ impl Lanes {
         })
     }
 
+    /// Whether a request that has timed out may still be executed on a lane of this class.
+    fn has_late(&self, class: u16) -> bool {
+        let start = usize::from(class) * self.nodes.len();
+        let places = self.table.get(start..start + self.nodes.len()).unwrap_or_default();
+        places.iter().filter_map(|lane| self.all.get(*lane as usize)).any(|lane| lane.up.tickets().expired() > 0)
+    }
+
     /// The class that a script goes to which nothing binds to one of them, and whether that is the second.
     fn class_for_script(&mut self, beside: u16, now_us: u64) -> Option<(u16, bool)> {
         let first = self.script_class(beside, 0)?;
@@ -136,6 +144,9 @@ impl<E: Execute> Worker<E> {
             }
             return self.settle_before(index).is_none().then_some(Flow::Again);
         }
+        if self.is_behind_late(index) {
+            return None;
+        }
         let base = self.lanes.base(class);
         // Without numbers for classes scripts share with everybody.
         let (with, is_second) = self.lanes.class_for_script(base, now_us)?;
@@ -155,14 +166,25 @@ impl<E: Execute> Worker<E> {
             session.special.remove(Special::SCRIPTING);
             return;
         }
-        if !session.down.is_settled() || row.runs_scripts {
+        if !session.down.is_settled() || row.runs_scripts || self.is_behind_late(index) {
             return;
         }
+        let Some(session) = self.clients.sessions.at(index) else { return };
         let may_stay = is_mixed(session, now_us) && row.lane(args) == Kind::Shared;
         if may_stay && !self.lanes.is_held_up(self.lanes.sharing(class), now_us) {
             return;
         }
         self.share_lanes_of(index, self.lanes.base(class));
+    }
+
+    /// Whether a request of a client has timed out and may still be executed where its requests go: what comes behind it goes there
+    /// as well, as on a connection to a server, or a write that was acknowledged could be undone by one that was not.
+    fn is_behind_late(&mut self, index: u32) -> bool {
+        let Some(session) = self.clients.sessions.at_mut(index).filter(|session| session.cold.has_late) else {
+            return false;
+        };
+        session.cold.has_late = self.lanes.has_late(self.lanes.sharing(session.class));
+        session.cold.has_late
     }
 
     /// A client to which nothing is owed shares the lanes of a class from now on.

@@ -212,6 +212,8 @@ pub(crate) struct Cold {
     pub(crate) runs_ahead: bool,
     /// When it last sent a script behind something else without waiting for the reply to that; 0: never.
     pub(crate) scripts_ahead_us: u64,
+    /// A request of it was answered that it has timed out, and may still be executed.
+    pub(crate) has_late: bool,
     /// What it was refused, and a server would not have refused it.
     pub(crate) unmet: Unmet,
 }

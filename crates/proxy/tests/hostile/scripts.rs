@@ -89,6 +89,42 @@ fn a_pipeline_with_scripts_waits_once_and_no_more() {
 }
 
 #[test]
+fn nothing_overtakes_what_has_timed_out_on_the_way_to_scripts_or_back() {
+    let config = config(1, 1);
+    let timeouts = Timeouts { response_us: 500_000, silence_us: 3_600_000_000, ..config.timeouts };
+    let mut bench = Bench::proxy(Config { timeouts, ..config });
+    let (client, other) = (bench.accept(), bench.accept());
+    bench.ask(client, &["SET", "k", "1"]);
+    let shared = bench.connect()[0];
+    assert_eq!(said(&mut bench, shared), ["SET k 1"]);
+    bench.wait(600_000);
+    bench.turn(|_| ());
+    let late = bench.heard(client);
+    assert!(late.contains("did not answer within 500 ms"), "{late}");
+    pipeline(&mut bench, client, &[EVAL, &["SET", "k", "2"]]);
+    assert_eq!(said(&mut bench, shared), ["EVAL return 1 0", "SET k 2"], "behind the write that may still be done");
+    bench.ask(other, EVAL);
+    let apart = bench.connect()[0];
+    assert_eq!(said(&mut bench, apart), ["EVAL return 1 0"], "one that has nothing there goes where scripts go");
+    bench.send(apart, b":1\r\n");
+    assert_eq!(bench.heard(other), ":1\r\n");
+    bench.send(shared, b"+OK\r\n:1\r\n+OK\r\n");
+    assert_eq!(bench.heard(client), ":1\r\n+OK\r\n");
+    // And back.
+    bench.ask(client, EVAL);
+    assert_eq!(said(&mut bench, apart), ["EVAL return 1 0"], "all before has been done");
+    bench.wait(600_000);
+    bench.turn(|_| ());
+    let late = bench.heard(client);
+    assert!(late.contains("did not answer within 500 ms"), "{late}");
+    bench.ask(client, &["SET", "k", "3"]);
+    assert_eq!(said(&mut bench, apart), ["SET k 3"], "behind the script that may still run");
+    bench.send(apart, b":1\r\n+OK\r\n");
+    bench.ask(client, &["GET", "k"]);
+    assert_eq!(said(&mut bench, shared), ["GET k"]);
+}
+
+#[test]
 fn scripts_behind_one_that_runs_long_are_told_so() {
     let (mut bench, shared) = warm(LaneLimits::default());
     let (runner, mixed, second, third) = (bench.accept(), bench.accept(), bench.accept(), bench.accept());

@@ -99,3 +99,37 @@ fn messages_that_are_not_read_are_counted() -> io::Result<()> {
     }
     Ok(())
 }
+
+/// Where the allocator is the system's, it may keep what it likes.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn memory_is_given_back_soon_after_a_burst() -> io::Result<()> {
+    let servers = [RedisServer::start()?, RedisServer::start()?];
+    let proxy = proxy(&[servers[0].tcp(), servers[1].tcp()], &[])?;
+    let mut observer = proxy.client()?;
+    let names: Vec<String> = (0..100).map(|number| format!("k{number}")).collect();
+    for name in &names {
+        observer.command(&["SET", name, &"x".repeat(1_000)])?;
+    }
+    let before = usage::resident_bytes(proxy.pid())?;
+    usage::reset_peak(proxy.pid())?;
+    let all: Vec<&str> = std::iter::once("MGET").chain(names.iter().map(String::as_str)).collect();
+    let mut pipeline: Vec<u8> = names.iter().flat_map(|name| request(&["GET", name])).collect();
+    pipeline.extend(request(&all).repeat(10));
+    let mut clients = (0..600).map(|_| proxy.client()).collect::<io::Result<Vec<_>>>()?;
+    for client in &mut clients {
+        client.send(&pipeline)?;
+    }
+    for client in &mut clients {
+        client.replies(names.len() + 10)?;
+    }
+    let peak = usage::peak_resident_bytes(proxy.pid())?;
+    assert!(peak * 2 > before * 3, "{before} bytes before and {peak} at the peak are too few to compare");
+    drop(clients);
+    let mut after = 0;
+    wait_until("memory is given back", Duration::from_secs(10), || {
+        after = usage::resident_bytes(proxy.pid())?;
+        Ok(after * 2 <= before * 3)
+    })
+    .map_err(|error| io::Error::other(format!("{error}: {before} bytes before, {peak} at the peak, {after} after")))
+}

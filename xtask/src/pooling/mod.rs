@@ -6,6 +6,7 @@
 
 mod beside;
 mod blocked;
+mod bursts;
 mod herd;
 mod large_replies;
 mod node;
@@ -23,7 +24,7 @@ use clap::Args;
 use crate::Outcome;
 use crate::binary::Binary;
 
-/// Check what transactions, blocking pops, subscriptions and slow readers cost the others, and what a herd of connections costs
+/// Check what transactions, blocking pops, subscriptions and slow readers cost the others, what a herd of connections costs, and what bursts leave behind
 #[derive(Args)]
 pub(crate) struct Options {
     /// Run only what has this in its name; may be given several times
@@ -88,7 +89,7 @@ impl fmt::Display for Finding {
 
 type Load = fn(&Bench) -> std::io::Result<Vec<Finding>>;
 
-const LOADS: [(&str, Load); 8] = [
+const LOADS: [(&str, Load); 9] = [
     ("slow-reader", slow_reader::run),
     ("large-replies", large_replies::run),
     ("unread", unread::run),
@@ -97,6 +98,7 @@ const LOADS: [(&str, Load); 8] = [
     ("poppers", poppers::run),
     ("subscribers", subscribers::run),
     ("herd", herd::run),
+    ("bursts", bursts::run),
 ];
 
 pub(crate) fn run(options: &Options) -> Outcome {

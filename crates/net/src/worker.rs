@@ -141,6 +141,8 @@ pub struct Worker<M: Machine> {
     vigil: Vigil,
     /// The same over clients.
     client_vigil: Vigil,
+    /// When either looks next.
+    look_us: Option<u64>,
     /// The place of the client that is looked at next.
     client_looked_at: usize,
 }
@@ -184,6 +186,7 @@ impl<M: Machine> Worker<M> {
             is_exiting: false,
             glance: Glance::default(),
             client_vigil: Vigil::over_clients(),
+            look_us: None,
             client_looked_at: 0,
         };
         for (place, listener) in worker.listeners.iter_mut().enumerate() {
@@ -237,11 +240,8 @@ impl<M: Machine> Worker<M> {
                 self.lingering.go_on();
                 self.lingering.expire(now.mono_us);
             }
-            if self.vigil.begin_look(now) {
-                self.look(now);
-            }
-            if self.client_vigil.begin_look(now) {
-                self.look_at_clients(now);
+            if self.look_us.is_some_and(|at| at <= now.mono_us) {
+                self.look_at_all(now);
             }
             self.machine.end_turn();
             is_settled = self.settle();
@@ -311,8 +311,7 @@ impl<M: Machine> Worker<M> {
 
     fn timeout(&self, now: Now) -> Option<Duration> {
         let of_clients = earlier(self.handshakes.next_due_us(), self.lingering.next_due_us());
-        let of_machine = earlier(self.machine.next_wakeup_us(), self.vigil.next_look_us());
-        let of_machine = earlier(of_machine, self.client_vigil.next_look_us());
+        let of_machine = earlier(self.machine.next_wakeup_us(), self.look_us);
         let due = earlier(earlier(of_machine, self.accept_again_us), of_clients);
         due.map(|at| Duration::from_micros(at.saturating_sub(now.mono_us)))
     }
@@ -377,7 +376,6 @@ impl<M: Machine> Worker<M> {
             return;
         }
         connection.is_readable |= event.is_readable();
-        connection.is_gone |= event.is_error() || event.is_write_closed();
         if event.is_writable() {
             if let Err(error) = connection.socket.handle_writable() {
                 return self.lose(conn, &error);
@@ -388,7 +386,7 @@ impl<M: Machine> Worker<M> {
             }
         }
         if has_left(event) {
-            self.take_end(conn);
+            self.take_end(conn, event.is_error() || event.is_write_closed());
         } else if event.is_readable() {
             self.read(conn);
         }
@@ -396,8 +394,9 @@ impl<M: Machine> Worker<M> {
 
     /// A peer has closed its side. That may hide behind bytes that came before, without an edge of its own.
     #[cold]
-    fn take_end(&mut self, conn: ConnId) {
+    fn take_end(&mut self, conn: ConnId, is_gone: bool) {
         let Some(connection) = self.connection(conn) else { return };
+        connection.is_gone |= is_gone;
         connection.is_readable = true;
         connection.is_ending = true;
         if conn.is_upstream() {
@@ -527,6 +526,7 @@ impl<M: Machine> Worker<M> {
             Ok(conn) => match register(&mut socket, self.poll.registry(), token_of(conn)) {
                 Ok(()) => {
                     self.client_vigil.take_over(conn.index(), &mut socket);
+                    self.plan_looks();
                     self.keep(conn, Connection::open(socket));
                     return Some(conn);
                 }
@@ -635,7 +635,10 @@ impl<M: Machine> Worker<M> {
                 connection.is_writable = written == wanted;
                 connection.has_gone = true;
                 let vigil = if conn.is_upstream() { &mut self.vigil } else { &mut self.client_vigil };
-                vigil.is_awake = true;
+                if !vigil.is_awake {
+                    vigil.is_awake = true;
+                    self.plan_looks();
+                }
                 self.machine.handle_written(conn, written);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

@@ -60,6 +60,7 @@ impl Node {
     }
 
     /// Where its round trips are counted.
+    #[inline]
     pub(crate) fn latency_of(&mut self, shared: &Shared) -> &Histogram {
         self.latency.get_or_insert_with(|| shared.histogram("node", &self.name))
     }

@@ -1,6 +1,6 @@
 //! Looking after nodes of which nothing is heard, and the options of connections.
 
-use super::Worker;
+use super::{Worker, earlier};
 use crate::TransportOptions;
 use crate::limits::CLIENTS_LOOKED_AT_MAX;
 use crate::vigil::Verdict;
@@ -12,6 +12,7 @@ impl<M: Machine> Worker<M> {
     pub(super) fn watch(&mut self, conn: ConnId) {
         if let Some(Some(connection)) = self.upstreams.get_mut(conn.index()) {
             self.vigil.begin(conn.index(), &mut connection.socket);
+            self.plan_looks();
         }
     }
 
@@ -20,6 +21,7 @@ impl<M: Machine> Worker<M> {
     pub(super) fn take_options(&mut self, of_clients: TransportOptions, of_nodes: TransportOptions) {
         self.transport = of_nodes;
         self.vigil.set_patience(of_nodes.user_timeout);
+        self.plan_looks();
         for listener in &self.listeners {
             if let Err(error) = listener.set_options(&of_clients) {
                 tracing::warn!(listener = listener.address(), %error, "the options of its clients stay as they were");
@@ -27,9 +29,26 @@ impl<M: Machine> Worker<M> {
         }
     }
 
+    /// Looks at the connections whose time has come.
+    #[cold]
+    pub(super) fn look_at_all(&mut self, now: Now) {
+        if self.vigil.begin_look(now) {
+            self.look(now);
+        }
+        if self.client_vigil.begin_look(now) {
+            self.look_at_clients(now);
+        }
+        self.plan_looks();
+    }
+
+    /// To be called where a connection is to be looked at that was not, or can be looked at for the first time.
+    pub(super) fn plan_looks(&mut self) {
+        self.look_us = earlier(self.vigil.next_look_us(), self.client_vigil.next_look_us());
+    }
+
     /// The same for clients, so many at a time.
     #[cold]
-    pub(super) fn look_at_clients(&mut self, now: Now) {
+    fn look_at_clients(&mut self, now: Now) {
         let (mut gone, mut asked) = (Vec::new(), 0);
         let first = if self.client_looked_at < self.clients.len() { self.client_looked_at } else { 0 };
         self.client_looked_at = 0;
@@ -60,7 +79,7 @@ impl<M: Machine> Worker<M> {
     /// Looks at the connections to which something was written and from which nothing comes, and gives up those whose peers
     /// have vanished.
     #[cold]
-    pub(super) fn look(&mut self, now: Now) {
+    fn look(&mut self, now: Now) {
         let mut gone = Vec::new();
         for (place, connection) in self.upstreams.iter_mut().enumerate() {
             let Some(connection) = connection.as_mut().filter(|c| c.has_gone && !c.is_dialing) else { continue };

@@ -24,6 +24,7 @@ impl Default for Histogram {
 
 impl Histogram {
     /// Counts a duration. Only the owning worker may.
+    #[inline]
     pub fn record(&self, us: u64) {
         self.ranges[range_of(us)].add(1);
         self.sum_us.add(us);

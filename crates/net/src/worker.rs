@@ -348,7 +348,7 @@ impl<M: Machine> Worker<M> {
             for event in events {
                 match event.token() {
                     Token(place) if place < FIRST_LISTENER => {
-                        if is_of_client(event) && !has_left(event) {
+                        if is_of_client(event) && !(has_leavers && has_left(event)) {
                             self.take_edge(event);
                         }
                     }

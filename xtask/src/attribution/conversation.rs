@@ -230,7 +230,8 @@ impl Conversation {
             let is_spoilt = line.block == Block::Executes && meanwhile.faults.were_changed(self.nodes, meanwhile.since);
             let is_doubtful = first_error.is_some() || meanwhile.has_moved || is_spoilt || is_otherwise;
             let mut fate = Fate::Done;
-            if !line.is_wanted(reply, &before) {
+            let is_wanted = line.is_wanted(reply, &before);
+            if !is_wanted {
                 let is_error = reply.starts_with(b"-");
                 let error = meanwhile.faults.judge(reply, self.nodes, meanwhile.since);
                 match error {
@@ -270,9 +271,8 @@ impl Conversation {
                     queued.drain(..).for_each(|(part, database)| self.note(part, database, fate, ledger));
                 }
                 Block::Shows(part) => {
-                    if fate == Fate::Done
-                        && let Some(at) = quiet.iter().position(|(quiet, _)| *quiet == part)
-                    {
+                    // Nothing is shown by what is said where something else has failed.
+                    if is_wanted && let Some(at) = quiet.iter().position(|(quiet, _)| *quiet == part) {
                         let (part, database) = quiet.remove(at);
                         self.note(part, database, Fate::Done, ledger);
                     }

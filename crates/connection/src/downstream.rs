@@ -9,12 +9,16 @@ pub struct Downstream {
     output: Output,
     /// Requests without a place in the ring whose replies are not wanted and that nodes have not answered.
     unanswered: u32,
+    /// What was pushed since a reply was begun that comes in several places.
+    amid: Option<Box<Vec<u8>>>,
+    /// The last place of such a reply, which may still be outstanding.
+    joint: Option<Seq>,
 }
 
 impl Downstream {
     /// Nothing outstanding, nothing to write.
     pub const fn new() -> Self {
-        Self { ring: Ring::new(), output: Output::new(), unanswered: 0 }
+        Self { ring: Ring::new(), output: Output::new(), unanswered: 0, amid: None, joint: None }
     }
 
     /// Takes the next place for a reply that comes from elsewhere.
@@ -63,7 +67,37 @@ impl Downstream {
     /// Puts bytes that are no reply between replies: at once, but never inside a reply, and behind the reply in place
     /// `after` if that is outstanding.
     pub fn push(&mut self, after: Option<Seq>, pool: &mut BufferPool, write: impl FnOnce(&mut Vec<u8>)) {
+        if let Some(amid) = &mut self.amid {
+            return write(amid);
+        }
+        let after = if self.joint.is_some() { self.behind_joint(after) } else { after };
         self.ring.push(after, self.output.appender(pool), write);
+    }
+
+    /// One reply comes in several places from here on: nothing is pushed before [`Self::end_joint`].
+    pub fn begin_joint(&mut self) {
+        self.amid.get_or_insert_default();
+    }
+
+    /// Such a reply has its last place. What was pushed meanwhile comes behind it, and so does what is pushed before that place
+    /// has left.
+    pub fn end_joint(&mut self, pool: &mut BufferPool) {
+        self.joint = Some(self.ring.last_place()).filter(|last| self.ring.places_before(*last).is_some());
+        if let Some(pushes) = self.amid.take().filter(|pushes| !pushes.is_empty()) {
+            let last = self.ring.last_place();
+            self.ring.push(Some(last), self.output.appender(pool), |out| out.extend_from_slice(&pushes));
+        }
+    }
+
+    #[cold]
+    fn behind_joint(&mut self, after: Option<Seq>) -> Option<Seq> {
+        let Some(joint) = self.joint.and_then(|joint| self.ring.places_before(joint).map(|places| (places, joint)))
+        else {
+            self.joint = None;
+            return after;
+        };
+        let after = after.and_then(|after| self.ring.places_before(after).map(|places| (places, after)));
+        Some(after.filter(|(places, _)| *places > joint.0).unwrap_or(joint).1)
     }
 
     /// Replies that are outstanding, or that wait behind one that is.
@@ -96,19 +130,19 @@ impl Downstream {
 
     /// Whether every reply has been handed out and written.
     pub fn is_drained(&self) -> bool {
-        self.ring.is_empty() && self.output.is_empty()
+        self.ring.is_empty() && self.output.is_empty() && self.amid.as_ref().is_none_or(|amid| amid.is_empty())
     }
 
     /// Bytes that wait in the outbox or behind an outstanding reply.
     #[inline]
     pub fn waiting_bytes(&self) -> usize {
-        self.output.len() + self.ring.waiting_bytes()
+        self.output.len() + self.ring.waiting_bytes() + self.amid.as_ref().map_or(0, |amid| amid.len())
     }
 
     /// Memory that is held for replies.
     #[inline]
     pub fn held_bytes(&self) -> usize {
-        self.output.held_bytes() + self.ring.held_bytes()
+        self.output.held_bytes() + self.ring.held_bytes() + self.amid.as_ref().map_or(0, |amid| amid.capacity())
     }
 
     /// How many replies have been handed out since the client came. Wraps around.
@@ -133,6 +167,32 @@ impl Downstream {
     pub fn clear(&mut self, pool: &mut BufferPool) {
         self.ring.clear(pool);
         self.unanswered = 0;
+        (self.amid, self.joint) = (None, None);
         self.output.clear(pool);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_pushed_into_a_reply_that_comes_in_several_places() {
+        let (mut down, mut pool) = (Downstream::new(), BufferPool::default());
+        down.begin_joint();
+        down.answer(&mut pool, |out| out.extend_from_slice(b"*2\r\n:1\r\n"));
+        down.push(None, &mut pool, |out| out.extend_from_slice(b">1\r\n+a\r\n"));
+        let place = down.expect();
+        down.push(Some(place), &mut pool, |out| out.extend_from_slice(b">1\r\n+b\r\n"));
+        assert!(down.waiting_bytes() > b"*2\r\n:1\r\n".len() && !down.is_drained());
+        // Its last place is still outstanding.
+        down.end_joint(&mut pool);
+        assert_eq!(down.output().as_slice(), b"*2\r\n:1\r\n");
+        down.push(None, &mut pool, |out| out.extend_from_slice(b">1\r\n+c\r\n"));
+        assert_eq!(down.output().as_slice(), b"*2\r\n:1\r\n");
+        down.feed(place, b":2\r\n", true, &mut pool);
+        assert_eq!(down.output().as_slice(), b"*2\r\n:1\r\n:2\r\n>1\r\n+a\r\n>1\r\n+b\r\n>1\r\n+c\r\n");
+        down.push(None, &mut pool, |out| out.extend_from_slice(b">0\r\n"));
+        assert!(down.output().as_slice().ends_with(b">0\r\n"));
     }
 }

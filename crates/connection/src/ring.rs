@@ -253,6 +253,16 @@ impl Ring {
         !self.is_empty() && seq.0 == self.head
     }
 
+    /// How many places are before `seq`, if that is outstanding.
+    pub fn places_before(&self, seq: Seq) -> Option<u32> {
+        Some(seq.0.wrapping_sub(self.head)).filter(|places| *places < self.len)
+    }
+
+    /// The place that was taken last.
+    pub fn last_place(&self) -> Seq {
+        Seq(self.next_place().0.wrapping_sub(1))
+    }
+
     /// The place that [`Self::expect`] would take.
     pub fn next_place(&self) -> Seq {
         Seq(self.head.wrapping_add(self.len))

@@ -641,6 +641,8 @@ impl<E: Execute> Worker<E> {
             session.reply_mode = ReplyMode::Off;
         }
         session.pins_mut().script = Some(Script { parts, restored });
+        // Messages and invalidations that come meanwhile do not belong into the array.
+        session.down.begin_joint();
         session.special.add(Special::QUEUEING);
         self.run_script(index)
     }
@@ -667,6 +669,7 @@ impl<E: Execute> Worker<E> {
             pins.script = None;
         }
         session.settle_pins();
+        session.down.end_joint(&mut self.clients.pool);
     }
 
     /// Goes on with the script of a client, as far as it goes.
@@ -692,6 +695,8 @@ impl<E: Execute> Worker<E> {
                     session.reply_mode = mode;
                 }
                 session.settle_pins();
+                session.down.end_joint(&mut self.clients.pool);
+                self.clients.list(index);
                 self.serve_parked();
                 self.tell_changes();
                 return Flow::Next;

@@ -195,3 +195,41 @@ fn a_client_that_vanishes_amid_its_farewell_leaves_nothing() {
     bench.turn(|_| ());
     assert_eq!(bench.worker.remains(), []);
 }
+
+#[test]
+fn a_message_never_comes_within_the_reply_to_a_transaction() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let client = bench.accept();
+    bench.ask(client, &["HELLO", "3"]);
+    bench.heard(client);
+    bench.ask(client, &["SUBSCRIBE", "news"]);
+    bench.connect();
+    let (lane, _) = bench.who_heard("subscribe news").expect("a node is told");
+    bench.send(lane, done("subscribe", "news").as_bytes());
+    assert_eq!(bench.heard(client), done("subscribe", "news"));
+    // What the proxy does itself takes several turns.
+    bench.ask(client, &["MULTI"]);
+    (0..200).for_each(|_| bench.ask(client, &["CLIENT", "GETNAME"]));
+    bench.heard(client);
+    bench.ask(client, &["EXEC"]);
+    let mut reply = bench.heard(client);
+    assert!(reply.starts_with("*200\r\n_\r\n") && reply.matches('_').count() < 200, "the rest comes in later turns");
+    bench.send(lane, message("news", "first").as_bytes());
+    for _ in 0..10 {
+        bench.turn(|_| ());
+        reply.push_str(&bench.heard(client));
+    }
+    assert_eq!(reply, format!("*200\r\n{}{}", "_\r\n".repeat(200), message("news", "first")));
+    // And a part that waits for a node: its own message may come before its reply.
+    let transaction = [&["MULTI"][..], &["CLIENT", "GETNAME"], &["PUBLISH", "news", "second"], &["EXEC"]];
+    transaction.iter().for_each(|words| bench.ask(client, words));
+    bench.connect();
+    let mut reply = bench.heard(client);
+    let (node, _) = bench.who_heard("PUBLISH news second").expect("it is published");
+    bench.send(lane, message("news", "second").as_bytes());
+    reply.push_str(&bench.heard(client));
+    bench.send(node, b":1\r\n");
+    reply.push_str(&bench.heard(client));
+    let queued = "+QUEUED\r\n".repeat(2);
+    assert_eq!(reply, format!("+OK\r\n{queued}*2\r\n_\r\n:1\r\n{}", message("news", "second")));
+}

@@ -51,7 +51,7 @@ impl<E: Execute> Worker<E> {
         is_used[0] = true;
         let of_sessions = self.clients.sessions.iter().map(|(_, session)| self.lanes.base(session.class));
         let of_waiters = self.blocking.waiters.iter().map(|(_, waiter)| waiter.class);
-        let of_returns = self.blocking.returns.classes().chain(self.tasks.classes_of_returns());
+        let of_returns = self.blocking.returns.classes().chain(self.tasks.classes());
         let of_scripts = self.clients.sessions.iter().map(|(_, session)| self.lanes.sharing(session.class));
         of_sessions
             .chain(of_scripts)

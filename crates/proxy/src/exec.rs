@@ -78,6 +78,11 @@ pub(crate) struct Exec {
 const MOVES_MAX: u8 = 5;
 
 impl Exec {
+    /// The class in which it runs should its client have gone.
+    pub(crate) fn class(&self) -> u16 {
+        self.class
+    }
+
     /// Other nodes are configured. A block that is on its way is not sent again to a node that has gone.
     pub(crate) fn move_to(&mut self, moves: &Moves) {
         match moves.has_left(self.node) {

@@ -159,10 +159,12 @@ impl Tasks {
         }
     }
 
-    /// The classes of what is being put back.
-    pub(crate) fn classes_of_returns(&self) -> impl Iterator<Item = u16> {
+    /// The classes of what is being put back, and of transactions that are to be sent: their clients may have gone.
+    pub(crate) fn classes(&self) -> impl Iterator<Item = u16> {
         self.running.iter().map(|(_, task)| task).chain(&self.through).filter_map(|task| match task {
             Task::Return(returning) => Some(returning.class()),
+            Task::Exec(exec) => Some(exec.class()),
+            Task::Trial(trial) => trial.class(),
             _ => None,
         })
     }

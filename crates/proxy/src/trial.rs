@@ -78,6 +78,14 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
+    /// The class of the block that waits for it, if one does.
+    pub(crate) fn class(&self) -> Option<u16> {
+        match &self.then {
+            Then::Send(exec) => Some(exec.class()),
+            Then::Nothing => None,
+        }
+    }
+
     /// The client whose block waits for it, if one does.
     pub(crate) fn asker(&self) -> Option<Handle> {
         match &self.then {

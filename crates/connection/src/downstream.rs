@@ -9,16 +9,23 @@ pub struct Downstream {
     output: Output,
     /// Requests without a place in the ring whose replies are not wanted and that nodes have not answered.
     unanswered: u32,
-    /// What was pushed since a reply was begun that comes in several places.
-    amid: Option<Box<Vec<u8>>>,
-    /// The last place of such a reply, which may still be outstanding.
-    joint: Option<Seq>,
+    /// A reply that comes in several places.
+    joint: Option<Box<Joint>>,
+}
+
+/// Nothing is pushed before the last place of such a reply has left.
+#[derive(Debug, Default)]
+struct Joint {
+    /// What was pushed since it was begun.
+    pushes: Vec<u8>,
+    /// Its last place, once that is known.
+    last: Option<Seq>,
 }
 
 impl Downstream {
     /// Nothing outstanding, nothing to write.
     pub const fn new() -> Self {
-        Self { ring: Ring::new(), output: Output::new(), unanswered: 0, amid: None, joint: None }
+        Self { ring: Ring::new(), output: Output::new(), unanswered: 0, joint: None }
     }
 
     /// Takes the next place for a reply that comes from elsewhere.
@@ -67,32 +74,37 @@ impl Downstream {
     /// Puts bytes that are no reply between replies: at once, but never inside a reply, and behind the reply in place
     /// `after` if that is outstanding.
     pub fn push(&mut self, after: Option<Seq>, pool: &mut BufferPool, write: impl FnOnce(&mut Vec<u8>)) {
-        if let Some(amid) = &mut self.amid {
-            return write(amid);
-        }
-        let after = if self.joint.is_some() { self.behind_joint(after) } else { after };
+        let after = match &mut self.joint {
+            None => after,
+            Some(joint) if joint.last.is_none() => return write(&mut joint.pushes),
+            Some(_) => self.behind_joint(after),
+        };
         self.ring.push(after, self.output.appender(pool), write);
     }
 
     /// One reply comes in several places from here on: nothing is pushed before [`Self::end_joint`].
     pub fn begin_joint(&mut self) {
-        self.amid.get_or_insert_default();
+        self.joint.get_or_insert_default().last = None;
     }
 
     /// Such a reply has its last place. What was pushed meanwhile comes behind it, and so does what is pushed before that place
     /// has left.
     pub fn end_joint(&mut self, pool: &mut BufferPool) {
-        self.joint = Some(self.ring.last_place()).filter(|last| self.ring.places_before(*last).is_some());
-        if let Some(pushes) = self.amid.take().filter(|pushes| !pushes.is_empty()) {
-            let last = self.ring.last_place();
+        let Some(joint) = &mut self.joint else { return };
+        let (last, pushes) = (self.ring.last_place(), std::mem::take(&mut joint.pushes));
+        joint.last = Some(last);
+        if self.ring.places_before(last).is_none() {
+            self.joint = None;
+        }
+        if !pushes.is_empty() {
             self.ring.push(Some(last), self.output.appender(pool), |out| out.extend_from_slice(&pushes));
         }
     }
 
     #[cold]
     fn behind_joint(&mut self, after: Option<Seq>) -> Option<Seq> {
-        let Some(joint) = self.joint.and_then(|joint| self.ring.places_before(joint).map(|places| (places, joint)))
-        else {
+        let last = self.joint.as_ref().and_then(|joint| joint.last);
+        let Some(joint) = last.and_then(|last| self.ring.places_before(last).map(|places| (places, last))) else {
             self.joint = None;
             return after;
         };
@@ -130,19 +142,23 @@ impl Downstream {
 
     /// Whether every reply has been handed out and written.
     pub fn is_drained(&self) -> bool {
-        self.ring.is_empty() && self.output.is_empty() && self.amid.as_ref().is_none_or(|amid| amid.is_empty())
+        self.ring.is_empty()
+            && self.output.is_empty()
+            && self.joint.as_ref().is_none_or(|joint| joint.pushes.is_empty())
     }
 
     /// Bytes that wait in the outbox or behind an outstanding reply.
     #[inline]
     pub fn waiting_bytes(&self) -> usize {
-        self.output.len() + self.ring.waiting_bytes() + self.amid.as_ref().map_or(0, |amid| amid.len())
+        self.output.len() + self.ring.waiting_bytes() + self.joint.as_ref().map_or(0, |joint| joint.pushes.len())
     }
 
     /// Memory that is held for replies.
     #[inline]
     pub fn held_bytes(&self) -> usize {
-        self.output.held_bytes() + self.ring.held_bytes() + self.amid.as_ref().map_or(0, |amid| amid.capacity())
+        self.output.held_bytes()
+            + self.ring.held_bytes()
+            + self.joint.as_ref().map_or(0, |joint| joint.pushes.capacity())
     }
 
     /// How many replies have been handed out since the client came. Wraps around.
@@ -167,7 +183,7 @@ impl Downstream {
     pub fn clear(&mut self, pool: &mut BufferPool) {
         self.ring.clear(pool);
         self.unanswered = 0;
-        (self.amid, self.joint) = (None, None);
+        self.joint = None;
         self.output.clear(pool);
     }
 }

@@ -44,7 +44,11 @@ impl Silences {
     pub(super) fn ways(&self, resolving: Resolving, mut addresses: Vec<SocketAddr>) -> Alternatives {
         let Resolving { tls, host, .. } = resolving;
         let count = addresses.len().max(1);
-        addresses.rotate_left(self.0.get(&host).map_or(0, |silences| silences % count));
+        if let Some(silences) = self.0.get(&host) {
+            // In one order each time: name servers may give them in another with every answer.
+            addresses.sort_unstable();
+            addresses.rotate_left(silences % count);
+        }
         Alternatives { addresses, tls, host: (count > 1).then_some(host) }
     }
 
@@ -186,5 +190,19 @@ mod tests {
         let ways = dial(&silences, "alone", 1);
         silences.note(&ways);
         assert_eq!(silences.0.len(), 1, "of one address nothing is remembered");
+    }
+
+    #[test]
+    fn every_address_has_its_turn_in_whatever_order_they_are_told() {
+        let [silent, good] = [SocketAddr::from(([10, 0, 0, 9], 1)), SocketAddr::from(([10, 0, 0, 1], 1))];
+        let mut silences = Silences::default();
+        let mut dialled = Vec::new();
+        for told in [[silent, good], [good, silent], [silent, good], [good, silent]] {
+            let resolving = Resolving { conn: NODE, tls: None, host: "node.example".into() };
+            let ways = silences.ways(resolving, told.to_vec());
+            dialled.push(ways.addresses[0]);
+            silences.note(&ways);
+        }
+        assert!(dialled[1..3].contains(&good) && dialled[2..].contains(&good), "{dialled:?}");
     }
 }

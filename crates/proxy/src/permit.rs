@@ -450,8 +450,12 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Whether a client subscribes to something that its user may not receive any more.
+    /// Whether a client subscribes to something that its user may not receive any more. Of a request with very many names those that
+    /// are left are not judged again, so a client in the middle of one counts as such.
     fn hears_too_much(&self, index: u32, user: &User) -> bool {
+        if self.is_amid_names(index) {
+            return true;
+        }
         let subscriber = self.clients.sessions.at(index).and_then(|session| session.subscriber.as_ref());
         subscriber.is_some_and(|subscriber| {
             self.subscriptions.names(subscriber).any(|(name, is_pattern)| !user.may_subscribe(name, is_pattern))

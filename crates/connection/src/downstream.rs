@@ -9,16 +9,16 @@ pub struct Downstream {
     output: Output,
     /// Requests without a place in the ring whose replies are not wanted and that nodes have not answered.
     unanswered: u32,
-    /// A reply that comes in several places.
+    /// An array reply whose elements have places of their own in the ring.
     joint: Option<Box<Joint>>,
 }
 
-/// Nothing is pushed before the last place of such a reply has left.
+/// Pushes are held back until the last element of such a reply has left.
 #[derive(Debug, Default)]
 struct Joint {
-    /// What was pushed since it was begun.
+    /// Pushes since the reply's header.
     pushes: Vec<u8>,
-    /// Its last place, once that is known.
+    /// The place of the last element, once that is known.
     last: Option<Seq>,
 }
 
@@ -82,13 +82,14 @@ impl Downstream {
         self.ring.push(after, self.output.appender(pool), write);
     }
 
-    /// One reply comes in several places from here on: nothing is pushed before [`Self::end_joint`].
+    /// The header of an array reply follows, and its elements in places of their own. Pushes are held back until
+    /// [`Self::end_joint`].
     pub fn begin_joint(&mut self) {
         self.joint.get_or_insert_default().last = None;
     }
 
-    /// Such a reply has its last place. What was pushed meanwhile comes behind it, and so does what is pushed before that place
-    /// has left.
+    /// The last element of the array has its place. Pushes that were held back, and those that come before that place has left,
+    /// follow it.
     pub fn end_joint(&mut self, pool: &mut BufferPool) {
         let Some(joint) = &mut self.joint else { return };
         let (last, pushes) = (self.ring.last_place(), std::mem::take(&mut joint.pushes));
@@ -201,7 +202,7 @@ mod tests {
         let place = down.expect();
         down.push(Some(place), &mut pool, |out| out.extend_from_slice(b">1\r\n+b\r\n"));
         assert!(down.waiting_bytes() > b"*2\r\n:1\r\n".len() && !down.is_drained());
-        // Its last place is still outstanding.
+        // The last element is still outstanding.
         down.end_joint(&mut pool);
         assert_eq!(down.output().as_slice(), b"*2\r\n:1\r\n");
         down.push(None, &mut pool, |out| out.extend_from_slice(b">1\r\n+c\r\n"));

@@ -157,8 +157,8 @@ pub trait Machine {
     /// A turn begins; `now` holds for all of it.
     fn begin_turn(&mut self, now: Now);
 
-    /// Whether new connections are accepted. `false` from the moment on at which the machine wants [`Action::StopAccepting`]: who
-    /// connects afterwards is another process's, and may be met in the turn in which the machine has heard of it.
+    /// Whether new connections are accepted. `false` as soon as the machine has queued [`Action::StopAccepting`]: clients that
+    /// connect later belong to the successor, and the listener may be ready in the same turn.
     fn is_accepting(&self) -> bool {
         true
     }

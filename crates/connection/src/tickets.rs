@@ -226,7 +226,7 @@ impl Tickets {
         }
     }
 
-    /// The reply that is arriving is nobody's any more. Returns whose it was.
+    /// Turns the ticket of the reply that is arriving into a tombstone. Returns its owner.
     pub(crate) fn abandon_front(&mut self) -> Option<Owner> {
         let ticket = self.queue.front_mut().filter(|_| self.sent > 0)?;
         Some(std::mem::replace(&mut ticket.owner, Owner::Nobody))

@@ -248,13 +248,12 @@ impl Upstream {
         self.streamed_bytes
     }
 
-    /// Bytes that the reply in progress has at least, those that its head announces among them; 0 if nothing of it has been
-    /// delivered.
+    /// The least length of the reply in progress, in bytes, including what its header announces; 0 if no part of it was delivered.
     pub fn announced_bytes(&self) -> usize {
         if self.is_streaming { self.streamed_bytes.saturating_add(self.scanner.announced()) } else { 0 }
     }
 
-    /// Its bytes are written in another way from now on.
+    /// Sets when queued requests are written.
     pub fn set_policy(&mut self, policy: WritePolicy) {
         self.policy = policy;
     }
@@ -332,7 +331,7 @@ impl Upstream {
                     let (end, rest) = input.split_at(consumed);
                     input = rest;
                     if kind == ReplyKind::Push && self.identity.protocol == Protocol::Resp3 {
-                        // A node that was asked to tell of changed keys does so from its answer to that on.
+                        // After CLIENT TRACKING ON a node may send invalidations before the answer to the next step.
                         self.forget_partial();
                         continue;
                     }
@@ -718,13 +717,13 @@ impl Upstream {
     }
 
     /// Turns those requests written at or before `written_us` into tombstones whose owner `is_due`, and gives their owners to
-    /// `each`, which says whose the late reply is then.
+    /// `each`, which returns the owner that the late reply has then.
     pub fn expire_where(&mut self, written_us: u64, is_due: impl Fn(Owner) -> bool, each: impl FnMut(Owner) -> Owner) {
         self.tickets.expire_where(written_us, self.is_streaming, is_due, each);
     }
 
-    /// Forgets what is held of the reply that is arriving, which is not collected further and nobody's any more. Returns whose
-    /// it was.
+    /// Drops the bytes held of the reply that is arriving and turns its ticket into a tombstone: the rest is discarded. Returns
+    /// the ticket's owner.
     pub fn abandon_partial(&mut self) -> Option<Owner> {
         self.partial = Vec::new();
         self.is_partial_spent = false;

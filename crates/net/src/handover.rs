@@ -106,8 +106,8 @@ impl Predecessor {
         if matches!(&word, Ok(word) if word == READY) {
             return Ok(());
         }
-        // It has the sockets, and may be ready yet: without a word it would take this process for gone and go on with them,
-        // beside it.
+        // The successor has the sockets and may still become ready. A connection that closes without a message means to it that
+        // this process has ended, and it would serve beside this one.
         let _ = self.refuse("the successor was not ready in time");
         word.and(Err(io::Error::new(io::ErrorKind::InvalidData, "the successor did not become ready")))
     }
@@ -334,7 +334,7 @@ mod tests {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let mut predecessor = Predecessor { stream: ours };
         assert!(predecessor.hear_ready(Duration::from_millis(1)).is_err(), "nothing was said");
-        // The sockets are its own again, and the other process is told so, whether it comes back soon or late.
+        // The successor is told, whenever it becomes ready.
         drop(predecessor);
         let late = Successor { stream: theirs }.say_ready();
         assert!(matches!(&late, Ok(Farewell::Overruled(_))), "{late:?}");
@@ -356,7 +356,7 @@ mod tests {
         giver.join().unwrap();
     }
 
-    /// Hears that another process has taken over, and counts whom it lets in nevertheless.
+    /// A machine that receives the notice of a takeover by mail and counts the clients accepted afterwards.
     struct Retiring {
         accepted: Option<std::sync::mpsc::Sender<usize>>,
         count: usize,
@@ -426,7 +426,7 @@ mod tests {
         let (told, accepted) = std::sync::mpsc::channel();
         let (postbox, inbox) = mailbox();
         let machine = Retiring { accepted: Some(told), count: 0, has_heard: false, actions: Vec::new() };
-        // The worker meets both in one turn.
+        // The mail and the new connection are ready in the same turn.
         assert!(postbox.post(()));
         let _late = TcpStream::connect(address).unwrap();
         let setup = Setup {

@@ -12,7 +12,7 @@ use std::io;
 #[derive(Debug)]
 struct Lingerer {
     socket: Socket,
-    /// When it is dropped whatever comes.
+    /// The connection is dropped at this time even if bytes still come.
     until_us: u64,
     /// Bytes have come since it was last looked at.
     has_sent: bool,
@@ -23,9 +23,9 @@ struct Lingerer {
 pub(crate) struct Lingering {
     places: Vec<Option<Lingerer>>,
     free: Vec<usize>,
-    /// When each is looked at, in order: all are left alone equally long.
+    /// The timeouts of the connections, earliest first: all timeouts have the same length.
     due: VecDeque<(u64, usize)>,
-    /// Those of which more is to be read in the next turn.
+    /// Connections whose sockets may hold more unread bytes: read again in the next turn.
     ready: Vec<usize>,
     count: usize,
 }
@@ -51,7 +51,7 @@ impl Lingering {
         Some((place, &mut self.places[place].insert(lingerer).socket))
     }
 
-    /// Something came: bytes, which are not wanted, or the end.
+    /// The socket is readable: discards the bytes, or notes the end of the stream.
     pub(crate) fn hear(&mut self, place: usize) {
         let Some(Some(lingerer)) = self.places.get_mut(place) else { return };
         let mut nowhere = [0; 4096];
@@ -62,24 +62,24 @@ impl Lingering {
                 Ok(0) | Err(_) => return self.drop_at(place),
             }
         }
-        // More may wait, and no edge will say so.
+        // The socket may hold more, and readiness is edge-triggered.
         if !self.ready.contains(&place) {
             self.ready.push(place);
         }
     }
 
-    /// Whether there is anything to go on with or to expire.
+    /// Whether a connection is to be read again, or has a timeout.
     #[inline]
     pub(crate) fn is_any_left(&self) -> bool {
         !(self.due.is_empty() && self.ready.is_empty())
     }
 
-    /// Whether more is to be read of some.
+    /// Whether a connection is to be read again in the next turn.
     pub(crate) fn is_any_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// Reads on.
+    /// Reads the connections that are to be read again.
     pub(crate) fn go_on(&mut self) {
         for place in std::mem::take(&mut self.ready) {
             self.hear(place);
@@ -96,7 +96,8 @@ impl Lingering {
         self.due.front().map(|(due_us, _)| *due_us)
     }
 
-    /// Drops those whose time is over. One that has sent something meanwhile has not come to reading yet, and is given more.
+    /// Drops connections whose timeout has passed. A peer that sent bytes meanwhile may not have read its replies yet: its timeout
+    /// is renewed.
     pub(crate) fn expire(&mut self, now_us: u64) {
         while let Some(&(due_us, place)) = self.due.front()
             && due_us <= now_us

@@ -28,18 +28,18 @@ pub(crate) struct Resolver<Mail> {
 #[derive(Default)]
 struct Desk {
     asked: Mutex<Asked>,
-    /// Something is asked, or nothing will be any more.
+    /// Signals a new name in the queue, or shutdown.
     has_news: Condvar,
 }
 
 #[derive(Default)]
 struct Asked {
-    /// Names that no thread looks for yet.
+    /// Names whose lookup has not begun.
     queue: VecDeque<Name>,
-    /// The dials that wait, by name: of those in the queue, and of those that are looked for.
+    /// The dials that wait, by name, both of queued names and of lookups in progress.
     dials: HashMap<Name, Vec<u64>>,
     threads: usize,
-    /// Threads that have nothing to do.
+    /// Idle threads.
     idle: usize,
     is_over: bool,
 }
@@ -65,7 +65,7 @@ impl<Mail: Send + 'static> Resolver<Mail> {
             match self.spawn() {
                 Ok(()) => asked.threads += 1,
                 Err(_) if asked.threads == 0 => return false,
-                // Those that are there will come to it.
+                // The threads that exist will look it up.
                 Err(_) => {}
             }
         }
@@ -75,12 +75,12 @@ impl<Mail: Send + 'static> Resolver<Mail> {
         true
     }
 
-    /// Nothing waits any more for what a dial has asked.
+    /// A dial was given up: its question is dropped if no other dial waits for the same name.
     pub(crate) fn forget(&self, dial: u64) {
         let mut asked = self.desk.lock();
         let Asked { queue, dials, .. } = &mut *asked;
         dials.values_mut().for_each(|waiting| waiting.retain(|other| *other != dial));
-        // What is looked for already is left to its end: it cannot be stopped, and its name may be asked for again.
+        // A lookup that has begun cannot be stopped, and a later dial may use its answer.
         queue.retain(|name| {
             let is_wanted = dials.get(name).is_some_and(|waiting| !waiting.is_empty());
             if !is_wanted {
@@ -119,7 +119,7 @@ impl Desk {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next name to look for, when there is one. `None`: there will be none.
+    /// Waits for the next name to look up. `None`: shutdown.
     fn next(&self) -> Option<Name> {
         let mut asked = self.lock();
         loop {

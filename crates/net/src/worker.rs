@@ -139,11 +139,11 @@ pub struct Worker<M: Machine> {
     is_exiting: bool,
     glance: Glance,
     vigil: Vigil,
-    /// The same over clients.
+    /// The same for client connections.
     client_vigil: Vigil,
-    /// When either looks next.
+    /// The time of the next check of either, in microseconds.
     look_us: Option<u64>,
-    /// The place of the client that is looked at next.
+    /// The client connection at which the next check begins.
     client_looked_at: usize,
 }
 
@@ -227,7 +227,7 @@ impl<M: Machine> Worker<M> {
             self.take_events(&events, now, std::mem::take(&mut has_mail));
             if self.accept_again_us.is_some_and(|at| at <= now.mono_us) {
                 self.accept_again_us = None;
-                // Who connects once another process has taken over is for that process.
+                // Mail may say that a successor has taken over: clients that connect from then on are the successor's.
                 self.take_mail();
                 if self.machine.is_accepting() {
                     (0..self.listeners.len()).for_each(|place| self.accept(place, now));
@@ -355,7 +355,7 @@ impl<M: Machine> Worker<M> {
                     BELL => {}
                     Token(place) if place >= FIRST_LINGERING => self.lingering.hear(place - FIRST_LINGERING),
                     Token(place) if place >= FIRST_HANDSHAKE => self.handshakes.list(place - FIRST_HANDSHAKE),
-                    // Each is asked once in a turn, whether this is news or not.
+                    // All listeners are tried once per turn, whichever of them is ready.
                     Token(_) => self.accept_again_us = Some(now.mono_us),
                 }
             }
@@ -669,8 +669,8 @@ impl Connection {
     }
 }
 
-/// Makes a table shorter whose last places are empty. Its memory is given back when a quarter of it would do, so that what
-/// is moved is no more than what has gone.
+/// Truncates the empty places at a table's end, and shrinks its capacity when a quarter would do, so that a reallocation moves no
+/// more than what was freed.
 #[cold]
 fn give_back(table: &mut Vec<Option<Connection>>) {
     while table.pop_if(|last| last.is_none()).is_some() {}

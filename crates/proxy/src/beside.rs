@@ -177,7 +177,7 @@ impl<E: Execute> Worker<E> {
             };
             let owner = delivery.owner;
             let (reply, kind) = match &mut beside.dues {
-                // Such replies come whole, but for one that was too large for that and is nobody's any more.
+                // Replies to convert arrive whole, except one whose ticket became a tombstone because it exceeded the limit.
                 Some(dues) if delivery.end.is_none() => {
                     dues.pass_over();
                     continue;

@@ -8,11 +8,11 @@
 //!
 //! Nothing that was asked moves: every reply still comes over the connection on which its request went, to the ticket that
 //! it had. What changes is where later requests go. A's go on over L, so they stay in order. B and C are owed something on
-//! L, so their next requests wait until that has been answered, and go over L' then. Whoever has nothing outstanding there
+//! L, so their next requests wait until that has been answered, and go over L' then. A client that has nothing outstanding on L
 //! takes L' at once.
 //!
 //! B and C do not wait for A to read: L is read on, into what A may leave unread, until their replies have come. If A's
-//! budget does not suffice they hear at their deadline that nobody knows, and their replies are swallowed when they come. If
+//! budget does not suffice they get a timeout error at their deadline, and tombstones discard their replies when they come. If
 //! A leaves, L answers what others are owed and is closed then.
 
 use crate::lanes::{Lanes, NONE, Purpose};
@@ -27,7 +27,7 @@ use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Owner, WritePolicy};
 
-/// Whether a reply is for a client, or for none.
+/// Whether a ticket belongs to a client, or is a tombstone.
 fn is_for(owner: Owner, client: Handle, scatters: &Scatters, tasks: &Tasks) -> bool {
     match owner {
         Owner::Client { index, generation, .. } | Owner::Unanswered { index, generation } => {

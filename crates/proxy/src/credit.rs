@@ -1,7 +1,7 @@
 //! How many replies a client may be owed at once: as many as fit what it may leave unread, by the size of those it got.
 //!
-//! What a node has been asked on a shared connection has to be read from there at once, whoever it is for. So a client
-//! that pipelines requests and does not read would have all their replies held, or hold up everybody behind them. How large
+//! Replies have to be read from a shared connection as they come, or those behind them are held up (head-of-line blocking). So the
+//! replies of a client that pipelines requests and does not read would be buffered, or block all other clients. How large
 //! a reply will be is not known when its request leaves; what is known is how large the client's replies have been.
 //!
 //! ```text

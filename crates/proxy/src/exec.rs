@@ -39,7 +39,7 @@ const EXEC: u16 = 2;
 pub(crate) struct Exec {
     pub(crate) asker: Asker,
     is_wanted: bool,
-    /// The class that its client shares with everybody: it runs there should that client have gone before it is sent.
+    /// The client's shared class. The transaction runs there if the client has disconnected before the transaction is sent.
     class: u16,
     block: Block,
     /// The private connection that it runs on, if it does.
@@ -646,7 +646,7 @@ impl<E: Execute> Worker<E> {
             session.reply_mode = ReplyMode::Off;
         }
         session.pins_mut().script = Some(Script { parts, restored });
-        // Messages and invalidations that come meanwhile do not belong into the array.
+        // Messages and invalidations must not be written between the elements of the array.
         session.down.begin_joint();
         session.special.add(Special::QUEUEING);
         self.run_script(index)

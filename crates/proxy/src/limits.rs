@@ -142,7 +142,7 @@ pub const PING_FRESH_US: u64 = 100_000;
 pub const PATIENT_LANES_MAX: usize = 64;
 
 /// A shared connection that begins to bring a reply of this size is its client's own from then on, in bytes: a millisecond
-/// of a fast network, which is what everybody else's replies wait.
+/// of a fast network, for which the replies of other clients are blocked.
 pub const LARGE_REPLY_BYTES: usize = 1 << 20;
 
 /// A client that leaves so many times `client_output_soft_bytes` unread, although it is read no further than that, is owed

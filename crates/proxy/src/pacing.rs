@@ -7,7 +7,7 @@
 //!   next on the connection is the reply      it is read on while there is at most
 //!   - that the client is to get next         the budget in the outbox
 //!   - that comes after others                the budget of replies that wait for those others
-//!   - that is no reply of this client's      always: somebody else waits for it, or a part of a reply does
+//!   - of another client, or part of a join   always: other clients wait for it
 //! ```
 //!
 //! The connection that brings the reply that is to leave next is thus only ever left alone while the outbox is full, so

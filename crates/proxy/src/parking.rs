@@ -240,7 +240,8 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Of ten thousand who wait for one element one is looked at: once nothing is there, nobody else is.
+    /// Asks the engine for the blocked requests of one key in their order, and stops at the first for which there is no element: of
+    /// ten thousand that wait for one element one is asked for.
     fn serve_key_in(&mut self, database: u32, key: &[u8]) {
         let mut kind = self.ask_about(database, b"TYPE", key);
         let mut last = 0;

@@ -525,9 +525,9 @@ impl<E: Execute> Worker<E> {
         self.give_back_watches(watches);
     }
 
-    /// A client has been answered all that it is owed. If a WATCH has failed, and it has sent nothing behind that and does not
-    /// send ahead of replies otherwise, it will know: whatever it sends next is not meant for keys that are watched, and perhaps somebody else's by then, who has got the
-    /// connection from a pool.
+    /// All replies of a client have been given. If a WATCH failed, no request followed it, and the client does not pipeline, then
+    /// the client has read the error: its next requests do not rely on watched keys. They may come from another user of the
+    /// client's connection pool.
     #[cold]
     pub(crate) fn settle_watch_failure(&mut self, index: u32) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };

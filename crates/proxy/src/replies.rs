@@ -15,7 +15,7 @@ use respool_command::Execute;
 use respool_connection::{Fault, Owner, Shake};
 use respool_wire::ReplyKind;
 
-/// Whose request a ticket stands for, as far as it is a client's.
+/// The client whose request a ticket stands for, if it is a client's.
 fn client_of(owner: Owner, scatters: &Scatters, tasks: &Tasks) -> Option<Handle> {
     match owner {
         Owner::Client { index, generation, .. } | Owner::Unanswered { index, generation } => {
@@ -77,7 +77,7 @@ impl<E: Execute> Worker<E> {
         }
         let mut rest = bytes;
         let mut was_awaited = false;
-        // Whose reply is passed on before it is whole.
+        // This owner's reply is passed on as it arrives.
         let mut part_for = None;
         let fault = loop {
             match this.up.next_reply(&mut rest, &config.reply_limits, now.mono_us) {
@@ -181,7 +181,7 @@ impl<E: Execute> Worker<E> {
         let asker = match this.up.tickets().front().map(|ticket| ticket.owner) {
             Some(Owner::Part { gather, generation, .. }) => scatters.asker(Handle { index: gather, generation }),
             Some(Owner::Task { task, generation, .. }) => tasks.asker(Handle { index: task, generation }),
-            // What is converted is read as a whole, whoever it is for; of all others the parts have been passed on.
+            // Replies to convert are collected whole for any owner; of all others the parts were passed on as they came.
             Some(Owner::Client { index, generation, .. } | Owner::Unanswered { index, generation })
                 if this.up.is_old() =>
             {

@@ -47,7 +47,7 @@ pub(crate) struct Return {
     request: ArgsBuf,
     /// What the account of the process has of it.
     bytes: usize,
-    /// When it is not tried any longer.
+    /// The deadline of the retries.
     until_us: u64,
 }
 
@@ -60,12 +60,12 @@ pub(crate) struct Returning {
 
 #[derive(Debug)]
 enum Outcome {
-    /// Nothing is known yet.
+    /// No answer yet.
     Asked,
     Back,
-    /// Not sent, or refused for now, in these words.
+    /// Not sent, or refused with an error after which a retry is right.
     NotNow(Vec<u8>),
-    /// Refused for good, or nobody knows.
+    /// Refused permanently, or of unknown outcome.
     Lost(Vec<u8>),
 }
 

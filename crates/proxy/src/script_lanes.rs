@@ -12,8 +12,8 @@
 //!       '-- something is owed: waits for it once --'  '---' asks while something is owed: on the same connection
 //! ```
 //!
-//! They are classes of lanes, each beside one that everybody is in. A client that is put into one asks there for whatever it asks
-//! for, so its requests reach a node in their order, and no request of any other client pays for the question. It changes only
+//! They are classes of lanes, each beside a shared class. All requests of a client that is in one go over its lanes, so they
+//! reach a node in their order, and the path of plain requests of other clients is unchanged. A client changes classes only
 //! while nothing is owed to it. One that sends scripts and other requests in one pipeline waits once for that, and stays for a
 //! minute (*mixed*), as long as no script holds the connection up. Nor does it change while a request of it that has timed out may
 //! still be executed.
@@ -130,7 +130,7 @@ impl<E: Execute> Worker<E> {
         let now_us = self.now.mono_us;
         let session = self.clients.sessions.at_mut(index)?;
         let class = session.class;
-        // On connections of its own nobody else waits.
+        // A connection that the client has to itself blocks no other client.
         if self.engine.is_some() || self.lanes.owns_all(class) {
             return None;
         }
@@ -148,7 +148,7 @@ impl<E: Execute> Worker<E> {
             return None;
         }
         let base = self.lanes.base(class);
-        // Without numbers for classes scripts share with everybody.
+        // If the class table is full, scripts use the shared lanes.
         let (with, is_second) = self.lanes.class_for_script(base, now_us)?;
         self.counters.scripts_diverted.add(u64::from(is_second));
         self.share_lanes_of(index, with);

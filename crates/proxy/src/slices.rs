@@ -1,18 +1,19 @@
-//! What one client has asked for and takes long is done a part in each turn, so that others are served in between.
+//! Long requests of one client are executed in slices, one per turn, so that other clients are served in between.
 //!
-//! The client is not read meanwhile. What is left to do is kept by whatever does it; here is only whose turn it is.
+//! The client is not read meanwhile. The rest of the request is kept by the feature that executes it; this list has the clients
+//! that continue in the next turn.
 
 use crate::session::Pause;
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::Execute;
 
-/// Clients that go on in the next turn.
+/// Clients whose request continues in the next turn.
 #[derive(Debug, Default)]
 pub(crate) struct Slices(Vec<Handle>);
 
 impl Slices {
-    /// Whether nobody does.
+    /// Whether no client does.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -20,7 +21,7 @@ impl Slices {
 }
 
 impl<E: Execute> Worker<E> {
-    /// A client has had its part of this turn.
+    /// A client's slice of this turn is used up.
     #[cold]
     pub(crate) fn end_slice(&mut self, index: u32) {
         let Some(client) = self.clients.sessions.handle(index) else { return };
@@ -29,7 +30,7 @@ impl<E: Execute> Worker<E> {
         self.slices.0.push(client);
     }
 
-    /// The turn is over: those who had their part of it go on.
+    /// The turn is over: the clients in the list continue.
     #[inline]
     pub(crate) fn begin_slices(&mut self) {
         for client in std::mem::take(&mut self.slices.0) {

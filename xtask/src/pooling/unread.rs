@@ -13,7 +13,7 @@ use super::{Bench, Finding, Wanted};
 const VALUE_BYTES: usize = 100_000;
 const LENGTH: Duration = Duration::from_secs(8);
 const PAUSE: Duration = Duration::from_millis(10);
-/// Clients that read nothing, requests of each, and the longest that anybody else may wait meanwhile, in milliseconds.
+/// Clients that read nothing, requests of each, and the longest latency of another client's GET, in milliseconds.
 const LOADS: [(usize, usize, f64); 4] = [(1, 2_000, 50.0), (1, 20_000, 50.0), (1, 300_000, 50.0), (10, 20_000, 100.0)];
 
 pub(super) fn run(bench: &Bench) -> io::Result<Vec<Finding>> {

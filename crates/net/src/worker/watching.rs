@@ -29,7 +29,7 @@ impl<M: Machine> Worker<M> {
         }
     }
 
-    /// Looks at the connections whose time has come.
+    /// Checks node and client connections if their intervals have passed.
     #[cold]
     pub(super) fn look_at_all(&mut self, now: Now) {
         if self.vigil.begin_look(now) {
@@ -41,12 +41,12 @@ impl<M: Machine> Worker<M> {
         self.plan_looks();
     }
 
-    /// To be called where a connection is to be looked at that was not, or can be looked at for the first time.
+    /// Sets the time of the next check. To be called when a check has become necessary, or possible.
     pub(super) fn plan_looks(&mut self) {
         self.look_us = earlier(self.vigil.next_look_us(), self.client_vigil.next_look_us());
     }
 
-    /// The same for clients, so many at a time.
+    /// The same for client connections, at most `CLIENTS_LOOKED_AT_MAX` at a time.
     #[cold]
     fn look_at_clients(&mut self, now: Now) {
         let (mut gone, mut asked) = (Vec::new(), 0);

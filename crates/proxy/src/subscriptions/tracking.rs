@@ -81,10 +81,10 @@ pub(crate) struct Tracking {
     pub(super) after: Option<Seq>,
 }
 
-/// Keys that nobody has read any more, and that are still to be struck out: a client may have read a million.
+/// Tracked keys of a client that no longer tracks them, still to be removed from the table: a client may have read a million.
 #[derive(Debug)]
 struct Forgotten {
-    /// The number of a reader that is none any more. It is not given away before.
+    /// The number of the former reader. It is not reused before the last of the keys is removed.
     reader: u32,
     keys: Ids<()>,
 }

@@ -1,4 +1,4 @@
-//! Connections that bring one client more than it reads: they become its own, and nobody else loses a reply or its order.
+//! Shared connections that bring one client more than it reads become that client's own: no other client loses a reply or its order.
 
 use crate::bench::{Bench, request, requests};
 use crate::support::config;

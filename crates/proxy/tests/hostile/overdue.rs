@@ -1,4 +1,4 @@
-//! Requests whose time is over before their node could be asked: nobody is told that there is nothing where nobody has looked.
+//! Blocking requests that time out before their node could be asked: no client gets nil unless a node was asked.
 
 use crate::NoEngine;
 use crate::bench::{Bench, requests};

@@ -19,7 +19,7 @@ struct Bench {
 impl Bench {
     fn new(connections: usize) -> Self {
         let config = config(1, 1);
-        // Nobody is answered here, and clients may ask for much all the same.
+        // No request is answered here, and clients still have room for many.
         let budgets = Budgets { client_output_soft: 4 << 20, ..config.budgets };
         let lanes = LaneLimits { blocking_max: connections, ..LaneLimits::default() };
         let config = Config { lanes, budgets, ..config };

@@ -405,8 +405,8 @@ fn text(bulk: &[u8]) -> Option<usize> {
     std::str::from_utf8(bulk).ok()?.split("\r\n").nth(1)?.parse().ok()
 }
 
-/// Whoever leaves is seen to have left before anything is pushed. A request that is read behind the push, with the end of its
-/// client behind it, is given what is there and loses it, by a server as well.
+/// The test pushes after every disconnect was noticed. A blocking pop that is read after the push takes the element even if its
+/// client has disconnected, by redis-server as well.
 #[test]
 fn a_client_that_vanishes_takes_nothing_with_it() -> io::Result<()> {
     const LEAVERS: u64 = 6;

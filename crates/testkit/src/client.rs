@@ -125,6 +125,16 @@ impl Client {
         self.stream.shutdown(Shutdown::Write)
     }
 
+    /// Closes the connection at once. A drop alone may take longer: a process that another thread is starting has a copy of the
+    /// socket until it runs its program.
+    pub fn close(self) -> io::Result<()> {
+        match self.stream.shutdown(Shutdown::Both) {
+            // The peer has closed it already.
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
+            result => result,
+        }
+    }
+
     /// The stream itself and what was read from it but not returned yet.
     pub fn into_parts(mut self) -> (Stream, Vec<u8>) {
         let unread = self.buffer.split_off(self.taken);

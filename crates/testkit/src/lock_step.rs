@@ -209,15 +209,15 @@ impl Players {
                 self.clients[*client].send(&requests.iter().flat_map(words).collect::<Vec<u8>>())
             }
             Step::Leave(client) => {
-                self.clients[*client] = self.one(*client)?;
-                Ok(())
+                let next = self.one(*client)?;
+                std::mem::replace(&mut self.clients[*client], next).close()
             }
             Step::HalfClose(client) => {
                 self.clients[*client].finish_sending()?;
                 let rest = self.clients[*client].read_to_close()?;
                 self.heard[*client].add(&rest)?;
-                self.clients[*client] = self.one(*client)?;
-                Ok(())
+                let next = self.one(*client)?;
+                std::mem::replace(&mut self.clients[*client], next).close()
             }
         }
     }
@@ -303,8 +303,9 @@ pub fn play_in_lock_step(
 
 /// Makes a script up while it is played to a redis-server, and writes down what that says.
 fn record(direct: &RedisServer, mut author: Author, rng: &mut Rng) -> io::Result<Vec<After>> {
-    let mut observer = direct.client()?;
-    let mut players = Players::connect(&direct.tcp(), author.speaks_resp3)?;
+    // What is written to a unix socket has arrived: the observer asks behind it, on whichever processor it is handled.
+    let mut observer = Client::connect(&direct.unix())?;
+    let mut players = Players::connect(&direct.unix(), author.speaks_resp3)?;
     let mut script = Vec::new();
     let mut waiting = settle(&mut observer, 0)?;
     for _ in 0..STEPS {

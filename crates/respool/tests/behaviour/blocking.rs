@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use respool_testkit::{Client, RedisServer, Rng, elements, wait_until};
+use respool_testkit::{Client, RedisServer, Rng, elements, figure, wait_until};
 
 use super::transactions::{AS_PROXY, without_multi};
 use super::{Four, assert_error, bulk, proxy};
@@ -29,7 +29,8 @@ fn number_of(client: &mut Client) -> io::Result<String> {
 #[test]
 fn every_command_that_waits_is_served() -> io::Result<()> {
     let server = RedisServer::start()?;
-    let proxy = proxy(&[server.tcp()], &[])?;
+    // A connection that waits for the answer to a PING is not lent: another one would be dialled.
+    let proxy = proxy(&[server.tcp()], &["--health-interval", "off"])?;
     let (mut waiter, mut other) = (proxy.client()?, proxy.client()?);
     other.ask("XGROUP CREATE stream group $ MKSTREAM")?;
     let list = "*2\r\n$1\r\nk\r\n$1\r\nv\r\n";
@@ -112,19 +113,15 @@ fn an_embedded_server_lets_clients_wait() -> io::Result<()> {
     // By itself, and as a node behind the proxy.
     let alone = proxy(&[], &[])?;
     let behind = proxy(&[], &["--node", "embedded:"])?;
-    for server in [&alone, &behind] {
+    for (server, question) in [(&alone, "INFO clients"), (&behind, "PROXY NODE embedded-1 INFO clients")] {
         let mut clients = (0..4).map(|_| server.client()).collect::<io::Result<Vec<_>>>()?;
         let mut other = server.client()?;
+        // The order of arrival at a node is known only once the node itself says how many wait.
         let waiting = |count: u64| {
-            wait_until("they wait", Duration::from_secs(5), || {
-                Ok(server.client()?.figure("proxy", "blocked_clients")? == count)
+            wait_until("they wait", Duration::from_secs(10), || {
+                Ok(figure(&server.client()?.ask(question)?, "blocked_clients")? == count)
             })
         };
-        // The order of arrival at a node is known only once its connections are there.
-        for client in &mut clients {
-            client.send(b"BLPOP warm 0.5\r\n")?;
-        }
-        clients.iter_mut().try_for_each(|client| client.reply().map(drop))?;
         clients[0].send(b"BLPOP a b 0\r\n")?;
         waiting(1)?;
         clients[1].send(b"BLPOP b 0\r\nPING\r\n")?;

@@ -60,6 +60,11 @@ pub fn check(history: &[Operation], steps_max: usize) -> Verdict {
     if is_undecided { Verdict::Undecided } else { Verdict::Linearizable }
 }
 
+/// So many histories it is: keys that no request connects have each their own.
+pub fn count(history: &[Operation]) -> usize {
+    groups(history).len()
+}
+
 /// Requests by the keys that belong together, because one request has both.
 fn groups(history: &[Operation]) -> Vec<Vec<&Operation>> {
     let mut leaders: BTreeMap<u32, u32> = BTreeMap::new();

@@ -245,9 +245,9 @@ fn receive_socket(stream: &UnixStream) -> io::Result<(String, OwnedFd)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tls::TlsClients;
-    use crate::{Setup, TransportOptions, Worker, adopt, bind, mailbox};
-    use respool_connection::{Action, Awaits, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
+    use crate::testing::{Reacts, alone};
+    use crate::{TransportOptions, Worker, adopt, bind, mailbox};
+    use respool_connection::{Action, ConnId, Endpoint, Peer};
     use std::net::TcpStream;
     use std::os::unix::net::UnixListener;
     use std::thread;
@@ -364,8 +364,10 @@ mod tests {
         actions: Vec<Action<()>>,
     }
 
-    impl Machine for Retiring {
-        type Mail = ();
+    impl Reacts for Retiring {
+        fn actions(&mut self) -> &mut Vec<Action<()>> {
+            &mut self.actions
+        }
 
         fn is_accepting(&self) -> bool {
             !self.has_heard
@@ -376,7 +378,7 @@ mod tests {
             Ok(ConnId::client(self.count as u32 - 1))
         }
 
-        fn handle_mail(&mut self, (): ()) {
+        fn handle_mail(&mut self) {
             self.has_heard = true;
             self.actions.extend([Action::Exit, Action::StopAccepting]);
         }
@@ -385,35 +387,6 @@ mod tests {
             if let Some(accepted) = self.accepted.take() {
                 accepted.send(self.count).unwrap();
             }
-        }
-
-        fn poll_action(&mut self) -> Option<Action<()>> {
-            self.actions.pop()
-        }
-
-        fn begin_turn(&mut self, _: Now) {}
-        fn read_buffer(&mut self, _: ConnId) -> Option<&mut [u8]> {
-            None
-        }
-        fn handle_read(&mut self, _: ConnId, _: usize) {}
-        fn handle_ended(&mut self, _: ConnId) {}
-        fn handle_broken(&mut self, _: ConnId, _: &str) {}
-        fn handle_connected(&mut self, _: ConnId) {}
-        fn handle_dial_failed(&mut self, _: ConnId, _: DialFailure) {}
-        fn poll_output(&mut self) -> Option<ConnId> {
-            None
-        }
-        fn output(&self, _: ConnId) -> &[u8] {
-            &[]
-        }
-        fn handle_written(&mut self, _: ConnId, _: usize) {}
-        fn handle_writable(&mut self, _: ConnId) {}
-        fn awaits(&self) -> Awaits {
-            Awaits::Anybody
-        }
-        fn stop_expecting(&mut self) {}
-        fn next_wakeup_us(&self) -> Option<u64> {
-            None
         }
     }
 
@@ -429,16 +402,7 @@ mod tests {
         // The mail and the new connection are ready in the same turn.
         assert!(postbox.post(()));
         let _late = TcpStream::connect(address).unwrap();
-        let setup = Setup {
-            machine,
-            inbox,
-            workers: vec![postbox],
-            number: 0,
-            listeners,
-            engines: Vec::new(),
-            transport: TransportOptions::default(),
-            tls: std::sync::Arc::new(TlsClients::default()),
-        };
+        let setup = alone(machine, (postbox, inbox), listeners);
         Worker::new(setup).unwrap().run().unwrap();
         assert_eq!(accepted.recv().unwrap(), 0);
     }

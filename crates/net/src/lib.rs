@@ -15,6 +15,8 @@ mod lingering;
 mod listener;
 mod mailbox;
 mod resolver;
+#[cfg(test)]
+mod testing;
 pub mod tls;
 mod transport;
 mod vigil;

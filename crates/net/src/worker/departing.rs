@@ -41,10 +41,9 @@ impl<M: Machine> Worker<M> {
 mod tests {
     use super::*;
     use crate::limits::ACCEPTS_PER_TURN_MAX;
-    use crate::tls::TlsClients;
-    use crate::worker::Setup;
+    use crate::testing::{Reacts, alone};
     use crate::{TransportOptions, bind, mailbox};
-    use respool_connection::{Action, Awaits, DialFailure, Endpoint, Now, Peer};
+    use respool_connection::{Action, Endpoint, Now, Peer};
     use std::os::unix::net::UnixStream;
     use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -62,8 +61,10 @@ mod tests {
         result: Sender<Vec<(usize, usize)>>,
     }
 
-    impl Machine for Crowd {
-        type Mail = ();
+    impl Reacts for Crowd {
+        fn actions(&mut self) -> &mut Vec<Action<()>> {
+            &mut self.actions
+        }
 
         fn begin_turn(&mut self, _: Now) {
             self.turns.push((0, 0));
@@ -75,7 +76,7 @@ mod tests {
             Ok(ConnId::client(self.accepted as u32 - 1))
         }
 
-        fn read_buffer(&mut self, _: ConnId) -> Option<&mut [u8]> {
+        fn read_buffer(&mut self) -> Option<&mut [u8]> {
             Some(&mut self.buffer)
         }
 
@@ -100,31 +101,6 @@ mod tests {
                 self.accepted += 1;
             }
         }
-
-        fn poll_action(&mut self) -> Option<Action<()>> {
-            self.actions.pop()
-        }
-
-        fn handle_read(&mut self, _: ConnId, _: usize) {}
-        fn handle_broken(&mut self, _: ConnId, _: &str) {}
-        fn handle_connected(&mut self, _: ConnId) {}
-        fn handle_dial_failed(&mut self, _: ConnId, _: DialFailure) {}
-        fn handle_mail(&mut self, (): ()) {}
-        fn poll_output(&mut self) -> Option<ConnId> {
-            None
-        }
-        fn output(&self, _: ConnId) -> &[u8] {
-            &[]
-        }
-        fn handle_written(&mut self, _: ConnId, _: usize) {}
-        fn handle_writable(&mut self, _: ConnId) {}
-        fn awaits(&self) -> Awaits {
-            Awaits::Anybody
-        }
-        fn stop_expecting(&mut self) {}
-        fn next_wakeup_us(&self) -> Option<u64> {
-            None
-        }
     }
 
     #[test]
@@ -148,16 +124,7 @@ mod tests {
             result,
         };
         let (postbox, inbox) = mailbox();
-        let setup = Setup {
-            machine,
-            inbox,
-            workers: vec![postbox],
-            number: 0,
-            listeners: shares.remove(0),
-            engines: Vec::new(),
-            transport: TransportOptions::default(),
-            tls: std::sync::Arc::new(TlsClients::default()),
-        };
+        let setup = alone(machine, (postbox, inbox), shares.remove(0));
         let worker = std::thread::spawn(|| Worker::new(setup).unwrap().run().unwrap());
         are_here.recv().unwrap();
         drop(clients);

@@ -68,8 +68,9 @@ mod tests {
     use super::*;
     use crate::mailbox;
     use crate::resolver::Resolver;
-    use crate::worker::{Setup, Worker};
-    use respool_connection::{Action, Awaits, DialFailure, Machine, Now, Peer};
+    use crate::testing::{Reacts, alone};
+    use crate::worker::Worker;
+    use respool_connection::{Action, DialFailure, Now};
     use socket2::{Domain, Socket, Type};
     use std::net::{TcpListener, TcpStream};
 
@@ -83,8 +84,10 @@ mod tests {
         actions: Vec<Action<()>>,
     }
 
-    impl Machine for Dialler {
-        type Mail = ();
+    impl Reacts for Dialler {
+        fn actions(&mut self) -> &mut Vec<Action<()>> {
+            &mut self.actions
+        }
 
         fn begin_turn(&mut self, now: Now) {
             self.now_us = now.mono_us;
@@ -106,39 +109,13 @@ mod tests {
             self.given_up_us = u64::MAX;
         }
 
-        fn poll_action(&mut self) -> Option<Action<()>> {
-            self.actions.pop()
-        }
-
         fn next_wakeup_us(&self) -> Option<u64> {
             Some(self.given_up_us)
         }
 
-        fn handle_accept(&mut self, _: Peer) -> Result<ConnId, &'static [u8]> {
-            Err(b"")
-        }
-        fn read_buffer(&mut self, _: ConnId) -> Option<&mut [u8]> {
-            None
-        }
-        fn handle_read(&mut self, _: ConnId, _: usize) {}
-        fn handle_ended(&mut self, _: ConnId) {}
-        fn handle_broken(&mut self, _: ConnId, _: &str) {}
         fn handle_dial_failed(&mut self, _: ConnId, failure: DialFailure) {
             panic!("{failure:?}");
         }
-        fn handle_mail(&mut self, (): ()) {}
-        fn poll_output(&mut self) -> Option<ConnId> {
-            None
-        }
-        fn output(&self, _: ConnId) -> &[u8] {
-            &[]
-        }
-        fn handle_written(&mut self, _: ConnId, _: usize) {}
-        fn handle_writable(&mut self, _: ConnId) {}
-        fn awaits(&self) -> Awaits {
-            Awaits::Anybody
-        }
-        fn stop_expecting(&mut self) {}
     }
 
     /// An address at which no dial is answered, for as long as what comes with it is there.
@@ -158,16 +135,8 @@ mod tests {
         let good = TcpListener::bind("127.0.0.1:0").unwrap();
         let addresses = vec![silent, good.local_addr().unwrap()];
         let (postbox, inbox) = mailbox();
-        let setup = Setup {
-            machine: Dialler { now_us: 0, given_up_us: 0, dials: 0, actions: Vec::new() },
-            inbox,
-            workers: vec![postbox.clone()],
-            number: 0,
-            listeners: Vec::new(),
-            engines: Vec::new(),
-            transport: Default::default(),
-            tls: Arc::default(),
-        };
+        let dialler = Dialler { now_us: 0, given_up_us: 0, dials: 0, actions: Vec::new() };
+        let setup = alone(dialler, (postbox.clone(), inbox), Vec::new());
         let mut worker = Worker::new(setup).unwrap();
         worker.resolver = Some(Resolver::with(postbox, Arc::new(move |_| Ok(addresses.clone()))));
         worker.run().unwrap();

@@ -1,0 +1,106 @@
+//! What tests of the loop share: a machine that does nothing by itself, and what a worker needs to run it.
+
+use crate::mailbox::{Inbox, Postbox};
+use crate::worker::Setup;
+use crate::{Listener, TransportOptions};
+use respool_connection::{Action, Awaits, ConnId, DialFailure, Machine, Now, Peer};
+
+/// What a test's machine does; the rest does nothing.
+pub(crate) trait Reacts {
+    fn actions(&mut self) -> &mut Vec<Action<()>>;
+    fn begin_turn(&mut self, _: Now) {}
+    fn is_accepting(&self) -> bool {
+        true
+    }
+    fn handle_accept(&mut self, _: Peer) -> Result<ConnId, &'static [u8]> {
+        Err(b"")
+    }
+    fn read_buffer(&mut self) -> Option<&mut [u8]> {
+        None
+    }
+    fn handle_hung_up(&mut self, _: ConnId) {}
+    fn handle_ended(&mut self, _: ConnId) {}
+    fn handle_connected(&mut self, _: ConnId) {}
+    fn handle_dial_failed(&mut self, _: ConnId, _: DialFailure) {}
+    fn handle_mail(&mut self) {}
+    fn end_turn(&mut self) {}
+    fn next_wakeup_us(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// A machine that writes nothing and does what its test says.
+pub(crate) struct Reacting<R>(R);
+
+impl<R: Reacts> Machine for Reacting<R> {
+    type Mail = ();
+
+    fn begin_turn(&mut self, now: Now) {
+        self.0.begin_turn(now);
+    }
+    fn is_accepting(&self) -> bool {
+        self.0.is_accepting()
+    }
+    fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]> {
+        self.0.handle_accept(peer)
+    }
+    fn read_buffer(&mut self, _: ConnId) -> Option<&mut [u8]> {
+        self.0.read_buffer()
+    }
+    fn handle_read(&mut self, _: ConnId, _: usize) {}
+    fn handle_ended(&mut self, conn: ConnId) {
+        self.0.handle_ended(conn);
+    }
+    fn handle_hung_up(&mut self, conn: ConnId) {
+        self.0.handle_hung_up(conn);
+    }
+    fn handle_broken(&mut self, _: ConnId, _: &str) {}
+    fn handle_connected(&mut self, conn: ConnId) {
+        self.0.handle_connected(conn);
+    }
+    fn handle_dial_failed(&mut self, conn: ConnId, failure: DialFailure) {
+        self.0.handle_dial_failed(conn, failure);
+    }
+    fn handle_mail(&mut self, (): ()) {
+        self.0.handle_mail();
+    }
+    fn end_turn(&mut self) {
+        self.0.end_turn();
+    }
+    fn poll_action(&mut self) -> Option<Action<()>> {
+        self.0.actions().pop()
+    }
+    fn poll_output(&mut self) -> Option<ConnId> {
+        None
+    }
+    fn output(&self, _: ConnId) -> &[u8] {
+        &[]
+    }
+    fn handle_written(&mut self, _: ConnId, _: usize) {}
+    fn handle_writable(&mut self, _: ConnId) {}
+    fn awaits(&self) -> Awaits {
+        Awaits::Anybody
+    }
+    fn stop_expecting(&mut self) {}
+    fn next_wakeup_us(&self) -> Option<u64> {
+        self.0.next_wakeup_us()
+    }
+}
+
+/// The only worker of a process.
+pub(crate) fn alone<R: Reacts>(
+    reacts: R,
+    (postbox, inbox): (Postbox<()>, Inbox<()>),
+    listeners: Vec<Listener>,
+) -> Setup<Reacting<R>> {
+    Setup {
+        machine: Reacting(reacts),
+        inbox,
+        workers: vec![postbox],
+        number: 0,
+        listeners,
+        engines: Vec::new(),
+        transport: TransportOptions::default(),
+        tls: std::sync::Arc::default(),
+    }
+}

@@ -146,9 +146,7 @@ fn network_of(peer: &Peer) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tls::{ClientCertificates, KeyPair, ServerTls, TlsServer};
     use std::net::{TcpListener, TcpStream};
-    use std::time::Duration;
 
     fn peer(address: &str) -> Peer {
         Peer { address: address.to_owned(), ..Peer::default() }
@@ -165,21 +163,7 @@ mod tests {
 
     #[test]
     fn who_is_turned_away_leaves_nothing_behind() {
-        let key = rcgen::KeyPair::generate().expect("keys can be made");
-        let certificate =
-            rcgen::CertificateParams::new(vec!["x".to_owned()]).and_then(|params| params.self_signed(&key));
-        let certificate = certificate.expect("certificates can be made");
-        let own =
-            KeyPair { certificate_pem: certificate.pem().into(), key_pem: key.serialize_pem().into_bytes().into() };
-        let tls = TlsServer::new(&ServerTls {
-            own,
-            client_authorities_pem: None,
-            client_revocations_pem: None,
-            clients: ClientCertificates::Off,
-            identity: None,
-            handshake_timeout: Duration::from_secs(1),
-        });
-        let tls = tls.expect("the certificate is good").current();
+        let tls = crate::testing::tls_server().current();
         let door = TcpListener::bind("127.0.0.1:0").expect("there is a port");
         let socket = || {
             let stream = TcpStream::connect(door.local_addr().expect("it is bound")).expect("it listens");

@@ -1,9 +1,13 @@
-//! What tests of the loop share: a machine that does nothing by itself, and what a worker needs to run it.
+//! What tests of the loop share: a machine that does nothing by itself, what a worker needs to run it, and a TLS
+//! server.
 
 use crate::mailbox::{Inbox, Postbox};
+use crate::tls::{ClientCertificates, KeyPair, ServerTls, TlsServer};
 use crate::worker::Setup;
 use crate::{Listener, TransportOptions};
 use respool_connection::{Action, Awaits, ConnId, DialFailure, Machine, Now, Peer};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// What a test's machine does; the rest does nothing.
 pub(crate) trait Reacts {
@@ -101,6 +105,22 @@ pub(crate) fn alone<R: Reacts>(
         listeners,
         engines: Vec::new(),
         transport: TransportOptions::default(),
-        tls: std::sync::Arc::default(),
+        tls: Arc::default(),
     }
+}
+
+/// A server for `x` that asks no client for a certificate.
+pub(crate) fn tls_server() -> Arc<TlsServer> {
+    let key = rcgen::KeyPair::generate().expect("keys can be made");
+    let certificate = rcgen::CertificateParams::new(vec!["x".to_owned()]).and_then(|params| params.self_signed(&key));
+    let certificate_pem = certificate.expect("certificates can be made").pem().into();
+    let server = TlsServer::new(&ServerTls {
+        own: KeyPair { certificate_pem, key_pem: key.serialize_pem().into_bytes().into() },
+        client_authorities_pem: None,
+        client_revocations_pem: None,
+        clients: ClientCertificates::Off,
+        identity: None,
+        handshake_timeout: Duration::from_secs(1),
+    });
+    server.expect("the certificate is good")
 }

@@ -205,24 +205,12 @@ impl Read for Metered<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tls::{ClientCertificates, ClientTls, KeyPair, ServerTls, TlsClients, TlsServer};
+    use crate::testing::tls_server;
+    use crate::tls::{ClientTls, TlsClients};
     use std::net::TcpListener;
-    use std::time::Duration;
 
     /// Both ends of a connection whose handshake is over. The first has room for two records and no more on its way out.
     fn pair() -> (TlsSocket, TlsSocket) {
-        let key = rcgen::KeyPair::generate().unwrap();
-        let certificate = rcgen::CertificateParams::new(vec!["x".to_owned()]).unwrap().self_signed(&key).unwrap();
-        let own =
-            KeyPair { certificate_pem: certificate.pem().into(), key_pem: key.serialize_pem().into_bytes().into() };
-        let server = TlsServer::new(&ServerTls {
-            own,
-            client_authorities_pem: None,
-            client_revocations_pem: None,
-            clients: ClientCertificates::Off,
-            identity: None,
-            handshake_timeout: Duration::from_secs(1),
-        });
         let clients = TlsClients::default();
         clients.set("", &ClientTls { authorities_pem: None, own: None }).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -232,7 +220,7 @@ mod tests {
         socket2::SockRef::from(&accepted).set_recv_buffer_size(16 * 1024).unwrap();
         [&dialled, &accepted].into_iter().for_each(|stream| stream.set_nonblocking(true).unwrap());
         let mut ours = clients.wrap("", "x", TcpStream::from_std(dialled)).unwrap();
-        let mut theirs = server.unwrap().current().accept(TcpStream::from_std(accepted)).unwrap();
+        let mut theirs = tls_server().current().accept(TcpStream::from_std(accepted)).unwrap();
         while !(ours.shake().unwrap() & theirs.shake().unwrap()) {}
         (ours, theirs)
     }

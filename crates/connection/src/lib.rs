@@ -16,6 +16,7 @@ mod machine;
 mod ramp;
 mod recorder;
 mod ring;
+mod sockets;
 mod tickets;
 mod upstream;
 
@@ -27,5 +28,6 @@ pub use input::Input;
 pub use machine::{Action, Awaits, ConnId, DialFailure, Machine, Now, Peer};
 pub use recorder::InFlight;
 pub use ring::{Ring, Seq};
+pub use sockets::{Permit, Side, Sockets};
 pub use tickets::{Owner, Ticket, Tickets};
 pub use upstream::{Delivery, Fault, Patience, Phase, Shake, Upstream, WritePolicy};

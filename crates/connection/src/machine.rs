@@ -86,6 +86,8 @@ pub enum DialFailure {
     Refused(String),
     /// Nothing happened within the time given.
     TimedOut,
+    /// This process may have no more files open. That says nothing of the peer.
+    NoDescriptor,
 }
 
 /// What a machine asks of its loop. Bytes to write are not among them: they are taken from the outboxes.
@@ -165,6 +167,11 @@ pub trait Machine {
 
     /// Somebody connected. `Err` refuses: the loop writes what it holds and closes.
     fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]>;
+
+    /// Somebody connected, and the process may have no more connections of clients. The loop writes what is returned and closes.
+    fn handle_no_room(&mut self, _peer: Peer) -> &'static [u8] {
+        b""
+    }
 
     /// Somebody connected to a listener with TLS and did not get in: the handshake failed, took too long, or there were too
     /// many. The machine has not heard of it before.

@@ -3,7 +3,7 @@
 use crate::limits::{CONNECTIONS_KEPT, HANDSHAKES_MAX, HANDSHAKES_PER_ADDRESS_MAX};
 use crate::tls::Current;
 use crate::transport::Socket;
-use respool_connection::Peer;
+use respool_connection::{Peer, Permit};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -14,6 +14,7 @@ use std::sync::Arc;
 pub(crate) struct Shaking {
     pub(crate) socket: Socket,
     pub(crate) peer: Peer,
+    pub(crate) permit: Permit,
     /// What it is met with, even if the listener's settings change meanwhile.
     pub(crate) tls: Arc<Current>,
     serial: u64,
@@ -49,6 +50,7 @@ impl Handshakes {
         &mut self,
         socket: Socket,
         peer: Peer,
+        permit: Permit,
         tls: Arc<Current>,
         due_us: u64,
     ) -> Result<(usize, &mut Socket), Peer> {
@@ -65,7 +67,7 @@ impl Handshakes {
             self.places.len() - 1
         });
         self.due.push(Reverse((due_us, place, serial)));
-        let shaking = self.places[place].insert(Shaking { socket, peer, tls, serial, is_ready: false });
+        let shaking = self.places[place].insert(Shaking { socket, peer, permit, tls, serial, is_ready: false });
         Ok((place, &mut shaking.socket))
     }
 
@@ -146,6 +148,7 @@ fn network_of(peer: &Peer) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use respool_connection::{Side, Sockets};
     use std::net::{TcpListener, TcpStream};
 
     fn peer(address: &str) -> Peer {
@@ -169,14 +172,17 @@ mod tests {
             let stream = TcpStream::connect(door.local_addr().expect("it is bound")).expect("it listens");
             Socket::Tls(Box::new(tls.accept(mio::net::TcpStream::from_std(stream)).expect("the settings are good")))
         };
+        let sockets = Arc::<Sockets>::default();
+        let permit = || sockets.take(Side::Client).expect("there is no limit");
         let mut all = Handshakes { count: HANDSHAKES_MAX, ..Handshakes::default() };
         for number in 0..50 {
-            let refused = all.begin(socket(), peer(&format!("10.0.0.{number}:1")), Arc::clone(&tls), 1);
+            let refused = all.begin(socket(), peer(&format!("10.0.0.{number}:1")), permit(), Arc::clone(&tls), 1);
             assert!(refused.is_err());
         }
+        assert_eq!(sockets.open(), (0, 0));
         assert!(all.by_address.is_empty(), "addresses are remembered while they are shaking hands");
         all.count = 0;
-        let (place, _) = all.begin(socket(), peer("10.0.0.1:1"), Arc::clone(&tls), 1).expect("there is room");
+        let (place, _) = all.begin(socket(), peer("10.0.0.1:1"), permit(), Arc::clone(&tls), 1).expect("there is room");
         assert_eq!(all.by_address.len(), 1);
         all.take(place);
         assert!(all.by_address.is_empty() && all.is_empty());

@@ -6,12 +6,14 @@
 
 use crate::limits::{CONNECTIONS_KEPT, LINGER_READS_MAX, LINGER_US, LINGER_US_MAX, LINGERING_MAX};
 use crate::transport::Socket;
+use respool_connection::Permit;
 use std::collections::VecDeque;
 use std::io;
 
 #[derive(Debug)]
 struct Lingerer {
     socket: Socket,
+    _permit: Permit,
     /// The connection is dropped at this time even if bytes still come.
     until_us: u64,
     /// Bytes have come since it was last looked at.
@@ -36,7 +38,7 @@ impl Lingering {
     }
 
     /// Keeps a connection until its peer closes it or its time is over. `None`: there are too many, it is dropped.
-    pub(crate) fn keep(&mut self, socket: Socket, now_us: u64) -> Option<(usize, &mut Socket)> {
+    pub(crate) fn keep(&mut self, socket: Socket, permit: Permit, now_us: u64) -> Option<(usize, &mut Socket)> {
         // A place is free again only when its time is over, so that no other connection's time ends with it.
         if self.due.len() >= LINGERING_MAX {
             return None;
@@ -47,7 +49,7 @@ impl Lingering {
         });
         self.due.push_back((now_us + LINGER_US, place));
         self.count += 1;
-        let lingerer = Lingerer { socket, until_us: now_us + LINGER_US_MAX, has_sent: false };
+        let lingerer = Lingerer { socket, _permit: permit, until_us: now_us + LINGER_US_MAX, has_sent: false };
         Some((place, &mut self.places[place].insert(lingerer).socket))
     }
 
@@ -125,6 +127,7 @@ impl Lingering {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use respool_connection::{Side, Sockets};
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
 
@@ -140,7 +143,8 @@ mod tests {
             owed += written;
         }
         socket.finish().unwrap();
-        let (place, _) = lingering.keep(socket, 0).unwrap();
+        let permit = std::sync::Arc::<Sockets>::default().take(Side::Client).unwrap();
+        let (place, _) = lingering.keep(socket, permit, 0).unwrap();
         (place, peer, owed)
     }
 

@@ -3,7 +3,7 @@
 use crate::TransportOptions;
 use crate::transport::Socket;
 use mio::Waker;
-use respool_connection::{DialFailure, Peer};
+use respool_connection::{DialFailure, Peer, Permit};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
@@ -14,7 +14,7 @@ pub(crate) enum Letter<Mail> {
     /// For the machine.
     Mail(Mail),
     /// A connection that another thread accepted or made for this worker.
-    Socket(Socket, Peer),
+    Socket(Socket, Peer, Permit),
     /// Options of connections that come from now on: of clients, and of nodes.
     Options(TransportOptions, TransportOptions),
     /// The addresses of a host name, for the dial with this number.

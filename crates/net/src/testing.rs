@@ -106,6 +106,7 @@ pub(crate) fn alone<R: Reacts>(
         engines: Vec::new(),
         transport: TransportOptions::default(),
         tls: Arc::default(),
+        sockets: Arc::default(),
     }
 }
 

@@ -32,7 +32,7 @@ use crate::vigil::Vigil;
 use crate::{Listener, TransportOptions};
 use mio::event::Event;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
-use respool_connection::{Action, Awaits, ConnId, Machine, Now, Peer};
+use respool_connection::{Action, Awaits, ConnId, Machine, Now, Peer, Permit, Side, Sockets};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
@@ -62,20 +62,23 @@ pub struct Setup<M: Machine> {
     pub transport: TransportOptions,
     /// What `Endpoint::Tls` is dialled with.
     pub tls: Arc<TlsClients>,
+    /// How many sockets the process may have.
+    pub sockets: Arc<Sockets>,
 }
 
 /// A way to hand one end of a connection in process to the worker of an embedded engine.
-pub struct EngineDoor(Box<dyn Fn(Socket, Peer) -> bool + Send>);
+pub struct EngineDoor(Box<dyn Fn(Socket, Peer, Permit) -> bool + Send>);
 
 impl EngineDoor {
     /// The door of the engine whose worker has the mailbox slot `postbox`.
     pub fn new<Mail: Send + 'static>(postbox: Postbox<Mail>) -> Self {
-        Self(Box::new(move |socket, peer| postbox.put(Letter::Socket(socket, peer))))
+        Self(Box::new(move |socket, peer, permit| postbox.put(Letter::Socket(socket, peer, permit))))
     }
 }
 
 struct Connection {
     socket: Socket,
+    permit: Permit,
     /// The dial has not been answered yet.
     is_dialing: bool,
     /// The socket may have bytes: an edge came, or the last read did not empty it.
@@ -122,6 +125,7 @@ pub struct Worker<M: Machine> {
     /// Clients that have closed their side.
     departing: VecDeque<ConnId>,
     tls: Arc<TlsClients>,
+    sockets: Arc<Sockets>,
     /// Clients that do not speak yet.
     handshakes: Handshakes,
     /// Clients that were told to go.
@@ -174,6 +178,7 @@ impl<M: Machine> Worker<M> {
             again: Vec::new(),
             departing: VecDeque::new(),
             tls: setup.tls,
+            sockets: setup.sockets,
             handshakes: Handshakes::default(),
             lingering: Lingering::default(),
             resolver: None,
@@ -458,7 +463,7 @@ impl<M: Machine> Worker<M> {
         while let Some(letter) = self.inbox.take() {
             match letter {
                 Letter::Mail(mail) => self.machine.handle_mail(mail),
-                Letter::Socket(socket, peer) => self.adopt(socket, peer),
+                Letter::Socket(socket, peer, permit) => self.adopt(socket, peer, permit),
                 Letter::Options(of_clients, of_nodes) => self.take_options(of_clients, of_nodes),
                 Letter::Resolved(dial, answer) => {
                     let Some(resolving) = self.resolving.remove(&dial) else { continue };
@@ -475,12 +480,18 @@ impl<M: Machine> Worker<M> {
         for _ in 0..ACCEPTS_PER_TURN_MAX {
             let Some(listener) = self.listeners.get(place) else { return };
             match listener.accept() {
-                Ok((socket, peer)) if listener.is_shared => self.hand_round(socket, peer),
-                Ok((socket, peer)) if let Some(tls) = &listener.tls => {
-                    let tls = tls.current();
-                    self.greet(socket, peer, tls, now);
-                }
-                Ok((socket, peer)) => self.adopt(socket, peer),
+                Ok((socket, peer)) => match self.sockets.take(Side::Client) {
+                    None => {
+                        let is_encrypted = listener.tls.is_some();
+                        self.refuse(socket, peer, is_encrypted);
+                    }
+                    Some(permit) if listener.is_shared => self.hand_round(socket, peer, permit),
+                    Some(permit) if let Some(tls) = &listener.tls => {
+                        let tls = tls.current();
+                        self.greet(socket, peer, permit, tls, now);
+                    }
+                    Some(permit) => self.adopt(socket, peer, permit),
+                },
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // The peer was gone before we came: nothing is wrong with the listener.
                 Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
@@ -499,20 +510,30 @@ impl<M: Machine> Worker<M> {
         self.accept_again_us = Some(now.mono_us);
     }
 
-    fn hand_round(&mut self, socket: Socket, peer: Peer) {
+    /// The process may have no more connections of clients. Where TLS is spoken, plain words would be noise.
+    fn refuse(&mut self, mut socket: Socket, peer: Peer, is_encrypted: bool) {
+        let refusal = self.machine.handle_no_room(peer);
+        if !is_encrypted {
+            // A fresh socket takes a line; if it does not, the peer sees the close alone.
+            let _ = socket.write(refusal);
+            socket.say_goodbye();
+        }
+    }
+
+    fn hand_round(&mut self, socket: Socket, peer: Peer, permit: Permit) {
         let worker = self.next_worker;
         self.next_worker = (worker + 1) % self.workers.len().max(1);
         match self.workers.get(worker) {
             Some(postbox) if worker != self.number => {
                 // A worker that has ended drops the connection, which is what a client sees of a process that ends.
-                postbox.put(Letter::Socket(socket, peer));
+                postbox.put(Letter::Socket(socket, peer, permit));
             }
-            _ => self.adopt(socket, peer),
+            _ => self.adopt(socket, peer, permit),
         }
     }
 
-    fn adopt(&mut self, socket: Socket, peer: Peer) {
-        self.admit(socket, peer, Socket::register);
+    fn adopt(&mut self, socket: Socket, peer: Peer, permit: Permit) {
+        self.admit(socket, peer, permit, Socket::register);
     }
 
     /// Asks the machine whether a connection may come in, and has `register` give it its number. Returns the number.
@@ -520,6 +541,7 @@ impl<M: Machine> Worker<M> {
         &mut self,
         mut socket: Socket,
         peer: Peer,
+        permit: Permit,
         register: fn(&mut Socket, &Registry, Token) -> io::Result<()>,
     ) -> Option<ConnId> {
         match self.machine.handle_accept(peer) {
@@ -527,7 +549,7 @@ impl<M: Machine> Worker<M> {
                 Ok(()) => {
                     self.client_vigil.take_over(conn.index(), &mut socket);
                     self.plan_looks();
-                    self.keep(conn, Connection::open(socket));
+                    self.keep(conn, Connection::open(socket, permit));
                     return Some(conn);
                 }
                 Err(error) => self.machine.handle_broken(conn, &error.to_string()),
@@ -651,9 +673,10 @@ impl<M: Machine> Worker<M> {
 }
 
 impl Connection {
-    fn open(socket: Socket) -> Self {
+    fn open(socket: Socket, permit: Permit) -> Self {
         Self {
             socket,
+            permit,
             is_dialing: false,
             is_readable: false,
             is_writable: true,

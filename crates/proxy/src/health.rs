@@ -20,7 +20,7 @@ use crate::node_health::{Blame, Failure};
 use crate::tasks::{Progress, Task, Tasks};
 use crate::worker::Worker;
 use respool_command::Execute;
-use respool_connection::{Fault, Phase};
+use respool_connection::{DialFailure, Fault, Phase};
 use respool_wire::{encode_request, replies};
 
 /// A PING on its way.
@@ -71,6 +71,7 @@ impl<E: Execute> Worker<E> {
                 let is_plain = class.database == 0 && class.speaker == 0;
                 (Blame::of_refusal(words, is_plain), this.dial_began_us, Some(words.as_str()))
             }
+            Ending::Dial(DialFailure::NoDescriptor) => (Blame::Room, this.dial_began_us, None),
             _ if !was_ready => (Blame::Node, this.dial_began_us, None),
             _ if !is_watched => return,
             Ending::Silent => (Blame::Silence, now_us.saturating_sub(self.config.timeouts.silence_us), None),

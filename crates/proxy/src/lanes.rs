@@ -623,6 +623,9 @@ impl std::fmt::Display for Ending {
             Self::Dial(DialFailure::Unresolvable(why)) => write!(f, "could not be resolved ({why})"),
             Self::Dial(DialFailure::Refused(why)) => write!(f, "could not be reached ({why})"),
             Self::Dial(DialFailure::TimedOut) => f.write_str("could not be reached in time"),
+            Self::Dial(DialFailure::NoDescriptor) => {
+                f.write_str("could not be connected to: this process may have no more files open")
+            }
             Self::NotDialled => f.write_str("could not be dialled in time, because other connections were before it"),
             Self::Hopeless(Hopeless { why, .. }) => f.write_str(why),
             Self::Fault(fault) => write!(f, "{fault}"),

@@ -110,6 +110,8 @@ counters! {
     nodes_suspect: Gauge,
     /// Dials that failed.
     dial_failures: Total,
+    /// Dials that failed because the process may have no more files open.
+    dials_without_descriptor: Total,
     /// Connections to nodes that wait for their turn to be dialled.
     dials_waiting: Gauge,
     /// Connections to nodes that were wanted and not dialled in time, because others were before them.

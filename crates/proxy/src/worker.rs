@@ -216,6 +216,13 @@ impl<E: Execute> Worker<E> {
         self.read_buffer = buffer;
     }
 
+    fn turn_away(&mut self, peer: Peer, refusal: &'static [u8]) -> &'static [u8] {
+        self.counters.clients_refused.add(1);
+        let why = std::str::from_utf8(refusal).unwrap_or_default().trim();
+        self.shared.hooks.tell(&Event::ClientRefused { address: peer.address, why });
+        refusal
+    }
+
     /// Forgets a client and has its connection closed. Its place stays taken until the loop has been told: otherwise the
     /// order to close could meet the next client in the place.
     pub(crate) fn close_client(&mut self, index: u32) {
@@ -436,10 +443,7 @@ impl<E: Execute> Machine for Worker<E> {
             None
         };
         if let Some(refusal) = refusal {
-            self.counters.clients_refused.add(1);
-            let why = std::str::from_utf8(refusal).unwrap_or_default().trim();
-            self.shared.hooks.tell(&Event::ClientRefused { address: peer.address, why });
-            return Err(refusal);
+            return Err(self.turn_away(peer, refusal));
         }
         let mut session = Session::new(
             self.shared.ledger.next_client_id(),
@@ -474,6 +478,10 @@ impl<E: Execute> Machine for Worker<E> {
         self.counters.clients_accepted.add(1);
         self.counters.clients.set(self.clients.sessions.len() as u64);
         Ok(ConnId::client(handle.index))
+    }
+
+    fn handle_no_room(&mut self, peer: Peer) -> &'static [u8] {
+        self.turn_away(peer, text::TOO_MANY_CLIENTS)
     }
 
     fn handle_handshake_failed(&mut self) {
@@ -564,6 +572,7 @@ impl<E: Execute> Machine for Worker<E> {
         if self.is_closing(conn) {
             return;
         }
+        self.counters.dials_without_descriptor.add(u64::from(failure == DialFailure::NoDescriptor));
         self.end_lane(conn.index(), Ending::Dial(failure));
     }
 

@@ -8,7 +8,8 @@ use crate::transport::Socket;
 use mio::Interest;
 use mio::net::{TcpStream, UnixStream};
 use mio::unix::SourceFd;
-use respool_connection::{ConnId, DialFailure, Endpoint, Machine, Peer};
+use respool_connection::{ConnId, DialFailure, Endpoint, Machine, Peer, Permit, Side};
+use rustix::io::Errno;
 use socket2::SockRef;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -20,8 +21,9 @@ impl<M: Machine> Worker<M> {
             Endpoint::Tcp { host, port } => self.dial_host(conn, host, *port, None),
             Endpoint::Tls { host, port, .. } => self.dial_host(conn, host, *port, Some(Arc::clone(&endpoint))),
             Endpoint::Unix { path } => {
+                let Some(permit) = self.permit_to_dial(conn) else { return };
                 let dialled = UnixStream::connect(path).map(Socket::Unix);
-                self.begin_dial(conn, dialled, Alternatives::default());
+                self.begin_dial(conn, permit, dialled, Alternatives::default());
             }
             Endpoint::Embedded { index } => self.dial_engine(conn, *index),
         }
@@ -66,6 +68,7 @@ impl<M: Machine> Worker<M> {
             self.machine.handle_dial_failed(conn, DialFailure::Refused("no address is left to try".to_owned()));
             return;
         }
+        let Some(permit) = self.permit_to_dial(conn) else { return };
         let address = ways.addresses.remove(0);
         let dialled = TcpStream::connect(address).and_then(|stream| {
             self.transport.apply_dialled(SockRef::from(&stream))?;
@@ -76,22 +79,33 @@ impl<M: Machine> Worker<M> {
                 _ => Ok(Socket::Tcp(stream)),
             }
         });
-        self.begin_dial(conn, dialled, ways);
+        self.begin_dial(conn, permit, dialled, ways);
     }
 
     fn dial_engine(&mut self, conn: ConnId, index: usize) {
+        let Some(permit) = self.permit_to_dial(conn) else { return };
+        let Some(permit_there) = self.permit_to_dial(conn) else { return };
         let pair = UnixStream::pair().and_then(|(ours, theirs)| {
             let address = "embedded:0".to_owned();
             let peer = Peer { address: address.clone(), local_address: address, is_unix: true, fd: 0, identity: None };
             match self.engines.get(index) {
-                Some(door) if (door.0)(Socket::Unix(theirs), peer) => Ok(Socket::Unix(ours)),
+                Some(door) if (door.0)(Socket::Unix(theirs), peer, permit_there) => Ok(Socket::Unix(ours)),
                 _ => Err(io::Error::new(io::ErrorKind::ConnectionRefused, "there is no such embedded engine")),
             }
         });
-        self.begin_dial(conn, pair, Alternatives::default());
+        self.begin_dial(conn, permit, pair, Alternatives::default());
     }
 
-    fn begin_dial(&mut self, conn: ConnId, dialled: io::Result<Socket>, alternatives: Alternatives) {
+    /// Room for one more socket; without it, the dial has failed.
+    fn permit_to_dial(&mut self, conn: ConnId) -> Option<Permit> {
+        let permit = self.sockets.take(Side::Node);
+        if permit.is_none() {
+            self.machine.handle_dial_failed(conn, DialFailure::NoDescriptor);
+        }
+        permit
+    }
+
+    fn begin_dial(&mut self, conn: ConnId, permit: Permit, dialled: io::Result<Socket>, alternatives: Alternatives) {
         let registered = dialled.and_then(|mut socket| {
             socket.register(self.poll.registry(), token_of(conn))?;
             // Only ever asked whether something is readable; what it is, the other poll says.
@@ -101,9 +115,10 @@ impl<M: Machine> Worker<M> {
         });
         match registered {
             Ok(socket) => {
-                let open = Connection::open(socket);
+                let open = Connection::open(socket, permit);
                 self.keep(conn, Connection { is_dialing: true, is_writable: false, alternatives, ..open });
             }
+            Err(error) if has_no_descriptor(&error) => self.machine.handle_dial_failed(conn, DialFailure::NoDescriptor),
             Err(_) if !alternatives.addresses.is_empty() => self.dial_tcp(conn, alternatives),
             Err(error) => self.machine.handle_dial_failed(conn, DialFailure::Refused(error.to_string())),
         }
@@ -133,4 +148,9 @@ impl<M: Machine> Worker<M> {
             }
         }
     }
+}
+
+/// Whether the process, or the system, has as many files open as it may.
+fn has_no_descriptor(error: &io::Error) -> bool {
+    [Errno::MFILE, Errno::NFILE].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }

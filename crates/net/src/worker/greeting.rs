@@ -5,20 +5,20 @@ use crate::limits::HANDSHAKE_STEPS_PER_TURN_MAX;
 use crate::tls::{Current, IdentityError};
 use crate::transport::Socket;
 use mio::Token;
-use respool_connection::{Machine, Now, Peer};
+use respool_connection::{Machine, Now, Peer, Permit};
 use std::fmt::Display;
 use std::sync::Arc;
 
 impl<M: Machine> Worker<M> {
     /// Begins the handshake of a connection that was just accepted.
-    pub(super) fn greet(&mut self, socket: Socket, peer: Peer, tls: Arc<Current>, now: Now) {
+    pub(super) fn greet(&mut self, socket: Socket, peer: Peer, permit: Permit, tls: Arc<Current>, now: Now) {
         let Socket::Tcp(stream) = socket else { return self.turn_away(&peer, &"TLS is spoken over TCP only") };
         let socket = match tls.accept(stream) {
             Ok(socket) => Socket::Tls(Box::new(socket)),
             Err(error) => return self.turn_away(&peer, &error),
         };
         let due_us = now.mono_us.saturating_add(u64::try_from(tls.handshake_timeout.as_micros()).unwrap_or(u64::MAX));
-        match self.handshakes.begin(socket, peer, tls, due_us) {
+        match self.handshakes.begin(socket, peer, permit, tls, due_us) {
             Ok((place, socket)) => {
                 let token = Token(FIRST_HANDSHAKE + place);
                 if let Err(error) = socket.register(self.poll.registry(), token)
@@ -64,7 +64,7 @@ impl<M: Machine> Worker<M> {
                 return self.turn_away(&peer, &error);
             }
         }
-        if let Some(conn) = self.admit(shaking.socket, peer, Socket::reregister) {
+        if let Some(conn) = self.admit(shaking.socket, peer, shaking.permit, Socket::reregister) {
             // Its first requests may have come with the end of the handshake, and no edge tells of what is decrypted.
             self.list_again(conn);
         }

@@ -10,13 +10,13 @@ impl<M: Machine> Worker<M> {
     /// would reset it, and a reset can take away replies that the client has not read yet.
     pub(super) fn finish(&mut self, conn: ConnId) {
         let Some(connection) = self.forget(conn) else { return };
-        let mut socket = connection.socket;
+        let (mut socket, permit) = (connection.socket, connection.permit);
         // A client that is gone already, or that has ended its side, has nothing to send any more.
         if socket.finish().is_err() || connection.has_ended {
             return;
         }
         let now_us = self.clock.now().mono_us;
-        if let Some((place, socket)) = self.lingering.keep(socket, now_us)
+        if let Some((place, socket)) = self.lingering.keep(socket, permit, now_us)
             && Socket::reregister(socket, self.poll.registry(), Token(FIRST_LINGERING + place)).is_err()
         {
             self.lingering.drop_at(place);

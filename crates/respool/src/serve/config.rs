@@ -17,8 +17,8 @@ use crate::settings::{
     Address, EngineSettings, Instance, NodeAddress, NodeSettings, PoolMode, Process, PublishReceivers, SlowSubscribers,
 };
 
-/// What the proxy of `instance` is told.
-pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, Unfit> {
+/// What the proxy of `instance` is told. There may be `clients_max` clients, whatever the settings wish.
+pub(super) fn proxy(process: &Process, instance: &Instance, clients_max: usize) -> Result<Config, Unfit> {
     let settings = &instance.proxy;
     let routes = match settings.nodes.is_empty() {
         true => Routes::plain(Pool::plain(OWN_POOL, Arc::new(only_here()?))),
@@ -77,7 +77,7 @@ pub(super) fn proxy(process: &Process, instance: &Instance) -> Result<Config, Un
             blocking_max: settings.pooling.blocking_max,
             waiters_max: settings.pooling.waiters_max,
         },
-        clients_max: process.clients_max,
+        clients_max,
         databases: instance.engine.databases,
         write_policy: WritePolicy::ReplyClock,
         gather_us: settings.pooling.gather.map_or(0, micros),

@@ -75,6 +75,11 @@ impl Inherited {
         }
     }
 
+    /// How many sockets and files there are.
+    pub(super) fn len(&self) -> usize {
+        self.sockets.len()
+    }
+
     /// The sockets that listen at an address already. Addresses must be asked for in the order of the settings.
     pub(super) fn of_listener(&mut self, address: &Address) -> (String, Vec<OwnedFd>) {
         self.take(listener_label(address))

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use respool_connection::Sockets;
 use respool_engine::{Engine, EngineConfig};
 use respool_net::{EngineDoor, Inbox, Listener, Postbox, Setup, TransportOptions, adopt, bind, mailbox};
 use respool_proxy::{About, Access, Ledger, Mail, Shared, WorkerSetup};
@@ -20,6 +21,7 @@ use crate::admin::Metrics;
 use crate::control::{Control, Phase};
 use crate::failure::Failure;
 use crate::settings::{Address, EngineSettings, Instance, NodeAddress, Process};
+use files::Files;
 use handover::{Estate, Inherited, Offered};
 use hooks::HookMaker;
 use tls::InstanceTls;
@@ -80,7 +82,8 @@ pub fn run(
     let process = job.control.settings();
     let offered = Offered::default();
     let is_offering = process.takeover_socket.is_some();
-    files::make_room(process.clients_max);
+    let files = Arc::new(Files::share_out(&process, job.workers, &inherited)?);
+    files.follow(&job.control);
     let ledger = Arc::new(Ledger::default());
     let access = access::build(&process)?;
     access::go_on(&access, inherited.of_users())?;
@@ -88,7 +91,7 @@ pub fn run(
     let about = about(&process);
     let mut instances = Vec::new();
     for (number, instance) in process.instances.iter().enumerate() {
-        let mut doors = Doors { inherited: &mut inherited, offered: is_offering.then_some(&offered) };
+        let mut doors = Doors { inherited: &mut inherited, offered: is_offering.then_some(&offered), files: &files };
         instances.push(Running::build(job, &process, number, instance, (&ledger, &access), &about, &mut doors)?);
     }
     let estate = Estate {
@@ -113,6 +116,8 @@ pub fn run(
 struct Doors<'a> {
     inherited: &'a mut Inherited,
     offered: Option<&'a Offered>,
+    /// How many sockets there may be.
+    files: &'a Arc<Files>,
 }
 
 /// One instance, open and not yet running.
@@ -149,15 +154,18 @@ impl Running {
         let tls = InstanceTls::load(instance)?;
         let (mut shares, bound) = listen(instance, workers, &transport, &tls, doors)?;
         let clients = Arc::clone(&tls.nodes);
-        let config = Arc::new(config::proxy(process, instance).map_err(|error| Failure::running(error.to_string()))?);
+        let config = config::proxy(process, instance, doors.files.clients_max(process));
+        let config = Arc::new(config.map_err(|error| Failure::running(error.to_string()))?);
         let shared = Shared::new(workers, respool_net::monotonic_us(), about.clone(), Arc::clone(ledger));
         let shared = Arc::new(shared.with_hooks(job.hooks.make()).with_access(Arc::clone(access)));
         job.metrics.observe(counters::source(Arc::clone(&shared), &instance.name, process.instances.len() > 1));
 
         let embedded = instance.nodes().filter(|node| node.address == NodeAddress::Embedded);
-        let nodes: Vec<_> = embedded.map(|_| EmbeddedNode::new(process, &instance.engine, about, transport)).collect();
+        let nodes: Vec<_> = embedded
+            .map(|_| EmbeddedNode::new(process, &instance.engine, about, transport, &doors.files.sockets))
+            .collect();
         let (slots, insides): (Vec<Postbox<Mail>>, Vec<Inbox<Mail>>) = (0..workers).map(|_| mailbox()).unzip();
-        follow(&job.control, number, slots.clone(), tls);
+        follow(&job.control, number, slots.clone(), tls, Arc::clone(doors.files));
         if handover::go_on_with_orders(&shared, doors.inherited.of_orders(&instance.name))? {
             slots.iter().for_each(|slot| {
                 slot.post(Mail::Orders);
@@ -183,11 +191,12 @@ impl Running {
             let listeners = std::mem::take(&mut shares[worker]);
             let engines = nodes.iter().map(|node| EngineDoor::new(node.slot.clone())).collect();
             let workers = slots.clone();
-            let tls = Arc::clone(&clients);
+            let (tls, sockets) = (Arc::clone(&clients), Arc::clone(&doors.files.sockets));
             running.workers.push(Box::new(move || {
                 let machine = respool_proxy::Worker::<Engine>::new(setup);
                 let number = worker;
-                let setup = Setup { machine, inbox, workers, number, listeners, engines, transport: to_nodes, tls };
+                let setup =
+                    Setup { machine, inbox, workers, number, listeners, engines, transport: to_nodes, tls, sockets };
                 respool_net::Worker::new(setup)?.run()
             }));
         }
@@ -293,10 +302,17 @@ struct EmbeddedNode {
     inbox: Inbox<Mail>,
     setup: WorkerSetup<Engine>,
     transport: TransportOptions,
+    sockets: Arc<Sockets>,
 }
 
 impl EmbeddedNode {
-    fn new(process: &Process, settings: &EngineSettings, about: &About, transport: TransportOptions) -> Self {
+    fn new(
+        process: &Process,
+        settings: &EngineSettings,
+        about: &About,
+        transport: TransportOptions,
+        sockets: &Arc<Sockets>,
+    ) -> Self {
         let (slot, inbox) = mailbox();
         // Its clients are this process's own lanes: they count against nobody's limit.
         let shared = Shared::new(1, respool_net::monotonic_us(), about.clone(), Arc::default());
@@ -307,15 +323,15 @@ impl EmbeddedNode {
             engine: Some(engine(settings)),
             entropy: chance(),
         };
-        Self { slot, inbox, setup, transport }
+        Self { slot, inbox, setup, transport, sockets: Arc::clone(sockets) }
     }
 
     fn into_run(self) -> Box<dyn FnOnce() -> std::io::Result<()> + Send> {
-        let Self { slot, inbox, setup, transport } = self;
+        let Self { slot, inbox, setup, transport, sockets } = self;
         Box::new(move || {
             let machine = respool_proxy::Worker::new(setup);
             let (workers, listeners, engines, tls) = (vec![slot], Vec::new(), Vec::new(), Arc::default());
-            let setup = Setup { machine, inbox, workers, number: 0, listeners, engines, transport, tls };
+            let setup = Setup { machine, inbox, workers, number: 0, listeners, engines, transport, tls, sockets };
             respool_net::Worker::new(setup)?.run()
         })
     }
@@ -380,7 +396,7 @@ fn listen(
 }
 
 /// Passes on to an instance's workers what the process is told.
-fn follow(control: &Arc<Control>, number: usize, slots: Vec<Postbox<Mail>>, tls: InstanceTls) {
+fn follow(control: &Arc<Control>, number: usize, slots: Vec<Postbox<Mail>>, tls: InstanceTls, files: Arc<Files>) {
     let told = std::sync::Mutex::new((Phase::Starting, 0));
     let weak = Arc::downgrade(control);
     control.on_change(Box::new(move || {
@@ -400,7 +416,9 @@ fn follow(control: &Arc<Control>, number: usize, slots: Vec<Postbox<Mail>>, tls:
                     slot.set_options(of_clients, of_nodes);
                 });
             }
-            let reloaded = process.instances.get(number).and_then(|instance| config::proxy(&process, instance).ok());
+            let clients_max = files.clients_max(&process);
+            let reloaded =
+                process.instances.get(number).and_then(|instance| config::proxy(&process, instance, clients_max).ok());
             mails.extend(reloaded.map(|config| Mail::Reload(Arc::new(config))));
         }
         if phase != told.0 {

@@ -216,7 +216,8 @@ rows! {
     MaxClients {
         name: "max_clients", redis: Some("maxclients"), group: Group::Listening, scope: Scope::Process,
         reload: Reload::Live, kind: count(1, 10_000_000), default: "10000",
-        more: "One more is answered with Redis' error and closed.",
+        more: "One more is answered with Redis' error and closed. Where the system allows too few open files, fewer are let in, \
+               and the log says how many.",
     }
     /// TCP keepalive: the first probe after this long without traffic, for clients and nodes.
     Keepalive {

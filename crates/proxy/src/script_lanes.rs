@@ -21,7 +21,7 @@
 //! There are two beside each class. What comes while a script has held the first one up for `SCRIPT_AHEAD_US` goes over the
 //! second, which is made for that: there the node can say that it is busy.
 
-use crate::lanes::Lanes;
+use crate::lanes::{Lanes, Purpose};
 use crate::limits::{SCRIPT_AHEAD_US, SCRIPTS_MIXED_US};
 use crate::own::Ownership;
 use crate::session::{Flow, Session, Special};
@@ -89,11 +89,15 @@ impl Lanes {
         })
     }
 
-    /// Whether a request that has timed out may still be executed on a lane of this class.
+    /// Whether a request that has timed out may still be executed on a lane of this class, or on one that such a lane has taken the
+    /// place of and waits for.
     fn has_late(&self, class: u16) -> bool {
-        let start = usize::from(class) * self.nodes.len();
-        let places = self.table.get(start..start + self.nodes.len()).unwrap_or_default();
-        places.iter().filter_map(|lane| self.all.get(*lane as usize)).any(|lane| lane.up.tickets().expired() > 0)
+        self.all.iter().any(|lane| match lane.purpose {
+            Purpose::Shared => lane.class == class && lane.up.tickets().expired() > 0,
+            // Those that were taken out of sharing for one client's large reply leave, too, but nothing waits for them.
+            Purpose::Leaving => lane.class == class && !lane.is_retired && lane.turn < u64::MAX && !lane.is_settled(),
+            _ => false,
+        })
     }
 
     /// The class that a script goes to which nothing binds to one of them, and whether that is the second.

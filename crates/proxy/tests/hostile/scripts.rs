@@ -125,6 +125,48 @@ fn nothing_overtakes_what_has_timed_out_on_the_way_to_scripts_or_back() {
 }
 
 #[test]
+fn what_has_timed_out_on_a_connection_that_leaves_is_not_overtaken() {
+    let config = config(1, 1);
+    let timeouts = Timeouts { response_us: 500_000, silence_us: 3_600_000_000, ..config.timeouts };
+    let mut bench = Bench::proxy(Config { timeouts, ..config });
+    let (client, other, operator) = (bench.accept(), bench.accept(), bench.accept());
+    bench.ask(other, EVAL);
+    let apart = bench.connect()[0];
+    assert_eq!(said(&mut bench, apart), ["EVAL return 1 0"]);
+    bench.send(apart, b":1\r\n");
+    // First a request that is no script times out, then one that is.
+    let (write, read): (&[&str], &[&str]) = (&["SET", "k", "1"], &["GET", "k"]);
+    for (late, next) in [(write, EVAL), (EVAL, read)] {
+        bench.ask(client, late);
+        bench.connect();
+        bench.wait(2_000);
+        bench.turn(|_| ());
+        let (before, _) = bench.who_heard(&late.join(" ")).expect("it is asked");
+        bench.wait(600_000);
+        bench.turn(|_| ());
+        let told = bench.heard(client);
+        assert!(told.contains("did not answer within 500 ms"), "{told}");
+        assert!(bench.answer(operator, &["PROXY", "RECONNECT", "node-0"]).starts_with(':'));
+        bench.wait(50_000);
+        bench.turn(|_| ());
+        assert!(!bench.connect().is_empty(), "others take the places of those that are there");
+        bench.wait(50_000);
+        bench.turn(|_| ());
+        bench.ask(client, next);
+        bench.connect();
+        bench.wait(2_000);
+        bench.turn(|_| ());
+        assert_eq!(bench.who_heard(&next.join(" ")), None, "{late:?} may still be executed");
+        bench.send(before, b"$1\r\n1\r\n");
+        bench.wait(50_000);
+        bench.turn(|_| ());
+        let (node, _) = bench.who_heard(&next.join(" ")).expect("now it may go");
+        bench.send(node, b"$1\r\n2\r\n");
+        assert_eq!(bench.heard(client), "$1\r\n2\r\n");
+    }
+}
+
+#[test]
 fn scripts_behind_one_that_runs_long_are_told_so() {
     let (mut bench, shared) = warm(LaneLimits::default());
     let (runner, mixed, second, third) = (bench.accept(), bench.accept(), bench.accept(), bench.accept());

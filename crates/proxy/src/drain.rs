@@ -61,8 +61,9 @@ impl<E: Execute> Worker<E> {
                     session.pause.add(Pause::CLOSING);
                     session.input = None;
                     self.clients.list(index);
-                    // Nor is what has come in part.
+                    // Nor is what has come in part, or has been done in part.
                     self.abandon_pieces(index);
+                    self.abandon_names(index);
                 }
             }
             self.go_on_draining();

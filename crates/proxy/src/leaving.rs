@@ -48,6 +48,7 @@ impl<E: Execute> Worker<E> {
             session.input = None;
             self.clients.list(index);
             self.abandon_pieces(index);
+            self.abandon_names(index);
         }
         self.note_hung_up(index);
         self.end_dedicated_of_ended(index);

@@ -130,6 +130,13 @@ impl<E: Execute> Worker<E> {
         Flow::Again
     }
 
+    /// A client is read no further: what is left of the names of its request is not subscribed to, and what has been is given up.
+    pub(crate) fn abandon_names(&mut self, index: u32) {
+        if let Some(wait) = self.begun(index).and_then(|begun| begun.wait) {
+            self.subscriptions.fail(wait, text::DRAINING, &mut self.clients, &self.config);
+        }
+    }
+
     fn subscribe(&mut self, index: u32, kind: Kind, names: Args<'_>) -> Flow {
         let begun = match self.begun(index) {
             Some(begun) => begun,
@@ -243,7 +250,7 @@ impl<E: Execute> Worker<E> {
             }
         }
         subscriber.pending_names += items.len();
-        this.waits.extend(wait, items, nodes.len());
+        this.waits.extend(wait, items, nodes.len(), self.now.mono_us);
         nodes
     }
 

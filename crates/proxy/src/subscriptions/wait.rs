@@ -84,11 +84,15 @@ impl Waits {
         self.all.get(handle).is_some_and(|wait| wait.failure.is_none())
     }
 
-    /// A request is about further channels, for which `missing` nodes have to do their part.
-    pub(super) fn extend(&mut self, handle: Handle, items: Vec<Item>, missing: usize) {
+    /// A request is about further channels, for which `missing` nodes have to do their part from now on.
+    pub(super) fn extend(&mut self, handle: Handle, items: Vec<Item>, missing: usize, now_us: u64) {
         if let Some(wait) = self.all.get_mut(handle) {
             wait.items.extend(items);
             wait.missing += missing;
+            if self.by_time.remove(&(wait.asked_us, handle)) {
+                wait.asked_us = now_us;
+                self.by_time.insert((now_us, handle));
+            }
         }
     }
 

@@ -2,14 +2,14 @@
 //! between.
 
 use crate::NoEngine;
-use crate::bench::{Bench, request, requests};
+use crate::bench::{Bench, request, requests, users};
 use crate::support::config;
 use respool_connection::{ConnId, Machine};
-use respool_proxy::Config;
 use respool_proxy::limits::{
     NAMES_PER_TURN_MAX, OWN_PER_TURN_MAX, PATTERNS_PER_CLIENT_MAX, PUSH_PATTERN_ORDERS_MAX, PUSH_PATTERN_ORDERS_MIN,
     PUSH_PATTERN_STEPS_MAX, STRUCK_OUT_PER_TURN_MAX,
 };
+use respool_proxy::{Config, Mail, UserLimits};
 
 const MANY: usize = 60_000;
 
@@ -263,4 +263,71 @@ fn a_request_with_many_names_fails_once() {
     bench.turn(|worker| worker.handle_broken(client, "gone"));
     bench.turn(|_| ());
     assert_eq!(bench.worker.remains(), []);
+}
+
+/// A client that has begun to subscribe to very many channels with one request, and its node, which has answered nothing yet.
+fn amid_names(bench: &mut Bench<NoEngine>) -> (ConnId, ConnId) {
+    let client = bench.accept();
+    bench.ask(client, &["SUBSCRIBE", "first"]);
+    let lane = bench.connect()[0];
+    bench.heard(lane);
+    bench.send(lane, b">3\r\n$9\r\nsubscribe\r\n$5\r\nfirst\r\n:1\r\n");
+    bench.heard(client);
+    let names: Vec<String> = (0..MANY).map(|number| format!("ch{number}")).collect();
+    let words: Vec<&str> = std::iter::once("SUBSCRIBE").chain(names.iter().map(String::as_str)).collect();
+    bench.ask(client, &words);
+    (client, lane)
+}
+
+#[test]
+fn a_drain_does_not_wait_for_names_that_are_not_read() {
+    let mut bench = Bench::proxy(roomy(1));
+    let (client, _) = amid_names(&mut bench);
+    bench.turn(|worker| worker.handle_mail(Mail::Drain));
+    for _ in 0..4 {
+        bench.wait(30_000);
+        bench.turn(|_| ());
+    }
+    assert!(bench.has_ended && bench.closed.contains(&client));
+    let told = bench.heard(client);
+    assert!(told.is_empty() || told == "-ERR the server is shutting down\r\n", "{told:?}");
+}
+
+#[test]
+fn names_that_are_read_in_slices_are_waited_for_from_the_last_of_them() {
+    let mut bench = Bench::proxy(roomy(1));
+    let (client, lane) = amid_names(&mut bench);
+    let mut told = String::new();
+    for _ in 0..20 {
+        // All turns together take far longer than the node may to answer, and none of its answers is late.
+        bench.wait(300_000);
+        bench.turn(|_| ());
+        let mut replies = String::new();
+        for said in requests(&bench.heard(lane)) {
+            said.split(' ').skip(1).for_each(|name| {
+                replies.push_str(&format!(">3\r\n$9\r\nsubscribe\r\n${}\r\n{name}\r\n:1\r\n", name.len()));
+            });
+        }
+        bench.send(lane, replies.as_bytes());
+        told.push_str(&bench.heard(client));
+    }
+    assert_eq!((told.matches("-ERR").count(), told.matches("subscribe\r\n").count()), (0, MANY));
+}
+
+#[test]
+fn a_client_amid_names_ends_when_its_user_loses_channels() {
+    let mut bench = Bench::of_many(roomy(1), 1, users(&[("ann", UserLimits::default())]));
+    let (operator, client, other) = (bench.accept(), bench.accept(), bench.accept());
+    for conn in [client, other] {
+        assert_eq!(bench.answer(conn, &["AUTH", "ann", "secret"]), "+OK\r\n");
+    }
+    bench.ask(other, &["SUBSCRIBE", "early0"]);
+    bench.connect();
+    let name = |number: usize| format!("{}{number}", if number < MANY / 2 { "early" } else { "late" });
+    let names: Vec<String> = (0..MANY).map(name).collect();
+    let words: Vec<&str> = std::iter::once("SUBSCRIBE").chain(names.iter().map(String::as_str)).collect();
+    bench.ask(client, &words);
+    // It has subscribed to nothing that it may not receive; what is left of its names is not judged again.
+    assert_eq!(bench.answer(operator, &["ACL", "SETUSER", "ann", "resetchannels", "&early*"]), "+OK\r\n");
+    assert!(bench.closed.contains(&client) && !bench.closed.contains(&other));
 }

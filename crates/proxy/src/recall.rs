@@ -114,7 +114,9 @@ impl<E: Execute> Worker<E> {
         if self.clients.sessions.get(asker.session).is_none() {
             return self.finish_released(waiter, Release::Vanished);
         }
-        if this.is_overdue(now_us) && this.may_end_unasked() {
+        // What another place was seen to lack may be where it belongs now.
+        let ends_unasked = is_wait(this.row) || begins_at_arrival(this.row, this.args.as_args());
+        if this.is_overdue(now_us) && ends_unasked {
             return self.finish_released(waiter, Release::Timeout);
         }
         let (index, row) = (asker.session.index, this.row);
@@ -143,8 +145,9 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let class = self.lanes.base(session.class);
         let Wording { args, said } = words;
-        let again =
-            Waiter { node, class, args, said, is_on_own, state: State::Queued, release: None, asked: 0, ..this };
+        let is_looked = this.is_looked && (this.node, this.class) == (node, class) && this.args == args;
+        let (state, release, asked) = (State::Queued, None, 0);
+        let again = Waiter { node, class, args, said, is_on_own, is_looked, state, release, asked, ..this };
         let again = self.blocking.enter(again);
         let known = session.pins_mut().waiters.iter_mut().find(|known| **known == waiter);
         if let Some(known) = known {

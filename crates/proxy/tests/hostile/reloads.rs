@@ -269,3 +269,40 @@ fn a_block_whose_node_has_gone_is_sent_nowhere() {
     assert_eq!((bench.heard(old), bench.connect()), (String::new(), Vec::new()));
     assert!(bench.heard(client).starts_with("-ERR the nodes were changed meanwhile"));
 }
+
+#[test]
+fn what_the_old_place_of_a_key_was_seen_without_is_looked_for_at_the_new_one() {
+    let lanes = LaneLimits { blocking_max: 1, ..LaneLimits::default() };
+    let mut bench = Bench::proxy(Config { lanes, ..config(1, 1) });
+    let [first, second] = [bench.accept(), bench.accept()];
+    bench.ask(first, &["BLPOP", "other", "0"]);
+    let blocking = bench.connect()[0];
+    assert_eq!(requests(&bench.heard(blocking)), ["CLIENT ID"]);
+    bench.send(blocking, b":7\r\n");
+    assert_eq!(requests(&bench.heard(blocking)), ["BLPOP other 0"]);
+    bench.ask(second, &["BLPOP", "key", "1"]);
+    let look = bench.connect()[0];
+    for _ in 0..2 {
+        bench.wait(4_000);
+        bench.turn(|_| ());
+    }
+    assert!(requests(&bench.heard(look)).contains(&"BLPOP key 1".to_owned()), "it is tried");
+    bench.send(look, b"+OK\r\n+QUEUED\r\n*1\r\n*-1\r\n");
+    // Its time ends while a connection to where its key is now is being made.
+    bench.wait(850_000);
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(moved(Config { lanes, ..config(1, 1) })))));
+    bench.wait(200_000);
+    bench.turn(|_| ());
+    assert_eq!(bench.heard(second), "", "the new place has not been asked");
+    let mut asked = 0;
+    for node in bench.connect() {
+        bench.send(node, b":7\r\n");
+        let heard = requests(&bench.heard(node));
+        if heard.iter().any(|request| request.starts_with("BLPOP key")) {
+            assert_eq!(bench.node_of(node), 7);
+            bench.send(node, b"*2\r\n$3\r\nkey\r\n$1\r\nx\r\n");
+            asked += 1;
+        }
+    }
+    assert_eq!((asked, bench.heard(second).as_str()), (1, "*2\r\n$3\r\nkey\r\n$1\r\nx\r\n"));
+}

@@ -118,6 +118,22 @@ const WORDS: &[&[u8]] = &[
     b"REPLACE",
     b"DB",
     b"ASYNC",
+    b"y",
+    b"g",
+    b"m",
+    b"km",
+    b"ASC",
+    b"ANY",
+    b"FROMMEMBER",
+    b"FROMLONLAT",
+    b"BYRADIUS",
+    b"BYBOX",
+    b"STOREDIST",
+    b"WITHCOORD",
+    b"GETREG",
+    b"TODENSE",
+    b"DECODE",
+    b"HYLL\x01\0\0\0\0\0\0\0\0\0\0\x80\x7f",
     b"GET #",
 ];
 
@@ -137,7 +153,15 @@ fn play(protocol: Protocol) {
             }
             // Keys of every type come back after commands that empty the store.
             if number % 20 == 0 {
-                for line in ["SET s 12", "HSET h a 1 b 2", "RPUSH l a b 3 4", "SADD t a 1 2", "ZADD z 1 a 2 b 2 c"] {
+                for line in [
+                    "SET s 12",
+                    "HSET h a 1 b 2",
+                    "RPUSH l a b 3 4",
+                    "SADD t a 1 2",
+                    "ZADD z 1 a 2 b 2 c",
+                    "PFADD y a b",
+                    "GEOADD g 1 2 a 100 -50 b",
+                ] {
                     let filling: ArgsBuf = line.split(' ').collect();
                     let row = respool_command::resolve(filling.as_args()).expect("it exists");
                     _ = engine.execute(

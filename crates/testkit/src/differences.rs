@@ -139,7 +139,7 @@ pub const EMBEDDED_DIFFERENCES: &[Difference] = &[
     ),
     difference(
         "XACK,XADD,XAUTOCLAIM,XCLAIM,XDEL,XGROUP *,XINFO *,XLEN,XPENDING,XRANGE,XREAD,XREADGROUP,XREVRANGE,XSETID,XTRIM,\
-         GEO*,PFADD,PFCOUNT,PFMERGE,DUMP,RESTORE,RESTORE-ASKING,MIGRATE,MEMORY *",
+         DUMP,RESTORE,RESTORE-ASKING,MIGRATE,MEMORY *",
         Likeness::NotSent,
         "types and forms of values that the engine does not have yet, which it says",
     ),

@@ -30,7 +30,8 @@ pub enum Subset {
     /// Several nodes: only commands that mean the same wherever their keys are, keys with a common tag where a
     /// command needs them on one node.
     Spread,
-    /// Strings, hashes, lists, sets, sorted sets, bitmaps and keys of any type: what the embedded server has so far.
+    /// Strings, hashes, lists, sets, sorted sets, bitmaps, places, HyperLogLogs and keys of any type: what the embedded server
+    /// has so far.
     Embedded,
     /// The embedded server, and every command of the table, but for what its own list of differences says is not sent.
     EmbeddedTable,
@@ -160,6 +161,8 @@ const EMBEDDED_GROUPS: &[Group] = &[
     Group::SortedSet,
     Group::Generic,
     Group::Bitmap,
+    Group::Hyperloglog,
+    Group::Geo,
     Group::Connection,
 ];
 

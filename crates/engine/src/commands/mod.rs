@@ -6,7 +6,9 @@
 mod arguments;
 mod bitmap;
 mod generic;
+mod geo;
 mod hash;
+mod hyperloglog;
 mod list;
 mod scan;
 mod server;
@@ -70,13 +72,13 @@ pub(crate) fn run(call: &mut Call<'_, '_>) -> Answer {
         Command::Set(command) => set::run(command, call),
         Command::SortedSet(command) => sorted_set::run(command, call),
         Command::Bitmap(command) => bitmap::run(command, call),
+        Command::Geo(command) => geo::run(command, call),
+        Command::Hyperloglog(command) => hyperloglog::run(command, call),
         Command::Server(command) => server::run(command, call),
         Command::Transactions(command) => transactions::run(command, call),
         // Data types and duties that the engine does not have yet, and what is not its business.
         Command::Cluster(_)
         | Command::Connection(_)
-        | Command::Geo(_)
-        | Command::Hyperloglog(_)
         | Command::Learnt
         | Command::Proxy(_)
         | Command::Pubsub(_)

@@ -71,6 +71,18 @@ struct Addition {
     increments: bool,
 }
 
+/// As `ZADD` with these options, for scores that come from elsewhere. There is at least one.
+pub(super) fn add_scored<'a>(
+    call: &mut Call<'_, '_>,
+    key: &[u8],
+    [only_new, only_old, counts_changes]: [bool; 3],
+    scores: &[f64],
+    members: impl Iterator<Item = &'a [u8]> + Clone,
+) -> Answer {
+    let addition = Addition { only_new, only_old, counts_changes, ..Addition::default() };
+    add(call, key, addition, scores, members)
+}
+
 /// What became of one member.
 enum Added {
     Not,
@@ -154,14 +166,25 @@ fn zadd(call: &mut Call<'_, '_>, addition: Addition) -> Answer {
     }
     let scores = pairs.iter().step_by(2).map(|score| double::parse(score).ok_or(text::NOT_A_FLOAT));
     let scores: Vec<f64> = scores.collect::<Result<_, _>>()?;
-    let first_member_bytes = pairs[1].len();
+    add(call, key, addition, &scores, pairs.from(1).iter().step_by(2))
+}
+
+/// Adds members with their scores, of which there is at least one.
+fn add<'a>(
+    call: &mut Call<'_, '_>,
+    key: &[u8],
+    addition: Addition,
+    scores: &[f64],
+    members: impl Iterator<Item = &'a [u8]> + Clone,
+) -> Answer {
+    let first_member_bytes = members.clone().next().map_or(0, <[u8]>::len);
     let (mut added, mut changed, mut last) = (0, 0, None);
     call.upsert(
         key,
         |heap| SortedSet::new_for(heap, first_member_bytes),
         |sorted, heap| {
-            let mut add_all = || {
-                for (&score, member) in scores.iter().zip(pairs.from(1).iter().step_by(2)) {
+            let add_all = || {
+                for (&score, member) in scores.iter().zip(members) {
                     last = match addition.apply(sorted, heap, score, member)? {
                         Added::Not => None,
                         Added::New(score) => {

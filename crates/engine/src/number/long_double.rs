@@ -44,6 +44,12 @@ impl LongDouble {
         Self(X87DoubleExtended::from_i128(i128::from(value)).value)
     }
 
+    /// The float that equals a double.
+    pub(crate) fn from_f64(value: f64) -> Self {
+        let mut is_inexact = false;
+        Self(Double::from_bits(u128::from(value.to_bits())).convert(&mut is_inexact).value)
+    }
+
     /// The sum, rounded to 80 bits; `None` if it is no finite number.
     pub(crate) fn checked_add(self, other: Self) -> Option<Self> {
         let sum = (self.0 + other.0).value;

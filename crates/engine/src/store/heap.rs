@@ -21,6 +21,8 @@ pub struct EncodingLimits {
     pub sorted_set_entries_max: usize,
     /// `zset-max-listpack-value`: bytes of a member of a compact sorted set.
     pub sorted_set_value_bytes_max: usize,
+    /// `hll-sparse-max-bytes`: bytes of a HyperLogLog that is kept as runs.
+    pub hyperloglog_sparse_bytes_max: usize,
 }
 
 impl Default for EncodingLimits {
@@ -31,6 +33,7 @@ impl Default for EncodingLimits {
             set_integers_max: 512,
             sorted_set_entries_max: 128,
             sorted_set_value_bytes_max: 64,
+            hyperloglog_sparse_bytes_max: 3_000,
         }
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod heap;
 pub(crate) mod int_set;
 pub(crate) mod listpack;
 mod liveness;
+pub(crate) mod partial_sort;
 pub(crate) mod pool;
 pub(crate) mod quick_list;
 pub(crate) mod random;

@@ -1,6 +1,7 @@
 //! Values of every type that is no string, each in its compact and its large encoding.
 
 pub(crate) mod hash;
+pub(crate) mod hyperloglog;
 pub(crate) mod set;
 pub(crate) mod sorted_set;
 

@@ -9,13 +9,14 @@ use super::Request;
 
 /// Keys per type; the first letter of a key says what it mostly holds.
 const KEYS_PER_TYPE: usize = 4;
-/// Strings, hashes, lists, sets, sorted sets, sorted sets whose members all score zero.
-const TYPES: &str = "shltzx";
+/// Strings, hashes, lists, sets, sorted sets, places, counters of distinct elements, sorted sets whose members all score zero.
+const TYPES: &str = "shltzgyx";
 
 /// Requests by template, one per line. A word in braces is drawn:
 /// `{s}` a key that mostly holds a string, `{h}` a hash, `{l}` a list, `{t}` a set, `{z}` a sorted set, `{x}` one with equal
-/// scores; `{v}` a value, `{m}` a member or field, `{i}` an integer, `{c}` a small count, `{r}` a small index, `{f}` a number,
-/// `{b}` a bound of scores, `{g}` a bound of members, `{p}` a pattern, `{o}` a bit offset, `{w}` a bit field type,
+/// scores, `{g}` places, `{y}` a HyperLogLog; `{v}` a value, `{m}` a member or field, `{i}` an integer, `{c}` a small count, `{r}` a small index, `{f}` a number,
+/// `{b}` a bound of scores, `{n}` a bound of members, `{L}` a longitude, `{B}` a latitude, `{R}` a distance, `{U}` a unit,
+/// `{Y}` registers of a HyperLogLog that may be broken, `{p}` a pattern, `{o}` a bit offset, `{w}` a bit field type,
 /// `{e}` seconds and `{E}` milliseconds of an absolute time, `{d}` seconds from now, `{D}` the same at the edge of what fits. None is
 /// so near that it comes between a request to the one store and that to the other.
 /// `[A|B c]` is a word list of which one alternative is taken; `(A|B|C)` any of them in any order. `+n` repeats the rest.
@@ -203,23 +204,23 @@ ZRANK {z} {m}
 ZREVRANK {z} {m}
 ZRANK {x} {m}
 ZCOUNT {z} {b} {b}
-ZLEXCOUNT {x} {g} {g}
+ZLEXCOUNT {x} {n} {n}
 ZRANGE {z} {r} {r} (WITHSCORES|REV)
 ZRANGE {z} {r} {r} (WITHSCORES|REV|LIMIT {r} {r})
 ZRANGE {z} {b} {b} BYSCORE (WITHSCORES|REV|LIMIT {r} {r})
-ZRANGE {x} {g} {g} BYLEX (REV|LIMIT {r} {r})
-ZRANGE {x} {g} {g} BYLEX (WITHSCORES|BYSCORE)
+ZRANGE {x} {n} {n} BYLEX (REV|LIMIT {r} {r})
+ZRANGE {x} {n} {n} BYLEX (WITHSCORES|BYSCORE)
 ZRANGEBYSCORE {z} {b} {b} (WITHSCORES|LIMIT {r} {r})
 ZREVRANGEBYSCORE {z} {b} {b} (WITHSCORES|LIMIT {r} {r})
 ZREVRANGE {z} {r} {r} (WITHSCORES)
-ZRANGEBYLEX {x} {g} {g} (LIMIT {r} {r}|WITHSCORES)
-ZREVRANGEBYLEX {x} {g} {g} (LIMIT {c} {r})
+ZRANGEBYLEX {x} {n} {n} (LIMIT {r} {r}|WITHSCORES)
+ZREVRANGEBYLEX {x} {n} {n} (LIMIT {c} {r})
 ZRANGESTORE {z} {z} {r} {r} (REV)
 ZRANGESTORE {z} {z} {b} {b} BYSCORE (REV|LIMIT {r} {r}|WITHSCORES)
-ZRANGESTORE {x} {x} {g} {g} BYLEX (LIMIT {c} {c})
+ZRANGESTORE {x} {x} {n} {n} BYLEX (LIMIT {c} {c})
 ZREMRANGEBYRANK {z} {r} {r}
 ZREMRANGEBYSCORE {z} {b} {b}
-ZREMRANGEBYLEX {x} {g} {g}
+ZREMRANGEBYLEX {x} {n} {n}
 ZPOPMIN {z}
 ZPOPMAX {z} {c}
 ZPOPMIN {x} {i}
@@ -243,6 +244,42 @@ ZDIFFSTORE {z} 2 {z} {t}
 ZINTERCARD 2 {z} {z} (LIMIT {c})
 ZINTERCARD 2 {z} {t} LIMIT {i}
 ZSCAN {z} 0 (COUNT {i}|MATCH {p})
+PFADD {y} +4 {m}
+PFADD {y} +6 {v}
+PFADD {y}
+PFADD {y} +3 {i}
+PFCOUNT {y}
+PFCOUNT {y}
+PFCOUNT +3 {y}
+PFMERGE {y} +2 {y}
+PFMERGE {y}
+PFDEBUG [ENCODING|DECODE|TODENSE|GETREG|decode|x] {y}
+GET {y}
+GET {y}
+OBJECT ENCODING {y}
+COPY {y} {y} REPLACE
+SET {y} {Y}
+SETRANGE {y} [4|8|15|16|17|20|100|12303|12304] {Y}
+GEOADD {g} (NX|XX|CH) +4 {L} {B} {m}
+GEOADD {g} +4 {L} {B} {m}
+GEOADD {g} {L} {B} {m} {L}
+GEODIST {g} {m} {m}
+GEODIST {g} {m} {m} {U}
+GEOHASH {g} +3 {m}
+GEOPOS {g} +3 {m}
+GEOPOS {z} +3 {m}
+GEOHASH {z} +3 {m}
+GEODIST {z} {m} {m}
+GEOSEARCH {g} [FROMMEMBER {m}|FROMLONLAT {L} {B}] [BYRADIUS {R} {U}|BYBOX {R} {R} {U}] (ASC|DESC|COUNT {c}|COUNT {c} ANY|WITHDIST|WITHCOORD|WITHHASH)
+GEOSEARCH {g} [FROMMEMBER {m}|FROMLONLAT {L} {B}] [BYRADIUS {R} {U}|BYBOX {R} {R} {U}] WITHDIST WITHHASH (ASC|DESC|COUNT {c}|COUNT {c} ANY)
+GEOSEARCH {g} [BYRADIUS 500 km|BYBOX 800 900 km] (ASC|FROMMEMBER {m}|FROMLONLAT {L} {B}|ANY|STORE {g}|BYRADIUS {R} {U})
+GEOSEARCHSTORE {g} {g} [FROMMEMBER {m}|FROMLONLAT {L} {B}] [BYRADIUS {R} {U}|BYBOX {R} {R} {U}] (ASC|DESC|COUNT {c}|STOREDIST|WITHDIST)
+GEOSEARCHSTORE {z} {g} FROMLONLAT {L} {B} BYRADIUS {R} {U} STOREDIST
+GEORADIUS {g} {L} {B} {R} {U} (ASC|DESC|COUNT {c}|COUNT {c} ANY|WITHDIST|WITHCOORD|WITHHASH)
+GEORADIUS {g} {L} {B} {R} {U} (ASC|STORE {g}|STOREDIST {g}|COUNT {c}|WITHHASH)
+GEORADIUSBYMEMBER {g} {m} {R} {U} (ASC|DESC|COUNT {c}|STORE {g}|STOREDIST {z}|WITHDIST)
+GEORADIUS_RO {g} {L} {B} {R} {U} (ASC|DESC|COUNT {c}|WITHDIST|STORE {g})
+GEORADIUSBYMEMBER_RO {g} {m} {R} {U} (ASC|DESC|COUNT {c}|WITHDIST|WITHCOORD)
 ";
 
 /// Requests that make a value leave its compact encoding, by number of elements.
@@ -256,6 +293,10 @@ const GROWTH: &[(&str, &str, usize)] = &[
     ("ZADD {x}", "0 m#", 140),
     ("RPUSH {l}", "element-number-#", 900),
     ("SADD {t}", "70000#", 20),
+    ("PFADD {y}", "element-#", 150),
+    ("PFADD {y}", "other-#", 1_500),
+    ("GEOADD {g}", "13.# 38.# m#", 130),
+    ("GEOADD {g}", "-0.# -80.# m#", 60),
 ];
 
 const INTEGERS: &[&str] = &[
@@ -343,6 +384,33 @@ const MEMBER_BOUNDS: &[&str] =
     &["-", "+", "[a", "(a", "[b", "(c", "[m1", "(m5", "[", "(", "[zzz", "a", "", "++", "-x", "[m130", "(foo"];
 const PATTERNS: &[&str] = &[
     "*", "s*", "[hl]*", "?0", "*a*", "[^s]*", "z[0-2]", "\\*", "m1*", "", "nosort", "**", "[a-", "*->a", "s*->x", "#",
+];
+const LONGITUDES: &[&str] =
+    &["13.361389", "15", "-180", "180", "0", "180.1", "-0.1278", "179.9999", "x", "1e-7", "139.69"];
+const LATITUDES: &[&str] =
+    &["38.115556", "37", "85.05112878", "-85.05112878", "0", "85.06", "51.5072", "-66.5", "81", "inf", "35.68"];
+const DISTANCES: &[&str] = &["0", "1", "100", "200.5", "1000", "5000", "25000", "-1", "x", "inf", "1e-3", "1e300"];
+const UNITS: &[&str] = &["m", "km", "km", "KM", "ft", "mi", "parsec"];
+/// What a HyperLogLog may begin with: a header with an old count, one with a new one, and other encodings.
+const COUNTER_HEADS: &[&[u8]] = &[
+    b"HYLL\x01\0\0\0\0\0\0\0\0\0\0\x80",
+    b"HYLL\x01\0\0\0\x07\0\0\0\0\0\0\0",
+    b"HYLL\0\0\0\0\0\0\0\0\0\0\0\x80",
+    b"HYLL\x02\0\0\0\0\0\0\0\0\0\0\x80",
+    b"",
+];
+/// What may follow: all registers, too few of them, too many, values at the edge. No run ends behind the string: Redis would
+/// read the byte there.
+const COUNTER_RUNS: &[&[u8]] = &[
+    b"\x7f\xff",
+    b"\x80\x7f\xfe",
+    b"\x87\x7f\xfb",
+    b"\xff\xff\x7f\xf7",
+    b"\x7f\xff\x00",
+    b"\x00",
+    b"\x80\x80\x80\x80\x7f\xfb",
+    b"\x84\x84\x00\x84\x7f\xfb",
+    b"\x3f\x3f\x7f\x7f",
 ];
 const WORDS: &[&str] =
     &["a", "b", "c", "foo", "bar", "hello", "A", "1", "2", "3", "10", "m1", "m5", "m100", "f1", "f77"];
@@ -466,7 +534,14 @@ impl Generator {
             "f" if self.rng.once_in(3) => pick(&mut self.rng, FLOATS),
             "f" => (self.rng.below(200) as f64 / 8.0 - 5.0).to_string().into_bytes(),
             "b" => pick(&mut self.rng, BOUNDS),
-            "g" => pick(&mut self.rng, MEMBER_BOUNDS),
+            "n" => pick(&mut self.rng, MEMBER_BOUNDS),
+            "L" if self.rng.once_in(2) => pick(&mut self.rng, LONGITUDES),
+            "L" => (self.rng.below(360_000) as f64 / 1000.0 - 180.0).to_string().into_bytes(),
+            "B" if self.rng.once_in(2) => pick(&mut self.rng, LATITUDES),
+            "B" => (self.rng.below(170_000) as f64 / 1000.0 - 85.0).to_string().into_bytes(),
+            "R" => pick(&mut self.rng, DISTANCES),
+            "U" => pick(&mut self.rng, UNITS),
+            "Y" => [*self.rng.pick(COUNTER_HEADS), *self.rng.pick(COUNTER_RUNS)].concat(),
             "p" => pick(&mut self.rng, PATTERNS),
             "o" => pick(&mut self.rng, BIT_OFFSETS),
             "w" => pick(&mut self.rng, FIELD_TYPES),

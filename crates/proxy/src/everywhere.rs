@@ -16,7 +16,7 @@ impl<E: Execute> Worker<E> {
             _ => self.own_sections(request.args),
         });
         let chance = self.chance();
-        let joined = self.join_of_scripts(row, request.args);
+        let joins = self.joins_of_scripts(row, request.args);
         let Self { clients, lanes, scatters, scratch, config, now, .. } = self;
         let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
@@ -29,7 +29,7 @@ impl<E: Execute> Worker<E> {
                 }
                 gather.begin_all(row, request.args, config.topology.node_count(), chance);
                 gather.name_parts(|number| &config.nodes[number].name);
-                joined.into_iter().for_each(|policy| gather.join_by(policy));
+                gather.join_each_by(joins);
                 if let Some(preface) = preface {
                     gather.precede_by(preface);
                 }

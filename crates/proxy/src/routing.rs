@@ -180,12 +180,12 @@ impl<E: Execute> Worker<E> {
     /// All of these nodes answer the same request.
     pub(crate) fn scatter_to_all(&mut self, index: u32, row: &'static Row, nodes: &[usize], args: Args<'_>) -> Flow {
         let chance = self.chance();
-        let joined = self.join_of_scripts(row, args);
+        let joins = self.joins_of_scripts(row, args);
         let config = Arc::clone(&self.config);
         let begin = |gather: &mut respool_route::Gather| {
             gather.begin_all(row, args, nodes.len(), chance);
             gather.name_parts(|part| &config.nodes[nodes[part]].name);
-            joined.into_iter().for_each(|policy| gather.join_by(policy));
+            gather.join_each_by(joins);
         };
         let Some((class, due)) = self.begin_scatter(index, begin) else { return Flow::Stop };
         let mut fullest = None;

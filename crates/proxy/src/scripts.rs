@@ -114,14 +114,15 @@ impl Scripts {
 }
 
 impl<E: Execute> Worker<E> {
-    /// How replies to SCRIPT EXISTS are joined: a script that some node has and that is remembered here runs at every node,
-    /// since it is brought to those that lack it. One that no node has may be no script at all.
-    pub(crate) fn join_of_scripts(&self, row: &Row, args: Args<'_>) -> Option<ResponsePolicy> {
+    /// How replies to SCRIPT EXISTS are joined, script by script: one that some node has and that is remembered here runs at every
+    /// node, since it is brought to those that lack it. One that is not remembered has to be at all of them.
+    pub(crate) fn joins_of_scripts(&self, row: &Row, args: Args<'_>) -> Vec<ResponsePolicy> {
         if row.command != Command::Scripting(ScriptingCommand::ScriptExists) {
-            return None;
+            return Vec::new();
         }
         let scripts = self.shared.scripts.lock().unwrap_or_else(PoisonError::into_inner);
-        args.from(2).iter().all(|hash| scripts.find(hash).is_some()).then_some(ResponsePolicy::Or)
+        let join = |hash: &[u8]| if scripts.find(hash).is_some() { ResponsePolicy::Or } else { ResponsePolicy::And };
+        args.from(2).iter().map(join).collect()
     }
 }
 

@@ -52,6 +52,8 @@ pub struct Gather {
     bytes: Vec<u8>,
     /// The numbers so far: one for integers, one an element for arrays.
     numbers: Vec<i128>,
+    /// How each element is joined, where they are not all joined alike.
+    folds: Vec<Fold>,
 }
 
 /// What is known of one part.
@@ -133,9 +135,14 @@ impl Gather {
         }
     }
 
-    /// Joins the replies in another way than the row says. Only for a request to all nodes, just begun.
-    pub fn join_by(&mut self, policy: ResponsePolicy) {
-        self.join = Join::of(policy);
+    /// Joins the numbers of the replies each in a way of its own, and the rest as the row says. Only for a request to all nodes whose
+    /// replies are arrays of numbers, just begun.
+    pub fn join_each_by(&mut self, policies: impl IntoIterator<Item = ResponsePolicy>) {
+        let fold = |policy| match Join::of(policy) {
+            Join::Number(fold) => Some(fold),
+            _ => None,
+        };
+        self.folds.extend(policies.into_iter().map_while(fold));
     }
 
     /// Puts text of the proxy's own before what the nodes have in sum. Only for a request of that policy, just begun.
@@ -384,6 +391,7 @@ impl Gather {
 
     /// Folds `number` into the one at place `at`, or puts it there if it is the first.
     fn fold(&mut self, fold: Fold, at: usize, number: i64) {
+        let fold = self.folds.get(at).copied().unwrap_or(fold);
         let number = fold.entry(i128::from(number));
         match self.numbers.get_mut(at) {
             Some(so_far) => *so_far = fold.joined(*so_far, number),
@@ -420,6 +428,7 @@ impl Gather {
     fn clear(&mut self) {
         self.forget_replies();
         reset(&mut self.owners, GATHER_ITEMS_KEPT);
+        reset(&mut self.folds, GATHER_ITEMS_KEPT);
         self.parts.clear();
         (self.pending, self.failed, self.is_mixed) = (0, 0, false);
         (self.failure, self.chosen, self.form, self.merge) = (None, None, None, None);

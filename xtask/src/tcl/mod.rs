@@ -124,6 +124,9 @@ fn count(unit: &str, tally: &Tally, counts: &Counts, expectations: &Expectations
     })
 }
 
+/// What a server says while a script runs that a test did not end. The unit cannot go on then, and says so.
+const SCRIPT_RUNS_ON: &str = "BUSY Redis is busy running a script.";
+
 /// Runs each test by itself that spoils others. Through Respool it has to go on failing as it is written down; a bare server
 /// has to pass it, or its failure would mean nothing.
 fn alone(deployment: &Deployment<'_>, unit: &str) -> std::io::Result<Vec<String>> {
@@ -137,7 +140,11 @@ fn alone(deployment: &Deployment<'_>, unit: &str) -> std::io::Result<Vec<String>
             tally.failed.retain(|failure| failure.test == row.test);
         }
         // What follows from the test between it and the next is its own doing: a script that runs on, a state that is left.
-        let is_between = |failure: &&Failure| failure.ending == Ending::Outside || failure.test == output::OUTSIDE;
+        let is_between = |failure: &&Failure| match failure.ending {
+            Ending::Outside => true,
+            Ending::Broken => failure.details.contains(SCRIPT_RUNS_ON),
+            _ => failure.test == output::OUTSIDE,
+        };
         let wanted = if row.how == How::Hangs { Ending::Hung } else { Ending::Failed };
         let is_wanted = |failure: &Failure| failure.test == row.test && (ends || failure.ending == wanted);
         let mut own = tally.failed.iter().filter(|failure| !is_between(failure)).peekable();

@@ -64,8 +64,11 @@ impl Pause {
     /// It has had its part of this turn, and what it has asked for goes on in the next.
     pub(crate) const SLICE: Self = Self(512);
 
+    /// Nodes have been ordered to stop scripts, and have not all answered.
+    pub(crate) const ORDER: Self = Self(1024);
+
     /// Each with its name on the console.
-    pub(crate) const ALL: [(Self, &'static str); 10] = [
+    pub(crate) const ALL: [(Self, &'static str); 11] = [
         (Self::OUTPUT, "output"),
         (Self::OUTSTANDING, "outstanding"),
         (Self::BARRIER, "barrier"),
@@ -76,6 +79,7 @@ impl Pause {
         (Self::LEARNING, "learning"),
         (Self::RATE, "rate"),
         (Self::SLICE, "turn"),
+        (Self::ORDER, "order"),
     ];
 
     #[inline]
@@ -360,6 +364,7 @@ mod tests {
             Pause::LEARNING,
             Pause::RATE,
             Pause::SLICE,
+            Pause::ORDER,
         ];
         for gone in all {
             let mut pause = Pause::default();

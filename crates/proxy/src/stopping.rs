@@ -3,11 +3,13 @@
 //! On the connection over which a script went the order to stop would wait behind it. So it goes to every node on a private
 //! connection, in the plain database, since a busy node refuses to select another. Where no more of those may be lent it goes over
 //! the connection that all share: scripts have others (`script_lanes`), but for those of clients with connections of their own.
+//!
+//! A client has one such order under way at a time, since each takes a connection to every node, and what it asks behind one waits.
 
 use crate::clients::Clients;
 use crate::lanes::Class;
 use crate::private::Dirt;
-use crate::session::{Asker, Flow};
+use crate::session::{Asker, Flow, Pause};
 use crate::slab::Handle;
 use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::worker::Worker;
@@ -20,6 +22,8 @@ use respool_wire::{ReplyKind, Request, encode_request};
 pub(crate) struct Stopping {
     /// `None` if no reply is wanted.
     asker: Option<Asker>,
+    /// The client whose order it is.
+    client: Handle,
     gather: Gather,
     lanes: Vec<Handle>,
 }
@@ -40,10 +44,13 @@ impl Stopping {
 }
 
 impl<E: Execute> Worker<E> {
-    /// Orders every node to stop the script or function that it runs.
+    /// Orders every node to stop the script or function that it runs. What the client has asked before is not waited for, but for
+    /// another such order.
     pub(crate) fn stop_scripts(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+        let Some(client) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(asker) = self.expect_reply(index) else { return Flow::Stop };
-        let Some(this) = self.clients.sessions.at(index) else { return Flow::Stop };
+        let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        this.pause.add(Pause::ORDER);
         // Whoever has a name of its own at the nodes may do there what that name may.
         let (own, protocol) = (this.class, this.protocol);
         let class = Class { database: 0, protocol, speaker: self.lanes.speaker_of(own) };
@@ -51,9 +58,9 @@ impl<E: Execute> Worker<E> {
         let nodes = self.config.nodes.len();
         let mut gather = Gather::new();
         gather.begin_all(row, request.args, nodes, 0);
-        let task = self.tasks.begin(Task::Stop(Box::new(Stopping { asker, gather, lanes: Vec::new() })));
+        let task = self.tasks.begin(Task::Stop(Box::new(Stopping { asker, client, gather, lanes: Vec::new() })));
         for node in 0..nodes {
-            let borrowed = self.lanes.borrow(&self.config, node, class, self.now);
+            let borrowed = self.lend(index, node, |lanes, config, _, now| lanes.borrow(config, node, class, now));
             if let (Ok(lane), Some(Task::Stop(stopping))) = (&borrowed, self.tasks.get_mut(task)) {
                 stopping.lanes.push(*lane);
             }
@@ -71,13 +78,16 @@ impl<E: Execute> Worker<E> {
             }
         }
         self.is_busy = true;
-        self.keep_outstanding(index)
+        Flow::Pause
     }
 
-    /// All nodes have answered: their connections go back.
+    /// All nodes have answered: their connections go back, and the client is read on.
     pub(crate) fn conclude_stopping(&mut self, stopping: Stopping) {
         for lane in stopping.lanes {
             self.give_back(lane, Dirt::default());
+        }
+        if self.clients.sessions.get(stopping.client).is_some() {
+            self.clients.unpause(stopping.client.index, Pause::ORDER);
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Scripts go over connections of their own: what is asked beside them is not held up, and each client's requests stay in order.
 
 use crate::NoEngine;
-use crate::bench::{Bench, request, requests};
+use crate::bench::{Bench, request, requests, users};
 use crate::chance::Chance;
 use crate::support::config;
-use respool_connection::ConnId;
-use respool_proxy::{Config, LaneLimits, PoolMode, Timeouts, limits};
+use respool_connection::{ConnId, Machine};
+use respool_proxy::{Config, LaneLimits, PoolMode, Timeouts, UserLimits, limits};
 use respool_route::{Node, Pool, Reads, Rewrite, Route, Routes, Scheme, Topology, When};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -246,6 +246,50 @@ fn the_order_to_stop_a_script_needs_no_spare_connection() {
         bench.send(shared, b"+OK\r\n");
         assert_eq!(bench.heard(other), "+OK\r\n");
     }
+}
+
+#[test]
+fn orders_to_stop_take_one_connection_at_a_time() {
+    for before in [&["PING"][..], &["CLIENT", "REPLY", "OFF"]] {
+        let (mut bench, shared) = warm(LaneLimits::default());
+        let (client, other) = (bench.accept(), bench.accept());
+        bench.ask(client, before);
+        bench.heard(client);
+        pipeline(&mut bench, client, &[&["SCRIPT", "KILL"], &["FUNCTION", "KILL"], &["SCRIPT", "KILL"], &["GET", "k"]]);
+        for order in ["SCRIPT KILL", "FUNCTION KILL", "SCRIPT KILL"] {
+            assert!(bench.dialling.len() <= 1, "{} connections for one client", bench.dialling.len());
+            bench.connect();
+            assert_eq!(said(&mut bench, shared), [""; 0], "what is behind an order waits for it");
+            let (node, _) = bench.who_heard(order).expect("it goes past the script");
+            bench.send(node, b"-NOTBUSY No scripts in execution right now.\r\n");
+        }
+        assert_eq!(said(&mut bench, shared), ["GET k"]);
+        // Another client's needs no other's answer.
+        bench.ask(client, &["SCRIPT", "KILL"]);
+        bench.ask(other, &["SCRIPT", "KILL"]);
+        assert_eq!(bench.dialling.len(), 1, "one is warm, one is new");
+    }
+}
+
+#[test]
+fn orders_to_stop_count_among_the_connections_of_a_user() {
+    let limits = UserLimits { private_connections: Some(1), ..UserLimits::default() };
+    let mut bench = Bench::of_many(config(1, 1), 1, users(&[("ann", limits)]));
+    let (client, other) = (bench.accept(), bench.accept());
+    for conn in [client, other] {
+        assert_eq!(bench.answer(conn, &["AUTH", "ann", "secret"]), "+OK\r\n");
+    }
+    bench.ask(client, &["GET", "k"]);
+    let shared = bench.connect()[0];
+    bench.send(shared, b"$-1\r\n");
+    bench.heard(shared);
+    bench.ask(client, &["WATCH", "k"]);
+    let private = bench.connect()[0];
+    bench.send(private, b"+OK\r\n");
+    bench.ask(other, &["SCRIPT", "KILL"]);
+    assert_eq!(said(&mut bench, shared), ["SCRIPT KILL"], "the user has as many as it may");
+    bench.send(shared, b"+OK\r\n");
+    assert_eq!(bench.heard(other), "+OK\r\n");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::observe::Counters;
 use crate::session::{Pause, Session};
 use crate::slab::{Handle, Slab};
 use respool_connection::{BufferPool, Owner, Seq};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The clients of one worker.
@@ -22,7 +23,9 @@ pub(crate) struct Clients {
     /// Clients whose replies may be waiting for the rest of their pipeline.
     pub(crate) held: Vec<u32>,
     /// Clients that may be read again, each once.
-    pub(crate) resuming: Vec<u32>,
+    pub(crate) resuming: VecDeque<u32>,
+    /// How often the reading of a client has been halted.
+    halts: u64,
     /// Clients that must be closed, as when their reply broke off in the middle.
     pub(crate) doomed: Vec<Doomed>,
     /// Clients that are expected to ask again at once, because they did so before.
@@ -41,7 +44,8 @@ impl Clients {
             pool: BufferPool::new(),
             listed: Vec::new(),
             held: Vec::new(),
-            resuming: Vec::new(),
+            resuming: VecDeque::new(),
+            halts: 0,
             doomed: Vec::new(),
             awaited: Awaited::default(),
             crowd: Crowd::default(),
@@ -53,8 +57,26 @@ impl Clients {
     /// Makes tables smaller of which most is unused.
     pub(crate) fn shrink(&mut self) {
         self.sessions.shrink();
-        for list in [&mut self.listed, &mut self.held, &mut self.resuming] {
+        for list in [&mut self.listed, &mut self.held] {
             list.shrink_to(SLAB_KEPT_PLACES.max(2 * list.len()));
+        }
+        self.resuming.shrink_to(SLAB_KEPT_PLACES.max(2 * self.resuming.len()));
+    }
+
+    /// A client is not read on for now: what is left of its requests goes behind what others have waited with before.
+    pub(crate) fn note_halted(&mut self, index: u32) {
+        self.halts += 1;
+        if let Some(session) = self.sessions.at_mut(index) {
+            session.cold.halted = self.halts;
+        }
+    }
+
+    /// Those that may be read again are read in the order in which their reading was halted, whatever kept each.
+    pub(crate) fn sort_resuming(&mut self) {
+        if self.resuming.len() > 1 {
+            let sessions = &self.sessions;
+            let halted = |index: &u32| sessions.at(*index).map_or(0, |session| session.cold.halted);
+            self.resuming.make_contiguous().sort_by_cached_key(halted);
         }
     }
 
@@ -180,7 +202,7 @@ impl Clients {
         session.pause.remove(reason);
         if (session.pause.is_none() || session.is_to_end_script()) && !session.is_resuming {
             session.is_resuming = true;
-            self.resuming.push(index);
+            self.resuming.push_back(index);
         }
     }
 }

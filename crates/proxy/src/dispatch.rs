@@ -28,6 +28,9 @@ impl<E: Execute> Worker<E> {
     /// Reads the requests in bytes that stand alone; what is left of them is kept for later.
     pub(crate) fn read_fresh(&mut self, index: u32, decoder: &mut RequestDecoder, bytes: &[u8]) {
         let (used, halt) = self.read_requests(index, decoder, bytes);
+        if halt == Halt::Paused {
+            self.clients.note_halted(index);
+        }
         let rest = bytes.get(used..).unwrap_or_default();
         let Some(session) = self.clients.sessions.at_mut(index) else {
             *decoder = RequestDecoder::new();
@@ -57,6 +60,9 @@ impl<E: Execute> Worker<E> {
         }
         let (decoder, bytes) = input.split();
         let (used, halt) = self.read_requests(index, decoder, bytes);
+        if halt == Halt::Paused {
+            self.clients.note_halted(index);
+        }
         input.consume(used);
         if self.has_read_secret {
             input.wipe_consumed();

@@ -577,6 +577,14 @@ impl Lanes {
         }
     }
 
+    /// Those that have come into the list since it had `before` are written before the others, and in the order in which they came.
+    #[inline]
+    pub(crate) fn write_first(&mut self, before: usize) {
+        if self.listed.len() > before + 1 {
+            self.listed[before..].reverse();
+        }
+    }
+
     /// Has a lane looked at when this turn's outboxes are written.
     #[inline]
     pub(crate) fn list(&mut self, lane: usize) {

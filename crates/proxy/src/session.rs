@@ -214,6 +214,8 @@ pub(crate) struct Cold {
     /// It has asked for what changes its connection before it was answered what it had asked before: it does not wait for
     /// replies.
     pub(crate) runs_ahead: bool,
+    /// Which halt of the worker's was the last of its reading.
+    pub(crate) halted: u64,
     /// When it last sent a script behind something else without waiting for the reply to that; 0: never.
     pub(crate) scripts_ahead_us: u64,
     /// A request of it was answered that it has timed out, and may still be executed.

@@ -372,11 +372,11 @@ impl<E: Execute> Worker<E> {
         while let Some(doomed) = self.clients.doomed.pop() {
             self.cut_off_doomed(doomed);
         }
-        let mut has_resumed = false;
-        while let Some(index) = self.clients.resuming.pop() {
+        let has_resumed = !self.clients.resuming.is_empty();
+        self.clients.sort_resuming();
+        while let Some(index) = self.clients.resuming.pop_front() {
             let Some(session) = self.clients.sessions.at_mut(index) else { continue };
             session.is_resuming = false;
-            has_resumed = true;
             if session.pause.is_none() {
                 self.resume_client(index);
             } else if session.is_to_end_script() {
@@ -589,7 +589,9 @@ impl<E: Execute> Machine for Worker<E> {
         }
         // Held bytes are looked at again: their replies may have come in this turn, or their time.
         self.lanes.list_held();
+        let before = self.lanes.listed.len();
         self.run_timers();
+        self.lanes.write_first(before);
         self.tell_nodes();
         self.begin_slices();
         if !self.clients.held.is_empty() && self.patient_until_us().is_none() {

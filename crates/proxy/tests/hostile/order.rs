@@ -128,3 +128,70 @@ fn an_unanswered_request_that_never_ends_holds_nothing_up() {
         assert!(is_asked || is_lost && bench.heard(client).contains("-ERR node"), "lost: {is_lost}, {asked:?}");
     }
 }
+
+/// Clients in the order in which they ask, which is not that in which they came.
+const TURNS: [usize; 5] = [3, 1, 4, 0, 2];
+
+#[test]
+fn those_that_a_pause_holds_back_go_in_the_order_in_which_they_asked() {
+    for is_taken_back in [true, false] {
+        let mut bench = Bench::proxy(config(1, 1));
+        let operator = bench.accept();
+        let clients = TURNS.map(|_| bench.accept());
+        bench.ask(clients[0], &["GET", "warm"]);
+        let node = bench.connect()[0];
+        bench.heard(node);
+        bench.send(node, b"$-1\r\n");
+        assert_eq!(bench.answer(operator, &["CLIENT", "PAUSE", "100"]), "+OK\r\n");
+        TURNS.iter().for_each(|turn| bench.ask(clients[*turn], &["SET", "k", &turn.to_string()]));
+        assert_eq!(bench.heard(node), "");
+        match is_taken_back {
+            true => assert_eq!(bench.answer(operator, &["CLIENT", "UNPAUSE"]), "+OK\r\n"),
+            false => bench.wait(150_000),
+        }
+        bench.turn(|_| ());
+        bench.wait(2_000);
+        bench.turn(|_| ());
+        assert_eq!(requests(&bench.heard(node)), TURNS.map(|turn| format!("SET k {turn}")));
+    }
+}
+
+#[test]
+fn those_that_wait_for_their_replies_go_in_the_order_in_which_they_asked() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let clients = TURNS.map(|_| bench.accept());
+    bench.ask(clients[0], &["EVAL", "return 0", "0"]);
+    let apart = bench.connect()[0];
+    bench.heard(apart);
+    bench.send(apart, b":0\r\n");
+    for turn in TURNS {
+        let script = format!("return {turn}");
+        bench.send(clients[turn], &[request(&["GET", "k"]), request(&["EVAL", &script, "0"])].concat());
+    }
+    let shared = bench.connect()[0];
+    bench.wait(2_000);
+    bench.turn(|_| ());
+    assert_eq!(requests(&bench.heard(shared)).len(), TURNS.len());
+    bench.send(shared, &b"$-1\r\n".repeat(TURNS.len()));
+    bench.wait(2_000);
+    bench.turn(|_| ());
+    assert_eq!(requests(&bench.heard(apart)), TURNS.map(|turn| format!("EVAL return {turn} 0")));
+}
+
+#[test]
+fn those_that_go_on_together_are_written_in_the_order_in_which_they_came() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let operator = bench.accept();
+    let clients = [bench.accept(), bench.accept(), bench.accept()];
+    clients.iter().for_each(|client| bench.ask(*client, &["BLPOP", "q", "0"]));
+    assert_eq!(bench.answer(operator, &["CLIENT", "PAUSE", "100", "WRITE"]), "+OK\r\n");
+    let lanes = bench.connect();
+    assert_eq!(lanes.len(), clients.len());
+    lanes.iter().for_each(|lane| bench.send(*lane, b":7\r\n"));
+    lanes.iter().for_each(|lane| assert_eq!(requests(&bench.heard(*lane)), ["CLIENT ID"]));
+    bench.wait(150_000);
+    bench.order.clear();
+    bench.turn(|_| ());
+    lanes.iter().for_each(|lane| assert_eq!(requests(&bench.heard(*lane)), ["BLPOP q 0"]));
+    assert_eq!(bench.order, lanes);
+}

@@ -31,6 +31,10 @@ pub(crate) struct Bench<E> {
     places: BTreeMap<u32, usize>,
     /// Bytes that clients still take, where they do not take all.
     rooms: BTreeMap<u32, usize>,
+    /// Connections in the order in which they were written.
+    pub(crate) order: Vec<ConnId>,
+    /// What other workers were sent.
+    pub(crate) posted: Vec<Mail>,
 }
 
 impl Bench<NoEngine> {
@@ -80,6 +84,8 @@ impl<E: Execute> Bench<E> {
             greetings: BTreeMap::new(),
             places: BTreeMap::new(),
             rooms: BTreeMap::new(),
+            order: Vec::new(),
+            posted: Vec::new(),
         }
     }
 
@@ -110,6 +116,7 @@ impl<E: Execute> Bench<E> {
                     None => bytes.len(),
                 };
                 this.written.entry(conn.to_bits()).or_default().extend_from_slice(&bytes[..taken]);
+                this.order.push(conn);
                 this.worker.handle_written(conn, taken);
             },
         );

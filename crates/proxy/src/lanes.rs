@@ -223,6 +223,8 @@ pub(crate) struct Lanes {
     pub(crate) dialling: Dialling,
     /// Some lane is behind another.
     pub(crate) has_behind: bool,
+    /// One of those that others are behind may be owed nothing any more.
+    pub(crate) may_go_on: bool,
     pub(crate) turns: u64,
     /// Shared lanes: the only ones whose replies are waited for before clients are looked at.
     pub(crate) shared: Vec<u32>,

@@ -232,7 +232,7 @@ impl<E: Execute> Worker<E> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::config::{Budgets, NodeConfig, Reconnects, Timeouts};
     use respool_connection::{Endpoint, WritePolicy};
@@ -240,7 +240,7 @@ mod tests {
     use respool_wire::{ReplyLimits, RequestLimits};
     use std::sync::Arc;
 
-    fn config() -> Config {
+    pub(crate) fn config() -> Config {
         let node =
             NodeConfig { name: "n".to_owned(), endpoint: Arc::new(Endpoint::Embedded { index: 0 }), credentials: None };
         let topology = Topology::new(Scheme::default(), vec![Node::new("n")]).expect("one node is enough");

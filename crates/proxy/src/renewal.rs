@@ -19,9 +19,11 @@
 use crate::config::{Config, NodeConfig};
 use crate::lanes::{Lane, Lanes, NONE, Node, Purpose};
 use crate::limits::{LANE_UNUSED_US, RENEW_US};
+use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Now, Phase};
+use std::collections::BTreeMap;
 
 /// What has become of the nodes of before when other settings came.
 #[derive(Clone, Debug)]
@@ -95,40 +97,57 @@ impl Lanes {
     }
 
     fn is_anybody_ahead(&self, lane: usize) -> bool {
-        let Lane { node, class, turn, reader, .. } = self.all[lane];
-        let this = &self.nodes[node];
-        let is_ahead = |other: &Lane| {
-            let before = &self.nodes[other.node];
-            // One that has gone may be the same server by another name, or by another address.
-            let is_at_same = other.node == node || before.is_gone && before.told.endpoint == this.told.endpoint;
-            let is_called_same = before.is_gone && before.name == this.name;
-            other.purpose == Purpose::Leaving
-                && other.class == class
-                // Another client may have had the class to itself before.
-                && other.reader == reader
-                && other.turn < turn
-                && !other.is_retired
-                // A server that was left because it does not answer holds others up until its requests have been given up.
-                && (is_at_same && !other.is_settled() || is_called_same && other.is_owed())
-        };
-        self.all.iter().any(is_ahead)
+        self.all.iter().any(|other| self.is_ahead(other, &self.all[lane]))
     }
 
-    /// A lane that was leaving is owed nothing any more: those behind it may go on.
+    /// Whether what one lane owes comes before anything on another one.
+    fn is_ahead(&self, other: &Lane, lane: &Lane) -> bool {
+        let (before, this) = (&self.nodes[other.node], &self.nodes[lane.node]);
+        // One that has gone may be the same server by another name, or by another address.
+        let is_at_same = other.node == lane.node || before.is_gone && before.told.endpoint == this.told.endpoint;
+        let is_called_same = before.is_gone && before.name == this.name;
+        other.purpose == Purpose::Leaving
+            && other.class == lane.class
+            // Another client may have had the class to itself before.
+            && other.reader == lane.reader
+            && other.turn < lane.turn
+            && !other.is_retired
+            // A server that was left because it does not answer holds others up until its requests have been given up.
+            && (is_at_same && !other.is_settled() || is_called_same && other.is_owed())
+    }
+
+    /// Lanes that were leaving may be owed nothing any more: those behind them may go on. Each lane is compared with those alone that
+    /// it can be behind, since there may be very many. Returns how often two were compared.
     #[cold]
-    pub(crate) fn let_go_on(&mut self) {
-        self.has_behind = false;
+    pub(crate) fn let_go_on(&mut self) -> usize {
+        (self.has_behind, self.may_go_on) = (false, false);
+        let mut ahead: BTreeMap<(u16, Option<Handle>, Option<usize>), Vec<usize>> = BTreeMap::new();
+        for (place, lane) in self.all.iter().enumerate() {
+            if lane.purpose == Purpose::Leaving && !lane.is_retired {
+                // Of a node that has gone it is not the number that counts.
+                let node = (!self.nodes[lane.node].is_gone).then_some(lane.node);
+                ahead.entry((lane.class, lane.reader, node)).or_default().push(place);
+            }
+        }
+        let mut compared = 0;
         for lane in 0..self.all.len() {
-            if !self.all[lane].is_behind {
+            let this = &self.all[lane];
+            if !this.is_behind {
                 continue;
             }
-            if self.is_anybody_ahead(lane) {
+            let groups = [Some(this.node), None].map(|node| ahead.get(&(this.class, this.reader, node)));
+            let is_behind = groups.into_iter().flatten().flatten().any(|other| {
+                compared += 1;
+                self.is_ahead(&self.all[*other], this)
+            });
+            if is_behind {
                 self.has_behind = true;
             } else {
                 self.all[lane].is_behind = false;
                 self.list(lane);
             }
         }
+        compared
     }
 
     /// Marks the shared lanes of a node to be replaced. Those that are not connected have nothing to lose: they go at once.
@@ -374,5 +393,37 @@ impl<E: Execute> Worker<E> {
         let is_used = self.used_classes();
         let now_us = self.now.mono_us;
         self.lanes.leave_classes(&is_used, now_us);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lanes::Class;
+    use crate::own::Ownership;
+    use respool_connection::{BufferPool, Owner};
+
+    #[test]
+    fn lanes_are_compared_with_those_alone_that_they_can_be_behind() {
+        const MANY: usize = 1_000;
+        let config = crate::private::tests::config();
+        let mut lanes = Lanes::new(&config, 1);
+        let mut pool = BufferPool::new();
+        let mut left = Vec::new();
+        for _ in 0..MANY {
+            let class = Class { database: 1, ..lanes.state_of(0) };
+            let class = lanes.put_class(class, Ownership::Everybody).expect("there are numbers for so many");
+            let lane = lanes.lane(&config, 0, class);
+            lanes.push(lane, Owner::Nobody, Now::default(), &mut pool, |out| out.push(b'x'));
+            lanes.leave(lane);
+            left.push(lane);
+            let behind = lanes.lane(&config, 0, class);
+            assert!(lanes.all[behind].is_behind);
+        }
+        assert_eq!(lanes.let_go_on(), MANY);
+        assert!(lanes.has_behind && lanes.all.iter().filter(|lane| lane.is_behind).count() == MANY);
+        left.iter().for_each(|lane| drop(lanes.all[*lane].up.reset(&mut pool)));
+        assert!(lanes.let_go_on() <= MANY);
+        assert!(!lanes.has_behind && lanes.all.iter().all(|lane| !lane.is_behind));
     }
 }

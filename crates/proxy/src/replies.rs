@@ -160,7 +160,7 @@ impl<E: Execute> Worker<E> {
             self.pace_lane(lane);
         }
         if self.lanes.has_behind && self.lanes.all[lane].is_settled() {
-            self.lanes.let_go_on();
+            self.lanes.may_go_on = true;
         }
         if let Some(fault) = fault {
             self.counters.unsolicited_replies.add(u64::from(fault == Fault::Unsolicited));

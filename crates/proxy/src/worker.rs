@@ -582,6 +582,9 @@ impl<E: Execute> Machine for Worker<E> {
 
     fn end_turn(&mut self) {
         self.lanes.is_filling = false;
+        if self.lanes.may_go_on {
+            self.lanes.let_go_on();
+        }
         // Taken from its end: what was asked first on several connections to a node is written first, behind what nodes
         // are told of subscriptions.
         if self.lanes.listed.len() > 1 {

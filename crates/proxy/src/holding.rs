@@ -85,7 +85,7 @@ impl<E: Execute> Worker<E> {
             return self.refuse(index, text::HANDED_OVER.as_bytes());
         }
         // Once that is answered, every worker holds requests back.
-        self.ask_all(index, Question::Hold(Some(Hold { until_us, is_for_all })), ClientFilter::default())
+        self.ask_all(index, Question::Hold, ClientFilter::default())
     }
 
     /// `CLIENT UNPAUSE`.
@@ -93,19 +93,19 @@ impl<E: Execute> Worker<E> {
         if !self.change_orders(|standing| standing.hold = None) {
             return self.refuse(index, text::HANDED_OVER.as_bytes());
         }
-        self.ask_all(index, Question::Hold(None), ClientFilter::default())
+        self.ask_all(index, Question::Hold, ClientFilter::default())
     }
 
-    /// Begins a pause, or makes one longer or stricter.
-    pub(crate) fn hold(&mut self, hold: Hold) {
-        let joint = match self.hold {
-            None => hold,
-            Some(before) => {
-                Hold { until_us: before.until_us.max(hold.until_us), is_for_all: before.is_for_all || hold.is_for_all }
-            }
-        };
-        self.hold = Some(joint);
+    /// Makes the pause of this worker the one that is ordered. Orders may have changed since this worker was told of one, and
+    /// the letters of two workers arrive in any order: after the last of them all workers hold the same back.
+    pub(crate) fn adopt_hold(&mut self) {
+        let ordered = self.shared.standing().hold.map(Hold::from);
+        let Some(hold) = ordered.filter(|hold| hold.until_us > self.now.mono_us) else { return self.release() };
+        let before = self.hold.replace(hold);
         self.clients.sessions.iter_mut().for_each(|(_, session)| session.special.add(Special::HELD));
+        if before.is_some_and(|before| before.is_for_all && !hold.is_for_all) {
+            self.settle_holding();
+        }
         self.mind_hold();
     }
 

@@ -1,7 +1,6 @@
 //! What workers tell each other: questions about clients, and orders from outside.
 
 use crate::config::Config;
-use crate::holding::Hold;
 use crate::limits::QUESTION_US_MAX;
 use crate::session::{Asker, Flow, Pause, Session};
 use crate::slab::{Handle, Slab};
@@ -78,8 +77,8 @@ pub(crate) enum Question {
     },
     /// Let them wait no longer, if they do.
     Unblock(Release),
-    /// Hold their requests back, or no longer.
-    Hold(Option<Hold>),
+    /// Hold their requests back, or no longer, as the orders in force say.
+    Hold,
 }
 
 /// Which clients are meant: those that fit everything that is said.
@@ -232,11 +231,8 @@ impl<E: Execute> Worker<E> {
         let mut answer = Answer { handle: *handle, lines: Vec::new(), killed: 0 };
         if let Question::Users { .. } = question {
             self.adopt_users(asker.map(|asker| asker.index));
-        } else if let Question::Hold(hold) = *question {
-            match hold {
-                Some(hold) => self.hold(hold),
-                None => self.release(),
-            }
+        } else if let Question::Hold = question {
+            self.adopt_hold();
         } else if let Question::Unblock(release) = question {
             answer.killed = filter.ids.as_ref().map_or(0, |ids| self.unblock_clients(ids, *release));
         } else if let Question::List { request_bytes } = *question {
@@ -279,7 +275,7 @@ impl<E: Execute> Worker<E> {
                 reply.verbatim("txt", text.as_bytes());
             }
             Question::KillOne if pending.killed == 0 => reply.error(texts::NO_SUCH_CLIENT.as_bytes()),
-            Question::KillOne | Question::Hold(_) => reply.raw(respool_wire::replies::OK),
+            Question::KillOne | Question::Hold => reply.raw(respool_wire::replies::OK),
             Question::Users { removed: None } => reply.raw(respool_wire::replies::OK),
             Question::Users { removed: Some(removed) } => reply.integer(removed.into()),
             Question::KillSome | Question::Unblock(_) => reply.integer(pending.killed as i64),

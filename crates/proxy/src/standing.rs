@@ -165,11 +165,8 @@ impl<E: Execute> Worker<E> {
 
     /// A process that ran before has left orders.
     pub(crate) fn take_up_orders(&mut self) {
-        let hold = self.shared.standing().hold;
         self.adopt_orders();
-        if let Some(hold) = hold {
-            self.hold(hold.into());
-        }
+        self.adopt_hold();
         self.settle_holding();
     }
 }

@@ -134,3 +134,38 @@ fn who_waits_is_served_although_nodes_have_other_places_now() {
     let waits = |bench: &mut Bench<NoEngine>, words: &str| bench.who_heard(words).is_some();
     assert!(waits(&mut bench, "BLPOP key 0"), "its connection has come");
 }
+
+#[test]
+fn letters_that_cross_leave_all_workers_with_the_same_pause() {
+    let mut bench = Bench::of_many(config(1, 1), 2, Arc::default());
+    let (operator, client) = (bench.accept(), bench.accept());
+    bench.ask(client, &["GET", "k"]);
+    let node = bench.connect()[0];
+    bench.send(node, b"$-1\r\n");
+    bench.heard(node);
+    bench.ask(operator, &["CLIENT", "PAUSE", "60000"]);
+    bench.ask(operator, &["CLIENT", "UNPAUSE"]);
+    let [pause, unpause] = <[Mail; 2]>::try_from(std::mem::take(&mut bench.posted)).expect("one for each order");
+    // Another worker that was told of one order and gave the other itself gets the letters in this order.
+    bench.turn(|worker| worker.handle_mail(pause.clone()));
+    bench.ask(client, &["SET", "k", "1"]);
+    assert_eq!(requests(&bench.heard(node)), ["SET k 1"], "the pause has been taken back");
+    bench.send(node, b"+OK\r\n");
+    bench.ask(operator, &["CLIENT", "PAUSE", "60000", "WRITE"]);
+    bench.turn(|worker| worker.handle_mail(unpause));
+    bench.ask(client, &["GET", "k"]);
+    bench.ask(client, &["SET", "k", "2"]);
+    assert_eq!(requests(&bench.heard(node)), ["GET k"], "another pause has begun, of writes alone");
+    bench.send(node, b"$1\r\n1\r\n");
+    // The stronger one holds, as at a server.
+    bench.ask(operator, &["CLIENT", "PAUSE", "100"]);
+    bench.wait(150_000);
+    bench.turn(|_| ());
+    let other = bench.accept();
+    bench.ask(other, &["GET", "k"]);
+    assert_eq!(bench.heard(node), "");
+    bench.ask(operator, &["CLIENT", "UNPAUSE"]);
+    bench.wait(2_000);
+    bench.turn(|_| ());
+    assert_eq!(requests(&bench.heard(node)), ["SET k 2", "GET k"]);
+}

@@ -136,6 +136,7 @@ impl<E: Execute> Bench<E> {
                 self.closed.push(conn);
             }
             Action::Exit => self.has_ended = true,
+            Action::Post { mail, .. } => self.posted.push(mail),
             _ => {}
         }
     }

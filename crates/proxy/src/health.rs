@@ -17,7 +17,7 @@ use crate::hooks::Event;
 use crate::lanes::{Ending, Purpose};
 use crate::limits::{BROKEN_SILENT_US, LANE_YOUNG_US};
 use crate::node_health::{Blame, Failure};
-use crate::tasks::{Progress, Task, Tasks};
+use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{DialFailure, Fault, Phase};
@@ -29,6 +29,8 @@ pub(crate) struct Probe {
     lane: usize,
     sent_us: u64,
     is_answered: bool,
+    /// Its time is over. The lane is not idle, and not to be lent, before the answer has come all the same.
+    is_late: bool,
 }
 
 impl Probe {
@@ -37,6 +39,16 @@ impl Probe {
         self.is_answered = reply == replies::PONG;
         // An error says that the node has something to say for itself (`LOADING`, `NOAUTH`), and is in step.
         if self.is_answered || reply.first() == Some(&b'-') { Progress::Through } else { Progress::OutOfStep }
+    }
+
+    /// There is no answer in time, or none at all.
+    pub(crate) fn fail(&mut self, loss: Loss) -> Progress {
+        self.is_late = loss == Loss::Late;
+        if self.is_late { Progress::Waits } else { Progress::Through }
+    }
+
+    pub(crate) fn is_late(&self) -> bool {
+        self.is_late
     }
 }
 
@@ -261,7 +273,7 @@ impl<E: Execute> Worker<E> {
 
     fn probe(&mut self, lane: usize) {
         let sent_us = self.now.mono_us;
-        let task = self.tasks.begin(Task::Probe(Probe { lane, sent_us, is_answered: false }));
+        let task = self.tasks.begin(Task::Probe(Probe { lane, sent_us, is_answered: false, is_late: false }));
         let Self { lanes, clients, config, now, .. } = self;
         let ping = |out: &mut Vec<u8>| encode_request(out, [b"PING".as_slice()].into_iter());
         // A lane that is ready and has nothing to do takes it.

@@ -105,7 +105,8 @@ impl Task {
     fn fail(&mut self, step: u16, loss: Loss, error: &[u8], clients: &mut Clients) -> Progress {
         match self {
             Self::Publish(publishing) => publishing.fail(error, clients),
-            Self::Probe(_) | Self::List(_) => Progress::Through,
+            Self::Probe(probe) => probe.fail(loss),
+            Self::List(_) => Progress::Through,
             Self::Clean(cleaning) => cleaning.fail(),
             Self::Watch(watching) => watching.feed(error, clients),
             Self::Exec(exec) => exec.fail(loss, error, clients),
@@ -217,12 +218,13 @@ impl Tasks {
     }
 
     /// Whether a task goes on reading its replies although they come late: what it has begun at the node must not go on
-    /// unseen.
+    /// unseen, and a PING is not taken for a request of a client.
     pub(crate) fn follows(&self, owner: Owner) -> bool {
         let Owner::Task { task, generation, .. } = owner else { return false };
         match self.running.get(Handle { index: task, generation }) {
             Some(Task::Exec(exec)) => exec.is_late(),
             Some(Task::Trial(trial)) => trial.is_late(),
+            Some(Task::Probe(probe)) => probe.is_late(),
             _ => false,
         }
     }
@@ -230,7 +232,10 @@ impl Tasks {
     /// Whether a task may come to do so once it is told that a reply is late.
     pub(crate) fn may_follow(&self, owner: Owner) -> bool {
         let Owner::Task { task, generation, .. } = owner else { return false };
-        matches!(self.running.get(Handle { index: task, generation }), Some(Task::Exec(_) | Task::Trial(_)))
+        matches!(
+            self.running.get(Handle { index: task, generation }),
+            Some(Task::Exec(_) | Task::Trial(_) | Task::Probe(_))
+        )
     }
 
     /// Whether a task is under way.

@@ -5,7 +5,7 @@ use crate::bench::{Bench, request, requests};
 use crate::support::config;
 use respool_connection::{ConnId, Machine};
 use respool_proxy::hooks::{Event, Hooks};
-use respool_proxy::{Budgets, Config, LaneLimits, Mail, PoolMode};
+use respool_proxy::{Budgets, Config, LaneLimits, Mail, PoolMode, Timeouts};
 use std::sync::{Arc, Mutex};
 
 /// How clients leave requests behind whose replies do not matter to them.
@@ -144,4 +144,29 @@ fn a_drain_that_has_nothing_to_wait_for_ends_at_once() {
     bench.send(node, b"$-1\r\n");
     bench.turn(|worker| worker.handle_mail(Mail::Drain));
     assert!(bench.has_ended && bench.closed.contains(&client));
+}
+
+#[test]
+fn a_drain_does_not_wait_for_a_ping_that_was_not_answered() {
+    let base = config(1, 1);
+    let timeouts =
+        Timeouts { probe_idle_us: 100_000, probe_patience_us: 100_000, silence_us: 60_000_000, ..base.timeouts };
+    let mut bench = Bench::proxy(Config { timeouts, ..base });
+    let client = bench.accept();
+    bench.ask(client, &["GET", "k"]);
+    let node = bench.connect()[0];
+    bench.send(node, b"$-1\r\n");
+    bench.heard(node);
+    bench.wait(150_000);
+    bench.turn(|_| ());
+    bench.wait(2_000);
+    bench.turn(|_| ());
+    assert_eq!(requests(&bench.heard(node)), ["PING"]);
+    // Longer than a request may wait.
+    bench.wait(600_000);
+    bench.turn(|_| ());
+    bench.turn(|worker| worker.handle_mail(Mail::Drain));
+    pass(&mut bench);
+    assert!(bench.has_ended);
+    assert_eq!(bench.shared.counters[0].requests_cut_off.value(), 0);
 }

@@ -11,7 +11,6 @@
 
 use crate::limits::FUNCTIONS_READ_BYTES_MAX;
 use crate::session::Flow;
-use crate::slab::Handle;
 use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::worker::Worker;
 use respool_command::{Command, Execute, Row, ScriptingCommand};
@@ -40,8 +39,6 @@ impl Functions {
 /// A node is being asked for its functions.
 #[derive(Debug)]
 pub(crate) struct Listing {
-    /// The client whose request it was.
-    pub(crate) asker: Handle,
     node: usize,
     epoch: u64,
     readonly: Names,
@@ -113,10 +110,9 @@ impl<E: Execute> Worker<E> {
     }
 
     fn ask_for_functions(&mut self, index: u32, node: usize) {
-        let Some(asker) = self.clients.sessions.handle(index) else { return };
         let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return };
         self.functions.by_node.insert(node, None);
-        let listing = Listing { asker, node, epoch: self.functions.epoch, readonly: Names::new() };
+        let listing = Listing { node, epoch: self.functions.epoch, readonly: Names::new() };
         let task = self.tasks.begin(Task::List(listing));
         let Self { lanes, clients, config, now, tasks, .. } = self;
         let lane = lanes.lane(config, node, class);

@@ -178,9 +178,14 @@ impl<E: Execute> Worker<E> {
     fn bound_partial(&mut self, lane: usize) {
         let Self { lanes, clients, scatters, tasks, shared, .. } = self;
         let this = &mut lanes.all[lane];
+        let mut bytes_max = None;
         let asker = match this.up.tickets().front().map(|ticket| ticket.owner) {
             Some(Owner::Part { gather, generation, .. }) => scatters.asker(Handle { index: gather, generation }),
-            Some(Owner::Task { task, generation, .. }) => tasks.asker(Handle { index: task, generation }),
+            Some(Owner::Task { task, generation, .. }) => {
+                let task = Handle { index: task, generation };
+                bytes_max = tasks.reply_bytes_max(task);
+                tasks.asker(task)
+            }
             // Replies to convert are collected whole for any owner; of all others the parts were passed on as they came.
             Some(Owner::Client { index, generation, .. } | Owner::Unanswered { index, generation })
                 if this.up.is_old() =>
@@ -189,8 +194,13 @@ impl<E: Execute> Worker<E> {
             }
             _ => None,
         };
-        let Some(asker) = asker.filter(|_| this.up.is_ready()) else { return };
-        if clients.has_room(asker, this.up.partial_bytes()) {
+        let bytes = this.up.partial_bytes();
+        let is_fit = match (asker, bytes_max) {
+            (_, Some(bytes_max)) => bytes <= bytes_max,
+            (Some(asker), None) => clients.has_room(asker, bytes),
+            (None, None) => true,
+        };
+        if is_fit || !this.up.is_ready() {
             return;
         }
         if let Some(owner) = this.up.abandon_partial() {

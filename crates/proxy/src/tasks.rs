@@ -9,6 +9,7 @@ use crate::functions::Listing;
 use crate::health::Probe;
 use crate::hiding::Hiding;
 use crate::learning::Learning;
+use crate::limits::FUNCTIONS_READ_BYTES_MAX;
 use crate::pins::Watching;
 use crate::private::Cleaning;
 use crate::renewal::Moves;
@@ -191,12 +192,18 @@ impl Tasks {
             Task::Exec(exec) => Some(exec.asker.session),
             Task::Heal(healing) => Some(healing.asker.session),
             Task::Hide(hiding) => Some(hiding.asker.session),
-            Task::List(listing) => Some(listing.asker),
             Task::Publish(publishing) => Some(publishing.asker.session),
             Task::Trial(trial) => trial.asker(),
             Task::Clean(_) | Task::Watch(_) | Task::Stop(_) | Task::Learn(_) | Task::Wait(_) => None,
+            // All clients that call a function in the pause wait for it.
+            Task::List(_) => None,
             Task::Probe(_) | Task::Listen(_) | Task::Speak(_) | Task::Return(_) => None,
         }
+    }
+
+    /// The longest reply that a task reads, if it is for no client in particular and nodes may answer with very much.
+    pub(crate) fn reply_bytes_max(&self, of: Handle) -> Option<usize> {
+        matches!(self.running.get(of)?, Task::List(_)).then_some(FUNCTIONS_READ_BYTES_MAX)
     }
 
     /// The whole reply to one request of a task.

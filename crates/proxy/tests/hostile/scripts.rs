@@ -429,6 +429,27 @@ fn a_function_of_which_its_node_says_nothing_waits_like_a_write() {
     }
 }
 
+#[test]
+fn what_a_node_says_of_its_functions_is_heard_although_the_first_to_ask_has_left() {
+    let (mut bench, shared) = warm(LaneLimits::default());
+    let (operator, asker, other) = (bench.accept(), bench.accept(), bench.accept());
+    assert_eq!(bench.answer(operator, &["CLIENT", "PAUSE", "60000", "WRITE"]), "+OK\r\n");
+    bench.ask(asker, &["FCALL", "reads", "0"]);
+    bench.ask(other, &["FCALL", "reads", "0"]);
+    assert_eq!(said(&mut bench, shared), ["FUNCTION LIST"]);
+    bench.turn(|worker| worker.handle_broken(asker, "gone"));
+    // More than is read without a look at whom it is for.
+    let code = "c".repeat(200_000);
+    let list = String::from_utf8(functions("reads")).unwrap();
+    let list = list.replacen("*2\r\n", &format!("*4\r\n$12\r\nlibrary_code\r\n${}\r\n{code}\r\n", code.len()), 1);
+    for part in list.as_bytes().chunks(50_000) {
+        bench.send(shared, part);
+    }
+    let apart = bench.connect();
+    assert_eq!(apart.len(), 1, "it goes on");
+    assert_eq!(said(&mut bench, apart[0]), ["FCALL_RO reads 0"]);
+}
+
 /// One request of a client that a node has not answered.
 struct Owed {
     client: usize,

@@ -1,9 +1,9 @@
 //! Databases, dialects and names at nodes: whoever shares a connection shares all three, whatever becomes of the others.
 
-use crate::bench::{Bench, request, users};
+use crate::bench::{Bench, request, requests, users};
 use crate::support::config;
 use respool_connection::{Credentials, Machine};
-use respool_proxy::{Config, PoolMode, UserLimits};
+use respool_proxy::{Config, PoolMode, Timeouts, UserLimits, limits};
 
 #[test]
 fn what_is_left_to_do_for_a_client_that_has_gone_does_not_reach_the_next_ones_connections() {
@@ -99,4 +99,43 @@ fn a_node_that_does_not_know_one_user_is_there_for_the_others() {
     bench.ask(plain, &["GET", "mine"]);
     bench.connect();
     assert!(bench.who_heard("GET mine").is_some(), "{}", bench.heard(plain));
+}
+
+#[test]
+fn a_block_whose_client_has_gone_runs_in_that_clients_database() {
+    let base = config(1, 1);
+    let timeouts = Timeouts { response_us: 3_600_000_000, silence_us: 3_600_000_000, ..base.timeouts };
+    let mut bench = Bench::proxy(Config { databases: 1, timeouts, ..base });
+    let (leaving, curious) = (bench.accept(), bench.accept());
+    bench.ask(leaving, &["SELECT", "1"]);
+    let there = bench.connect()[0];
+    assert_eq!(bench.heard(leaving), "+OK\r\n");
+    for words in [&["MULTI"][..], &["SET", "k", "v"], &["EXEC"]] {
+        bench.ask(leaving, words);
+    }
+    bench.wait(2_000);
+    bench.turn(|_| ());
+    assert_eq!(requests(&bench.heard(there)), ["MULTI", "EXEC"], "it is tried");
+    // As many databases as there are numbers for, all of which have been left.
+    for database in 2..limits::CLASSES_MAX {
+        bench.wait(10_000);
+        bench.ask(curious, &["SELECT", &database.to_string()]);
+        bench.connect();
+        assert_eq!(bench.heard(curious), "+OK\r\n", "SELECT {database}");
+    }
+    // The node takes MULTI, the client leaves and another one wants a number, in one turn.
+    let (reply, select) = (b"+OK\r\n*0\r\n", request(&["SELECT", &limits::CLASSES_MAX.to_string()]));
+    bench.turn(|worker| {
+        for (conn, bytes) in [(there, &reply[..]), (curious, &select)] {
+            worker.read_buffer(conn).expect("it is read")[..bytes.len()].copy_from_slice(bytes);
+            worker.handle_read(conn, bytes.len());
+            if conn == there {
+                worker.handle_broken(leaving, "gone");
+            }
+        }
+    });
+    bench.connect();
+    assert_eq!(bench.heard(curious), "+OK\r\n");
+    let (_, greeting) = bench.who_heard("SET k v").expect("it is sent");
+    assert!(greeting.contains("SELECT 1") && !greeting.contains("SELECT 6"), "{greeting:?}");
 }

@@ -180,7 +180,9 @@ impl Builder {
             let control = control.clone();
             let mut hooks = Hooks::default().on_demand(move |demand| match (demand, control.upgrade()) {
                 (Demand::Drain, Some(control)) => {
-                    control.enter(Phase::Draining);
+                    if control.phase() < Phase::Leaving {
+                        control.begin_to_end();
+                    }
                 }
                 _ => tracing::warn!("an operator has asked for other settings, which only the program around has"),
             });

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!  Starting ──ready──► Serving ──────────drain──────────► Draining ──stop──► Stopping
-//!      │                  └──taken over──► Retiring ──drain──▲                   ▲
+//!      │                  ├──to end, with a delay──► Leaving ──▲                 ▲
+//!      │                  └──taken over──► Retiring ──drain──▲                   │
 //!      └─────────────────────────────── stop ────────────────────────────────────┘
 //! ```
 //!
@@ -13,6 +14,9 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use tracing::info;
 
 use crate::settings::Process;
 use crate::settings::meaning::Understood;
@@ -25,6 +29,8 @@ pub enum Phase {
     Starting,
     /// Clients are served.
     Serving,
+    /// Clients are served and accepted, but the process is not ready any more: it drains when `drain_delay` is over.
+    Leaving,
     /// Another process accepts the new clients; those who are here are served for at most the drain timeout.
     Retiring,
     /// No new clients; replies still owed are sent, for at most the drain timeout.
@@ -33,7 +39,8 @@ pub enum Phase {
     Stopping,
 }
 
-const PHASES: [Phase; 5] = [Phase::Starting, Phase::Serving, Phase::Retiring, Phase::Draining, Phase::Stopping];
+const PHASES: [Phase; 6] =
+    [Phase::Starting, Phase::Serving, Phase::Leaving, Phase::Retiring, Phase::Draining, Phase::Stopping];
 
 /// Wakes one sleeping loop.
 pub type Waker = Box<dyn Fn() + Send>;
@@ -103,6 +110,31 @@ impl Control {
             self.wake();
         }
         before < phase as u8
+    }
+
+    /// Begins the end: at once, or after `drain_delay` where clients are served. Asked again, it goes one step further.
+    ///
+    /// Returns the phase that holds then.
+    pub fn begin_to_end(self: &Arc<Self>) -> Phase {
+        let delay = self.settings().drain_delay;
+        if !delay.is_zero() && self.phase() == Phase::Serving && self.enter(Phase::Leaving) {
+            let weak = Arc::downgrade(self);
+            let wait = move || {
+                thread::sleep(delay);
+                if let Some(control) = weak.upgrade()
+                    && control.enter(Phase::Draining)
+                {
+                    info!("the drain delay is over: no new clients, replies still owed are sent");
+                }
+            };
+            if thread::Builder::new().name("drain-delay".to_owned()).spawn(wait).is_ok() {
+                return Phase::Leaving;
+            }
+        }
+        if !self.enter(Phase::Draining) {
+            self.enter(Phase::Stopping);
+        }
+        self.phase()
     }
 
     /// How often settings were changed since the start; a worker that sees it change asks for the settings again.
@@ -200,6 +232,20 @@ mod tests {
         assert!(!control.enter(Phase::Serving), "a drain that came before the start was done is not forgotten");
         assert!(!control.enter(Phase::Draining));
         assert_eq!((control.phase(), woken.load(Ordering::Relaxed)), (Phase::Draining, 1));
+    }
+
+    #[test]
+    fn a_delay_lies_before_the_drain_and_can_be_ended() {
+        let control = Control::new(understood(&[(Setting::DrainDelay, "1h")]));
+        control.enter(Phase::Serving);
+        for phase in [Phase::Leaving, Phase::Draining, Phase::Stopping, Phase::Stopping] {
+            assert_eq!(control.begin_to_end(), phase);
+        }
+        for (delay, phase) in [("0s", Phase::Serving), ("1h", Phase::Starting), ("1h", Phase::Retiring)] {
+            let control = Control::new(understood(&[(Setting::DrainDelay, delay)]));
+            control.enter(phase);
+            assert_eq!(control.begin_to_end(), Phase::Draining, "{delay} {phase:?}: nothing is gained by waiting");
+        }
     }
 
     #[test]

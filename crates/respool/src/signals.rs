@@ -1,4 +1,5 @@
-//! Signals: SIGTERM and SIGINT drain, a second one stops at once, SIGHUP reads the settings again.
+//! Signals: SIGTERM and SIGINT drain, a second one stops at once, SIGHUP reads the settings again. With a `drain_delay` the first
+//! one begins it and the second one ends it.
 //!
 //! A thread of its own waits for them, so that nothing here runs in a signal handler.
 
@@ -34,11 +35,15 @@ pub fn watch(control: Arc<Control>, logging: Logging, load: Load) -> io::Result<
     thread::Builder::new().name("signals".to_owned()).spawn(wait).map(drop)
 }
 
-fn end(control: &Control) {
-    if control.enter(Phase::Draining) {
-        info!("draining: no new clients, replies still owed are sent; a second signal ends at once");
-    } else if control.enter(Phase::Stopping) {
-        warn!("stopping at once");
+fn end(control: &Arc<Control>) {
+    match control.begin_to_end() {
+        Phase::Leaving => {
+            info!("not ready any more: clients are served until the drain delay is over; a second signal ends it");
+        }
+        Phase::Draining => {
+            info!("draining: no new clients, replies still owed are sent; a second signal ends at once");
+        }
+        _ => warn!("stopping at once"),
     }
 }
 

@@ -126,7 +126,7 @@ async fn readyz(State(admin): State<Admin>) -> impl IntoResponse {
     match admin.control.phase() {
         Phase::Starting => (StatusCode::SERVICE_UNAVAILABLE, "starting\n".to_owned()),
         Phase::Serving => about_nodes(&admin.metrics.sums(), admin.control.settings().admin.ready_percent),
-        Phase::Retiring | Phase::Draining | Phase::Stopping => {
+        Phase::Leaving | Phase::Retiring | Phase::Draining | Phase::Stopping => {
             (StatusCode::SERVICE_UNAVAILABLE, "draining\n".to_owned())
         }
     }

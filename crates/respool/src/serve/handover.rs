@@ -370,7 +370,7 @@ impl Desk {
         let refusal = match self.control.phase() {
             Phase::Serving => None,
             Phase::Retiring => Some("another successor has taken over from it"),
-            Phase::Starting | Phase::Draining | Phase::Stopping => Some("it is starting or ending"),
+            Phase::Starting | Phase::Leaving | Phase::Draining | Phase::Stopping => Some("it is starting or ending"),
         };
         if let Some(why) = refusal {
             successor.refuse(why)?;

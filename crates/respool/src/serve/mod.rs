@@ -426,7 +426,7 @@ fn follow(control: &Arc<Control>, number: usize, slots: Vec<Postbox<Mail>>, tls:
                 Phase::Retiring => mails.push(Mail::Retire),
                 Phase::Draining => mails.push(Mail::Drain),
                 Phase::Stopping => mails.push(Mail::Stop),
-                Phase::Starting | Phase::Serving => {}
+                Phase::Starting | Phase::Serving | Phase::Leaving => {}
             }
         }
         *told = (phase, reloads);

@@ -23,6 +23,8 @@ pub struct Process {
     pub buffer_bytes_max: u64,
     /// Most attempts per second to connect to a node that could not be connected to.
     pub redials_per_second_max: u32,
+    /// How long clients are still accepted and served after a request to stop, while the process is not ready any more.
+    pub drain_delay: Duration,
     /// How long owed replies may take after a request to stop.
     pub drain_timeout: Duration,
     /// Logs.
@@ -49,6 +51,7 @@ impl Process {
             clients_max: new.clients_max,
             buffer_bytes_max: new.buffer_bytes_max,
             redials_per_second_max: new.redials_per_second_max,
+            drain_delay: new.drain_delay,
             drain_timeout: new.drain_timeout,
             log: LogSettings { level: new.log.level, ..self.log.clone() },
             users: UsersSettings { file: self.users.file.clone(), ..new.users.clone() },

@@ -66,6 +66,7 @@ fn process(values: &[Value], instances: Vec<Instance>, users: UsersSettings) -> 
         clients_max: saturating(of.count(Setting::MaxClients).unwrap_or(u64::MAX)),
         buffer_bytes_max: of.bytes(Setting::ProcessBytes),
         redials_per_second_max: saturating(of.count(Setting::ReconnectRate).unwrap_or(u64::MAX)),
+        drain_delay: of.duration(Setting::DrainDelay).unwrap_or_default(),
         drain_timeout: of.duration(Setting::DrainTimeout).unwrap_or_default(),
         log: LogSettings {
             level: LogLevel::ALL[of.word(Setting::Log)],

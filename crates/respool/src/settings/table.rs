@@ -389,6 +389,13 @@ rows! {
         kind: count(1, 1_000_000), default: "100",
         more: "The first connections to a node, and those in place of lost ones, are not limited by a rate.",
     }
+    /// How long clients are still accepted and served after SIGTERM, while /readyz fails already.
+    DrainDelay {
+        name: "drain_delay", group: Group::Timeouts, scope: Scope::Process, reload: Reload::Live,
+        kind: millis(0, HOUR), default: "0s",
+        more: "As long as a load balancer needs to notice that the process is not ready. A second SIGTERM ends it. \
+               `drain_timeout` begins behind it.",
+    }
     /// How long replies still owed may take after SIGTERM before clients are cut off.
     DrainTimeout {
         name: "drain_timeout", redis: Some("shutdown-timeout"), group: Group::Timeouts, scope: Scope::Process,

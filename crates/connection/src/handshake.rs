@@ -8,7 +8,11 @@
 //!   connected -> [AUTH] -> [HELLO 3] -> [SELECT n] -> [CLIENT TRACKING] -> PING -> ready
 //!                   any error reply -> refused with the node's own words
 //! ```
+//!
+//! One connection to each node asks what the node is: it says HELLO in RESP2, too, and INFO where that is unknown. A node that has
+//! neither says so and is none the worse for it; one that closes the connection for such a question is dialled again without it.
 
+use crate::Server;
 use respool_wire::{Protocol, encode_request, replies};
 use std::fmt;
 use std::sync::Arc;
@@ -40,6 +44,8 @@ pub struct Identity {
     pub credentials: Option<Arc<Credentials>>,
     /// The whole request by which the node is to tell of changed keys, if it is.
     pub tracking: Option<Arc<[u8]>>,
+    /// The node is asked what it is.
+    pub is_asked: bool,
 }
 
 /// What stands around an argument or in front of a request, at most.
@@ -49,6 +55,10 @@ const HEAD_BYTES: usize = 32;
 enum Step {
     Auth,
     Hello,
+    /// HELLO in RESP2, which changes nothing: the answer says what the node is.
+    Ask,
+    /// The same, of a node without HELLO.
+    Info,
     Select,
     Track,
     Ping,
@@ -60,6 +70,8 @@ pub struct Handshake {
     awaited: Step,
     /// The node does not know RESP3.
     is_old: bool,
+    /// What it says that it is.
+    server: Option<Box<Server>>,
 }
 
 /// How a handshake goes on after an answer.
@@ -80,7 +92,17 @@ impl Handshake {
     pub(crate) fn begin(identity: &Identity, out: &mut Vec<u8>) -> Self {
         let first = if identity.credentials.is_some() { Step::Auth } else { Self::after_auth(identity) };
         Self::say(first, identity, out);
-        Self { awaited: first, is_old: false }
+        Self { awaited: first, is_old: false, server: None }
+    }
+
+    /// Whether the node is being asked what it is.
+    pub(crate) fn is_asking(&self) -> bool {
+        matches!(self.awaited, Step::Ask | Step::Info)
+    }
+
+    /// What the node has said that it is.
+    pub(crate) fn take_server(&mut self) -> Option<Box<Server>> {
+        self.server.take()
     }
 
     /// Whether the node speaks RESP2 although it was asked for RESP3.
@@ -102,14 +124,29 @@ impl Handshake {
             Self::say(next, identity, out);
             return Progress::Continues;
         }
-        if let Some(b'-' | b'!') = reply.first() {
+        // A node that has answered HELLO has let us in: whatever it says to INFO is about INFO.
+        let is_error = matches!(reply.first(), Some(b'-' | b'!'));
+        let first = reply.first().copied().unwrap_or_default();
+        let is_taken = match self.awaited {
+            Step::Ask => matches!(first, b'*' | b'%') || is_unanswerable(reply),
+            Step::Info => is_error || matches!(first, b'$' | b'='),
+            _ => false,
+        };
+        if is_taken {
+            self.note_answer(identity, reply, out);
+            return Progress::Continues;
+        }
+        if is_error {
             let text = String::from_utf8_lossy(reply.get(1..).unwrap_or_default());
             let words = text.trim_end().to_owned();
             return if self.awaited == Step::Select { Progress::NoDatabase(words) } else { Progress::Refused(words) };
         }
         let next = match self.awaited {
             Step::Auth if reply == replies::OK => Self::after_auth(identity),
-            Step::Hello if reply.first() == Some(&b'%') => Self::after_hello(identity),
+            Step::Hello if reply.first() == Some(&b'%') => {
+                self.server = Server::of_hello(reply).map(Box::new);
+                Self::after_ask(identity)
+            }
             Step::Select if reply == replies::OK => Self::after_select(identity),
             Step::Track if reply == replies::OK => Step::Ping,
             Step::Ping if reply == replies::PONG => return Progress::Done,
@@ -124,7 +161,21 @@ impl Handshake {
         if identity.protocol == Protocol::Resp3 { Step::Hello } else { Self::after_hello(identity) }
     }
 
+    /// Takes the answer to a question for what the node is, whatever it is.
+    fn note_answer(&mut self, identity: &Identity, reply: &[u8], out: &mut Vec<u8>) {
+        let is_hello = self.awaited == Step::Ask;
+        let server = if is_hello { Server::of_hello(reply) } else { Server::of_info(reply) };
+        let next = if is_hello && server.is_none() { Step::Info } else { Self::after_ask(identity) };
+        self.server = server.map(Box::new);
+        self.awaited = next;
+        Self::say(next, identity, out);
+    }
+
     fn after_hello(identity: &Identity) -> Step {
+        if identity.is_asked { Step::Ask } else { Self::after_ask(identity) }
+    }
+
+    fn after_ask(identity: &Identity) -> Step {
         if identity.database != 0 { Step::Select } else { Self::after_select(identity) }
     }
 
@@ -145,6 +196,8 @@ impl Handshake {
                 }
             }
             Step::Hello => say(out, &["HELLO", "3"]),
+            Step::Ask => say(out, &["HELLO", "2"]),
+            Step::Info => say(out, &["INFO"]),
             Step::Select => say(out, &["SELECT", &identity.database.to_string()]),
             Step::Track => out.extend_from_slice(identity.tracking.as_deref().unwrap_or_default()),
             Step::Ping => say(out, &["PING"]),
@@ -155,6 +208,18 @@ impl Handshake {
 /// Whether a node refuses HELLO because it does not know it, or not this version of the protocol, or hides it.
 fn is_unknown(reply: &[u8]) -> bool {
     [&b"-ERR unknown command"[..], b"-NOPROTO", b"-NOPERM"].iter().any(|start| reply.starts_with(start))
+}
+
+/// Whether an error says that a question cannot be answered, and nothing of the connection. `BUSY` is said to most requests while
+/// a script runs.
+fn is_unanswerable(reply: &[u8]) -> bool {
+    let words = String::from_utf8_lossy(reply.get(1..).unwrap_or_default()).to_ascii_lowercase();
+    let is_of_connection = words.starts_with("err max number of clients") || words.starts_with("noauth");
+    let about_question =
+        ["unknown", "unsupported", "not supported", "not allowed", "disabled", "wrong number", "syntax"];
+    reply.starts_with(b"-BUSY")
+        || is_unknown(reply)
+        || words.starts_with("err ") && !is_of_connection && about_question.iter().any(|word| words.contains(word))
 }
 
 fn say(out: &mut Vec<u8>, words: &[&str]) {
@@ -190,7 +255,7 @@ mod tests {
             database: 9,
             protocol: Protocol::Resp3,
             credentials: Some(Arc::new(credentials)),
-            tracking: None,
+            ..Identity::default()
         };
         let (said, progress) = talk(&identity, &[b"+OK\r\n", b"%0\r\n", b"+OK\r\n", b"+PONG\r\n"]);
         assert_eq!(progress, Progress::Done);
@@ -241,6 +306,45 @@ mod tests {
         }
         let (_, progress) = talk(&identity, &[b"-LOADING wait\r\n"]);
         assert!(matches!(progress, Progress::Refused(_)));
+    }
+
+    #[test]
+    fn a_node_that_is_asked_says_what_it_is_and_is_used_whatever_it_says() {
+        let identity = Identity { database: 9, is_asked: true, ..Identity::default() };
+        let hello = b"*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$4\r\nrole\r\n$6\r\nmaster\r\n";
+        let info = b"$19\r\nredis_version:4.0.0\r\n";
+        let unknown = b"-ERR unknown command 'HELLO'\r\n";
+        for (answers, program) in [
+            (&[&hello[..]][..], Some("redis")),
+            (&[unknown, info], Some("redis")),
+            (&[unknown, b"-NOPERM this user has no permissions\r\n"], None),
+            (&[unknown, unknown], None),
+            (&[b"-NOPROTO no\r\n", b"-ERR unsupported command\r\n"], None),
+            (&[b"-BUSY a script runs\r\n", b"-BUSY a script runs\r\n"], None),
+            (&[b"*0\r\n", b"$1\r\nx\r\n"], None),
+        ] {
+            let mut said = Vec::new();
+            let mut handshake = Handshake::begin(&identity, &mut said);
+            for answer in answers.iter().copied().chain([&b"+OK\r\n"[..]]) {
+                assert_eq!(handshake.answer(&identity, answer, &mut said), Progress::Continues, "{answers:?}");
+            }
+            assert_eq!(handshake.answer(&identity, b"+PONG\r\n", &mut said), Progress::Done);
+            assert_eq!(handshake.take_server().map(|server| server.program).as_deref(), program, "{answers:?}");
+            assert!(said.ends_with(b"*2\r\n$6\r\nSELECT\r\n$1\r\n9\r\n*1\r\n$4\r\nPING\r\n"));
+        }
+        for words in ["LOADING wait", "ERR max number of clients reached", "NOAUTH first", "DENIED protected mode"] {
+            let (_, progress) = talk(&identity, &[format!("-{words}\r\n").as_bytes()]);
+            assert_eq!(progress, Progress::Refused(words.to_owned()));
+        }
+        // The answer to something else shifts all that follow.
+        for answers in [&[&b"+OK\r\n"[..]][..], &[b"-ERR unknown\r\n", hello], &[b"-ERR unknown\r\n", b"+OK\r\n"]] {
+            assert!(matches!(talk(&identity, answers).1, Progress::Refused(_)), "{answers:?}");
+        }
+        let modern = Identity { protocol: Protocol::Resp3, ..identity };
+        let mut said = Vec::new();
+        let mut handshake = Handshake::begin(&modern, &mut said);
+        handshake.answer(&modern, b"%1\r\n$6\r\nserver\r\n$6\r\nvalkey\r\n", &mut said);
+        assert_eq!(handshake.take_server().map(|server| server.program).as_deref(), Some("valkey"), "asked once");
     }
 
     #[test]

@@ -203,6 +203,11 @@ pub trait Machine {
     /// The connection broke, in the kernel's words; its number is free again.
     fn handle_broken(&mut self, conn: ConnId, error: &str);
 
+    /// A dial is about to succeed at this address; told before [`Self::handle_connected`] where the endpoint is a host.
+    fn handle_address(&mut self, conn: ConnId, address: &str) {
+        let _ = (conn, address);
+    }
+
     /// A dial succeeded.
     fn handle_connected(&mut self, conn: ConnId);
 

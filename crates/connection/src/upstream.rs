@@ -18,9 +18,10 @@ use crate::limits::{
 };
 use crate::ramp::Ramp;
 use crate::recorder::{InFlight, Recorder};
-use crate::{BufferPool, Handshake, Identity, Output, Owner, Ticket, Tickets};
+use crate::{BufferPool, Credentials, Handshake, Identity, Output, Owner, Server, Ticket, Tickets};
 use respool_wire::{Protocol, ReplyError, ReplyKind, ReplyLimits, ReplyScanner, Scan};
 use std::fmt;
+use std::sync::Arc;
 
 /// Where a connection to a node is in its life.
 #[derive(Debug, Default)]
@@ -146,6 +147,8 @@ pub struct Upstream {
     ramp: Option<Box<Ramp>>,
     /// Pushes are delivered, instead of being dropped.
     is_hearing: bool,
+    /// What the node has said that it is.
+    server: Option<Box<Server>>,
 }
 
 impl Upstream {
@@ -175,7 +178,37 @@ impl Upstream {
             sample_us: 0,
             ramp: None,
             is_hearing: false,
+            server: None,
         }
+    }
+
+    /// What the node has said that it is, if it was asked and that has not been taken.
+    pub fn take_server(&mut self) -> Option<Box<Server>> {
+        self.server.take()
+    }
+
+    /// Whether the node is being asked what it is, and nothing else.
+    pub fn is_asking(&self) -> bool {
+        matches!(&self.phase, Phase::Shaking(handshake) if handshake.is_asking())
+    }
+
+    /// Who we are to the node when the connection is made again.
+    pub fn set_credentials(&mut self, credentials: Option<Arc<Credentials>>) {
+        self.identity.credentials = credentials;
+    }
+
+    /// The node is not asked what it is when the connection is made again.
+    pub fn ask_no_more(&mut self) {
+        self.identity.is_asked = false;
+    }
+
+    /// The connection is gone before it was ready: it may be dialled again. Requests that wait stay.
+    pub fn begin_anew(&mut self, pool: &mut BufferPool) {
+        debug_assert!(!self.is_ready(), "requests may have been sent");
+        self.phase = Phase::Idle;
+        self.greeting.wipe(pool);
+        self.scanner = ReplyScanner::default();
+        self.forget_partial();
     }
 
     /// Whole pushes are delivered from now on, to nobody, with their kind.
@@ -345,6 +378,7 @@ impl Upstream {
                         Progress::NoDatabase(words) => return Err(Fault::NoDatabase(words)),
                         Progress::Done => {
                             self.is_old = handshake.is_old();
+                            self.server = handshake.take_server();
                             if self.is_old {
                                 self.scanner.expect(Protocol::Resp2);
                             }

@@ -1,6 +1,7 @@
 //! How other threads reach a worker: a queue and a bell.
 
 use crate::TransportOptions;
+use crate::listener::Listener;
 use crate::transport::Socket;
 use mio::Waker;
 use respool_connection::{DialFailure, Peer, Permit};
@@ -15,6 +16,8 @@ pub(crate) enum Letter<Mail> {
     Mail(Mail),
     /// A connection that another thread accepted or made for this worker.
     Socket(Socket, Peer, Permit),
+    /// More sockets to accept from.
+    Listen(Vec<Listener>),
     /// Options of connections that come from now on: of clients, and of nodes.
     Options(TransportOptions, TransportOptions),
     /// The addresses of a host name, for the dial with this number.
@@ -44,6 +47,11 @@ impl<Mail> Postbox<Mail> {
     /// worker has ended.
     pub fn set_options(&self, of_clients: TransportOptions, of_nodes: TransportOptions) -> bool {
         self.put(Letter::Options(of_clients, of_nodes))
+    }
+
+    /// Has the worker accept from these sockets as well. `false`: it has ended.
+    pub fn listen(&self, listeners: Vec<Listener>) -> bool {
+        self.put(Letter::Listen(listeners))
     }
 
     pub(crate) fn put(&self, letter: Letter<Mail>) -> bool {

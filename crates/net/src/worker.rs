@@ -168,7 +168,7 @@ impl<M: Machine> Worker<M> {
             clock: Clock::new(),
             clients: Vec::new(),
             upstreams: Vec::new(),
-            listeners: setup.listeners,
+            listeners: Vec::new(),
             inbox: setup.inbox,
             workers: setup.workers,
             engines: setup.engines,
@@ -194,14 +194,19 @@ impl<M: Machine> Worker<M> {
             look_us: None,
             client_looked_at: 0,
         };
-        for (place, listener) in worker.listeners.iter_mut().enumerate() {
-            let token = Token(FIRST_LISTENER + place);
-            match &mut listener.socket {
-                ListenerSocket::Tcp(socket) => worker.poll.registry().register(socket, token, Interest::READABLE)?,
-                ListenerSocket::Unix(socket) => worker.poll.registry().register(socket, token, Interest::READABLE)?,
-            }
-        }
+        setup.listeners.into_iter().try_for_each(|listener| worker.listen(listener))?;
         Ok(worker)
+    }
+
+    /// Accepts from one more socket.
+    fn listen(&mut self, mut listener: Listener) -> io::Result<()> {
+        let token = Token(FIRST_LISTENER + self.listeners.len());
+        match &mut listener.socket {
+            ListenerSocket::Tcp(socket) => self.poll.registry().register(socket, token, Interest::READABLE)?,
+            ListenerSocket::Unix(socket) => self.poll.registry().register(socket, token, Interest::READABLE)?,
+        }
+        self.listeners.push(listener);
+        Ok(())
     }
 
     /// Runs until the machine asks to exit.
@@ -464,6 +469,7 @@ impl<M: Machine> Worker<M> {
             match letter {
                 Letter::Mail(mail) => self.machine.handle_mail(mail),
                 Letter::Socket(socket, peer, permit) => self.adopt(socket, peer, permit),
+                Letter::Listen(listeners) => self.take_listeners(listeners),
                 Letter::Options(of_clients, of_nodes) => self.take_options(of_clients, of_nodes),
                 Letter::Resolved(dial, answer) => {
                     let Some(resolving) = self.resolving.remove(&dial) else { continue };
@@ -472,6 +478,19 @@ impl<M: Machine> Worker<M> {
                         Err(failure) => self.machine.handle_dial_failed(resolving.conn, failure),
                     }
                 }
+            }
+        }
+    }
+
+    /// What waits at sockets that come late is told by an edge, as at those that were there from the start.
+    fn take_listeners(&mut self, listeners: Vec<Listener>) {
+        if !self.machine.is_accepting() {
+            return;
+        }
+        for listener in listeners {
+            let address = listener.address().to_owned();
+            if let Err(error) = self.listen(listener) {
+                tracing::error!(listener = address, %error, "a worker cannot wait for connections");
             }
         }
     }

@@ -179,7 +179,7 @@ pub struct Config {
     pub gather_us: u64,
     /// What is looked at.
     pub seeing: crate::seeing::Terms,
-    /// Whether nodes are dialled before anybody asks for them, so that it is known whether they are there.
+    /// Whether nodes are dialled before clients ask for them, and asked what they are.
     pub dials_ahead: bool,
     /// Which replies have to be proved before they leave.
     pub integrity: IntegrityTerms,

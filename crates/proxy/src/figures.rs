@@ -16,6 +16,8 @@ pub(crate) struct NodeFigures {
     pub(crate) round_trip_us: u64,
     /// It failed last, and has not been reached since.
     pub(crate) is_down: bool,
+    /// It refuses the proxy itself, and users have names of their own there.
+    pub(crate) is_there_for_others: bool,
 }
 
 impl NodeFigures {
@@ -27,6 +29,7 @@ impl NodeFigures {
             queued_bytes: self.queued_bytes + other.queued_bytes,
             round_trip_us: self.round_trip_us.max(other.round_trip_us),
             is_down: self.is_down || other.is_down,
+            is_there_for_others: self.is_there_for_others || other.is_there_for_others,
         }
     }
 
@@ -49,6 +52,8 @@ impl<E: Execute> Worker<E> {
         let mut figures = vec![NodeFigures::default(); self.config.nodes.len()];
         for (figures, node) in figures.iter_mut().zip(&self.lanes.nodes) {
             figures.is_down = node.health.is_out();
+            figures.is_there_for_others =
+                !node.health.is_out() && node.health.is_class_on_trial(self.lanes.state_of(0));
         }
         for lane in self.lanes.all.iter().filter(|lane| !lane.is_retired) {
             let Some(figures) = figures.get_mut(lane.node) else { continue };
@@ -57,7 +62,7 @@ impl<E: Execute> Worker<E> {
                 outstanding: lane.up.tickets().outstanding(),
                 queued_bytes: lane.up.queued_bytes(),
                 round_trip_us: lane.up.round_trip_us(),
-                is_down: false,
+                ..NodeFigures::default()
             });
         }
         if let Some(own) = self.shared.figures.get(self.number) {
@@ -71,12 +76,16 @@ impl<E: Execute> Worker<E> {
         sums(&self.shared.figures, self.config.nodes.len())
     }
 
-    /// Dials the nodes that nobody has asked for anything, if it is to be known whether they are there.
+    /// Dials the nodes that no client has asked for anything, so that it is known whether they are there. One that refuses the
+    /// proxy itself and may let in its users has said so.
     pub(crate) fn dial_ahead(&mut self) {
         if !self.config.dials_ahead || self.number > 0 || self.drain_until_us.is_some() {
             return;
         }
         for node in 0..self.config.nodes.len() {
+            if self.lanes.nodes[node].health.is_class_on_trial(self.lanes.state_of(0)) {
+                continue;
+            }
             let lane = self.lanes.lane(&self.config, node, 0);
             if matches!(self.lanes.all[lane].up.phase(), Phase::Idle) {
                 // Whoever failed a moment ago is not dialled, and tried again at the next look.

@@ -62,6 +62,13 @@ pub(crate) struct End<'a> {
     pub(crate) owed_since_us: Option<u64>,
 }
 
+/// Whether a node's refusal is about who asks.
+pub(crate) fn is_about_user(words: &str) -> bool {
+    ["NOAUTH", "WRONGPASS", "NOPERM", "ERR invalid password", "ERR AUTH ", "ERR Client sent AUTH"]
+        .iter()
+        .any(|start| words.starts_with(start))
+}
+
 impl<E: Execute> Worker<E> {
     /// A lane has ended: what that says of its node.
     pub(crate) fn note_end(&mut self, lane: usize, end: End<'_>) {
@@ -80,7 +87,9 @@ impl<E: Execute> Worker<E> {
         let (blame, began_us, words) = match end.ending {
             Ending::GivenUp | Ending::NotDialled | Ending::Hopeless(_) => return,
             Ending::Fault(Fault::Refused(words) | Fault::NoDatabase(words)) if !was_ready => {
-                let is_plain = class.database == 0 && class.speaker == 0;
+                // Where users have names of their own there, a refusal of ours is no evidence for them.
+                let is_ours = self.has_speakers && is_about_user(words);
+                let is_plain = class.database == 0 && class.speaker == 0 && !is_ours;
                 (Blame::of_refusal(words, is_plain), this.dial_began_us, Some(words.as_str()))
             }
             Ending::Dial(DialFailure::NoDescriptor) => (Blame::Room, this.dial_began_us, None),
@@ -123,6 +132,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn note_lane_ready(&mut self, lane: usize) {
         self.lanes.end_dial(lane);
         self.lanes.all[lane].ready_us = self.now.mono_us;
+        self.note_kind(lane);
         if !self.lanes.is_at_its_node(lane) || self.lanes.nodes[self.lanes.all[lane].node].is_gone {
             return;
         }

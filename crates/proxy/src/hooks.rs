@@ -17,6 +17,37 @@ pub enum Event {
         /// What went wrong.
         why: String,
     },
+    /// A node that was configured has been reached for the first time.
+    NodeReached {
+        /// The node's name.
+        node: String,
+        /// The worker's number.
+        worker: usize,
+        /// Where it was found.
+        address: String,
+        /// How long that took, from the beginning of the dial to the end of the handshake, in microseconds.
+        took_us: u64,
+        /// The program, its version, mode and role, as far as the node says them.
+        server: String,
+    },
+    /// A node refuses the credentials that a reload has brought. Connections that it let in before are used on.
+    NodeRefuses {
+        /// The node's name.
+        node: String,
+        /// The worker's number.
+        worker: usize,
+        /// The node's words.
+        why: String,
+    },
+    /// A node has turned out to be what the settings do not take it for. Told once, until it is something else.
+    NodeUnfit {
+        /// The node's name.
+        node: String,
+        /// The worker's number.
+        worker: usize,
+        /// What it is, and what to do about that.
+        what: &'static str,
+    },
     /// A worker can use a node again.
     NodeBack {
         /// The node's name.

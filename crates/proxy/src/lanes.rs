@@ -11,6 +11,7 @@ use crate::dialling::Dialling;
 use crate::integrity::Proof;
 use crate::limits::CLASSES_MAX;
 use crate::node_health::NodeHealth;
+use crate::node_kind::Misfit;
 use crate::own::Ownership;
 use crate::pieces::Sender;
 use crate::script_lanes::ScriptClasses;
@@ -43,6 +44,12 @@ pub(crate) struct Node {
     pub(crate) latency: Option<Arc<Histogram>>,
     /// It is not configured any more, and only still owes something.
     pub(crate) is_gone: bool,
+    /// Where the last connection to it was made, if a host's address had to be found.
+    pub(crate) address: String,
+    /// It ends connections on which it is asked what it is.
+    pub(crate) shuns_questions: bool,
+    /// What it is although it must not be, as far as this worker knows.
+    pub(crate) misfit_seen: Option<Misfit>,
 }
 
 impl Node {
@@ -56,6 +63,9 @@ impl Node {
             is_drained: false,
             is_gone: false,
             latency: None,
+            address: String::new(),
+            shuns_questions: false,
+            misfit_seen: None,
         }
     }
 
@@ -236,6 +246,8 @@ pub(crate) struct Lanes {
     pub(crate) unused_since_us: Vec<u64>,
     /// Places of lanes that have ended.
     free: Vec<u32>,
+    /// Nodes are asked what they are, on the shared connections of the first class.
+    pub(crate) asks: bool,
     entropy: u64,
 }
 
@@ -338,6 +350,11 @@ impl Lanes {
         self.all.iter().enumerate().filter(is_lent).count()
     }
 
+    /// Whether a lane is one that all share, or takes the place of one.
+    pub(crate) fn is_for_all(&self, lane: usize) -> bool {
+        matches!(self.all[lane].purpose, Purpose::Shared | Purpose::Successor)
+    }
+
     /// How many classes there are.
     pub(crate) fn classes_len(&self) -> usize {
         self.classes.len()
@@ -395,7 +412,11 @@ impl Lanes {
         let is_shared = matches!(purpose, Purpose::Shared | Purpose::Successor);
         let policy = if is_shared { config.write_policy } else { WritePolicy::EachTurn };
         let proof = Proof::new(config.integrity, self.entropy_of(self.all.len()));
-        let mut up = Upstream::new(Identity { database, protocol, credentials, tracking: None }, policy);
+        let told = &self.nodes[node];
+        let is_elsewhere = !matches!(*told.told.endpoint, Endpoint::Embedded { .. });
+        let is_asked = self.asks && class == 0 && is_shared && is_elsewhere && !told.shuns_questions;
+        let identity = Identity { database, protocol, credentials, tracking: None, is_asked };
+        let mut up = Upstream::new(identity, policy);
         if config.seeing.is_anything_seen() {
             up.keep_records();
         }

@@ -61,6 +61,7 @@ mod local;
 mod looking;
 mod mail;
 mod node_health;
+mod node_kind;
 pub mod observe;
 mod overdue;
 mod own;

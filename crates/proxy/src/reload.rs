@@ -27,6 +27,15 @@ impl<E: Execute> Worker<E> {
         if has_other_proofs {
             self.lanes.take_integrity(self.config.integrity, &self.shared.ledger);
         }
+        self.lanes.asks = self.number == 0 && self.config.dials_ahead;
+        let is_known = |name: &str| {
+            let is_it = |node: &&NodeConfig| node.name == name;
+            let find = |config: &Config| config.nodes.iter().find(is_it).map(|node| Arc::clone(&node.endpoint));
+            find(&self.config).is_some_and(|now| find(&before) == Some(now))
+        };
+        if self.number == 0 {
+            self.shared.keep_kinds(is_known);
+        }
         self.shared.name_nodes(self.config.nodes.iter().map(|node| node.name.clone()));
         self.route_hits.clear();
         self.seen.begin_countdown(self.config.seeing);

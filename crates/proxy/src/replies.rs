@@ -58,6 +58,9 @@ impl<E: Execute> Worker<E> {
         if self.is_worth_a_look(lane) {
             self.look(lane, bytes);
         }
+        if bytes.first() == Some(&b'-') {
+            self.look_at_error(lane, bytes);
+        }
         let Self { lanes, clients, scatters, tasks, config, counters, now, subscriptions, .. } = self;
         let Some(this) = lanes.all.get_mut(lane) else { return };
         if !this.up.is_ready() {
@@ -251,6 +254,9 @@ impl<E: Execute> Worker<E> {
 
     /// A lane's connection is gone. Everybody who was owed a reply hears of it, and the lane may be dialled anew.
     pub(crate) fn end_lane(&mut self, lane: usize, ending: Ending) {
+        if self.is_asked_in_vain(lane, &ending) {
+            return;
+        }
         let Some(this) = self.lanes.all.get_mut(lane).filter(|l| !l.is_retired) else { return };
         let node = this.node;
         let is_apart = !matches!(this.purpose, Purpose::Shared | Purpose::Push);

@@ -5,6 +5,7 @@ use crate::figures::Figures;
 use crate::governor::Governor;
 use crate::hooks::Hooks;
 use crate::learning::Learnt;
+use crate::node_kind::{Misfit, NodeKinds};
 use crate::observe::Counters;
 use crate::pressure::Auction;
 use crate::scripts::Scripts;
@@ -25,6 +26,8 @@ pub struct Shared {
     pub about: About,
     /// What each worker has written down of nodes.
     pub(crate) figures: Vec<Figures>,
+    /// What nodes have turned out to be.
+    pub(crate) kinds: NodeKinds,
     /// Orders that hold until they are taken back.
     pub(crate) standing: Mutex<Standing>,
     /// The names of the nodes that are configured.
@@ -54,6 +57,12 @@ pub struct NodeReach {
     pub connections: usize,
     /// `up`, `idle` (nobody has tried) or `down`.
     pub state: &'static str,
+    /// Whether it is in use, or lets in those users that have a name of their own there and not the proxy itself.
+    pub is_there: bool,
+    /// Whether an operator lets nothing be sent to it.
+    pub is_drained: bool,
+    /// What it is although it must not be: `replica`, `cluster member` or `sentinel`.
+    pub misfit: Option<&'static str>,
 }
 
 /// Durations of one kind, as one worker has measured them.
@@ -121,6 +130,7 @@ impl Shared {
             started_us,
             about,
             figures: (0..workers).map(|_| Figures::default()).collect(),
+            kinds: NodeKinds::default(),
             standing: Mutex::default(),
             node_names: Mutex::default(),
             learnt: Mutex::default(),
@@ -141,8 +151,8 @@ impl Shared {
         histogram
     }
 
-    /// The nodes that are configured now.
-    pub(crate) fn name_nodes(&self, names: impl Iterator<Item = String>) {
+    /// The nodes that are configured now. Without that, none is known before a worker runs.
+    pub fn name_nodes(&self, names: impl Iterator<Item = String>) {
         *self.node_names.lock().unwrap_or_else(PoisonError::into_inner) = names.collect();
     }
 
@@ -150,10 +160,14 @@ impl Shared {
     pub fn nodes(&self) -> Vec<NodeReach> {
         let names = self.node_names.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let sums = crate::figures::sums(&self.figures, names.len());
+        let drained = self.standing().drained.clone();
         let reach = |(name, figures): (String, crate::figures::NodeFigures)| NodeReach {
+            is_drained: drained.contains(&name),
+            misfit: self.kinds.of(&name).misfit.map(Misfit::name),
             name,
             connections: figures.connections,
             state: figures.state(),
+            is_there: figures.connections > 0 || figures.is_there_for_others,
         };
         names.into_iter().zip(sums).map(reach).collect()
     }

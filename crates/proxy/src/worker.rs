@@ -171,6 +171,7 @@ impl<E: Execute> Worker<E> {
         };
         worker.clients.output_hard = worker.config.budgets.client_output_hard;
         worker.adopt_allowances();
+        worker.lanes.asks = worker.number == 0 && worker.config.dials_ahead;
         worker.shared.name_nodes(worker.config.nodes.iter().map(|node| node.name.clone()));
         worker
     }
@@ -555,6 +556,17 @@ impl<E: Execute> Machine for Worker<E> {
             self.end_lane(conn.index(), Ending::Lost(Some(error.to_owned())));
         } else {
             self.drop_client(conn.index() as u32);
+        }
+    }
+
+    fn handle_address(&mut self, conn: ConnId, address: &str) {
+        if self.is_closing(conn) {
+            return;
+        }
+        if let Some(lane) = self.lanes.all.get(conn.index()).filter(|_| conn.is_upstream()) {
+            let known = &mut self.lanes.nodes[lane.node].address;
+            known.clear();
+            known.push_str(address);
         }
     }
 

@@ -153,7 +153,7 @@ fn metrics_count_what_clients_do() {
             client.ask(&format!("SET {key} v")).expect("a reply");
         }
     }
-    assert!(http(&address, "/readyz").ends_with("ready\n"));
+    wait_until("it is ready", LIMIT, || Ok(http(&address, "/readyz").ends_with("ready\n"))).expect("it becomes so");
     assert!(http(&address, "/healthz").ends_with("ok\n"));
     let is_counted = |line: &str| http(&address, "/metrics").lines().any(|counted| counted == line);
     for line in ["respool_requests_total 12", "respool_clients 4", "respool_clients_accepted_total 4"] {

@@ -206,7 +206,8 @@ pub fn usual_reply(request: &Received) -> Vec<u8> {
     match &*request.command() {
         "PING" if rest.is_empty() => b"+PONG\r\n".to_vec(),
         "PING" | "ECHO" => bulk(request.key()),
-        "HELLO" => b"%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n".to_vec(),
+        "HELLO" if request.key() == b"3" => b"%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n".to_vec(),
+        "HELLO" => b"*2\r\n$6\r\nserver\r\n$5\r\nredis\r\n".to_vec(),
         "GET" => value(request.key()),
         "MGET" => {
             let head = format!("*{}\r\n", rest.len()).into_bytes();

@@ -133,7 +133,11 @@ impl<M: Machine> Worker<M> {
                 connection.is_dialing = false;
                 connection.is_writable = true;
                 connection.alternatives = Alternatives::default();
+                let address = connection.socket.tcp().and_then(|stream| stream.peer_addr().ok());
                 self.watch(conn);
+                if let Some(address) = address {
+                    self.machine.handle_address(conn, &address.to_string());
+                }
                 self.machine.handle_connected(conn);
                 // Bytes may have come with the edge that told of the connection.
                 self.list_again(conn);

@@ -214,6 +214,7 @@ impl<E: Execute> Worker<E> {
         let sum = |of: fn(&Lane) -> usize| Cell::Sum(lanes().map(of).sum::<usize>() as u64);
         let (rank, state) = self.state_of(node);
         let (pool, role) = self.role_of(node);
+        let kind = self.shared.kinds.of(&told.name);
         vec![
             ("node", text(&*told.name)),
             ("pool", text(pool)),
@@ -225,6 +226,8 @@ impl<E: Execute> Worker<E> {
             ("outstanding", sum(|lane| lane.up.tickets().outstanding())),
             ("queued_bytes", sum(|lane| lane.up.queued_bytes())),
             ("round_trip_us", Cell::Max(ready().map(|lane| lane.up.round_trip_us()).max().unwrap_or(0))),
+            ("server", text(kind.words())),
+            ("unfit", text(kind.misfit.map_or("", |misfit| misfit.name()))),
             ("failures", Cell::Max(u64::from(known.health.failures()))),
             ("last_failure", text(known.health.last_failure())),
         ]

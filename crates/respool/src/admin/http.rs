@@ -132,9 +132,12 @@ async fn readyz(State(admin): State<Admin>) -> impl IntoResponse {
     }
 }
 
-/// Whether enough nodes are reached, and which are not.
-fn about_nodes(sums: &[Sample], percent: Option<u32>) -> (StatusCode, String) {
-    let nodes: Vec<&Sample> = sums.iter().filter(|sample| sample.family.name == "node_up").collect();
+/// Whether enough nodes are reached, and which are not. Those that an operator has drained do not count.
+pub(crate) fn about_nodes(sums: &[Sample], percent: Option<u32>) -> (StatusCode, String) {
+    let named = |name: &'static str| sums.iter().filter(move |sample| sample.family.name == name);
+    let drained = named("node_drained").filter(|sample| sample.reading == Reading::Gauge(1));
+    let drained: Vec<_> = drained.map(|sample| &sample.labels).collect();
+    let nodes: Vec<&Sample> = named("node_up").filter(|sample| !drained.contains(&&sample.labels)).collect();
     let missed: Vec<&&Sample> = nodes.iter().filter(|sample| sample.reading == Reading::Gauge(0)).collect();
     let reached = nodes.len() - missed.len();
     let wanted = (nodes.len() * percent.unwrap_or(0) as usize).div_ceil(100);
@@ -144,8 +147,7 @@ fn about_nodes(sums: &[Sample], percent: Option<u32>) -> (StatusCode, String) {
         let text = format!("too few nodes: {reached} of {} are reached, {wanted} are needed\n", nodes.len());
         (StatusCode::SERVICE_UNAVAILABLE, text)
     };
-    // Without a share nobody is dialled before somebody asks for it, so that says nothing about a node.
-    for missed in missed.iter().filter(|_| percent.is_some()) {
+    for missed in missed {
         let label = |name: &str| missed.labels.iter().find(|(label, _)| *label == name).map(|(_, value)| value);
         let of = label("pool").map_or_else(String::new, |pool| format!(" of {pool}"));
         text.push_str(&format!("{}{of} is not reached\n", label("node").map_or("", String::as_str)));

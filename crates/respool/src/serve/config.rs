@@ -86,7 +86,7 @@ pub(super) fn proxy(process: &Process, instance: &Instance, clients_max: usize) 
             slow_entries: settings.seeing.slow_log_entries,
             sample_every: settings.seeing.sample_every.unwrap_or(0),
         },
-        dials_ahead: process.admin.ready_percent.is_some(),
+        dials_ahead: true,
         integrity: IntegrityTerms {
             every: settings.integrity.every.unwrap_or(0),
             run: settings.integrity.run.unwrap_or(0),

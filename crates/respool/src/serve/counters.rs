@@ -37,15 +37,24 @@ pub(super) fn source(shared: Arc<Shared>, name: &str, is_one_of_several: bool) -
     }
 }
 
-static NODE_UP: Family = Family { name: "node_up", help: "Whether some worker is connected to a node." };
+static NODE_UP: Family =
+    Family { name: "node_up", help: "Whether some worker is connected to a node, or it refuses the proxy alone." };
+static NODE_UNFIT: Family = Family {
+    name: "node_unfit",
+    help: "Whether a node is a Redis Cluster's member, a Sentinel, or a replica where a primary is meant.",
+};
+static NODE_DRAINED: Family =
+    Family { name: "node_drained", help: "Whether an operator lets nothing be sent to a node." };
 static NODE_CONNECTIONS: Family = Family { name: "node_connections", help: "Connections to a node." };
 
-fn reach(node: &NodeReach, labels: &Labels) -> [Sample; 2] {
+fn reach(node: &NodeReach, labels: &Labels) -> [Sample; 4] {
     let mut labels = labels.clone();
     labels.push(("node", node.name.clone()));
     let connections = i64::try_from(node.connections).unwrap_or(i64::MAX);
-    let up = Sample { family: &NODE_UP, labels: labels.clone(), reading: Reading::Gauge(connections.min(1)) };
-    [up, Sample { family: &NODE_CONNECTIONS, labels, reading: Reading::Gauge(connections) }]
+    let gauge = |family, is_so: bool| Sample { family, labels: labels.clone(), reading: Reading::Gauge(is_so.into()) };
+    let (up, unfit) = (gauge(&NODE_UP, node.is_there), gauge(&NODE_UNFIT, node.misfit.is_some()));
+    let drained = gauge(&NODE_DRAINED, node.is_drained);
+    [up, unfit, drained, Sample { family: &NODE_CONNECTIONS, labels, reading: Reading::Gauge(connections) }]
 }
 
 static ROUND_TRIPS: Family =

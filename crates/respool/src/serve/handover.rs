@@ -80,6 +80,11 @@ impl Inherited {
         self.sockets.len()
     }
 
+    /// Whether another process has them and serves until it is told.
+    pub(super) fn has_predecessor(&self) -> bool {
+        self.successor.is_some()
+    }
+
     /// The sockets that listen at an address already. Addresses must be asked for in the order of the settings.
     pub(super) fn of_listener(&mut self, address: &Address) -> (String, Vec<OwnedFd>) {
         self.take(listener_label(address))

@@ -38,6 +38,18 @@ impl fmt::Debug for HookMaker {
 pub(crate) fn tell(event: &Event) {
     match event {
         Event::NodeOut { node, worker, why } => warn!(node, worker, "node {node} is out of use: it {why}"),
+        Event::NodeReached { node, worker, address, took_us, server } => {
+            let took = std::time::Duration::from_micros(*took_us);
+            let server = if server.is_empty() { "it does not say what it is" } else { server };
+            info!(node, worker, "node {node} is reached at {address} within {took:?}: {server}");
+        }
+        Event::NodeRefuses { node, worker, why } => error!(
+            node,
+            worker,
+            "node {node} refuses its new credentials ({why}): connections that it has let in before are used on, new ones are not \
+             possible"
+        ),
+        Event::NodeUnfit { node, worker, what } => warn!(node, worker, "node {node} is {what}"),
         Event::NodeBack { node, worker } => info!(node, worker, "node {node} is back in use"),
         Event::OutOfStep { node, worker } => {
             error!(

@@ -10,7 +10,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use respool_connection::Sockets;
 use respool_engine::{Engine, EngineConfig};
@@ -18,6 +18,7 @@ use respool_net::{EngineDoor, Inbox, Listener, Postbox, Setup, TransportOptions,
 use respool_proxy::{About, Access, Ledger, Mail, Shared, WorkerSetup};
 
 use crate::admin::Metrics;
+use crate::admin::http::about_nodes;
 use crate::control::{Control, Phase};
 use crate::failure::Failure;
 use crate::settings::{Address, EngineSettings, Instance, NodeAddress, Process};
@@ -69,8 +70,9 @@ pub fn check(process: &Process) -> Result<(), Failure> {
 
 /// Runs until it is told to stop.
 ///
-/// `ready` is called once, when every listener is open and before any thread runs. Where sockets listen already, they are
-/// gone on with; whoever gave them is told after `ready` that they are in good hands.
+/// `ready` is called once, when every listener is open and before any client is accepted. Where sockets listen already, they are
+/// gone on with; the process that gave them is told after `ready` that they are in good hands. Before, as many nodes have to be
+/// in use as the settings ask for: that process serves until then, and goes on if that does not come to be.
 ///
 /// # Errors
 /// What kept it from starting or ended it early.
@@ -90,8 +92,10 @@ pub fn run(
     access::follow(&job.control, &access);
     let about = about(&process);
     let mut instances = Vec::new();
+    let awaits_nodes = inherited.has_predecessor();
     for (number, instance) in process.instances.iter().enumerate() {
-        let mut doors = Doors { inherited: &mut inherited, offered: is_offering.then_some(&offered), files: &files };
+        let offered = is_offering.then_some(&offered);
+        let mut doors = Doors { inherited: &mut inherited, offered, files: &files, opens_late: awaits_nodes };
         instances.push(Running::build(job, &process, number, instance, (&ledger, &access), &about, &mut doors)?);
     }
     let estate = Estate {
@@ -103,13 +107,58 @@ pub fn run(
     let _takeover_socket = handover::offer(&process, &job.control, estate, &mut inherited)?;
     let bound: Vec<_> = instances.iter_mut().map(|instance| std::mem::take(&mut instance.bound)).collect();
     let offered = is_offering.then_some(&offered);
-    ready(Opened { addresses: &bound, inherited: &mut inherited, offered })?;
-    drop(inherited);
-    let start = |instance: Running| instance.start(&job.control);
-    let threads: Vec<_> = instances.into_iter().map(start).collect::<Result<_, _>>()?;
+    let late: Vec<_> = instances.iter_mut().flat_map(|instance| std::mem::take(&mut instance.late)).collect();
+    let start = |instances: Vec<Running>| {
+        instances.into_iter().map(|instance| instance.start(&job.control)).collect::<Result<Vec<_>, _>>()
+    };
+    let opened = Opened { addresses: &bound, inherited: &mut inherited, offered };
+    let threads = if awaits_nodes {
+        let threads = start(instances)?;
+        if let Err(failure) = await_nodes(job, &process).and_then(|()| ready(opened)) {
+            job.control.enter(Phase::Stopping);
+            // What ends them is known.
+            threads.into_iter().for_each(|threads| drop(threads.join()));
+            return Err(failure);
+        }
+        drop(inherited);
+        late.into_iter().for_each(|(slot, listeners)| _ = slot.listen(listeners));
+        threads
+    } else {
+        ready(opened)?;
+        drop(inherited);
+        start(instances)?
+    };
     // All of them are waited for, whatever has become of the first.
     let ended: Vec<_> = threads.into_iter().map(Threads::join).collect();
     ended.into_iter().collect()
+}
+
+/// Time for nodes to be reached before the listeners of another process are taken over, in dials that take as long as they may.
+const DIALS_AWAITED: u32 = 10;
+
+/// How long that is at most: half of the time that the other process waits.
+const NODES_AWAITED_MAX: Duration = Duration::from_secs(30);
+
+/// How often it is looked whether they are.
+const NODES_LOOK: Duration = Duration::from_millis(10);
+
+/// Waits until enough nodes are in use.
+fn await_nodes(job: &Job, process: &Process) -> Result<(), Failure> {
+    let dial = process.instances.iter().map(|instance| instance.proxy.timeouts.connect).max().unwrap_or_default();
+    let until = Instant::now() + dial.saturating_mul(DIALS_AWAITED).min(NODES_AWAITED_MAX);
+    loop {
+        let (status, words) = about_nodes(&job.metrics.sums(), process.admin.ready_percent);
+        if status.is_success() {
+            return Ok(());
+        }
+        if Instant::now() >= until || job.control.phase() == Phase::Stopping {
+            let words = words.trim_end().replace('\n', ", ");
+            return Err(Failure::running(format!("the listeners are not taken over: {words}")).hint(
+                "the process that has them serves on; ready_nodes = 0 takes them over whatever becomes of the nodes",
+            ));
+        }
+        std::thread::sleep(NODES_LOOK);
+    }
 }
 
 /// Where listeners come from, and where they may go.
@@ -118,6 +167,8 @@ struct Doors<'a> {
     offered: Option<&'a Offered>,
     /// How many sockets there may be.
     files: &'a Arc<Files>,
+    /// Workers get their listeners when they run already.
+    opens_late: bool,
 }
 
 /// One instance, open and not yet running.
@@ -125,6 +176,8 @@ struct Running {
     name: String,
     shared: Arc<Shared>,
     bound: Vec<Address>,
+    /// Listeners that workers get later, and where.
+    late: Vec<(Postbox<Mail>, Vec<Listener>)>,
     workers: Vec<Box<dyn FnOnce() -> std::io::Result<()> + Send>>,
     nodes: Vec<Box<dyn FnOnce() -> std::io::Result<()> + Send>>,
     /// Ends the embedded nodes, once nobody asks them any more.
@@ -158,6 +211,7 @@ impl Running {
         let config = Arc::new(config.map_err(|error| Failure::running(error.to_string()))?);
         let shared = Shared::new(workers, respool_net::monotonic_us(), about.clone(), Arc::clone(ledger));
         let shared = Arc::new(shared.with_hooks(job.hooks.make()).with_access(Arc::clone(access)));
+        shared.name_nodes(config.nodes.iter().map(|node| node.name.clone()));
         job.metrics.observe(counters::source(Arc::clone(&shared), &instance.name, process.instances.len() > 1));
 
         let embedded = instance.nodes().filter(|node| node.address == NodeAddress::Embedded);
@@ -176,6 +230,7 @@ impl Running {
             name: instance.name.clone(),
             shared: Arc::clone(&shared),
             bound,
+            late: Vec::new(),
             workers: Vec::new(),
             nodes: Vec::new(),
             stop_nodes: Box::new(|| {}),
@@ -188,7 +243,10 @@ impl Running {
                 engine: instance.is_embedded().then(|| engine(&instance.engine)),
                 entropy: chance(),
             };
-            let listeners = std::mem::take(&mut shares[worker]);
+            let mut listeners = std::mem::take(&mut shares[worker]);
+            if doors.opens_late {
+                running.late.push((slots[worker].clone(), std::mem::take(&mut listeners)));
+            }
             let engines = nodes.iter().map(|node| EngineDoor::new(node.slot.clone())).collect();
             let workers = slots.clone();
             let (tls, sockets) = (Arc::clone(&clients), Arc::clone(&doors.files.sockets));
@@ -466,7 +524,15 @@ mod tests {
 
     fn running(workers: Vec<Run>, nodes: Vec<Run>) -> Running {
         let shared = Arc::new(Shared::new(workers.len(), 0, About::default(), Arc::default()));
-        Running { name: "main".to_owned(), shared, bound: Vec::new(), workers, nodes, stop_nodes: Box::new(|| {}) }
+        Running {
+            name: "main".to_owned(),
+            shared,
+            bound: Vec::new(),
+            late: Vec::new(),
+            workers,
+            nodes,
+            stop_nodes: Box::new(|| {}),
+        }
     }
 
     fn control() -> Arc<Control> {

@@ -653,11 +653,12 @@ rows! {
     }
     /// Address of the HTTP server with /metrics, /healthz and /readyz.
     Metrics { name: "metrics", scope: Scope::Process, kind: Kind::Tcp, absent: Some("off"), default: "off" }
-    /// Share of nodes, in percent, that must be reached for /readyz to say that the process is ready.
+    /// Share of nodes, in percent and rounded up, that must be in use for the process to be ready.
     ReadyNodes {
         name: "ready_nodes", scope: Scope::Process, reload: Reload::Live,
-        kind: count(1, 100), absent: Some("off"), default: "off",
-        more: "Nodes are then dialled before anybody asks them. `off`: listeners are enough.",
+        kind: count(0, 100), absent: Some("off"), default: "1",
+        more: "`1` is one node of up to a hundred, `100` is all. /readyz answers 503 until then and names those that are \
+               missing; a process that takes over from another does so only then. `off` or 0: listeners are enough.",
     }
     /// Address of a statsd server that is sent metrics under rmux's names, over UDP.
     Statsd { name: "statsd", scope: Scope::Process, kind: Kind::Tcp, absent: Some("off"), default: "off" }

@@ -1,0 +1,276 @@
+//! What nodes turn out to be: the program, its version, mode and role, and whether that is what the settings take them for.
+//!
+//! A node says what it is while its first shared connection is made (see `connection::Handshake`): worker 0, which dials all nodes
+//! at the start, asks. What a node is may change without a new connection, so errors by which a cluster's member or a replica
+//! gives itself away are looked at, too, where they are the first of what a read has brought. All of it is for the log, the
+//! console and metrics: requests go where they went before.
+//!
+//! ```text
+//!   [unknown] -- HELLO, INFO --> [known]          -- READONLY, MOVED --> [unfit]: told once
+//!       '------- HELLO, INFO: a replica, a cluster's member, a Sentinel ---^ |
+//!   [known] <------- another connection is made, and it says otherwise ------'
+//! ```
+
+use crate::hooks::Event;
+use crate::lanes::Ending;
+use crate::node_health::Blame;
+use crate::shared::Shared;
+use crate::worker::Worker;
+use respool_command::Execute;
+use respool_connection::{DialFailure, Endpoint, Fault, Server};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Why a node cannot be what the settings take it for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Misfit {
+    /// It belongs to a Redis Cluster.
+    ClusterMember,
+    /// It copies another node, and is not set to.
+    Replica,
+    /// It is a Sentinel.
+    Sentinel,
+}
+
+impl Misfit {
+    fn of(server: &Server, is_meant_as_replica: bool) -> Option<Self> {
+        match (&*server.mode, &*server.role) {
+            ("sentinel", _) => Some(Self::Sentinel),
+            ("cluster", _) => Some(Self::ClusterMember),
+            (_, "replica") if !is_meant_as_replica => Some(Self::Replica),
+            _ => None,
+        }
+    }
+
+    /// What an error says of the node that gives it.
+    fn of_error(error: &[u8], is_meant_as_replica: bool) -> Option<Self> {
+        if error.starts_with(b"-MOVED ") {
+            Some(Self::ClusterMember)
+        } else {
+            (error.starts_with(b"-READONLY ") && !is_meant_as_replica).then_some(Self::Replica)
+        }
+    }
+
+    /// In one or two words, for the console and metrics.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ClusterMember => "cluster member",
+            Self::Replica => "replica",
+            Self::Sentinel => "sentinel",
+        }
+    }
+
+    /// What follows from it, and what to do about it.
+    fn advice(self) -> &'static str {
+        match self {
+            Self::ClusterMember => {
+                "a member of a Redis Cluster, which answers MOVED for the keys of other members: \
+                 name in `nodes` servers with cluster-enabled no"
+            }
+            Self::Replica => {
+                "a replica, which refuses writes with READONLY: name its primary in `nodes`, or say \
+                 `replica_of=NAME` behind its address"
+            }
+            Self::Sentinel => {
+                "a Sentinel, which holds no keys: name in `nodes` the primary that it watches \
+                 (SENTINEL GET-PRIMARY-ADDR-BY-NAME, or GET-MASTER-ADDR-BY-NAME)"
+            }
+        }
+    }
+}
+
+/// What is known of one node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NodeKind {
+    /// What it says.
+    pub(crate) server: Server,
+    /// Why it is not what it is taken for.
+    pub(crate) misfit: Option<Misfit>,
+    /// It has been reached since it was configured, and the log knows.
+    is_told: bool,
+}
+
+impl NodeKind {
+    /// Its program, version, mode and role as far as it said them.
+    pub(crate) fn words(&self) -> String {
+        let Server { program, version, mode, role } = &self.server;
+        let words = [program, version, mode, role].into_iter().filter(|word| !word.is_empty());
+        words.cloned().collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// What is known of all nodes, by name.
+#[derive(Debug, Default)]
+pub(crate) struct NodeKinds(Mutex<BTreeMap<String, NodeKind>>);
+
+impl NodeKinds {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, NodeKind>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is known of a node.
+    pub(crate) fn of(&self, name: &str) -> NodeKind {
+        self.lock().get(name).cloned().unwrap_or_default()
+    }
+
+    /// Other nodes are configured: of those that are no longer there, and of those that are other servers now, nothing is known.
+    pub(crate) fn keep(&self, is_known: impl Fn(&str) -> bool) {
+        self.lock().retain(|name, _| is_known(name));
+    }
+
+    /// A node may be something else. Gives what it is that it must not be, if that is news.
+    fn take_misfit(&self, name: &str, misfit: Option<Misfit>) -> Option<Misfit> {
+        let mut kinds = self.lock();
+        let before = std::mem::replace(&mut kinds.entry(name.to_owned()).or_default().misfit, misfit);
+        misfit.filter(|misfit| before != Some(*misfit))
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// A shared connection to a node is ready: what the node has said of itself, if it was asked, and where it was found.
+    pub(crate) fn note_kind(&mut self, lane: usize) {
+        let is_first = self.is_asking(lane);
+        let this = &mut self.lanes.all[lane];
+        let (node, took_us) = (this.node, self.now.mono_us.saturating_sub(this.dial_began_us));
+        let server = this.up.take_server();
+        if !is_first {
+            return;
+        }
+        let (name, address) = (&self.lanes.nodes[node].name, &self.lanes.nodes[node].address);
+        let kinds = &self.shared.kinds;
+        let kind = {
+            let mut kinds = kinds.lock();
+            let kind = kinds.entry(name.clone()).or_default();
+            kind.server = server.map_or_else(Server::default, |server| *server);
+            let is_told = std::mem::replace(&mut kind.is_told, true);
+            NodeKind { is_told, ..kind.clone() }
+        };
+        if !kind.is_told {
+            let address = match address.is_empty() {
+                true => self.lanes.nodes[node].told.endpoint.to_string(),
+                false => address.clone(),
+            };
+            let (node, server) = (name.clone(), kind.words());
+            self.shared.hooks.tell(&Event::NodeReached { node, worker: self.number, address, took_us, server });
+        }
+        let misfit = Misfit::of(&kind.server, self.is_meant_as_replica(node));
+        self.take_misfit(node, misfit);
+        // Readiness is asked for from elsewhere.
+        self.note_figures();
+    }
+
+    /// A lane may have ended because its node was asked what it is: then the node is not asked again. Whether the lane is dialled
+    /// anew for that, with what waits on it, as if nothing had happened.
+    pub(crate) fn is_asked_in_vain(&mut self, lane: usize, ending: &Ending) -> bool {
+        let Some(this) = self.lanes.all.get_mut(lane).filter(|lane| !lane.is_retired && lane.up.is_asking()) else {
+            return false;
+        };
+        let is_about_question = match ending {
+            Ending::Lost(_) | Ending::Dial(DialFailure::TimedOut) | Ending::Fault(Fault::Malformed(_)) => true,
+            Ending::Fault(Fault::Refused(words)) => {
+                words.starts_with("ERR ") && !matches!(Blame::of_refusal(words, true), Blame::Room)
+            }
+            _ => false,
+        };
+        if is_about_question {
+            this.up.ask_no_more();
+            self.lanes.nodes[this.node].shuns_questions = true;
+        }
+        if !matches!(ending, Ending::Lost(_)) || self.drain_until_us.is_some() {
+            return false;
+        }
+        this.up.begin_anew(&mut self.clients.pool);
+        this.is_blocked = false;
+        self.lanes.end_dial(lane);
+        self.lanes.want_dial(lane, self.now);
+        true
+    }
+
+    /// Whether a lane is the one on which its node is asked what it is.
+    pub(crate) fn is_asking(&self, lane: usize) -> bool {
+        let this = &self.lanes.all[lane];
+        let is_elsewhere = !matches!(this.endpoint.as_deref(), Some(Endpoint::Embedded { .. }));
+        let is_of_worker = self.lanes.asks && this.class == 0 && self.lanes.is_for_all(lane);
+        is_of_worker && is_elsewhere && self.lanes.is_at_its_node(lane)
+    }
+
+    /// Bytes have come from a node that begin with an error.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn look_at_error(&mut self, lane: usize, bytes: &[u8]) {
+        let Some(node) = self.lanes.all.get(lane).map(|lane| lane.node) else { return };
+        // A connection to where the node was before says nothing of where it is.
+        if node >= self.config.nodes.len() || !self.lanes.is_at_its_node(lane) {
+            return;
+        }
+        let Some(misfit) = Misfit::of_error(bytes, self.is_meant_as_replica(node)) else { return };
+        let known = self.lanes.nodes[node].misfit_seen;
+        if known != Some(misfit) {
+            self.lanes.nodes[node].misfit_seen = Some(misfit);
+            self.take_misfit(node, Some(misfit));
+        }
+    }
+
+    fn take_misfit(&mut self, node: usize, misfit: Option<Misfit>) {
+        self.lanes.nodes[node].misfit_seen = misfit;
+        let name = &self.lanes.nodes[node].name;
+        if let Some(misfit) = self.shared.kinds.take_misfit(name, misfit) {
+            let (node, worker) = (name.clone(), self.number);
+            self.shared.hooks.tell(&Event::NodeUnfit { node, worker, what: misfit.advice() });
+        }
+    }
+
+    /// Whether the settings take a node for a replica.
+    fn is_meant_as_replica(&self, node: usize) -> bool {
+        !self.config.routes.pools().iter().any(|pool| pool.places().contains(&node))
+    }
+}
+
+impl Shared {
+    /// Other nodes are configured.
+    pub(crate) fn keep_kinds(&self, is_known: impl Fn(&str) -> bool) {
+        self.kinds.keep(is_known);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(mode: &str, role: &str) -> Server {
+        Server { mode: mode.to_owned(), role: role.to_owned(), ..Server::default() }
+    }
+
+    #[test]
+    fn a_node_that_is_not_what_it_is_taken_for_is_known() {
+        for (mode, role, as_primary, as_replica) in [
+            ("standalone", "master", None, None),
+            ("", "", None, None),
+            ("standalone", "replica", Some(Misfit::Replica), None),
+            ("cluster", "master", Some(Misfit::ClusterMember), Some(Misfit::ClusterMember)),
+            ("cluster", "replica", Some(Misfit::ClusterMember), Some(Misfit::ClusterMember)),
+            ("sentinel", "", Some(Misfit::Sentinel), Some(Misfit::Sentinel)),
+        ] {
+            let misfit = |is_meant_as_replica| Misfit::of(&server(mode, role), is_meant_as_replica);
+            assert_eq!((misfit(false), misfit(true)), (as_primary, as_replica), "{mode} {role}");
+        }
+        assert_eq!(Misfit::of_error(b"-MOVED 1 a:1\r\n", true), Some(Misfit::ClusterMember));
+        assert_eq!(Misfit::of_error(b"-READONLY You can't\r\n", false), Some(Misfit::Replica));
+        assert_eq!(Misfit::of_error(b"-READONLY You can't\r\n", true), None);
+        assert_eq!(Misfit::of_error(b"-ERR no\r\n", false), None);
+    }
+
+    #[test]
+    fn a_misfit_is_news_once() {
+        let kinds = NodeKinds::default();
+        assert_eq!(kinds.take_misfit("a", Some(Misfit::Replica)), Some(Misfit::Replica));
+        assert_eq!(kinds.take_misfit("a", Some(Misfit::Replica)), None);
+        assert_eq!(kinds.take_misfit("b", Some(Misfit::Replica)), Some(Misfit::Replica));
+        assert_eq!(kinds.take_misfit("a", None), None);
+        assert_eq!(kinds.of("a").misfit, None);
+        assert_eq!(kinds.take_misfit("a", Some(Misfit::Sentinel)), Some(Misfit::Sentinel));
+        kinds.keep(|name| name == "b");
+        assert_eq!(kinds.of("a"), NodeKind::default());
+        assert_eq!(kinds.of("b").misfit, Some(Misfit::Replica));
+    }
+}

@@ -52,6 +52,7 @@ impl<E: Execute> Worker<E> {
             self.is_busy |= self.expire_askings();
             self.is_busy |= self.expire_subscriptions();
             self.is_busy |= self.renew_lanes();
+            self.try_entries();
             self.leave_unused();
             self.check_clients();
             self.is_busy |= self.check_permits();

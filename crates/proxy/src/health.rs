@@ -108,12 +108,15 @@ impl<E: Execute> Worker<E> {
             }
         };
         let node = this.node;
-        let is_vouched_for = is_young && blame == Blame::Node;
+        let is_let_in_before = words.is_some_and(|words| self.is_entry_alone_refused(lane, words));
+        let is_vouched_for = (is_young || is_let_in_before) && blame == Blame::Node;
         let failure = Failure { blame, began_us, why: end.cause, words, is_vouched_for };
         if self.lanes.note_failure(lane, failure, self.config.reconnects, self.now) {
             self.counters.nodes_ejected.add(1);
             let (node, why) = (self.lanes.nodes[node].name.clone(), end.cause.to_owned());
             self.shared.hooks.tell(&Event::NodeOut { node, worker: self.number, why });
+        } else if !was_ready && !self.lanes.nodes[node].health.is_out() {
+            self.note_entry_refused(node, end.ending);
         }
     }
 
@@ -133,6 +136,7 @@ impl<E: Execute> Worker<E> {
         self.lanes.end_dial(lane);
         self.lanes.all[lane].ready_us = self.now.mono_us;
         self.note_kind(lane);
+        self.note_entry(lane);
         if !self.lanes.is_at_its_node(lane) || self.lanes.nodes[self.lanes.all[lane].node].is_gone {
             return;
         }

@@ -8,6 +8,7 @@ use crate::allowance::Lent;
 use crate::beside::Beside;
 use crate::config::{Config, NodeConfig};
 use crate::dialling::Dialling;
+use crate::entry::Entry;
 use crate::integrity::Proof;
 use crate::limits::CLASSES_MAX;
 use crate::node_health::NodeHealth;
@@ -44,6 +45,8 @@ pub(crate) struct Node {
     pub(crate) latency: Option<Arc<Histogram>>,
     /// It is not configured any more, and only still owes something.
     pub(crate) is_gone: bool,
+    /// Whether it has let us in as it is told now.
+    pub(crate) entry: Entry,
     /// Where the last connection to it was made, if a host's address had to be found.
     pub(crate) address: String,
     /// It ends connections on which it is asked what it is.
@@ -63,6 +66,7 @@ impl Node {
             is_drained: false,
             is_gone: false,
             latency: None,
+            entry: Entry::default(),
             address: String::new(),
             shuns_questions: false,
             misfit_seen: None,

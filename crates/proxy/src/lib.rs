@@ -40,6 +40,7 @@ mod dedicated;
 mod dialling;
 mod dispatch;
 mod drain;
+mod entry;
 mod everywhere;
 mod exec;
 mod figures;

@@ -267,6 +267,12 @@ impl NodeHealth {
         std::mem::take(&mut self.has_lost)
     }
 
+    /// What was refused was told otherwise than it is from now on: the next connection is tried at once.
+    pub(crate) fn forget_refusals(&mut self) {
+        self.dials = Pause::default();
+        self.classes.retain(|(class, _)| class.speaker != 0);
+    }
+
     /// This number is another user's from now on.
     pub(crate) fn forget_speaker(&mut self, speaker: u16) {
         self.classes.retain(|(class, _)| class.speaker != speaker);

@@ -44,6 +44,8 @@ impl<E: Execute> Worker<E> {
         }
         let waiters = &self.blocking.waiters;
         let moves = self.lanes.take_nodes(&self.config, |node| waiters.iter().any(|(_, waiter)| waiter.node == node));
+        let now = self.now;
+        moves.entered_anew.iter().for_each(|node| self.lanes.enter_anew(*node, now));
         self.move_waiters(&moves);
         self.keep_orders();
         self.functions.forget();
@@ -76,6 +78,7 @@ impl<E: Execute> Worker<E> {
         self.review_modes();
         self.recall_waiters(has_other_routes);
         self.settle_holding();
+        self.try_entries();
         self.is_busy = true;
     }
 
@@ -104,7 +107,7 @@ impl<E: Execute> Worker<E> {
 fn has_other_places(old: &Config, new: &Config) -> bool {
     let listened_to = |config: &Config| config.nodes.len().min(nodes_listened_to(config));
     let [old_nodes, new_nodes] = [old, new].map(|config| config.nodes.iter().take(listened_to(config)));
-    let entry = |node: &NodeConfig| (node.name.clone(), Arc::clone(&node.endpoint), node.credentials.clone());
+    let place = |node: &NodeConfig| (node.name.clone(), Arc::clone(&node.endpoint));
     let weights = |topology: &Topology| topology.nodes().iter().map(|node| node.weight).collect::<Vec<_>>();
     let is_alike = |old: &Topology, new: &Topology| weights(old) == weights(new) && old.scheme() == new.scheme();
     let are_alike = |old: &[Pool], new: &[Pool]| {
@@ -113,7 +116,7 @@ fn has_other_places(old: &Config, new: &Config) -> bool {
             && both.all(|(old, new)| old.first == new.first && is_alike(&old.topology, &new.topology))
     };
     let is_routed = [old, new].map(|config| !config.routes.keep_channels());
-    !old_nodes.map(entry).eq(new_nodes.map(entry))
+    !old_nodes.map(place).eq(new_nodes.map(place))
         || is_routed[0] != is_routed[1]
         || !is_alike(&old.topology, &new.topology)
         || is_routed[1] && !are_alike(old.routes.pools(), new.routes.pools())

@@ -11,8 +11,8 @@
 //! What was queued on a lane leaves on it and is answered on it; only what comes afterwards takes another way, and waits
 //! until all of that is answered. Otherwise a GET could overtake the SET that the same client has sent before it.
 //!
-//! A node in the table is one server as the settings describe it: its address and how it is entered. If either changes, the
-//! node has gone, and another of the same name stands in its place. So a lane belongs to one server for its whole life, and
+//! A node in the table is one server as the settings describe it: its name and its address. If the address changes, the
+//! node has gone, and another of the same name stands in its place (how it is entered may change, see `entry`). So a lane belongs to one server for its whole life, and
 //! every lane to a node that has gone is stale at once: the settings do not name that server any more, and no request that is
 //! read after the reload may reach it. Each feature that holds a lane or a node is told by a walk over what it holds.
 
@@ -34,6 +34,8 @@ pub(crate) struct Moves {
     /// For each node before, where the node of the same name stands now, wherever that is reached; `usize::MAX` if there is
     /// none.
     pub(crate) named: Vec<usize>,
+    /// Where nodes stand now that have other credentials than before.
+    pub(crate) entered_anew: Vec<usize>,
     /// How many nodes are configured now.
     count: usize,
 }
@@ -197,9 +199,8 @@ impl Lanes {
         }
     }
 
-    /// Takes over other nodes. They are told apart by their names. One that is reached and entered as before keeps its
-    /// place in the table and all that is known of it. One that is elsewhere now, or is entered in another way, is a new
-    /// node of that name; what it was before has gone. A node that has gone stays behind
+    /// Takes over other nodes. They are told apart by their names. One that is reached as before keeps its place in the table
+    /// and all that is known of it. One that is elsewhere now is a new node of that name; what it was before has gone. A node that has gone stays behind
     /// the others until nothing is owed by it: its lanes take nothing more.
     pub(crate) fn take_nodes(&mut self, config: &Config, is_waited_at: impl Fn(usize) -> bool) -> Moves {
         let mut before = std::mem::take(&mut self.nodes);
@@ -207,7 +208,7 @@ impl Lanes {
         let in_use = |node: usize| has_lanes(node) || is_waited_at(node);
         let mut nodes: Vec<Node> = Vec::with_capacity(config.nodes.len());
         let gone = vec![usize::MAX; before.len()];
-        let mut moves = Moves { place: gone.clone(), named: gone, count: config.nodes.len() };
+        let mut moves = Moves { place: gone.clone(), named: gone, entered_anew: Vec::new(), count: config.nodes.len() };
         for (place, told) in config.nodes.iter().enumerate() {
             let known = |is_fit: &dyn Fn(&NodeConfig) -> bool| {
                 let is_known = |(known, node): (usize, &Node)| {
@@ -216,7 +217,7 @@ impl Lanes {
                 before.iter().enumerate().position(is_known)
             };
             // Names need not be unique under every placement.
-            let same = known(&|other| is_same(other, told));
+            let same = known(&|other| is_same(other, told)).or_else(|| known(&|other| other.endpoint == told.endpoint));
             let known = same.or_else(|| known(&|_| true));
             let mut node = Node::new(told);
             if let Some(known) = known {
@@ -226,6 +227,10 @@ impl Lanes {
                     true => {
                         moves.place[known] = place;
                         node = std::mem::replace(this, Node::new(told));
+                        if node.told.credentials != told.credentials {
+                            moves.entered_anew.push(place);
+                        }
+                        node.told = told.clone();
                     }
                     false => node.latency = this.latency.clone(),
                 }
@@ -352,7 +357,7 @@ impl<E: Execute> Worker<E> {
                 Purpose::Shared if this.is_stale => {
                     is_busy = true;
                     if !this.up.is_ready() {
-                        self.lanes.renew(this.node);
+                        self.lanes.leave(lane);
                     } else if self.now.mono_us >= this.renew_at_us {
                         self.lanes.begin_renewal(lane, &self.config, self.now);
                     }

@@ -306,3 +306,79 @@ fn what_the_old_place_of_a_key_was_seen_without_is_looked_for_at_the_new_one() {
     }
     assert_eq!((asked, bench.heard(second).as_str()), (1, "*2\r\n$3\r\nkey\r\n$1\r\nx\r\n"));
 }
+
+/// The only node is entered with this password.
+fn entered(base: Config, password: &str) -> Config {
+    let mut nodes = base.nodes.clone();
+    let credentials = Arc::new(Credentials { username: None, password: password.to_owned().into() });
+    nodes.iter_mut().for_each(|node| node.credentials = Some(Arc::clone(&credentials)));
+    Config { nodes, ..base }
+}
+
+#[test]
+fn connections_are_used_until_other_credentials_are_let_in() {
+    for mode in PoolMode::ALL.map(|(mode, _)| mode) {
+        let reload = |bench: &mut Bench<crate::NoEngine>, password: &str| {
+            let config = Arc::new(entered(in_mode(mode), password));
+            bench.turn(|worker| worker.handle_mail(Mail::Reload(config)));
+        };
+        let mut bench = Bench::proxy(entered(in_mode(mode), "one"));
+        let client = bench.accept();
+        bench.ask(client, &["SET", "key", "1"]);
+        let old = bench.connect()[0];
+        bench.heard(old);
+        // What is owed is still answered there.
+        reload(&mut bench, "two");
+        bench.send(old, b"+OK\r\n");
+        assert_eq!(bench.heard(client), "+OK\r\n", "{mode:?}");
+        for _ in 0..3 {
+            if bench.dialling.is_empty() {
+                bench.wait(2_000_000);
+                bench.turn(|_| ());
+            }
+            let new = bench.dialling.pop().expect("the new ones are tried");
+            bench.dialling.clear();
+            bench.nodes.push(new);
+            bench.turn(|worker| worker.handle_connected(new));
+            assert_eq!(requests(&bench.heard(new)), ["AUTH two"]);
+            bench.send(new, b"-WRONGPASS invalid username-password pair\r\n");
+            bench.ask(client, &["GET", "key"]);
+            let mut asked = requests(&bench.heard(old));
+            assert_eq!(asked.pop().as_deref(), Some("GET key"), "{mode:?}");
+            // After a failed dial the node is asked whether it is there.
+            asked.iter().for_each(|_| bench.send(old, b"+PONG\r\n"));
+            bench.send(old, b"$1\r\n1\r\n");
+            assert_eq!(bench.heard(client), "$1\r\n1\r\n");
+        }
+        assert!(!bench.closed.contains(&old));
+        reload(&mut bench, "three");
+        for _ in 0..5 {
+            bench.wait(500_000);
+            bench.turn(|_| ());
+            bench.connect();
+            let pings = requests(&bench.heard(old)).len();
+            (0..pings).for_each(|_| bench.send(old, b"+PONG\r\n"));
+        }
+        assert!(bench.closed.contains(&old), "{mode:?}: it is not needed any more");
+        bench.ask(client, &["GET", "key"]);
+        bench.connect();
+        let (_, said) = bench.who_heard("GET key").expect("it is sent");
+        assert!(said.contains("AUTH three"), "{mode:?}: {said}");
+    }
+}
+
+#[test]
+fn a_lane_that_is_not_connected_is_entered_with_what_is_told_last() {
+    let mut bench = Bench::proxy(entered(config(1, 1), "one"));
+    let client = bench.accept();
+    bench.ask(client, &["GET", "key"]);
+    let config = Arc::new(entered(config(1, 1), "two"));
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(config)));
+    for _ in 0..3 {
+        bench.connect();
+        bench.wait(10_000);
+        bench.turn(|_| ());
+    }
+    let (_, said) = bench.who_heard("GET key").expect("it is sent");
+    assert!(said.contains("AUTH two"), "{said}");
+}

@@ -47,6 +47,8 @@ pub struct SessionView {
     pub client_id: u64,
     /// Bytes that the node keeps of what the session watches, as it has said when it was last asked to watch.
     pub watched_bytes: usize,
+    /// The request was parked and is asked again, for one key: something has become of it.
+    pub has_waited: bool,
 }
 
 /// How a local node left a request.
@@ -55,6 +57,7 @@ pub struct SessionView {
 pub enum Outcome {
     /// The reply was written.
     Done,
-    /// The request waits; its reply comes later.
+    /// The request waits; its reply comes later. What was written is no reply: it is the request as it is to be asked again, with
+    /// ids in the place of `$`, or nothing if that is what was asked.
     Parked,
 }

@@ -12,9 +12,9 @@ use crate::waiter::{Release, Target, Wording};
 use crate::worker::Worker;
 use respool_command::{
     Command, Execute, Flags, KeyPositions, ListCommand as L, Millis, Outcome, Row, SessionView, SortedSetCommand as Z,
-    lookup,
+    StreamCommand, lookup,
 };
-use respool_wire::{Args, ArgsBuf, Encoder, Protocol, ReplyKind, Request, replies};
+use respool_wire::{Args, ArgsBuf, Encoder, Protocol, ReplyKind, Request, Value, replies};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -28,12 +28,20 @@ pub(crate) struct Parking {
     /// Keys that have been written to since those who wait were last served.
     written: Vec<Arc<[u8]>>,
     is_everything_written: bool,
+    /// Requests that read for groups.
+    group_readers: usize,
     /// Clients are told of changes.
     pub(crate) is_told: bool,
 }
 
-/// Those who wait for one key, by their turns.
-type Waiting = BTreeMap<u64, Handle>;
+/// The requests that wait for one key of a database.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// By their turns.
+    turns: BTreeMap<u64, Handle>,
+    /// How many of them read for a group: they wait no longer once the key holds no stream.
+    group_readers: usize,
+}
 
 /// Where a request waits: for these keys of a database.
 #[derive(Debug)]
@@ -41,26 +49,32 @@ struct Place {
     turn: u64,
     database: u32,
     keys: Vec<Arc<[u8]>>,
+    is_group_reader: bool,
 }
 
 impl Parking {
     /// A request waits from now on.
-    fn enter(&mut self, waiter: Handle, turn: u64, database: u32, keys: Vec<Box<[u8]>>) {
-        let keys: Vec<Arc<[u8]>> = keys.into_iter().map(Arc::from).collect();
-        for key in &keys {
-            self.waiting.entry(Arc::clone(key)).or_default().entry(database).or_default().insert(turn, waiter);
+    fn enter(&mut self, waiter: Handle, place: Place) {
+        for key in &place.keys {
+            let waiting = self.waiting.entry(Arc::clone(key)).or_default().entry(place.database).or_default();
+            // A key may be named twice.
+            let is_new = waiting.turns.insert(place.turn, waiter).is_none();
+            waiting.group_readers += usize::from(is_new && place.is_group_reader);
         }
-        self.places.insert(waiter, Place { turn, database, keys });
+        self.group_readers += usize::from(place.is_group_reader);
+        self.places.insert(waiter, place);
     }
 
     /// It does so no longer.
     pub(crate) fn leave(&mut self, waiter: Handle) {
-        let Some(Place { turn, database, keys }) = self.places.remove(&waiter) else { return };
+        let Some(Place { turn, database, keys, is_group_reader }) = self.places.remove(&waiter) else { return };
+        self.group_readers -= usize::from(is_group_reader);
         for key in &keys {
             let Some(of_key) = self.waiting.get_mut(key) else { continue };
             if let Some(waiting) = of_key.get_mut(&database) {
-                waiting.remove(&turn);
-                if waiting.is_empty() {
+                let is_there = waiting.turns.remove(&turn).is_some();
+                waiting.group_readers -= usize::from(is_there && is_group_reader);
+                if waiting.turns.is_empty() {
                     of_key.remove(&database);
                 }
             }
@@ -77,8 +91,19 @@ impl Parking {
 
     /// Who is next behind a turn.
     fn behind(&self, database: u32, key: &[u8], turn: u64) -> Option<(u64, Handle)> {
-        let mut behind = self.waiting.get(key)?.get(&database)?.range(turn + 1..);
+        let mut behind = self.waiting.get(key)?.get(&database)?.turns.range(turn + 1..);
         behind.next().map(|(turn, waiter)| (*turn, *waiter))
+    }
+
+    /// Whether some read a key for a group.
+    fn has_group_readers(&self, database: u32, key: &[u8]) -> bool {
+        self.waiting.get(key).and_then(|of_key| of_key.get(&database)).is_some_and(|waiting| waiting.group_readers > 0)
+    }
+
+    /// The keys that are read for groups.
+    fn read_for_groups(&self) -> Vec<Arc<[u8]>> {
+        let is_read = |of_key: &BTreeMap<u32, Waiting>| of_key.values().any(|waiting| waiting.group_readers > 0);
+        self.waiting.iter().filter(|(_, of_key)| is_read(of_key)).map(|(key, _)| Arc::clone(key)).collect()
     }
 
     /// How many keys are waited for.
@@ -134,7 +159,8 @@ impl<E: Execute> Worker<E> {
         }
         let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
         let is_wanted = self.passes_reply(index);
-        let args: ArgsBuf = request.args.iter().collect();
+        // In the engine's words, if it has some: the end of a stream is where it was when the request came.
+        let args: ArgsBuf = words_of(&reply).unwrap_or_else(|| request.args.iter().collect());
         let mut keys = keys_of(row, request.args);
         if is_move(row) {
             // Where the element goes is not what is waited for.
@@ -144,7 +170,8 @@ impl<E: Execute> Worker<E> {
         let waiter = self.enter_queue(index, row, words, 0, Target::Client { asker, is_wanted });
         let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
         let turn = self.blocking.waiters.get(waiter).map_or(0, |waiter| waiter.turn);
-        self.parking.enter(waiter, turn, database, keys);
+        let keys = keys.into_iter().map(Arc::from).collect();
+        self.parking.enter(waiter, Place { turn, database, keys, is_group_reader: is_group_read(row) });
         self.counters.keys_waited_for.set(self.parking.waiting.len() as u64);
         if self.clients.sessions.at(index).is_some_and(|s| s.cold.has_hung_up) {
             self.release_waiter(waiter, Release::HalfClosed);
@@ -171,8 +198,20 @@ impl<E: Execute> Worker<E> {
     /// Runs a request of a session. `None`: one of them is not there.
     fn run_engine(&mut self, index: u32, row: &'static Row, args: Args<'_>, reply: &mut Vec<u8>) -> Option<Outcome> {
         let session = self.clients.sessions.at(index)?;
-        let now = Millis(self.now.unix_us / 1000);
-        let mut view = SessionView { database: session.database, now, client_id: session.id, ..SessionView::default() };
+        let view = self.view(session.database, session.id);
+        self.run_engine_as(view, index, row, args, reply)
+    }
+
+    /// As [`Self::run_engine`], with more said of the session.
+    fn run_engine_as(
+        &mut self,
+        mut view: SessionView,
+        index: u32,
+        row: &'static Row,
+        args: Args<'_>,
+        reply: &mut Vec<u8>,
+    ) -> Option<Outcome> {
+        let session = self.clients.sessions.at(index)?;
         let engine = self.engine.as_mut()?;
         let outcome = engine.execute(row, args, &mut view, &mut Encoder::new(reply, session.protocol));
         if self.parking.is_told {
@@ -232,6 +271,14 @@ impl<E: Execute> Worker<E> {
         }
     }
 
+    /// Time has passed: a stream that is read for a group may have expired.
+    pub(crate) fn serve_expired(&mut self) {
+        if self.parking.group_readers > 0 {
+            self.parking.written.extend(self.parking.read_for_groups());
+            self.serve_parked();
+        }
+    }
+
     /// Serves those who wait for one key, as long as it holds something of the type that they wait for. As in Redis, what else
     /// they wait for has no part in it: not an earlier key that holds another type by now.
     fn serve_key(&mut self, key: &[u8]) {
@@ -241,18 +288,19 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Asks the engine for the blocked requests of one key in their order, and stops at the first for which there is no element: of
-    /// ten thousand that wait for one element one is asked for.
+    /// ten thousand that wait for one element one is asked for. Those that read for a group are asked for without a stream as
+    /// well, since it does not come back with its groups: they are told that it is gone.
     fn serve_key_in(&mut self, database: u32, key: &[u8]) {
         let mut kind = self.ask_about(database, b"TYPE", key);
         let mut last = 0;
-        while kind != NO_KEY
+        while (kind != NO_KEY || self.parking.has_group_readers(database, key))
             && let Some((turn, waiter)) = self.parking.behind(database, key, last)
         {
             last = turn;
             let Some(this) = self.blocking.waiters.get_mut(waiter) else { continue };
             let Target::Client { asker, .. } = this.target else { continue };
             let row = this.row;
-            if kind != awaited_type(row) {
+            if kind != awaited_type(row) && !is_group_read(row) {
                 continue;
             }
             let args = for_key(row, this.args.as_args(), key);
@@ -266,7 +314,9 @@ impl<E: Execute> Worker<E> {
 
     /// As [`Self::ask_engine`], but who waits for what this writes is served by the caller.
     fn ask_engine_quietly(&mut self, index: u32, row: &'static Row, args: Args<'_>, reply: &mut Vec<u8>) -> Outcome {
-        let Some(outcome) = self.run_engine(index, row, args, reply) else { return Outcome::Parked };
+        let Some(session) = self.clients.sessions.at(index) else { return Outcome::Parked };
+        let view = SessionView { has_waited: true, ..self.view(session.database, session.id) };
+        let Some(outcome) = self.run_engine_as(view, index, row, args, reply) else { return Outcome::Parked };
         // What it has put somewhere else, others may wait for.
         if outcome == Outcome::Done && row.flags.has(Flags::WRITE) && !reply.starts_with(b"-") {
             self.note_keys(row, args);
@@ -364,9 +414,24 @@ fn is_move(row: &Row) -> bool {
     matches!(row.command, Command::List(L::Blmove | L::Brpoplpush))
 }
 
+/// Whether a request reads a stream for a group.
+fn is_group_read(row: &Row) -> bool {
+    row.command == Command::Stream(StreamCommand::Xreadgroup)
+}
+
 /// What `TYPE` says of a key that a request may take something from.
 fn awaited_type(row: &Row) -> &'static [u8] {
-    if matches!(row.command, Command::SortedSet(_)) { b"+zset\r\n" } else { b"+list\r\n" }
+    match row.command {
+        Command::SortedSet(_) => b"+zset\r\n",
+        Command::Stream(_) => b"+stream\r\n",
+        _ => b"+list\r\n",
+    }
+}
+
+/// The words of a request that the engine has written.
+fn words_of(request: &[u8]) -> Option<ArgsBuf> {
+    let Ok(Value::Array(words)) = Value::parse(request) else { return None };
+    words.iter().map(|word| if let Value::Bulk(word) = word { Some(word) } else { None }).collect()
 }
 
 /// A request that may wait, for one of its keys alone.
@@ -380,8 +445,22 @@ fn for_key(row: &Row, args: Args<'_>, key: &[u8]) -> ArgsBuf {
             let rest = count(2).map_or(args.len(), |keys| keys.saturating_add(3));
             [&args[0], &args[1], b"1", key].into_iter().chain(args.from(rest).iter()).collect()
         }
+        Command::Stream(_) => {
+            // The first id counts if a key is named twice.
+            let Some((keys_at, keys)) = streams_of(row, args) else { return args.iter().collect() };
+            let place = (0..keys).find(|number| args.get(keys_at + number) == Some(key)).unwrap_or(0);
+            args.first(keys_at).iter().chain([key, args.at(keys_at + keys + place)]).collect()
+        }
         _ => args.iter().collect(),
     }
+}
+
+/// Where the names of the streams begin in a request to read, and how many there are. As many ids follow.
+fn streams_of(row: &Row, args: Args<'_>) -> Option<(usize, usize)> {
+    let mut positions = KeyPositions::default();
+    row.keys.positions(args, &mut positions).ok()?;
+    let first = positions.iter().next()?.index as usize;
+    Some((first, args.len().checked_sub(first)? / 2))
 }
 
 fn keys_of(row: &Row, args: Args<'_>) -> Vec<Box<[u8]>> {

@@ -109,10 +109,14 @@ fn timeout_place(row: &Row, args: Args<'_>) -> Option<(usize, Unit)> {
     match row.command {
         Command::List(L::Blmpop) | Command::SortedSet(Z::Bzmpop) => Some((1, Unit::Seconds)),
         Command::Stream(StreamCommand::Xread | StreamCommand::Xreadgroup) => {
-            // Behind the last BLOCK before STREAMS, which is the one that counts.
-            let end = args.iter().position(|a| a.eq_ignore_ascii_case(b"STREAMS"))?;
-            let at = args.first(end).iter().rposition(|a| a.eq_ignore_ascii_case(b"BLOCK"))?;
-            Some((at + 1, Unit::Millis))
+            // Behind the last BLOCK before STREAMS, which is the one that counts. A group may have the name of an option.
+            let (mut place, mut index) = (None, 1);
+            while let Some(word) = args.get(index).filter(|word| !word.eq_ignore_ascii_case(b"STREAMS")) {
+                let is = |option: &[u8]| word.eq_ignore_ascii_case(option);
+                place = if is(b"BLOCK") { Some((index + 1, Unit::Millis)) } else { place };
+                index += if is(b"GROUP") { 3 } else { 1 + usize::from(is(b"BLOCK") || is(b"COUNT")) };
+            }
+            place
         }
         Command::Generic(GenericCommand::Wait) => Some((2, Unit::Millis)),
         _ => Some((args.len().checked_sub(1)?, Unit::Seconds)),
@@ -303,6 +307,8 @@ mod tests {
         assert_eq!(sent(&["BLMPOP", "1", "1", "a", "LEFT"], 400_000), "BLMPOP 0.600 1 a LEFT");
         let xread = ["XREAD", "BLOCK", "100", "COUNT", "1", "STREAMS", "BLOCK", "0"];
         assert_eq!(sent(&xread, 40_000), "XREAD BLOCK 60 COUNT 1 STREAMS BLOCK 0");
+        let group = ["XREADGROUP", "GROUP", "streams", "BLOCK", "BLOCK", "100", "STREAMS", "s", ">"];
+        assert_eq!(sent(&group, 40_000), "XREADGROUP GROUP streams BLOCK BLOCK 60 STREAMS s >");
         assert_eq!(sent(&["BRPOP", "a", "nonsense"], 40_000), "BRPOP a nonsense");
         assert_eq!(sent(&["WAIT", "1", "100"], 99_999), "WAIT 1 1");
     }

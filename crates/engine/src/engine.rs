@@ -92,6 +92,7 @@ fn refuse(fault: Fault, start: usize, reply: &mut Encoder<'_>) {
         Fault::Text(text) => reply.error(text.as_bytes()),
         Fault::Written(text) => reply.error(&text),
         Fault::Waits => {}
+        Fault::WaitsFor(request) => reply.raw(&request),
     }
 }
 
@@ -118,7 +119,8 @@ impl Execute for Engine {
         match answer {
             Ok(()) => Outcome::Done,
             Err(fault) => {
-                let outcome = if matches!(fault, Fault::Waits) { Outcome::Parked } else { Outcome::Done };
+                let is_parked = matches!(fault, Fault::Waits | Fault::WaitsFor(_));
+                let outcome = if is_parked { Outcome::Parked } else { Outcome::Done };
                 refuse(fault, start, reply);
                 outcome
             }

@@ -39,3 +39,21 @@ pub(crate) const REPLY_BYTES_MAX: usize = 1 << 30;
 
 /// Keys that one request, or one turn of the active cycle, may change before all keys count as changed.
 pub(crate) const JOURNAL_KEYS_MAX: usize = 100_000;
+
+/// Bytes at which a stream's listpack takes no further entry: Redis's `stream-node-max-bytes`.
+pub(crate) const STREAM_NODE_BYTES_MAX: usize = 4096;
+
+/// Entries of one of a stream's listpacks, deleted ones included: Redis's `stream-node-max-entries`.
+pub(crate) const STREAM_NODE_ENTRIES_MAX: i64 = 100;
+
+/// Entries that approximate trimming removes unless it is told a limit: a hundred listpacks, as in Redis.
+pub(crate) const STREAM_TRIMMED_AT_ONCE: usize = 10_000;
+
+/// Bytes of one stream entry: what Redis takes.
+pub(crate) const STREAM_ENTRY_BYTES_MAX: usize = 1 << 30;
+
+/// Entries that a request gets which has waited and named no number, as in Redis.
+pub(crate) const STREAM_AWAITED_ENTRIES: i64 = 1000;
+
+/// Entries that one XAUTOCLAIM may ask for. Redis refuses what it cannot find memory for.
+pub(crate) const CLAIMED_AT_ONCE: i64 = 1 << 30;

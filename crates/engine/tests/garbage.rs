@@ -2,7 +2,7 @@
 
 use respool_command::{Execute, Flags, Lane, Millis, Outcome, SessionView, all};
 use respool_engine::{Engine, EngineConfig};
-use respool_testkit::{Rng, reply_length};
+use respool_testkit::{Rng, elements, reply_length};
 use respool_wire::{ArgsBuf, Encoder, Protocol};
 
 /// Requests per command and dialect.
@@ -20,6 +20,8 @@ const WORDS: &[&[u8]] = &[
     b"l",
     b"t",
     b"z",
+    b"e",
+    b"c",
     b"*",
     b"**",
     b"[",
@@ -135,7 +137,50 @@ const WORDS: &[&[u8]] = &[
     b"DECODE",
     b"HYLL\x01\0\0\0\0\0\0\0\0\0\0\x80\x7f",
     b"GET #",
+    b"1-1",
+    b"1-*",
+    b"2-18446744073709551615",
+    b"18446744073709551615-18446744073709551615",
+    b"(1-1",
+    b"$",
+    b">",
+    b"~",
+    b"=",
+    b"MINID",
+    b"NOMKSTREAM",
+    b"MKSTREAM",
+    b"ENTRIESREAD",
+    b"ENTRIESADDED",
+    b"MAXDELETEDID",
+    b"GROUP",
+    b"BLOCK",
+    b"NOACK",
+    b"STREAMS",
+    b"STREAMS",
+    b"FORCE",
+    b"JUSTID",
+    b"IDLE",
+    b"TIME",
+    b"RETRYCOUNT",
+    b"LASTID",
+    b"FULL",
 ];
+
+/// A request that waits is asked again, in words of its own: it is answered now, or waits on.
+fn ask_again(engine: &mut Engine, session: &mut SessionView, request: &[u8], protocol: Protocol) {
+    let words = elements(request).into_iter().map(|word| {
+        let head = word.iter().position(|&byte| byte == b'\n').expect("a word has a head");
+        word[head + 1..word.len() - 2].to_vec()
+    });
+    let args: ArgsBuf = words.collect();
+    let row = respool_command::resolve(args.as_args()).expect("it is the command that was asked");
+    assert!(row.accepts(args.as_args().len()) && row.lane(args.as_args()) == Lane::Blocking);
+    let mut view = SessionView { has_waited: true, ..*session };
+    let mut reply = Vec::new();
+    let outcome = engine.execute(row, args.as_args(), &mut view, &mut Encoder::new(&mut reply, protocol));
+    let length = if outcome == Outcome::Parked { None } else { Some(reply.len()) };
+    assert_eq!(reply_length(&reply).ok().flatten(), length, "{:?}", args.as_args());
+}
 
 fn play(protocol: Protocol) {
     let mut rng = Rng::new(protocol.version().into());
@@ -161,6 +206,14 @@ fn play(protocol: Protocol) {
                     "ZADD z 1 a 2 b 2 c",
                     "PFADD y a b",
                     "GEOADD g 1 2 a 100 -50 b",
+                    "DEL e",
+                    "XADD e 1-1 a 1",
+                    "XADD e 2-1 b 2 c 3",
+                    "XADD e 3-1 a 4",
+                    "XDEL e 2-1",
+                    "XGROUP CREATE e g 0",
+                    "XGROUP CREATE e a 0",
+                    "XREADGROUP GROUP g c COUNT 1 STREAMS e >",
                 ] {
                     let filling: ArgsBuf = line.split(' ').collect();
                     let row = respool_command::resolve(filling.as_args()).expect("it exists");
@@ -178,8 +231,11 @@ fn play(protocol: Protocol) {
             let outcome = engine.execute(row, args.as_args(), &mut session, &mut Encoder::new(&mut reply, protocol));
             let told = || format!("{:?} answers {}", args.as_args(), reply.escape_ascii());
             if outcome == Outcome::Parked {
-                // Whoever lets it wait answers it.
-                assert!(reply.is_empty() && row.flags.has(Flags::BLOCKING), "{}", told());
+                // It is asked again as it was said, or as it is written here.
+                assert!(row.flags.has(Flags::BLOCKING) && row.lane(args.as_args()) == Lane::Blocking, "{}", told());
+                if !reply.is_empty() {
+                    ask_again(&mut engine, &mut session, &reply, protocol);
+                }
                 continue;
             }
             if row.name == "EXEC" && reply.is_empty() {

@@ -14,6 +14,7 @@ mod scan;
 mod server;
 mod set;
 mod sorted_set;
+mod stream;
 mod string;
 mod transactions;
 
@@ -50,6 +51,8 @@ pub(crate) enum Fault {
     Written(Vec<u8>),
     /// Nothing is there yet of what the request waits for.
     Waits,
+    /// The same, and this is the request as it is to be asked again.
+    WaitsFor(Vec<u8>),
 }
 
 impl From<&'static str> for Fault {
@@ -75,6 +78,7 @@ pub(crate) fn run(call: &mut Call<'_, '_>) -> Answer {
         Command::Geo(command) => geo::run(command, call),
         Command::Hyperloglog(command) => hyperloglog::run(command, call),
         Command::Server(command) => server::run(command, call),
+        Command::Stream(command) => stream::run(command, call),
         Command::Transactions(command) => transactions::run(command, call),
         // Data types and duties that the engine does not have yet, and what is not its business.
         Command::Cluster(_)
@@ -82,8 +86,7 @@ pub(crate) fn run(call: &mut Call<'_, '_>) -> Answer {
         | Command::Learnt
         | Command::Proxy(_)
         | Command::Pubsub(_)
-        | Command::Scripting(_)
-        | Command::Stream(_) => Err(unsupported(call.row)),
+        | Command::Scripting(_) => Err(unsupported(call.row)),
     }
 }
 

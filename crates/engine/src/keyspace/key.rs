@@ -37,6 +37,7 @@ pub(crate) enum Kind {
     Hash = 5,
     Set = 6,
     SortedSet = 7,
+    Stream = 8,
 }
 
 impl Kind {
@@ -50,7 +51,8 @@ impl Kind {
             4 => Self::List,
             5 => Self::Hash,
             6 => Self::Set,
-            _ => Self::SortedSet,
+            7 => Self::SortedSet,
+            _ => Self::Stream,
         }
     }
 
@@ -62,6 +64,7 @@ impl Kind {
             Self::Hash => "hash",
             Self::Set => "set",
             Self::SortedSet => "zset",
+            Self::Stream => "stream",
         }
     }
 

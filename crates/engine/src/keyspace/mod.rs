@@ -16,7 +16,7 @@ use crate::store::listpack::Element;
 use crate::store::pool::Handle;
 use crate::store::slab::Slab;
 use crate::store::table::{Place, Table};
-use crate::values::{Held, Object};
+use crate::values::{Held, Object, Remains, Stream};
 
 pub(crate) use database::Database;
 use database::{Expiring, second_of};
@@ -117,6 +117,17 @@ enum Grave {
     Members(Table),
     /// Of a database: its records name values that have to go as well.
     Keys(Table),
+    /// Entries and what groups have pending.
+    Stream(Box<Stream>),
+}
+
+impl From<Remains> for Grave {
+    fn from(remains: Remains) -> Self {
+        match remains {
+            Remains::Table(table) => Self::Members(table),
+            Remains::Stream(stream) => Self::Stream(stream),
+        }
+    }
 }
 
 /// All databases and what they hold.
@@ -410,6 +421,7 @@ impl Keyspace {
             Object::Hash(_) => Kind::Hash,
             Object::Set(_) => Kind::Set,
             Object::SortedSet(_) => Kind::SortedSet,
+            Object::Stream(_) => Kind::Stream,
         };
         let number = self.objects.insert(object).expect("memory ends before 2^31 objects");
         self.put(at, key, Value::Object(kind, number), expiry);
@@ -504,8 +516,8 @@ impl Keyspace {
 
     /// Frees a value that no key holds. A large one is freed little by little, so that no request pays for all of it.
     pub(crate) fn discard(&mut self, object: Object) {
-        if let Some(table) = object.into_table() {
-            self.graves.push(Grave::Members(table));
+        if let Some(remains) = object.into_remains() {
+            self.graves.push(remains.into());
             self.reap(limits::REAPED_AT_ONCE);
         }
     }
@@ -515,7 +527,16 @@ impl Keyspace {
         let mut freed = 0;
         while freed < budget {
             let Some(grave) = self.graves.last_mut() else { return false };
-            let (Grave::Members(table) | Grave::Keys(table)) = grave;
+            let table = match grave {
+                Grave::Members(table) | Grave::Keys(table) => table,
+                Grave::Stream(stream) => {
+                    freed += stream.drain(budget - freed).max(1);
+                    if stream.is_drained() {
+                        self.graves.pop();
+                    }
+                    continue;
+                }
+            };
             let mut records = Vec::new();
             let is_left = table.drain_bucket(|record| records.push(record));
             let holds_keys = matches!(grave, Grave::Keys(_));
@@ -539,8 +560,8 @@ impl Keyspace {
             Value::Integer(_) | Value::Short(_) | Value::Raw(_) => {}
             Value::Long(handle) => self.heap.pool.free(handle),
             Value::Object(_, number) => {
-                let table = self.objects.take(number).and_then(Object::into_table);
-                self.graves.extend(table.map(Grave::Members));
+                let remains = self.objects.take(number).and_then(Object::into_remains);
+                self.graves.extend(remains.map(Grave::from));
             }
         }
     }
@@ -684,6 +705,7 @@ impl Keyspace {
         let databases: usize = self.databases.iter().map(Database::memory_bytes).sum();
         let graves = estimate::sum(self.graves.len(), |index| match &self.graves[index] {
             Grave::Members(table) | Grave::Keys(table) => table.memory_bytes(),
+            Grave::Stream(stream) => stream.memory_bytes(),
         });
         let objects = self.objects.memory_bytes() + self.objects.estimate(Object::memory_bytes);
         self.heap.pool.memory_bytes() + databases + graves + objects

@@ -323,6 +323,45 @@ impl Listpack {
         self.insert(None, bytes);
     }
 
+    /// Adds what `write` writes at the end. Room is made in steps of at least `step` bytes.
+    pub(crate) fn append<T>(&mut self, step: usize, write: impl FnOnce(&mut Appender<'_>) -> T) -> T {
+        self.bytes.pop();
+        let mut appender = Appender { bytes: &mut self.bytes, step, count: 0 };
+        let said = write(&mut appender);
+        let count = appender.count;
+        self.bytes.push(END);
+        self.count_by(count);
+        self.set_total();
+        said
+    }
+
+    /// The integer at a position; zero if there is a text.
+    #[inline]
+    pub(crate) fn integer(&self, at: usize) -> i64 {
+        match self.get(at) {
+            Element::Integer(value) => value,
+            Element::Bytes(_) => 0,
+        }
+    }
+
+    /// Position of what stands `count` elements behind the one at `at`: perhaps the end.
+    #[inline]
+    pub(crate) fn skip(&self, at: usize, count: usize) -> usize {
+        (0..count).fold(at, |at, _| self.behind(at))
+    }
+
+    /// Whether there is an element at a position, and not the end.
+    #[inline]
+    pub(crate) fn has(&self, at: usize) -> bool {
+        self.bytes[at] != END
+    }
+
+    /// Puts an integer in the place of the element at `at`.
+    pub(crate) fn replace_integer(&mut self, at: usize, value: i64) {
+        let end = self.behind(at);
+        self.splice(at, end, &Head::integer(value), &[]);
+    }
+
     /// Puts other text in the place of the element at `at`.
     pub(crate) fn replace(&mut self, at: usize, bytes: &[u8]) {
         let end = self.behind(at);
@@ -420,6 +459,46 @@ impl Listpack {
     fn set_total(&mut self) {
         let total = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
         self.bytes[..4].copy_from_slice(&total.to_le_bytes());
+    }
+}
+
+/// Writes elements at the end of a listpack; see [`Listpack::append`].
+pub(crate) struct Appender<'a> {
+    bytes: &'a mut Vec<u8>,
+    step: usize,
+    count: isize,
+}
+
+impl Appender<'_> {
+    /// Adds text; text that is an integer is kept as one.
+    #[inline]
+    pub(crate) fn push(&mut self, text: &[u8]) {
+        match integer::parse(text) {
+            Some(value) => self.push_integer(value),
+            None => self.put(&Head::text(text.len()), text),
+        }
+    }
+
+    /// Adds an integer.
+    #[inline]
+    pub(crate) fn push_integer(&mut self, value: i64) {
+        self.put(&Head::integer(value), &[]);
+    }
+
+    #[inline]
+    fn put(&mut self, head: &Head, text: &[u8]) {
+        let entry = usize::from(head.len) + text.len();
+        // The longest backward length, and the end.
+        let more = entry + 6;
+        if self.bytes.capacity() - self.bytes.len() < more {
+            self.bytes.reserve_exact(more.max(self.step));
+        }
+        self.bytes.extend_from_slice(head.as_bytes());
+        self.bytes.extend_from_slice(text);
+        let at = self.bytes.len();
+        self.bytes.resize(at + back_bytes(entry), 0);
+        write_back(&mut self.bytes[at..], entry);
+        self.count += 1;
     }
 }
 

@@ -6,6 +6,7 @@ use super::estimate;
 const CHUNK: usize = 1024;
 
 /// Numbered places for values, used again when they are taken out.
+#[derive(Clone)]
 pub(crate) struct Slab<T> {
     chunks: Vec<Vec<Option<T>>>,
     len: usize,

@@ -4,6 +4,7 @@ pub(crate) mod hash;
 pub(crate) mod hyperloglog;
 pub(crate) mod set;
 pub(crate) mod sorted_set;
+pub(crate) mod stream;
 
 use crate::keyspace::Kind;
 use crate::store::heap::Heap;
@@ -14,6 +15,7 @@ use crate::store::table::Table;
 pub(crate) use hash::Hash;
 pub(crate) use set::Set;
 pub(crate) use sorted_set::SortedSet;
+pub(crate) use stream::Stream;
 
 /// A value that is no string.
 pub(crate) enum Object {
@@ -21,6 +23,14 @@ pub(crate) enum Object {
     Hash(Hash),
     Set(Set),
     SortedSet(SortedSet),
+    Stream(Box<Stream>),
+}
+
+/// What is left of a value that no key holds, to be freed little by little.
+pub(crate) enum Remains {
+    /// The table that names the records of a hash, a set or a sorted set.
+    Table(Table),
+    Stream(Box<Stream>),
 }
 
 impl Object {
@@ -31,6 +41,7 @@ impl Object {
             Self::Hash(hash) => hash.encoding(),
             Self::Set(set) => set.encoding(),
             Self::SortedSet(sorted) => sorted.encoding(),
+            Self::Stream(_) => "stream",
         }
     }
 
@@ -41,6 +52,7 @@ impl Object {
             Self::Hash(hash) => hash.len(),
             Self::Set(set) => set.len(),
             Self::SortedSet(sorted) => sorted.len(),
+            Self::Stream(stream) => stream.len(),
         }
     }
 
@@ -51,14 +63,16 @@ impl Object {
             Self::Hash(hash) => Self::Hash(hash.duplicate(heap)),
             Self::Set(set) => Self::Set(set.duplicate(heap)),
             Self::SortedSet(sorted) => Self::SortedSet(sorted.duplicate(heap)),
+            Self::Stream(stream) => Self::Stream(stream.clone()),
         }
     }
 
-    /// The records that have to be freed when the value goes, as the table that names them.
-    pub(crate) fn into_table(self) -> Option<Table> {
+    /// What has to be freed little by little when the value goes.
+    pub(crate) fn into_remains(self) -> Option<Remains> {
         match self {
-            Self::Hash(Hash::Table(table)) | Self::Set(Set::Table(table)) => Some(*table),
-            Self::SortedSet(sorted) => sorted.into_table(),
+            Self::Hash(Hash::Table(table)) | Self::Set(Set::Table(table)) => Some(Remains::Table(*table)),
+            Self::SortedSet(sorted) => sorted.into_table().map(Remains::Table),
+            Self::Stream(stream) => Some(Remains::Stream(stream)),
             _ => None,
         }
     }
@@ -71,6 +85,7 @@ impl Object {
             Self::Hash(Hash::Table(table)) | Self::Set(Set::Table(table)) => size_of::<Table>() + table.memory_bytes(),
             Self::Set(Set::Integers(integers)) => integers.memory_bytes(),
             Self::SortedSet(sorted) => sorted.memory_bytes(),
+            Self::Stream(stream) => size_of::<Stream>() + stream.memory_bytes(),
         }
     }
 }
@@ -117,6 +132,7 @@ held!(QuickList, List, Box::new);
 held!(Hash, Hash, std::convert::identity);
 held!(Set, Set, std::convert::identity);
 held!(SortedSet, SortedSet, std::convert::identity);
+held!(Stream, Stream, Box::new);
 
 /// Shows the records behind `cursor` until `count` were seen or the table ends; the next cursor.
 fn scan_table(table: &Table, mut cursor: u64, count: usize, mut see: impl FnMut(Handle)) -> u64 {

@@ -3,14 +3,16 @@
 //! Most follow a template, so that they mean something; some are then bent: an argument too many or too few, an option
 //! twice, a number at the edge of what fits, a key of another type.
 
+mod streams;
+
 use respool_testkit::Rng;
 
 use super::Request;
 
 /// Keys per type; the first letter of a key says what it mostly holds.
 const KEYS_PER_TYPE: usize = 4;
-/// Strings, hashes, lists, sets, sorted sets, places, counters of distinct elements, sorted sets whose members all score zero.
-const TYPES: &str = "shltzgyx";
+/// Strings, hashes, lists, sets, sorted sets, places, counters of distinct elements, streams, sorted sets whose members all score zero.
+const TYPES: &str = "shltzgyax";
 
 /// Requests by template, one per line. A word in braces is drawn:
 /// `{s}` a key that mostly holds a string, `{h}` a hash, `{l}` a list, `{t}` a set, `{z}` a sorted set, `{x}` one with equal
@@ -427,16 +429,32 @@ pub(crate) fn keys() -> impl Iterator<Item = Vec<u8>> {
 pub(crate) struct Generator {
     rng: Rng,
     templates: Vec<&'static str>,
+    ids: streams::Ids,
+    /// Entries that are still to be added to a stream one after the other, so that it has several listpacks.
+    entries: Option<(Vec<u8>, usize)>,
 }
 
 impl Generator {
     pub(crate) fn new(seed: u64) -> Self {
-        let templates = TEMPLATES.lines().filter(|line| !line.is_empty()).collect();
-        Self { rng: Rng::new(seed), templates }
+        let lines = TEMPLATES.lines().chain(streams::TEMPLATES.lines());
+        let templates = lines.filter(|line| !line.is_empty()).collect();
+        Self { rng: Rng::new(seed), templates, ids: streams::Ids::default(), entries: None }
     }
 
     /// The next request.
     pub(crate) fn request(&mut self) -> Request {
+        if let Some((key, left)) = self.entries.take() {
+            let mut request = vec![b"XADD".to_vec(), key.clone()];
+            self.expand("{I} {q}", &mut request);
+            if self.rng.once_in(8) {
+                self.expand("{q}", &mut request);
+            }
+            self.entries = (left > 1).then_some((key, left - 1));
+            return request;
+        }
+        if self.rng.once_in(500) {
+            self.entries = Some((self.key("a"), self.rng.between(20, 260)));
+        }
         if self.rng.once_in(60) {
             return self.growth();
         }
@@ -482,7 +500,7 @@ impl Generator {
         while !rest.is_empty() {
             let (piece, after) = piece(rest);
             rest = after.trim_start();
-            if let Some(count) = piece.strip_prefix('+') {
+            if let Some(count) = piece.strip_prefix('+').filter(|count| !count.is_empty()) {
                 let count = count.parse().expect("a repetition says how often at most");
                 for _ in 0..self.rng.between(1, count) {
                     self.expand(rest, request);
@@ -500,7 +518,14 @@ impl Generator {
                 let option = *self.rng.pick(&options);
                 self.expand(option, request);
             } else {
-                request.push(self.word(piece));
+                match piece {
+                    // Two fields that entries often have, so that a listpack keeps them once.
+                    "{q}" => {
+                        let value = self.value();
+                        request.extend([b"field".to_vec(), self.slot("i"), b"7".to_vec(), value]);
+                    }
+                    piece => request.push(self.word(piece)),
+                }
             }
         }
     }
@@ -521,6 +546,9 @@ impl Generator {
 
     fn slot(&mut self, slot: &str) -> Vec<u8> {
         let pick = |rng: &mut Rng, words: &[&str]| rng.pick(words).as_bytes().to_vec();
+        if let Some(word) = self.ids.slot(&mut self.rng, slot) {
+            return word;
+        }
         match slot {
             "v" => self.value(),
             "m" => match self.rng.below(12) {
@@ -591,11 +619,14 @@ impl Generator {
 fn is_delicate(request: &Request) -> bool {
     let name = request[0].as_slice();
     let has_lex = request.iter().any(|word| word.windows(3).any(|three| three == b"LEX"));
-    let waits = name.starts_with(b"B") && !name.starts_with(b"BIT");
+    let has_block = request.iter().any(|word| word == b"BLOCK");
+    let waits = has_block || (name.starts_with(b"B") && !name.starts_with(b"BIT"));
+    // A count in between is refused or not, as the machine has memory.
+    let claims = name == b"XAUTOCLAIM";
     let expires =
         [&b"SET"[..], b"GETEX", b"SETEX", b"PSETEX"].contains(&name) || name.windows(6).any(|six| six == b"EXPIRE");
     let scores = name == b"ZADD" && request.get(1).is_some_and(|key| key.starts_with(b"x"));
-    waits || expires || has_lex || scores || name.ends_with(b"RANDMEMBER") || name == b"HRANDFIELD"
+    waits || claims || expires || has_lex || scores || name.ends_with(b"RANDMEMBER") || name == b"HRANDFIELD"
 }
 
 /// The first piece of a template and what follows it. Groups hang together, whatever is inside.

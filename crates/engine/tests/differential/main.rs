@@ -86,6 +86,7 @@ impl Subject {
             Ok(row) if row.accepts(args.len()) => {
                 // Redis has waited in vain; the engine leaves the waiting to others, who answer so in the end.
                 if self.engine.execute(row, args, &mut self.session, &mut reply) == Outcome::Parked {
+                    reply.truncate(0);
                     reply.null_array();
                 }
             }
@@ -165,6 +166,10 @@ impl Duel {
         for key in generate::keys() {
             self.play(vec![b"TYPE".to_vec(), key.clone()]);
             self.play(vec![b"OBJECT".to_vec(), b"ENCODING".to_vec(), key.clone()]);
+            if key.starts_with(b"a") {
+                let words: [&[u8]; 6] = [b"XINFO", b"STREAM", &key, b"FULL", b"COUNT", b"0"];
+                self.play(words.map(<[u8]>::to_vec).to_vec());
+            }
         }
         for scan in [vec![], vec![b"MATCH".to_vec(), b"[h-l]*".to_vec()], vec![b"TYPE".to_vec(), b"hash".to_vec()]] {
             self.compare_scan(&[b"SCAN"], &scan);

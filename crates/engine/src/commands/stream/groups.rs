@@ -1,0 +1,302 @@
+//! `XGROUP`, `XACK` and `XPENDING`: groups, their consumers, and what is pending.
+
+use respool_command::text;
+
+use super::super::{Answer, Call, Fault};
+use super::{end_of, id_or_end, reply_id, start_of, strict_id};
+use crate::keyspace::{Edited, Expiry, Found};
+use crate::number::integer::IntegerText;
+use crate::values::stream::id::c_text;
+use crate::values::stream::{Group, Id, READ_UNKNOWN};
+use crate::values::{Held, Stream};
+
+const KEY_REQUIRED: &str = "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use \
+     the MKSTREAM option to create an empty stream automatically.";
+const READ_NEGATIVE: &str = "ERR value for ENTRIESREAD must be positive or -1";
+const GROUP_EXISTS: &str = "BUSYGROUP Consumer Group name already exists";
+
+/// What `XGROUP HELP` says.
+const HELP: &[&str] = &[
+    "XGROUP <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "CREATE <key> <groupname> <id|$> [option]",
+    "    Make a group that reads on from an id. Options are:",
+    "    * MKSTREAM",
+    "      Make an empty stream if there is none.",
+    "    * ENTRIESREAD entries_read",
+    "      Say how many entries the group has read.",
+    "CREATECONSUMER <key> <groupname> <consumer>",
+    "    Make a consumer of the group.",
+    "DELCONSUMER <key> <groupname> <consumer>",
+    "    Remove a consumer of the group.",
+    "DESTROY <key> <groupname>",
+    "    Remove the group.",
+    "SETID <key> <groupname> <id|$> [ENTRIESREAD entries_read]",
+    "    Have the group read on from an id.",
+    "HELP",
+    "    Print this help.",
+];
+
+/// A key has no such group.
+pub(super) fn no_group_of(key: &[u8], group: &[u8]) -> Fault {
+    let parts: [&[u8]; 5] =
+        [b"NOGROUP No such consumer group '", c_text(group), b"' for key name '", c_text(key), b"'"];
+    Fault::Written(parts.concat())
+}
+
+/// There is no such key, or no such group of it.
+pub(super) fn no_key_or_group(key: &[u8], group: &[u8]) -> Fault {
+    let parts: [&[u8]; 5] = [b"NOGROUP No such key '", c_text(key), b"' or consumer group '", c_text(group), b"'"];
+    Fault::Written(parts.concat())
+}
+
+/// A subcommand was given other arguments than it has.
+#[cold]
+pub(super) fn wrong_arguments(call: &Call<'_, '_>) -> Fault {
+    let mut words = Vec::new();
+    text::subcommand_syntax(call.args, &mut words);
+    Fault::Written(words)
+}
+
+impl Call<'_, '_> {
+    /// The group of a stream that was found.
+    pub(super) fn group(&self, found: Option<Found>, name: &[u8]) -> Option<&Group> {
+        self.keyspace.view::<Stream>(found?)?.0.groups.get(name)
+    }
+
+    /// Changes a group of a stream that was found, which as in Redis is no change to those who watch the key.
+    pub(super) fn edit_group<R>(
+        &mut self,
+        found: Option<Found>,
+        name: &[u8],
+        edit: impl FnOnce(&mut Group) -> R,
+    ) -> Option<R> {
+        let edit = |stream: &mut Stream, _: &mut _| Edited::when(false, stream.groups.get_mut(name).map(edit));
+        self.keyspace.edit(self.at.database, found?, edit).flatten()
+    }
+
+    /// The stream that a subcommand of `XGROUP` names, which has to be there.
+    fn grouped(&mut self) -> Result<Found, Fault> {
+        self.find::<Stream>(self.arg(2))?.ok_or(KEY_REQUIRED.into())
+    }
+
+    /// As [`Call::grouped`], and so has the group.
+    fn with_group(&mut self) -> Result<Option<Found>, Fault> {
+        let found = Some(self.grouped()?);
+        match self.group(found, self.arg(3)) {
+            Some(_) => Ok(found),
+            None => Err(no_group_of(self.arg(2), self.arg(3))),
+        }
+    }
+
+    /// The options behind the id: whether a stream is to be made, and how many entries the group has read.
+    fn group_options(&self, may_make: bool) -> Result<(bool, i64), Fault> {
+        let (mut makes, mut entries_read) = (false, READ_UNKNOWN);
+        let mut index = 5;
+        while index < self.args.len() {
+            if may_make && self.is_word(index, "MKSTREAM") {
+                makes = true;
+                index += 1;
+            } else if self.is_word(index, "ENTRIESREAD") && index + 1 < self.args.len() {
+                entries_read = self.integer(index + 1)?;
+                if entries_read < 0 && entries_read != READ_UNKNOWN {
+                    return Err(READ_NEGATIVE.into());
+                }
+                index += 2;
+            } else {
+                return Err(wrong_arguments(self));
+            }
+        }
+        Ok((makes, entries_read))
+    }
+}
+
+pub(super) fn create(call: &mut Call<'_, '_>) -> Answer {
+    let (makes, entries_read) = call.group_options(true)?;
+    let found = call.find::<Stream>(call.arg(2))?;
+    if found.is_none() && !makes {
+        return Err(KEY_REQUIRED.into());
+    }
+    if call.args.len() > 8 {
+        return Err(wrong_arguments(call));
+    }
+    let (key, name) = (call.arg(2), call.arg(3));
+    let last_id = match c_text(call.arg(4)) {
+        b"$" => {
+            let stream = found.and_then(|found| call.keyspace.view::<Stream>(found));
+            stream.map_or(Id::MIN, |(stream, _)| stream.figures.last_id)
+        }
+        _ => strict_id(call.arg(4), 0)?,
+    };
+    if call.group(found, name).is_some() {
+        return Err(GROUP_EXISTS.into());
+    }
+    let group = Group::new(last_id, entries_read);
+    match found {
+        Some(found) => {
+            let add = |stream: &mut Stream, _: &mut _| {
+                stream.groups.insert(name.into(), group);
+                Edited::when(false, ())
+            };
+            call.keyspace.edit(call.at.database, found, add);
+        }
+        None => {
+            let mut stream = Stream::new();
+            stream.groups.insert(name.into(), group);
+            call.keyspace.set_object(call.at, key, stream.into_object(), Expiry::Never);
+        }
+    }
+    call.reply_ok()
+}
+
+pub(super) fn set_id(call: &mut Call<'_, '_>) -> Answer {
+    let (_, entries_read) = call.group_options(false)?;
+    let found = call.with_group()?;
+    if !matches!(call.args.len(), 5 | 7) {
+        return Err(wrong_arguments(call));
+    }
+    let last_id = match c_text(call.arg(4)) {
+        b"$" => {
+            let stream = found.and_then(|found| call.keyspace.view::<Stream>(found));
+            stream.map_or(Id::MIN, |(stream, _)| stream.figures.last_id)
+        }
+        _ => id_or_end(call.arg(4), 0)?,
+    };
+    call.edit_group(found, call.arg(3), |group| {
+        group.last_id = last_id;
+        group.entries_read = entries_read;
+    });
+    call.reply_ok()
+}
+
+pub(super) fn destroy(call: &mut Call<'_, '_>) -> Answer {
+    let (found, name) = (call.grouped()?, call.arg(3));
+    let remove = |stream: &mut Stream, _: &mut _| Edited::when(false, stream.groups.remove(name));
+    let removed = call.keyspace.edit(call.at.database, found, remove).flatten();
+    call.reply_integer(removed.is_some().into())
+}
+
+pub(super) fn create_consumer(call: &mut Call<'_, '_>) -> Answer {
+    let found = call.with_group()?;
+    let (name, now) = (call.arg(4), call.at.now);
+    let created = call.edit_group(found, call.arg(3), |group| group.create_consumer(name, now)).flatten();
+    call.reply_integer(created.is_some().into())
+}
+
+pub(super) fn remove_consumer(call: &mut Call<'_, '_>) -> Answer {
+    let found = call.with_group()?;
+    let name = call.arg(4);
+    let pending = call.edit_group(found, call.arg(3), |group| group.remove_consumer(name));
+    call.reply_count(pending.unwrap_or(0))
+}
+
+pub(super) fn help(call: &mut Call<'_, '_>) -> Answer {
+    call.reply.array(HELP.len());
+    HELP.iter().for_each(|line| call.reply.simple(line));
+    Ok(())
+}
+
+pub(super) fn xack(call: &mut Call<'_, '_>) -> Answer {
+    let found = call.read::<Stream>(call.arg(1))?;
+    if call.group(found, call.arg(2)).is_none() {
+        return call.reply_integer(0);
+    }
+    let ids = call.ids(3)?;
+    let settle = |group: &mut Group| ids.iter().filter(|id| group.settle(**id)).count();
+    let settled = call.edit_group(found, call.arg(2), settle);
+    call.reply_count(settled.unwrap_or(0))
+}
+
+/// What of the pending entries is to be shown.
+struct Wanted<'c> {
+    from: Id,
+    to: Id,
+    count: usize,
+    idle_min: i64,
+    consumer: Option<&'c [u8]>,
+}
+
+impl<'c> Call<'c, '_> {
+    /// The arguments of `XPENDING` behind the group. `None`: a summary is wanted.
+    fn pending_wanted(&self) -> Result<Option<Wanted<'c>>, Fault> {
+        let len = self.args.len();
+        if len == 3 {
+            return Ok(None);
+        }
+        if !(6..=9).contains(&len) {
+            return Err(text::SYNTAX.into());
+        }
+        let (mut start, mut idle_min) = (3, 0);
+        if self.is_word(3, "IDLE") {
+            idle_min = self.integer(4)?;
+            if len < 8 {
+                return Err(text::SYNTAX.into());
+            }
+            start = 5;
+        }
+        let count = usize::try_from(self.integer(start + 2)?).unwrap_or(0);
+        let from = start_of(self.arg(start))?;
+        let to = end_of(self.arg(start + 1))?;
+        Ok(Some(Wanted { from, to, count, idle_min, consumer: self.args.get(start + 3) }))
+    }
+}
+
+pub(super) fn xpending(call: &mut Call<'_, '_>) -> Answer {
+    let wanted = call.pending_wanted()?;
+    let (key, name) = (call.arg(1), call.arg(2));
+    let found = call.read::<Stream>(key)?;
+    let (now, start) = (call.at.now, call.start);
+    let stream = found.and_then(|found| call.keyspace.view::<Stream>(found));
+    let group = stream.and_then(|(stream, _)| stream.groups.get(name)).ok_or_else(|| no_key_or_group(key, name))?;
+    let reply = &mut *call.reply;
+    let Some(wanted) = wanted else {
+        summary(reply, group);
+        return Ok(());
+    };
+    let number = match wanted.consumer {
+        Some(consumer) => match group.number_of(consumer) {
+            Some(number) => Some(number),
+            None => {
+                reply.array(0);
+                return Ok(());
+            }
+        },
+        None => None,
+    };
+    let (position, mut written) = (reply.position(), 0);
+    let pending = group.pending_from(wanted.from, number).take_while(|(id, _)| *id <= wanted.to);
+    let is_idle = |delivered: i64| wanted.idle_min == 0 || now.wrapping_sub(delivered) >= wanted.idle_min;
+    for (id, pending) in pending.filter(|(_, pending)| is_idle(pending.delivered)).take(wanted.count) {
+        reply.array(4);
+        reply_id(reply, id);
+        reply.bulk(group.owner(pending));
+        reply.integer(now.wrapping_sub(pending.delivered).max(0));
+        reply.integer(pending.deliveries);
+        written += 1;
+        super::super::check_reply(reply, start)?;
+    }
+    reply.array_at(position, written);
+    Ok(())
+}
+
+/// How much is pending, from which id to which, and how much of it each consumer has.
+fn summary(reply: &mut respool_wire::Encoder<'_>, group: &Group) {
+    let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    reply.array(4);
+    reply.integer(count(group.pending_len()));
+    let first = group.pending_from(Id::MIN, None).next().map(|(id, _)| id);
+    let Some((first, last)) = first.zip(group.last_pending()) else {
+        reply.null();
+        reply.null();
+        return reply.null_array();
+    };
+    reply_id(reply, first);
+    reply_id(reply, last);
+    let (position, mut written) = (reply.position(), 0);
+    for (_, consumer) in group.consumers().filter(|(_, consumer)| consumer.pending_len() > 0) {
+        reply.array(2);
+        reply.bulk(&consumer.name);
+        reply.bulk(IntegerText::new(count(consumer.pending_len())).as_bytes());
+        written += 1;
+    }
+    reply.array_at(position, written);
+}

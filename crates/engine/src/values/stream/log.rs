@@ -1,0 +1,352 @@
+//! The entries of a stream: listpacks of up to a hundred entries, ordered by the id of the first.
+//!
+//! The layout of a listpack is Redis's, because what approximate trimming removes and what `XINFO` shows depend on where one
+//! ends. It begins with a master, whose fields the entries behind it leave out if they have the same ones:
+//!
+//! ```text
+//! master:  entries, deleted ones, number of fields, each field, 0
+//! entry:   flags, ms and seq behind the first id, [number of fields], [field], value ..., elements up to here
+//! ```
+//!
+//! What is deleted stays, marked, until its listpack goes. From the end an entry is found by its last element.
+
+use std::collections::BTreeMap;
+
+use respool_wire::Args;
+
+use super::id::Id;
+use super::radix;
+use crate::limits::{STREAM_NODE_BYTES_MAX, STREAM_NODE_ENTRIES_MAX};
+use crate::store::listpack::{Element, Listpack};
+
+/// The entry is deleted.
+const DELETED: i64 = 1;
+/// The entry has the fields of the master, which it leaves out.
+const SAME_FIELDS: i64 = 2;
+
+/// Listpacks grow in steps of so many bytes, and fit exactly once they are full.
+const STEP_BYTES: usize = 512;
+
+/// The entries of a stream. See the module's text.
+#[derive(Clone)]
+pub(crate) struct Log {
+    nodes: BTreeMap<Id, Listpack>,
+    /// Nodes that Redis's radix tree of listpacks would have.
+    radix_nodes: usize,
+    /// Bytes that all listpacks hold from the allocator.
+    bytes: usize,
+}
+
+/// The positions in a master.
+#[derive(Clone, Copy)]
+struct Master {
+    entries: i64,
+    deleted: i64,
+    deleted_at: usize,
+    fields: usize,
+    fields_at: usize,
+}
+
+impl Master {
+    #[inline]
+    fn of(pack: &Listpack) -> Self {
+        let entries_at = pack.first().unwrap_or(0);
+        let deleted_at = pack.skip(entries_at, 1);
+        let fields_number_at = pack.skip(deleted_at, 1);
+        Self {
+            entries: pack.integer(entries_at),
+            deleted: pack.integer(deleted_at),
+            deleted_at,
+            fields: usize::try_from(pack.integer(fields_number_at)).unwrap_or(0),
+            fields_at: pack.skip(fields_number_at, 1),
+        }
+    }
+
+    /// Where the first entry begins.
+    #[inline]
+    fn end(&self, pack: &Listpack) -> usize {
+        pack.skip(self.fields_at, self.fields + 1)
+    }
+}
+
+/// An entry where it lies.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry<'a> {
+    pack: &'a Listpack,
+    pub(crate) id: Id,
+    flags: i64,
+    flags_at: usize,
+    /// How many fields there are.
+    pub(crate) fields: usize,
+    /// Where the fields stand that the entry leaves out.
+    master_fields_at: usize,
+    /// Where the first field or value stands.
+    at: usize,
+}
+
+impl<'a> Entry<'a> {
+    /// The entry whose flags stand at `flags_at`.
+    #[inline]
+    fn read(pack: &'a Listpack, first: Id, master: &Master, flags_at: usize) -> Self {
+        let flags = pack.integer(flags_at);
+        let ms_at = pack.skip(flags_at, 1);
+        let seq_at = pack.skip(ms_at, 1);
+        let id = Id::at_distance(first, pack.integer(ms_at), pack.integer(seq_at));
+        let mut at = pack.skip(seq_at, 1);
+        let mut fields = master.fields;
+        if flags & SAME_FIELDS == 0 {
+            fields = usize::try_from(pack.integer(at)).unwrap_or(0);
+            at = pack.skip(at, 1);
+        }
+        Self { pack, id, flags, flags_at, fields, master_fields_at: master.fields_at, at }
+    }
+
+    fn is_deleted(&self) -> bool {
+        self.flags & DELETED != 0
+    }
+
+    fn has_same_fields(&self) -> bool {
+        self.flags & SAME_FIELDS != 0
+    }
+
+    /// Where the next entry begins.
+    #[inline]
+    fn end(&self) -> usize {
+        let elements = if self.has_same_fields() { self.fields } else { 2 * self.fields };
+        self.pack.skip(self.at, elements + 1)
+    }
+
+    /// Its fields and values.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (Element<'a>, Element<'a>)> + use<'a> {
+        let (pack, has_same_fields) = (self.pack, self.has_same_fields());
+        let (mut field_at, mut at) = (self.master_fields_at, self.at);
+        (0..self.fields).map(move |_| {
+            if has_same_fields {
+                let pair = (pack.get(field_at), pack.get(at));
+                (field_at, at) = (pack.skip(field_at, 1), pack.skip(at, 1));
+                pair
+            } else {
+                let value_at = pack.skip(at, 1);
+                let pair = (pack.get(at), pack.get(value_at));
+                at = pack.skip(value_at, 1);
+                pair
+            }
+        })
+    }
+}
+
+/// Entries of one listpack in order, deleted ones included.
+fn forward<'a>(first: Id, pack: &'a Listpack) -> impl Iterator<Item = Entry<'a>> + use<'a> {
+    let master = Master::of(pack);
+    let mut at = master.end(pack);
+    std::iter::from_fn(move || {
+        let entry = pack.has(at).then(|| Entry::read(pack, first, &master, at))?;
+        at = entry.end();
+        Some(entry)
+    })
+}
+
+/// Entries of one listpack from the last on, deleted ones included.
+fn backward<'a>(first: Id, pack: &'a Listpack) -> impl Iterator<Item = Entry<'a>> + use<'a> {
+    let master = Master::of(pack);
+    let mut end = pack.last();
+    std::iter::from_fn(move || {
+        let count_at = end?;
+        let count = usize::try_from(pack.integer(count_at)).unwrap_or(0);
+        // The master ends with a zero.
+        let back = (0..count).try_fold(count_at, |at, _| pack.previous(at));
+        let flags_at = back.filter(|_| count > 0)?;
+        end = pack.previous(flags_at);
+        Some(Entry::read(pack, first, &master, flags_at))
+    })
+}
+
+impl Log {
+    pub(super) fn new() -> Self {
+        Self { nodes: BTreeMap::new(), radix_nodes: 1, bytes: 0 }
+    }
+
+    /// Listpacks there are.
+    pub(crate) fn nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Nodes that Redis's radix tree of listpacks would have.
+    pub(crate) fn radix_nodes(&self) -> usize {
+        self.radix_nodes
+    }
+
+    /// About the bytes held from the allocator.
+    pub(super) fn memory_bytes(&self) -> usize {
+        // Leaves of the ordered map are about half full.
+        self.bytes + self.nodes.len() * 2 * size_of::<(Id, Listpack)>()
+    }
+
+    /// Adds an entry behind all others.
+    pub(super) fn append(&mut self, id: Id, pairs: Args<'_>) {
+        let bytes: usize = pairs.iter().map(<[u8]>::len).sum();
+        if let Some(mut last) = self.nodes.last_entry() {
+            let first = *last.key();
+            let pack = last.get_mut();
+            let master = Master::of(pack);
+            let before = pack.memory_bytes();
+            if pack.byte_len() + bytes < STREAM_NODE_BYTES_MAX
+                && master.entries + master.deleted < STREAM_NODE_ENTRIES_MAX
+            {
+                append_to(pack, first, &master, id, pairs);
+                self.bytes = self.bytes + pack.memory_bytes() - before;
+                return;
+            }
+            pack.shrink();
+            self.bytes = self.bytes + pack.memory_bytes() - before;
+        }
+        let mut pack = Listpack::new();
+        pack.append(STEP_BYTES, |out| {
+            out.push_integer(1);
+            out.push_integer(0);
+            out.push_integer((pairs.len() / 2) as i64);
+            pairs.iter().step_by(2).for_each(|field| out.push(field));
+            out.push_integer(0);
+            write_entry(out, SAME_FIELDS, (0, 0), pairs);
+        });
+        self.bytes += pack.memory_bytes();
+        self.radix_nodes += radix::gained(&self.nodes, id);
+        self.nodes.insert(id, pack);
+    }
+
+    /// Removes the listpack that begins with `first`.
+    fn remove_node(&mut self, first: Id) {
+        if let Some(pack) = self.nodes.remove(&first) {
+            self.bytes -= pack.memory_bytes();
+            self.radix_nodes -= radix::gained(&self.nodes, first);
+        }
+    }
+
+    /// Marks an entry as deleted. Whether it was there.
+    pub(super) fn delete(&mut self, id: Id) -> bool {
+        let Some((&first, pack)) = self.nodes.range_mut(..=id).next_back() else { return false };
+        let found = forward(first, pack).find(|entry| !entry.is_deleted() && entry.id >= id);
+        let Some(entry) = found.filter(|entry| entry.id == id) else { return false };
+        let (flags_at, flags) = (entry.flags_at, entry.flags);
+        let master = Master::of(pack);
+        if master.entries == 1 {
+            self.remove_node(first);
+        } else {
+            pack.replace_integer(flags_at, flags | DELETED);
+            count_deleted(pack, &master, 1);
+        }
+        true
+    }
+
+    /// Removes the first listpack if `may_go` says so of its first id, entries and last id; how many entries it had.
+    pub(super) fn remove_first_node(
+        &mut self,
+        may_go: impl FnOnce(i64, &mut dyn FnMut() -> Id) -> bool,
+    ) -> Option<i64> {
+        let (&first, pack) = self.nodes.first_key_value()?;
+        let entries = Master::of(pack).entries;
+        // The last one counts even if it is deleted.
+        let mut last = || backward(first, pack).next().map_or(Id::MIN, |entry| entry.id);
+        if !may_go(entries, &mut last) {
+            return None;
+        }
+        self.remove_node(first);
+        Some(entries)
+    }
+
+    /// Marks entries of the first listpack as deleted as long as `may_go` says so; how many that were.
+    pub(super) fn delete_from_first_node(&mut self, mut may_go: impl FnMut(Id, usize) -> bool) -> usize {
+        let Some((&first, pack)) = self.nodes.iter_mut().next() else { return 0 };
+        let mut marked: Vec<(usize, i64)> = Vec::new();
+        for entry in forward(first, pack) {
+            if !may_go(entry.id, marked.len()) {
+                break;
+            }
+            if !entry.is_deleted() {
+                marked.push((entry.flags_at, entry.flags));
+            }
+        }
+        // A flag takes the same byte, whatever it says.
+        for (flags_at, flags) in &marked {
+            pack.replace_integer(*flags_at, flags | DELETED);
+        }
+        let master = Master::of(pack);
+        count_deleted(pack, &master, marked.len() as i64);
+        marked.len()
+    }
+
+    /// The entries between two ids, both included.
+    pub(crate) fn range(&self, from: Id, to: Id) -> impl Iterator<Item = Entry<'_>> + '_ {
+        let start = self.nodes.range(..=from).next_back().map_or(Id::MIN, |(first, _)| *first);
+        let nodes = self.nodes.range(start..);
+        let all = nodes.flat_map(|(first, pack)| forward(*first, pack));
+        all.filter(move |entry| !entry.is_deleted() && entry.id >= from).take_while(move |entry| entry.id <= to)
+    }
+
+    /// The entries between two ids, both included, from the last on.
+    pub(crate) fn range_back(&self, from: Id, to: Id) -> impl Iterator<Item = Entry<'_>> + '_ {
+        let nodes = self.nodes.range(..=to).rev();
+        let all = nodes.flat_map(|(first, pack)| backward(*first, pack));
+        all.filter(move |entry| !entry.is_deleted() && entry.id <= to).take_while(move |entry| entry.id >= from)
+    }
+
+    /// The entry of an id.
+    pub(crate) fn get(&self, id: Id) -> Option<Entry<'_>> {
+        self.range(id, id).next()
+    }
+
+    /// The id of the first entry.
+    pub(crate) fn first_id(&self) -> Option<Id> {
+        self.range(Id::MIN, Id::MAX).next().map(|entry| entry.id)
+    }
+
+    /// The id of the last entry.
+    pub(crate) fn last_id(&self) -> Option<Id> {
+        self.range_back(Id::MIN, Id::MAX).next().map(|entry| entry.id)
+    }
+
+    /// Frees up to `budget` listpacks; how many there were.
+    pub(super) fn drain(&mut self, budget: usize) -> usize {
+        (0..budget).take_while(|_| self.nodes.pop_first().is_some()).count()
+    }
+}
+
+/// So many entries more of a listpack are deleted.
+fn count_deleted(pack: &mut Listpack, master: &Master, count: i64) {
+    pack.replace_integer(master.deleted_at, master.deleted + count);
+    if let Some(first) = pack.first() {
+        pack.replace_integer(first, master.entries - count);
+    }
+}
+
+/// Adds an entry to a listpack that has room.
+fn append_to(pack: &mut Listpack, first: Id, master: &Master, id: Id, pairs: Args<'_>) {
+    let has_same_fields = pairs.len() == 2 * master.fields && {
+        let mut at = master.fields_at;
+        pairs.iter().step_by(2).all(|field| {
+            let is_same = pack.get(at).is(field);
+            at = pack.skip(at, 1);
+            is_same
+        })
+    };
+    if let Some(first) = pack.first() {
+        pack.replace_integer(first, master.entries + 1);
+    }
+    let flags = if has_same_fields { SAME_FIELDS } else { 0 };
+    pack.append(STEP_BYTES, |out| write_entry(out, flags, id.distance(first), pairs));
+}
+
+fn write_entry(out: &mut crate::store::listpack::Appender<'_>, flags: i64, distance: (i64, i64), pairs: Args<'_>) {
+    let fields = (pairs.len() / 2) as i64;
+    out.push_integer(flags);
+    out.push_integer(distance.0);
+    out.push_integer(distance.1);
+    if flags & SAME_FIELDS != 0 {
+        pairs.iter().skip(1).step_by(2).for_each(|value| out.push(value));
+        out.push_integer(fields + 3);
+    } else {
+        out.push_integer(fields);
+        pairs.iter().for_each(|text| out.push(text));
+        out.push_integer(2 * fields + 4);
+    }
+}

@@ -1,0 +1,214 @@
+//! Streams: entries in the order of their ids, and groups of consumers that read them.
+//!
+//! A stream stays when its last entry goes. What it was told of entries that are gone it remembers in its [`Figures`], from which
+//! follows how far behind a group is.
+
+pub(crate) mod group;
+pub(crate) mod id;
+pub(crate) mod log;
+mod radix;
+
+use std::collections::BTreeMap;
+
+use respool_wire::Args;
+
+pub(crate) use group::{Group, READ_UNKNOWN};
+pub(crate) use id::Id;
+pub(crate) use log::{Entry, Log};
+
+/// Groups whose bytes are counted.
+const GROUP_SAMPLES: usize = 16;
+
+/// What a stream knows of its entries, those that are gone included.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Figures {
+    /// How many entries there are.
+    pub(crate) len: usize,
+    /// Of the first entry, zero if there is none.
+    pub(crate) first_id: Id,
+    /// The last id that was given.
+    pub(crate) last_id: Id,
+    /// The greatest id that was deleted from the middle.
+    pub(crate) max_deleted_id: Id,
+    /// How many entries there ever were.
+    pub(crate) entries_added: i64,
+}
+
+impl Figures {
+    /// Whether something was deleted behind an id that a group will still come by.
+    pub(crate) fn has_gap_behind(&self, id: Id) -> bool {
+        let is_gap_gone = self.len == 0 || self.max_deleted_id == Id::MIN || self.first_id > self.max_deleted_id;
+        !is_gap_gone && id <= self.max_deleted_id
+    }
+
+    /// How many entries were added up to an id, if that can be told.
+    pub(crate) fn added_up_to(&self, id: Id) -> Option<i64> {
+        if self.entries_added == 0 {
+            return Some(0);
+        }
+        if id == self.last_id || (self.len == 0 && id < self.last_id) {
+            return Some(self.entries_added);
+        }
+        let has_gap = self.max_deleted_id != Id::MIN && self.max_deleted_id >= self.first_id;
+        if id > self.last_id || has_gap || id > self.first_id {
+            return None;
+        }
+        let before_first = self.entries_added.wrapping_sub(self.len as i64);
+        Some(if id == self.first_id { before_first.wrapping_add(1) } else { before_first })
+    }
+
+    /// How many entries a group has not read yet, if that can be told.
+    pub(crate) fn lag(&self, group: &Group) -> Option<i64> {
+        if self.entries_added == 0 {
+            return Some(0);
+        }
+        if group.entries_read != READ_UNKNOWN && !self.has_gap_behind(group.last_id) {
+            return Some(self.entries_added.wrapping_sub(group.entries_read));
+        }
+        Some(self.entries_added.wrapping_sub(self.added_up_to(group.last_id)?))
+    }
+
+    /// A group is given the entry of an id.
+    pub(crate) fn advance(&self, group: &mut Group, id: Id) {
+        if id <= group.last_id {
+            return;
+        }
+        if group.entries_read != READ_UNKNOWN && !self.has_gap_behind(id) {
+            group.entries_read = group.entries_read.wrapping_add(1);
+        } else if self.entries_added != 0 {
+            group.entries_read = self.added_up_to(id).unwrap_or(READ_UNKNOWN);
+        }
+        group.last_id = id;
+    }
+}
+
+/// What is to be trimmed away.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Trim {
+    /// All but so many entries.
+    ToLength(usize),
+    /// The entries before an id.
+    Before(Id),
+}
+
+/// How much may be trimmed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Trimming {
+    pub(crate) what: Trim,
+    /// Only whole listpacks go.
+    pub(crate) is_approximate: bool,
+    /// At most so many entries go; zero: any number.
+    pub(crate) limit: usize,
+}
+
+/// See the module's text.
+#[derive(Clone)]
+pub(crate) struct Stream {
+    pub(crate) log: Log,
+    pub(crate) figures: Figures,
+    pub(crate) groups: BTreeMap<Box<[u8]>, Group>,
+}
+
+impl Stream {
+    /// No entries yet.
+    pub(crate) fn new() -> Self {
+        Self { log: Log::new(), figures: Figures::default(), groups: BTreeMap::new() }
+    }
+
+    /// How many entries there are.
+    pub(crate) fn len(&self) -> usize {
+        self.figures.len
+    }
+
+    /// Adds an entry. Its id has to be greater than the last one.
+    pub(crate) fn append(&mut self, id: Id, pairs: Args<'_>) {
+        self.log.append(id, pairs);
+        let figures = &mut self.figures;
+        figures.len += 1;
+        figures.entries_added = figures.entries_added.wrapping_add(1);
+        figures.last_id = id;
+        if figures.len == 1 {
+            figures.first_id = id;
+        }
+    }
+
+    /// Deletes entries; how many there were.
+    pub(crate) fn delete(&mut self, ids: &[Id]) -> usize {
+        let (mut deleted, mut is_first_gone) = (0, false);
+        for &id in ids.iter() {
+            if self.log.delete(id) {
+                deleted += 1;
+                self.figures.len -= 1;
+                is_first_gone |= id == self.figures.first_id;
+                self.figures.max_deleted_id = self.figures.max_deleted_id.max(id);
+            }
+        }
+        if deleted > 0 && (is_first_gone || self.figures.len == 0) {
+            self.figures.first_id = self.log.first_id().unwrap_or(Id::MIN);
+        }
+        deleted
+    }
+
+    /// Removes entries from the front; how many.
+    pub(crate) fn trim(&mut self, trimming: Trimming) -> usize {
+        let before = self.figures.len;
+        let mut left = before;
+        let fits = |left: usize| matches!(trimming.what, Trim::ToLength(max) if left <= max);
+        while !fits(left) {
+            let removed = self.log.remove_first_node(|entries, last| {
+                let entries = entries as usize;
+                let is_allowed = trimming.limit == 0 || before - left + entries <= trimming.limit;
+                is_allowed
+                    && match trimming.what {
+                        Trim::ToLength(max) => left.saturating_sub(entries) >= max,
+                        Trim::Before(id) => last() < id,
+                    }
+            });
+            match removed {
+                Some(entries) => left -= entries as usize,
+                None => break,
+            }
+        }
+        // A limit comes with approximate trimming alone.
+        if !trimming.is_approximate && !fits(left) {
+            left -= self.log.delete_from_first_node(|id, marked| match trimming.what {
+                Trim::ToLength(max) => left - marked > max,
+                Trim::Before(least) => id < least,
+            });
+        }
+        if left < before {
+            self.figures.len = left;
+            self.figures.first_id = self.log.first_id().unwrap_or(Id::MIN);
+        }
+        before - left
+    }
+
+    /// About the bytes held from the allocator.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let sampled = self.groups.len().min(GROUP_SAMPLES);
+        let bytes: usize = self.groups.values().take(sampled).map(Group::memory_bytes).sum();
+        let groups = (bytes * self.groups.len()).checked_div(sampled).unwrap_or(0);
+        self.log.memory_bytes() + groups + self.groups.len() * 2 * size_of::<(Box<[u8]>, Group)>()
+    }
+
+    /// Frees about `budget` pieces of a stream that no key holds; how many.
+    pub(crate) fn drain(&mut self, budget: usize) -> usize {
+        let mut freed = self.log.drain(budget);
+        while freed < budget
+            && let Some(mut last) = self.groups.last_entry()
+        {
+            freed += last.get_mut().drain(budget - freed);
+            if !last.get_mut().is_drained() {
+                break;
+            }
+            last.remove();
+            freed += 1;
+        }
+        freed
+    }
+
+    /// Whether nothing is left to be freed.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.log.nodes() == 0 && self.groups.is_empty()
+    }
+}

@@ -1,0 +1,85 @@
+//! How many nodes Redis's radix tree would have for the first ids of a stream's runs, which `XINFO STREAM` shows.
+//!
+//! The tree has one root if it is empty. Otherwise it has one node per key, one per place at which keys part, and one per run of
+//! bytes that lead from one such place to the next without a choice.
+
+use std::collections::BTreeMap;
+
+use super::id::Id;
+
+/// Bytes of a key.
+const KEY_BYTES: u32 = 16;
+
+/// How many bytes two keys have in common at their start.
+fn common(a: Id, b: Id) -> u32 {
+    (a.number() ^ b.number()).leading_zeros() / 8
+}
+
+/// How many nodes the tree of `others` gains if `key`, which is none of them, is put in. Costs a few look-ups.
+pub(super) fn gained<V>(others: &BTreeMap<Id, V>, key: Id) -> usize {
+    let neighbours = [others.range(..key).next_back(), others.range(key..).next()];
+    let Some(parts_at) = neighbours.into_iter().flatten().map(|(other, _)| common(*other, key)).max() else {
+        // The root becomes what leads to the only key.
+        return 1;
+    };
+    // The key's own node, and the run that leads to it.
+    let own = 1 + usize::from(parts_at + 1 < KEY_BYTES);
+    // All keys that share these bytes with it.
+    let free = u128::MAX.checked_shr(8 * parts_at).unwrap_or(0);
+    let (low, high) = (Id::of_number(key.number() & !free), Id::of_number(key.number() | free));
+    let mut kin = others.range(low..=high).map(|(other, _)| *other);
+    let (Some(first), last) = (kin.next(), kin.next_back()) else { return own };
+    let run_end = last.map_or(KEY_BYTES, |last| common(first, last));
+    if run_end == parts_at {
+        // Others part here already.
+        return own;
+    }
+    let around = [others.range(..low).next_back(), high.next().and_then(|behind| others.range(behind..).next())];
+    let run_start = around.into_iter().flatten().map(|(other, _)| common(*other, key) + 1).max().unwrap_or(0);
+    // The run in which the key parts from the others becomes a parting, with what is left of the run on either side.
+    own + usize::from(parts_at > run_start) + usize::from(run_end > parts_at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::random::Random;
+
+    /// Nodes below the place at which all these keys have `depth` bytes in common.
+    fn counted(keys: &[[u8; 16]], depth: usize) -> usize {
+        if depth == 16 {
+            return 1;
+        }
+        let is_choice = |at: usize| keys.iter().any(|key| key[at] != keys[0][at]);
+        let parts_at = (depth..16).find(|at| is_choice(*at)).unwrap_or(16);
+        let run = usize::from(parts_at > depth);
+        if parts_at == 16 {
+            return run + 1;
+        }
+        let below = keys.chunk_by(|a, b| a[parts_at] == b[parts_at]).map(|keys| counted(keys, parts_at + 1));
+        run + 1 + below.sum::<usize>()
+    }
+
+    #[test]
+    fn nodes_are_counted_as_keys_come_and_go() {
+        let mut random = Random::new(5);
+        for round in 0..200 {
+            let (mut keys, mut nodes) = (BTreeMap::new(), 1);
+            for _ in 0..60 {
+                let few =
+                    |random: &mut Random| [0, 1, 255, 256, 257, 65_536, u64::MAX, 1 << 40][random.below(8) as usize];
+                let id =
+                    Id { ms: few(&mut random), seq: if round % 2 == 0 { few(&mut random) } else { random.below(9) } };
+                if keys.remove(&id).is_some() {
+                    nodes -= gained(&keys, id);
+                } else {
+                    nodes += gained(&keys, id);
+                    keys.insert(id, ());
+                }
+                let sorted: Vec<[u8; 16]> = keys.keys().map(|id| id.number().to_be_bytes()).collect();
+                let expected = if sorted.is_empty() { 1 } else { counted(&sorted, 0) };
+                assert_eq!(nodes, expected, "{sorted:?}");
+            }
+        }
+    }
+}

@@ -216,6 +216,8 @@ pub(crate) struct Cold {
     pub(crate) runs_ahead: bool,
     /// Which halt of the worker's was the last of its reading.
     pub(crate) halted: u64,
+    /// It has sent messages, and not been owed nothing since as far as anything has asked: they may be on their way.
+    pub(crate) has_published: bool,
     /// When it last sent a script behind something else without waiting for the reply to that; 0: never.
     pub(crate) scripts_ahead_us: u64,
     /// A request of it was answered that it has timed out, and may still be executed.

@@ -81,7 +81,8 @@ impl<E: Execute> Worker<E> {
         Some(self.refuse(index, &words))
     }
 
-    fn has_pending_subscriptions(&self, index: u32) -> bool {
+    /// Whether requests of a client that change its subscriptions wait for their nodes.
+    pub(super) fn has_pending_subscriptions(&self, index: u32) -> bool {
         let subscriber = self.clients.sessions.at(index).and_then(|s| s.subscriber.as_ref());
         subscriber.is_some_and(|s| !s.pending.is_empty())
     }
@@ -172,8 +173,10 @@ impl<E: Execute> Worker<E> {
             return Err(self.refuse(index, text::words(text::OUT_OF_MEMORY)));
         }
         // A node that takes its time is not waited for with any number of names, and a channel that is being given up has its
-        // last messages first.
-        let has_to_wait = self.has_many_pending(index, names.len()) || self.has_pending_departures(index);
+        // last messages first. What the client has published before is not meant for it.
+        let has_to_wait = self.has_many_pending(index, names.len())
+            || self.has_pending_departures(index)
+            || self.has_messages_under_way(index);
         if has_to_wait && self.settle_before(index).is_none() {
             return Err(Flow::Again);
         }
@@ -259,8 +262,10 @@ impl<E: Execute> Worker<E> {
         let done = self.begun(index).map_or(0, |begun| begun.done);
         let rest = names.from(done);
         let part = rest.first(rest.len().min(NAMES_PER_TURN_MAX));
-        // What is given up must be certain.
-        let has_to_wait = self.has_pending_begun(index) || self.has_many_pending(index, part.len());
+        // What is given up must be certain, and what the client has published before is still meant for it.
+        let has_to_wait = self.has_pending_begun(index)
+            || self.has_many_pending(index, part.len())
+            || self.has_messages_under_way(index);
         if has_to_wait && self.settle_before(index).is_none() {
             let session = self.clients.sessions.at_mut(index);
             if let Some(subscriber) = session.and_then(|session| session.subscriber.as_mut()).filter(|_| done > 0) {

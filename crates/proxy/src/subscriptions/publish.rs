@@ -64,6 +64,13 @@ impl<E: Execute> Worker<E> {
             let question = Question::Publish { kind, channel: channel.into(), payload: payload.into() };
             return self.ask_workers(index, question);
         }
+        // It takes another way to the node than the client's own subscriptions, which decide whether it comes back.
+        if self.has_pending_subscriptions(index) && self.settle_before(index).is_none() {
+            return Flow::Again;
+        }
+        if let Some(session) = self.clients.sessions.at_mut(index) {
+            session.cold.has_published = true;
+        }
         let (node, channel) = self.place_of_channel(index, row, channel);
         let channel = &*channel;
         let is_wanted = self.clients.sessions.at(index).is_some_and(|s| s.reply_mode == ReplyMode::On);
@@ -86,6 +93,13 @@ impl<E: Execute> Worker<E> {
             return Flow::Next;
         }
         self.keep_pace(index, lane)
+    }
+
+    /// Whether messages of a client may be on their way, which what changes its subscriptions would overtake.
+    pub(super) fn has_messages_under_way(&mut self, index: u32) -> bool {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
+        session.cold.has_published &= !session.down.is_settled();
+        session.cold.has_published
     }
 
     /// The node of a channel, and what it is called there.

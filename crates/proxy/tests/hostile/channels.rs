@@ -140,3 +140,59 @@ fn no_subscription_is_acknowledged_before_a_node_that_is_back_has_it() {
     }
     assert_eq!(known.len(), names.len());
 }
+
+/// A client that speaks RESP3, whose subscriptions and messages take different ways to the only node.
+fn speaker() -> (Bench<NoEngine>, ConnId) {
+    let mut bench = Bench::proxy(config(1, 1));
+    let client = bench.accept();
+    bench.ask(client, &["HELLO", "3"]);
+    bench.ask(client, &["PUBLISH", "other", "m"]);
+    let lane = bench.connect()[0];
+    bench.send(lane, b":0\r\n");
+    bench.ask(client, &["SUBSCRIBE", "other"]);
+    bench.connect();
+    acknowledge(&mut bench, "other");
+    bench.heard(client);
+    (bench, client)
+}
+
+#[test]
+fn a_message_and_a_subscription_do_not_overtake_each_other() {
+    for block in [false, true] {
+        let (mut bench, client) = speaker();
+        let all = |words: [&[&str]; 2]| {
+            let [first, second] = words.map(request);
+            let (begin, end) = (request(&["MULTI"]), request(&["EXEC"]));
+            if block { [begin, first, second, end].concat() } else { [first, second].concat() }
+        };
+        // What was published before is not for who subscribes behind it.
+        bench.send(client, &all([&["PUBLISH", "a", "m"], &["SUBSCRIBE", "a"]]));
+        let (lane, _) = bench.who_heard("PUBLISH a m").expect("it is sent");
+        assert!(bench.who_heard("subscribe a").is_none(), "it would be counted, and get the message");
+        bench.send(lane, b":0\r\n");
+        bench.turn(|_| ());
+        acknowledge(&mut bench, "a");
+        // What is published behind a subscription is.
+        bench.send(client, &all([&["SUBSCRIBE", "b"], &["PUBLISH", "b", "m"]]));
+        assert!(bench.nodes.clone().into_iter().any(|node| {
+            let said = requests(&bench.heard(node));
+            assert!(!said.contains(&"PUBLISH b m".to_owned()), "it would be missed");
+            let is_told = said.contains(&"subscribe b".to_owned());
+            if is_told {
+                bench.send(node, b">3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:1\r\n");
+            }
+            is_told
+        }));
+        let (lane, _) = bench.who_heard("PUBLISH b m").expect("it is sent then");
+        bench.send(lane, b":1\r\n");
+        bench.turn(|_| ());
+        // And what is published before its end.
+        bench.send(client, &all([&["PUBLISH", "b", "m"], &["UNSUBSCRIBE", "b"]]));
+        let (lane, _) = bench.who_heard("PUBLISH b m").expect("it is sent");
+        assert!(bench.who_heard("unsubscribe b").is_none(), "it would be missed");
+        bench.send(lane, b":1\r\n");
+        bench.turn(|_| ());
+        assert!(bench.who_heard("unsubscribe b").is_some());
+        bench.turn(|worker| worker.handle_broken(client, "gone"));
+    }
+}

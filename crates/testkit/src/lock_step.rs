@@ -43,12 +43,14 @@ pub enum Theme {
     Silence,
     /// `CLIENT TRACKING`.
     Tracking,
+    /// `MULTI` with messages, with several keys in one request and with what no node is asked.
+    Blocks,
 }
 
 impl Theme {
     /// All of them.
-    pub const ALL: [Theme; 5] =
-        [Theme::Transactions, Theme::Blocking, Theme::Messages, Theme::Silence, Theme::Tracking];
+    pub const ALL: [Theme; 6] =
+        [Theme::Transactions, Theme::Blocking, Theme::Messages, Theme::Silence, Theme::Tracking, Theme::Blocks];
 }
 
 /// Something that one client does.
@@ -138,7 +140,10 @@ impl Knowledge {
     fn read(&mut self, requests: &[String], replies_before: usize) {
         self.hears_all |= requests.iter().any(|one| one.starts_with("CLIENT TRACKING ON BCAST"));
         let is_block = requests.iter().any(|one| one == "EXEC");
-        for (at, request) in requests.iter().enumerate() {
+        // What only writes a key is no reading of it: what was read before may have been told of by then.
+        let reads =
+            |one: &str| ["GET ", "MGET ", "TYPE ", "LRANGE ", "ZRANGE "].iter().any(|name| one.starts_with(name));
+        for (at, request) in requests.iter().enumerate().filter(|(_, request)| reads(request)) {
             let answered = replies_before + if is_block { requests.len() } else { at + 1 };
             for word in request.split(' ').skip(1) {
                 self.read.insert(format!("${}\r\n{word}\r\n", word.len()).into_bytes(), answered);
@@ -308,8 +313,8 @@ fn record(direct: &RedisServer, mut author: Author, rng: &mut Rng) -> io::Result
     let mut players = Players::connect(&direct.unix(), author.speaks_resp3)?;
     let mut script = Vec::new();
     let mut waiting = settle(&mut observer, 0)?;
-    for _ in 0..STEPS {
-        let step = author.next(rng);
+    for at in 0..STEPS + 2 * CLIENTS {
+        let step = author.step(at, rng);
         let before: Vec<usize> = players.heard.iter().map(|heard| heard.count).collect();
         players.play(&step)?;
         // A wait that ends by itself does so before the next step.
@@ -381,6 +386,22 @@ const CHANNELS: [&str; 3] = ["x", "y", "xy"];
 const PATTERNS: [&str; 3] = ["x*", "?", "*y"];
 
 impl Author {
+    /// What comes next, and in the end a request of each client whose reply is known by its bytes, and the end of each connection:
+    /// not a byte more may come.
+    fn step(&mut self, at: usize, rng: &mut Rng) -> Step {
+        if at < STEPS { self.next(rng) } else { self.farewell(at - STEPS) }
+    }
+
+    fn farewell(&mut self, last: usize) -> Step {
+        let client = last % CLIENTS;
+        if last >= CLIENTS || self.states[client].is_blocked {
+            self.states[client] = State::default();
+            return Step::HalfClose(client);
+        }
+        let ends_block = matches!(self.theme, Theme::Transactions | Theme::Blocking).then(|| "DISCARD".to_owned());
+        Step::Send(client, ends_block.into_iter().chain([format!("PING end:{client}")]).collect())
+    }
+
     fn next(&mut self, rng: &mut Rng) -> Step {
         let client = rng.below(CLIENTS);
         if rng.once_in(if self.states[client].is_blocked { 6 } else { 40 }) {
@@ -411,6 +432,7 @@ impl Author {
             Theme::Messages => self.messages(client, rng),
             Theme::Silence => silence(rng),
             Theme::Tracking => self.tracking(client, rng),
+            Theme::Blocks => self.block(client, rng),
         };
         // What stands behind a wait that ends now, and what follows here, are done in one order or the other.
         let is_in_block = requests.iter().any(|one| one == "MULTI" || one == "EXEC");
@@ -506,6 +528,43 @@ impl Author {
         }
     }
 
+    fn block(&mut self, client: usize, rng: &mut Rng) -> Vec<String> {
+        let (is_resp3, channel) = (self.speaks_resp3[client], *rng.pick(&CHANNELS));
+        let state = &mut self.states[client];
+        if let Some((_, known)) = state.subscriptions.first().copied().filter(|_| !is_resp3 || rng.once_in(3)) {
+            // In RESP2 a subscriber can do little else.
+            state.subscriptions.retain(|(_, name)| *name != known);
+            return vec![format!("UNSUBSCRIBE {known}")];
+        }
+        let mut requests = vec!["MULTI".to_owned()];
+        for number in 0..rng.between(1, 5) {
+            requests.push(match rng.below(10) {
+                // A server sends a message to its own sender in the midst of the reply to EXEC.
+                0..=2 if state.subscriptions.is_empty() => format!("PUBLISH {} m{number}", rng.pick(&CHANNELS)),
+                3 | 4 => several_keys(rng),
+                5 => rng.pick(&["ECHO a", "PING", "PING b", "CLIENT GETNAME", "CLIENT REPLY ON"]).to_string(),
+                6 => format!("CLIENT SETNAME c{}", rng.below(3)),
+                7 => rng.pick(&["PUBSUB NUMSUB x y xy", "PUBSUB NUMPAT", "UNSUBSCRIBE none"]).to_string(),
+                _ => plain(rng),
+            });
+        }
+        // A message on its way may come to its own sender that subscribes behind it, if another client has the channel.
+        let is_sent_to = requests.iter().any(|one| one.starts_with(&format!("PUBLISH {channel} ")));
+        if rng.once_in(4) && !is_sent_to {
+            requests.push(format!("SUBSCRIBE {channel}"));
+        }
+        match rng.below(8) {
+            0 => requests.push("DISCARD".into()),
+            1 => requests.extend(["GET".into(), "EXEC".into()]),
+            _ => {
+                requests.push("EXEC".into());
+                let subscribes = requests.iter().any(|one| one.starts_with("SUBSCRIBE"));
+                state.subscriptions.extend(subscribes.then_some(("SUBSCRIBE", channel)));
+            }
+        }
+        requests
+    }
+
     fn tracking(&mut self, client: usize, rng: &mut Rng) -> Vec<String> {
         if !std::mem::replace(&mut self.states[client].is_tracking, true) {
             // Once in a connection's life: a server goes on with what was read before it was switched off and on.
@@ -548,6 +607,18 @@ fn silence(rng: &mut Rng) -> Vec<String> {
     }
     requests.extend([plain(rng), "GET s1".into()]);
     requests
+}
+
+/// One request for several keys.
+fn several_keys(rng: &mut Rng) -> String {
+    match rng.below(6) {
+        0 => format!("MSET s1 v{} n1 {}", rng.below(4), rng.below(9)),
+        1 => format!("MSETNX s1 w n1 {}", rng.below(9)),
+        2 => format!("DEL {}", several(rng, &ANY)),
+        3 => format!("EXISTS s1 n1 {}", several(rng, &ANY)),
+        4 => format!("SUNION {}", several(rng, &ANY)),
+        _ => format!("MGET {} s1 n1", rng.pick(&ANY)),
+    }
 }
 
 fn several(rng: &mut Rng, names: &[&str]) -> String {

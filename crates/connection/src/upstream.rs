@@ -276,6 +276,11 @@ impl Upstream {
         self.round_trip_us
     }
 
+    /// The shortest round trip of late, in microseconds; 0 before the first sample.
+    pub fn link_us(&self) -> u64 {
+        self.link_us
+    }
+
     /// Bytes that have been delivered of the reply in progress; 0 if none of it has been.
     pub fn streamed_bytes(&self) -> usize {
         self.streamed_bytes

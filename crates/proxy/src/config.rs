@@ -38,6 +38,8 @@ pub struct Timeouts {
     pub slow_start_us: u64,
     /// How long a drain waits for what is outstanding.
     pub drain_us: u64,
+    /// How long an operator's pause holds a request back; 0 means until it ends.
+    pub pause_us: u64,
 }
 
 /// How often nodes are dialled.

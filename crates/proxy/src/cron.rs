@@ -25,6 +25,9 @@ impl<E: Execute> Worker<E> {
         if self.blocking.next_due_us().is_some_and(|at| self.now.mono_us >= at) {
             self.mind_waiters();
         }
+        if self.scatters.words_due_us().is_some_and(|at| self.now.mono_us >= at) {
+            self.end_waits_for_words();
+        }
         let is_due = self.now.mono_us >= self.cron_at_us;
         if is_due || (self.is_busy && self.cron_at_us > self.now.mono_us + self.busy_interval_us()) {
             self.run_cron(is_due);
@@ -48,6 +51,7 @@ impl<E: Execute> Worker<E> {
             self.is_busy |= self.mind_nodes();
             self.is_busy |= self.expire_questions();
             self.is_busy |= self.expire_inquiries();
+            self.is_busy |= self.check_held();
             self.is_busy |= self.check_learnings();
             self.is_busy |= self.expire_askings();
             self.is_busy |= self.expire_subscriptions();

@@ -288,8 +288,11 @@ impl<E: Execute> Worker<E> {
     /// The nodes that have the keys answer.
     #[inline]
     fn forward(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.is_own_info(row) {
+            return self.info_of_nodes(index, row, request);
+        }
         match plan(row, request.args, &self.config.topology, &mut self.scratch) {
-            Ok(Plan::One(node)) => self.forward_to(index, node.get(), row, request),
+            Ok(Plan::One(node)) => self.forward_to(index, node.get(), request),
             Ok(Plan::Split) => self.scatter(index, row, request, true),
             Ok(Plan::All) => self.scatter(index, row, request, false),
             Ok(Plan::Scan(step)) => self.scan(index, row, request, step, step.node.get()),
@@ -301,15 +304,7 @@ impl<E: Execute> Worker<E> {
     }
 
     #[inline]
-    pub(crate) fn forward_to(&mut self, index: u32, node: usize, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.is_own_info(row) {
-            if self.asks_for_proxy(request.args) {
-                return self.answer_locally(index, row, request.args);
-            }
-            if self.asks_for_clients(request.args) {
-                return self.scatter(index, row, request, false);
-            }
-        }
+    pub(crate) fn forward_to(&mut self, index: u32, node: usize, request: &Request<'_>) -> Flow {
         self.send_to(index, node, |out| match request.raw {
             Some(raw) => out.extend_from_slice(raw),
             None => respool_wire::encode_request(out, request.args.iter()),

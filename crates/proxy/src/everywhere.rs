@@ -11,10 +11,6 @@ impl<E: Execute> Worker<E> {
     /// Several nodes answer, each its part.
     pub(crate) fn scatter(&mut self, index: u32, row: &'static Row, request: &Request<'_>, is_split: bool) -> Flow {
         self.counters.requests_split.add(1);
-        let preface = self.is_own_info(row).then(|| match self.config.topology.node_count() {
-            1 => self.own_clients(),
-            _ => self.own_sections(request.args),
-        });
         let chance = self.chance();
         let joins = self.joins_of_scripts(row, request.args);
         let Self { clients, lanes, scatters, scratch, config, now, .. } = self;
@@ -30,9 +26,6 @@ impl<E: Execute> Worker<E> {
                 gather.begin_all(row, request.args, config.topology.node_count(), chance);
                 gather.name_parts(|number| &config.nodes[number].name);
                 gather.join_each_by(joins);
-                if let Some(preface) = preface {
-                    gather.precede_by(preface);
-                }
             }))
         } else {
             session.reply_mode.pass();

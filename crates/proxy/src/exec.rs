@@ -9,6 +9,7 @@
 
 use crate::block::{Block, Entry};
 use crate::clients::Clients;
+use crate::console::Held;
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX, TRIALS_MAX};
 use crate::pins::{Pin, Pins, WatchFailure, say};
 use crate::private::Dirt;
@@ -399,7 +400,17 @@ impl<E: Execute> Worker<E> {
             return None;
         }
         let node = node_of(block, watches).unwrap_or(self.config.topology.default_node().get());
-        self.hold_for_nodes(index, &[node])
+        let has_select = block.has_select;
+        match self.hold_for_nodes(index, &[node])? {
+            Held::Waits => Some(Flow::Again),
+            Held::Refused(words) => {
+                self.leave_block(index);
+                self.leave_watches(index);
+                self.strand(index, has_select);
+                let words = format!("EXECABORT Transaction discarded because of: {words}; nothing of it was sent");
+                Some(self.refuse(index, words.as_bytes()))
+            }
+        }
     }
 
     /// A connection for what must not share one: the client's own if it has one to the node.

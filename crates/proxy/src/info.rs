@@ -18,9 +18,10 @@ impl<E: Execute> Worker<E> {
         matches!(row.command, Command::Server(ServerCommand::Info))
     }
 
-    /// Whether INFO asks for a section that only the proxy has.
+    /// Whether INFO asks for nothing but sections that only the proxy has.
     pub(crate) fn asks_for_proxy(&self, args: Args<'_>) -> bool {
-        args.len() == 2 && [&b"proxy"[..], b"nodes"].iter().any(|own| args.at(1).eq_ignore_ascii_case(own))
+        let is_own = |word: &[u8]| [&b"proxy"[..], b"nodes"].iter().any(|own| word.eq_ignore_ascii_case(own));
+        args.len() > 1 && args.from(1).iter().all(is_own)
     }
 
     const fn sections() -> [Section<E>; 6] {

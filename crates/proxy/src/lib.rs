@@ -62,6 +62,7 @@ mod local;
 mod looking;
 mod mail;
 mod node_health;
+mod node_info;
 mod node_kind;
 pub mod observe;
 mod overdue;

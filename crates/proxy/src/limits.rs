@@ -78,6 +78,19 @@ pub const SCRIPT_AHEAD_US: u64 = 100_000;
 /// shares the connections for scripts with all that it asks.
 pub const SCRIPTS_MIXED_US: u64 = 60_000_000;
 
+/// INFO waits so long for nodes of which is known what they have said last, in microseconds: less than those who look at a proxy
+/// every second would notice.
+pub const INFO_PATIENCE_US: u64 = 20_000;
+
+/// And so many times as long as the way to the node and back takes at its best.
+pub const INFO_LINK_FACTOR: u64 = 4;
+
+/// Answers of nodes to INFO that are remembered in the whole process: those to the sections that monitoring asks for.
+pub const INFO_KEPT_MAX: usize = 256;
+
+/// The longest one, in bytes. With all sections a server of many commands tells some tens of thousands.
+pub const INFO_KEPT_BYTES_MAX: usize = 128 * 1024;
+
 /// Bytes of parts of a reply that are not worth counting while the others are waited for: no more than what joins them takes
 /// itself.
 pub const GATHERED_BYTES_MIN: usize = 256;

@@ -158,6 +158,8 @@ counters! {
     upstream_writes: Total,
     /// Times that a client was not read for a while because a budget was used up.
     pauses: Total,
+    /// Requests refused because an operator has held them back for longer than they may wait.
+    holds_expired: Total,
     /// Transactions that were executed, or failed on the way.
     transactions: Total,
     /// Private connections that are lent to clients now.

@@ -489,6 +489,22 @@ impl<E: Execute> Worker<E> {
         Some(Asker { session, seq: this.down.expect() })
     }
 
+    /// A WATCH is answered with an error, and no node hears of it. What was watched before still is.
+    pub(crate) fn refuse_watch(&mut self, index: u32, error: &[u8]) -> Flow {
+        if self.settle_before(index).is_none() {
+            return Flow::Again;
+        }
+        let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
+        let is_wanted = self.passes_reply(index);
+        if let Some(session) = self.clients.sessions.at_mut(index) {
+            let pins = session.pins_mut();
+            let has_watched = !pins.watches.is_empty() || pins.local_watch.is_some();
+            pins.failure.note(has_watched);
+        }
+        self.clients.feed(asker.session, asker.seq, if is_wanted { error } else { &[] }, true);
+        Flow::Pause
+    }
+
     /// Whether the reply to the request that is being read is wanted.
     pub(crate) fn passes_reply(&mut self, index: u32) -> bool {
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };

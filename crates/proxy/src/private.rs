@@ -260,6 +260,7 @@ pub(crate) mod tests {
                 probe_patience_us: 0,
                 slow_start_us: 0,
                 drain_us: 1,
+                pause_us: 0,
             },
             reconnects: Reconnects { backoff_min_us: 1, backoff_max_us: 1, redials_per_second: 1 },
             budgets: Budgets {

@@ -2,12 +2,14 @@
 
 use crate::clients::Clients;
 use crate::limits::{GATHERED_BYTES_MIN, PART_LOOKED_AT_BYTES};
+use crate::node_info::{Asked, LastWords};
 use crate::session::Asker;
 use crate::slab::{Handle, Slab};
 use crate::text;
 use respool_connection::Owner;
 use respool_route::Gather;
 use respool_wire::ReplyKind;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// One split request that waits for its parts.
 #[derive(Debug)]
@@ -18,6 +20,25 @@ struct Scatter {
     gather: Gather,
     /// What its client's account has of it.
     held: usize,
+    /// It is INFO, which nodes answer with what is remembered of them.
+    words: Option<Box<NodeWords>>,
+}
+
+/// Of INFO: which nodes were asked what, and who has yet to answer.
+#[derive(Debug)]
+pub(crate) struct NodeWords {
+    pub(crate) asked: Vec<Asked>,
+    is_due: Vec<bool>,
+    asked_us: u64,
+    /// Its client has been answered with what was known.
+    is_answered: bool,
+}
+
+impl NodeWords {
+    /// Those that are due have yet to answer.
+    pub(crate) fn new(asked: Vec<Asked>, is_due: Vec<bool>, asked_us: u64) -> Self {
+        Self { asked, is_due, asked_us, is_answered: false }
+    }
 }
 
 /// Who is owed the parts of a request that several nodes answer.
@@ -53,6 +74,14 @@ pub(crate) struct Scatters {
     waiting: Slab<Scatter>,
     /// Gathers that have done their work and keep their memory for the next.
     spare: Vec<Gather>,
+    /// What nodes have said of themselves.
+    last_words: Arc<Mutex<LastWords>>,
+    /// INFO that waits for nodes, and until when it does.
+    words_due: Vec<(u64, Handle)>,
+    /// The earliest of these times, or an earlier one.
+    next_words_us: Option<u64>,
+    /// What nodes owe an answer to that is only to be remembered, and how often.
+    late: Vec<(Asked, usize)>,
 }
 
 impl Scatter {
@@ -73,11 +102,16 @@ impl Scatter {
 const SPARE_MAX: usize = 64;
 
 impl Scatters {
+    /// None, and here is remembered what nodes say of themselves.
+    pub(crate) fn new(last_words: Arc<Mutex<LastWords>>) -> Self {
+        Self { last_words, ..Self::default() }
+    }
+
     /// Begins to wait for the parts of a request; `begin` tells the gather which.
     pub(crate) fn begin(&mut self, asker: Asker, begin: impl FnOnce(&mut Gather)) -> Handle {
         let mut gather = self.spare.pop().unwrap_or_default();
         begin(&mut gather);
-        self.waiting.insert(Scatter { asker, is_wanted: true, gather, held: 0 })
+        self.waiting.insert(Scatter { asker, is_wanted: true, gather, held: 0, words: None })
     }
 
     /// The parts are waited for, but their client wants no reply.
@@ -103,7 +137,8 @@ impl Scatters {
 
     /// Who waits for the joint reply.
     pub(crate) fn asker(&self, of: Handle) -> Option<Handle> {
-        self.waiting.get(of).map(|scatter| scatter.asker.session)
+        let waits = |scatter: &&Scatter| scatter.words.as_ref().is_none_or(|words| !words.is_answered);
+        self.waiting.get(of).filter(waits).map(|scatter| scatter.asker.session)
     }
 
     /// Makes tables smaller of which most is unused. Of gathers half is given up, those who need more make them again.
@@ -124,6 +159,17 @@ impl Scatters {
             clients.counters.replies_swallowed.add(1);
             return;
         };
+        if let Some(words) = &mut scatter.words {
+            let part = usize::from(part);
+            let was_due = words.is_due.get_mut(part).is_some_and(std::mem::take);
+            if was_due && kind != ReplyKind::Error {
+                let mut last = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
+                last.note(&words.asked[part], reply, words.asked_us);
+            }
+            if words.is_answered {
+                return self.forget_late(to, part, was_due);
+            }
+        }
         if reply.len() > PART_LOOKED_AT_BYTES && !clients.has_room(scatter.asker.session, reply.len()) {
             let error = text::reply_too_large(clients.output_hard);
             scatter.gather.accept(usize::from(part), ReplyKind::Error, &error);
@@ -144,8 +190,119 @@ impl Scatters {
         }
     }
 
+    /// Some nodes are asked INFO, and are waited for until then if it is known what they have said before.
+    pub(crate) fn expect_words(&mut self, of: Handle, words: NodeWords, until_us: Option<u64>) {
+        if let Some(scatter) = self.waiting.get_mut(of) {
+            scatter.words = Some(Box::new(words));
+            let Some(until_us) = until_us else { return };
+            self.words_due.push((until_us, of));
+            self.next_words_us = Some(self.next_words_us.map_or(until_us, |next_us| next_us.min(until_us)));
+        }
+    }
+
+    /// When the next INFO has waited for long enough.
+    #[inline]
+    pub(crate) fn words_due_us(&self) -> Option<u64> {
+        self.next_words_us
+    }
+
+    /// INFO that has waited for long enough. It is given once.
+    pub(crate) fn due_words(&mut self, now_us: u64) -> Vec<Handle> {
+        let waiting = &self.waiting;
+        self.words_due.retain(|(_, of)| waiting.get(*of).is_some());
+        let due = self.words_due.extract_if(.., |(until_us, _)| *until_us <= now_us).map(|(_, of)| of).collect();
+        self.next_words_us = self.words_due.iter().map(|(until_us, _)| *until_us).min();
+        due
+    }
+
+    /// Whether a node owes an answer to an INFO that was given up.
+    pub(crate) fn is_late(&self, asked: &Asked) -> bool {
+        self.late.iter().any(|(late, _)| late == asked)
+    }
+
+    /// What a node was asked.
+    pub(crate) fn asked(&self, of: Handle, node: usize) -> Option<&Asked> {
+        self.waiting.get(of)?.words.as_ref()?.asked.get(node)
+    }
+
+    /// The nodes that have not answered INFO.
+    pub(crate) fn missing_words(&self, of: Handle) -> Vec<usize> {
+        let words = self.waiting.get(of).and_then(|scatter| scatter.words.as_ref());
+        words.map_or_else(Vec::new, |words| {
+            words.is_due.iter().enumerate().filter_map(|(node, is_due)| is_due.then_some(node)).collect()
+        })
+    }
+
+    /// Changes what a joint reply says beside what nodes say.
+    pub(crate) fn amend(&mut self, of: Handle, change: impl FnOnce(&mut Gather)) {
+        if let Some(scatter) = self.waiting.get_mut(of) {
+            change(&mut scatter.gather);
+        }
+    }
+
+    /// What a node has said before, or that nothing is known, stands for its answer. What it answers yet is only remembered.
+    pub(crate) fn take_last_words(
+        &mut self,
+        of: Handle,
+        part: u16,
+        reply: Result<Vec<u8>, Vec<u8>>,
+        clients: &mut Clients,
+    ) {
+        let Some(scatter) = self.waiting.get_mut(of) else { return };
+        match reply {
+            Ok(reply) => scatter.gather.accept(usize::from(part), ReplyKind::Bulk, &reply),
+            Err(error) => scatter.gather.accept(usize::from(part), ReplyKind::Error, &error),
+        }
+        if scatter.gather.is_complete() {
+            self.finish(of, clients);
+        }
+    }
+
+    /// A node has answered an INFO whose client had been answered before. It is over once all nodes have.
+    fn forget_late(&mut self, of: Handle, part: usize, was_due: bool) {
+        let Some(words) = self.waiting.get(of).and_then(|scatter| scatter.words.as_deref()) else { return };
+        let place = self.late.iter().position(|(late, _)| was_due && Some(late) == words.asked.get(part));
+        let is_over = !words.is_due.contains(&true);
+        if let Some(place) = place {
+            self.late[place].1 -= 1;
+            if self.late[place].1 == 0 {
+                self.late.swap_remove(place);
+            }
+        }
+        if is_over {
+            self.waiting.remove(of.index);
+        }
+    }
+
     fn finish(&mut self, of: Handle, clients: &mut Clients) {
-        let Some(mut scatter) = self.waiting.remove(of.index) else { return };
+        let Some(scatter) = self.waiting.get_mut(of) else { return };
+        if let Some(words) = &mut scatter.words
+            && words.is_due.contains(&true)
+        {
+            // Its place is kept for what nodes owe it.
+            words.is_answered = true;
+            for asked in words.asked.iter().zip(&words.is_due).filter_map(|(asked, is_due)| is_due.then_some(asked)) {
+                match self.late.iter_mut().find(|(late, _)| late == asked) {
+                    Some((_, count)) => *count += 1,
+                    None => self.late.push((asked.clone(), 1)),
+                }
+            }
+            let rest = Scatter {
+                asker: scatter.asker,
+                is_wanted: scatter.is_wanted,
+                gather: Gather::new(),
+                held: 0,
+                words: scatter.words.take(),
+            };
+            let scatter = std::mem::replace(scatter, rest);
+            return self.answer(scatter, clients);
+        }
+        if let Some(scatter) = self.waiting.remove(of.index) {
+            self.answer(scatter, clients);
+        }
+    }
+
+    fn answer(&mut self, mut scatter: Scatter, clients: &mut Clients) {
         let asker = scatter.asker;
         clients.note_gathered(asker.session, scatter.held, 0);
         match scatter.is_wanted {

@@ -4,6 +4,7 @@
 //! shared connection to a node.
 
 use crate::allowance::Allowance;
+use crate::console::HeldTime;
 use crate::credit::Credit;
 use crate::large::Large;
 use crate::learning::Learner;
@@ -218,6 +219,8 @@ pub(crate) struct Cold {
     pub(crate) halted: u64,
     /// It has sent messages, and not been owed nothing since as far as anything has asked: they may be on their way.
     pub(crate) has_published: bool,
+    /// For how long an operator has held its requests back.
+    pub(crate) held: HeldTime,
     /// When it last sent a script behind something else without waiting for the reply to that; 0: never.
     pub(crate) scripts_ahead_us: u64,
     /// A request of it was answered that it has timed out, and may still be executed.

@@ -5,6 +5,7 @@ use crate::figures::Figures;
 use crate::governor::Governor;
 use crate::hooks::Hooks;
 use crate::learning::Learnt;
+use crate::node_info::LastWords;
 use crate::node_kind::{Misfit, NodeKinds};
 use crate::observe::Counters;
 use crate::pressure::Auction;
@@ -13,7 +14,7 @@ use crate::seeing::histogram::Histogram;
 use crate::select::Databases;
 use crate::standing::Standing;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Shared by all workers of one proxy.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub struct Shared {
     node_names: Mutex<Vec<String>>,
     /// Commands that nodes know and the table does not.
     pub(crate) learnt: Mutex<Learnt>,
+    /// What nodes have said of themselves last.
+    pub(crate) last_words: Arc<Mutex<LastWords>>,
     /// Scripts that clients have sent, for nodes that forget them.
     pub(crate) scripts: Mutex<Scripts>,
     /// Which databases nodes are known to have.
@@ -134,6 +137,7 @@ impl Shared {
             standing: Mutex::default(),
             node_names: Mutex::default(),
             learnt: Mutex::default(),
+            last_words: Arc::default(),
             scripts: Mutex::default(),
             databases: Databases::default(),
             ledger,
@@ -141,6 +145,10 @@ impl Shared {
             measured: Mutex::default(),
             hooks: Hooks::default(),
         }
+    }
+
+    pub(crate) fn last_words(&self) -> MutexGuard<'_, LastWords> {
+        self.last_words.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A histogram of this kind and name for one worker, shown with those of the others.

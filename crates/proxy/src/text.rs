@@ -208,6 +208,18 @@ pub(crate) fn words(error: &[u8]) -> &[u8] {
     error.strip_prefix(b"-").and_then(|e| e.strip_suffix(b"\r\n")).unwrap_or(error)
 }
 
+/// What is said of a request that was held back for too long. No name: all are.
+pub(crate) fn paused_for_long(node: Option<&str>) -> String {
+    let node = node.map_or_else(String::new, |name| format!(" to node {name}"));
+    let words = format!("requests{node} are paused by an operator, for longer than pause_timeout");
+    words.replace(|c: char| c.is_control(), " ")
+}
+
+/// INFO of a node that is paused and of which nothing is known.
+pub(crate) fn info_of_paused(node: &str) -> Vec<u8> {
+    error(format!("node {node} is paused, and nothing is known of it from before; the command was not sent"))
+}
+
 /// Beyond any sane number of databases in use at once.
 pub(crate) const TOO_MANY_CLASSES: &[u8] = b"ERR too many databases and protocols are in use at once; try again later";
 

@@ -131,6 +131,7 @@ impl<E: Execute> Worker<E> {
             allowances: setup.shared.access.allowances(),
             has_speakers: false,
             permit_keys: KeyPositions::new(),
+            scatters: Scatters::new(Arc::clone(&setup.shared.last_words)),
             seen: Seen::new(setup.config.seeing),
             config: setup.config,
             shared: setup.shared,
@@ -138,7 +139,6 @@ impl<E: Execute> Worker<E> {
             number: setup.number,
             engine: setup.engine,
             now: Now::default(),
-            scatters: Scatters::default(),
             tasks: Tasks::default(),
             blocking: Blocking::default(),
             parking: Parking::default(),
@@ -779,6 +779,9 @@ impl<E: Execute> Machine for Worker<E> {
             due = due.min(at);
         }
         if let Some(at) = self.blocking.next_due_us() {
+            due = due.min(at);
+        }
+        if let Some(at) = self.scatters.words_due_us() {
             due = due.min(at);
         }
         Some(due)

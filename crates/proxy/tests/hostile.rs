@@ -40,6 +40,8 @@ mod orders;
 mod overdue;
 #[path = "hostile/parked.rs"]
 mod parked;
+#[path = "hostile/pauses.rs"]
+mod pauses;
 #[path = "hostile/pieces.rs"]
 mod pieces;
 #[path = "hostile/pings.rs"]
@@ -57,6 +59,8 @@ mod selects;
 mod support;
 #[path = "hostile/tracking.rs"]
 mod tracking;
+#[path = "hostile/vitals.rs"]
+mod vitals;
 #[path = "hostile/waiting.rs"]
 mod waiting;
 #[path = "hostile/watching.rs"]

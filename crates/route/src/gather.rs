@@ -127,7 +127,7 @@ impl Gather {
             ResponsePolicy::Figures => Some(Merge::Figures),
             ResponsePolicy::Texts => Some(Merge::Texts),
             ResponsePolicy::Busiest => Some(Merge::Busiest),
-            ResponsePolicy::Sections => Some(Merge::Sections(String::new())),
+            ResponsePolicy::Sections => Some(Merge::Sections { own: String::new(), behind: String::new() }),
             _ => None,
         };
         if self.merge.is_some() {
@@ -147,8 +147,15 @@ impl Gather {
 
     /// Puts text of the proxy's own before what the nodes have in sum. Only for a request of that policy, just begun.
     pub fn precede_by(&mut self, text: String) {
-        if let Some(Merge::Sections(own)) = &mut self.merge {
+        if let Some(Merge::Sections { own, .. }) = &mut self.merge {
             *own = text;
+        }
+    }
+
+    /// The same behind it.
+    pub fn follow_by(&mut self, text: String) {
+        if let Some(Merge::Sections { behind, .. }) = &mut self.merge {
+            *behind = text;
         }
     }
 
@@ -231,7 +238,9 @@ impl Gather {
         assert!(self.is_complete(), "a joint reply needs every part's");
         // The elements are in the client's dialect; in RESP3 the encoder writes just the head that it is told.
         let mut reply = Encoder::new(out, Protocol::Resp3);
-        let is_chosen = self.join == Join::OneSucceeded && self.chosen.is_some() || self.forgives();
+        let has_some = self.parts.iter().any(|heard| heard.end > heard.start);
+        let is_rest_enough = self.forgives() && (has_some || self.merge.as_ref().is_some_and(Merge::has_own));
+        let is_chosen = self.join == Join::OneSucceeded && self.chosen.is_some() || is_rest_enough;
         match &self.failure {
             Some((_, text)) if !is_chosen => reply.error(&self.counted(text)),
             _ if self.is_mixed => {

@@ -298,12 +298,12 @@ fn overridden(own: &str, text: &str) -> String {
 }
 
 /// Writes what INFO comes to. `false`: the only node has not said anything of the kind.
-pub(crate) fn write(own: &str, replies: &[&[u8]], out: &mut Encoder<'_>) -> bool {
+pub(crate) fn write(own: &str, replies: &[&[u8]], behind: &str, out: &mut Encoder<'_>) -> bool {
     let text = |reply: &[u8]| match Value::parse(reply) {
         Ok(Value::Bulk(text) | Value::Verbatim { text, .. }) => Some(String::from_utf8_lossy(&text).into_owned()),
         _ => None,
     };
-    let whole = if let [reply] = replies {
+    let mut whole = if let [reply] = replies {
         let Some(text) = text(reply) else { return false };
         overridden(own, &text)
     } else {
@@ -312,6 +312,10 @@ pub(crate) fn write(own: &str, replies: &[&[u8]], out: &mut Encoder<'_>) -> bool
         replies.iter().filter_map(|reply| text(reply)).for_each(|text| whole.take(&text));
         whole.into_text()
     };
+    if !behind.is_empty() {
+        whole.push_str(if whole.is_empty() { "" } else { "\r\n" });
+        whole.push_str(behind);
+    }
     if replies.iter().any(|reply| reply.starts_with(b"=")) {
         out.verbatim("txt", whole.as_bytes());
     } else {
@@ -334,7 +338,7 @@ mod tests {
         let replies: Vec<String> = nodes.iter().map(|text| node(text)).collect();
         let replies: Vec<&[u8]> = replies.iter().map(String::as_bytes).collect();
         let mut out = Vec::new();
-        assert!(write(own, &replies, &mut Encoder::new(&mut out, Protocol::Resp2)));
+        assert!(write(own, &replies, "", &mut Encoder::new(&mut out, Protocol::Resp2)));
         assert_eq!(String::from_utf8_lossy(&out), node(expected));
     }
 

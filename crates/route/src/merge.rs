@@ -23,8 +23,8 @@ pub(crate) enum Merge {
     Texts,
     /// The first whose second element is no null.
     Busiest,
-    /// INFO: this text, and what the nodes tell.
-    Sections(String),
+    /// INFO: text of the proxy's own, what the nodes tell, and text behind it.
+    Sections { own: String, behind: String },
     /// One node's step of a walk.
     Scan(ScanStep),
 }
@@ -32,7 +32,12 @@ pub(crate) enum Merge {
 impl Merge {
     /// Whether it makes sense of some replies although others failed.
     pub(crate) fn forgives(&self) -> bool {
-        matches!(self, Self::Sections(_))
+        matches!(self, Self::Sections { .. })
+    }
+
+    /// Whether there is something to tell although all failed.
+    pub(crate) fn has_own(&self) -> bool {
+        matches!(self, Self::Sections { own, .. } if !own.is_empty())
     }
 
     /// Writes what `replies` come to, in their dialect. `false`: they are not what was expected.
@@ -43,7 +48,7 @@ impl Merge {
             Self::Figures => figures(replies, out),
             Self::Texts => texts(replies, out),
             Self::Busiest => busiest(replies, out),
-            Self::Sections(own) => info::write(own, replies, out),
+            Self::Sections { own, behind } => info::write(own, replies, behind, out),
             Self::Scan(step) => replies.first().is_some_and(|reply| step.write(reply, out)),
         }
     }
@@ -349,7 +354,10 @@ mod tests {
         let sections: String = (0..50_000).map(|at| format!("# {at}\r\n")).collect();
         let info = format!("${}\r\n{sections}\r\n", sections.len());
         let replies = [info.as_bytes(), b"$0\r\n\r\n"];
-        assert!(Merge::Sections(String::new()).write(&replies, &mut Encoder::new(&mut out, Protocol::Resp3)));
+        assert!(
+            Merge::Sections { own: String::new(), behind: String::new() }
+                .write(&replies, &mut Encoder::new(&mut out, Protocol::Resp3))
+        );
         let parts = |of: &str| {
             let parts: Vec<String> = (0..100_000).map(|at| format!("{of}{at}=1")).collect();
             let info = format!("# Commandstats\r\nc:{}\r\n", parts.join(","));
@@ -358,7 +366,10 @@ mod tests {
         out.clear();
         let (one, other) = (parts("a"), parts("b"));
         let replies = [one.as_bytes(), other.as_bytes()];
-        assert!(Merge::Sections(String::new()).write(&replies, &mut Encoder::new(&mut out, Protocol::Resp3)));
+        assert!(
+            Merge::Sections { own: String::new(), behind: String::new() }
+                .write(&replies, &mut Encoder::new(&mut out, Protocol::Resp3))
+        );
         assert!(out.ends_with(b",b99999=1\r\n\r\n"));
     }
 

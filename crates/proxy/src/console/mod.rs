@@ -4,6 +4,7 @@
 //! filled in when the last worker has answered.
 
 mod explain;
+mod held;
 mod inquiry;
 mod node;
 mod orders;
@@ -18,6 +19,7 @@ use crate::worker::Worker;
 use respool_command::{Execute, ProxyCommand, Row, text as texts};
 use respool_wire::Args;
 
+pub(crate) use held::{Held, HeldTime};
 pub(crate) use inquiry::Inquiries;
 pub use inquiry::Letter;
 use show::Show;

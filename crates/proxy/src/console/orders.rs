@@ -5,11 +5,12 @@
 //! holds until it is taken back is written down in `standing`.
 
 use crate::config::Config;
+use crate::console::held::HeldTime;
 use crate::hooks::{Demand, Event};
 use crate::session::{Flow, Pause, Special};
 use crate::text;
 use crate::worker::Worker;
-use respool_command::{Command, Execute, Lane, ProxyCommand, Row, TransactionsCommand};
+use respool_command::{Execute, ProxyCommand};
 use respool_wire::Args;
 
 /// An order to every worker. Nodes are named, because workers may be about to take over other lists of them.
@@ -115,37 +116,15 @@ impl<E: Execute> Worker<E> {
                 if is_holding { special.add(Special::HELD) } else { special.remove(Special::HELD) }
             },
         );
+        if !self.is_holding() {
+            self.clients.sessions.iter_mut().for_each(|(_, session)| session.cold.held = HeldTime::default());
+        }
         let waiting = self.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::HELD));
         let indexes: Vec<u32> = waiting.map(|(index, _)| index).collect();
         self.unmark_held(indexes.len());
         // Whoever has to wait on finds out when its request is read again.
         indexes.into_iter().for_each(|index| self.clients.unpause(index, Pause::HELD));
         self.go_on_waiting();
-    }
-
-    /// Holds a request back if it would go to a node that is paused: it is read again then.
-    pub(crate) fn hold_for_operator(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
-        let is_sent = match row.command {
-            // What is queued is sent with EXEC, see `hold_block`. Without MULTI the others are answered here.
-            Command::Transactions(command) => command == TransactionsCommand::Watch,
-            _ => row.lane(args) != Lane::Local,
-        };
-        if !is_sent {
-            return None;
-        }
-        let nodes = if self.is_all_paused { Vec::new() } else { self.nodes_of(index, row, args) };
-        self.hold_for_nodes(index, &nodes)
-    }
-
-    /// Holds back what would go to these nodes if one of them is paused.
-    pub(crate) fn hold_for_nodes(&mut self, index: u32, nodes: &[usize]) -> Option<Flow> {
-        let is_paused = |node: &usize| self.lanes.nodes.get(*node).is_some_and(|node| node.is_paused);
-        if !self.is_all_paused && !nodes.iter().any(is_paused) {
-            return None;
-        }
-        self.mark_held(index);
-        self.counters.pauses.add(1);
-        Some(Flow::Again)
     }
 }
 

@@ -72,6 +72,7 @@ pub(crate) fn config(nodes: usize, seed: u64) -> Config {
             silence_us: 2_000_000,
             client_idle_us: 0,
             drain_us: 1_000_000,
+            pause_us: 0,
             probe_idle_us: 0,
             probe_patience_us: 0,
             slow_start_us: 0,

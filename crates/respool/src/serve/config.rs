@@ -50,6 +50,7 @@ pub(super) fn proxy(process: &Process, instance: &Instance, clients_max: usize) 
             probe_patience_us: micros(timeouts.probe_patience),
             slow_start_us: timeouts.slow_start.map_or(0, micros),
             drain_us: micros(process.drain_timeout),
+            pause_us: timeouts.pause.map_or(0, micros),
         },
         reconnects: Reconnects {
             backoff_min_us: micros(timeouts.reconnect_min),
@@ -127,6 +128,7 @@ pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Confi
             probe_patience_us: 0,
             slow_start_us: 0,
             drain_us: micros(process.drain_timeout),
+            pause_us: 0,
         },
         reconnects: Reconnects { backoff_min_us: 1, backoff_max_us: 1, redials_per_second: 1 },
         budgets: Budgets {

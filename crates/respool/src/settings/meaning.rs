@@ -220,6 +220,8 @@ pub struct Timeouts {
     pub probe_patience: Duration,
     /// For a node that comes back to be sent only so much; `None` sends everything at once.
     pub slow_start: Option<Duration>,
+    /// For a request to be held back by an operator's pause.
+    pub pause: Option<Duration>,
     /// Pause before the first reconnect.
     pub reconnect_min: Duration,
     /// Longest pause between reconnects.

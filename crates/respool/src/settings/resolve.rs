@@ -383,6 +383,7 @@ impl Judge<'_> {
             probe_idle: of.duration(Setting::HealthInterval),
             probe_patience: of.duration(Setting::HealthTimeout).unwrap_or_default(),
             slow_start: of.duration(Setting::SlowStart),
+            pause: of.duration(Setting::PauseTimeout),
             reconnect_min: of.duration(Setting::ReconnectMin).unwrap_or_default(),
             reconnect_max: of.duration(Setting::ReconnectMax).unwrap_or_default(),
         };

@@ -401,6 +401,13 @@ rows! {
         name: "drain_timeout", redis: Some("shutdown-timeout"), group: Group::Timeouts, scope: Scope::Process,
         reload: Reload::Live, kind: millis(0, HOUR), default: "10s",
     }
+    /// How long `PROXY PAUSE` and `PROXY SUSPEND` hold a request back before it is answered with an error.
+    PauseTimeout {
+        name: "pause_timeout", group: Group::Timeouts, reload: Reload::Live, kind: millis(1, DAY), absent: Some("off"),
+        default: "off",
+        more: "The error says that the request was not sent; a transaction ends with EXECABORT. What the client had sent behind it \
+               by then is refused as well, so that nothing overtakes it. `off` holds requests until `PROXY RESUME`.",
+    }
     /// Replies one client has not taken yet; over it that client is not read.
     ClientOutputSoftBytes {
         name: "client_output_soft_bytes", group: Group::Budgets, reload: Reload::Live, kind: bytes(4 * KB, 64 * GB),

@@ -1,0 +1,245 @@
+//! INFO of nodes: each is asked, and none is waited for that is paused or does not answer as fast as usual.
+//!
+//! ```text
+//!                  all nodes answer                       -> their figures of now
+//!   INFO --+-----> one is late, and its last words are known -> these, with their age; what it says later is remembered
+//!          |       one is late, and nothing is known of it  -> it is waited for, as for any other request
+//!          '-----> one is paused                          -> its last words, or none; it is not asked
+//! ```
+//!
+//! What a node said is remembered by its name, its address and what it was asked, in the whole process. A node that owes an
+//! answer to an INFO which others gave up is not asked for another until it has come: a node that hangs is owed no more by
+//! those who watch it hang.
+
+use crate::limits::{INFO_KEPT_BYTES_MAX, INFO_KEPT_MAX, INFO_LINK_FACTOR, INFO_PATIENCE_US};
+use crate::scatter::{Due, NodeWords};
+use crate::session::{Asker, Flow, ReplyMode};
+use crate::worker::Worker;
+use respool_command::{Execute, Row};
+use respool_connection::Endpoint;
+use respool_wire::{Encoder, Protocol, Request, Value};
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// What nodes have said of themselves last, the oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct LastWords(VecDeque<Said>);
+
+/// Which node was asked for what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) node: String,
+    pub(crate) endpoint: Arc<Endpoint>,
+    /// The sections, in the form in which they were asked for.
+    pub(crate) sections: Arc<[u8]>,
+}
+
+/// What stands for the answer of a node: its reply of before and when it was asked, if they are known.
+type Note = (usize, Option<(Vec<u8>, u64)>);
+
+#[derive(Debug)]
+struct Said {
+    asked: Asked,
+    text: Arc<[u8]>,
+    at_us: u64,
+}
+
+impl LastWords {
+    /// A node has answered what it was asked at a time.
+    pub(crate) fn note(&mut self, asked: &Asked, reply: &[u8], at_us: u64) {
+        let (Ok(Value::Bulk(text)) | Ok(Value::Verbatim { text, .. })) = Value::parse(reply) else { return };
+        if text.len() > INFO_KEPT_BYTES_MAX || self.0.iter().any(|said| said.asked == *asked && said.at_us > at_us) {
+            return;
+        }
+        self.0.retain(|said| said.asked != *asked);
+        if self.0.len() >= INFO_KEPT_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back(Said { asked: asked.clone(), text: Arc::from(&text[..]), at_us });
+    }
+
+    /// What a node has said, and when it was asked.
+    fn find(&self, asked: &Asked) -> Option<(Arc<[u8]>, u64)> {
+        self.0.iter().find(|said| said.asked == *asked).map(|said| (Arc::clone(&said.text), said.at_us))
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// INFO, of which nodes have a part.
+    #[cold]
+    pub(crate) fn info_of_nodes(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.asks_for_proxy(request.args) {
+            return self.answer_locally(index, row, request.args);
+        }
+        let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        if session.reply_mode != ReplyMode::On {
+            // It changes nothing, and nothing is to be shown.
+            session.reply_mode.pass();
+            return Flow::Next;
+        }
+        self.counters.requests_split.add(1);
+        let (class, protocol) = (session.class, session.protocol);
+        let asker = Asker { session: handle, seq: session.down.expect() };
+        let nodes = self.config.topology.node_count();
+        let own = match nodes {
+            1 if self.asks_for_clients(request.args) => self.own_clients(),
+            1 => String::new(),
+            _ => self.own_sections(request.args),
+        };
+        // As a user that nodes know by another name a client sees what that user may see there.
+        let is_known = self.lanes.state_of(class).speaker == 0;
+        let sections: Arc<[u8]> =
+            request.args.from(1).iter().collect::<Vec<_>>().join(&b' ').to_ascii_lowercase().into();
+        let asked = self.config.nodes.iter().take(nodes).map(|node| Asked {
+            node: node.name.clone(),
+            endpoint: Arc::clone(&node.endpoint),
+            sections: Arc::clone(&sections),
+        });
+        let asked: Vec<Asked> = asked.collect();
+        let is_asked = |node: usize| {
+            let is_paused = self.is_all_paused || self.lanes.nodes[node].is_paused;
+            !(is_paused || is_known && self.scatters.is_late(&asked[node]))
+        };
+        let is_due: Vec<bool> = (0..nodes).map(is_asked).collect();
+        let not_asked: Vec<usize> = (0..nodes).filter(|node| !is_due[*node]).collect();
+        let words = NodeWords::new(asked, is_due, self.now.mono_us);
+        let args = request.args;
+        let chance = self.chance();
+        let gather = self.scatters.begin(asker, |gather| {
+            gather.begin_all(row, args, nodes, chance);
+            gather.precede_by(own);
+        });
+        let due = Due::Joint(gather);
+        let mut fullest = None;
+        let mut patience_us = INFO_PATIENCE_US;
+        let mut refused = Vec::new();
+        for node in 0..nodes {
+            if not_asked.contains(&node) {
+                continue;
+            }
+            let Self { clients, lanes, config, now, .. } = self;
+            let lane = lanes.lane(config, node, class);
+            let link_us = lanes.all[lane].up.link_us();
+            patience_us = patience_us.max(INFO_PATIENCE_US.saturating_add(link_us.saturating_mul(INFO_LINK_FACTOR)));
+            let write = |out: &mut Vec<u8>| respool_wire::encode_request(out, args.iter());
+            match lanes.send(lane, due.owner(node), config, *now, &mut clients.pool, write) {
+                Ok(()) => clients.note_sent(due.owner(node)),
+                Err(error) => refused.push((node, error)),
+            }
+            fullest = Some(lanes.fuller(fullest, lane));
+        }
+        self.is_busy = true;
+        let until_us = is_known.then(|| self.now.mono_us.saturating_add(patience_us));
+        self.scatters.expect_words(gather, words, until_us);
+        for (node, error) in refused {
+            self.counters.node_errors.add(1);
+            self.scatters.fail(gather, node as u16, &error, &mut self.clients);
+        }
+        let mut notes = Vec::new();
+        for node in not_asked {
+            let said = if is_known { self.last_words(gather, node) } else { None };
+            if said.is_none() && nodes == 1 {
+                // What would stand in a node's text stands for itself.
+                let own = self.own_sections(args);
+                self.scatters.amend(gather, |gather| gather.precede_by(own));
+            }
+            notes.push((node, said.map(|(text, at_us)| (frame(&text, protocol), at_us))));
+        }
+        self.tell_last_words(gather, notes);
+        self.keep_pace_of_all(index, fullest)
+    }
+
+    fn last_words(&self, gather: crate::slab::Handle, node: usize) -> Option<(Arc<[u8]>, u64)> {
+        let asked = self.scatters.asked(gather, node)?;
+        self.shared.last_words().find(asked)
+    }
+
+    /// Takes what is known of nodes for their answers, and says how old it is.
+    fn tell_last_words(&mut self, gather: crate::slab::Handle, notes: Vec<Note>) {
+        if notes.is_empty() {
+            return;
+        }
+        let mut text = "# Last_known\r\n".to_owned();
+        for (node, said) in &notes {
+            let name = self.config.nodes.get(*node).map_or("", |node| &node.name);
+            let _ = match said {
+                Some((_, at_us)) => {
+                    let age_s = self.now.mono_us.saturating_sub(*at_us) / 1_000_000;
+                    write!(text, "node{node}:name={name},age_seconds={age_s}\r\n")
+                }
+                None => write!(text, "node{node}:name={name},age_seconds=unknown\r\n"),
+            };
+        }
+        self.scatters.amend(gather, |gather| gather.follow_by(text));
+        for (node, said) in notes {
+            let Some(name) = self.config.nodes.get(node).map(|node| &node.name) else { continue };
+            let reply = said.map(|(frame, _)| frame).ok_or_else(|| crate::text::info_of_paused(name));
+            self.scatters.take_last_words(gather, node as u16, reply, &mut self.clients);
+        }
+    }
+
+    /// Answers those who have waited for nodes as long as INFO does, if what is missing is known from before.
+    #[cold]
+    pub(crate) fn end_waits_for_words(&mut self) {
+        for gather in self.scatters.due_words(self.now.mono_us) {
+            let Some(protocol) = self
+                .scatters
+                .asker(gather)
+                .and_then(|asker| self.clients.sessions.get(asker))
+                .map(|session| session.protocol)
+            else {
+                continue;
+            };
+            let missing = self.scatters.missing_words(gather);
+            let known = missing.into_iter().map(|node| {
+                let (text, at_us) = self.last_words(gather, node)?;
+                Some((node, Some((frame(&text, protocol), at_us))))
+            });
+            if let Some(notes) = known.collect::<Option<Vec<_>>>() {
+                self.tell_last_words(gather, notes);
+            }
+        }
+    }
+}
+
+/// A text as a node would have sent it.
+fn frame(text: &[u8], protocol: Protocol) -> Vec<u8> {
+    let mut frame = Vec::with_capacity(text.len() + 32);
+    Encoder::new(&mut frame, protocol).verbatim("txt", text);
+    frame
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(node: &str) -> Asked {
+        let endpoint = Arc::new(Endpoint::Unix { path: node.to_owned() });
+        Asked { node: node.to_owned(), endpoint, sections: Arc::from(&b"all"[..]) }
+    }
+
+    #[test]
+    fn the_newest_words_are_kept_and_errors_are_not() {
+        let mut words = LastWords::default();
+        words.note(&asked("a"), b"$3\r\nold\r\n", 5);
+        words.note(&asked("a"), b"=7\r\ntxt:new\r\n", 7);
+        words.note(&asked("a"), b"$4\r\nlate\r\n", 6);
+        words.note(&asked("a"), b"-ERR no\r\n", 9);
+        assert_eq!(words.find(&asked("a")), Some((Arc::from(&b"new"[..]), 7)));
+        assert_eq!(words.find(&asked("b")), None);
+    }
+
+    #[test]
+    fn there_is_an_end_to_what_is_remembered() {
+        let mut words = LastWords::default();
+        for number in 0..2 * INFO_KEPT_MAX {
+            words.note(&asked(&number.to_string()), b"$1\r\nx\r\n", number as u64);
+        }
+        let large = format!("${}\r\n{}\r\n", INFO_KEPT_BYTES_MAX + 1, "x".repeat(INFO_KEPT_BYTES_MAX + 1));
+        words.note(&asked("large"), large.as_bytes(), 1);
+        assert_eq!(words.0.len(), INFO_KEPT_MAX);
+        assert!(words.find(&asked("large")).is_none() && words.find(&asked("0")).is_none());
+    }
+}

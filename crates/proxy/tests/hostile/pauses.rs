@@ -1,0 +1,148 @@
+//! Requests that an operator holds back: who waits, for how long, and what is said of them.
+
+use crate::NoEngine;
+use crate::bench::{Bench, request, requests};
+use crate::support::config;
+use respool_connection::{ConnId, Machine};
+use respool_proxy::{Config, Mail, Timeouts};
+use std::sync::Arc;
+
+const PAUSE_US: u64 = 2_000_000;
+
+/// A proxy with this many nodes where a request is held for two seconds at most, with a client and an operator.
+fn patient(nodes: usize) -> Config {
+    let plain = config(nodes, 1);
+    Config { timeouts: Timeouts { pause_us: PAUSE_US, ..plain.timeouts }, ..plain }
+}
+
+fn paused(config: Config) -> (Bench<NoEngine>, ConnId, ConnId, ConnId) {
+    let mut bench = Bench::proxy(config);
+    let (operator, client) = (bench.accept(), bench.accept());
+    bench.ask(client, &["SET", "key", "0"]);
+    let node = bench.connect()[0];
+    bench.send(node, b"+OK\r\n");
+    bench.heard(node);
+    bench.heard(client);
+    assert_eq!(bench.answer(operator, &["PROXY", "PAUSE"]), "+OK\r\n");
+    (bench, operator, client, node)
+}
+
+/// So much time passes, in turns.
+fn pass(bench: &mut Bench<NoEngine>, us: u64) {
+    for _ in 0..10 {
+        bench.wait(us / 10);
+        bench.turn(|_| ());
+    }
+}
+
+fn figure(bench: &mut Bench<NoEngine>, operator: ConnId, name: &str) -> u64 {
+    let info = bench.answer(operator, &["INFO", "proxy"]);
+    let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.and_then(|figure| figure.parse().ok()).expect("there is such a figure")
+}
+
+#[test]
+fn what_is_held_for_too_long_is_refused_and_never_sent() {
+    let (mut bench, operator, client, node) = paused(patient(1));
+    bench.send(client, &[request(&["INCR", "key"]), request(&["PING"]), request(&["GET", "key"])].concat());
+    pass(&mut bench, PAUSE_US - 100_000);
+    assert_eq!(bench.heard(client), "");
+    assert_eq!(figure(&mut bench, operator, "blocked_clients"), 1);
+    pass(&mut bench, 200_000);
+    let refused =
+        "-ERR requests are paused by an operator, for longer than pause_timeout; the command was not sent\r\n";
+    assert_eq!(bench.heard(client), format!("{refused}+PONG\r\n{refused}"), "the second one was sent with the first");
+    assert_eq!(figure(&mut bench, operator, "blocked_clients"), 0);
+    assert_eq!(figure(&mut bench, operator, "holds_expired"), 2);
+    // What comes later has its own time, and the end of the pause comes before it.
+    bench.ask(client, &["INCR", "key"]);
+    pass(&mut bench, PAUSE_US - 100_000);
+    assert_eq!(bench.heard(client), "");
+    assert_eq!(bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
+    assert_eq!(requests(&bench.heard(node)), ["INCR key"]);
+    bench.send(node, b":1\r\n");
+    assert_eq!(bench.heard(client), ":1\r\n");
+    // A pause that comes later begins anew.
+    assert_eq!(bench.answer(operator, &["PROXY", "PAUSE", "node-0"]), "+OK\r\n");
+    bench.ask(client, &["INCR", "key"]);
+    pass(&mut bench, PAUSE_US - 100_000);
+    assert_eq!(bench.heard(client), "");
+    pass(&mut bench, 200_000);
+    assert!(bench.heard(client).starts_with("-ERR requests to node node-0 are paused by an operator"));
+    assert_eq!(requests(&bench.heard(node)), Vec::<String>::new());
+}
+
+#[test]
+fn a_transaction_that_is_held_for_too_long_is_discarded() {
+    let (mut bench, operator, client, node) = paused(patient(1));
+    let block = [&["MULTI"][..], &["INCR", "key"], &["EXEC"]].map(request).concat();
+    bench.send(client, &block);
+    assert_eq!(bench.heard(client), "+OK\r\n+QUEUED\r\n");
+    pass(&mut bench, PAUSE_US + 100_000);
+    let said = bench.heard(client);
+    assert!(said.starts_with("-EXECABORT Transaction discarded because of: requests"), "{said}");
+    assert!(said.ends_with("pause_timeout; nothing of it was sent\r\n"), "{said}");
+    assert_eq!(bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
+    assert_eq!(bench.answer(client, &["EXEC"]), "-ERR EXEC without MULTI\r\n");
+    assert_eq!(requests(&bench.heard(node)), Vec::<String>::new());
+}
+
+#[test]
+fn behind_a_watch_that_was_refused_unread_no_transaction_runs() {
+    let (mut bench, operator, client, node) = paused(patient(1));
+    bench.ask(client, &["WATCH", "key"]);
+    pass(&mut bench, PAUSE_US - 100_000);
+    // It does not wait for the reply to WATCH.
+    bench.send(client, &request(&["MULTI"]));
+    pass(&mut bench, 200_000);
+    let said = bench.heard(client);
+    assert!(said.starts_with("-ERR requests are paused") && said.ends_with("+OK\r\n"), "{said}");
+    bench.send(client, &[&["INCR", "key"][..], &["EXEC"]].map(request).concat());
+    assert_eq!(bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
+    let said = bench.heard(client);
+    assert!(said.starts_with("+QUEUED\r\n-ERR the connection on which keys were watched is lost"), "{said}");
+    assert_eq!(requests(&bench.heard(node)), Vec::<String>::new());
+    // One that has read the error knows that it watches nothing.
+    assert_eq!(bench.answer(operator, &["PROXY", "PAUSE"]), "+OK\r\n");
+    bench.ask(client, &["WATCH", "key"]);
+    pass(&mut bench, PAUSE_US + 100_000);
+    assert!(bench.heard(client).starts_with("-ERR requests are paused"));
+    assert_eq!(bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
+    bench.send(client, &[&["MULTI"][..], &["INCR", "key"], &["EXEC"]].map(request).concat());
+    bench.take_multi(node);
+    assert_eq!(requests(&bench.heard(node)), ["MULTI", "INCR key", "EXEC"]);
+}
+
+#[test]
+fn who_leaves_while_it_is_held_is_gone_and_not_counted() {
+    let (mut bench, operator, _, node) = paused(patient(1));
+    let clients: Vec<ConnId> = (0..20).map(|_| bench.accept()).collect();
+    clients.iter().for_each(|client| bench.ask(*client, &["INCR", "key"]));
+    assert_eq!(figure(&mut bench, operator, "blocked_clients"), 20);
+    for (number, client) in clients.iter().take(10).enumerate() {
+        match number % 2 {
+            0 => bench.turn(|worker| worker.handle_hung_up(*client)),
+            _ => bench.turn(|worker| worker.handle_broken(*client, "it was reset")),
+        }
+    }
+    assert_eq!(figure(&mut bench, operator, "blocked_clients"), 10);
+    assert_eq!(figure(&mut bench, operator, "clients"), 12);
+    pass(&mut bench, PAUSE_US + 100_000);
+    assert_eq!(figure(&mut bench, operator, "blocked_clients"), 0);
+    assert_eq!(bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
+    assert_eq!(requests(&bench.heard(node)), Vec::<String>::new());
+}
+
+#[test]
+fn a_reload_amid_a_pause_takes_another_time_and_loses_nothing() {
+    let (mut bench, operator, client, _) = paused(patient(1));
+    bench.ask(client, &["INCR", "key"]);
+    pass(&mut bench, PAUSE_US / 2);
+    let without = config(1, 1);
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(without))));
+    pass(&mut bench, 10 * PAUSE_US);
+    assert_eq!(bench.heard(client), "");
+    assert_eq!(bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
+    bench.connect();
+    assert!(bench.who_heard("INCR key").is_some());
+}

@@ -1,0 +1,126 @@
+//! INFO of nodes that are paused, or that do not answer: what they said last, with its age, and at once.
+
+use crate::NoEngine;
+use crate::bench::{Bench, requests};
+use crate::support::config;
+use respool_connection::{ConnId, Machine};
+use respool_proxy::limits::INFO_PATIENCE_US;
+use respool_proxy::{Config, Mail};
+use std::sync::Arc;
+
+const TOLD: &str = "# Server\r\nredis_version:7\r\n\r\n# Clients\r\nconnected_clients:9\r\n";
+
+fn bulk(text: &str) -> Vec<u8> {
+    format!("${}\r\n{text}\r\n", text.len()).into_bytes()
+}
+
+/// A proxy with one node that has been asked INFO once.
+fn told(config: Config) -> (Bench<NoEngine>, ConnId, ConnId) {
+    let mut bench = Bench::proxy(config);
+    let client = bench.accept();
+    bench.ask(client, &["INFO"]);
+    let node = bench.connect()[0];
+    assert_eq!(requests(&bench.heard(node)), ["INFO"]);
+    bench.send(node, &bulk(TOLD));
+    let said = bench.heard(client);
+    assert!(said.contains("redis_version:7\r\n") && said.contains("connected_clients:1\r\n"), "{said}");
+    assert!(!said.contains("Last_known"), "it is of now: {said}");
+    (bench, client, node)
+}
+
+#[test]
+fn a_paused_node_is_not_asked_for_info() {
+    let (mut bench, client, node) = told(config(1, 1));
+    assert_eq!(bench.answer(client, &["PROXY", "PAUSE"]), "+OK\r\n");
+    bench.wait(7_000_000);
+    let said = bench.answer(client, &["INFO"]);
+    assert!(said.contains("redis_version:7\r\n") && said.contains("connected_clients:1\r\n"), "{said}");
+    assert!(said.ends_with("# Last_known\r\nnode0:name=node-0,age_seconds=7\r\n\r\n"), "{said}");
+    // Of what it was never asked nothing is known.
+    let said = bench.answer(client, &["INFO", "replication"]);
+    assert!(said.starts_with("-ERR node node-0 is paused, and nothing is known of it"), "{said}");
+    let said = bench.answer(client, &["INFO", "clients"]);
+    assert!(said.contains("connected_clients:1\r\n") && said.contains("age_seconds=unknown"), "{said}");
+    assert_eq!(requests(&bench.heard(node)), Vec::<String>::new());
+    assert_eq!(bench.answer(client, &["PROXY", "RESUME"]), "+OK\r\n");
+    bench.ask(client, &["INFO"]);
+    assert_eq!(requests(&bench.heard(node)), ["INFO"]);
+}
+
+#[test]
+fn what_a_late_node_said_before_is_told_with_its_age() {
+    let (mut bench, client, node) = told(config(1, 1));
+    bench.wait(3_000_000);
+    bench.ask(client, &["INFO"]);
+    bench.wait(INFO_PATIENCE_US / 2);
+    bench.turn(|_| ());
+    assert_eq!(bench.heard(client), "");
+    assert!(bench.worker.next_wakeup_us().is_some(), "it is not waited for without end");
+    bench.wait(INFO_PATIENCE_US);
+    bench.turn(|_| ());
+    let said = bench.heard(client);
+    assert!(said.ends_with("node0:name=node-0,age_seconds=3\r\n\r\n"), "{said}");
+    // It hangs, and is asked no more often for that.
+    bench.heard(node);
+    let said = bench.answer(client, &["INFO"]);
+    assert!(said.contains("age_seconds=3"), "{said}");
+    assert_eq!(requests(&bench.heard(node)), Vec::<String>::new());
+    // What it says in the end is remembered, and is nobody's reply.
+    bench.send(node, &bulk("# Server\r\nredis_version:8\r\n"));
+    assert_eq!(bench.heard(client), "");
+    bench.ask(client, &["INFO"]);
+    assert_eq!(requests(&bench.heard(node)), ["INFO"]);
+    bench.wait(2 * INFO_PATIENCE_US);
+    bench.turn(|_| ());
+    assert!(bench.heard(client).contains("redis_version:8\r\n"));
+    // And so is that it has left: the next INFO has another connection.
+    bench.cut(node);
+    bench.connect();
+    bench.ask(client, &["INFO"]);
+    assert!(bench.who_heard("INFO").is_some());
+}
+
+#[test]
+fn a_node_of_which_nothing_is_known_is_waited_for() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let client = bench.accept();
+    bench.ask(client, &["INFO"]);
+    let node = bench.connect()[0];
+    bench.wait(3 * INFO_PATIENCE_US);
+    bench.turn(|_| ());
+    assert_eq!(bench.heard(client), "");
+    bench.send(node, &bulk(TOLD));
+    assert!(bench.heard(client).contains("redis_version:7\r\n"));
+}
+
+#[test]
+fn what_a_server_said_is_not_told_of_the_one_in_its_place() {
+    let (mut bench, client, _) = told(config(1, 1));
+    assert_eq!(bench.answer(client, &["PROXY", "PAUSE", "node-0"]), "+OK\r\n");
+    let mut moved = config(1, 1);
+    moved.nodes[0].endpoint = Arc::new(respool_connection::Endpoint::Embedded { index: 7 });
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(moved))));
+    let said = bench.answer(client, &["INFO"]);
+    assert!(said.contains("age_seconds=unknown") && !said.contains("redis_version:7\r\n"), "{said}");
+}
+
+#[test]
+fn of_several_nodes_those_that_answer_are_told_of_as_they_are() {
+    let mut bench = Bench::proxy(config(2, 1));
+    let client = bench.accept();
+    let keys = |keys: u64| bulk(&format!("# Keyspace\r\ndb0:keys={keys},expires=0,avg_ttl=0\r\n"));
+    bench.ask(client, &["INFO", "keyspace"]);
+    let nodes = bench.connect();
+    bench.send(nodes[0], &keys(1));
+    bench.send(nodes[1], &keys(2));
+    assert!(bench.heard(client).contains("db0:keys=3,"));
+    bench.ask(client, &["INFO", "keyspace"]);
+    bench.send(nodes[0], &keys(5));
+    bench.wait(2 * INFO_PATIENCE_US);
+    bench.turn(|_| ());
+    let said = bench.heard(client);
+    assert!(said.contains("db0:keys=7,") && said.matches("age_seconds=").count() == 1, "{said}");
+    // Its own sections it tells without them.
+    let said = bench.answer(client, &["INFO", "proxy", "nodes"]);
+    assert!(said.contains("# Proxy\r\n") && said.contains("# Nodes\r\n"), "{said}");
+}

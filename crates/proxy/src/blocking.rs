@@ -22,6 +22,7 @@ use crate::limits::{ASK_ONCE_US_MAX, UNBLOCKS_AT_ONCE, UNBLOCKS_MAX};
 use crate::mail::Ids;
 use crate::session::{Flow, Special};
 use crate::slab::Handle;
+use crate::takers::{self, taken_by};
 use crate::tasks::Tasks;
 use crate::text;
 use crate::trial::Multi;
@@ -138,7 +139,7 @@ impl<E: Execute> Worker<E> {
             if !is_on_own {
                 // Where it can be tried it does not wait at the node at all.
                 self.blocking.begin_trying(self.now.mono_us);
-                self.try_waiter(waiter);
+                self.try_behind_others(waiter);
             }
         }
         if is_on_own {
@@ -157,7 +158,7 @@ impl<E: Execute> Worker<E> {
                 let error = text::no_blocking_connection(&self.lanes.nodes[node].name);
                 self.blocking.leave_queue(node, waiter);
                 self.finish_waiter(waiter, ReplyKind::Error, &error);
-            } else {
+            } else if self.blocking.is_first(waiter) {
                 self.try_waiter(waiter);
             }
         }
@@ -183,9 +184,11 @@ impl<E: Execute> Worker<E> {
         let arrived_us = self.now.mono_us;
         let session = self.clients.sessions.at_mut(index).expect("it has just been given a place for its reply");
         let deadline_us = timeout_us(row, args.as_args()).map(|timeout_us| arrived_us.saturating_add(timeout_us));
+        let takes = if self.engine.is_some() { Vec::new() } else { taken_by(row, args.as_args(), session.database) };
         // Its keys are kept once more where an engine's are waited for.
         let bytes_of = |args: &ArgsBuf| args.as_args().iter().map(|arg| 2 * arg.len() + 64).sum::<usize>();
-        let held_bytes = size_of::<Waiter>() + bytes_of(&args) + said.as_ref().map_or(0, bytes_of);
+        let held_bytes =
+            size_of::<Waiter>() + bytes_of(&args) + said.as_ref().map_or(0, bytes_of) + takers::bytes_of(&takes);
         let waiter = self.blocking.enter(Waiter {
             target,
             client: session.id,
@@ -195,6 +198,7 @@ impl<E: Execute> Worker<E> {
             row,
             args,
             said,
+            takes,
             is_on_own,
             turn: 0,
             held_bytes,
@@ -366,6 +370,12 @@ impl<E: Execute> Worker<E> {
         self.is_busy = true;
     }
 
+    /// The same for one that cannot wait for its turn: what is there is looked for in the name of those before it first.
+    pub(crate) fn try_behind_others(&mut self, waiter: Handle) {
+        self.blocking.before(waiter).into_iter().for_each(|before| self.try_waiter(before));
+        self.try_waiter(waiter);
+    }
+
     /// A task about a request that waits is through.
     pub(crate) fn conclude_wait(&mut self, wait: Wait) {
         let (kind, reply) = wait.reply.unwrap_or((ReplyKind::Error, Vec::new()));
@@ -476,15 +486,26 @@ impl<E: Execute> Worker<E> {
         };
         let is_nothing = matches!(element, b"*-1\r\n" | b"$-1\r\n" | b"_\r\n");
         if !is_nothing {
-            self.blocking.leave_queue(node, waiter);
+            let next = self.blocking.leave_queue(node, waiter);
             let kind = if element.starts_with(b"-") { ReplyKind::Error } else { ReplyKind::Array };
             self.finish_waiter(waiter, kind, element);
+            // There may be more for those behind it.
+            self.serve_waiters(node);
+            return next.into_iter().for_each(|next| self.try_next(next));
         } else if let Some(release) = self.release_of_looked(waiter) {
             self.blocking.leave_queue(node, waiter);
             self.finish_released(waiter, release);
         }
         // Those behind it were not served before it.
         self.serve_waiters(node);
+    }
+
+    /// A request has become the first for a key because the one before it was served.
+    fn try_next(&mut self, waiter: Handle) {
+        let Some(this) = self.blocking.waiters.get(waiter).filter(|this| this.state == State::Queued) else { return };
+        if !this.is_on_own && !self.is_held_at(this.node, this.row) {
+            self.try_waiter(waiter);
+        }
     }
 
     /// Answers a request that waits no longer, and forgets it.
@@ -594,7 +615,7 @@ impl<E: Execute> Worker<E> {
         if can_be_tried || self.has_one_coming(node) {
             self.blocking.hasten(waiter, self.now.mono_us + ASK_ONCE_US_MAX);
             self.blocking.begin_trying(self.now.mono_us);
-            self.try_waiter(waiter);
+            self.try_behind_others(waiter);
         } else {
             self.blocking.leave_queue(node, waiter);
             self.finish_released(waiter, Release::HalfClosed);

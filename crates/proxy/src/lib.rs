@@ -100,6 +100,7 @@ mod standing;
 mod states;
 mod stopping;
 mod subscriptions;
+mod takers;
 mod tasks;
 mod text;
 mod tidying;

@@ -311,6 +311,10 @@ pub const MONITOR_LINE_BYTES_MAX: usize = 1 << 20;
 /// behind them.
 pub const TRIES_AT_ONCE: usize = 8;
 
+/// Keys that a queued request takes something from. One with more is tried whoever was there before it: nothing keeps an order by so
+/// many names.
+pub const TAKEN_KEYS_MAX: usize = 1_000;
+
 /// The time between two such tries, in microseconds: ten thousand requests come round within a few seconds, for a few percent
 /// of a core.
 pub const TRY_US: u64 = 3_000;

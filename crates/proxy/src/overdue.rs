@@ -64,7 +64,7 @@ impl<E: Execute> Worker<E> {
             return self.blocking.put_off(waiter, now_us + patience_us);
         }
         if now_us < until_us {
-            self.try_waiter(waiter);
+            self.try_behind_others(waiter);
         }
         let is_tried = self.blocking.waiters.get(waiter).is_none_or(|this| this.state != State::Queued);
         if is_tried || now_us < until_us && self.may_be_asked_yet(node, class) {

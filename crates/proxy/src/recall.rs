@@ -18,6 +18,7 @@
 use crate::blocking::is_wait;
 use crate::renewal::Moves;
 use crate::slab::Handle;
+use crate::takers::taken_by;
 use crate::text;
 use crate::waiter::{Release, State, Target, Waiter, Wording, begins_at_arrival};
 use crate::worker::Worker;
@@ -145,9 +146,10 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let class = self.lanes.base(session.class);
         let Wording { args, said } = words;
+        let takes = taken_by(this.row, args.as_args(), session.database);
         let is_looked = this.is_looked && (this.node, this.class) == (node, class) && this.args == args;
         let (state, release, asked) = (State::Queued, None, 0);
-        let again = Waiter { node, class, args, said, is_on_own, is_looked, state, release, asked, ..this };
+        let again = Waiter { node, class, args, said, takes, is_on_own, is_looked, state, release, asked, ..this };
         let again = self.blocking.enter(again);
         let known = session.pins_mut().waiters.iter_mut().find(|known| **known == waiter);
         if let Some(known) = known {

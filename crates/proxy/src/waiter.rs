@@ -3,6 +3,7 @@
 use crate::local::integer;
 use crate::session::Asker;
 use crate::slab::Handle;
+use crate::takers::Taken;
 use respool_command::{Command, GenericCommand, ListCommand as L, Row, SortedSetCommand as Z, StreamCommand};
 use respool_wire::{Args, ArgsBuf, Protocol, ReplyKind, Value, encode_request, request_bulk, request_head};
 
@@ -78,6 +79,8 @@ pub(crate) struct Waiter {
     pub(crate) args: ArgsBuf,
     /// As the client said it, if its keys have other names at the node.
     pub(crate) said: Option<ArgsBuf>,
+    /// The keys that it takes something from, see `takers`.
+    pub(crate) takes: Vec<Taken>,
     /// It waits on a connection that its client has to itself.
     pub(crate) is_on_own: bool,
     /// Its place in its node's queue.
@@ -261,11 +264,11 @@ fn score_text(value: &Value) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use respool_connection::Seq;
 
-    fn waiter(words: &[&str], arrived_us: u64) -> Waiter {
+    pub(crate) fn waiter(words: &[&str], arrived_us: u64) -> Waiter {
         let args: ArgsBuf = words.iter().collect();
         let row = respool_command::resolve(args.as_args()).expect("the test knows its commands");
         let deadline_us = timeout_us(row, args.as_args()).map(|t| arrived_us + t);
@@ -279,6 +282,7 @@ mod tests {
             row,
             args,
             said: None,
+            takes: Vec::new(),
             is_on_own: false,
             turn: 0,
             held_bytes: 0,

@@ -7,6 +7,7 @@ use crate::limits::{TIMEOUTS_PER_TURN_MAX, TRIES_AT_ONCE, TRY_US};
 use crate::looking::Look;
 use crate::returning::Returns;
 use crate::slab::{Handle, Slab};
+use crate::takers::Takers;
 use crate::waiter::{State, Waiter};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,6 +37,8 @@ impl Connection {
 pub(crate) struct Waitlist {
     /// By their turns.
     pub(crate) queue: BTreeMap<u64, Handle>,
+    /// Which of them are the first for a key.
+    takers: Takers,
     pub(crate) connections: Vec<Connection>,
     /// Connections on which those who queue are tried.
     pub(crate) looks: Vec<Look>,
@@ -51,16 +54,14 @@ impl Waitlist {
         self.connections.iter().filter(|c| c.is_coming).count()
     }
 
-    /// The next few of the queue, in a circle.
+    /// The next few of those that are first for a key, in a circle.
     fn choose(&mut self, waiters: &Slab<Waiter>) -> Vec<Handle> {
         let is_tried = |w: &Handle| waiters.get(*w).is_some_and(|w| w.state == State::Tried);
         if self.tried.as_ref().is_some_and(is_tried) {
             return Vec::new();
         }
-        let behind = self.queue.range(self.next_try..);
-        let circle = behind.chain(self.queue.range(..self.next_try));
-        let mut chosen: Vec<(u64, Handle)> =
-            circle.take(TRIES_AT_ONCE).map(|(turn, waiter)| (*turn, *waiter)).collect();
+        let circle = self.takers.circle(self.next_try).filter_map(|turn| Some((turn, *self.queue.get(&turn)?)));
+        let mut chosen: Vec<(u64, Handle)> = circle.take(TRIES_AT_ONCE).collect();
         self.next_try = chosen.last().map_or(0, |(turn, _)| turn + 1);
         // What is there is for who came first.
         chosen.sort_unstable();
@@ -128,6 +129,7 @@ impl Blocking {
         }
         waiter.due_us = waiter.deadline_us;
         let (node, turn, due_us) = (waiter.node, waiter.turn, waiter.due_us);
+        self.at(node).takers.enter(&waiter);
         let handle = self.waiters.insert(waiter);
         self.at(node).queue.insert(turn, handle);
         self.deadlines.extend(due_us.map(|at| (at, handle)));
@@ -153,10 +155,28 @@ impl Blocking {
         self.deadlines.insert((at_us, waiter));
     }
 
-    pub(crate) fn leave_queue(&mut self, node: usize, waiter: Handle) {
-        if let Some(turn) = self.waiters.get(waiter).map(|waiter| waiter.turn) {
-            self.at(node).queue.remove(&turn);
-        }
+    /// Takes a request out of its node's queue. Gives those that have become the first for a key by that.
+    pub(crate) fn leave_queue(&mut self, node: usize, waiter: Handle) -> Vec<Handle> {
+        let Self { waiters, nodes, .. } = self;
+        let (Some(waiter), Some(list)) = (waiters.get(waiter), nodes.get_mut(node)) else { return Vec::new() };
+        list.queue.remove(&waiter.turn);
+        let next = list.takers.leave(waiter);
+        next.into_iter().filter_map(|turn| list.queue.get(&turn).copied()).collect()
+    }
+
+    /// Whether a request that queues is the first for a key, and what is there would be its.
+    pub(crate) fn is_first(&self, waiter: Handle) -> bool {
+        let Some(waiter) = self.waiters.get(waiter) else { return false };
+        self.nodes.get(waiter.node).is_some_and(|list| list.takers.is_first(waiter))
+    }
+
+    /// Those that are the first for a key of this request, and are not being tried.
+    pub(crate) fn before(&self, waiter: Handle) -> Vec<Handle> {
+        let Some((waiter, list)) = self.waiters.get(waiter).and_then(|w| Some((w, self.nodes.get(w.node)?))) else {
+            return Vec::new();
+        };
+        let before = list.takers.before(waiter).into_iter().filter_map(|turn| list.queue.get(&turn).copied());
+        before.filter(|before| self.waiters.get(*before).is_some_and(|w| w.state == State::Queued)).collect()
     }
 
     /// A request waits at the node from now on, which minds its time.

@@ -224,6 +224,66 @@ fn who_came_first_is_tried_first() {
     }
 }
 
+/// The keys that those who queue have been tried with on a connection since then.
+fn tried(bench: &Bench, look: ConnId, since: usize) -> Vec<&str> {
+    let said = bench.written[since..].iter().filter(|(conn, _)| *conn == look).flat_map(|(_, said)| said.split("\r\n"));
+    said.filter(|line| ["a", "b", "key:0"].contains(line)).collect()
+}
+
+const TRIED_IN_VAIN: &str = "+OK\r\n+QUEUED\r\n*1\r\n*-1\r\n";
+const SERVED: &str = "+OK\r\n+QUEUED\r\n*1\r\n*2\r\n$1\r\na\r\n$1\r\nv\r\n";
+
+#[test]
+fn what_comes_is_for_who_has_waited_longest_for_it() {
+    let mut bench = Bench::new(1);
+    let look = bench.crowd(1, "60");
+    let first = bench.waits_for("a");
+    bench.say(look, TRIED_IN_VAIN.as_bytes());
+    // An element may have come by now: those who come later do not take it.
+    let since = bench.written.len();
+    let (second, third) = (bench.waits_for("a"), bench.waits_for("a"));
+    assert_eq!(tried(&bench, look, since), [""; 0]);
+    bench.now_us += limits::TRY_US;
+    bench.turn(|_| ());
+    assert_eq!(tried(&bench, look, since), ["key:0", "a"]);
+    let since = bench.written.len();
+    bench.say(look, [TRIED_IN_VAIN, SERVED].concat().as_bytes());
+    assert_eq!((bench.count(|conn| conn == first, "v"), bench.count(|conn| conn == second, "v")), (1, 0));
+    assert_eq!(tried(&bench, look, since), ["a"], "there may be another one, for the second");
+    bench.say(look, SERVED.as_bytes());
+    bench.say(look, TRIED_IN_VAIN.as_bytes());
+    assert_eq!((bench.count(|conn| conn == second, "v"), bench.count(|conn| conn == third, "v")), (1, 0));
+    // Who waits for another key as well does not wait for ever behind the first.
+    let (since, other) = (bench.written.len(), bench.accept());
+    bench.ask(other, &["BLPOP", "a", "b", "0"]);
+    assert_eq!(tried(&bench, look, since), ["a", "b"]);
+    bench.say(look, TRIED_IN_VAIN.as_bytes());
+}
+
+#[test]
+fn whose_time_ends_in_the_queue_is_looked_for_behind_those_before_it() {
+    let mut bench = Bench::new(1);
+    let look = bench.crowd(1, "60");
+    let (first, second) = (bench.waits_for("a"), bench.accept());
+    bench.say(look, TRIED_IN_VAIN.as_bytes());
+    bench.ask(second, &["BLPOP", "a", "0.05"]);
+    let since = bench.written.len();
+    bench.now_us += 60_000;
+    bench.turn(|_| ());
+    let tries = tried(&bench, look, since);
+    assert_eq!(tries.iter().filter(|key| **key == "a").count(), 2, "{tries:?}");
+    let replies: Vec<&str> = tries
+        .iter()
+        .enumerate()
+        .map(|(at, key)| match *key {
+            "a" if !tries[..at].contains(&"a") => SERVED,
+            _ => TRIED_IN_VAIN,
+        })
+        .collect();
+    bench.say(look, replies.concat().as_bytes());
+    assert_eq!((bench.count(|conn| conn == first, "v"), bench.count(|conn| conn == second, "*-1")), (1, 1));
+}
+
 /// More than are answered, or tried, in one turn.
 const CROWD: usize = 400;
 

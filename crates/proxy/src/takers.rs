@@ -1,0 +1,185 @@
+//! Who came first of those that queue for one key.
+//!
+//! What those who queue wait for is looked for in their name now and then, a few at a time. An element that has come since the last
+//! look is for the client that has waited for it longest, so only the first for a key is looked for: a request that came later
+//! would take the element before it.
+//!
+//! ```text
+//!   queue for a node:   1: BLPOP a     2: BLPOP b     3: BLPOP a     4: BLPOP a c
+//!   first:              for a          for b          --             for c: looked for with all its keys
+//! ```
+//!
+//! A request with several keys is looked for as soon as it is first for one of them, or it could wait for ever behind one that waits
+//! for another key. Requests that take nothing (`XREAD`), or of which a group decides who gets what, are always looked for, and so are those with more than a thousand keys.
+
+use crate::limits::TAKEN_KEYS_MAX;
+use crate::waiter::Waiter;
+use respool_command::{KeyAccess, KeyPositions, Row};
+use respool_wire::Args;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A key that something is taken from, with its database.
+pub(crate) type Taken = (u32, Arc<[u8]>);
+
+/// What it takes to keep an order by keys, about.
+pub(crate) fn bytes_of(takes: &[Taken]) -> usize {
+    takes.iter().map(|(_, key)| key.len() + 256).sum()
+}
+
+/// The keys that a request takes something from.
+pub(crate) fn taken_by(row: &Row, args: Args<'_>, database: u32) -> Vec<Taken> {
+    let mut keys = KeyPositions::new();
+    // One whose keys are not to be found is refused by its node, and takes nothing.
+    let _ = row.keys.positions(args, &mut keys);
+    if keys.iter().len() > TAKEN_KEYS_MAX {
+        return Vec::new();
+    }
+    let taken = keys.iter().filter(|key| key.access.has(KeyAccess::DELETE));
+    taken.filter_map(|key| Some((database, args.get(key.index as usize)?.into()))).collect()
+}
+
+/// Those who queue for one node, by what they would take. All are named by their turns.
+#[derive(Debug, Default)]
+pub(crate) struct Takers {
+    by_key: BTreeMap<Taken, BTreeSet<u64>>,
+    /// Those that are looked for, and for how many keys each is the first.
+    first: BTreeMap<u64, usize>,
+}
+
+impl Takers {
+    /// A request has come into the queue, perhaps with an earlier turn than others.
+    pub(crate) fn enter(&mut self, waiter: &Waiter) {
+        if waiter.takes.is_empty() {
+            self.first.insert(waiter.turn, 0);
+        }
+        for key in &waiter.takes {
+            let queue = self.by_key.entry(key.clone()).or_default();
+            let before = queue.first().copied();
+            if !queue.insert(waiter.turn) || before.is_some_and(|before| before < waiter.turn) {
+                continue;
+            }
+            *self.first.entry(waiter.turn).or_default() += 1;
+            if let Some(before) = before
+                && let Some(count) = self.first.get_mut(&before)
+            {
+                *count -= 1;
+                if *count == 0 {
+                    self.first.remove(&before);
+                }
+            }
+        }
+    }
+
+    /// A request has left the queue. Gives those that are looked for from now on.
+    pub(crate) fn leave(&mut self, waiter: &Waiter) -> Vec<u64> {
+        self.first.remove(&waiter.turn);
+        let mut next = Vec::new();
+        for key in &waiter.takes {
+            let Some(queue) = self.by_key.get_mut(key) else { continue };
+            let was_first = queue.first() == Some(&waiter.turn);
+            if !queue.remove(&waiter.turn) {
+                continue;
+            }
+            match queue.first().copied() {
+                None => _ = self.by_key.remove(key),
+                Some(first) if was_first => {
+                    let count = self.first.entry(first).or_default();
+                    *count += 1;
+                    next.extend((*count == 1).then_some(first));
+                }
+                Some(_) => {}
+            }
+        }
+        next
+    }
+
+    /// Whether a request is looked for.
+    pub(crate) fn is_first(&self, waiter: &Waiter) -> bool {
+        self.first.contains_key(&waiter.turn)
+    }
+
+    /// The first for each key of a request that is not it.
+    pub(crate) fn before(&self, waiter: &Waiter) -> BTreeSet<u64> {
+        let first = waiter.takes.iter().filter_map(|key| self.by_key.get(key)?.first().copied());
+        first.filter(|first| *first < waiter.turn).collect()
+    }
+
+    /// Those that are looked for, from a turn on and then from the beginning.
+    pub(crate) fn circle(&self, from: u64) -> impl Iterator<Item = u64> + '_ {
+        self.first.range(from..).chain(self.first.range(..from)).map(|(turn, _)| *turn)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::waiter::tests::waiter;
+
+    /// Whether a request is the first for one of its keys, or takes nothing, found by looking at all of them.
+    fn is_first(all: &[Waiter], this: &Waiter) -> bool {
+        let is_before = |other: &Waiter, key: &Taken| other.turn < this.turn && other.takes.contains(key);
+        this.takes.is_empty() || this.takes.iter().any(|key| !all.iter().any(|other| is_before(other, key)))
+    }
+
+    #[test]
+    fn those_are_looked_for_who_are_first_for_a_key() {
+        let (mut takers, mut all) = (Takers::default(), Vec::<Waiter>::new());
+        let mut chance = 1_u64;
+        let mut below = |bound: u64| {
+            chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (chance >> 33) % bound
+        };
+        for _ in 0..3_000 {
+            let turn = 1 + below(40);
+            let known = all.iter().position(|waiter| waiter.turn == turn);
+            if let Some(known) = known {
+                let gone = all.remove(known);
+                let before: Vec<u64> = all.iter().filter(|this| takers.is_first(this)).map(|this| this.turn).collect();
+                let mut next = takers.leave(&gone);
+                next.sort_unstable();
+                let is_new = |this: &&Waiter| is_first(&all, this) && !before.contains(&this.turn);
+                let mut expected: Vec<u64> = all.iter().filter(is_new).map(|this| this.turn).collect();
+                expected.sort_unstable();
+                assert_eq!(next, expected, "those that it was before");
+                assert_eq!(takers.leave(&gone), [], "it leaves once");
+            } else {
+                // No key, or some, of which one may be named twice.
+                let keys = (0..below(4)).map(|_| format!("k{}", below(6))).collect::<Vec<_>>();
+                let words: Vec<&str> = std::iter::once("BLPOP").chain(keys.iter().map(String::as_str)).collect();
+                let mut this = waiter(&[&words[..], &["0"]].concat(), 0);
+                this.takes = taken_by(this.row, this.args.as_args(), 0);
+                (this.turn, _) = (turn, assert_eq!(this.takes.len(), keys.len()));
+                takers.enter(&this);
+                all.push(this);
+            }
+            for this in &all {
+                assert_eq!(takers.is_first(this), is_first(&all, this), "{}", this.turn);
+            }
+            let mut circle: Vec<u64> = takers.circle(turn).collect();
+            circle.sort_unstable();
+            assert!(circle.iter().all(|turn| all.iter().any(|this| this.turn == *turn && is_first(&all, this))));
+        }
+        all.iter().for_each(|this| drop(takers.leave(this)));
+        assert!(takers.by_key.is_empty() && takers.first.is_empty());
+    }
+
+    #[test]
+    fn what_is_only_read_or_written_to_is_not_taken() {
+        for (words, taken) in [
+            (&["BLMOVE", "from", "to", "LEFT", "LEFT", "0"][..], &["from"][..]),
+            (&["BRPOPLPUSH", "from", "to", "0"], &["from"]),
+            (&["BLMPOP", "0", "2", "a", "b", "LEFT"], &["a", "b"]),
+            (&["BZPOPMIN", "a", "b", "0"], &["a", "b"]),
+            (&["BZMPOP", "0", "1", "a", "MIN"], &["a"]),
+            (&["XREAD", "BLOCK", "0", "STREAMS", "s", "0"], &[]),
+            (&["XREADGROUP", "GROUP", "g", "c", "BLOCK", "0", "STREAMS", "s", ">"], &[]),
+            (&["BLMPOP", "0", "x", "a", "LEFT"], &[]),
+        ] {
+            let this = waiter(words, 0);
+            let keys = taken_by(this.row, this.args.as_args(), 0);
+            let keys: Vec<String> = keys.iter().map(|(_, key)| String::from_utf8_lossy(key).into_owned()).collect();
+            assert_eq!(keys, taken, "{words:?}");
+        }
+    }
+}

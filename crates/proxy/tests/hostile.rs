@@ -52,6 +52,8 @@ mod reloads;
 mod remains;
 #[path = "hostile/rights.rs"]
 mod rights;
+#[path = "support/routes.rs"]
+mod routes;
 #[path = "hostile/scripts.rs"]
 mod scripts;
 #[path = "hostile/selects.rs"]

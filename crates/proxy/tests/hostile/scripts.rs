@@ -3,12 +3,11 @@
 use crate::NoEngine;
 use crate::bench::{Bench, request, requests, users};
 use crate::chance::Chance;
+use crate::routes::with_an_own_connection;
 use crate::support::config;
 use respool_connection::{ConnId, Machine};
 use respool_proxy::{Config, LaneLimits, PoolMode, Timeouts, UserLimits, limits};
-use respool_route::{Node, Pool, Reads, Rewrite, Route, Routes, Scheme, Topology, When};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 
 const SHA: &str = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";
 
@@ -322,26 +321,6 @@ fn scripts_in_many_databases_do_not_cost_others_theirs() {
         assert_eq!(bench.heard(curious), ":1\r\n");
     }
     assert!(bench.nodes.len() <= 3 * limits::CLASSES_MAX, "{}", bench.nodes.len());
-}
-
-/// Two nodes, and a client that has its own connection to the second by a route and shares those to the first.
-fn with_an_own_connection() -> Config {
-    let mut config = config(2, 1);
-    let topology = |name: &str| Arc::new(Topology::new(Scheme::default(), vec![Node::new(name)]).unwrap());
-    let pools =
-        vec![Pool::plain("main", topology("node-0")), Pool { first: 1, ..Pool::plain("other", topology("node-1")) }];
-    let route = Route {
-        name: "own".into(),
-        when: When { prefix: b"own:".as_slice().into(), ..When::default() },
-        pool: 1,
-        rewrite: Rewrite::default(),
-        reads: Reads::Primary,
-        dead_node: None,
-        pool_mode: Some(PoolMode::Session),
-    };
-    config.topology = Arc::clone(&pools[0].topology);
-    config.routes = Arc::new(Routes::new(pools, vec![route]).unwrap());
-    config
 }
 
 #[test]

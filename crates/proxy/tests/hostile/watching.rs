@@ -2,10 +2,11 @@
 
 use crate::NoEngine;
 use crate::bench::{Bench, request, requests};
+use crate::routes::with_an_own_connection;
 use crate::support::config;
 use respool_connection::{ConnId, Endpoint};
 use respool_proxy::{Config, NodeConfig};
-use respool_route::{DeadNode, Node, Pool, PoolMode, Reads, Rewrite, Route, Routes, Scheme, Topology, When};
+use respool_route::{DeadNode, Pool, Reads, Rewrite, Route, Routes, When};
 use std::sync::Arc;
 
 /// `nodes` of one pool, and behind them a replica of the first, by a route that reads from replicas.
@@ -167,23 +168,8 @@ fn a_watch_that_fails_does_not_hide_an_earlier_one() {
 /// A client has its own connection to one node, by a route, and watches a key of another node on a private one.
 #[test]
 fn what_is_watched_in_one_database_does_not_run_a_transaction_in_another() {
-    let mut config = config(2, 1);
-    let topology = |name: &str| Arc::new(Topology::new(Scheme::default(), vec![Node::new(name)]).unwrap());
-    let pools =
-        vec![Pool::plain("main", topology("node-0")), Pool { first: 1, ..Pool::plain("other", topology("node-1")) }];
-    let route = Route {
-        name: "own".into(),
-        when: When { prefix: b"own:".as_slice().into(), ..When::default() },
-        pool: 1,
-        rewrite: Rewrite::default(),
-        reads: Reads::Primary,
-        dead_node: None,
-        pool_mode: Some(PoolMode::Session),
-    };
-    config.topology = Arc::clone(&pools[0].topology);
-    config.routes = Arc::new(Routes::new(pools, vec![route]).unwrap());
     for words in [&["SELECT", "3"][..], &["HELLO", "3"]] {
-        let mut bench = Bench::proxy(config.clone());
+        let mut bench = Bench::proxy(with_an_own_connection());
         let client = bench.accept();
         bench.ask(client, &["GET", "own:k"]);
         assert_eq!(reply_to(&mut bench, "GET own:k", b"$-1\r\n"), [1]);

@@ -1,0 +1,26 @@
+//! Settings with routes that several tests begin with.
+
+use super::support::config;
+use respool_proxy::Config;
+use respool_route::{Node, Pool, PoolMode, Reads, Rewrite, Route, Routes, Scheme, Topology, When};
+use std::sync::Arc;
+
+/// Two nodes, and a client that has its own connection to the second by a route and shares those to the first.
+pub(crate) fn with_an_own_connection() -> Config {
+    let mut config = config(2, 1);
+    let topology = |name: &str| Arc::new(Topology::new(Scheme::default(), vec![Node::new(name)]).unwrap());
+    let pools =
+        vec![Pool::plain("main", topology("node-0")), Pool { first: 1, ..Pool::plain("other", topology("node-1")) }];
+    let route = Route {
+        name: "own".into(),
+        when: When { prefix: b"own:".as_slice().into(), ..When::default() },
+        pool: 1,
+        rewrite: Rewrite::default(),
+        reads: Reads::Primary,
+        dead_node: None,
+        pool_mode: Some(PoolMode::Session),
+    };
+    config.topology = Arc::clone(&pools[0].topology);
+    config.routes = Arc::new(Routes::new(pools, vec![route]).unwrap());
+    config
+}

@@ -30,7 +30,7 @@ pub enum Subset {
     /// Several nodes: only commands that mean the same wherever their keys are, keys with a common tag where a
     /// command needs them on one node.
     Spread,
-    /// Strings, hashes, lists, sets, sorted sets, bitmaps, places, HyperLogLogs and keys of any type: what the embedded server
+    /// Strings, hashes, lists, sets, sorted sets, bitmaps, places, HyperLogLogs, streams and keys of any type: what the embedded server
     /// has so far.
     Embedded,
     /// The embedded server, and every command of the table, but for what its own list of differences says is not sent.
@@ -149,6 +149,7 @@ const GROUPS: &[Group] = &[
     Group::Bitmap,
     Group::Hyperloglog,
     Group::Geo,
+    Group::Stream,
     Group::Stream,
 ];
 

@@ -247,8 +247,8 @@ pub fn play_in_lock_step(
 ) -> io::Result<usize> {
     let mut rng = Rng::new(seed);
     let speaks_resp3 = [(); CLIENTS].map(|()| theme == Theme::Tracking || rng.once_in(2));
-    // The embedded server has neither streams nor WAIT yet.
-    let author = Author { theme, has_all: node.is_some(), speaks_resp3, states: Default::default(), entry: 0 };
+    // The embedded server has no WAIT yet.
+    let author = Author { theme, has_wait: node.is_some(), speaks_resp3, states: Default::default(), entry: 0 };
     let script = record(direct, author, &mut rng)?;
     let mut players = Players::connect(subject, speaks_resp3)?;
     let mut observer = node.map_or_else(|| Client::connect(subject), RedisServer::client)?;
@@ -372,7 +372,7 @@ struct State {
 /// Makes up what comes next.
 struct Author {
     theme: Theme,
-    has_all: bool,
+    has_wait: bool,
     speaks_resp3: [bool; CLIENTS],
     states: [State; CLIENTS],
     /// Of the last entry added to a stream.
@@ -470,20 +470,26 @@ impl Author {
         if std::mem::take(&mut state.is_in_block) {
             return vec![plain(rng), waiting(rng, "0"), pushing(rng), "EXEC".into()];
         }
-        match rng.below(12) {
+        match rng.below(15) {
             0..=3 => vec![waiting(rng, "0")],
             4 => vec![waiting(rng, "0.01")],
             5 => vec![plain(rng), waiting(rng, "0")],
-            6 if self.has_all => {
+            6 | 10 => {
                 self.entry += 1;
                 vec![format!("XADD t1 {}-1 f v", self.entry)]
             }
-            7 if self.has_all => vec![format!("XREAD BLOCK 0 STREAMS t1 {}", rng.pick(&["$", "0", "3-1"]))],
+            7 => vec![format!("XREAD BLOCK 0 STREAMS t1 {}", rng.pick(&["$", "0", "3-1"]))],
+            11 => vec![format!("XREADGROUP GROUP g c{client} BLOCK 0 STREAMS t1 >")],
+            12 => {
+                let changes =
+                    ["XGROUP CREATE t1 g $ MKSTREAM", "XGROUP CREATE t1 g $ MKSTREAM", "XGROUP DESTROY t1 g", "DEL t1"];
+                vec![rng.pick(&changes).to_string()]
+            }
             8 => {
                 state.is_in_block = true;
                 vec!["MULTI".into(), pushing(rng)]
             }
-            9 if self.has_all => vec!["WAIT 0 0".into()],
+            9 if self.has_wait => vec!["WAIT 0 0".into()],
             _ => (0..rng.between(1, 3)).map(|_| pushing(rng)).collect(),
         }
     }

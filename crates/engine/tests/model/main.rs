@@ -10,8 +10,9 @@
 
 mod script;
 mod store;
+mod streams;
 
-use respool_command::{Execute, Millis, SessionView, lookup};
+use respool_command::{Execute, Millis, SessionView, resolve};
 use respool_engine::{Engine, EngineConfig};
 use respool_testkit::Rng;
 use respool_wire::{ArgsBuf, Encoder, Protocol};
@@ -48,7 +49,7 @@ impl Subject {
     fn say(&mut self, words: &[&str]) -> Vec<u8> {
         let args: ArgsBuf = words.iter().collect();
         let mut reply = Vec::new();
-        let row = lookup(words[0].as_bytes()).expect("the script uses commands that exist");
+        let row = resolve(args.as_args()).expect("the script uses commands that exist");
         _ = self.engine.execute(row, args.as_args(), &mut self.session, &mut Encoder::new(&mut reply, Protocol::Resp2));
         reply
     }

@@ -2,7 +2,7 @@
 //!
 //! All choices come from one function that draws below a bound, so that a seed or the bytes of a fuzzer can make them.
 
-/// A request, one letter per word: `k` a key, `m` a member, `v` a value, `n` a number, `c` a small one, `t` milliseconds, `d` a
+/// A request, one letter per word: `k` a key, `m` a member, `v` a value, `n` a number, `7-n` an id of that number, `c` a small one, `t` milliseconds, `d` a
 /// database; a word with bars is one of those between them.
 const TEMPLATES: &[&str] = &[
     "SET k v",
@@ -73,13 +73,31 @@ const TEMPLATES: &[&str] = &[
     "ZREMRANGEBYSCORE k n n",
     "ZUNIONSTORE|ZINTERSTORE k 2 k k",
     "ZRANGESTORE k k c n",
+    "XADD k 7-* m v",
+    "XADD k 7-* f v",
+    "XADD k MAXLEN n 7-* f v",
+    "XLEN k",
+    "XRANGE k - +",
+    "XDEL k 7-n 7-n",
+    "XTRIM k MAXLEN n",
+    "XTRIM k MINID 7-n",
+    "XGROUP CREATE k g 0 MKSTREAM",
+    "XGROUP CREATE k g 0",
+    "XGROUP DESTROY k g",
+    "XREADGROUP GROUP g m COUNT c STREAMS k >",
+    "XREADGROUP GROUP g m COUNT n STREAMS k >",
+    "XACK k g 7-n 7-n",
+    "XPENDING k g",
+    "XCLAIM k g m 0 7-n JUSTID",
+    "XAUTOCLAIM k g m 0 7-n JUSTID",
 ];
 /// What empties the store or turns it over, and is said seldom.
 const RARE: &[&str] = &["FLUSHDB", "FLUSHALL ASYNC", "SWAPDB d d", "SWAPDB d d"];
 /// What is said many times in a row, so that values leave their compact encodings.
-const GROWING: &[&str] = &["HSET k m v", "SADD k n", "SADD k m", "ZADD k n m", "RPUSH k v m v", "SET k v"];
+const GROWING: &[&str] =
+    &["HSET k m v", "SADD k n", "SADD k m", "ZADD k n m", "RPUSH k v m v", "SET k v", "XADD k 7-* f v"];
 /// What is said many times in a row afterwards, so that tables shrink.
-const SHRINKING: &[&str] = &["HDEL k m m m", "SREM k n m n", "ZREM k m m", "LPOP k", "DEL k"];
+const SHRINKING: &[&str] = &["HDEL k m m m", "SREM k n m n", "ZREM k m m", "LPOP k", "DEL k", "XDEL k 7-n 7-n"];
 
 /// How many different names there are: few meet often, many make tables large.
 #[derive(Clone, Copy)]
@@ -156,6 +174,7 @@ fn fill(
             1..4 => "short".repeat(draw(30)),
             _ => format!("value {}", draw(1_000)),
         },
+        "7-n" => format!("7-{}", draw(names.members)),
         word if word.contains('|') => {
             let words: Vec<&str> = word.split('|').collect();
             words[draw(words.len())].to_owned()

@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use respool_testkit::elements;
 use respool_wire::{Encoder, Protocol};
 
+use super::streams::{Stream, without_stream};
+
 const WRONGTYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
 
 /// How many databases there are.
@@ -19,12 +21,13 @@ enum Value {
     List(VecDeque<String>),
     Set(BTreeSet<String>),
     Sorted(BTreeMap<String, i64>),
+    Stream(Stream),
 }
 
 impl Value {
     fn is_empty(&self) -> bool {
         match self {
-            Self::Text(_) => false,
+            Self::Text(_) | Self::Stream(_) => false,
             Self::Hash(hash) => hash.is_empty(),
             Self::List(list) => list.is_empty(),
             Self::Set(set) => set.is_empty(),
@@ -39,6 +42,7 @@ impl Value {
             Self::List(_) => "list",
             Self::Set(_) => "set",
             Self::Sorted(_) => "zset",
+            Self::Stream(_) => "stream",
         }
     }
 }
@@ -55,6 +59,8 @@ pub(crate) enum Said {
     /// In any order.
     Bag(Vec<String>),
     Error(&'static str),
+    /// As it is on the wire.
+    Raw(Vec<u8>),
 }
 
 impl Said {
@@ -69,6 +75,7 @@ impl Said {
             Self::Word(word) => encoder.simple(word),
             Self::Bulk(bytes) => encoder.bulk(bytes),
             Self::Error(text) => encoder.error(text.as_bytes()),
+            Self::Raw(reply) => encoder.raw(reply),
             Self::List(words) | Self::Bag(words) => {
                 encoder.array(words.len());
                 words.iter().for_each(|word| encoder.bulk(word.as_bytes()));
@@ -473,6 +480,19 @@ impl Model {
                 let len = stored.len();
                 self.keys().insert(w[1].to_owned(), (Value::Sorted(stored), None));
                 Said::Integer(len as i64)
+            }
+            command if command.starts_with('X') => {
+                let key = w[match command {
+                    "XGROUP" => 2,
+                    "XREADGROUP" => 7,
+                    _ => 1,
+                }];
+                if !self.keys().contains_key(key)
+                    && let Some(reply) = without_stream(w)
+                {
+                    return Said::Raw(reply);
+                }
+                Said::Raw(value!(self, key, Stream, Stream::default()).execute(w))
             }
             other => panic!("the model does not know {other}"),
         }

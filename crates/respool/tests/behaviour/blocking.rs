@@ -172,6 +172,48 @@ fn an_embedded_server_lets_clients_wait() -> io::Result<()> {
     Ok(())
 }
 
+/// A wait for entries ends as in Redis: by an entry, or because the group or the stream is gone.
+#[test]
+fn an_embedded_server_lets_readers_of_streams_wait() -> io::Result<()> {
+    let redis = RedisServer::start()?;
+    let (alone, behind) = (proxy(&[], &[])?, proxy(&[], &["--node", "embedded:"])?);
+    // What is waited for, what ends it, and how: in a stream with entry 5-1 of which group `g` has read everything.
+    let cases = [
+        ("XREAD BLOCK 0 STREAMS s $", "XADD s 6-1 f v", "6-1"),
+        ("XREAD BLOCK 0 COUNT 1 STREAMS other s 0 5-1", "XADD s 6-1 f v", "6-1"),
+        ("XREAD BLOCK 0 STREAMS other $", "XADD other 1-1 f v", "1-1"),
+        ("XREADGROUP GROUP g me BLOCK 0 STREAMS s >", "XADD s 6-1 f v", "6-1"),
+        ("XREADGROUP GROUP g me BLOCK 0 STREAMS s >", "XGROUP DESTROY s g", "-NOGROUP the consumer group"),
+        ("XREADGROUP GROUP g me BLOCK 0 STREAMS s >", "DEL s", "-UNBLOCKED the stream key"),
+        ("XREADGROUP GROUP g me BLOCK 0 STREAMS s >", "SET s text", "-UNBLOCKED the stream key"),
+        ("XREADGROUP GROUP g me BLOCK 0 STREAMS s >", "PEXPIRE s 1", "-UNBLOCKED the stream key"),
+        ("XREADGROUP GROUP g me BLOCK 0 STREAMS s >", "FLUSHALL", "-UNBLOCKED the stream key"),
+        ("XREADGROUP GROUP block streams BLOCK 0 STREAMS s >", "XADD s 6-1 f v", "6-1"),
+        ("XREADGROUP GROUP g me BLOCK 20 STREAMS s >", "PING", "*-1"),
+    ];
+    for (wait, end, expected) in cases {
+        let mut replies = Vec::new();
+        for server in [redis.tcp(), alone.tcp(), behind.tcp()] {
+            let (mut client, mut other) = (Client::connect(&server)?, Client::connect(&server)?);
+            other.ask("FLUSHALL")?;
+            for request in ["XADD s 5-1 f v", "XGROUP CREATE s g $", "XGROUP CREATE s block $"] {
+                other.ask(request)?;
+            }
+            client.send_command(&wait.split(' ').collect::<Vec<_>>())?;
+            if end != "PING" {
+                wait_until("it waits", Duration::from_secs(10), || {
+                    Ok(other.ask("INFO clients")?.contains("blocked_clients:1\r\n"))
+                })?;
+            }
+            other.ask(end)?;
+            replies.push(String::from_utf8_lossy(&client.reply()?).into_owned());
+        }
+        assert!(replies[0].contains(expected), "{wait} / {end}: {replies:?}");
+        assert!(replies.iter().all(|reply| *reply == replies[0]), "{wait} / {end}: {replies:?}");
+    }
+    Ok(())
+}
+
 /// As Redis does, an embedded server serves by the key that was written and only with what the client waits for.
 #[test]
 fn an_embedded_server_serves_by_the_key_that_was_written() -> io::Result<()> {

@@ -12,6 +12,8 @@ mod claims;
 mod classes;
 #[path = "hostile/clocks.rs"]
 mod clocks;
+#[path = "hostile/costs.rs"]
+mod costs;
 #[path = "hostile/crowd.rs"]
 mod crowd;
 #[path = "hostile/dials.rs"]

@@ -1,0 +1,174 @@
+//! A hundred thousand of what can be pending. None of it is looked at for each other of it: with a loop in a loop each of these
+//! tests would take some ten thousand million steps, which is minutes, where it takes a second. Others are served in the next turn.
+
+use crate::NoEngine;
+use crate::bench::{Bench, request, requests};
+use crate::support::config;
+use respool_connection::{ConnId, Endpoint, Machine};
+use respool_proxy::{Config, Mail};
+use std::sync::Arc;
+
+const MANY: usize = 100_000;
+
+/// Room for many clients, requests and replies.
+fn roomy(nodes: usize) -> Config {
+    // An even seed: what is sent is written in each turn.
+    let mut config = config(nodes, 2);
+    config.budgets.client_output_soft = 8 << 30;
+    config.budgets.client_output_hard = 16 << 30;
+    config.budgets.upstream_queue = 256 << 20;
+    config.budgets.request_whole = 64 << 20;
+    config.budgets.process = 32 << 30;
+    config.clients_max = 2 * MANY;
+    config
+}
+
+/// A client that has asked its nodes for as many things at once, and those nodes' connections.
+fn pending(bench: &mut Bench<NoEngine>, words: &[&str]) -> (ConnId, Vec<ConnId>) {
+    let client = bench.accept();
+    bench.ask(client, words);
+    bench.connect();
+    let many = request(words).repeat(MANY - 1);
+    let mut rest = &many[..];
+    for _ in 0..100 {
+        rest = bench.offer(client, rest);
+    }
+    assert!(rest.is_empty(), "{} bytes are left", rest.len());
+    (client, bench.nodes.clone())
+}
+
+fn others_are_served(bench: &mut Bench<NoEngine>) {
+    let other = bench.accept();
+    assert_eq!(bench.answer(other, &["ECHO", "x"]), "$1\r\nx\r\n", "others are served");
+    bench.turn(|worker| worker.handle_broken(other, "gone"));
+}
+
+fn nothing_remains(bench: &mut Bench<NoEngine>) {
+    for lane in bench.nodes.clone() {
+        bench.cut(lane);
+    }
+    bench.turn(|_| ());
+    assert_eq!(bench.worker.remains(), []);
+    assert_eq!(bench.shared.ledger.held_bytes(), 0);
+}
+
+#[test]
+fn very_many_keys_are_watched_at_once() {
+    let mut bench = Bench::proxy(roomy(3));
+    let client = bench.accept();
+    let names: Vec<String> = (0..MANY).map(|number| format!("key:{number}")).collect();
+    let mut words = vec!["WATCH"];
+    words.extend(names.iter().map(String::as_str));
+    bench.ask(client, &words);
+    others_are_served(&mut bench);
+    let mut watched = 0;
+    for lane in bench.connect() {
+        for said in requests(&bench.heard(lane)) {
+            watched += said.split(' ').skip(1).count();
+            assert_eq!(bench.heard(client), "", "not before all nodes watch");
+            bench.send(lane, b"+OK\r\n");
+        }
+    }
+    assert_eq!((watched, bench.heard(client).as_str()), (MANY, "+OK\r\n"));
+    bench.turn(|worker| worker.handle_broken(client, "gone"));
+    others_are_served(&mut bench);
+    nothing_remains(&mut bench);
+}
+
+#[test]
+fn very_many_requests_end_with_their_connection() {
+    for (nodes, words) in [(1, &["GET", "k"][..]), (2, &["MGET", "a", "b", "c", "d"]), (1, &["EVALSHA", "x", "0"])] {
+        let mut bench = Bench::proxy(roomy(nodes));
+        let (client, lanes) = pending(&mut bench, words);
+        bench.cut(lanes[0]);
+        others_are_served(&mut bench);
+        // A request that was split ends when its last part does.
+        lanes[1..].iter().for_each(|lane| bench.cut(*lane));
+        others_are_served(&mut bench);
+        assert_eq!(bench.heard(client).matches("-ERR node node-").count(), MANY, "{words:?}");
+        bench.turn(|worker| worker.handle_broken(client, "gone"));
+        nothing_remains(&mut bench);
+    }
+}
+
+#[test]
+fn very_many_requests_are_left_behind_by_their_client() {
+    for (nodes, words) in [(1, &["GET", "k"][..]), (2, &["MGET", "a", "b", "c", "d"])] {
+        let mut bench = Bench::proxy(roomy(nodes));
+        let (client, lanes) = pending(&mut bench, words);
+        bench.turn(|worker| worker.handle_broken(client, "gone"));
+        others_are_served(&mut bench);
+        // Their replies come all the same, and are for no client that came later.
+        let other = bench.accept();
+        for lane in lanes {
+            let asked = requests(&bench.heard(lane)).len();
+            assert_eq!(asked, MANY);
+            let reply: &[u8] = if nodes == 1 { b"$-1\r\n" } else { b"*2\r\n$-1\r\n$-1\r\n" };
+            bench.send(lane, &reply.repeat(asked));
+        }
+        assert_eq!(bench.answer(other, &["ECHO", "x"]), "$1\r\nx\r\n");
+        bench.turn(|worker| worker.handle_broken(other, "gone"));
+        nothing_remains(&mut bench);
+    }
+}
+
+#[test]
+fn a_reload_walks_over_the_states_of_very_many_clients() {
+    let mut bench = Bench::proxy(roomy(2));
+    let clients: Vec<ConnId> = (0..MANY).map(|_| bench.accept()).collect();
+    bench.turn(|worker| {
+        for (number, client) in clients.iter().enumerate() {
+            let key = format!("k{number}");
+            let bytes = match number % 50 {
+                0 => request(&["BLPOP", &key, "0"]),
+                1 => request(&["WATCH", &key]),
+                2 => request(&["GET", &key]),
+                _ => [request(&["MULTI"]), request(&["SET", &key, "1"])].concat(),
+            };
+            let buffer = worker.read_buffer(*client).expect("it has asked for nothing before");
+            buffer[..bytes.len()].copy_from_slice(&bytes);
+            worker.handle_read(*client, bytes.len());
+        }
+    });
+    (0..20).for_each(|_| drop(bench.connect()));
+    let mut other = roomy(2);
+    other.nodes.iter_mut().for_each(|node| node.endpoint = Arc::new(Endpoint::Embedded { index: 7 }));
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(other))));
+    others_are_served(&mut bench);
+    // What the servers of before still owe comes first; what was queued goes to those that are the nodes now.
+    for lane in bench.nodes.clone() {
+        let asked = requests(&bench.heard(lane)).iter().filter(|words| words.starts_with("GET ")).count();
+        bench.send(lane, &b"$-1\r\n".repeat(asked));
+    }
+    let last = *clients.last().expect("there are many");
+    bench.heard(last);
+    bench.ask(last, &["EXEC"]);
+    for _ in 0..20 {
+        bench.wait(10_000);
+        bench.turn(|_| ());
+        bench.connect();
+    }
+    let (lane, _) = bench.who_heard(&format!("SET k{} 1", MANY - 1)).expect("it is sent");
+    assert_eq!(bench.node_of(lane), 7);
+    for client in clients {
+        bench.turn(|worker| worker.handle_broken(client, "gone"));
+    }
+}
+
+#[test]
+fn a_transaction_of_very_many_requests_takes_one_look_at_each() {
+    let mut bench = Bench::proxy(roomy(1));
+    let client = bench.accept();
+    bench.ask(client, &["MULTI"]);
+    bench.send(client, &request(&["SET", "k", "1"]).repeat(MANY));
+    assert_eq!(bench.heard(client), format!("+OK\r\n{}", "+QUEUED\r\n".repeat(MANY)));
+    others_are_served(&mut bench);
+    bench.ask(client, &["EXEC"]);
+    let lane = bench.connect()[0];
+    assert_eq!(requests(&bench.heard(lane)).len(), MANY + 2);
+    let result = format!("*{MANY}\r\n{}", "+OK\r\n".repeat(MANY));
+    bench.send(lane, format!("+OK\r\n{}{result}", "+QUEUED\r\n".repeat(MANY)).as_bytes());
+    assert_eq!(bench.heard(client), result);
+    bench.turn(|worker| worker.handle_broken(client, "gone"));
+    nothing_remains(&mut bench);
+}

@@ -163,6 +163,8 @@ pub(crate) struct Lane {
     pub(crate) late_since_us: Option<u64>,
     /// When the PING was sent that has not been answered; 0 if none is out.
     pub(crate) probed_us: u64,
+    /// When its node last said that it is busy with a script; 0: never.
+    pub(crate) busy_us: u64,
     /// Clients that wait to hear whether the lane comes to be (`SELECT`).
     pub(crate) waiters: Vec<Selecting>,
     /// Clients that are not read until less waits for the node.
@@ -453,6 +455,7 @@ impl Lanes {
             endpoint: None,
             late_since_us: None,
             probed_us: 0,
+            busy_us: 0,
             waiters: Vec::new(),
             throttled: Vec::new(),
             accounted: 0,

@@ -7,13 +7,70 @@
 //!
 //! With several nodes there is no one to ask, and PONG says that Respool is there.
 
+use crate::clients::Clients;
 use crate::limits::PING_FRESH_US;
-use crate::session::{Flow, Special};
+use crate::session::{Asker, Flow, Special};
+use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::worker::Worker;
 use respool_command::{Execute, Row, text as texts};
-use respool_wire::{Args, Request, replies};
+use respool_wire::{Args, Encoder, Protocol, ReplyKind, Request, encode_request, replies};
+
+/// A PING of a client that subscribes in RESP2, on its way to the node: PONG looks different to such a client.
+#[derive(Debug)]
+pub(crate) struct Pong {
+    pub(crate) asker: Asker,
+    text: Box<[u8]>,
+}
+
+impl Pong {
+    /// Takes the node's answer.
+    pub(crate) fn feed(&self, kind: ReplyKind, reply: &[u8], clients: &mut Clients) -> Progress {
+        let Asker { session, seq } = self.asker;
+        match kind.is_error() {
+            true => clients.feed(session, seq, reply, true),
+            false => {
+                clients.finish(session, seq, |out| write_pong(&mut Encoder::new(out, Protocol::Resp2), &self.text));
+            }
+        }
+        Progress::Through
+    }
+
+    pub(crate) fn fail(&self, error: &[u8], clients: &mut Clients) -> Progress {
+        clients.fail(self.asker.session, self.asker.seq, error);
+        Progress::Through
+    }
+}
+
+fn write_pong(reply: &mut Encoder<'_>, text: &[u8]) {
+    reply.array(2);
+    reply.bulk(b"pong");
+    reply.bulk(text);
+}
 
 impl<E: Execute> Worker<E> {
+    /// PING of a client that subscribes in RESP2: it is the word of the same node.
+    pub(crate) fn ping_of_subscriber(&mut self, index: u32, args: Args<'_>) -> Flow {
+        let text = args.get(1).unwrap_or_default();
+        let Some(node) = self.only_node_of(index).filter(|node| !self.is_heard_of(index, *node)) else {
+            self.answer(index, |reply| write_pong(reply, text));
+            return Flow::Next;
+        };
+        let Some(asker) = self.expect_reply(index) else { return Flow::Stop };
+        let (Some(asker), Some(session)) = (asker, self.clients.sessions.at(index)) else { return Flow::Next };
+        let class = session.class;
+        let task = self.tasks.begin(Task::Pong(Pong { asker, text: text.into() }));
+        let Self { lanes, clients, config, now, tasks, .. } = self;
+        let lane = lanes.lane(config, node, class);
+        let ping = |out: &mut Vec<u8>| encode_request(out, [b"PING".as_slice()].into_iter());
+        let sent = lanes.send(lane, Tasks::owner(task, 0), config, *now, &mut clients.pool, ping);
+        self.is_busy = true;
+        if let Err(error) = sent {
+            self.counters.node_errors.add(1);
+            tasks.fail(task, 0, Loss::Unsent, &error, clients);
+        }
+        self.keep_outstanding(index)
+    }
+
     pub(crate) fn ping(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Flow {
         if args.len() > 2 {
             let mut words = Vec::new();
@@ -57,7 +114,10 @@ impl<E: Execute> Worker<E> {
         let is_fresh = |class: u16| {
             let lane = self.lanes.known(node, class).map(|lane| &self.lanes.all[lane]);
             lane.is_some_and(|lane| {
-                lane.up.is_ready() && self.now.mono_us.saturating_sub(lane.up.last_heard_us()) <= PING_FRESH_US
+                let is_recent = |at_us: u64| self.now.mono_us.saturating_sub(at_us) <= PING_FRESH_US;
+                // To a PING it would say again that it is busy, whoever has it run a script.
+                let has_been_busy = lane.busy_us > 0 && is_recent(lane.busy_us);
+                lane.up.is_ready() && is_recent(lane.up.last_heard_us()) && !has_been_busy
             })
         };
         // What was heard of a node that is busy with a script may have been just that.

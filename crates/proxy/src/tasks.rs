@@ -10,6 +10,7 @@ use crate::health::Probe;
 use crate::hiding::Hiding;
 use crate::learning::Learning;
 use crate::limits::FUNCTIONS_READ_BYTES_MAX;
+use crate::ping::Pong;
 use crate::pins::Watching;
 use crate::private::Cleaning;
 use crate::renewal::Moves;
@@ -54,6 +55,8 @@ pub(crate) enum Task {
     Return(Box<Returning>),
     /// A node is asked whether it is there.
     Probe(Probe),
+    /// The same, for a client that subscribes.
+    Pong(Pong),
     /// A node is asked for the number of a connection on which it is to tell a client of changed keys.
     Listen(Listening),
     /// A node is to speak another dialect on a connection.
@@ -87,6 +90,7 @@ impl Task {
         match self {
             Self::Publish(publishing) => publishing.feed(kind, reply, clients),
             Self::Probe(probe) => probe.feed(reply),
+            Self::Pong(pong) => pong.feed(kind, reply, clients),
             Self::Clean(cleaning) => cleaning.feed(step, reply),
             Self::Watch(watching) => watching.feed(reply, clients),
             Self::Exec(exec) => exec.feed(step, reply, clients),
@@ -107,6 +111,7 @@ impl Task {
         match self {
             Self::Publish(publishing) => publishing.fail(error, clients),
             Self::Probe(probe) => probe.fail(loss),
+            Self::Pong(pong) => pong.fail(error, clients),
             Self::List(_) => Progress::Through,
             Self::Clean(cleaning) => cleaning.fail(),
             Self::Watch(watching) => watching.feed(error, clients),
@@ -155,7 +160,7 @@ impl Tasks {
                 Task::Publish(publishing) => publishing.move_to(moves),
                 Task::Return(returning) => returning.move_to(moves),
                 // Their questions are under way, and what they do then is not about a place.
-                Task::Clean(_) | Task::Watch(_) | Task::Stop(_) | Task::Hide(_) => {}
+                Task::Clean(_) | Task::Watch(_) | Task::Stop(_) | Task::Hide(_) | Task::Pong(_) => {}
                 Task::Learn(_) | Task::List(_) | Task::Wait(_) | Task::Probe(_) | Task::Listen(_) | Task::Speak(_) => {}
             }
         }
@@ -192,6 +197,7 @@ impl Tasks {
             Task::Exec(exec) => Some(exec.asker.session),
             Task::Heal(healing) => Some(healing.asker.session),
             Task::Hide(hiding) => Some(hiding.asker.session),
+            Task::Pong(pong) => Some(pong.asker.session),
             Task::Publish(publishing) => Some(publishing.asker.session),
             Task::Trial(trial) => trial.asker(),
             Task::Clean(_) | Task::Watch(_) | Task::Stop(_) | Task::Learn(_) | Task::Wait(_) => None,
@@ -284,7 +290,7 @@ impl<E: Execute> Worker<E> {
         while let Some(task) = self.tasks.through.pop() {
             match task {
                 Task::Clean(cleaning) => self.conclude_cleaning(cleaning),
-                Task::Watch(_) | Task::Hide(_) | Task::Speak(_) => {}
+                Task::Watch(_) | Task::Hide(_) | Task::Speak(_) | Task::Pong(_) => {}
                 Task::Exec(exec) => self.conclude_exec(*exec),
                 Task::Trial(trial) => self.conclude_trial(*trial),
                 Task::Heal(healing) => self.conclude_healing(healing),

@@ -69,12 +69,7 @@ impl<E: Execute> Worker<E> {
             if args.len() > 2 {
                 return None;
             }
-            self.answer(index, |reply| {
-                reply.array(2);
-                reply.bulk(b"pong");
-                reply.bulk(args.get(1).unwrap_or_default());
-            });
-            return Some(Flow::Next);
+            return Some(self.ping_of_subscriber(index, args));
         }
         let mut words = Vec::new();
         texts::not_while_subscribed(row, &mut words);

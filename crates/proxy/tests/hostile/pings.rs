@@ -11,6 +11,8 @@ use std::sync::Arc;
 /// Longer than a node's word is good for.
 const LONG_US: u64 = 200_000;
 
+const BUSY: &str = "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n";
+
 /// A proxy, a client, and the connection to the only node.
 fn served(config: Config) -> (Bench<NoEngine>, ConnId, ConnId) {
     let mut bench = Bench::proxy(config);
@@ -53,6 +55,64 @@ fn a_node_that_does_not_answer_says_no_pong() {
     assert!(told.starts_with("-ERR node node-0 did not answer"), "{told}");
     bench.send(node, b"$-1\r\n");
     assert_eq!(bench.answer(client, &["PING"]), "+PONG\r\n", "it answers again");
+}
+
+#[test]
+fn a_node_that_has_just_said_that_it_is_busy_is_asked() {
+    let (mut bench, client, node) = served(config(1, 1));
+    // A script of another worker, or of a client that Respool does not know.
+    bench.ask(client, &["GET", "k"]);
+    bench.wait(2_000);
+    bench.turn(|_| ());
+    assert!(bench.who_heard("GET k").is_some());
+    bench.send(node, BUSY.as_bytes());
+    assert_eq!(bench.heard(client), BUSY);
+    bench.ask(client, &["PING"]);
+    assert!(bench.who_heard("PING").is_some(), "it would say the same again");
+    bench.send(node, BUSY.as_bytes());
+    assert_eq!(bench.heard(client), BUSY);
+    bench.wait(LONG_US);
+    bench.ask(client, &["GET", "k"]);
+    bench.send(node, b"$-1\r\n");
+    bench.heard(client);
+    assert_eq!(bench.answer(client, &["PING"]), "+PONG\r\n", "it has answered since");
+}
+
+#[test]
+fn a_subscriber_hears_the_nodes_pong() {
+    let (mut bench, client, node) = served(config(1, 1));
+    bench.ask(client, &["SUBSCRIBE", "ch"]);
+    let lane = bench.connect()[0];
+    bench.heard(lane);
+    bench.send(lane, b">3\r\n$9\r\nsubscribe\r\n$2\r\nch\r\n:1\r\n");
+    bench.heard(client);
+    for (words, pong) in
+        [(&["PING"][..], "*2\r\n$4\r\npong\r\n$0\r\n\r\n"), (&["PING", "word"], "*2\r\n$4\r\npong\r\n$4\r\nword\r\n")]
+    {
+        bench.wait(LONG_US);
+        bench.ask(client, words);
+        assert!(bench.who_heard("PING").is_some(), "it is the node that is asked");
+        // A message is not held up by that.
+        bench.send(lane, b">3\r\n$7\r\nmessage\r\n$2\r\nch\r\n$1\r\nm\r\n");
+        assert_eq!(bench.heard(client), "*3\r\n$7\r\nmessage\r\n$2\r\nch\r\n$1\r\nm\r\n");
+        bench.send(node, b"+PONG\r\n");
+        assert_eq!(bench.heard(client), pong);
+        assert_eq!(bench.answer(client, words), pong, "it was heard of a moment ago");
+    }
+    bench.wait(LONG_US);
+    bench.ask(client, &["PING"]);
+    bench.send(node, BUSY.as_bytes());
+    assert_eq!(bench.heard(client), BUSY);
+    bench.wait(2_000_000);
+    bench.cut(node);
+    bench.ask(client, &["PING"]);
+    for _ in 0..20 {
+        bench.refuse_dials();
+        bench.wait(50_000);
+        bench.turn(|_| ());
+    }
+    let told = bench.heard(client);
+    assert!(told.starts_with("-ERR node node-0"), "{told}");
 }
 
 #[test]

@@ -47,6 +47,24 @@ const KINDS: &[Kind] = &[
         "rpush-lpop",
         |number| if number % 2 == 0 { words(&["RPUSH", "list", "element"]) } else { words(&["LPOP", "list"]) },
     ),
+    ("xadd", |number| {
+        let value = number.to_string();
+        words(&[
+            "XADD",
+            "stream",
+            "*",
+            "sensor",
+            &value,
+            "state",
+            "ok",
+            "at",
+            "1700000000",
+            "room",
+            "kitchen",
+            "unit",
+            "C",
+        ])
+    }),
 ];
 
 fn words(words: &[&str]) -> ArgsBuf {
@@ -143,6 +161,11 @@ const FILLINGS: &[Filling] = &[
     }),
     ("one set, 200 k members", 200_000, |n| words(&["SADD", "s", &format!("m:{n}")])),
     ("one list, 200 k elements", 200_000, |n| words(&["RPUSH", "l", &format!("element{n}")])),
+    ("one stream, 200 k entries of one field", 200_000, |n| words(&["XADD", "s", "*", "f", &n.to_string()])),
+    ("one stream, 1 M entries of five fields", 1_000_000, |n| {
+        let value = n.to_string();
+        words(&["XADD", "s", "*", "sensor", &value, "state", "ok", "at", "1700000000", "room", "kitchen", "unit", "C"])
+    }),
     ("10-field small hash, 100 k of them", 100_000, |n| {
         let mut request = words(&["HSET", &format!("h:{n}")]);
         for field in 0..10 {

@@ -15,7 +15,7 @@ use respool_command::{
     StreamCommand, lookup,
 };
 use respool_wire::{Args, ArgsBuf, Encoder, Protocol, ReplyKind, Request, Value, replies};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Who waits for the keys of an embedded engine.
@@ -289,10 +289,11 @@ impl<E: Execute> Worker<E> {
 
     /// Asks the engine for the blocked requests of one key in their order, and stops at the first for which there is no element: of
     /// ten thousand that wait for one element one is asked for. Those that read for a group are asked for without a stream as
-    /// well, since it does not come back with its groups: they are told that it is gone.
+    /// well, since it does not come back with its groups: they are told that it is gone. Of those of one group none is asked for behind
+    /// one for which there was nothing.
     fn serve_key_in(&mut self, database: u32, key: &[u8]) {
         let mut kind = self.ask_about(database, b"TYPE", key);
-        let mut last = 0;
+        let (mut last, mut spent) = (0, BTreeSet::<Vec<u8>>::new());
         while (kind != NO_KEY || self.parking.has_group_readers(database, key))
             && let Some((turn, waiter)) = self.parking.behind(database, key, last)
         {
@@ -300,14 +301,19 @@ impl<E: Execute> Worker<E> {
             let Some(this) = self.blocking.waiters.get_mut(waiter) else { continue };
             let Target::Client { asker, .. } = this.target else { continue };
             let row = this.row;
-            if kind != awaited_type(row) && !is_group_read(row) {
+            let group = if is_group_read(row) { this.args.as_args().get(GROUP_AT) } else { None };
+            let is_in_vain = group.map_or(kind != awaited_type(row), |group| spent.contains(group));
+            if is_in_vain {
                 continue;
             }
+            let group = group.map(<[u8]>::to_vec);
             let args = for_key(row, this.args.as_args(), key);
             let mut reply = Vec::new();
             if self.ask_engine_quietly(asker.session.index, row, args.as_args(), &mut reply) == Outcome::Done {
                 self.finish_parked(waiter, &reply);
                 kind = self.ask_about(database, b"TYPE", key);
+            } else {
+                spent.extend(group);
             }
         }
     }
@@ -406,6 +412,8 @@ impl<E: Execute> Worker<E> {
     }
 }
 
+/// Where an engine writes the group in a request that is asked again.
+const GROUP_AT: usize = 2;
 /// What `TYPE` says of a key that is not there.
 const NO_KEY: &[u8] = b"+none\r\n";
 

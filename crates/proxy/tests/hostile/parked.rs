@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[derive(Debug, Default)]
 struct Lists {
     lists: BTreeMap<(u32, Vec<u8>), VecDeque<Vec<u8>>>,
+    /// Entries of streams that no group has read.
+    streams: BTreeMap<(u32, Vec<u8>), u32>,
     asked: Arc<AtomicUsize>,
 }
 
@@ -32,6 +34,21 @@ impl Execute for Lists {
                 list.extend(args.from(2).iter().map(<[u8]>::to_vec));
                 reply.integer(list.len() as i64);
             }
+            "XADD" => {
+                *self.streams.entry(at(args.at(1))).or_default() += 1;
+                reply.bulk(b"1-1");
+            }
+            "XREADGROUP" => match self.streams.get_mut(&at(args.at(args.len() - 2))) {
+                Some(0) => return Outcome::Parked,
+                Some(unread) => {
+                    *unread = 0;
+                    reply.simple("entries");
+                }
+                None if view.has_waited => reply.error(b"UNBLOCKED gone"),
+                None => return Outcome::Parked,
+            },
+            "DEL" => reply.integer(self.streams.remove(&at(args.at(1))).is_some().into()),
+            "TYPE" if self.streams.contains_key(&at(args.at(1))) => reply.simple("stream"),
             "TYPE" => reply.simple(if self.lists.contains_key(&at(args.at(1))) { "list" } else { "none" }),
             "BLPOP" => {
                 let found = args.iter().skip(1).take(args.len() - 2).find(|key| self.lists.contains_key(&at(key)));
@@ -92,6 +109,28 @@ fn of_a_crowd_that_waits_for_one_element_one_is_asked_for() {
     bench.ask(pusher, &["RPUSH", "queue", "1", "2", "3"]);
     let served = crowd.iter().filter(|client| !bench.heard(**client).is_empty()).count();
     assert_eq!(served, 3);
+}
+
+#[test]
+fn of_a_crowd_that_reads_for_one_group_two_are_asked_for() {
+    let (mut bench, asked) = server();
+    let crowd: Vec<ConnId> = (0..5_000).map(|_| bench.accept()).collect();
+    let writer = bench.accept();
+    assert_eq!(bench.answer(writer, &["XADD", "s", "*", "f", "v"]), "$3\r\n1-1\r\n");
+    let read = ["XREADGROUP", "GROUP", "g", "c", "BLOCK", "0", "STREAMS", "s", ">"];
+    assert_eq!(bench.answer(crowd[0], &read), "+entries\r\n");
+    crowd.iter().for_each(|client| bench.ask(*client, &read));
+    for client in &crowd[..50] {
+        let before = asked.load(Ordering::Relaxed);
+        bench.ask(writer, &["XADD", "s", "*", "f", "v"]);
+        assert_eq!(bench.heard(*client), "+entries\r\n", "in the order in which they came");
+        let asked = asked.load(Ordering::Relaxed) - before;
+        assert!(asked <= 8, "{asked}");
+    }
+    // The stream goes, and what waits for it is told so.
+    bench.ask(writer, &["DEL", "s"]);
+    let told = crowd.iter().filter(|client| bench.heard(**client).starts_with("-UNBLOCKED")).count();
+    assert_eq!((told, keys_waited_for(&bench)), (4_950, 0));
 }
 
 #[test]

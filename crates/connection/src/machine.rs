@@ -208,6 +208,12 @@ pub trait Machine {
         let _ = (conn, address);
     }
 
+    /// The name of the endpoint to which a connection was dialled does not lead to its address any more, and has not for a while,
+    /// but to these. Told once; the connection is as good as before.
+    fn handle_moved(&mut self, conn: ConnId, addresses: &str) {
+        let _ = (conn, addresses);
+    }
+
     /// A dial succeeded.
     fn handle_connected(&mut self, conn: ConnId);
 

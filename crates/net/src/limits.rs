@@ -26,6 +26,14 @@ pub const RESOLUTIONS_MAX: usize = 1024;
 /// server that does answer has to wait.
 pub const RESOLVERS_MAX: usize = 16;
 
+/// Answers without a connection's address, one after the other, after which the address has gone: one may be old, or a part of a
+/// longer list.
+pub const ANSWERS_WITHOUT_MAX: u8 = 2;
+
+/// Names that one worker looks up again at once, because connections to them stand: a part of [`RESOLVERS_MAX`], so that those
+/// that are never answered leave room for dials.
+pub const NAMES_CHECKED_AT_ONCE_MAX: usize = 4;
+
 /// A yield that took longer than this, in microseconds, gave the core to somebody; one is enough then.
 pub const YIELD_ALONE_US_MAX: u64 = 20;
 

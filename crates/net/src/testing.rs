@@ -26,6 +26,7 @@ pub(crate) trait Reacts {
     fn handle_ended(&mut self, _: ConnId) {}
     fn handle_connected(&mut self, _: ConnId) {}
     fn handle_dial_failed(&mut self, _: ConnId, _: DialFailure) {}
+    fn handle_moved(&mut self, _: ConnId, _: &str) {}
     fn handle_mail(&mut self) {}
     fn end_turn(&mut self) {}
     fn next_wakeup_us(&self) -> Option<u64> {
@@ -64,6 +65,9 @@ impl<R: Reacts> Machine for Reacting<R> {
     }
     fn handle_dial_failed(&mut self, conn: ConnId, failure: DialFailure) {
         self.0.handle_dial_failed(conn, failure);
+    }
+    fn handle_moved(&mut self, conn: ConnId, addresses: &str) {
+        self.0.handle_moved(conn, addresses);
     }
     fn handle_mail(&mut self, (): ()) {
         self.0.handle_mail();

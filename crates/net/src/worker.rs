@@ -12,6 +12,7 @@ mod departing;
 mod dialling;
 mod greeting;
 mod leaving;
+mod names;
 mod watching;
 mod ways;
 
@@ -32,6 +33,7 @@ use crate::vigil::Vigil;
 use crate::{Listener, TransportOptions};
 use mio::event::Event;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
+use names::{Named, Names};
 use respool_connection::{Action, Awaits, ConnId, Machine, Now, Peer, Permit, Side, Sockets};
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -99,6 +101,8 @@ struct Connection {
     has_come: bool,
     /// Bytes have gone that may not have arrived.
     has_gone: bool,
+    /// The name by which it was dialled, if it was.
+    named: Option<Box<Named>>,
     /// Further ways to dial, if this one does not lead anywhere.
     alternatives: Alternatives,
 }
@@ -133,6 +137,7 @@ pub struct Worker<M: Machine> {
     resolver: Option<Resolver<M::Mail>>,
     resolving: HashMap<u64, Resolving>,
     silences: Silences,
+    names: Names,
     next_resolution: u64,
     /// Who gets the next connection of a shared listener.
     next_worker: usize,
@@ -184,6 +189,7 @@ impl<M: Machine> Worker<M> {
             resolver: None,
             resolving: HashMap::new(),
             silences: Silences::default(),
+            names: Names::default(),
             next_resolution: 0,
             next_worker: 0,
             accept_again_us: None,
@@ -194,6 +200,7 @@ impl<M: Machine> Worker<M> {
             look_us: None,
             client_looked_at: 0,
         };
+        worker.names.set_interval(worker.transport.names_interval);
         setup.listeners.into_iter().try_for_each(|listener| worker.listen(listener))?;
         Ok(worker)
     }
@@ -252,6 +259,9 @@ impl<M: Machine> Worker<M> {
             }
             if self.look_us.is_some_and(|at| at <= now.mono_us) {
                 self.look_at_all(now);
+            }
+            if self.names.due_us().is_some_and(|at| at <= now.mono_us) {
+                self.look_names_up(now);
             }
             self.machine.end_turn();
             is_settled = self.settle();
@@ -321,7 +331,7 @@ impl<M: Machine> Worker<M> {
 
     fn timeout(&self, now: Now) -> Option<Duration> {
         let of_clients = earlier(self.handshakes.next_due_us(), self.lingering.next_due_us());
-        let of_machine = earlier(self.machine.next_wakeup_us(), self.look_us);
+        let of_machine = earlier(earlier(self.machine.next_wakeup_us(), self.look_us), self.names.due_us());
         let due = earlier(earlier(of_machine, self.accept_again_us), of_clients);
         due.map(|at| Duration::from_micros(at.saturating_sub(now.mono_us)))
     }
@@ -471,13 +481,7 @@ impl<M: Machine> Worker<M> {
                 Letter::Socket(socket, peer, permit) => self.adopt(socket, peer, permit),
                 Letter::Listen(listeners) => self.take_listeners(listeners),
                 Letter::Options(of_clients, of_nodes) => self.take_options(of_clients, of_nodes),
-                Letter::Resolved(dial, answer) => {
-                    let Some(resolving) = self.resolving.remove(&dial) else { continue };
-                    match answer {
-                        Ok(addresses) => self.dial_tcp(resolving.conn, self.silences.ways(resolving, addresses)),
-                        Err(failure) => self.machine.handle_dial_failed(resolving.conn, failure),
-                    }
-                }
+                Letter::Resolved(number, answer) => self.take_resolution(number, answer),
             }
         }
     }
@@ -706,6 +710,7 @@ impl Connection {
             is_gone: false,
             has_come: false,
             has_gone: false,
+            named: None,
             alternatives: Alternatives::default(),
         }
     }

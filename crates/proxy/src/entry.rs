@@ -1,4 +1,4 @@
-//! Other credentials for a node that is where it was: connections that stand are used until the node has let the new ones in.
+//! Other credentials for a node, or another address of its name: connections that stand are used until the node has let new ones in.
 //!
 //! ```text
 //!   [settled] -- reload: other credentials --> [on trial]: shared lanes are used on, successors are dialled
@@ -10,6 +10,9 @@
 //! Whether credentials are right only the node knows. If they are not, a worker whose connections had all been closed would fail
 //! every request until the next reload; so nothing is closed for them before. Each lane is entered with the new ones when it
 //! is dialled the next time, for whatever reason. Clients that have a name of their own at the nodes are not concerned.
+//!
+//! The same holds where a node's name leads to another address: a name server may be wrong, and the new place not be there yet. New
+//! connections go there; the old ones, whoever speaks on them, go when one of the new ones is ready.
 
 use crate::health::is_about_user;
 use crate::hooks::Event;
@@ -25,6 +28,8 @@ pub(crate) struct Entry {
     since_us: Option<u64>,
     /// It was told that they are refused.
     is_told: bool,
+    /// The node is at another address: connections that were made before go, whoever speaks on them.
+    has_moved: bool,
 }
 
 impl Lanes {
@@ -47,7 +52,22 @@ impl Lanes {
             }
         }
         self.nodes[node].health.forget_refusals();
-        self.nodes[node].entry = Entry { since_us: Some(now.mono_us), is_told: false };
+        self.nodes[node].entry = Entry { since_us: Some(now.mono_us), is_told: false, ..self.nodes[node].entry };
+    }
+
+    /// A node's name leads to another address from now on. Whether that is news.
+    fn go_where_it_is(&mut self, node: usize, now: Now) -> bool {
+        let before = std::mem::replace(&mut self.nodes[node].entry.has_moved, true);
+        if before {
+            return false;
+        }
+        self.nodes[node].entry.since_us = Some(now.mono_us);
+        for lane in self.all.iter_mut().filter(|lane| lane.node == node && !lane.is_retired) {
+            if lane.purpose == Purpose::Shared && lane.up.is_ready() {
+                (lane.is_stale, lane.renew_at_us) = (true, 0);
+            }
+        }
+        true
     }
 
     /// Whether a node's new credentials are on trial and nothing that is under way would tell.
@@ -77,8 +97,9 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn note_entry(&mut self, lane: usize) {
         let this = &self.lanes.all[lane];
         let node = this.node;
-        let Some(since_us) = self.lanes.nodes[node].entry.since_us else { return };
-        if this.dial_began_us < since_us || self.lanes.speaker_of(this.class) != 0 {
+        let Entry { since_us: Some(since_us), has_moved, .. } = self.lanes.nodes[node].entry else { return };
+        let is_concerned = |lanes: &Lanes, lane: usize| has_moved || lanes.speaker_of(lanes.all[lane].class) == 0;
+        if this.dial_began_us < since_us || !is_concerned(&self.lanes, lane) {
             return;
         }
         self.lanes.nodes[node].entry = Entry::default();
@@ -86,7 +107,7 @@ impl<E: Execute> Worker<E> {
         for lane in 0..self.lanes.all.len() {
             let this = &self.lanes.all[lane];
             let is_before = this.node == node && !this.is_retired && this.dial_began_us < since_us;
-            if !is_before || self.lanes.speaker_of(this.class) != 0 {
+            if !is_before || !is_concerned(&self.lanes, lane) {
                 continue;
             }
             let this = &mut self.lanes.all[lane];
@@ -109,11 +130,28 @@ impl<E: Execute> Worker<E> {
         self.is_busy = true;
     }
 
-    /// Whether a node refuses credentials that are on trial, and there is a connection that it has let in before. Then it is there.
-    pub(crate) fn is_entry_alone_refused(&self, lane: usize, words: &str) -> bool {
+    /// The name of the node to which a lane leads does not lead to where the lane was made any more.
+    pub(crate) fn note_moved(&mut self, lane: usize, addresses: &str) {
+        let Some(this) = self.lanes.all.get(lane).filter(|lane| !lane.is_retired && lane.up.is_ready()) else { return };
+        let node = this.node;
+        if node < self.config.nodes.len()
+            && self.lanes.is_at_its_node(lane)
+            && self.lanes.go_where_it_is(node, self.now)
+        {
+            let (node, to) = (self.lanes.nodes[node].name.clone(), addresses.to_owned());
+            self.shared.hooks.tell(&Event::NodeMoved { node, worker: self.number, to });
+            self.try_entries();
+            self.is_busy = true;
+        }
+    }
+
+    /// Whether the failure of a dial is about what is on trial, and a connection that was made before is there. Then the node is.
+    pub(crate) fn is_trial_alone_failed(&self, lane: usize, words: Option<&str>) -> bool {
         let node = self.lanes.all[lane].node;
-        let is_let_in = |other: &Lane| other.node == node && !other.is_retired && other.up.is_ready();
-        self.lanes.nodes[node].entry.since_us.is_some() && is_about_user(words) && self.lanes.all.iter().any(is_let_in)
+        let entry = &self.lanes.nodes[node].entry;
+        let is_about_trial = entry.has_moved || entry.since_us.is_some() && words.is_some_and(is_about_user);
+        let is_ready = |other: &Lane| other.node == node && !other.is_retired && other.up.is_ready();
+        is_about_trial && self.lanes.all.iter().any(is_ready)
     }
 
     /// A connection to a node could not be made, and the node is not out for that.

@@ -108,8 +108,8 @@ impl<E: Execute> Worker<E> {
             }
         };
         let node = this.node;
-        let is_let_in_before = words.is_some_and(|words| self.is_entry_alone_refused(lane, words));
-        let is_vouched_for = (is_young || is_let_in_before) && blame == Blame::Node;
+        let is_trial = !was_ready && self.is_trial_alone_failed(lane, words);
+        let is_vouched_for = (is_young || is_trial) && blame == Blame::Node;
         let failure = Failure { blame, began_us, why: end.cause, words, is_vouched_for };
         if self.lanes.note_failure(lane, failure, self.config.reconnects, self.now) {
             self.counters.nodes_ejected.add(1);

@@ -30,6 +30,15 @@ pub enum Event {
         /// The program, its version, mode and role, as far as the node says them.
         server: String,
     },
+    /// A node's name leads elsewhere than to where a worker is connected. Its connections are replaced.
+    NodeMoved {
+        /// The node's name.
+        node: String,
+        /// The worker's number.
+        worker: usize,
+        /// The addresses to which its name leads.
+        to: String,
+    },
     /// A node refuses the credentials that a reload has brought. Connections that it let in before are used on.
     NodeRefuses {
         /// The node's name.

@@ -570,6 +570,12 @@ impl<E: Execute> Machine for Worker<E> {
         }
     }
 
+    fn handle_moved(&mut self, conn: ConnId, addresses: &str) {
+        if !self.is_closing(conn) && conn.is_upstream() {
+            self.note_moved(conn.index(), addresses);
+        }
+    }
+
     fn handle_connected(&mut self, conn: ConnId) {
         if self.is_closing(conn) {
             return;

@@ -72,7 +72,7 @@ fn credentials_that_a_node_refuses_cost_no_connection_that_stands() {
         wait_until("it waits", LIMIT, waits).expect("it does");
 
         guarded.reload("wrong");
-        guarded.respool.says("node a refuses its new credentials (WRONGPASS");
+        guarded.respool.says("node a refuses new connections (WRONGPASS");
         for number in 1..50 {
             assert_eq!(ask(&mut client, "INCR k"), format!(":{number}\r\n"), "{mode}");
         }
@@ -92,7 +92,7 @@ fn credentials_that_a_node_refuses_cost_no_connection_that_stands() {
         wait_until("new connections are possible", LIMIT, || Ok(ask(&mut other, "WATCH k") == "+OK\r\n")).expect("so");
         assert_eq!(ask(&mut client, "INCR k"), ":50\r\n");
         let lines = guarded.respool.end();
-        let told = lines.iter().filter(|line| line.contains("refuses its new credentials")).count();
+        let told = lines.iter().filter(|line| line.contains("refuses new connections")).count();
         assert_eq!(told, 1, "{}", lines.join("\n"));
         assert!(!lines.iter().any(|line| line.contains("out of use")), "{}", lines.join("\n"));
     }

@@ -795,7 +795,7 @@ fn a_replica_that_is_read_from_has_a_connection_for_each_client_in_session_mode(
     let connections =
         |copy: &RedisServer| copy.client().and_then(|mut client| client.figure("clients", "connected_clients"));
     for copy in &copies {
-        let what = "there is one for each client, the one that asks, and the one that the proxy makes at the start";
-        until(|| connections(copy).expect("it is told") == 4).expect(what);
+        until(|| connections(copy).expect("it is told") == 4)
+            .expect("each client's, the one that asks, the proxy's own");
     }
 }

@@ -21,11 +21,17 @@ pub struct TransportOptions {
     /// How long sent bytes may stay unacknowledged before the connection is given up (Linux). Peers that were dialled may
     /// take their time to read: of them it is how long they may acknowledge nothing at all.
     pub user_timeout: Option<Duration>,
+    /// How often the names of dialled peers are looked up again while connections to them stand; `None`: never.
+    pub names_interval: Option<Duration>,
 }
 
 impl Default for TransportOptions {
     fn default() -> Self {
-        Self { keepalive: Some(Duration::from_secs(300)), user_timeout: Some(Duration::from_secs(30)) }
+        Self {
+            keepalive: Some(Duration::from_secs(300)),
+            user_timeout: Some(Duration::from_secs(30)),
+            names_interval: None,
+        }
     }
 }
 

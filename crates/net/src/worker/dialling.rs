@@ -1,5 +1,6 @@
 //! Making connections: names are resolved, addresses dialled one after the other, engines of this process reached.
 
+use super::names::Named;
 use super::ways::{Alternatives, Resolving};
 use super::{Connection, Worker, token_of};
 use crate::limits::RESOLUTIONS_MAX;
@@ -44,7 +45,7 @@ impl<M: Machine> Worker<M> {
         self.next_resolution += 1;
         let has_room = self.resolving.len() < RESOLUTIONS_MAX;
         if has_room && self.resolver.as_ref().is_some_and(|r| r.ask(dial, host, port)) {
-            self.resolving.insert(dial, Resolving { conn, tls, host: host.into() });
+            self.resolving.insert(dial, Resolving { conn, tls, host: host.into(), port });
         } else {
             let failure = DialFailure::Unresolvable(format!("'{host}': too many names wait to be resolved"));
             self.machine.handle_dial_failed(conn, failure);
@@ -132,8 +133,13 @@ impl<M: Machine> Worker<M> {
             Ok(true) => {
                 connection.is_dialing = false;
                 connection.is_writable = true;
-                connection.alternatives = Alternatives::default();
+                let name = std::mem::take(&mut connection.alternatives).name;
                 let address = connection.socket.tcp().and_then(|stream| stream.peer_addr().ok());
+                if let (Some(name), Some(address)) = (name, address) {
+                    connection.named = Some(Box::new(Named::new(name, address.ip())));
+                    let now = self.clock.now();
+                    self.names.plan(now);
+                }
                 self.watch(conn);
                 if let Some(address) = address {
                     self.machine.handle_address(conn, &address.to_string());

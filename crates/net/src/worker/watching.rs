@@ -20,6 +20,10 @@ impl<M: Machine> Worker<M> {
     #[cold]
     pub(super) fn take_options(&mut self, of_clients: TransportOptions, of_nodes: TransportOptions) {
         self.transport = of_nodes;
+        self.names.set_interval(of_nodes.names_interval);
+        // There may be connections already.
+        let now = self.clock.now();
+        self.names.plan(now);
         self.vigil.set_patience(of_nodes.user_timeout);
         self.plan_looks();
         for listener in &self.listeners {

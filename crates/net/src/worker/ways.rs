@@ -5,6 +5,7 @@
 //! a good one would never be reached.
 
 use crate::limits::RESOLUTIONS_MAX;
+use crate::resolver::Name;
 use respool_connection::{ConnId, Endpoint};
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -16,6 +17,7 @@ pub(super) struct Resolving {
     /// The endpoint, if TLS is spoken there.
     pub(super) tls: Option<Arc<Endpoint>>,
     pub(super) host: Arc<str>,
+    pub(super) port: u16,
 }
 
 /// What is left of a dial of a name that has several addresses.
@@ -26,12 +28,14 @@ pub(super) struct Alternatives {
     pub(super) tls: Option<Arc<Endpoint>>,
     /// The name, if it has several addresses.
     host: Option<Arc<str>>,
+    /// The name and port, if the addresses are a name's.
+    pub(super) name: Option<Arc<Name>>,
 }
 
 impl Alternatives {
     /// There is one address and no other.
     pub(super) fn only(address: SocketAddr, tls: Option<Arc<Endpoint>>) -> Self {
-        Self { addresses: vec![address], tls, host: None }
+        Self { addresses: vec![address], tls, host: None, name: None }
     }
 }
 
@@ -42,14 +46,15 @@ pub(super) struct Silences(HashMap<Arc<str>, usize>);
 impl Silences {
     /// The addresses of a host in the order in which they are dialled this time.
     pub(super) fn ways(&self, resolving: Resolving, mut addresses: Vec<SocketAddr>) -> Alternatives {
-        let Resolving { tls, host, .. } = resolving;
+        let Resolving { tls, host, port, .. } = resolving;
+        let name = Some(Arc::new((host.to_string(), port)));
         let count = addresses.len().max(1);
         if let Some(silences) = self.0.get(&host) {
             // In one order each time: name servers may give them in another with every answer.
             addresses.sort_unstable();
             addresses.rotate_left(silences % count);
         }
-        Alternatives { addresses, tls, host: (count > 1).then_some(host) }
+        Alternatives { addresses, tls, host: (count > 1).then_some(host), name }
     }
 
     /// A dial has been given up because nothing answered.
@@ -147,7 +152,7 @@ mod tests {
         let addresses: Vec<SocketAddr> = (1..=3).map(|host| SocketAddr::from(([10, 0, 0, host], 7))).collect();
         let mut silences = Silences::default();
         let dial = |silences: &Silences, host: &str, count: usize| {
-            let resolving = Resolving { conn: ConnId::upstream(0), tls: None, host: host.into() };
+            let resolving = Resolving { conn: ConnId::upstream(0), tls: None, host: host.into(), port: 7 };
             silences.ways(resolving, addresses[..count].to_vec())
         };
         for turn in 0..7 {
@@ -167,7 +172,7 @@ mod tests {
         let mut silences = Silences::default();
         let mut dialled = Vec::new();
         for told in [[silent, good], [good, silent], [silent, good], [good, silent]] {
-            let resolving = Resolving { conn: NODE, tls: None, host: "node.example".into() };
+            let resolving = Resolving { conn: NODE, tls: None, host: "node.example".into(), port: 1 };
             let ways = silences.ways(resolving, told.to_vec());
             dialled.push(ways.addresses[0]);
             silences.note(&ways);

@@ -382,3 +382,42 @@ fn a_lane_that_is_not_connected_is_entered_with_what_is_told_last() {
     let (_, said) = bench.who_heard("GET key").expect("it is sent");
     assert!(said.contains("AUTH two"), "{said}");
 }
+
+#[test]
+fn a_node_that_has_moved_is_followed_once_it_is_there() {
+    for mode in PoolMode::ALL.map(|(mode, _)| mode) {
+        let mut bench = Bench::proxy(in_mode(mode));
+        let client = bench.accept();
+        bench.ask(client, &["SET", "key", "1"]);
+        let old = bench.connect()[0];
+        bench.heard(old);
+        bench.turn(|worker| worker.handle_moved(old, "10.0.0.2:1"));
+        bench.send(old, b"+OK\r\n");
+        assert_eq!(bench.heard(client), "+OK\r\n", "{mode:?}: what is owed is answered");
+        for _ in 0..3 {
+            if bench.dialling.is_empty() {
+                bench.wait(2_000_000);
+                bench.turn(|_| ());
+            }
+            assert!(!bench.dialling.is_empty(), "{mode:?}: the new place is tried");
+            bench.refuse_dials();
+            bench.ask(client, &["GET", "key"]);
+            let mut asked = requests(&bench.heard(old));
+            assert_eq!(asked.pop().as_deref(), Some("GET key"), "{mode:?}");
+            asked.iter().for_each(|_| bench.send(old, b"+PONG\r\n"));
+            bench.send(old, b"$1\r\n1\r\n");
+            assert_eq!(bench.heard(client), "$1\r\n1\r\n");
+        }
+        for _ in 0..5 {
+            bench.wait(500_000);
+            bench.turn(|_| ());
+            bench.connect();
+            let pings = requests(&bench.heard(old)).len();
+            (0..pings).for_each(|_| bench.send(old, b"+PONG\r\n"));
+        }
+        assert!(bench.closed.contains(&old), "{mode:?}: it is there");
+        bench.ask(client, &["GET", "key"]);
+        bench.connect();
+        assert!(bench.who_heard("GET key").is_some(), "{mode:?}");
+    }
+}

@@ -43,10 +43,13 @@ pub(crate) fn tell(event: &Event) {
             let server = if server.is_empty() { "it does not say what it is" } else { server };
             info!(node, worker, "node {node} is reached at {address} within {took:?}: {server}");
         }
+        Event::NodeMoved { node, worker, to } => {
+            info!(node, worker, "node {node} is at {to} now: its connections are replaced");
+        }
         Event::NodeRefuses { node, worker, why } => error!(
             node,
             worker,
-            "node {node} refuses its new credentials ({why}): connections that it has let in before are used on, new ones are not \
+            "node {node} refuses new connections ({why}): those that it has let in before are used on, others are not \
              possible"
         ),
         Event::NodeUnfit { node, worker, what } => warn!(node, worker, "node {node} is {what}"),

@@ -398,9 +398,14 @@ impl EmbeddedNode {
 /// The options of clients' connections and of those to nodes. A node that vanishes is missed sooner than a client: the
 /// kernel asks once a second whether a silent one is there.
 fn transports(instance: &Instance) -> (TransportOptions, TransportOptions) {
-    let of_clients = TransportOptions { keepalive: instance.net.keepalive, user_timeout: instance.net.user_timeout };
+    let (keepalive, user_timeout) = (instance.net.keepalive, instance.net.user_timeout);
+    let names_interval = instance.net.names_interval;
+    let of_clients = TransportOptions { keepalive, user_timeout, names_interval };
     let of_nodes = match instance.net.node_timeout {
-        Some(timeout) => TransportOptions { keepalive: Some(Duration::from_secs(1)), user_timeout: Some(timeout) },
+        Some(timeout) => {
+            let (keepalive, user_timeout) = (Some(Duration::from_secs(1)), Some(timeout));
+            TransportOptions { keepalive, user_timeout, names_interval }
+        }
         None => of_clients,
     };
     (of_clients, of_nodes)

@@ -100,6 +100,7 @@ impl Instance {
             keepalive: new.net.keepalive,
             user_timeout: new.net.user_timeout,
             node_timeout: new.net.node_timeout,
+            names_interval: new.net.names_interval,
             ..self.net.clone()
         };
         Self { net, proxy, tls: new.tls.clone(), ..self.clone() }
@@ -144,6 +145,8 @@ pub struct NetSettings {
     pub keepalive: Option<Duration>,
     /// TCP_USER_TIMEOUT of clients; `None` is the kernel's own.
     pub user_timeout: Option<Duration>,
+    /// How often nodes' names are looked up again while connections stand; `None`: at dials only.
+    pub names_interval: Option<Duration>,
     /// TCP_USER_TIMEOUT of nodes, with the kernel's probes once a second; `None` is as for clients.
     pub node_timeout: Option<Duration>,
 }

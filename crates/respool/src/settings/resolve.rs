@@ -149,6 +149,7 @@ impl Judge<'_> {
             keepalive: of.duration(Setting::Keepalive),
             user_timeout: of.duration(Setting::TcpUserTimeout),
             node_timeout: of.duration(Setting::NodeTcpUserTimeout),
+            names_interval: of.duration(Setting::DnsInterval),
         };
         if net.listen.is_empty() {
             self.blame(Setting::Listen, pool, "nothing to listen on", "give at least one address");

@@ -352,6 +352,14 @@ rows! {
                that does not read (it runs a script, it is stopped) acknowledges nothing but says that its window is full, \
                and keeps its connections. Longer for links that are sometimes away for a moment. `off`: as for clients.",
     }
+    /// How often the names of nodes are looked up again while connections to them stand.
+    DnsInterval {
+        name: "dns_interval", group: Group::Timeouts, reload: Reload::Live, kind: millis(10, DAY),
+        absent: Some("off"), default: "10s",
+        more: "Every dial asks for the name anew, too. A connection whose address is not among two answers running is replaced: the \
+               old one serves until the new one is ready. Errors and empty answers change nothing. `off`: connections stay \
+               where they were made.",
+    }
     /// An idle node that has said nothing for so long is sent a PING.
     HealthInterval {
         name: "health_interval", group: Group::Timeouts, reload: Reload::Live, kind: millis(10, HOUR),

@@ -4,6 +4,7 @@ use crate::bench::{Bench, requests, users};
 use crate::support::config;
 use respool_connection::{ConnId, Credentials, Endpoint, Machine};
 use respool_proxy::{Config, LaneLimits, Mail, PoolMode, UserLimits, Worker};
+use respool_route::{Node, Pool, Routes, Scheme, Topology};
 use std::sync::Arc;
 
 /// The same servers under other names.
@@ -41,6 +42,31 @@ fn all_asked(bench: &mut Bench<crate::NoEngine>) -> Vec<String> {
 #[test]
 fn a_request_does_not_overtake_another_that_is_under_way_to_a_node_that_has_another_name_now() {
     set_and_get(|| config(1, 1), &[]);
+}
+
+#[test]
+fn nor_one_that_is_under_way_to_the_node_that_had_its_key() {
+    let base = || config(2, 1);
+    let mut bench = Bench::proxy(base());
+    let client = bench.accept();
+    bench.ask(client, &["SET", "key", "1"]);
+    bench.connect();
+    let (old, _) = bench.who_heard("SET key 1").expect("it was sent");
+    // The same two servers, each with the keys that the other had.
+    let mut turned = base();
+    turned.nodes.reverse();
+    let names = turned.nodes.iter().map(|node| Node::new(&node.name)).collect();
+    turned.topology = Arc::new(Topology::new(Scheme::default(), names).unwrap());
+    turned.routes = Arc::new(Routes::plain(Pool::plain("main", Arc::clone(&turned.topology))));
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(turned))));
+    bench.ask(client, &["GET", "key"]);
+    bench.connect();
+    assert!(!all_asked(&mut bench).iter().any(|request| request == "GET key"), "it would overtake the SET");
+    bench.send(old, b"+OK\r\n");
+    bench.turn(|_| ());
+    bench.connect();
+    let (new, _) = bench.who_heard("GET key").expect("now it may");
+    assert_ne!(bench.node_of(new), bench.node_of(old));
 }
 
 #[test]

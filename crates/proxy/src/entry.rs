@@ -26,6 +26,8 @@ use respool_connection::{Fault, Now, Phase};
 pub(crate) struct Entry {
     /// Since when they are on trial; `None`: they are not.
     since_us: Option<u64>,
+    /// When they became the node's.
+    told_us: u64,
     /// It was told that they are refused.
     is_told: bool,
     /// The node is at another address: connections that were made before go, whoever speaks on them.
@@ -52,7 +54,8 @@ impl Lanes {
             }
         }
         self.nodes[node].health.forget_refusals();
-        self.nodes[node].entry = Entry { since_us: Some(now.mono_us), is_told: false, ..self.nodes[node].entry };
+        let (since_us, told_us) = (Some(now.mono_us), now.mono_us);
+        self.nodes[node].entry = Entry { since_us, told_us, is_told: false, ..self.nodes[node].entry };
     }
 
     /// A node's name leads to another address from now on. Whether that is news.
@@ -102,7 +105,8 @@ impl<E: Execute> Worker<E> {
         if this.dial_began_us < since_us || !is_concerned(&self.lanes, lane) {
             return;
         }
-        self.lanes.nodes[node].entry = Entry::default();
+        let entry = &mut self.lanes.nodes[node].entry;
+        *entry = Entry { told_us: entry.told_us, ..Entry::default() };
         let mut push_lane = None;
         for lane in 0..self.lanes.all.len() {
             let this = &self.lanes.all[lane];
@@ -143,6 +147,13 @@ impl<E: Execute> Worker<E> {
             self.try_entries();
             self.is_busy = true;
         }
+    }
+
+    /// Whether a refusal is about credentials that are not the node's any more. It says nothing of those that are.
+    pub(crate) fn is_refusal_outdated(&self, lane: usize, words: &str) -> bool {
+        let this = &self.lanes.all[lane];
+        let is_before = this.dial_began_us < self.lanes.nodes[this.node].entry.told_us;
+        is_before && self.lanes.speaker_of(this.class) == 0 && is_about_user(words)
     }
 
     /// Whether the failure of a dial is about what is on trial, and a connection that was made before is there. Then the node is.

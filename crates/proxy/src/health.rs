@@ -86,6 +86,7 @@ impl<E: Execute> Worker<E> {
         let is_young = was_ready && now_us.saturating_sub(this.ready_us) < LANE_YOUNG_US;
         let (blame, began_us, words) = match end.ending {
             Ending::GivenUp | Ending::NotDialled | Ending::Hopeless(_) => return,
+            Ending::Fault(Fault::Refused(words)) if !was_ready && self.is_refusal_outdated(lane, words) => return,
             Ending::Fault(Fault::Refused(words) | Fault::NoDatabase(words)) if !was_ready => {
                 // Where users have names of their own there, a refusal of ours is no evidence for them.
                 let is_ours = self.has_speakers && is_about_user(words);

@@ -447,3 +447,25 @@ fn a_node_that_has_moved_is_followed_once_it_is_there() {
         assert!(bench.who_heard("GET key").is_some(), "{mode:?}");
     }
 }
+
+#[test]
+fn a_refusal_of_credentials_that_were_replaced_says_nothing() {
+    let mut bench = Bench::proxy(entered(in_mode(PoolMode::Session), "wrong"));
+    let client = bench.accept();
+    bench.ask(client, &["GET", "key"]);
+    let late = bench.dialling.pop().expect("the client has a connection of its own");
+    bench.nodes.push(late);
+    bench.turn(|worker| worker.handle_connected(late));
+    assert_eq!(requests(&bench.heard(late)), ["AUTH wrong"]);
+    bench.wait(10);
+    let config = Arc::new(entered(in_mode(PoolMode::Session), "right"));
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(config)));
+    bench.send(late, b"-WRONGPASS invalid username-password pair\r\n");
+    assert_eq!(bench.shared.sum(|c| c.nodes_ejected.value()), 0);
+    // The node is dialled without a pause.
+    let other = bench.accept();
+    bench.ask(other, &["GET", "key"]);
+    bench.connect();
+    let (_, said) = bench.who_heard("GET key").expect("it is sent");
+    assert!(said.contains("AUTH right"), "{said}");
+}

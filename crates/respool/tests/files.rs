@@ -150,7 +150,9 @@ fn a_reload_shares_the_files_out_anew() {
 fn a_successor_counts_the_listeners_that_it_is_given() {
     let directory = TempDir::new().expect("a directory");
     let [door, control] = ["door", "takeover"].map(|name| directory.join(name).display().to_string());
-    let args = ["--listen", &door, "--node", "127.0.0.1:1", "--takeover-socket", &control, "--drain-timeout", "100ms"];
+    // A successor would wait for a node.
+    let nodes = ["--node", "127.0.0.1:1", "--ready-nodes", "0"];
+    let args = [&["--listen", &door, "--takeover-socket", &control, "--drain-timeout", "100ms"], &nodes[..]].concat();
     let mut before = Running::start(&mut limited("ulimit -n 64", &args));
     let most = lowered(&before, 10_000);
     let args = [&args[..], &["--take-over", &control]].concat();

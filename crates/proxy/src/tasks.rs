@@ -25,6 +25,7 @@ use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::Owner;
 use respool_wire::ReplyKind;
+use std::collections::VecDeque;
 
 /// What the worker is about. One variant for each purpose.
 #[derive(Debug)]
@@ -132,7 +133,8 @@ impl Task {
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
     running: Slab<Task>,
-    pub(crate) through: Vec<Task>,
+    /// Those that are to be concluded, in the order in which their last replies came.
+    pub(crate) through: VecDeque<Task>,
     is_out_of_step: bool,
     known: Option<Multi>,
 }
@@ -287,7 +289,7 @@ impl Tasks {
 impl<E: Execute> Worker<E> {
     /// Does what is left to do of tasks that are through.
     pub(crate) fn conclude_tasks(&mut self) {
-        while let Some(task) = self.tasks.through.pop() {
+        while let Some(task) = self.tasks.through.pop_front() {
             match task {
                 Task::Clean(cleaning) => self.conclude_cleaning(cleaning),
                 Task::Watch(_) | Task::Hide(_) | Task::Speak(_) | Task::Pong(_) => {}

@@ -195,3 +195,26 @@ fn those_that_go_on_together_are_written_in_the_order_in_which_they_came() {
     lanes.iter().for_each(|lane| assert_eq!(requests(&bench.heard(*lane)), ["BLPOP q 0"]));
     assert_eq!(bench.order, lanes);
 }
+
+#[test]
+fn blocks_that_are_sent_together_go_in_the_order_in_which_they_came() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let clients = TURNS.map(|_| bench.accept());
+    bench.ask(clients[0], &["GET", "warm"]);
+    let node = bench.connect()[0];
+    bench.send(node, b"$-1\r\n");
+    bench.heard(node);
+    // Each has the node asked whether it takes MULTI.
+    for turn in TURNS {
+        let block = [&["MULTI"][..], &["SET", "k", &turn.to_string()], &["EXEC"]].map(request).concat();
+        bench.send(clients[turn], &block);
+    }
+    bench.wait(2_000);
+    bench.turn(|_| ());
+    let trials = requests(&bench.heard(node)).len() / 2;
+    bench.send(node, &b"+OK\r\n*0\r\n".repeat(trials));
+    bench.wait(2_000);
+    bench.turn(|_| ());
+    let written = requests(&bench.heard(node)).into_iter().filter(|request| request.starts_with("SET"));
+    assert_eq!(written.collect::<Vec<_>>(), TURNS.map(|turn| format!("SET k {turn}")));
+}

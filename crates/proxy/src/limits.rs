@@ -265,6 +265,10 @@ pub const PENDING_NAMES_MAX: usize = 100_000;
 /// Channels that one request subscribes to, or gives up, in one turn.
 pub const NAMES_PER_TURN_MAX: usize = 10_000;
 
+/// Turns that one such request takes at most. In each of them all of its names are counted out again, so the more there are the more are
+/// dealt with in a turn.
+pub const NAMES_TURNS_MAX: usize = 32;
+
 /// Keys that one worker remembers for the clients that track them: as many as Redis by default. For one more some other
 /// is told of as if it had changed.
 pub const TRACKED_KEYS_MAX: usize = 1_000_000;

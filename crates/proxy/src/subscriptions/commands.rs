@@ -5,13 +5,20 @@ use super::departing::Departure;
 use super::frame::{Kind, Verb};
 use super::places::{Scope, scope_of};
 use super::wait::{Item, Wait};
-use crate::limits::{NAMES_PER_TURN_MAX, PATTERNS_PER_CLIENT_MAX, PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX};
+use crate::limits::{
+    NAMES_PER_TURN_MAX, NAMES_TURNS_MAX, PATTERNS_PER_CLIENT_MAX, PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX,
+};
 use crate::session::{Flow, Pause, ReplyMode, Special};
 use crate::slab::Handle;
 use crate::text;
 use crate::worker::Worker;
 use respool_command::{Command, ConnectionCommand, Execute, PubsubCommand, Row, text as texts};
 use respool_wire::{Args, Protocol, Request};
+
+/// How many of so many names are dealt with in one turn.
+fn names_per_turn(names: usize) -> usize {
+    NAMES_PER_TURN_MAX.max(names.div_ceil(NAMES_TURNS_MAX))
+}
 
 /// What a request changes.
 struct Change {
@@ -146,7 +153,7 @@ impl<E: Execute> Worker<E> {
             return Flow::Next;
         };
         let rest = names.from(begun.done);
-        let part = rest.first(rest.len().min(NAMES_PER_TURN_MAX));
+        let part = rest.first(rest.len().min(names_per_turn(names.len())));
         let nodes = self.subscribe_to(index, kind, part, wait, begun.number);
         self.await_nodes(wait, &nodes);
         // In RESP2 it may do little else from now on.
@@ -256,7 +263,7 @@ impl<E: Execute> Worker<E> {
     fn unsubscribe(&mut self, index: u32, kind: Kind, names: Args<'_>) -> Flow {
         let done = self.begun(index).map_or(0, |begun| begun.done);
         let rest = names.from(done);
-        let part = rest.first(rest.len().min(NAMES_PER_TURN_MAX));
+        let part = rest.first(rest.len().min(names_per_turn(names.len())));
         // What is given up must be certain, and what the client has published before is still meant for it.
         let has_to_wait = self.has_pending_begun(index)
             || self.has_many_pending(index, part.len())
@@ -449,5 +456,19 @@ impl<E: Execute> Worker<E> {
         } else {
             session.special.remove(Special::SUBSCRIBED);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn however_many_names_there_are_they_take_few_turns() {
+        for names in [0, 1, NAMES_PER_TURN_MAX, NAMES_PER_TURN_MAX + 1, 319_999, 320_001, 1_048_576, usize::MAX] {
+            let turns = names.div_ceil(names_per_turn(names));
+            assert!(turns <= NAMES_TURNS_MAX, "{names} in {turns} turns");
+        }
+        assert_eq!(names_per_turn(100_000), NAMES_PER_TURN_MAX, "others wait for no more where that is enough");
     }
 }

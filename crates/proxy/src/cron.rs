@@ -63,6 +63,7 @@ impl<E: Execute> Worker<E> {
             self.account_tables();
             self.tidy_tables();
             self.is_busy |= self.relieve_pressure();
+            self.is_busy |= self.mind_settling();
             self.check_drain();
             self.counters.dials_waiting.set(self.lanes.dialling.waiting() as u64);
             self.counters.held_bytes.set(self.shared.ledger.held_bytes() as u64);

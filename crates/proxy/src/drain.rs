@@ -52,6 +52,7 @@ impl<E: Execute> Worker<E> {
             // Who waits for what may never come would hold the end up until its limit.
             self.unblock_all();
             self.end_all_dedicated();
+            self.end_waits();
             self.is_busy = true;
             // A client that is read on is never owed nothing. What it has sent and nobody has begun with is not done at all.
             let all: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();

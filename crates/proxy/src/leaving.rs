@@ -59,7 +59,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn note_hung_up(&mut self, index: u32) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.cold.has_hung_up = true;
-        let is_held = session.pause.has(Pause::HELD);
+        let is_held = session.pause.has(Pause::HELD) || session.pause.has(Pause::SUSPENDED);
         let waiters = session.pins.as_ref().map(|p| p.waiters.clone()).unwrap_or_default();
         for waiter in waiters {
             let release = self.release_of(waiter);

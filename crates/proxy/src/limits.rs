@@ -78,6 +78,9 @@ pub const SCRIPT_AHEAD_US: u64 = 100_000;
 /// shares the connections for scripts with all that it asks.
 pub const SCRIPTS_MIXED_US: u64 = 60_000_000;
 
+/// Operators that wait at a time, in one worker, until something has settled: each look at the timers adds up for each.
+pub const SETTLING_MAX: usize = 64;
+
 /// INFO waits so long for nodes of which is known what they have said last, in microseconds: less than those who look at a proxy
 /// every second would notice.
 pub const INFO_PATIENCE_US: u64 = 20_000;

@@ -67,9 +67,11 @@ impl Pause {
 
     /// Nodes have been ordered to stop scripts, and have not all answered.
     pub(crate) const ORDER: Self = Self(1024);
+    /// An operator has suspended the clients that were there.
+    pub(crate) const SUSPENDED: Self = Self(2048);
 
     /// Each with its name on the console.
-    pub(crate) const ALL: [(Self, &'static str); 11] = [
+    pub(crate) const ALL: [(Self, &'static str); 12] = [
         (Self::OUTPUT, "output"),
         (Self::OUTSTANDING, "outstanding"),
         (Self::BARRIER, "barrier"),
@@ -81,6 +83,7 @@ impl Pause {
         (Self::RATE, "rate"),
         (Self::SLICE, "turn"),
         (Self::ORDER, "order"),
+        (Self::SUSPENDED, "suspended"),
     ];
 
     #[inline]
@@ -313,10 +316,13 @@ impl Session {
         self.special.has(Special::QUEUEING) && self.pins.as_ref().is_some_and(|pins| pins.script.is_some())
     }
 
-    /// Whether it is not read on because it is about to be closed, and for no other reason, and the rest of the reply to an
+    /// Whether it is not read on because it is about to be closed or suspended, and for no other reason, and the rest of the reply to an
     /// EXEC comes before that.
     pub(crate) fn is_to_end_script(&self) -> bool {
-        self.pause == Pause::CLOSING && self.is_amid_script()
+        let mut others = self.pause;
+        others.remove(Pause::SUSPENDED);
+        let is_only_suspended = others.is_none() && !self.pause.is_none();
+        (others == Pause::CLOSING || is_only_suspended) && self.is_amid_script()
     }
 
     /// Whether it has been given everything that it is owed, and what it wants no reply to has been done.

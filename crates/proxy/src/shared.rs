@@ -1,6 +1,7 @@
 //! What the workers of one proxy have in common. Everything in it is safe to touch from any of them without a lock.
 
 use crate::access::Access;
+use crate::console::Settling;
 use crate::figures::Figures;
 use crate::governor::Governor;
 use crate::hooks::Hooks;
@@ -35,6 +36,8 @@ pub struct Shared {
     node_names: Mutex<Vec<String>>,
     /// Commands that nodes know and the table does not.
     pub(crate) learnt: Mutex<Learnt>,
+    /// What operators wait for.
+    pub(crate) settling: Settling,
     /// What nodes have said of themselves last.
     pub(crate) last_words: Arc<Mutex<LastWords>>,
     /// Scripts that clients have sent, for nodes that forget them.
@@ -137,6 +140,7 @@ impl Shared {
             standing: Mutex::default(),
             node_names: Mutex::default(),
             learnt: Mutex::default(),
+            settling: Settling::new(workers),
             last_words: Arc::default(),
             scripts: Mutex::default(),
             databases: Databases::default(),

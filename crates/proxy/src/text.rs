@@ -208,6 +208,24 @@ pub(crate) fn words(error: &[u8]) -> &[u8] {
     error.strip_prefix(b"-").and_then(|e| e.strip_suffix(b"\r\n")).unwrap_or(error)
 }
 
+/// Nodes that are named where much is left.
+pub(crate) const LEFT_NODES_MAX: usize = 10;
+
+/// An operator has waited for long enough, and this is left.
+pub(crate) fn not_settled(left: &str) -> Vec<u8> {
+    error(format!("the order holds, but not everything has settled within drain_timeout: {left}"))
+}
+
+/// An operator that waits has closed its side.
+pub(crate) const WAITS_NO_MORE: &[u8] = b"-ERR the order holds, but is not waited for any more\r\n";
+
+/// Too many wait already.
+pub(crate) const TOO_MANY_WAIT: &[u8] = b"-ERR the order holds, but too many clients wait for orders already\r\n";
+
+/// A worker has not carried out in time what is to be waited for.
+pub(crate) const WORKER_BUSY: &[u8] =
+    b"-ERR a worker is busy and has not carried out the order yet; try again later\r\n";
+
 /// What is said of a request that was held back for too long. No name: all are.
 pub(crate) fn paused_for_long(node: Option<&str>) -> String {
     let node = node.map_or_else(String::new, |name| format!(" to node {name}"));

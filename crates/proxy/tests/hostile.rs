@@ -60,6 +60,8 @@ mod routes;
 mod scripts;
 #[path = "hostile/selects.rs"]
 mod selects;
+#[path = "hostile/settling.rs"]
+mod settling;
 mod support;
 #[path = "hostile/tracking.rs"]
 mod tracking;

@@ -23,7 +23,7 @@ rows! {
         ProxyKill = row("PROXY KILL", -3, "0.1.0").flags(ADMIN).lane(Lane::Local);
         /// Ask one node something about itself: INFO, SLOWLOG, LATENCY, CONFIG GET.
         ProxyNode = row("PROXY NODE", -4, "0.1.0").flags(ADMIN).lane(Lane::Local);
-        /// Hold requests to the named nodes, or all requests, until they are resumed.
+        /// Hold requests to the named nodes, or all requests, until they are resumed; WAIT: answer once nothing is outstanding.
         ProxyPause = row("PROXY PAUSE", -2, "0.1.0").flags(ADMIN).lane(Lane::Local);
         /// Replace the connections to the named nodes, or to all, without losing a reply.
         ProxyReconnect = row("PROXY RECONNECT", -2, "0.1.0").flags(ADMIN).lane(Lane::Local);
@@ -35,5 +35,9 @@ rows! {
         ProxyShow = row("PROXY SHOW", -3, "0.1.0").flags(ADMIN).lane(Lane::Local);
         /// Show or empty the log of slow requests, with the times in the queue and at the node apart.
         ProxySlowlog = row("PROXY SLOWLOG", -3, "0.1.0").flags(ADMIN).lane(Lane::Local);
+        /// Hold all requests, read no client, and answer once nodes have answered and clients have been given everything.
+        ProxySuspend = row("PROXY SUSPEND", 2, "0.1.0").flags(ADMIN).lane(Lane::Local);
+        /// Answer once the connections to the named nodes, or to all, that were to be replaced or closed are closed.
+        ProxyWaitClose = row("PROXY WAIT_CLOSE", -2, "0.1.0").flags(ADMIN).lane(Lane::Local);
     };
 }

@@ -1,6 +1,7 @@
 //! A question of the console to every worker, and the joint answer.
 
 use crate::console::orders::Order;
+use crate::console::settling::Wait;
 use crate::console::show::Show;
 use crate::console::slowlog::{self, SlowlogOrder};
 use crate::console::table::Table;
@@ -8,6 +9,7 @@ use crate::limits::QUESTION_US_MAX;
 use crate::mail::Mail;
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::slab::{Handle, Slab};
+use crate::text;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::Action;
@@ -55,12 +57,14 @@ struct Pending {
 #[derive(Debug, Default)]
 pub(crate) struct Inquiries {
     waiting: Slab<Pending>,
+    /// Operators that wait for something to be over.
+    pub(super) waits: Vec<Wait>,
 }
 
 impl Inquiries {
     /// How many wait for answers.
     pub(crate) fn len(&self) -> usize {
-        self.waiting.len()
+        self.waiting.len() + self.waits.len()
     }
 }
 
@@ -148,6 +152,14 @@ impl<E: Execute> Worker<E> {
     fn finish_inquiry(&mut self, inquiry: Handle) {
         let Some(pending) = self.inquiries.waiting.remove(inquiry.index) else { return };
         let Some(asker) = pending.asker else { return };
+        if let What::Order(order) = &pending.what
+            && let Some(until) = order.until
+        {
+            return match pending.awaited {
+                0 => self.begin_settling(asker, order, until),
+                _ => self.clients.fail(asker.session, asker.seq, text::WORKER_BUSY),
+            };
+        }
         let Some(session) = self.clients.sessions.get_mut(asker.session) else { return };
         let mut out = Vec::new();
         let mut reply = Encoder::new(&mut out, session.protocol);

@@ -8,8 +8,10 @@ mod held;
 mod inquiry;
 mod node;
 mod orders;
+mod settling;
 mod show;
 mod slowlog;
+mod suspension;
 mod table;
 
 use crate::hooks::Demand;
@@ -22,7 +24,9 @@ use respool_wire::Args;
 pub(crate) use held::{Held, HeldTime};
 pub(crate) use inquiry::Inquiries;
 pub use inquiry::Letter;
+pub(crate) use settling::Settling;
 use show::Show;
+pub(crate) use suspension::Suspension;
 
 impl<E: Execute> Worker<E> {
     /// Answers a request of the console. The arity has been checked.
@@ -37,7 +41,9 @@ impl<E: Execute> Worker<E> {
             ProxyCommand::ProxyPause
             | ProxyCommand::ProxyResume
             | ProxyCommand::ProxyDrain
-            | ProxyCommand::ProxyReconnect => self.order(index, command, args.from(2)),
+            | ProxyCommand::ProxyReconnect
+            | ProxyCommand::ProxySuspend
+            | ProxyCommand::ProxyWaitClose => self.order(index, command, args.from(2)),
             ProxyCommand::ProxyReload => self.demand(index, Demand::Reload),
             ProxyCommand::ProxyNode => self.ask_node(index, args.from(2)),
             ProxyCommand::ProxySlowlog => self.slowlog(index, args.from(2)),
@@ -80,13 +86,15 @@ fn steers(command: ProxyCommand) -> bool {
         | ProxyCommand::ProxyPause
         | ProxyCommand::ProxyReconnect
         | ProxyCommand::ProxyReload
-        | ProxyCommand::ProxyResume => true,
+        | ProxyCommand::ProxyResume
+        | ProxyCommand::ProxySuspend => true,
         ProxyCommand::Proxy
         | ProxyCommand::ProxyExplain
         | ProxyCommand::ProxyHelp
         // What it asks for may steer, and is judged by itself.
         | ProxyCommand::ProxyNode
         | ProxyCommand::ProxyShow
-        | ProxyCommand::ProxySlowlog => false,
+        | ProxyCommand::ProxySlowlog
+        | ProxyCommand::ProxyWaitClose => false,
     }
 }

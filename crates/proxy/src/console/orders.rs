@@ -6,6 +6,7 @@
 
 use crate::config::Config;
 use crate::console::held::HeldTime;
+use crate::console::settling::Until;
 use crate::hooks::{Demand, Event};
 use crate::session::{Flow, Pause, Special};
 use crate::text;
@@ -19,6 +20,10 @@ pub(crate) struct Order {
     what: Deed,
     /// Nobody named: all nodes.
     nodes: Vec<String>,
+    /// What its giver waits for.
+    pub(super) until: Option<Until>,
+    /// Number of the client that gives it.
+    by: u64,
 }
 
 /// What is to be done.
@@ -28,9 +33,17 @@ enum Deed {
     Resume,
     Drain,
     Reconnect,
+    Suspend,
+    /// Nothing; the giver waits.
+    WaitClose,
 }
 
 impl Order {
+    /// The nodes that are named.
+    pub(super) fn nodes(&self) -> &[String] {
+        &self.nodes
+    }
+
     /// Whether the asker wants to know how many there were.
     pub(super) fn is_counted(&self) -> bool {
         self.what == Deed::Reconnect
@@ -44,7 +57,17 @@ impl<E: Execute> Worker<E> {
             ProxyCommand::ProxyResume => Deed::Resume,
             ProxyCommand::ProxyDrain if args.is_empty() => return self.demand(index, Demand::Drain),
             ProxyCommand::ProxyDrain => Deed::Drain,
+            ProxyCommand::ProxySuspend => Deed::Suspend,
+            ProxyCommand::ProxyWaitClose => Deed::WaitClose,
             _ => Deed::Reconnect,
+        };
+        let waits = what == Deed::Pause && args.iter().next().is_some_and(|word| word.eq_ignore_ascii_case(b"WAIT"));
+        let args = args.from(usize::from(waits));
+        let until = match what {
+            Deed::Pause if waits => Some(Until::Answered),
+            Deed::Suspend => Some(Until::Flushed),
+            Deed::WaitClose => Some(Until::Closed),
+            _ => None,
         };
         let mut nodes = Vec::new();
         for name in args.iter() {
@@ -57,17 +80,18 @@ impl<E: Execute> Worker<E> {
         }
         let all = self.config.nodes.iter().map(|node| node.name.clone());
         let is_taken = match what {
-            Deed::Pause => self.change_orders(|standing| standing.pause(&nodes)),
+            Deed::Pause | Deed::Suspend => self.change_orders(|standing| standing.pause(&nodes)),
             Deed::Resume => self.change_orders(|standing| standing.resume(&nodes, all)),
             Deed::Drain => self.change_orders(|standing| standing.drained.extend(nodes.iter().cloned())),
             // It is over once it is carried out.
-            Deed::Reconnect => true,
+            Deed::Reconnect | Deed::WaitClose => true,
         };
         if !is_taken {
             return self.refuse(index, text::HANDED_OVER.as_bytes());
         }
         self.tell_order(index, &format!("{what:?} {}", nodes.join(" ")));
-        self.order_all(index, Order { what, nodes })
+        let by = self.clients.sessions.at(index).map_or(0, |session| session.id);
+        self.order_all(index, Order { what, nodes, until, by })
     }
 
     /// Asks the process for something.
@@ -95,9 +119,17 @@ impl<E: Execute> Worker<E> {
             let is_meant = |name: &String| order.nodes.is_empty() || order.nodes.contains(name);
             let nodes = (0..self.config.nodes.len()).filter(|node| is_meant(&self.lanes.nodes[*node].name));
             lanes = nodes.collect::<Vec<_>>().into_iter().map(|node| self.lanes.renew(node)).sum();
-        } else {
+        } else if order.what != Deed::WaitClose {
             self.adopt_orders();
             self.settle_holding();
+            match order.what {
+                Deed::Suspend => self.begin_suspension(order.by),
+                Deed::Resume => self.end_suspension(),
+                _ => {}
+            }
+        }
+        if order.until.is_some() {
+            self.note_unsettled();
         }
         self.is_busy = true;
         lanes as u64

@@ -1,0 +1,192 @@
+//! Operators that wait: until nothing is outstanding (`PROXY PAUSE WAIT`, `PROXY SUSPEND`), or until connections that were to be
+//! closed are closed (`PROXY WAIT_CLOSE`).
+//!
+//! ```text
+//!   order --> every worker carries it out and writes down what it still has --> all have answered
+//!                                                                                 |
+//!         each look at the timers: every worker writes down anew, the asker's worker adds up
+//!                                                                                 |
+//!                          nothing left: +OK      time over: what is left      asker gone: forgotten
+//! ```
+//!
+//! A worker that waits for nothing and is waited for by none writes nothing down.
+
+use crate::console::orders::Order;
+use crate::lanes::{Lane, Purpose};
+use crate::limits::SETTLING_MAX;
+use crate::session::{Asker, Pause};
+use crate::text;
+use crate::worker::Worker;
+use respool_command::Execute;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Until {
+    /// Nodes have answered all that they were sent.
+    Answered,
+    /// And clients have been given it.
+    Flushed,
+    /// Connections that were to be closed are closed.
+    Closed,
+}
+
+/// What a worker still has with a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Left {
+    /// Requests that it has not answered, and those that it will be sent.
+    requests: usize,
+    /// Connections that are to be closed, or whose successors are being made.
+    closing: usize,
+}
+
+/// What one worker still has, by the names of nodes, and clients that have not been given what they are owed.
+#[derive(Debug, Default)]
+struct Unsettled {
+    nodes: BTreeMap<String, Left>,
+    clients: usize,
+}
+
+/// What all workers still have.
+#[derive(Debug)]
+pub(crate) struct Settling {
+    /// How many operators wait.
+    waits: AtomicUsize,
+    of_workers: Vec<Mutex<Unsettled>>,
+}
+
+impl Settling {
+    pub(crate) fn new(workers: usize) -> Self {
+        Self { waits: AtomicUsize::new(0), of_workers: (0..workers).map(|_| Mutex::default()).collect() }
+    }
+
+    /// What is left of all nodes, or of those with these names, in words; empty if nothing is.
+    fn left(&self, until: Until, names: &[String]) -> String {
+        let (mut nodes, mut clients): (BTreeMap<String, usize>, usize) = Default::default();
+        for of_worker in &self.of_workers {
+            let of_worker = of_worker.lock().unwrap_or_else(PoisonError::into_inner);
+            clients += of_worker.clients;
+            for (name, left) in of_worker.nodes.iter().filter(|(name, _)| names.is_empty() || names.contains(name)) {
+                let count = if until == Until::Closed { left.closing } else { left.requests };
+                if count > 0 {
+                    *nodes.entry(name.clone()).or_default() += count;
+                }
+            }
+        }
+        let mut text = String::new();
+        for (name, count) in nodes.iter().take(text::LEFT_NODES_MAX) {
+            let _ = match until {
+                Until::Closed => write!(text, ", {count} connections to {name} are open"),
+                Until::Answered | Until::Flushed => write!(text, ", {name} has not answered {count} requests"),
+            };
+        }
+        if nodes.len() > text::LEFT_NODES_MAX {
+            let _ = write!(text, ", and {} more nodes", nodes.len() - text::LEFT_NODES_MAX);
+        }
+        if until == Until::Flushed && clients > 0 {
+            let _ = write!(text, ", {clients} clients have not been given all that they are owed");
+        }
+        text.split_off(text.len().min(2))
+    }
+}
+
+/// An operator that waits.
+#[derive(Debug)]
+pub(super) struct Wait {
+    asker: Asker,
+    until: Until,
+    nodes: Vec<String>,
+    /// When it is told what is left.
+    over_us: u64,
+}
+
+impl<E: Execute> Worker<E> {
+    /// All workers have carried an order out: its giver waits for what it has asked for.
+    pub(super) fn begin_settling(&mut self, asker: Asker, order: &Order, until: Until) {
+        if self.inquiries.waits.len() >= SETTLING_MAX {
+            return self.clients.fail(asker.session, asker.seq, text::TOO_MANY_WAIT);
+        }
+        // What is replaced answers what it owes first, and other limits bound that.
+        let over_us = match until {
+            Until::Closed => u64::MAX,
+            Until::Answered | Until::Flushed => self.now.mono_us.saturating_add(self.config.timeouts.drain_us),
+        };
+        self.shared.settling.waits.fetch_add(1, Ordering::SeqCst);
+        self.inquiries.waits.push(Wait { asker, until, nodes: order.nodes().to_vec(), over_us });
+        self.end_settled();
+    }
+
+    /// Writes down what this worker still has.
+    pub(super) fn note_unsettled(&self) {
+        let mut unsettled = Unsettled::default();
+        for lane in self.lanes.all.iter().filter(|lane| !lane.is_retired) {
+            let Some(node) = self.lanes.nodes.get(lane.node) else { continue };
+            let is_to_close = lane.is_stale || node.is_gone || lane.purpose == Purpose::Leaving;
+            let left = unsettled.nodes.entry(node.name.clone()).or_default();
+            left.requests += owed(lane);
+            left.closing += usize::from(is_to_close || lane.purpose == Purpose::Successor);
+        }
+        let is_left = |session: &&crate::session::Session| {
+            let listens = session.subscriber.as_ref().is_some_and(|subscriber| subscriber.is_subscribed());
+            let is_suspended = session.pause.has(Pause::SUSPENDED) || self.suspends(session);
+            is_suspended && !listens && !session.is_waiting() && !session.is_owed_nothing()
+        };
+        unsettled.clients = self.clients.sessions.iter().filter(|(_, session)| is_left(session)).count();
+        if let Some(own) = self.shared.settling.of_workers.get(self.number) {
+            *own.lock().unwrap_or_else(PoisonError::into_inner) = unsettled;
+        }
+    }
+
+    /// Looks after those who wait. Returns whether any does, in whatever worker.
+    pub(crate) fn mind_settling(&mut self) -> bool {
+        self.suspend_clients();
+        if self.shared.settling.waits.load(Ordering::SeqCst) == 0 {
+            return false;
+        }
+        self.note_unsettled();
+        self.end_settled();
+        true
+    }
+
+    fn end_settled(&mut self) {
+        let mut waits = std::mem::take(&mut self.inquiries.waits);
+        waits.retain(|wait| !self.has_settled(wait));
+        self.inquiries.waits = waits;
+    }
+
+    fn has_settled(&mut self, wait: &Wait) -> bool {
+        let Asker { session, seq } = wait.asker;
+        let leaves = self.clients.sessions.get(session).is_none_or(|session| session.cold.has_hung_up);
+        let left = self.shared.settling.left(wait.until, &wait.nodes);
+        let is_ending = self.drain_until_us.is_some();
+        if leaves || is_ending {
+            // Nothing is to be waited for any more. One that has closed its side is closed once it is owed nothing.
+            let error = if is_ending { text::DRAINING } else { text::WAITS_NO_MORE };
+            self.clients.fail(session, seq, error);
+        } else if left.is_empty() {
+            self.clients.feed(session, seq, respool_wire::replies::OK, true);
+        } else if self.now.mono_us >= wait.over_us {
+            self.clients.fail(session, seq, &text::not_settled(&left));
+        } else {
+            return false;
+        }
+        self.shared.settling.waits.fetch_sub(1, Ordering::SeqCst);
+        true
+    }
+
+    /// A worker is about to end: those who wait are told so.
+    pub(crate) fn end_waits(&mut self) {
+        if !self.inquiries.waits.is_empty() {
+            self.end_settled();
+        }
+    }
+}
+
+/// Requests that a node owes an answer to. A PING of ours is none, nor is what may wait for as long as it likes.
+fn owed(lane: &Lane) -> usize {
+    let waits = matches!(lane.purpose, Purpose::Push | Purpose::Listen | Purpose::Dedicated | Purpose::Blocking);
+    if waits || lane.is_waiting { 0 } else { lane.up.tickets().len().saturating_sub(usize::from(lane.probed_us > 0)) }
+}

@@ -10,6 +10,7 @@ mod bursts;
 mod herd;
 mod large_replies;
 mod node;
+mod paused;
 mod poppers;
 mod slow_reader;
 mod subscribers;
@@ -24,7 +25,7 @@ use clap::Args;
 use crate::Outcome;
 use crate::binary::Binary;
 
-/// Check what transactions, blocking pops, subscriptions and slow readers cost the others, what a herd of connections costs, and what bursts leave behind
+/// Check what transactions, blocking pops, subscriptions and slow readers cost the others, what a herd of connections costs, who is held up by a pause, and what bursts leave behind
 #[derive(Args)]
 pub(crate) struct Options {
     /// Run only what has this in its name; may be given several times
@@ -89,7 +90,7 @@ impl fmt::Display for Finding {
 
 type Load = fn(&Bench) -> std::io::Result<Vec<Finding>>;
 
-const LOADS: [(&str, Load); 9] = [
+const LOADS: [(&str, Load); 10] = [
     ("slow-reader", slow_reader::run),
     ("large-replies", large_replies::run),
     ("unread", unread::run),
@@ -97,6 +98,7 @@ const LOADS: [(&str, Load); 9] = [
     ("blocked", blocked::run),
     ("poppers", poppers::run),
     ("subscribers", subscribers::run),
+    ("paused", paused::run),
     ("herd", herd::run),
     ("bursts", bursts::run),
 ];

@@ -4,7 +4,7 @@
 //! once a second otherwise.
 
 use crate::lanes::{Ending, Purpose};
-use crate::limits::{CRON_BUSY_US_MAX, CRON_IDLE_US, CRON_SHARE, CRON_US_MIN};
+use crate::limits::{CRON_BUSY_US_MAX, CRON_IDLE_US, CRON_SHARE, CRON_US_MIN, LEAVING_SILENCE_US};
 use crate::session::Session;
 use crate::worker::Worker;
 use respool_command::{Execute, Millis};
@@ -130,7 +130,13 @@ impl<E: Execute> Worker<E> {
                     // A node that left a reply out answers on, each reply in the place of the one before: its
                     // connection is never silent, but everything it says comes too late.
                     let late_since = this.late_since_us.filter(|_| tickets.outstanding() > 0);
-                    let is_over = |since: u64| now_us.saturating_sub(since) > timeouts.silence_us;
+                    // Requests behind a connection that leaves wait for it.
+                    let is_waited_for = this.purpose == Purpose::Leaving && tickets.oldest_live_us().is_none();
+                    let silence_us = match is_waited_for {
+                        true => timeouts.silence_us.min(LEAVING_SILENCE_US),
+                        false => timeouts.silence_us,
+                    };
+                    let is_over = |since: u64| now_us.saturating_sub(since) > silence_us;
                     let ending = if silent_since.is_some_and(is_over) {
                         Some(Ending::Silent)
                     } else if late_since.is_some_and(is_over) || tickets.expired() > TOMBSTONES_MAX {

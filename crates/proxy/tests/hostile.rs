@@ -62,6 +62,10 @@ mod scripts;
 mod selects;
 #[path = "hostile/settling.rs"]
 mod settling;
+#[path = "hostile/silences.rs"]
+mod silences;
+#[path = "hostile/standing_in.rs"]
+mod standing_in;
 mod support;
 #[path = "hostile/tracking.rs"]
 mod tracking;

@@ -343,6 +343,8 @@ rows! {
     NodeSilenceTimeout {
         name: "node_silence_timeout", group: Group::Timeouts, reload: Reload::Live, kind: millis(10, HOUR),
         absent: Some("off"), default: "10s",
+        more: "`off`: a node that is there may be silent for as long as it likes. One that has vanished is still found by \
+               `node_tcp_user_timeout`, one that is idle and does not answer by `health_interval`.",
     }
     /// How long a node may acknowledge nothing that it is sent before the TCP connection counts as dead.
     NodeTcpUserTimeout {

@@ -1,0 +1,82 @@
+//! Nodes that owe replies and say nothing, where no time is set for that.
+
+use crate::NoEngine;
+use crate::bench::{Bench, requests};
+use crate::support::config;
+use respool_connection::ConnId;
+use respool_proxy::{Config, Timeouts};
+
+const SECOND_US: u64 = 1_000_000;
+
+/// Silence is no reason to give a connection up; a request has this time.
+fn patient(response_us: u64) -> Config {
+    let timeouts = Timeouts { silence_us: u64::MAX, response_us, ..config(1, 1).timeouts };
+    Config { timeouts, ..config(1, 1) }
+}
+
+/// A client has asked a node that does not answer. Gives its connection, too.
+fn unanswered(response_us: u64) -> (Bench<NoEngine>, ConnId, ConnId) {
+    let mut bench = Bench::proxy(patient(response_us));
+    let client = bench.accept();
+    bench.ask(client, &["GET", "key"]);
+    let node = bench.connect()[0];
+    assert_eq!(requests(&bench.heard(node)), ["GET key"]);
+    (bench, client, node)
+}
+
+/// So many seconds pass.
+fn pass(bench: &mut Bench<NoEngine>, seconds: u64) {
+    for _ in 0..seconds {
+        bench.wait(SECOND_US);
+        bench.turn(|_| ());
+    }
+}
+
+#[test]
+fn a_node_may_be_silent_for_as_long_as_it_likes() {
+    let (mut bench, client, node) = unanswered(u64::MAX);
+    pass(&mut bench, 3_600);
+    assert!(bench.closed.is_empty());
+    bench.ask(client, &["GET", "other"]);
+    assert_eq!(requests(&bench.heard(node)), ["GET other"]);
+    bench.send(node, b"$1\r\na\r\n$1\r\nb\r\n");
+    assert_eq!(bench.heard(client), "$1\r\na\r\n$1\r\nb\r\n");
+}
+
+#[test]
+fn requests_are_late_and_the_connection_stays_in_step() {
+    let (mut bench, client, node) = unanswered(SECOND_US);
+    pass(&mut bench, 60);
+    assert!(bench.heard(client).starts_with("-ERR node node-0 did not answer"));
+    bench.ask(client, &["GET", "other"]);
+    bench.send(node, b"$1\r\na\r\n$1\r\nb\r\n");
+    assert_eq!(bench.heard(client), "$1\r\nb\r\n", "the late reply is nobody's");
+    assert!(bench.closed.is_empty());
+    // What ends it is the kernel's word.
+    bench.ask(client, &["GET", "third"]);
+    bench.cut(node);
+    assert!(bench.heard(client).starts_with("-ERR node node-0 "));
+    bench.ask(client, &["GET", "fourth"]);
+    let node = bench.connect()[0];
+    assert_eq!(requests(&bench.heard(node)), ["GET fourth"]);
+}
+
+#[test]
+fn a_connection_that_leaves_is_not_waited_for_without_end() {
+    let (mut bench, client, node) = unanswered(SECOND_US);
+    pass(&mut bench, 3);
+    bench.heard(client);
+    assert_eq!(bench.answer(client, &["PROXY", "RECONNECT"]), ":1\r\n");
+    pass(&mut bench, 1);
+    let new = bench.connect()[0];
+    bench.ask(client, &["GET", "other"]);
+    assert!(requests(&bench.heard(new)).is_empty(), "the first request may still be executed");
+    pass(&mut bench, 1);
+    assert!(bench.heard(client).starts_with("-ERR node node-0 did not answer") || bench.heard(client).is_empty());
+    pass(&mut bench, 15);
+    assert!(bench.closed.contains(&node), "its replies have been given up");
+    bench.heard(client);
+    bench.heard(new);
+    bench.ask(client, &["GET", "third"]);
+    assert_eq!(requests(&bench.heard(new)), ["GET third"]);
+}

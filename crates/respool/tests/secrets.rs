@@ -7,6 +7,7 @@ mod support;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
+use memchr::memmem;
 use respool_testkit::{RedisServer, TempDir, wait_until};
 use support::{LIMIT, Running, respool};
 
@@ -22,7 +23,7 @@ fn copies(process_id: u32, bytes: &[u8]) -> Option<usize> {
         memory.seek(SeekFrom::Start(start)).ok()?;
         // What cannot be read, as what the kernel shares with everybody, is nobody's heap.
         if memory.read_exact(&mut all).is_ok() {
-            count += all.windows(bytes.len()).filter(|window| *window == bytes).count();
+            count += memmem::find_iter(&all, bytes).count();
         }
     }
     Some(count)

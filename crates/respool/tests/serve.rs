@@ -5,13 +5,12 @@ mod support;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use respool::settings::Setting;
 use respool::settings::row::Kind;
 use respool_testkit::{Address, Client, TempDir, wait_until};
-use rustix::process::Signal;
+use rustix::process::{Pid, Resource, Rlimit, Signal};
 use support::{LIMIT, Running, respool};
 
 fn serve(args: &[&str]) -> Running {
@@ -189,9 +188,11 @@ fn a_port_belongs_to_one_process_however_many_workers_share_it() {
 
 #[test]
 fn a_process_that_is_out_of_files_says_so_and_goes_on() {
-    let mut command = Command::new("sh");
-    command.env_clear().args(["-c", "ulimit -n 40; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_respool")]);
-    let server = Running::start(command.args(["serve", "--listen", "127.0.0.1:0"]));
+    let server = serve(&[]);
+    // There were enough when it shared them out. So it is where the whole system runs out of them.
+    let pid = Pid::from_raw(server.process.pid().cast_signed()).expect("a process");
+    let few = Rlimit { current: Some(30), maximum: Some(30) };
+    rustix::process::prlimit(Some(pid), Resource::Nofile, few).expect("its limit is lowered");
     let mut clients: Vec<Client> = (0..50).map(|_| server.client(0)).collect();
     server.says("cannot accept");
     let began = Instant::now();

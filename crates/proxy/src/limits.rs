@@ -326,7 +326,7 @@ pub const MONITOR_LINE_BYTES_MAX: usize = 1 << 20;
 /// behind them.
 pub const TRIES_AT_ONCE: usize = 8;
 
-/// Keys that a queued request takes something from. One with more is tried whoever was there before it: nothing keeps an order by so
+/// Keys that a queued request takes something from. One with more is tried whatever was queued before it: no order is kept by so
 /// many names.
 pub const TAKEN_KEYS_MAX: usize = 1_000;
 

@@ -115,7 +115,7 @@ impl<E: Execute> Worker<E> {
             let lane = self.lanes.known(node, class).map(|lane| &self.lanes.all[lane]);
             lane.is_some_and(|lane| {
                 let is_recent = |at_us: u64| self.now.mono_us.saturating_sub(at_us) <= PING_FRESH_US;
-                // To a PING it would say again that it is busy, whoever has it run a script.
+                // To a PING it would say again that it is busy, whichever client has it run a script.
                 let has_been_busy = lane.busy_us > 0 && is_recent(lane.busy_us);
                 lane.up.is_ready() && is_recent(lane.up.last_heard_us()) && !has_been_busy
             })

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! A request with several keys is looked for as soon as it is first for one of them, or it could wait for ever behind one that waits
-//! for another key. Requests that take nothing (`XREAD`), or of which a group decides who gets what, are always looked for, and so are those with more than a thousand keys.
+//! for another key. Requests that take nothing (`XREAD`), or of which a group decides what each gets, are always looked for, and so
+//! are those with more than a thousand keys.
 
 use crate::limits::TAKEN_KEYS_MAX;
 use crate::waiter::Waiter;
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn those_are_looked_for_who_are_first_for_a_key() {
+    fn requests_first_for_a_key_are_the_ones_looked_for() {
         let (mut takers, mut all) = (Takers::default(), Vec::<Waiter>::new());
         let mut chance = 1_u64;
         let mut below = |bound: u64| {

@@ -294,7 +294,7 @@ fn a_drain_does_not_wait_for_names_that_are_not_read() {
 }
 
 #[test]
-fn names_that_are_read_in_slices_are_waited_for_from_the_last_of_them() {
+fn names_in_slices_are_waited_for_from_the_last_slice() {
     let mut bench = Bench::proxy(roomy(1));
     let (client, lane) = amid_names(&mut bench);
     let mut told = String::new();

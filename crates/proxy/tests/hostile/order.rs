@@ -133,7 +133,7 @@ fn an_unanswered_request_that_never_ends_holds_nothing_up() {
 const TURNS: [usize; 5] = [3, 1, 4, 0, 2];
 
 #[test]
-fn those_that_a_pause_holds_back_go_in_the_order_in_which_they_asked() {
+fn clients_that_a_pause_held_go_in_the_order_they_asked() {
     for is_taken_back in [true, false] {
         let mut bench = Bench::proxy(config(1, 1));
         let operator = bench.accept();
@@ -157,7 +157,7 @@ fn those_that_a_pause_holds_back_go_in_the_order_in_which_they_asked() {
 }
 
 #[test]
-fn those_that_wait_for_their_replies_go_in_the_order_in_which_they_asked() {
+fn clients_that_wait_for_replies_go_in_the_order_they_asked() {
     let mut bench = Bench::proxy(config(1, 1));
     let clients = TURNS.map(|_| bench.accept());
     bench.ask(clients[0], &["EVAL", "return 0", "0"]);
@@ -179,7 +179,7 @@ fn those_that_wait_for_their_replies_go_in_the_order_in_which_they_asked() {
 }
 
 #[test]
-fn those_that_go_on_together_are_written_in_the_order_in_which_they_came() {
+fn waiters_that_go_on_together_are_written_in_order() {
     let mut bench = Bench::proxy(config(1, 1));
     let operator = bench.accept();
     let clients = [bench.accept(), bench.accept(), bench.accept()];
@@ -197,7 +197,7 @@ fn those_that_go_on_together_are_written_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn blocks_that_are_sent_together_go_in_the_order_in_which_they_came() {
+fn blocks_that_are_sent_together_go_in_order() {
     let mut bench = Bench::proxy(config(1, 1));
     let clients = TURNS.map(|_| bench.accept());
     bench.ask(clients[0], &["GET", "warm"]);

@@ -297,7 +297,7 @@ fn a_block_whose_node_has_gone_is_sent_nowhere() {
 }
 
 #[test]
-fn what_the_old_place_of_a_key_was_seen_without_is_looked_for_at_the_new_one() {
+fn what_an_old_node_lacked_is_looked_for_at_the_new_one() {
     let lanes = LaneLimits { blocking_max: 1, ..LaneLimits::default() };
     let mut bench = Bench::proxy(Config { lanes, ..config(1, 1) });
     let [first, second] = [bench.accept(), bench.accept()];

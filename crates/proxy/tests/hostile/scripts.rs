@@ -124,7 +124,7 @@ fn nothing_overtakes_what_has_timed_out_on_the_way_to_scripts_or_back() {
 }
 
 #[test]
-fn what_has_timed_out_on_a_connection_that_leaves_is_not_overtaken() {
+fn nothing_overtakes_what_timed_out_on_a_leaving_connection() {
     let config = config(1, 1);
     let timeouts = Timeouts { response_us: 500_000, silence_us: 3_600_000_000, ..config.timeouts };
     let mut bench = Bench::proxy(Config { timeouts, ..config });
@@ -409,7 +409,7 @@ fn a_function_of_which_its_node_says_nothing_waits_like_a_write() {
 }
 
 #[test]
-fn what_a_node_says_of_its_functions_is_heard_although_the_first_to_ask_has_left() {
+fn a_list_of_functions_is_heard_though_its_asker_has_left() {
     let (mut bench, shared) = warm(LaneLimits::default());
     let (operator, asker, other) = (bench.accept(), bench.accept(), bench.accept());
     assert_eq!(bench.answer(operator, &["CLIENT", "PAUSE", "60000", "WRITE"]), "+OK\r\n");

@@ -234,7 +234,7 @@ const TRIED_IN_VAIN: &str = "+OK\r\n+QUEUED\r\n*1\r\n*-1\r\n";
 const SERVED: &str = "+OK\r\n+QUEUED\r\n*1\r\n*2\r\n$1\r\na\r\n$1\r\nv\r\n";
 
 #[test]
-fn what_comes_is_for_who_has_waited_longest_for_it() {
+fn what_comes_goes_to_the_client_that_waited_longest() {
     let mut bench = Bench::new(1);
     let look = bench.crowd(1, "60");
     let first = bench.waits_for("a");
@@ -261,7 +261,7 @@ fn what_comes_is_for_who_has_waited_longest_for_it() {
 }
 
 #[test]
-fn whose_time_ends_in_the_queue_is_looked_for_behind_those_before_it() {
+fn a_waiter_whose_time_ends_is_tried_behind_older_ones() {
     let mut bench = Bench::new(1);
     let look = bench.crowd(1, "60");
     let (first, second) = (bench.waits_for("a"), bench.accept());

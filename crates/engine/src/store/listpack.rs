@@ -323,10 +323,13 @@ impl Listpack {
         self.insert(None, bytes);
     }
 
-    /// Adds what `write` writes at the end. Room is made in steps of at least `step` bytes.
-    pub(crate) fn append<T>(&mut self, step: usize, write: impl FnOnce(&mut Appender<'_>) -> T) -> T {
+    /// Adds what `write` writes at the end. There is to be room for `room` bytes, which is made in steps of at least `step`.
+    pub(crate) fn append<T>(&mut self, room: usize, step: usize, write: impl FnOnce(&mut Appender<'_>) -> T) -> T {
+        if self.bytes.capacity() - self.bytes.len() < room {
+            self.bytes.reserve_exact(room.max(step));
+        }
         self.bytes.pop();
-        let mut appender = Appender { bytes: &mut self.bytes, step, count: 0 };
+        let mut appender = Appender { bytes: &mut self.bytes, count: 0 };
         let said = write(&mut appender);
         let count = appender.count;
         self.bytes.push(END);
@@ -342,6 +345,17 @@ impl Listpack {
             Element::Integer(value) => value,
             Element::Bytes(_) => 0,
         }
+    }
+
+    /// Whether the element at a position is the text `bytes`, and the position behind it.
+    #[inline]
+    pub(crate) fn is_at(&self, at: usize, bytes: &[u8]) -> (bool, usize) {
+        let (text, end) = self.extent(at);
+        let is_it = match self.bytes[at] {
+            0x80..=0xbf | 0xe0..=0xf0 => self.bytes[text..end] == *bytes,
+            _ => self.get(at).is(bytes),
+        };
+        (is_it, end + back_bytes(end - at))
     }
 
     /// Position of what stands `count` elements behind the one at `at`: perhaps the end.
@@ -465,40 +479,53 @@ impl Listpack {
 /// Writes elements at the end of a listpack; see [`Listpack::append`].
 pub(crate) struct Appender<'a> {
     bytes: &'a mut Vec<u8>,
-    step: usize,
     count: isize,
 }
+
+/// Up to so many bytes a text has one byte before it and one behind it.
+const SHORT_BYTES_MAX: usize = 63;
+/// Bytes that an element may take beside its text.
+pub(crate) const ELEMENT_BYTES: usize = 10;
 
 impl Appender<'_> {
     /// Adds text; text that is an integer is kept as one.
     #[inline]
     pub(crate) fn push(&mut self, text: &[u8]) {
-        match integer::parse(text) {
+        // Most texts begin with no digit, which spares a look at the others.
+        let is_number_like = matches!(text.first(), Some(b'0'..=b'9' | b'-'));
+        match is_number_like.then(|| integer::parse(text)).flatten() {
             Some(value) => self.push_integer(value),
-            None => self.put(&Head::text(text.len()), text),
+            None => self.push_text(text),
         }
     }
 
     /// Adds an integer.
     #[inline]
     pub(crate) fn push_integer(&mut self, value: i64) {
-        self.put(&Head::integer(value), &[]);
+        self.count += 1;
+        if let 0..=127 = value {
+            return self.bytes.extend_from_slice(&[value as u8, 1]);
+        }
+        let head = Head::integer(value);
+        self.bytes.extend_from_slice(head.as_bytes());
+        self.bytes.push(head.len);
     }
 
     #[inline]
-    fn put(&mut self, head: &Head, text: &[u8]) {
-        let entry = usize::from(head.len) + text.len();
-        // The longest backward length, and the end.
-        let more = entry + 6;
-        if self.bytes.capacity() - self.bytes.len() < more {
-            self.bytes.reserve_exact(more.max(self.step));
+    fn push_text(&mut self, text: &[u8]) {
+        self.count += 1;
+        if text.len() <= SHORT_BYTES_MAX {
+            self.bytes.push(0x80 | text.len() as u8);
+            self.bytes.extend_from_slice(text);
+            return self.bytes.push(1 + text.len() as u8);
         }
+        let head = Head::text(text.len());
+        let entry = usize::from(head.len) + text.len();
         self.bytes.extend_from_slice(head.as_bytes());
         self.bytes.extend_from_slice(text);
         let at = self.bytes.len();
         self.bytes.resize(at + back_bytes(entry), 0);
         write_back(&mut self.bytes[at..], entry);
-        self.count += 1;
     }
 }
 

@@ -17,7 +17,7 @@ use respool_wire::Args;
 use super::id::Id;
 use super::radix;
 use crate::limits::{STREAM_NODE_BYTES_MAX, STREAM_NODE_ENTRIES_MAX};
-use crate::store::listpack::{Element, Listpack};
+use crate::store::listpack::{Appender, ELEMENT_BYTES, Element, Listpack};
 
 /// The entry is deleted.
 const DELETED: i64 = 1;
@@ -193,7 +193,7 @@ impl Log {
             if pack.byte_len() + bytes < STREAM_NODE_BYTES_MAX
                 && master.entries + master.deleted < STREAM_NODE_ENTRIES_MAX
             {
-                append_to(pack, first, &master, id, pairs);
+                append_to(pack, first, &master, id, (pairs, bytes));
                 self.bytes = self.bytes + pack.memory_bytes() - before;
                 return;
             }
@@ -201,7 +201,9 @@ impl Log {
             self.bytes = self.bytes + pack.memory_bytes() - before;
         }
         let mut pack = Listpack::new();
-        pack.append(STEP_BYTES, |out| {
+        // The fields come twice.
+        let room = 2 * (bytes + room_beside(pairs));
+        pack.append(room, STEP_BYTES, |out| {
             out.push_integer(1);
             out.push_integer(0);
             out.push_integer((pairs.len() / 2) as i64);
@@ -320,12 +322,12 @@ fn count_deleted(pack: &mut Listpack, master: &Master, count: i64) {
 }
 
 /// Adds an entry to a listpack that has room.
-fn append_to(pack: &mut Listpack, first: Id, master: &Master, id: Id, pairs: Args<'_>) {
+fn append_to(pack: &mut Listpack, first: Id, master: &Master, id: Id, (pairs, bytes): (Args<'_>, usize)) {
     let has_same_fields = pairs.len() == 2 * master.fields && {
         let mut at = master.fields_at;
         pairs.iter().step_by(2).all(|field| {
-            let is_same = pack.get(at).is(field);
-            at = pack.skip(at, 1);
+            let (is_same, behind) = pack.is_at(at, field);
+            at = behind;
             is_same
         })
     };
@@ -333,10 +335,15 @@ fn append_to(pack: &mut Listpack, first: Id, master: &Master, id: Id, pairs: Arg
         pack.replace_integer(first, master.entries + 1);
     }
     let flags = if has_same_fields { SAME_FIELDS } else { 0 };
-    pack.append(STEP_BYTES, |out| write_entry(out, flags, id.distance(first), pairs));
+    pack.append(bytes + room_beside(pairs), STEP_BYTES, |out| write_entry(out, flags, id.distance(first), pairs));
 }
 
-fn write_entry(out: &mut crate::store::listpack::Appender<'_>, flags: i64, distance: (i64, i64), pairs: Args<'_>) {
+/// Bytes that an entry may take beside its fields and values.
+fn room_beside(pairs: Args<'_>) -> usize {
+    (pairs.len() + 5) * ELEMENT_BYTES
+}
+
+fn write_entry(out: &mut Appender<'_>, flags: i64, distance: (i64, i64), pairs: Args<'_>) {
     let fields = (pairs.len() / 2) as i64;
     out.push_integer(flags);
     out.push_integer(distance.0);

@@ -8,11 +8,13 @@
 mod script;
 #[path = "../../crates/engine/tests/model/store.rs"]
 mod store;
+#[path = "../../crates/engine/tests/model/streams.rs"]
+mod streams;
 
 use std::cell::Cell;
 
 use libfuzzer_sys::fuzz_target;
-use respool_command::{Execute, Millis, SessionView, lookup};
+use respool_command::{Execute, Millis, SessionView, resolve};
 use respool_engine::{Engine, EngineConfig};
 use respool_wire::{ArgsBuf, Encoder, Protocol};
 use script::{Names, Script, Step};
@@ -49,7 +51,7 @@ fuzz_target!(|input: &[u8]| {
             Step::Say(words) => {
                 let words: Vec<&str> = words.iter().map(String::as_str).collect();
                 let args: ArgsBuf = words.iter().collect();
-                let row = lookup(words[0].as_bytes()).expect("the script uses commands that exist");
+                let row = resolve(args.as_args()).expect("the script uses commands that exist");
                 reply.clear();
                 _ = engine.execute(row, args.as_args(), &mut session, &mut Encoder::new(&mut reply, Protocol::Resp2));
                 if let Err(told) = model.agrees(&words, &reply) {

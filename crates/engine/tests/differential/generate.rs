@@ -429,6 +429,7 @@ pub(crate) fn keys() -> impl Iterator<Item = Vec<u8>> {
 pub(crate) struct Generator {
     rng: Rng,
     templates: Vec<&'static str>,
+    stream_templates: Vec<&'static str>,
     ids: streams::Ids,
     /// Entries that are still to be added to a stream one after the other, so that it has several listpacks.
     entries: Option<(Vec<u8>, usize)>,
@@ -438,17 +439,17 @@ impl Generator {
     pub(crate) fn new(seed: u64) -> Self {
         let lines = TEMPLATES.lines().chain(streams::TEMPLATES.lines());
         let templates = lines.filter(|line| !line.is_empty()).collect();
-        Self { rng: Rng::new(seed), templates, ids: streams::Ids::default(), entries: None }
+        let stream_templates = streams::TEMPLATES.lines().filter(|line| !line.is_empty()).collect();
+        Self { rng: Rng::new(seed), templates, stream_templates, ids: streams::Ids::default(), entries: None }
     }
 
     /// The next request.
     pub(crate) fn request(&mut self) -> Request {
         if let Some((key, left)) = self.entries.take() {
             let mut request = vec![b"XADD".to_vec(), key.clone()];
-            self.expand("{I} {q}", &mut request);
-            if self.rng.once_in(8) {
-                self.expand("{q}", &mut request);
-            }
+            // Small ones, so that a listpack is full of entries before it is full of bytes; but for a few.
+            let entry = if self.rng.once_in(60) { "{I} {q}" } else { "{I} field {c} 7 {c}" };
+            self.expand(entry, &mut request);
             self.entries = (left > 1).then_some((key, left - 1));
             return request;
         }
@@ -458,7 +459,14 @@ impl Generator {
         if self.rng.once_in(60) {
             return self.growth();
         }
-        let template = *self.rng.pick(&self.templates);
+        if self.rng.once_in(400) {
+            self.ids.focus = 150;
+        }
+        self.ids.focus = self.ids.focus.saturating_sub(1);
+        let template = match self.ids.focus {
+            0 => *self.rng.pick(&self.templates),
+            _ => *self.rng.pick(&self.stream_templates),
+        };
         let mut request = Vec::new();
         self.expand(template, &mut request);
         if self.rng.once_in(12) && !is_delicate(&request) {
@@ -588,6 +596,9 @@ impl Generator {
 
     /// A key that mostly holds a certain type.
     fn key(&mut self, kind: &str) -> Vec<u8> {
+        if kind == "a" && self.ids.focus > 0 {
+            return b"a0".to_vec();
+        }
         // Members of a sorted set asked for by member must have equal scores, or the answer means nothing.
         if kind != "x" && self.rng.once_in(25) {
             return self.any_key();

@@ -121,6 +121,8 @@ const IDS: &[&str] = &[
 pub(super) struct Ids {
     /// The last one, as a number: there are four to a millisecond.
     last: u64,
+    /// For so many requests there is one stream and one group, so that much is pending.
+    pub(super) focus: usize,
 }
 
 fn text(number: u64) -> Vec<u8> {
@@ -141,6 +143,8 @@ impl Ids {
                 _ => self.old_id(rng),
             },
             "N" => pick(rng, &["0", "1", "2", "5", "20", "50", "99", "100", "101", "150", "200", "-1"]),
+            "G" if self.focus > 0 => b"g0".to_vec(),
+            "C" if self.focus > 0 => pick(rng, &["c0", "c1"]),
             "G" => pick(rng, &["g0", "g0", "g1", "g2", "7"]),
             "C" => pick(rng, &["c0", "c1", "c2", "12"]),
             "k" => pick(rng, &["0", "50000000", "100000000", "-1", "9223372036854775807", "x"]),

@@ -4,6 +4,7 @@
 //! reload that gives the node another address, and the process, if another one takes over its clients. A worker that is told
 //! of a change makes its own nodes what is written here.
 
+use crate::console::Suspension;
 use crate::shared::Shared;
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -20,6 +21,8 @@ pub(crate) struct Standing {
     pub(crate) paused: BTreeSet<String>,
     /// Nodes that are sent nothing.
     pub(crate) drained: BTreeSet<String>,
+    /// Clients that are not read. In another process they would be none.
+    pub(crate) suspended: Option<Suspension>,
     /// The pause of all clients.
     pub(crate) hold: Option<StandingHold>,
 }
@@ -42,6 +45,7 @@ impl Standing {
 
     /// Nothing holds any more for these nodes of `all`; without names for none. Where all were paused, the others stay so.
     pub(crate) fn resume(&mut self, names: &[String], all: impl Iterator<Item = String>) {
+        self.suspended = None;
         if names.is_empty() {
             (self.paused, self.drained) = Default::default();
             self.is_all_paused = false;
@@ -138,6 +142,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn adopt_orders(&mut self) {
         let standing = self.shared.standing().clone();
         self.is_all_paused = standing.is_all_paused;
+        self.adopt_suspension(standing.suspended);
         for node in 0..self.config.nodes.len() {
             let this = &mut self.lanes.nodes[node];
             this.is_paused = standing.paused.contains(&this.name);

@@ -6,7 +6,7 @@
 use crate::access::Allowances;
 use crate::clients::Clients;
 use crate::config::Config;
-use crate::console::{Inquiries, Suspension};
+use crate::console::Inquiries;
 use crate::cut_off::{CutOff, CutOffLines};
 use crate::drain::Retirement;
 use crate::functions::Functions;
@@ -86,8 +86,6 @@ pub struct Worker<E> {
     pub(crate) route_hits: Vec<u64>,
     /// An operator holds all requests back.
     pub(crate) is_all_paused: bool,
-    /// And has clients not read.
-    pub(crate) suspension: Option<Suspension>,
     /// Which replica was asked last.
     pub(crate) replica_turn: u32,
     pub(crate) actions: VecDeque<Action<Mail>>,
@@ -151,7 +149,6 @@ impl<E: Execute> Worker<E> {
             route_hits: Vec::new(),
             replica_turn: 0,
             is_all_paused: false,
-            suspension: None,
             actions: VecDeque::new(),
             read_buffer: vec![0; READ_BYTES],
             has_read_secret: false,

@@ -4,6 +4,7 @@ use crate::console::orders::Order;
 use crate::console::settling::Wait;
 use crate::console::show::Show;
 use crate::console::slowlog::{self, SlowlogOrder};
+use crate::console::suspension::Suspension;
 use crate::console::table::Table;
 use crate::limits::QUESTION_US_MAX;
 use crate::mail::Mail;
@@ -59,6 +60,8 @@ pub(crate) struct Inquiries {
     waiting: Slab<Pending>,
     /// Operators that wait for something to be over.
     pub(super) waits: Vec<Wait>,
+    /// Clients that are not read, as this worker knows it.
+    pub(super) suspension: Option<Suspension>,
 }
 
 impl Inquiries {

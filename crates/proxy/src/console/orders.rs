@@ -7,6 +7,7 @@
 use crate::config::Config;
 use crate::console::held::HeldTime;
 use crate::console::settling::Until;
+use crate::console::suspension::Suspension;
 use crate::hooks::{Demand, Event};
 use crate::session::{Flow, Pause, Special};
 use crate::text;
@@ -22,8 +23,6 @@ pub(crate) struct Order {
     nodes: Vec<String>,
     /// What its giver waits for.
     pub(super) until: Option<Until>,
-    /// Number of the client that gives it.
-    by: u64,
 }
 
 /// What is to be done.
@@ -78,9 +77,14 @@ impl<E: Execute> Worker<E> {
             }
             nodes.extend(named);
         }
+        let by = self.clients.sessions.at(index).map_or(0, |session| session.id);
         let all = self.config.nodes.iter().map(|node| node.name.clone());
         let is_taken = match what {
-            Deed::Pause | Deed::Suspend => self.change_orders(|standing| standing.pause(&nodes)),
+            Deed::Pause => self.change_orders(|standing| standing.pause(&nodes)),
+            Deed::Suspend => self.change_orders(|standing| {
+                standing.pause(&[]);
+                standing.suspended = Some(Suspension { since_us: self.now.mono_us, by });
+            }),
             Deed::Resume => self.change_orders(|standing| standing.resume(&nodes, all)),
             Deed::Drain => self.change_orders(|standing| standing.drained.extend(nodes.iter().cloned())),
             // It is over once it is carried out.
@@ -90,8 +94,7 @@ impl<E: Execute> Worker<E> {
             return self.refuse(index, text::HANDED_OVER.as_bytes());
         }
         self.tell_order(index, &format!("{what:?} {}", nodes.join(" ")));
-        let by = self.clients.sessions.at(index).map_or(0, |session| session.id);
-        self.order_all(index, Order { what, nodes, until, by })
+        self.order_all(index, Order { what, nodes, until })
     }
 
     /// Asks the process for something.
@@ -122,11 +125,6 @@ impl<E: Execute> Worker<E> {
         } else if order.what != Deed::WaitClose {
             self.adopt_orders();
             self.settle_holding();
-            match order.what {
-                Deed::Suspend => self.begin_suspension(order.by),
-                Deed::Resume => self.end_suspension(),
-                _ => {}
-            }
         }
         if order.until.is_some() {
             self.note_unsettled();

@@ -7,40 +7,36 @@ use crate::session::{Pause, Session};
 use crate::worker::Worker;
 use respool_command::Execute;
 
-/// A suspension, as one worker keeps it.
-#[derive(Clone, Copy, Debug)]
+/// A suspension. It stands with the other orders, since letters of two workers arrive in any order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Suspension {
-    since_us: u64,
-    /// Number of the client that gave the order.
-    by: u64,
+    /// Clients that have come by then are not read.
+    pub(super) since_us: u64,
+    /// But for the one with this number, which gave the order.
+    pub(super) by: u64,
 }
 
 impl<E: Execute> Worker<E> {
-    /// Clients that are there are not read from now on.
-    pub(super) fn begin_suspension(&mut self, by: u64) {
-        self.suspension = Some(Suspension { since_us: self.now.mono_us, by });
-        self.suspend_clients();
-    }
-
-    /// They are read again.
-    pub(super) fn end_suspension(&mut self) {
-        if self.suspension.take().is_none() {
-            return;
+    /// Makes the suspension of this worker the one that is ordered.
+    pub(crate) fn adopt_suspension(&mut self, ordered: Option<Suspension>) {
+        let before = std::mem::replace(&mut self.inquiries.suspension, ordered);
+        if before.is_some() && before != ordered {
+            let suspended = self.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::SUSPENDED));
+            let suspended: Vec<u32> = suspended.map(|(index, _)| index).collect();
+            suspended.into_iter().for_each(|index| self.clients.unpause(index, Pause::SUSPENDED));
         }
-        let suspended = self.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::SUSPENDED));
-        let suspended: Vec<u32> = suspended.map(|(index, _)| index).collect();
-        suspended.into_iter().for_each(|index| self.clients.unpause(index, Pause::SUSPENDED));
+        self.suspend_clients();
     }
 
     /// Whether a client is one that is not to be read.
     pub(super) fn suspends(&self, session: &Session) -> bool {
         let is_meant = |it: &Suspension| session.cold.connected_us <= it.since_us && session.id != it.by;
-        self.suspension.as_ref().is_some_and(is_meant)
+        self.inquiries.suspension.as_ref().is_some_and(is_meant)
     }
 
     /// Has those not read that are not to be, and may be left where they are.
     pub(super) fn suspend_clients(&mut self) {
-        let Some(Suspension { since_us, by }) = self.suspension else { return };
+        let Some(Suspension { since_us, by }) = self.inquiries.suspension else { return };
         let mut left = Vec::new();
         for (index, session) in self.clients.sessions.iter_mut() {
             let is_meant = session.cold.connected_us <= since_us && session.id != by;

@@ -18,6 +18,7 @@ mod learning;
 mod memory;
 mod misbehaving_nodes;
 mod order;
+mod pausing;
 mod pooling;
 mod pubsub;
 mod reachable;

@@ -5,7 +5,7 @@
 //! asks for the time or for chance: both are arguments.
 //!
 //! Three floors: `store` (records in a pool, a hash table, an ordered index, compact runs), `values` and `keyspace` over
-//! it, and `commands` on top.
+//! it, and `commands` on top. `rdb` writes values as bytes and reads them.
 #![forbid(unsafe_code)]
 
 mod commands;
@@ -13,6 +13,7 @@ mod engine;
 mod keyspace;
 mod limits;
 mod number;
+mod rdb;
 mod store;
 #[cfg(test)]
 mod transcript;

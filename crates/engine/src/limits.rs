@@ -57,3 +57,7 @@ pub(crate) const STREAM_AWAITED_ENTRIES: i64 = 1000;
 
 /// Entries that one XAUTOCLAIM may ask for. Redis refuses what it cannot find memory for.
 pub(crate) const CLAIMED_AT_ONCE: i64 = 1 << 30;
+
+/// Bytes that the compressed strings of one serialised value may become: what a reply may have, since a value that is larger could not
+/// have been dumped.
+pub(crate) const READ_BYTES_MAX: usize = REPLY_BYTES_MAX;

@@ -138,7 +138,7 @@ pub const EMBEDDED_DIFFERENCES: &[Difference] = &[
         "the embedded server has no scripts yet, and says so",
     ),
     difference(
-        "DUMP,RESTORE,RESTORE-ASKING,MIGRATE,MEMORY *",
+        "MIGRATE,MEMORY *",
         Likeness::NotSent,
         "types and forms of values that the engine does not have yet, which it says",
     ),

@@ -2,9 +2,12 @@
 
 mod expire;
 mod object;
+mod serialised;
 mod sort;
 
 use respool_command::{GenericCommand, glob, text};
+
+pub(super) use serialised::restore;
 
 use super::{Answer, Call, Fault, unsupported};
 use crate::keyspace::At;
@@ -16,6 +19,7 @@ pub(super) fn run(command: GenericCommand, call: &mut Call<'_, '_>) -> Answer {
     match command {
         GenericCommand::Copy => copy(call),
         GenericCommand::Del | GenericCommand::Unlink => del(call),
+        GenericCommand::Dump => serialised::dump(call),
         GenericCommand::Exists | GenericCommand::Touch => exists(call),
         GenericCommand::Expire => expire::expire(call, expire::SECONDS_FROM_NOW),
         GenericCommand::Expireat => expire::expire(call, expire::SECONDS),
@@ -35,17 +39,14 @@ pub(super) fn run(command: GenericCommand, call: &mut Call<'_, '_>) -> Answer {
         GenericCommand::Randomkey => randomkey(call),
         GenericCommand::Rename => rename(call, false),
         GenericCommand::Renamenx => rename(call, true),
+        GenericCommand::Restore => serialised::restore(call),
         GenericCommand::Scan => scan(call),
         GenericCommand::Sort => sort::sort(call, true),
         GenericCommand::SortRo => sort::sort(call, false),
         GenericCommand::Ttl => expire::time(call, expire::SECONDS_FROM_NOW),
         GenericCommand::Type => key_type(call),
-        // A container is never called itself; serialised values and waiting are not there yet.
-        GenericCommand::Object
-        | GenericCommand::Dump
-        | GenericCommand::Migrate
-        | GenericCommand::Restore
-        | GenericCommand::Wait => Err(unsupported(call.row)),
+        // A container is never called itself; other servers are not the engine's business.
+        GenericCommand::Object | GenericCommand::Migrate | GenericCommand::Wait => Err(unsupported(call.row)),
     }
 }
 

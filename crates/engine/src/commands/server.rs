@@ -27,6 +27,7 @@ pub(super) fn run(command: ServerCommand, call: &mut Call<'_, '_>) -> Answer {
             call.reply_ok()
         }
         ServerCommand::Info => info(call),
+        ServerCommand::RestoreAsking => super::generic::restore(call),
         ServerCommand::Swapdb => swapdb(call),
         _ => Err(unsupported(call.row)),
     }

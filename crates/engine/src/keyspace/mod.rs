@@ -344,6 +344,17 @@ impl Keyspace {
         clock_of(now).wrapping_sub(self.record(found).clock()) & 0xff_ffff
     }
 
+    /// Makes a key look as if it had not been used for so many seconds.
+    pub(crate) fn set_idle(&mut self, at: At, key: &[u8], seconds: i64) {
+        const HALF: i64 = 0x7f_ffff;
+        const CLOCK_MAX: i64 = 0xff_ffff;
+        let Some(found) = self.place_of(at.database, key) else { return };
+        let clock = i64::from(clock_of(at.now));
+        // Redis takes what lies before the clock's beginning for half of its range ago.
+        let used = if seconds <= clock { clock - seconds } else { (clock + HALF) % CLOCK_MAX };
+        key::set_clock(self.heap.pool.get_mut(found.record), used as u32);
+    }
+
     /// Gives a key a string. What it held before is forgotten.
     #[inline]
     pub(crate) fn set_text(&mut self, at: At, key: &[u8], text: &[u8], expiry: Expiry, form: Form) {

@@ -33,6 +33,46 @@ impl IntSet {
         Self::Narrow(Vec::new())
     }
 
+    /// The integers in order in the layout of Redis's intset: bytes of each, how many, and themselves.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let width: u32 = match self {
+            Self::Narrow(_) => 2,
+            Self::Middle(_) => 4,
+            Self::Wide(_) => 8,
+        };
+        let mut bytes = Vec::with_capacity(8 + width as usize * self.len());
+        bytes.extend_from_slice(&width.to_le_bytes());
+        bytes.extend_from_slice(&u32::try_from(self.len()).unwrap_or(u32::MAX).to_le_bytes());
+        for value in self.iter() {
+            bytes.extend_from_slice(&value.to_le_bytes()[..width as usize]);
+        }
+        bytes
+    }
+
+    /// What [`IntSet::to_bytes`] wrote, if it is sound: in order, and none twice.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let word =
+            |at: usize| bytes.get(at..at + 4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+        let (width, len) = (word(0)? as usize, word(4)? as usize);
+        let values = &bytes[8..];
+        if !matches!(width, 2 | 4 | 8) || len.checked_mul(width)? != values.len() {
+            return None;
+        }
+        let read = |value: &[u8]| {
+            let mut wide = [if value.last().is_some_and(|byte| byte & 0x80 != 0) { 0xff } else { 0 }; 8];
+            wide[..width].copy_from_slice(value);
+            i64::from_le_bytes(wide)
+        };
+        let values = values.chunks_exact(width).map(read);
+        let is_sorted = values.clone().is_sorted_by(|a, b| a < b);
+        let set = match width {
+            2 => Self::Narrow(values.map(|value| value as i16).collect()),
+            4 => Self::Middle(values.map(|value| value as i32).collect()),
+            _ => Self::Wide(values.collect()),
+        };
+        is_sorted.then_some(set)
+    }
+
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         each_width!(self, values => values.len())

@@ -118,6 +118,45 @@ impl Listpack {
         Self { bytes }
     }
 
+    /// The encoding.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// A listpack that comes from elsewhere, if it is sound in all its parts.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let last = bytes.len().checked_sub(1).filter(|last| *last >= HEADER_BYTES)?;
+        let total = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize;
+        if total != bytes.len() || bytes[last] != END {
+            return None;
+        }
+        let pack = Self { bytes: bytes.to_vec() };
+        let (mut at, mut count) = (HEADER_BYTES, 0);
+        while at < last {
+            // A lead says how many bytes tell of the length, which must be there before they are read.
+            let needed = match bytes[at] {
+                0..=0xef => 2,
+                0xf0 => 5,
+                0xf1..=0xf4 => 1,
+                _ => return None,
+            };
+            if at + needed > last {
+                return None;
+            }
+            let end = pack.extent(at).1;
+            let back = back_bytes(end - at);
+            let mut expected = [0; 5];
+            write_back(&mut expected[..back], end - at);
+            if end + back > last || bytes[end..end + back] != expected[..back] {
+                return None;
+            }
+            at = end + back;
+            count += 1;
+        }
+        let told = u16::from_le_bytes([bytes[4], bytes[5]]);
+        (at == last && (told == COUNT_UNKNOWN || usize::from(told) == count)).then_some(pack)
+    }
+
     /// Bytes of the encoding.
     pub(crate) fn byte_len(&self) -> usize {
         self.bytes.len()

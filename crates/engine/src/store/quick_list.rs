@@ -10,7 +10,7 @@ use super::listpack::{Element, Listpack};
 /// A chunk takes no further element past this many bytes; a longer element has a chunk of its own.
 const CHUNK_BYTES_MAX: usize = 8192;
 /// Bytes that an entry may take beside its text.
-const ENTRY_OVERHEAD_BYTES: usize = 10;
+const ENTRY_OVERHEAD_BYTES: usize = 8;
 
 /// Which end of a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +46,22 @@ impl QuickList {
     /// How many elements there are.
     pub(crate) fn len(&self) -> usize {
         self.len
+    }
+
+    /// The chunks in order.
+    pub(crate) fn chunks(&self) -> impl ExactSizeIterator<Item = &Listpack> {
+        self.chunks.iter()
+    }
+
+    /// Adds a chunk that comes from elsewhere at the end. One that is too large is divided.
+    pub(crate) fn push_chunk(&mut self, chunk: Listpack) {
+        let len = chunk.len();
+        if chunk.byte_len() <= CHUNK_BYTES_MAX || len == 1 {
+            self.len += len;
+            self.chunks.extend((len > 0).then_some(chunk));
+        } else {
+            chunk.iter().for_each(|element| element.read(|text| self.push(End::Tail, text)));
+        }
     }
 
     /// Adds an element at one end.

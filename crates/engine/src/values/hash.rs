@@ -27,6 +27,20 @@ impl Hash {
         Self::Packed(Listpack::new())
     }
 
+    /// The hash of a run of fields and values, if no field is there twice.
+    pub(crate) fn from_pack(pack: Listpack, heap: &mut Heap) -> Option<Self> {
+        let len = pack.len();
+        let fields: std::collections::BTreeSet<_> = pack.pairs().map(|(field, _)| field.to_vec()).collect();
+        if !len.is_multiple_of(2) || fields.len() != len / 2 {
+            return None;
+        }
+        let mut hash = Self::Packed(pack);
+        if fields.len() > heap.encodings.hash_entries_max {
+            hash.unpack(heap);
+        }
+        Some(hash)
+    }
+
     /// How many fields there are.
     pub(crate) fn len(&self) -> usize {
         match self {

@@ -29,6 +29,20 @@ impl Set {
         Self::Integers(IntSet::new())
     }
 
+    /// The set of these integers.
+    pub(crate) fn from_integers(integers: IntSet, heap: &mut Heap) -> Self {
+        let mut set = Self::Integers(integers);
+        if set.len() > heap.encodings.set_integers_max {
+            set.unpack(heap);
+        }
+        set
+    }
+
+    /// A set of so many members, which is compact only if they are few and integers.
+    pub(crate) fn new_for(heap: &Heap, len: u64) -> Self {
+        if len > heap.encodings.set_integers_max as u64 { Self::Table(Box::default()) } else { Self::new() }
+    }
+
     /// How many members there are.
     pub(crate) fn len(&self) -> usize {
         match self {

@@ -91,6 +91,52 @@ impl SortedSet {
         Self::Indexed(Box::default())
     }
 
+    /// The sorted set of a run of members and scores as Redis keeps them, scores that are no integers as text; `None` if a
+    /// member is there twice or a score is none.
+    pub(crate) fn from_pack(pack: &Listpack, heap: &mut Heap) -> Option<Self> {
+        let len = pack.len();
+        if !len.is_multiple_of(2) {
+            return None;
+        }
+        let mut sorted = Self::new_indexed();
+        for (member, score) in pack.pairs() {
+            let score = match score {
+                Element::Integer(value) => Some(value as f64),
+                Element::Bytes(text) => crate::number::double::parse(text),
+            };
+            let is_new = score.is_some_and(|score| member.read(|member| sorted.insert(heap, score, member)));
+            if !is_new {
+                sorted.free(heap);
+                return None;
+            }
+        }
+        if sorted.len() <= heap.encodings.sorted_set_entries_max {
+            sorted.pack(heap);
+        }
+        Some(sorted)
+    }
+
+    /// The run of members and scores that Redis keeps of a compact sorted set; `None` if it is not compact.
+    pub(crate) fn to_pack(&self) -> Option<Listpack> {
+        let Self::Packed(own) = self else { return None };
+        let mut pack = Listpack::new();
+        for (member, score) in own.pairs() {
+            pack.insert_element(None, member);
+            match score {
+                Element::Integer(value) => pack.insert_integer(None, value),
+                Element::Bytes(_) => pack.push(DoubleText::new(read_score(score)).as_bytes()),
+            }
+        }
+        Some(pack)
+    }
+
+    /// Frees the records of a set that no key holds.
+    pub(crate) fn free(self, heap: &mut Heap) {
+        if let Some(table) = self.into_table() {
+            table.iter().for_each(|handle| heap.pool.free(handle));
+        }
+    }
+
     /// Whether it is kept in the compact encoding.
     pub(crate) fn is_packed(&self) -> bool {
         matches!(self, Self::Packed(_))
@@ -299,9 +345,14 @@ impl SortedSet {
         let text = |handle| record::scored_text(&heap.pool, handle);
         let is_small = indexed.index.len() <= limits.sorted_set_entries_max
             && indexed.table.iter().all(|handle| text(handle).len() <= limits.sorted_set_value_bytes_max);
-        if !is_small {
-            return;
+        if is_small {
+            self.pack(heap);
         }
+    }
+
+    /// Goes back to the compact encoding.
+    fn pack(&mut self, heap: &mut Heap) {
+        let Self::Indexed(indexed) = self else { return };
         let mut pack = Listpack::new();
         for entry in indexed.index.iter_from(0) {
             pack.push(record::scored_text(&heap.pool, entry.member));

@@ -18,7 +18,7 @@ const TYPES: &str = "shltzgyax";
 /// `{s}` a key that mostly holds a string, `{h}` a hash, `{l}` a list, `{t}` a set, `{z}` a sorted set, `{x}` one with equal
 /// scores, `{g}` places, `{y}` a HyperLogLog; `{v}` a value, `{m}` a member or field, `{i}` an integer, `{c}` a small count, `{r}` a small index, `{f}` a number,
 /// `{b}` a bound of scores, `{n}` a bound of members, `{L}` a longitude, `{B}` a latitude, `{R}` a distance, `{U}` a unit,
-/// `{Y}` registers of a HyperLogLog that may be broken, `{p}` a pattern, `{o}` a bit offset, `{w}` a bit field type,
+/// `{Y}` registers of a HyperLogLog that may be broken, `{k}` a serialised value that may be broken, `{p}` a pattern, `{o}` a bit offset, `{w}` a bit field type,
 /// `{e}` seconds and `{E}` milliseconds of an absolute time, `{d}` seconds from now, `{D}` the same at the edge of what fits. None is
 /// so near that it comes between a request to the one store and that to the other.
 /// `[A|B c]` is a word list of which one alternative is taken; `(A|B|C)` any of them in any order. `+n` repeats the rest.
@@ -262,6 +262,10 @@ OBJECT ENCODING {y}
 COPY {y} {y} REPLACE
 SET {y} {Y}
 SETRANGE {y} [4|8|15|16|17|20|100|12303|12304] {Y}
+DUMP [{s}|{l}|{h}|{t}|{z}|{y}]
+RESTORE {s} 0 {k} REPLACE
+RESTORE [{s}|{h}|{z}] [0|{d}|{e}|{i}] {k} (REPLACE|ABSTTL|IDLETIME {c}|IDLETIME {i}|FREQ {c}|FREQ {i})
+RESTORE {s} 0 {k} REPLACE IDLETIME [100|1000000|100000000000]
 GEOADD {g} (NX|XX|CH) +4 {L} {B} {m}
 GEOADD {g} +4 {L} {B} {m}
 GEOADD {g} {L} {B} {m} {L}
@@ -413,6 +417,24 @@ const COUNTER_RUNS: &[&[u8]] = &[
     b"\x80\x80\x80\x80\x7f\xfb",
     b"\x84\x84\x00\x84\x7f\xfb",
     b"\x3f\x3f\x7f\x7f",
+];
+/// Values of several types without version and checksum, some of them broken.
+const SERIALISED: &[&[u8]] = &[
+    b"\0\x05hello",
+    b"\0\xc0\x7b",
+    b"\0\xc2\0\0\0\x80",
+    b"\0\xc3\x09\x1e\x01xx\xe0\x12\x00\x01xx",
+    b"\x01\x02\x01a\xc0\x05",
+    b"\x02\x03\xc0\x01\xc0\x02\x01b",
+    b"\x02\x02\x01a\x01a",
+    b"\x04\x01\x01a\x01b",
+    b"\x05\x01\x01a\0\0\0\0\0\0\xf8\x3f",
+    b"\x0b\x0a\x02\0\0\0\x01\0\0\0\x05\0",
+    b"\x10\x0f\x0f\0\0\0\x02\0\x81a\x02\x81b\x02\xff\0",
+    b"\x12\x01\x02\x0d\x0d\0\0\0\x02\0\x81a\x02\x01\x01\xff",
+    b"\x04\0",
+    b"\x07",
+    b"",
 ];
 const WORDS: &[&str] =
     &["a", "b", "c", "foo", "bar", "hello", "A", "1", "2", "3", "10", "m1", "m5", "m100", "f1", "f77"];
@@ -577,6 +599,7 @@ impl Generator {
             "B" => (self.rng.below(170_000) as f64 / 1000.0 - 85.0).to_string().into_bytes(),
             "R" => pick(&mut self.rng, DISTANCES),
             "U" => pick(&mut self.rng, UNITS),
+            "k" => self.serialised(),
             "Y" => [*self.rng.pick(COUNTER_HEADS), *self.rng.pick(COUNTER_RUNS)].concat(),
             "p" => pick(&mut self.rng, PATTERNS),
             "o" => pick(&mut self.rng, BIT_OFFSETS),
@@ -592,6 +615,15 @@ impl Generator {
             "d" => pick(&mut self.rng, &["1000000", "5000000", "100000000", "0", "-1", "2000000", "x"]),
             kind => self.key(kind),
         }
+    }
+
+    fn serialised(&mut self) -> Vec<u8> {
+        let mut sealed = super::dumps::sealed(self.rng.pick(SERIALISED).to_vec());
+        if self.rng.once_in(10) {
+            let at = self.rng.below(sealed.len());
+            sealed[at] ^= 1;
+        }
+        sealed
     }
 
     /// A key that mostly holds a certain type.

@@ -11,6 +11,7 @@
 )]
 
 mod corners;
+mod dumps;
 mod generate;
 mod rules;
 mod watching;
@@ -42,11 +43,16 @@ fn number_from(variable: &str, default: u64) -> u64 {
 
 /// A client of a fresh redis-server of the right version, or `None` if these tests are to be left out.
 fn redis() -> Option<(RedisServer, Client)> {
+    redis_with(&[])
+}
+
+/// As [`redis`], for a server with settings of its own.
+fn redis_with(settings: &[&str]) -> Option<(RedisServer, Client)> {
     if std::env::var("RESPOOL_TEST_REDIS").is_ok_and(|value| value == "off") {
         eprintln!("left out: RESPOOL_TEST_REDIS=off");
         return None;
     }
-    let server = RedisServer::start_with(&["--enable-debug-command", "yes"]).unwrap_or_else(|error| {
+    let server = RedisServer::start_with(&[&["--enable-debug-command", "yes"], settings].concat()).unwrap_or_else(|error| {
         panic!(
             "no redis-server could be started ({error}); install Debian's redis-server, or set RESPOOL_TEST_REDIS=off"
         )

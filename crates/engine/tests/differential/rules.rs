@@ -80,6 +80,8 @@ pub(crate) fn compare(request: &[Vec<u8>], expected: &[u8], subject: &[u8]) -> V
         // Redis compares texts up to their first NUL, so others behind it are equal as well.
         let has_ties = has(b"BY") || (has(b"ALPHA") && expected.contains(&0));
         has_ties && is_alike
+    } else if name == b"DUMP" {
+        super::dumps::is_alike(expected, subject)
     } else if name.ends_with(b"SCAN") {
         is_same_scan(request, expected, subject)
     } else if is(TIMES) {

@@ -216,6 +216,23 @@ impl Log {
         self.nodes.insert(id, pack);
     }
 
+    /// The listpacks, each with the id of its first entry.
+    pub(crate) fn packs(&self) -> impl Iterator<Item = (Id, &Listpack)> {
+        self.nodes.iter().map(|(first, pack)| (*first, pack))
+    }
+
+    /// Adds a listpack that comes from elsewhere behind all others; how many entries it has. `None`: it is not sound.
+    pub(crate) fn push_pack(&mut self, first: Id, pack: Listpack) -> Option<usize> {
+        let entries = sound_entries(first, &pack)?;
+        if self.last_id().is_some_and(|last| last >= first) || self.nodes.range(first..).next().is_some() {
+            return None;
+        }
+        self.bytes += pack.memory_bytes();
+        self.radix_nodes += radix::gained(&self.nodes, first);
+        self.nodes.insert(first, pack);
+        Some(entries)
+    }
+
     /// Removes the listpack that begins with `first`.
     fn remove_node(&mut self, first: Id) {
         if let Some(pack) = self.nodes.remove(&first) {
@@ -311,6 +328,47 @@ impl Log {
     pub(super) fn drain(&mut self, budget: usize) -> usize {
         (0..budget).take_while(|_| self.nodes.pop_first().is_some()).count()
     }
+}
+
+/// How many entries of a listpack are not deleted, if all of it is as it should be and its ids grow.
+fn sound_entries(first: Id, pack: &Listpack) -> Option<usize> {
+    let mut elements = pack.iter();
+    let mut number = || match elements.next()? {
+        Element::Integer(value) => Some(value),
+        Element::Bytes(_) => None,
+    };
+    let (entries, deleted, fields) = (number()?, number()?, number()?);
+    let (entries, deleted) = (usize::try_from(entries).ok()?, usize::try_from(deleted).ok()?);
+    let fields = usize::try_from(fields).ok()?;
+    let skip = |elements: &mut dyn Iterator<Item = Element<'_>>, count: usize| elements.take(count).count() == count;
+    if !skip(&mut elements, fields) || elements.next()? != Element::Integer(0) {
+        return None;
+    }
+    let (mut live, mut gone, mut last) = (0, 0, None);
+    while let Some(flags) = elements.next() {
+        let mut number = || match elements.next()? {
+            Element::Integer(value) => Some(value),
+            Element::Bytes(_) => None,
+        };
+        let Element::Integer(flags @ 0..=3) = flags else { return None };
+        let id = Id::at_distance(first, number()?, number()?);
+        if last.is_some_and(|last| last >= id) || id < first {
+            return None;
+        }
+        last = Some(id);
+        let (count, more) = match flags & SAME_FIELDS {
+            0 => {
+                let own = usize::try_from(number()?).ok()?;
+                (own.checked_mul(2)?, 4)
+            }
+            _ => (fields, 3),
+        };
+        if !skip(&mut elements, count) || elements.next()? != Element::Integer(i64::try_from(count).ok()? + more) {
+            return None;
+        }
+        if flags & DELETED == 0 { live += 1 } else { gone += 1 }
+    }
+    (live == entries && gone == deleted && live + gone > 0).then_some(live)
 }
 
 /// So many entries more of a listpack are deleted.

@@ -1,0 +1,166 @@
+//! Values as bytes: the encoding of Redis's dumps and files (RDB), version 10, and all older encodings of values.
+//!
+//! [`write()`] and [`read()`] do one value: a byte for the type and what follows it, as it stands in a file behind a key as well.
+//! [`payload`] puts the version and the checksum of `DUMP` around it.
+//!
+//! Everything that is read is checked in all its parts before it is used, and what is made of it is bounded by its own bytes and
+//! [`READ_BYTES_MAX`](crate::limits::READ_BYTES_MAX).
+
+mod foreign;
+mod lzf;
+pub(crate) mod payload;
+mod read;
+mod stream;
+mod write;
+
+pub(crate) use read::{Loaded, Reader, read};
+pub(crate) use write::{Stored, Writer, write};
+
+/// What is read cannot have been written by a server.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Broken;
+
+/// The byte before a value.
+mod kind {
+    pub(super) const STRING: u8 = 0;
+    pub(super) const LIST: u8 = 1;
+    pub(super) const SET: u8 = 2;
+    pub(super) const SORTED_SET_TEXT: u8 = 3;
+    pub(super) const HASH: u8 = 4;
+    pub(super) const SORTED_SET: u8 = 5;
+    pub(super) const HASH_ZIPMAP: u8 = 9;
+    pub(super) const LIST_ZIPLIST: u8 = 10;
+    pub(super) const SET_INTSET: u8 = 11;
+    pub(super) const SORTED_SET_ZIPLIST: u8 = 12;
+    pub(super) const HASH_ZIPLIST: u8 = 13;
+    pub(super) const QUICKLIST_ZIPLISTS: u8 = 14;
+    pub(super) const STREAM: u8 = 15;
+    pub(super) const HASH_LISTPACK: u8 = 16;
+    pub(super) const SORTED_SET_LISTPACK: u8 = 17;
+    pub(super) const QUICKLIST: u8 = 18;
+    pub(super) const STREAM_WITH_FIGURES: u8 = 19;
+}
+
+/// The two highest bits of a length.
+mod length {
+    /// Six more bits.
+    pub(super) const SHORT: u8 = 0;
+    /// Fourteen more bits.
+    pub(super) const MIDDLE: u8 = 1;
+    /// The whole byte tells of four or eight bytes behind it.
+    pub(super) const LONG: u8 = 2;
+    pub(super) const FOUR_BYTES: u8 = 0x80;
+    pub(super) const EIGHT_BYTES: u8 = 0x81;
+    /// No length: the six other bits say how a string is written.
+    pub(super) const SPECIAL: u8 = 3;
+}
+
+/// How a string is written that is no run of bytes.
+mod special {
+    pub(super) const ONE_BYTE: u8 = 0;
+    pub(super) const TWO_BYTES: u8 = 1;
+    pub(super) const FOUR_BYTES: u8 = 2;
+    pub(super) const COMPRESSED: u8 = 3;
+}
+
+/// How a node of a quicklist is kept.
+mod node {
+    /// One element, as it is.
+    pub(super) const PLAIN: u64 = 1;
+    pub(super) const LISTPACK: u64 = 2;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::heap::{EncodingLimits, Heap};
+    use crate::store::random::Random;
+    use crate::transcript::Script;
+    use crate::values::stream::{Id, Trim, Trimming};
+
+    /// What a dump of a value of each encoding is.
+    fn dumps() -> Vec<Vec<u8>> {
+        let (mut script, mut dumps) = (Script::new(), Vec::new());
+        let numbers = |count: usize, text: &str| {
+            (0..count).map(|number| text.replace('#', &number.to_string())).collect::<Vec<_>>().join(" ")
+        };
+        for line in [
+            "SET k 12",
+            "SET k -70000",
+            "SET k 12345678901",
+            "SET k hello",
+            &format!("SET k {}", "abc".repeat(300)),
+            "RPUSH k a 1 -5 300000 b",
+            &format!("RPUSH k {}", numbers(900, "element-number-#")),
+            "SADD k 1 2 3",
+            "SADD k 1 70000 -5000000000",
+            "SADD k a b c",
+            "HSET k a 1 b 2",
+            &format!("HSET k {}", numbers(20, "field# a-value-that-is-somewhat-long-and-has-a-number-in-it-namely-#")),
+            "ZADD k 1 a 2.5 b inf c",
+            "XADD k 5-1 a 1 b 2",
+            &format!("ZADD k {}", numbers(140, "#.25 m#")),
+        ] {
+            script.say("DEL k");
+            script.say(line);
+            let reply = script.send(&[b"DUMP", b"k"]);
+            let head = reply.iter().position(|byte| *byte == b'\n').expect("a bulk string");
+            let dump = reply[head + 1..reply.len() - 2].to_vec();
+            // What is read is what was written.
+            assert_eq!(script.send(&[b"RESTORE", b"l", b"0", &dump, b"REPLACE"]), b"+OK\r\n", "{line}");
+            let encoding = script.say("OBJECT ENCODING k");
+            assert_eq!(script.say("OBJECT ENCODING l"), encoding, "{line}");
+            if !encoding.ends_with("hashtable") {
+                assert_eq!(script.send(&[b"DUMP", b"l"]), reply, "{line}");
+            }
+            dumps.push(dump);
+        }
+        dumps
+    }
+
+    #[test]
+    fn broken_values_are_refused_or_sound() {
+        let mut random = Random::new(4);
+        let mut heap = Heap::new(EncodingLimits::default(), [1, 2]);
+        let mut refused = 0;
+        for dump in dumps() {
+            let body = payload::open(&dump).expect("it is whole");
+            for _ in 0..600 {
+                let mut broken = body.to_vec();
+                for _ in 0..=random.below(3) {
+                    let at = random.below(broken.len() as u64) as usize;
+                    match random.below(3) {
+                        0 => broken[at] = random.bits() as u8,
+                        1 => broken[at] ^= 1 << random.below(8),
+                        _ => broken.truncate(at + 1),
+                    }
+                }
+                match read(&mut Reader::new(&broken), &mut heap) {
+                    Err(Broken) => refused += 1,
+                    Ok(Loaded::Text(_)) => {}
+                    Ok(Loaded::Object(object)) => {
+                        let is_stream = matches!(object, crate::values::Object::Stream(_));
+                        assert!(object.len() > 0 || is_stream, "nothing else is empty");
+                        let mut writer = Writer::new();
+                        write::object(&mut writer, &object, &heap);
+                        let again = writer.finish();
+                        let read = read(&mut Reader::new(&again), &mut heap).expect("what is written is read");
+                        let Loaded::Object(copy) = read else { panic!("an object is read as one") };
+                        assert_eq!(copy.len(), object.len());
+                        if let crate::values::Object::Stream(mut stream) = object {
+                            // What is taken for sound can be used.
+                            assert_eq!(stream.log.range(Id::MIN, Id::MAX).count(), stream.len());
+                            assert_eq!(stream.log.range_back(Id::MIN, Id::MAX).count(), stream.len());
+                            let what = Trim::ToLength(stream.len() / 2);
+                            stream.trim(Trimming { what, is_approximate: false, limit: 0 });
+                        } else {
+                            read::free(object, &mut heap);
+                        }
+                        read::free(copy, &mut heap);
+                    }
+                }
+            }
+        }
+        assert!(refused > 2_000, "{refused} were refused");
+    }
+}

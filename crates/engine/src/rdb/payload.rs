@@ -1,0 +1,46 @@
+//! What `DUMP` says and `RESTORE` reads: a value, two bytes of version and eight of checksum.
+
+use crc::{CRC_64_REDIS, Crc, Table};
+
+/// The version that is written, and the latest that is read.
+const VERSION: u16 = 10;
+/// Bytes behind the value.
+const FOOTER_BYTES: usize = 10;
+
+const CHECKSUM: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_REDIS);
+
+/// Puts version and checksum behind a value.
+pub(crate) fn seal(mut value: Vec<u8>) -> Vec<u8> {
+    value.extend_from_slice(&VERSION.to_le_bytes());
+    let sum = CHECKSUM.checksum(&value);
+    value.extend_from_slice(&sum.to_le_bytes());
+    value
+}
+
+/// The value before version and checksum; `None` if one of them is wrong.
+pub(crate) fn open(payload: &[u8]) -> Option<&[u8]> {
+    let len = payload.len().checked_sub(FOOTER_BYTES)?;
+    let (value, footer) = payload.split_at(len);
+    let version = u16::from_le_bytes([footer[0], footer[1]]);
+    let sum = CHECKSUM.checksum(&payload[..len + 2]);
+    (version <= VERSION && footer[2..] == sum.to_le_bytes()).then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_is_that_of_redis() {
+        // Redis's own: `SET k hello`, `DUMP k`.
+        let payload = seal(b"\0\x05hello".to_vec());
+        assert_eq!(payload, b"\0\x05hello\x0a\0cr\xdfve4 \x0a");
+        assert_eq!(open(&payload), Some(&b"\0\x05hello"[..]));
+        for at in 0..payload.len() {
+            let mut broken = payload.clone();
+            broken[at] ^= 1;
+            assert_eq!(open(&broken), None);
+            assert_eq!(open(&payload[..at]), None);
+        }
+    }
+}

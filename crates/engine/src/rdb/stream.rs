@@ -1,0 +1,139 @@
+//! Streams: their listpacks as they are, what a stream knows of its entries, and its groups.
+//!
+//! ```text
+//! listpacks, each: id of the first entry (16 bytes, a string), listpack
+//! entries, last id, [first id, greatest deleted id, entries ever added]
+//! groups, each: name, last id, [entries read], pending entries, consumers
+//! pending entry: id (16 bytes), when it was delivered, how often
+//! consumer: name, when it was seen, ids of its pending entries
+//! ```
+//!
+//! Ids outside of 16 bytes are two lengths. What is in brackets came with version 10 of the format.
+
+use std::collections::BTreeMap;
+
+use super::read::Reader;
+use super::write::Writer;
+use super::{Broken, kind};
+use crate::values::Stream;
+use crate::values::stream::{Group, Id, READ_UNKNOWN};
+
+impl Writer {
+    fn id(&mut self, id: Id) {
+        self.number(id.ms);
+        self.number(id.seq);
+    }
+}
+
+pub(super) fn write(writer: &mut Writer, stream: &Stream) {
+    writer.byte(kind::STREAM_WITH_FIGURES);
+    writer.number(stream.log.nodes() as u64);
+    for (first, pack) in stream.log.packs() {
+        writer.text(&first.number().to_be_bytes());
+        writer.text(pack.as_bytes());
+    }
+    let figures = &stream.figures;
+    writer.number(figures.len as u64);
+    for id in [figures.last_id, figures.first_id, figures.max_deleted_id] {
+        writer.id(id);
+    }
+    writer.number(figures.entries_added as u64);
+    writer.number(stream.groups.len() as u64);
+    for (name, group) in &stream.groups {
+        writer.text(name);
+        writer.id(group.last_id);
+        writer.number(group.entries_read as u64);
+        writer.number(group.pending_len() as u64);
+        for (id, pending) in group.pending_from(Id::MIN, None) {
+            writer.raw(&id.number().to_be_bytes());
+            writer.raw(&pending.delivered.to_le_bytes());
+            writer.number(pending.deliveries as u64);
+        }
+        writer.number(group.consumers().len() as u64);
+        for (number, consumer) in group.consumers() {
+            writer.text(&consumer.name);
+            writer.raw(&consumer.seen.to_le_bytes());
+            writer.number(consumer.pending_len() as u64);
+            for (id, _) in group.pending_from(Id::MIN, Some(number)) {
+                writer.raw(&id.number().to_be_bytes());
+            }
+        }
+    }
+}
+
+impl Reader<'_> {
+    fn id(&mut self) -> Result<Id, Broken> {
+        Ok(Id { ms: self.count()?, seq: self.count()? })
+    }
+
+    fn raw_id(&mut self) -> Result<Id, Broken> {
+        Ok(Id::of_number(u128::from_be_bytes(self.array()?)))
+    }
+
+    fn moment(&mut self) -> Result<i64, Broken> {
+        Ok(i64::from_le_bytes(self.array()?))
+    }
+}
+
+/// Reads a stream; `has_figures` if it tells of entries that are gone.
+pub(super) fn read(reader: &mut Reader<'_>, has_figures: bool) -> Result<Stream, Broken> {
+    let mut stream = Stream::new();
+    let mut entries = 0;
+    for _ in 0..reader.count()? {
+        let first: [u8; 16] = reader.text()?.as_ref().try_into().map_err(|_| Broken)?;
+        let pack = reader.listpack()?;
+        entries += stream.log.push_pack(Id::of_number(u128::from_be_bytes(first)), pack).ok_or(Broken)?;
+    }
+    if reader.count()? != entries as u64 {
+        return Err(Broken);
+    }
+    stream.figures.len = entries;
+    stream.figures.last_id = reader.id()?;
+    stream.figures.entries_added = entries as i64;
+    if has_figures {
+        // The first id follows from the entries.
+        reader.id()?;
+        stream.figures.max_deleted_id = reader.id()?;
+        stream.figures.entries_added = reader.count()? as i64;
+    }
+    stream.figures.first_id = stream.log.first_id().unwrap_or(Id::MIN);
+    if stream.log.last_id().is_some_and(|id| id > stream.figures.last_id) {
+        return Err(Broken);
+    }
+    for _ in 0..reader.count()? {
+        let name = reader.text()?.into_owned().into_boxed_slice();
+        let group = group(reader, &stream, has_figures)?;
+        if stream.groups.insert(name, group).is_some() {
+            return Err(Broken);
+        }
+    }
+    Ok(stream)
+}
+
+fn group(reader: &mut Reader<'_>, stream: &Stream, has_figures: bool) -> Result<Group, Broken> {
+    let last_id = reader.id()?;
+    let entries_read = match has_figures {
+        true => reader.count()? as i64,
+        false => stream.figures.added_up_to(last_id).unwrap_or(READ_UNKNOWN),
+    };
+    let mut group = Group::new(last_id, entries_read);
+    let mut pending = BTreeMap::new();
+    for _ in 0..reader.count()? {
+        let (id, delivered) = (reader.raw_id()?, reader.moment()?);
+        if pending.insert(id, (delivered, reader.count()? as i64)).is_some() {
+            return Err(Broken);
+        }
+    }
+    for _ in 0..reader.count()? {
+        let name = reader.text()?;
+        let seen = reader.moment()?;
+        let consumer = group.create_consumer(&name, seen).ok_or(Broken)?;
+        for _ in 0..reader.count()? {
+            // Each is of one consumer.
+            let id = reader.raw_id()?;
+            let (delivered, deliveries) = pending.remove(&id).ok_or(Broken)?;
+            group.claim(id, consumer, delivered, deliveries);
+        }
+    }
+    if pending.is_empty() { Ok(group) } else { Err(Broken) }
+}

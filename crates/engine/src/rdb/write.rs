@@ -1,0 +1,180 @@
+//! Writing values, byte for byte as redis-server 7.0 does.
+
+use super::lzf::Compressor;
+use super::{kind, length, node, special};
+use crate::number::integer::{self, IntegerText};
+use crate::store::heap::Heap;
+use crate::store::listpack::Element;
+use crate::values::{Hash, Object, Set, SortedSet};
+
+/// Texts up to this many bytes may be written as an integer.
+const INTEGER_TEXT_MAX: usize = 11;
+/// Texts above this many bytes are compressed if that makes them smaller by more than four bytes.
+const COMPRESSED_MIN: usize = 20;
+const COMPRESSION_GAIN: usize = 4;
+
+/// Bytes that are being written.
+pub(crate) struct Writer {
+    bytes: Vec<u8>,
+    compressor: Compressor,
+}
+
+impl Writer {
+    /// Nothing is written yet.
+    pub(crate) fn new() -> Self {
+        Self { bytes: Vec::new(), compressor: Compressor::new() }
+    }
+
+    /// What was written.
+    pub(crate) fn finish(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    pub(super) fn byte(&mut self, byte: u8) {
+        self.bytes.push(byte);
+    }
+
+    /// Bytes as they are.
+    pub(super) fn raw(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// A count, or the bytes of a string that follows.
+    fn length(&mut self, len: usize) {
+        self.number(len as u64);
+    }
+
+    /// A number that is written as a length.
+    pub(super) fn number(&mut self, len: u64) {
+        match len {
+            0..0x40 => self.byte(length::SHORT << 6 | len as u8),
+            0x40..0x4000 => self.bytes.extend_from_slice(&[length::MIDDLE << 6 | (len >> 8) as u8, len as u8]),
+            _ => match u32::try_from(len) {
+                Ok(len) => {
+                    self.byte(length::FOUR_BYTES);
+                    self.bytes.extend_from_slice(&len.to_be_bytes());
+                }
+                Err(_) => {
+                    self.byte(length::EIGHT_BYTES);
+                    self.bytes.extend_from_slice(&len.to_be_bytes());
+                }
+            },
+        }
+    }
+
+    /// Writes an integer as such, if it has at most 32 bits; whether it has.
+    fn small_integer(&mut self, value: i64) -> bool {
+        let le = value.to_le_bytes();
+        let (how, width) = match value {
+            -0x80..=0x7f => (special::ONE_BYTE, 1),
+            -0x8000..=0x7fff => (special::TWO_BYTES, 2),
+            -0x8000_0000..=0x7fff_ffff => (special::FOUR_BYTES, 4),
+            _ => return false,
+        };
+        self.byte(length::SPECIAL << 6 | how);
+        self.bytes.extend_from_slice(&le[..width]);
+        true
+    }
+
+    /// A string.
+    pub(crate) fn text(&mut self, text: &[u8]) {
+        if text.len() <= INTEGER_TEXT_MAX && integer::parse(text).is_some_and(|value| self.small_integer(value)) {
+            return;
+        }
+        if text.len() > COMPRESSED_MIN
+            && let Some(compressed) = self.compressor.compress(text, text.len() - COMPRESSION_GAIN)
+        {
+            self.byte(length::SPECIAL << 6 | special::COMPRESSED);
+            self.length(compressed.len());
+            self.length(text.len());
+            self.bytes.extend_from_slice(&compressed);
+            return;
+        }
+        self.length(text.len());
+        self.bytes.extend_from_slice(text);
+    }
+
+    /// A string that may be kept as an integer.
+    fn element(&mut self, element: Element<'_>) {
+        match element {
+            Element::Bytes(text) => self.text(text),
+            Element::Integer(value) if self.small_integer(value) => {}
+            Element::Integer(value) => {
+                let text = IntegerText::new(value);
+                self.length(text.as_bytes().len());
+                self.bytes.extend_from_slice(text.as_bytes());
+            }
+        }
+    }
+}
+
+/// What is to be written.
+pub(crate) enum Stored<'a> {
+    Text(Element<'a>),
+    Object(&'a Object),
+}
+
+/// Writes the type of a value and the value.
+pub(crate) fn write(writer: &mut Writer, value: Stored<'_>, heap: &Heap) {
+    match value {
+        Stored::Text(text) => {
+            writer.byte(kind::STRING);
+            writer.element(text);
+        }
+        Stored::Object(value) => object(writer, value, heap),
+    }
+}
+
+pub(super) fn object(writer: &mut Writer, object: &Object, heap: &Heap) {
+    match object {
+        Object::List(list) => {
+            writer.byte(kind::QUICKLIST);
+            writer.length(list.chunks().len());
+            for chunk in list.chunks() {
+                writer.length(node::LISTPACK as usize);
+                writer.text(chunk.as_bytes());
+            }
+        }
+        Object::Hash(Hash::Packed(pack)) => {
+            writer.byte(kind::HASH_LISTPACK);
+            writer.text(pack.as_bytes());
+        }
+        Object::Hash(hash) => {
+            writer.byte(kind::HASH);
+            writer.length(hash.len());
+            hash.each(heap, |field, value| {
+                writer.element(field);
+                writer.element(value);
+            });
+        }
+        Object::Set(Set::Integers(integers)) => {
+            writer.byte(kind::SET_INTSET);
+            writer.text(&integers.to_bytes());
+        }
+        Object::Set(set) => {
+            writer.byte(kind::SET);
+            writer.length(set.len());
+            set.each(heap, |member| {
+                writer.element(member);
+                true
+            });
+        }
+        Object::SortedSet(sorted) => sorted_set(writer, sorted, heap),
+        Object::Stream(stream) => super::stream::write(writer, stream),
+    }
+}
+
+fn sorted_set(writer: &mut Writer, sorted: &SortedSet, heap: &Heap) {
+    if let Some(pack) = sorted.to_pack() {
+        writer.byte(kind::SORTED_SET_LISTPACK);
+        return writer.text(pack.as_bytes());
+    }
+    writer.byte(kind::SORTED_SET);
+    writer.length(sorted.len());
+    // From the last member on, so that whoever reads inserts at the front.
+    sorted.each_from(heap, sorted.len().saturating_sub(1), true, |member, score| {
+        writer.element(member);
+        writer.bytes.extend_from_slice(&score.to_le_bytes());
+        true
+    });
+}

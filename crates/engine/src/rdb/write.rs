@@ -171,7 +171,7 @@ fn sorted_set(writer: &mut Writer, sorted: &SortedSet, heap: &Heap) {
     }
     writer.byte(kind::SORTED_SET);
     writer.length(sorted.len());
-    // From the last member on, so that whoever reads inserts at the front.
+    // From the last member on, so that a reader inserts each at the front.
     sorted.each_from(heap, sorted.len().saturating_sub(1), true, |member, score| {
         writer.element(member);
         writer.bytes.extend_from_slice(&score.to_le_bytes());

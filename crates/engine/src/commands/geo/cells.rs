@@ -174,19 +174,21 @@ pub(super) struct Search {
 impl Search {
     /// The distance in meters of a place within the shape.
     pub(super) fn distance(&self, place: Place) -> Option<f64> {
-        let is_in = |distance: f64| match self.shape {
-            // A distance that is no number is not too far.
-            Shape::Circle { radius } => distance.partial_cmp(&(radius * self.unit)) != Some(Ordering::Greater),
+        match self.shape {
+            Shape::Circle { radius } => {
+                let distance = self.center.meters_to(place);
+                // A distance that is no number is not too far.
+                let is_too_far = distance.partial_cmp(&(radius * self.unit)) == Some(Ordering::Greater);
+                (!is_too_far).then_some(distance)
+            }
             Shape::Box { width, height } => {
                 let beside = Place { latitude: place.latitude, ..self.center };
                 let above = Place { longitude: place.longitude, ..self.center };
                 let is_outside = place.meters_to(beside) > width * self.unit / 2.0
                     || place.meters_to(above) > height * self.unit / 2.0;
-                !is_outside
+                (!is_outside).then(|| self.center.meters_to(place))
             }
-        };
-        let distance = self.center.meters_to(place);
-        is_in(distance).then_some(distance)
+        }
     }
 
     /// The degrees in which all of the shape lies, about.

@@ -792,10 +792,9 @@ fn a_replica_that_is_read_from_has_a_connection_for_each_client_in_session_mode(
             assert_eq!(ask(client, "GET k"), "$-1\r\n");
         }
     }
-    let connections =
-        |copy: &RedisServer| copy.client().and_then(|mut client| client.figure("clients", "connected_clients"));
+    let connections = |copy: &RedisServer| copy.client()?.figure("clients", "connected_clients");
     for copy in &copies {
-        until(|| connections(copy).expect("it is told") == 4)
-            .expect("each client's, the one that asks, the proxy's own");
+        let all = "each client has one, and so have the proxy and the test";
+        until(|| connections(copy).expect("it is told") == 4).expect(all);
     }
 }

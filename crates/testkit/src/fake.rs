@@ -208,6 +208,7 @@ pub fn usual_reply(request: &Received) -> Vec<u8> {
         "PING" | "ECHO" => bulk(request.key()),
         "HELLO" if request.key() == b"3" => b"%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n".to_vec(),
         "HELLO" => b"*2\r\n$6\r\nserver\r\n$5\r\nredis\r\n".to_vec(),
+        "INFO" => bulk(b"redis_version:0.0.0\r\n"),
         "GET" => value(request.key()),
         "MGET" => {
             let head = format!("*{}\r\n", rest.len()).into_bytes();

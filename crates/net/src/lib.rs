@@ -14,6 +14,7 @@ pub mod limits;
 mod lingering;
 mod listener;
 mod mailbox;
+mod readiness;
 mod resolver;
 #[cfg(test)]
 mod testing;

@@ -26,13 +26,13 @@ use crate::limits::{
 use crate::lingering::Lingering;
 use crate::listener::ListenerSocket;
 use crate::mailbox::{Inbox, Letter, Postbox};
+use crate::readiness::{Event, Events};
 use crate::resolver::Resolver;
 use crate::tls::TlsClients;
 use crate::transport::Socket;
 use crate::vigil::Vigil;
 use crate::{Listener, TransportOptions};
-use mio::event::Event;
-use mio::{Events, Interest, Poll, Registry, Token, Waker};
+use mio::{Interest, Poll, Registry, Token, Waker};
 use names::{Named, Names};
 use respool_connection::{Action, Awaits, ConnId, Machine, Now, Peer, Permit, Side, Sockets};
 use std::collections::{HashMap, VecDeque};
@@ -231,11 +231,11 @@ impl<M: Machine> Worker<M> {
                 || is_anybody_left
                 || self.handshakes.is_any_ready()
                 || self.lingering.is_any_ready();
-            let timeout = match has_left_over || self.wait(&mut nodes_events, now)? {
-                true => Some(Duration::ZERO),
-                false => self.timeout(now),
+            let timeout_us = match has_left_over || self.wait(&mut nodes_events, now)? {
+                true => Some(0),
+                false => self.timeout_us(now),
             };
-            match self.poll.poll(&mut events, timeout) {
+            match events.wait(&mut self.poll, timeout_us) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 outcome => outcome?,
             }
@@ -272,17 +272,17 @@ impl<M: Machine> Worker<M> {
     /// Waits as the machine wishes, unless that is for anybody. Whatever ends the wait, what else is ready is then taken
     /// without another one. Returns whether to look without waiting.
     fn wait(&mut self, events: &mut Events, now: Now) -> io::Result<bool> {
-        let timeout = match self.machine.awaits() {
+        let timeout_us = match self.machine.awaits() {
             Awaits::Anybody => {
                 self.glance.begin();
                 return Ok(false);
             }
             Awaits::Nodes { until_us } => {
                 self.glance.begin();
-                Duration::from_micros(until_us.saturating_sub(now.mono_us))
+                until_us.saturating_sub(now.mono_us)
             }
-            Awaits::Crowd { until_us } => match self.gathering_time(until_us, now) {
-                Some(timeout) => timeout,
+            Awaits::Crowd { until_us } => match self.gathering_us(until_us, now) {
+                Some(timeout_us) => timeout_us,
                 None => return Ok(true),
             },
             Awaits::Clients => {
@@ -290,7 +290,7 @@ impl<M: Machine> Worker<M> {
                 return Ok(true);
             }
         };
-        match self.nodes_poll.poll(events, Some(timeout)) {
+        match events.wait(&mut self.nodes_poll, Some(timeout_us)) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             outcome => outcome?,
         }
@@ -299,7 +299,7 @@ impl<M: Machine> Worker<M> {
 
     /// How long to sleep so that a crowd's requests can gather; `None`: look at once. On a core that clients share with the
     /// worker, giving it up once is enough: then all of them have sent what they could, and would wait for a sleeper.
-    fn gathering_time(&mut self, until_us: u64, mut now: Now) -> Option<Duration> {
+    fn gathering_us(&mut self, until_us: u64, mut now: Now) -> Option<u64> {
         if self.glance.had_others() {
             self.glance.begin();
             self.machine.stop_expecting();
@@ -313,8 +313,8 @@ impl<M: Machine> Worker<M> {
                 return None;
             }
         }
-        let timeout = Duration::from_micros(until_us.saturating_sub(now.mono_us));
-        (!timeout.is_zero() && self.alarm.set(timeout)).then_some(timeout)
+        let timeout_us = until_us.saturating_sub(now.mono_us);
+        (timeout_us > 0 && self.alarm.set(Duration::from_micros(timeout_us))).then_some(timeout_us)
     }
 
     /// Where the machine expects clients to send at any moment, the core is theirs first.
@@ -329,11 +329,11 @@ impl<M: Machine> Worker<M> {
         self.glance.note(before, self.clock.now());
     }
 
-    fn timeout(&self, now: Now) -> Option<Duration> {
+    fn timeout_us(&self, now: Now) -> Option<u64> {
         let of_clients = earlier(self.handshakes.next_due_us(), self.lingering.next_due_us());
         let of_machine = earlier(earlier(self.machine.next_wakeup_us(), self.look_us), self.names.due_us());
         let due = earlier(earlier(of_machine, self.accept_again_us), of_clients);
-        due.map(|at| Duration::from_micros(at.saturating_sub(now.mono_us)))
+        due.map(|at| at.saturating_sub(now.mono_us))
     }
 
     /// Reads what is ready: nodes first, so that their replies leave with this turn's writes whoever is read later. Letters
@@ -342,13 +342,13 @@ impl<M: Machine> Worker<M> {
     fn take_events(&mut self, events: &Events, now: Now, has_mail: bool) {
         let (mut has_rung, mut has_others, mut has_leavers) = (has_mail, false, false);
         let left_over = std::mem::take(&mut self.again);
-        for event in events {
+        for event in events.iter() {
             match event.token() {
                 BELL => has_rung = true,
                 token if token.0 < FIRST_LISTENER && conn_of(event).is_upstream() => self.take_edge(event),
                 _ => {
                     has_others = true;
-                    has_leavers |= has_left(event);
+                    has_leavers |= event.has_left();
                 }
             }
         }
@@ -358,17 +358,17 @@ impl<M: Machine> Worker<M> {
         if has_leavers {
             events
                 .iter()
-                .filter(|event| is_of_client(event) && has_left(event))
+                .filter(|event| is_of_client(*event) && event.has_left())
                 .for_each(|event| self.take_edge(event));
         }
         if !self.departing.is_empty() {
             self.take_departures();
         }
         if has_others {
-            for event in events {
+            for event in events.iter() {
                 match event.token() {
                     Token(place) if place < FIRST_LISTENER => {
-                        if is_of_client(event) && !(has_leavers && has_left(event)) {
+                        if is_of_client(event) && !(has_leavers && event.has_left()) {
                             self.take_edge(event);
                         }
                     }
@@ -388,7 +388,7 @@ impl<M: Machine> Worker<M> {
         }
     }
 
-    fn take_edge(&mut self, event: &Event) {
+    fn take_edge(&mut self, event: Event) {
         let conn = conn_of(event);
         let Some(connection) = self.connection(conn) else { return };
         if connection.is_dialing {
@@ -405,8 +405,8 @@ impl<M: Machine> Worker<M> {
                 self.machine.handle_writable(conn);
             }
         }
-        if has_left(event) {
-            self.take_end(conn, event.is_error() || event.is_write_closed());
+        if event.has_left() {
+            self.take_end(conn, event.is_gone());
         } else if event.is_readable() {
             self.read(conn);
         }
@@ -740,15 +740,10 @@ fn token_of(conn: ConnId) -> Token {
     Token(conn.to_bits() as usize)
 }
 
-fn is_of_client(event: &Event) -> bool {
+fn is_of_client(event: Event) -> bool {
     event.token().0 < FIRST_LISTENER && !conn_of(event).is_upstream()
 }
 
-/// Whether the peer has closed its side, or the connection is lost.
-fn has_left(event: &Event) -> bool {
-    event.is_read_closed() || event.is_error()
-}
-
-fn conn_of(event: &Event) -> ConnId {
+fn conn_of(event: Event) -> ConnId {
     ConnId::from_bits(event.token().0 as u32)
 }

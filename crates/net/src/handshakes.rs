@@ -109,6 +109,10 @@ impl Handshakes {
                 self.by_address.remove(&network);
             }
         }
+        if self.count == 0 {
+            // Some may still be listed: with nothing left to go on with, they would keep the loop from waiting.
+            self.ready.clear();
+        }
         if self.count == 0 && self.places.len() > CONNECTIONS_KEPT {
             (self.places, self.free, self.by_address) = Default::default();
         }
@@ -184,7 +188,9 @@ mod tests {
         all.count = 0;
         let (place, _) = all.begin(socket(), peer("10.0.0.1:1"), permit(), Arc::clone(&tls), 1).expect("there is room");
         assert_eq!(all.by_address.len(), 1);
+        all.list(place);
         all.take(place);
         assert!(all.by_address.is_empty() && all.is_empty());
+        assert!(!all.is_any_ready(), "the loop does not wait while something is ready");
     }
 }

@@ -11,7 +11,7 @@ use crate::worker::Worker;
 use respool_command::{Execute, Flags, Lane, Millis, Outcome, Row, SessionView, resolve};
 use respool_connection::{Input, Owner};
 use respool_route::{Plan, plan};
-use respool_wire::{Encoder, Protocol, Request, RequestDecoder, RequestError, Step};
+use respool_wire::{Encoder, Protocol, Request, RequestBounds, RequestDecoder, RequestError, Step};
 
 /// How a run of requests ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,10 +88,11 @@ impl<E: Execute> Worker<E> {
         let mut plain = 0;
         // What a client may send before it has said who it is; it may say so in the midst of these bytes.
         let mut strangers = self.stranger_limits(index);
+        let mut bounds = RequestBounds::from(strangers.as_ref().unwrap_or(&self.config.request_limits));
         let mut way = self.plain_way(index);
         let halt = loop {
             let Some(rest) = bytes.get(used..).filter(|r| !r.is_empty()) else { break Halt::Drained };
-            match decoder.decode(rest, strangers.as_ref().unwrap_or(&self.config.request_limits)) {
+            match decoder.decode_within(rest, &bounds) {
                 Ok(Step::Request(request)) => {
                     if let Some(flow) = self.do_plain(way, index, &request) {
                         used += request.consumed;
@@ -108,6 +109,8 @@ impl<E: Execute> Worker<E> {
                             if strangers.is_some() {
                                 strangers = self.stranger_limits(index);
                             }
+                            // Any request that is not plain may have changed either.
+                            bounds = RequestBounds::from(strangers.as_ref().unwrap_or(&self.config.request_limits));
                             way = self.plain_way(index);
                         }
                         Flow::Pause => {

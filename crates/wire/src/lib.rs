@@ -61,7 +61,7 @@ pub use double::DoubleText;
 pub use elements::{Elements, elements};
 pub use encode::{Encoder, encode_request, request_bulk, request_head};
 pub use error::{ReplyError, RequestError};
-pub use limits::{ReplyLimits, RequestLimits, Strictness};
+pub use limits::{ReplyLimits, RequestBounds, RequestLimits, Strictness};
 pub use protocol::Protocol;
 pub use reply::{ReplyKind, ReplyScanner, Scan};
 pub use request::{Begun, Request, RequestDecoder, Step};

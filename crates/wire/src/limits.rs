@@ -109,6 +109,30 @@ impl RequestLimits {
     }
 }
 
+/// [`RequestLimits`] with what nearly every request is measured by worked out, for those who decode many.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestBounds {
+    pub(crate) limits: RequestLimits,
+    /// Most arguments, whatever the answer to more of them is.
+    pub(crate) elements_max: usize,
+    /// Most bytes of one bulk string, whatever the answer to more of them is.
+    pub(crate) bulk_bytes_max: usize,
+    /// `request_bytes_max` as far as it counts.
+    pub(crate) request_bytes_max: usize,
+}
+
+impl From<&RequestLimits> for RequestBounds {
+    #[inline]
+    fn from(limits: &RequestLimits) -> Self {
+        Self {
+            limits: *limits,
+            elements_max: limits.elements_max.min(limits.unauth_elements_max),
+            bulk_bytes_max: limits.bulk_bytes_max.min(limits.unauth_bulk_bytes_max),
+            request_bytes_max: limits.request_bytes_in_force(),
+        }
+    }
+}
+
 impl Default for RequestLimits {
     /// Strict and authenticated.
     fn default() -> Self {

@@ -21,19 +21,27 @@ pub(crate) enum NumberLine {
 #[inline(always)]
 pub(crate) fn short_head(of: u8, bytes: &[u8]) -> Option<(usize, usize)> {
     let word = u64::from_le_bytes(*bytes.first_chunk()?);
-    let first = (word >> 8 & 0xff).wrapping_sub(u64::from(b'0'));
-    if word & 0xffff_00ff == CRLF << 16 | u64::from(of) && first < 10 {
-        return Some((first as usize, 4));
+    let of = u64::from(of);
+    // Without the bytes that are to be there, a head of one digit is the digit's value and nothing else. What differs is taken
+    // to the top, so that one compare tells both.
+    let one = (word ^ (of | ZERO << 8 | CRLF << 16)) as u32;
+    let one = one.rotate_right(8);
+    if one < 10 {
+        return Some((one as usize, 4));
     }
-    if word & 0xff != u64::from(of) || first.wrapping_sub(1) >= 9 {
+    let two = (word ^ (of | ZERO << 8 | ZERO << 16 | CRLF << 24)) << 24;
+    let two = two.rotate_right(32);
+    let first = two & 0xff;
+    if two < 10 << 8 && first.wrapping_sub(1) < 9 {
+        return Some(((first * 10 + (two >> 8)) as usize, 5));
+    }
+    if word & 0xff != of || (word >> 8 & 0xff).wrapping_sub(ZERO + 1) >= 9 {
         return None;
-    }
-    let second = (word >> 16 & 0xff).wrapping_sub(u64::from(b'0'));
-    if word >> 24 & 0xffff == CRLF && second < 10 {
-        return Some(((first * 10 + second) as usize, 5));
     }
     digits_and_crlf(word >> 8)
 }
+
+const ZERO: u64 = b'0' as u64;
 
 const CRLF: u64 = u16::from_le_bytes(*b"\r\n") as u64;
 

@@ -16,7 +16,7 @@
 //! bytes of an unfinished head. It owns no bytes of a multibulk request; the words of an inline request, which may have
 //! escapes, are copied.
 
-use crate::limits::{RequestLimits, Strictness};
+use crate::limits::{RequestBounds, RequestLimits, Strictness};
 use crate::number::{NumberLine, number, number_line, short_head};
 use crate::spans::Spans;
 use crate::{Args, RequestError, RequestTail, Span, inline, request_bulk};
@@ -162,13 +162,19 @@ impl RequestDecoder {
     /// While the answer is [`Step::Incomplete`], the next call's input must start with the same bytes. After any other
     /// answer it starts `consumed` bytes later. Called with no input between two requests, the decoder gives back the
     /// memory that an unusual request has left behind.
-    #[inline(always)]
+    #[inline]
     pub fn decode<'a>(&'a mut self, input: &'a [u8], limits: &RequestLimits) -> Result<Step<'a>, RequestError> {
-        let is_whole = self.phase == Phase::Idle && self.quick_start(input, limits);
+        self.decode_within(input, &RequestBounds::from(limits))
+    }
+
+    /// [`Self::decode`] for those who decode many requests within the same limits.
+    #[inline(always)]
+    pub fn decode_within<'a>(&'a mut self, input: &'a [u8], bounds: &RequestBounds) -> Result<Step<'a>, RequestError> {
+        let is_whole = self.phase == Phase::Idle && self.quick_start(input, bounds);
         let (bytes, consumed, raw) = if is_whole {
             (input, self.at, input.get(..self.at))
         } else {
-            match self.advance(input, limits)? {
+            match self.advance(input, bounds)? {
                 Found::Incomplete => return Ok(Step::Incomplete),
                 Found::Empty { consumed } => return Ok(Step::Empty { consumed }),
                 Found::Multibulk { consumed } => (input, consumed, input.get(..consumed).filter(|_| !self.is_odd)),
@@ -207,34 +213,51 @@ impl RequestDecoder {
     /// Starts on a request that has a short head and reads its first arguments; says whether those are all. Otherwise the state
     /// is that of a request in progress, or still idle.
     #[inline(always)]
-    fn quick_start(&mut self, input: &[u8], limits: &RequestLimits) -> bool {
+    fn quick_start(&mut self, input: &[u8], bounds: &RequestBounds) -> bool {
         let Some((elements @ 1.., width)) = short_head(b'*', input) else { return false };
-        if elements > limits.elements_max.min(limits.unauth_elements_max) {
+        if elements > bounds.elements_max {
             return false;
         }
+        let reach = within(input, bounds);
+        let mut at = width;
+        let mut found = 0;
+        let Some(places) = self.spans.places(elements) else {
+            return self.quick_start_on_many(elements, width, reach, bounds);
+        };
+        for place in places {
+            let Some(span) = quick_argument(reach, at, bounds) else { break };
+            *place = span;
+            at = span.end as usize + LINE_END_BYTES;
+            found += 1;
+        }
+        self.spans.keep_first(found);
+        self.at = at;
+        self.searched = 0;
+        if found < elements {
+            self.is_odd = false;
+            self.remaining = elements - found;
+            self.phase = Phase::Head;
+        }
+        found == elements
+    }
+
+    /// The same for a request of more arguments than a list of spans has places for.
+    #[inline(never)]
+    fn quick_start_on_many(&mut self, elements: usize, width: usize, reach: &[u8], bounds: &RequestBounds) -> bool {
         self.is_odd = false;
         self.begin(elements, width);
-        self.quick_arguments(input, limits)
+        self.quick_arguments(reach, bounds)
     }
 
     /// Reads arguments that are there as a whole and have short heads, until one is not; says whether those are all.
     #[inline(always)]
-    fn quick_arguments(&mut self, input: &[u8], limits: &RequestLimits) -> bool {
-        let body_max = limits.bulk_bytes_max.min(limits.unauth_bulk_bytes_max);
-        let end_max = limits.request_bytes_in_force();
+    fn quick_arguments(&mut self, reach: &[u8], bounds: &RequestBounds) -> bool {
         let mut at = self.at;
         let mut remaining = self.remaining;
         while remaining > 0 {
-            let Some(rest) = input.get(at..) else { break };
-            let Some((body, width)) = short_head(b'$', rest) else { break };
-            let start = at + width;
-            let end = start + body;
-            let tail = rest.get(width + body..).and_then(<[u8]>::first_chunk);
-            if body > body_max || end + 2 > end_max || tail != Some(b"\r\n") {
-                break;
-            }
-            self.spans.push(Span { start: start as u32, end: end as u32 });
-            at = end + 2;
+            let Some(span) = quick_argument(reach, at, bounds) else { break };
+            self.spans.push(span);
+            at = span.end as usize + LINE_END_BYTES;
             remaining -= 1;
         }
         self.at = at;
@@ -247,14 +270,14 @@ impl RequestDecoder {
 
     /// Goes on from wherever the last call stopped, as far as the input allows.
     #[inline(never)]
-    fn advance(&mut self, input: &[u8], limits: &RequestLimits) -> Result<Found, RequestError> {
+    fn advance(&mut self, input: &[u8], bounds: &RequestBounds) -> Result<Found, RequestError> {
         match self.phase {
             Phase::Idle | Phase::Line => match input.first() {
-                Some(b'*') => self.multibulk(input, limits),
-                Some(_) => self.inline(input, limits),
+                Some(b'*') => self.multibulk(input, bounds),
+                Some(_) => self.inline(input, &bounds.limits),
                 None => Ok(self.nothing()),
             },
-            Phase::Head | Phase::Body => self.arguments(input, limits),
+            Phase::Head | Phase::Body => self.arguments(input, bounds),
         }
     }
 
@@ -268,7 +291,8 @@ impl RequestDecoder {
     }
 
     /// Reads the head of a multibulk request, then its arguments.
-    fn multibulk(&mut self, input: &[u8], limits: &RequestLimits) -> Result<Found, RequestError> {
+    fn multibulk(&mut self, input: &[u8], bounds: &RequestBounds) -> Result<Found, RequestError> {
+        let limits = &bounds.limits;
         self.is_odd = false;
         let (value, width) = match self.head(input, limits, RequestError::TooBigMultibulkCount)? {
             Head::Whole { value, width } => (value, width),
@@ -290,7 +314,7 @@ impl RequestDecoder {
             return Err(RequestError::UnauthenticatedMultibulkLength);
         }
         self.begin(elements, width);
-        self.arguments(input, limits)
+        self.arguments(input, bounds)
     }
 
     /// Begins a request of so many arguments behind its head.
@@ -304,11 +328,12 @@ impl RequestDecoder {
     }
 
     /// Reads arguments from where the last call stopped.
-    fn arguments(&mut self, input: &[u8], limits: &RequestLimits) -> Result<Found, RequestError> {
+    fn arguments(&mut self, input: &[u8], bounds: &RequestBounds) -> Result<Found, RequestError> {
+        let limits = &bounds.limits;
         loop {
             if self.phase == Phase::Head {
                 let before = self.at;
-                let is_whole = self.quick_arguments(input, limits);
+                let is_whole = self.quick_arguments(within(input, bounds), bounds);
                 if self.at > before {
                     self.searched = 0;
                 }
@@ -450,10 +475,30 @@ impl RequestDecoder {
     }
 }
 
+/// The input as far as a request may reach.
+#[inline(always)]
+fn within<'a>(input: &'a [u8], bounds: &RequestBounds) -> &'a [u8] {
+    input.get(..bounds.request_bytes_max).unwrap_or(input)
+}
+
+/// The argument at `at`, if it is there as a whole and has a short head.
+#[inline(always)]
+fn quick_argument(reach: &[u8], at: usize, bounds: &RequestBounds) -> Option<Span> {
+    let rest = reach.get(at..)?;
+    let (body, width) = short_head(b'$', rest)?;
+    let behind = rest.get(width + body..)?;
+    if body > bounds.bulk_bytes_max || behind.first_chunk() != Some(b"\r\n") {
+        return None;
+    }
+    let start = at + width;
+    Some(Span { start: start as u32, end: (start + body) as u32 })
+}
+
 /// Whether a command's name is a word of HTTP: `POST` or `Host:` in any case, as far as a NUL.
-#[inline]
+#[inline(always)]
 fn is_cross_protocol(name: &[u8]) -> bool {
-    matches!(name, [b'p' | b'P' | b'h' | b'H', ..]) && is_http_word(name)
+    // What `P`, `p`, `H` and `h` have in common, with `X`, `x` and two signs alone.
+    name.first().is_some_and(|first| first & 0xc7 == 0x40) && is_http_word(name)
 }
 
 #[inline(never)]

@@ -153,19 +153,27 @@ impl Tickets {
         }
         let ticket = self.queue.pop_front()?;
         self.sent -= 1;
-        self.expired = self.expired.saturating_sub(1);
+        if self.expired > 0 {
+            self.expired -= 1;
+        }
         let mut sample = None;
         if let Some(batch) = self.batches.front_mut() {
             batch.outstanding -= 1;
             if batch.outstanding == 0 {
-                sample = Some(batch.written_us);
-                self.batches.pop_front();
+                sample = Some(self.end_batch());
             }
         }
+        Some((ticket, sample))
+    }
+
+    /// The last of a batch has been answered. Returns when the batch was written.
+    fn end_batch(&mut self) -> u64 {
+        let batch = self.batches.pop_front();
+        // The last ticket of all ends a batch, too.
         if self.queue.is_empty() && self.queue.capacity() > IDLE_TICKETS_MAX {
             (self.queue, self.batches) = (VecDeque::new(), VecDeque::new());
         }
-        Some((ticket, sample))
+        batch.map_or(0, |batch| batch.written_us)
     }
 
     /// The last request written has only now been written as a whole.

@@ -96,7 +96,7 @@ impl<E: Execute> Worker<E> {
                     Owner::Client { index, generation, seq } => {
                         was_awaited = true;
                         let client = Handle { index, generation };
-                        clients.feed(client, seq, delivery.bytes, delivery.end.is_some());
+                        clients.feed_at_once(client, seq, delivery.bytes, delivery.end.is_some());
                         if delivery.end.is_none() {
                             part_for = Some(client);
                         }

@@ -229,7 +229,8 @@ pub trait Machine {
     /// The next thing to do, until there is none.
     fn poll_action(&mut self) -> Option<Action<Self::Mail>>;
 
-    /// The next connection with bytes to write, until there is none. A connection comes at most once per turn.
+    /// The next connection with bytes to write, until there is none: then there is none before something else has been done. A
+    /// connection comes at most once per turn.
     fn poll_output(&mut self) -> Option<ConnId>;
 
     /// The bytes that `conn` wants written, in order. What it has shown once it goes on showing, until it was told that the

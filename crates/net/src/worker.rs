@@ -229,8 +229,7 @@ impl<M: Machine> Worker<M> {
             let has_left_over = has_mail
                 || !is_settled
                 || is_anybody_left
-                || self.handshakes.is_any_ready()
-                || self.lingering.is_any_ready();
+                || self.has_non_clients() && (self.handshakes.is_any_ready() || self.lingering.is_any_ready());
             let timeout_us = match has_left_over || self.wait(&mut nodes_events, now)? {
                 true => Some(0),
                 false => self.timeout_us(now),
@@ -250,12 +249,8 @@ impl<M: Machine> Worker<M> {
                     (0..self.listeners.len()).for_each(|place| self.accept(place, now));
                 }
             }
-            if !self.handshakes.is_empty() {
-                self.shake_hands(now);
-            }
-            if self.lingering.is_any_left() {
-                self.lingering.go_on();
-                self.lingering.expire(now.mono_us);
+            if self.has_non_clients() {
+                self.mind_non_clients(now);
             }
             if self.look_us.is_some_and(|at| at <= now.mono_us) {
                 self.look_at_all(now);
@@ -330,53 +325,63 @@ impl<M: Machine> Worker<M> {
     }
 
     fn timeout_us(&self, now: Now) -> Option<u64> {
-        let of_clients = earlier(self.handshakes.next_due_us(), self.lingering.next_due_us());
-        let of_machine = earlier(earlier(self.machine.next_wakeup_us(), self.look_us), self.names.due_us());
-        let due = earlier(earlier(of_machine, self.accept_again_us), of_clients);
-        due.map(|at| at.saturating_sub(now.mono_us))
+        let of_machine = earlier(self.machine.next_wakeup_us(), self.names.due_us());
+        let mut due_us = earlier(earlier(of_machine, self.look_us), self.accept_again_us);
+        if self.has_non_clients() {
+            due_us = earlier(due_us, earlier(self.handshakes.next_due_us(), self.lingering.next_due_us()));
+        }
+        due_us.map(|at| at.saturating_sub(now.mono_us))
+    }
+
+    /// Whether there are connections that are not clients yet, or are clients no more.
+    #[inline]
+    fn has_non_clients(&self) -> bool {
+        !self.handshakes.is_empty() || self.lingering.is_any_left()
+    }
+
+    #[cold]
+    fn mind_non_clients(&mut self, now: Now) {
+        if !self.handshakes.is_empty() {
+            self.shake_hands(now);
+        }
+        if self.lingering.is_any_left() {
+            self.lingering.go_on();
+            self.lingering.expire(now.mono_us);
+        }
     }
 
     /// Reads what is ready: nodes first, so that their replies leave with this turn's writes whoever is read later. Letters
     /// come before clients: a request that was sent after other settings were posted is read after they have been taken. Clients
     /// that leave come before those that stay: one that waits is given nothing that was sent after it had left.
     fn take_events(&mut self, events: &Events, now: Now, has_mail: bool) {
-        let (mut has_rung, mut has_others, mut has_leavers) = (has_mail, false, false);
+        let (mut has_rare, mut has_clients, mut has_leavers) = (has_mail, false, false);
         let left_over = std::mem::take(&mut self.again);
         for event in events.iter() {
-            match event.token() {
-                BELL => has_rung = true,
-                token if token.0 < FIRST_LISTENER && conn_of(event).is_upstream() => self.take_edge(event),
-                _ => {
-                    has_others = true;
+            match whose(event) {
+                Of::Node => self.take_edge(event),
+                Of::Client => {
+                    has_clients = true;
                     has_leavers |= event.has_left();
                 }
+                Of::Other => has_rare = true,
             }
         }
-        if has_rung {
-            self.take_mail();
+        if has_rare {
+            self.take_rare_events(events, now, has_mail);
         }
         if has_leavers {
             events
                 .iter()
-                .filter(|event| is_of_client(*event) && event.has_left())
+                .filter(|event| whose(*event) == Of::Client && event.has_left())
                 .for_each(|event| self.take_edge(event));
         }
         if !self.departing.is_empty() {
             self.take_departures();
         }
-        if has_others {
+        if has_clients {
             for event in events.iter() {
-                match event.token() {
-                    Token(place) if place < FIRST_LISTENER => {
-                        if is_of_client(event) && !(has_leavers && event.has_left()) {
-                            self.take_edge(event);
-                        }
-                    }
-                    BELL => {}
-                    Token(place) if place >= FIRST_LINGERING => self.lingering.hear(place - FIRST_LINGERING),
-                    Token(place) if place >= FIRST_HANDSHAKE => self.handshakes.list(place - FIRST_HANDSHAKE),
-                    // All listeners are tried once per turn, whichever of them is ready.
-                    Token(_) => self.accept_again_us = Some(now.mono_us),
+                if whose(event) == Of::Client && !(has_leavers && event.has_left()) {
+                    self.take_edge(event);
                 }
             }
         }
@@ -385,6 +390,24 @@ impl<M: Machine> Worker<M> {
                 connection.is_listed = false;
                 self.read(conn);
             }
+        }
+    }
+
+    /// What has come for neither nodes nor clients. All listeners are tried once per turn, whichever of them is ready.
+    #[cold]
+    fn take_rare_events(&mut self, events: &Events, now: Now, has_mail: bool) {
+        let mut has_rung = has_mail;
+        for event in events.iter() {
+            match event.token() {
+                BELL => has_rung = true,
+                Token(place) if place >= FIRST_LINGERING => self.lingering.hear(place - FIRST_LINGERING),
+                Token(place) if place >= FIRST_HANDSHAKE => self.handshakes.list(place - FIRST_HANDSHAKE),
+                Token(place) if place >= FIRST_LISTENER => self.accept_again_us = Some(now.mono_us),
+                Token(_) => {}
+            }
+        }
+        if has_rung {
+            self.take_mail();
         }
     }
 
@@ -621,17 +644,13 @@ impl<M: Machine> Worker<M> {
             while let Some(action) = self.machine.poll_action() {
                 self.act(action);
             }
-            let mut has_written = false;
             while let Some(conn) = self.machine.poll_output() {
                 self.write(conn);
-                has_written = true;
             }
-            if !has_written {
-                // Looking for output may have brought up something to do.
-                match self.machine.poll_action() {
-                    Some(action) => self.act(action),
-                    None => return true,
-                }
+            // There is no more output unless something else is done; that writing, or looking for output, may have brought up.
+            match self.machine.poll_action() {
+                Some(action) => self.act(action),
+                None => return true,
             }
         }
         false
@@ -740,8 +759,21 @@ fn token_of(conn: ConnId) -> Token {
     Token(conn.to_bits() as usize)
 }
 
-fn is_of_client(event: Event) -> bool {
-    event.token().0 < FIRST_LISTENER && !conn_of(event).is_upstream()
+/// What an event is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Node,
+    Client,
+    Other,
+}
+
+#[inline]
+fn whose(event: Event) -> Of {
+    match event.token().0 < FIRST_LISTENER {
+        true if conn_of(event).is_upstream() => Of::Node,
+        true => Of::Client,
+        false => Of::Other,
+    }
 }
 
 fn conn_of(event: Event) -> ConnId {

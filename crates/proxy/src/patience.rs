@@ -1,12 +1,60 @@
 //! Whether what is written waits a moment for more: nodes' replies that are on their way, requests that clients are about to send.
 
-use crate::limits::PATIENT_LANES_MAX;
+use crate::limits::{GATHERED_ENOUGH, PATIENT_LANES_MAX};
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::Patience;
 use respool_connection::limits::{HELD_AGE_US_MAX, HELD_BYTES_MAX};
 
 impl<E: Execute> Worker<E> {
+    /// The next lane whose bytes are to be written now.
+    #[inline(always)]
+    pub(crate) fn next_lane_to_write(&mut self) -> Option<u32> {
+        while let Some(lane) = self.lanes.listed.pop() {
+            let this = &mut self.lanes.all[lane as usize];
+            this.is_listed = false;
+            if this.up.is_slow() {
+                this.up.go_on_slowly(self.now.mono_us);
+            }
+            if this.up.wants_write(self.now.mono_us) {
+                if self.clients.crowd.may_wait(
+                    this.up.held_since_us(),
+                    self.now.mono_us,
+                    self.config.gather_us,
+                    self.counters.client_reads.value(),
+                ) && this.up.may_gather(GATHERED_ENOUGH)
+                {
+                    self.lanes.is_gathering = true;
+                    self.lanes.held.push(lane);
+                    continue;
+                }
+                if self.clients.are_awaited() && this.up.is_filling(self.now.mono_us) {
+                    this.is_filling = true;
+                    self.lanes.is_filling = true;
+                    self.lanes.held.push(lane);
+                    continue;
+                }
+                let has_failed_to_fill = std::mem::take(&mut this.is_filling) && this.up.is_batch_small();
+                let may_write = !(this.is_blocked || this.is_behind && this.up.is_ready());
+                if has_failed_to_fill {
+                    self.stop_filling();
+                }
+                if may_write {
+                    if self.lanes.all[lane as usize].beside.is_some() {
+                        self.lanes.end_batch(lane as usize, self.now, &mut self.clients.pool);
+                    }
+                    return Some(lane);
+                }
+            } else if this.up.is_ready() && this.up.queued_bytes() > 0 {
+                self.lanes.held.push(lane);
+            }
+            if self.lanes.all[lane as usize].is_queue_of_note() {
+                self.account_queue(lane as usize);
+            }
+        }
+        None
+    }
+
     /// Whether replies that are outstanding may be waited for, as far as is known in this turn.
     pub(crate) fn is_patient(&mut self) -> bool {
         if self.is_patient.is_none() {

@@ -14,7 +14,7 @@ use crate::holding::Hold;
 use crate::hooks::Event;
 use crate::lanes::{Ending, Lanes};
 use crate::learning::Learnings;
-use crate::limits::{CLAIM_SOFT_FACTOR, GATHERED_ENOUGH, READ_BYTES, REVIEWED_WRITE_BYTES};
+use crate::limits::{CLAIM_SOFT_FACTOR, READ_BYTES, REVIEWED_WRITE_BYTES};
 use crate::mail::{Mail, Questions};
 use crate::observe::Counters;
 use crate::parking::Parking;
@@ -628,54 +628,20 @@ impl<E: Execute> Machine for Worker<E> {
 
     #[inline(always)]
     fn poll_output(&mut self) -> Option<ConnId> {
-        while let Some(lane) = self.lanes.listed.pop() {
-            let this = &mut self.lanes.all[lane as usize];
-            this.is_listed = false;
-            if this.up.is_slow() {
-                this.up.go_on_slowly(self.now.mono_us);
+        loop {
+            if let Some(lane) = self.next_lane_to_write() {
+                return Some(ConnId::upstream(lane));
             }
-            if this.up.wants_write(self.now.mono_us) {
-                if self.clients.crowd.may_wait(
-                    this.up.held_since_us(),
-                    self.now.mono_us,
-                    self.config.gather_us,
-                    self.counters.client_reads.value(),
-                ) && this.up.may_gather(GATHERED_ENOUGH)
-                {
-                    self.lanes.is_gathering = true;
-                    self.lanes.held.push(lane);
-                    continue;
+            while let Some(index) = self.clients.listed.pop() {
+                if self.review_client(index) {
+                    return Some(ConnId::client(index));
                 }
-                if self.clients.are_awaited() && this.up.is_filling(self.now.mono_us) {
-                    this.is_filling = true;
-                    self.lanes.is_filling = true;
-                    self.lanes.held.push(lane);
-                    continue;
-                }
-                let has_failed_to_fill = std::mem::take(&mut this.is_filling) && this.up.is_batch_small();
-                let may_write = !(this.is_blocked || this.is_behind && this.up.is_ready());
-                if has_failed_to_fill {
-                    self.stop_filling();
-                }
-                if may_write {
-                    if self.lanes.all[lane as usize].beside.is_some() {
-                        self.lanes.end_batch(lane as usize, self.now, &mut self.clients.pool);
-                    }
-                    return Some(ConnId::upstream(lane));
-                }
-            } else if this.up.is_ready() && this.up.queued_bytes() > 0 {
-                self.lanes.held.push(lane);
             }
-            if self.lanes.all[lane as usize].is_queue_of_note() {
-                self.account_queue(lane as usize);
+            // To look at a client may have let a lane go on.
+            if self.lanes.listed.is_empty() {
+                return None;
             }
         }
-        while let Some(index) = self.clients.listed.pop() {
-            if self.review_client(index) {
-                return Some(ConnId::client(index));
-            }
-        }
-        None
     }
 
     #[inline]

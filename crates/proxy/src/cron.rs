@@ -29,7 +29,7 @@ impl<E: Execute> Worker<E> {
             self.end_waits_for_words();
         }
         let is_due = self.now.mono_us >= self.cron_at_us;
-        if is_due || (self.is_busy && self.cron_at_us > self.now.mono_us + self.busy_interval_us()) {
+        if is_due || self.is_cron_slow && self.is_busy && self.cron_at_us > self.now.mono_us + self.busy_interval_us() {
             self.run_cron(is_due);
         }
     }
@@ -79,6 +79,7 @@ impl<E: Execute> Worker<E> {
             interval = interval.min(try_us - self.now.mono_us).max(CRON_US_MIN);
         }
         self.cron_at_us = self.now.mono_us + interval;
+        self.is_cron_slow = interval > self.busy_interval_us();
         self.mind_hold();
     }
 

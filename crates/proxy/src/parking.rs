@@ -355,9 +355,7 @@ impl<E: Execute> Worker<E> {
     /// What a client watches is in no outbox: it is read on only as long as the process has room for it.
     fn keep_memory(&mut self, index: u32) -> Flow {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let held = session.held_bytes();
-        self.shared.ledger.account(session.accounted, held);
-        session.accounted = held;
+        session.account(&self.shared.ledger);
         if self.shared.ledger.held_bytes() <= self.config.budgets.process {
             return Flow::Next;
         }

@@ -9,6 +9,7 @@ use crate::credit::Credit;
 use crate::large::Large;
 use crate::learning::Learner;
 use crate::pins::Pins;
+use crate::shared::Ledger;
 use crate::slab::Handle;
 use crate::subscriptions::Subscriber;
 use crate::unmet::Unmet;
@@ -337,6 +338,15 @@ impl Session {
             + self.gathered_bytes
             + self.input.as_ref().map_or(0, |i| i.held_bytes())
             + self.pins.as_ref().map_or(0, |p| p.held_bytes())
+    }
+
+    /// Tells the process's account what is held for it now. The account is shared by all workers: it is left alone if it is right.
+    #[inline]
+    pub(crate) fn account(&mut self, ledger: &Ledger) {
+        let held = self.held_bytes();
+        if held != self.accounted {
+            ledger.account(std::mem::replace(&mut self.accounted, held), held);
+        }
     }
 }
 

@@ -94,12 +94,14 @@ pub struct Worker<E> {
     /// Secrets are in it, or in clients' own input.
     pub(crate) has_read_secret: bool,
     /// Decodes requests that lie whole in the read buffer.
-    decoder: RequestDecoder,
+    decoder: Option<Box<RequestDecoder>>,
     /// Whether replies that are outstanding may be waited for; `None` if that has not been looked at in this turn.
     pub(crate) is_patient: Option<bool>,
     /// Something may be outstanding, so timers are looked at often.
     pub(crate) is_busy: bool,
     pub(crate) cron_at_us: u64,
+    /// They are looked at later than they would be if anything were outstanding.
+    pub(crate) is_cron_slow: bool,
     pub(crate) engine_at_us: u64,
     pub(crate) pressure: Pressure,
     pub(crate) cut_off_lines: CutOffLines,
@@ -152,10 +154,11 @@ impl<E: Execute> Worker<E> {
             actions: VecDeque::new(),
             read_buffer: vec![0; READ_BYTES],
             has_read_secret: false,
-            decoder: RequestDecoder::new(),
+            decoder: Some(Box::default()),
             is_patient: None,
             is_busy: false,
             cron_at_us: 0,
+            is_cron_slow: true,
             engine_at_us: 0,
             pressure: Pressure::default(),
             cut_off_lines: CutOffLines::default(),
@@ -196,17 +199,17 @@ impl<E: Execute> Worker<E> {
         }
         // Both are borrowed from the worker for the time of the call, which may change anything else of it.
         let buffer = std::mem::take(&mut self.read_buffer);
-        let mut decoder = std::mem::take(&mut self.decoder);
+        let mut decoder = self.decoder.take().unwrap_or_default();
         self.read_fresh(index, &mut decoder, buffer.get(..bytes).unwrap_or_default());
         self.read_buffer = buffer;
-        self.decoder = decoder;
+        self.decoder = Some(decoder);
     }
 
     /// Overwrites what was read. Between two turns nobody needs it.
     pub(crate) fn wipe_reads(&mut self) {
         self.has_read_secret = false;
         respool_wire::wipe(&mut self.read_buffer);
-        self.decoder.wipe();
+        self.decoder.iter_mut().for_each(|decoder| decoder.wipe());
     }
 
     fn read_upstream(&mut self, lane: usize, bytes: usize) {
@@ -294,21 +297,26 @@ impl<E: Execute> Worker<E> {
             session.pause.add(Pause::OUTPUT);
             self.counters.pauses.add(1);
         }
-        let held = session.held_bytes();
-        self.shared.ledger.account(session.accounted, held);
-        session.accounted = held;
         if !session.pause.is_none() {
             self.relieve_client(index);
         }
-        let is_patient = self.is_patient();
+        let is_to_write = self.is_to_be_written(index);
+        // What is written now is accounted for behind that, with what is left of it: mostly nothing.
+        if !is_to_write && let Some(session) = self.clients.sessions.at_mut(index) {
+            session.account(&self.shared.ledger);
+        }
+        is_to_write
+    }
+
+    #[inline(always)]
+    fn is_to_be_written(&mut self, index: u32) -> bool {
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         if session.down.output().is_empty() || session.is_blocked {
             return false;
         }
-        if is_patient && self.holds_back(index) {
-            return false;
-        }
-        true
+        // Only a client that is still owed replies can be held back.
+        let may_be_held = session.down.outstanding() > 0 || session.held_since_us > 0;
+        !(may_be_held && self.is_patient() && self.holds_back(index))
     }
 
     /// Removes the reasons not to read a client that have gone, and closes it if that is all it waited for.
@@ -693,11 +701,7 @@ impl<E: Execute> Machine for Worker<E> {
         if session.down.is_drained() {
             self.clients.awaited.note_answered(&mut session.pace, self.now.mono_us);
         }
-        if session.accounted > 0 {
-            let held = session.held_bytes();
-            self.shared.ledger.account(session.accounted, held);
-            session.accounted = held;
-        }
+        session.account(&self.shared.ledger);
         let has_subscriber = session.subscriber.is_some();
         if !session.pause.is_none() {
             self.relieve_client(index);

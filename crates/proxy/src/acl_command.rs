@@ -176,6 +176,7 @@ impl<E: Execute> Worker<E> {
             return None;
         }
         self.note_secret();
+        self.note_tracked_keys_max(args.from(2));
         if let Some(own) = args.from(2).iter().step_by(2).find(|name| is_of_one_server(name))
             && self.config.nodes.len() > 1
         {

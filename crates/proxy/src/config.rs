@@ -141,11 +141,19 @@ pub struct SubscriptionTerms {
     pub slow: SlowSubscribers,
     /// What PUBLISH answers.
     pub receivers: Receivers,
+    /// Keys that one worker remembers for the clients that track them; for one more some other is told of as if it had
+    /// changed. 0: as many as fit.
+    pub tracked_keys_max: usize,
 }
 
 impl Default for SubscriptionTerms {
     fn default() -> Self {
-        Self { output_bytes: 32 << 20, slow: SlowSubscribers::default(), receivers: Receivers::default() }
+        Self {
+            output_bytes: 32 << 20,
+            slow: SlowSubscribers::default(),
+            receivers: Receivers::default(),
+            tracked_keys_max: 1_000_000,
+        }
     }
 }
 

@@ -280,12 +280,8 @@ pub const NAMES_PER_TURN_MAX: usize = 10_000;
 /// dealt with in a turn.
 pub const NAMES_TURNS_MAX: usize = 32;
 
-/// Keys that one worker remembers for the clients that track them: as many as Redis by default. For one more some other
-/// is told of as if it had changed.
-pub const TRACKED_KEYS_MAX: usize = 1_000_000;
-
-/// Bytes of those keys and of who has read them, in one worker. Beyond that some are told of as well: the keys that clients
-/// ask for may be of any length, and every client may have read every key.
+/// Bytes of keys that clients track and of who has read them, in one worker. Beyond that some are told of as if they had changed,
+/// however few there are: the keys that clients ask for may be of any length, and every client may have read every key.
 pub const TRACKED_BYTES_MAX: usize = 512 << 20;
 
 /// Keys of one transaction of a tracking client that are remembered until EXEC.

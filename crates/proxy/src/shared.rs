@@ -44,6 +44,8 @@ pub struct Shared {
     pub(crate) scripts: Mutex<Scripts>,
     /// Which databases nodes are known to have.
     pub(crate) databases: Databases,
+    /// How many keys that clients track may be remembered, if a client has said so.
+    pub(crate) tracked_keys_said: crate::subscriptions::Said,
     /// What counts for the whole process, however many proxies it has.
     pub ledger: Arc<Ledger>,
     /// Who may do what, in the whole process.
@@ -144,6 +146,7 @@ impl Shared {
             last_words: Arc::default(),
             scripts: Mutex::default(),
             databases: Databases::default(),
+            tracked_keys_said: Default::default(),
             ledger,
             access: Arc::default(),
             measured: Mutex::default(),

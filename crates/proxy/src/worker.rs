@@ -621,6 +621,7 @@ impl<E: Execute> Machine for Worker<E> {
         let before = self.lanes.listed.len();
         self.run_timers();
         self.lanes.write_first(before);
+        self.evict_tracked();
         self.tell_nodes();
         self.begin_slices();
         if !self.clients.held.is_empty() && self.patient_until_us().is_none() {

@@ -271,7 +271,7 @@ impl<E: Execute> Worker<E> {
     #[inline]
     pub(crate) fn subscriptions_due_us(&self) -> Option<u64> {
         let this = &self.subscriptions;
-        if this.is_striking_out() || !this.refilling.is_empty() {
+        if this.is_striking_out() || !this.refilling.is_empty() || self.has_tracked_too_many() {
             return Some(self.now.mono_us);
         }
         (this.check_at_us > 0).then_some(this.check_at_us)

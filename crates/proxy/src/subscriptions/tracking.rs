@@ -21,7 +21,7 @@ use super::id_table::{IdTable, Ids};
 use super::registry::Registry;
 use super::wait::Wait;
 use super::{PAIR_BYTES, Subscriber, Subscriptions};
-use crate::limits::{TRACKED_BLOCK_KEYS_MAX, TRACKED_BYTES_MAX, TRACKED_KEYS_MAX, TRACKING_PREFIXES_MAX};
+use crate::limits::{TRACKED_BLOCK_KEYS_MAX, TRACKING_PREFIXES_MAX};
 use crate::local::integer;
 use crate::observe::Counters;
 use crate::session::{Flow, Pause, ReplyMode, Special};
@@ -227,8 +227,8 @@ impl Tracked {
     }
 
     /// A key that has to be forgotten, if there are too many or they take too much.
-    fn next_victim(&mut self) -> Option<u32> {
-        if self.keys.len() <= TRACKED_KEYS_MAX && self.bytes() <= TRACKED_BYTES_MAX {
+    pub(super) fn next_victim(&mut self, keys_max: usize) -> Option<u32> {
+        if !self.is_too_large(keys_max) {
             return None;
         }
         let victim = self.keys.active_from(self.cursor).next().or_else(|| self.keys.active_from(0).next())?;
@@ -650,9 +650,8 @@ impl<E: Execute> Worker<E> {
         if !is_told {
             self.subscriptions.tracked.doubtful.push(handle);
         }
-        while let Some(victim) = self.subscriptions.tracked.next_victim() {
-            self.subscriptions.invalidate_key(victim, &mut self.clients);
-        }
+        let keys_max = self.tracked_keys_max();
+        self.subscriptions.evict(keys_max, keys.len(), &mut self.clients);
         self.subscriptions.tracked.show(&self.counters);
     }
 }

@@ -3,7 +3,8 @@
 use crate::NoEngine;
 use crate::bench::{Bench, request, requests};
 use crate::support::config;
-use respool_connection::Machine;
+use respool_connection::{ConnId, Machine};
+use respool_proxy::Config;
 use respool_proxy::limits::STRUCK_OUT_PER_TURN_MAX;
 
 /// Keys that a client has read.
@@ -114,4 +115,80 @@ fn what_a_client_has_read_is_forgotten_in_slices() {
         bench.send(push, b">2\r\n$10\r\ninvalidate\r\n*1\r\n$7\r\nkey-0-1\r\n");
         assert_eq!(bench.heard(client), "", "{end:?}: it has been told");
     }
+}
+
+/// A client that tracks, and the connections over which its node tells of changes and answers.
+fn tracker(config: Config) -> (Bench<NoEngine>, [ConnId; 3]) {
+    let mut bench = Bench::proxy(config);
+    let client = bench.accept();
+    bench.ask(client, &["HELLO", "3"]);
+    bench.ask(client, &["CLIENT", "TRACKING", "ON"]);
+    let push = bench.connect()[0];
+    bench.heard(push);
+    bench.send(push, b"+OK\r\n");
+    let operator = bench.accept();
+    bench.ask(operator, &["HELLO", "3"]);
+    bench.ask(operator, &["EXISTS", "none"]);
+    let lane = bench.connect()[0];
+    bench.send(lane, b":0\r\n");
+    bench.heard(client);
+    bench.heard(operator);
+    (bench, [client, operator, lane])
+}
+
+/// An operator lowers the bound of the table, at the node as well.
+fn bound(bench: &mut Bench<NoEngine>, [_, operator, lane]: [ConnId; 3], keys_max: &str) {
+    bench.heard(lane);
+    bench.ask(operator, &["CONFIG", "SET", "tracking-table-max-keys", keys_max]);
+    assert_eq!(requests(&bench.heard(lane)), [format!("CONFIG SET tracking-table-max-keys {keys_max}")]);
+    bench.send(lane, b"+OK\r\n");
+    assert_eq!(bench.heard(operator), "+OK\r\n");
+}
+
+#[test]
+fn who_has_read_keys_beyond_the_bound_is_told_of_them() {
+    let mut config = config(1, 1);
+    config.subscriptions.tracked_keys_max = 3;
+    let (mut bench, all) = tracker(config);
+    let [client, _, lane] = all;
+    let told = |heard: &str| heard.matches("invalidate").count();
+    let mut heard = String::new();
+    for key in ["a", "b", "c", "d", "e"] {
+        bench.ask(client, &["GET", key]);
+        bench.send(lane, b"$-1\r\n");
+        heard.push_str(&bench.heard(client));
+        assert_eq!(told(&heard), heard.matches("$-1\r\n").count().saturating_sub(3), "{heard}");
+    }
+    bound(&mut bench, all, "1");
+    heard.push_str(&bench.heard(client));
+    let names: Vec<&str> =
+        ["a", "b", "c", "d", "e"].into_iter().filter(|key| heard.contains(&format!("$1\r\n{key}\r\n"))).collect();
+    assert_eq!((told(&heard), names.len()), (4, 4), "all but one, each once: {heard}");
+}
+
+#[test]
+fn a_bound_that_is_lowered_by_very_many_keys_is_reached_in_slices() {
+    let (mut bench, all) = tracker(config(1, 1));
+    let [client, operator, lane] = all;
+    bound(&mut bench, all, "0");
+    for part in 0..10 {
+        let keys: Vec<String> = (0..READ / 10).map(|number| format!("key-{part}-{number}")).collect();
+        let mut words = vec!["EXISTS"];
+        words.extend(keys.iter().map(String::as_str));
+        bench.ask(client, &words);
+        bench.send(lane, b":0\r\n");
+    }
+    assert_eq!(bench.heard(client), ":0\r\n".repeat(10));
+    bound(&mut bench, all, "1");
+    // Two turns have been so far.
+    let mut told = bench.heard(client).matches("invalidate").count();
+    assert!(told <= 2 * STRUCK_OUT_PER_TURN_MAX, "{told}");
+    for _ in 0..READ / STRUCK_OUT_PER_TURN_MAX {
+        bench.turn(|_| ());
+        let now = bench.heard(client).matches("invalidate").count();
+        assert!(now <= 2 * STRUCK_OUT_PER_TURN_MAX, "{now}");
+        told += now;
+        assert_eq!(bench.answer(operator, &["ECHO", "x"]), "$1\r\nx\r\n", "others are served");
+    }
+    assert_eq!(told, READ - 1);
 }

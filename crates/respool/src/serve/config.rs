@@ -96,6 +96,7 @@ pub(super) fn proxy(process: &Process, instance: &Instance, clients_max: usize) 
         allows_admin: settings.allows_admin,
         subscriptions: SubscriptionTerms {
             output_bytes: saturating(settings.pooling.subscriber_output),
+            tracked_keys_max: settings.pooling.tracked_keys_max,
             slow: match settings.pooling.slow_subscribers {
                 SlowSubscribers::Disconnect => respool_proxy::SlowSubscribers::Disconnect,
                 SlowSubscribers::DropOldest => respool_proxy::SlowSubscribers::DropOldest,

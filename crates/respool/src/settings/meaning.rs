@@ -261,6 +261,8 @@ pub struct Pooling {
     pub session_max: usize,
     /// Messages one subscriber has not taken, in bytes: over it the subscriber is slow.
     pub subscriber_output: u64,
+    /// Keys that each worker remembers for clients that track them; 0: no bound.
+    pub tracked_keys_max: usize,
     /// What becomes of a slow one.
     pub slow_subscribers: SlowSubscribers,
     /// How long a request may wait for those of others; `None`: not at all.

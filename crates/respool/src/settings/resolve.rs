@@ -450,6 +450,7 @@ fn pooling(of: &Values<'_>) -> Pooling {
         private_warm_max: count(Setting::PrivateConnectionsWarm),
         session_max: count(Setting::SessionConnectionsMax),
         subscriber_output: of.bytes(Setting::SubscriberOutputBytes),
+        tracked_keys_max: count(Setting::TrackingTableMaxKeys),
         slow_subscribers: SlowSubscribers::ALL[of.word(Setting::SlowSubscribers)],
         gather: of.duration(Setting::Gather),
         publish_receivers: PublishReceivers::ALL[of.word(Setting::PublishReceivers)],

@@ -91,7 +91,6 @@ mod scripts;
 mod secrets;
 pub mod seeing;
 mod select;
-mod sent_on;
 mod session;
 mod shared;
 mod slab;

@@ -22,10 +22,6 @@ pub const REPLIES_FALL_DIVISOR: u32 = 4;
 /// matters.
 pub const REVIEWED_WRITE_BYTES: usize = 16 * 1024;
 
-/// Bytes of requests that wait for a node and are sent on to the one that stands in for it: they are copied for that. With more,
-/// they are refused.
-pub const WAITING_BYTES_SENT_ON_MAX: usize = 4 << 20;
-
 /// How long a connection that leaves is waited for whose requests have all been given up, in microseconds, if no shorter time is
 /// set for silence: those that are behind it wait as well.
 pub const LEAVING_SILENCE_US: u64 = 10_000_000;

@@ -269,7 +269,6 @@ impl<E: Execute> Worker<E> {
         let was_ready = this.up.is_ready();
         let owed_since_us = this.up.tickets().oldest_us().map(|since_us| since_us.max(this.up.last_heard_us()));
         let hearer = self.hearer_of(lane, &ending);
-        let waiting = self.waiting_on(lane);
         let Some(this) = self.lanes.all.get_mut(lane) else { return };
         let follower = if this.purpose == Purpose::Dedicated { this.reader.take() } else { None };
         let orphans = this.up.reset(&mut self.clients.pool);
@@ -308,10 +307,6 @@ impl<E: Execute> Worker<E> {
             self.note_end(lane, End { ending: &ending, cause: &cause, owed_since_us });
         }
         self.lanes.all[lane].ready_us = 0;
-        let orphans = match waiting {
-            Some(waiting) => self.send_on(lane, &waiting, orphans.collect()),
-            None => orphans.collect(),
-        };
         let name = &self.lanes.nodes[node].name;
         let (sent, unsent) = (text::broken_off(name, &cause), text::not_sent(name, &cause));
         self.end_beside(lane, &sent);

@@ -139,7 +139,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The next node of the pool that is up.
-    pub(crate) fn live_next(&self, pool: &Pool, node: usize) -> Option<usize> {
+    fn live_next(&self, pool: &Pool, node: usize) -> Option<usize> {
         let places = pool.places();
         (node + 1..places.end).chain(places.start..node).find(|other| !self.lanes.nodes[*other].is_out())
     }

@@ -64,8 +64,6 @@ mod selects;
 mod settling;
 #[path = "hostile/silences.rs"]
 mod silences;
-#[path = "hostile/standing_in.rs"]
-mod standing_in;
 mod support;
 #[path = "hostile/tracking.rs"]
 mod tracking;

@@ -357,10 +357,12 @@ rows! {
     /// How often the names of nodes are looked up again while connections to them stand.
     DnsInterval {
         name: "dns_interval", group: Group::Timeouts, reload: Reload::Live, kind: millis(10, DAY),
-        absent: Some("off"), default: "10s",
-        more: "Every dial asks for the name anew, too. A connection whose address is not among two answers running is replaced: the \
-               old one serves until the new one is ready. Errors and empty answers change nothing. `off`: connections stay \
-               where they were made.",
+        absent: Some("off"), default: "off",
+        more: "Every dial asks for the name anew, whatever this says. With an interval, a shared connection whose address is not among \
+               two answers running is replaced: the old one serves until the new one is ready. Errors and empty answers change \
+               nothing. What one client has for itself (`WATCH`, `BLPOP`, pool mode `session`, large replies) stays where it is until \
+               it ends, so an interval is for names whose old address does not take writes any more. `off`: connections stay where \
+               they were made.",
     }
     /// An idle node that has said nothing for so long is sent a PING.
     HealthInterval {

@@ -41,6 +41,8 @@ struct Connection<'a> {
     /// It is in pool mode `session` from the beginning.
     is_owner: bool,
     stream: Option<Stream>,
+    /// How many it has had before.
+    connections: u32,
     /// Bytes received, and how many of them belong to replies that were taken.
     received: Vec<u8>,
     taken: usize,
@@ -89,6 +91,7 @@ pub(super) fn run(world: &World, number: u64, requests: u64, behaviour: Behaviou
         number,
         is_owner,
         stream: None,
+        connections: 0,
         received: Vec::new(),
         taken: 0,
         owned: 0,
@@ -126,6 +129,7 @@ pub(super) fn run(world: &World, number: u64, requests: u64, behaviour: Behaviou
                     steps.push(model.leave(state));
                     tally.entered(state);
                 }
+                model.ledger.connection = connection.connections;
                 let failed = connection.batch(&mut model, &steps, reading, &mut rng, &mut tally);
                 if world.is_calm && behaviour != Behaviour::Leaving {
                     tally.needless += failed;
@@ -174,6 +178,7 @@ impl Connection<'_> {
         steps.iter().for_each(|step| model.encode(step, &mut bytes));
         let mut failed = 0;
         let mut answered = 0;
+        let mut has_waited_in_vain = false;
         let outcome = self.send(&bytes, rng).and_then(|()| {
             if matches!(reading, Reading::HalfClosed) {
                 self.stream()?.shutdown(Shutdown::Write)?;
@@ -186,6 +191,7 @@ impl Connection<'_> {
                 let meanwhile =
                     Meanwhile { faults: &world.faults, since, has_moved: moves.0 != moves.1 || moves.1 % 2 == 1 };
                 answered += 1;
+                has_waited_in_vain = step.has_waited_in_vain(&reply);
                 tally.replies += step.replies() as u64;
                 if let Step::State { state, .. } = step {
                     tally.entered(*state);
@@ -223,8 +229,10 @@ impl Connection<'_> {
             tally.half_closed += 1;
             return failed;
         }
-        if is_end && matches!(reading, Reading::HalfClosed) && !unanswered.is_empty() && world.faults.were_held(since) {
-            // What an order holds back of a client that has closed its side is not done, nor what is behind it.
+        let is_not_done = has_waited_in_vain || world.faults.were_held(since);
+        if is_end && matches!(reading, Reading::HalfClosed) && !unanswered.is_empty() && is_not_done {
+            // What an order holds back of a client that has closed its side is not done, nor what is behind it; nor what is behind a
+            // pop that has ended with its client, which may have been told so.
             for (place, step) in unanswered.iter().enumerate() {
                 match step {
                     // Its first requests may have been answered.
@@ -301,6 +309,7 @@ impl Connection<'_> {
 
     fn close(&mut self) {
         self.stream = None;
+        self.connections += 1;
         self.received.clear();
         self.taken = 0;
     }

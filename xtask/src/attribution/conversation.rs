@@ -6,7 +6,7 @@ use std::time::Instant;
 use respool_testkit::{elements, reply_length, request};
 
 use super::faults::{Faults, Nodes};
-use super::ledger::{Fate, Id, Ledger, Write};
+use super::ledger::{Fate, Id, Ledger};
 
 /// What a request gets.
 #[derive(Debug, Clone)]
@@ -194,7 +194,7 @@ impl Conversation {
 
     fn note(&self, part: u16, database: u8, fate: Fate, ledger: &mut Ledger) {
         let id = Id { client: self.client, seq: self.seq, part };
-        ledger.writes.push(Write { id, node: self.node, database, fate });
+        ledger.note(id, self.node, database, fate);
     }
 
     /// Judges all replies, with what came between them, and notes what was written.

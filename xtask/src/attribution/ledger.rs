@@ -6,11 +6,17 @@
 //! be there in the order in which its client asked, and elements of queues go to one client each.
 
 use std::collections::HashMap;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::log::Executed;
 
 /// Complaints that are described.
 const DESCRIBED_MAX: usize = 12;
+
+/// For how many seconds a write of which its client was told that it may or may not be done, may still come
+/// to be done: the server may stand still for as long as a fault takes, with what it was sent on a connection that has ended, and
+/// the second in which something is done is known to the second.
+const LATE_SECONDS_MAX: u64 = 2;
 
 /// Written to the server that a node has left, when nothing more may come to it, and to the same when the node is there again.
 pub(super) const LEFT: &str = "the-node-has-left";
@@ -60,12 +66,18 @@ pub(super) struct Write {
     pub(super) node: u8,
     pub(super) database: u8,
     pub(super) fate: Fate,
+    /// Which of its client's connections it was sent on.
+    pub(super) connection: u32,
+    /// When its client was told, or gave it up: the second of the wall clock.
+    pub(super) second: u64,
 }
 
 /// What all clients were told.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     pub(super) writes: Vec<Write>,
+    /// Which of its connections a client has at present.
+    pub(super) connection: u32,
     /// Numbers that clients were given by counters that they share: counter, number.
     pub(super) counted: Vec<(usize, u64)>,
     /// Counts whose outcome is unknown, by counter.
@@ -77,6 +89,12 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
+    /// A client knows now what became of a write.
+    pub(super) fn note(&mut self, id: Id, node: u8, database: u8, fate: Fate) {
+        let second = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        self.writes.push(Write { id, node, database, fate, connection: self.connection, second });
+    }
+
     pub(super) fn add(&mut self, other: Ledger) {
         self.writes.extend(other.writes);
         self.counted.extend(other.counted);
@@ -182,19 +200,17 @@ pub(super) fn audit(ledger: &Ledger, logs: &[ServerLog]) -> Audit {
                         format!("{id:?} was done by a server that had not been node {} for long", log.node)
                     });
                 }
-                if id.seq < *before {
+                if id.seq < *before && !is_late_at_most(ledger, id, one.second) {
                     audit.complain(|| {
-                        let fate = |seq: u64| {
-                            let is_it = |write: &&Write| (write.id.client, write.id.seq) == (id.client, seq);
-                            ledger.writes.iter().find(is_it).map(|write| write.fate)
-                        };
+                        let told = |seq: u64| of(ledger, id.client, seq).map(|write| (write.fate, write.connection));
                         format!(
-                            "client {}: request {} ({:?} for its client) on {} ran behind request {before} ({:?})",
+                            "client {}: request {} ({:?} for its client) on {} at node {} ran behind request {before} ({:?})",
                             id.client,
                             id.seq,
-                            fate(id.seq),
+                            told(id.seq),
                             shown(key),
-                            fate(*before)
+                            log.node,
+                            told(*before)
                         )
                     });
                 }
@@ -236,6 +252,18 @@ pub(super) fn audit(ledger: &Ledger, logs: &[ServerLog]) -> Audit {
     count(ledger, &counters, &mut audit);
     pop(ledger, &found, pops.saturating_sub(put_back), &mut audit);
     audit
+}
+
+/// A write of a request.
+fn of(ledger: &Ledger, client: u64, seq: u64) -> Option<&Write> {
+    ledger.writes.iter().find(|write| (write.id.client, write.id.seq) == (client, seq))
+}
+
+/// Whether a write that was done behind a later one of its client is one of unknown outcome, done so soon that its server may have
+/// had it before: what a server has been sent on a connection that has ended it may do when it goes on.
+fn is_late_at_most(ledger: &Ledger, id: Id, second: u64) -> bool {
+    let is_unknown = |write: &Write| write.fate == Fate::Unknown && second <= write.second + LATE_SECONDS_MAX;
+    of(ledger, id.client, id.seq).is_some_and(is_unknown)
 }
 
 /// No number is given twice, and none that the counter never had.
@@ -295,14 +323,16 @@ mod tests {
     }
 
     fn told(of: &[(u64, Fate)]) -> Ledger {
-        let write = |&(seq, fate): &(u64, Fate)| Write { id: id(seq), node: 0, database: 0, fate };
-        Ledger { writes: of.iter().map(write).collect(), ..Ledger::default() }
+        let mut ledger = Ledger::default();
+        of.iter().for_each(|&(seq, fate)| ledger.note(id(seq), 0, 0, fate));
+        ledger
     }
 
     fn log(database: u32, requests: &[&[&str]]) -> ServerLog {
         let one = |words: &&[&str]| Executed {
             database,
             block: 0,
+            second: 0,
             words: words.iter().map(|word| word.as_bytes().to_vec()).collect(),
         };
         ServerLog { node: 0, executed: requests.iter().map(one).collect() }
@@ -337,6 +367,16 @@ mod tests {
         let (left, back): (&[&str], &[&str]) = (&["SET", LEFT, "1"], &["SET", BACK, "1"]);
         assert_eq!(complaints(&both, 0, &[&set(&one), left, &set(&two)]), 1, "the server was not the node any more");
         assert_eq!(complaints(&both, 0, &[&set(&one), left, back, &set(&two)]), 0);
+        let in_second = |told: &[(u64, Fate)], second: u64| {
+            let mut ledger = self::told(told);
+            ledger.writes.iter_mut().for_each(|write| write.second = 10);
+            let mut log = log(0, &[&set(&two), &set(&one)]);
+            log.executed.iter_mut().for_each(|one| one.second = second);
+            audit(&ledger, &[log]).complaints
+        };
+        let late = [(1, Fate::Unknown), (2, Fate::Done)];
+        assert_eq!((in_second(&late, 12), in_second(&late, 13)), (0, 1), "late, and later than it may be");
+        assert_eq!(in_second(&[(1, Fate::Done), (2, Fate::Done)], 10), 1, "what was told to be done is in order");
         let elsewhere = ServerLog { node: 1, ..log(0, &[&set(&one)]) };
         assert_eq!(audit(&told(&[(1, Fate::Done)]), &[elsewhere]).complaints, 1, "on another node");
     }

@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 
 /// Arguments with which a server keeps such a file.
-pub(super) const SERVER_ARGUMENTS: [&str; 8] = [
+pub(super) const SERVER_ARGUMENTS: [&str; 10] = [
     "--appendonly",
     "yes",
     "--appendfsync",
@@ -16,6 +16,8 @@ pub(super) const SERVER_ARGUMENTS: [&str; 8] = [
     "no",
     "--auto-aof-rewrite-percentage",
     "0",
+    "--aof-timestamp-enabled",
+    "yes",
 ];
 
 /// One write that a node has executed.
@@ -24,6 +26,8 @@ pub(super) struct Executed {
     pub(super) database: u32,
     /// The transaction in which it was, counted from 1; 0 for none.
     pub(super) block: u32,
+    /// The second of the wall clock in which it was executed, or the last one that the file tells of before.
+    pub(super) second: u64,
     pub(super) words: Vec<Vec<u8>>,
 }
 
@@ -50,13 +54,20 @@ struct Log {
     database: u32,
     blocks: u32,
     is_block: bool,
+    second: u64,
 }
 
 impl Log {
     /// A server that was killed may have left half a request at the end, which it cuts off when it starts again.
     fn take(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
-        while let Some((words, after)) = request(rest) {
+        loop {
+            while let Some((comment, after)) = line(rest).filter(|(line, _)| line.starts_with(b"#")) {
+                let second = std::str::from_utf8(comment).ok().and_then(|text| text.strip_prefix("#TS:")?.parse().ok());
+                self.second = second.unwrap_or(self.second);
+                rest = after;
+            }
+            let Some((words, after)) = request(rest) else { return };
             rest = after;
             match words.first().map(|name| name.to_ascii_uppercase()).as_deref() {
                 Some(b"SELECT") => {
@@ -70,18 +81,16 @@ impl Log {
                 Some(b"EXEC") => self.is_block = false,
                 _ => {
                     let block = if self.is_block { self.blocks } else { 0 };
-                    self.executed.push(Executed { database: self.database, block, words });
+                    let (database, second) = (self.database, self.second);
+                    self.executed.push(Executed { database, block, second, words });
                 }
             }
         }
     }
 }
 
-/// The first request and what comes behind it, if it is whole. Comments of the server are skipped.
-fn request(mut bytes: &[u8]) -> Option<(Vec<Vec<u8>>, &[u8])> {
-    while bytes.first() == Some(&b'#') {
-        bytes = line(bytes)?.1;
-    }
+/// The first request and what comes behind it, if it is whole.
+fn request(bytes: &[u8]) -> Option<(Vec<Vec<u8>>, &[u8])> {
     let (head, mut rest) = line(bytes)?;
     let count: usize = number(head, b'*')?;
     let mut words = Vec::with_capacity(count);

@@ -63,7 +63,7 @@ const WARM: usize = 2;
 const WARM_DESCRIPTORS_MAX: usize = (NODES + 2) * WORKERS * WARM * (1 + 3);
 const WORKERS: usize = 2;
 /// From so many requests on every kind of trouble and every state of a session has to occur.
-const COMPLETE_REQUESTS_MIN: u64 = 50_000;
+const COMPLETE_REQUESTS_MIN: u64 = 100_000;
 const SETTLE_LIMIT: Duration = Duration::from_secs(20);
 
 /// Check that not one reply goes to the wrong request while nodes and clients fail

@@ -6,7 +6,7 @@ use respool_testkit::{Rng, reply_length};
 
 use super::conversation::{Conversation, Meanwhile, Outcome};
 use super::faults::Nodes;
-use super::ledger::{Fate, Id, Ledger, Write};
+use super::ledger::{Fate, Id, Ledger};
 use super::states::State;
 use super::{Layout, MOVED, NODES};
 
@@ -67,6 +67,12 @@ impl Step {
     /// Whether it may wait for something that does not come.
     pub(super) fn waits(&self) -> bool {
         self.state().is_some_and(State::waits)
+    }
+
+    /// Whether it is a pop that was answered with nothing or an error.
+    pub(super) fn has_waited_in_vain(&self, reply: &[u8]) -> bool {
+        let is_pop = matches!(self.state(), Some(State::InVain | State::LeftWaiting | State::Popping));
+        is_pop && (reply.starts_with(b"-") || reply == b"*-1\r\n")
     }
 
     /// The nodes that it goes to.
@@ -288,14 +294,14 @@ impl Model {
     }
 
     fn note(&mut self, step: &Step, fate: Fate) {
-        let client = self.client;
-        let write = |key: usize, seq: u64| {
-            let id = Id { client, seq, part: key as u16 };
-            Write { id, node: node_of(key) as u8, database: 0, fate }
+        let Model { client, ledger, .. } = self;
+        let mut write = |key: usize, seq: u64| {
+            let id = Id { client: *client, seq, part: key as u16 };
+            ledger.note(id, node_of(key) as u8, 0, fate);
         };
         match step {
-            Step::Set { key, seq } | Step::Swap { key, seq } => self.ledger.writes.push(write(*key, *seq)),
-            Step::Mset { pairs } => self.ledger.writes.extend(pairs.iter().map(|&(key, seq)| write(key, seq))),
+            Step::Set { key, seq } | Step::Swap { key, seq } => write(*key, *seq),
+            Step::Mset { pairs } => pairs.iter().for_each(|&(key, seq)| write(key, seq)),
             _ => {}
         }
     }

@@ -108,7 +108,7 @@ states! {
     Reset = "resets",
 }
 
-/// States that are not among those of a run unless they are asked for, since a defect that is known shows in them.
+/// States that are not among those of a run unless they are asked for, until ten runs in a row have had nothing to complain of.
 pub(super) const ASIDE: &[State] = &[
     State::Endless,
     State::QuietApart,
@@ -370,7 +370,12 @@ impl State {
                 say(&format!("WATCH {key}"), ok),
                 locally("MULTI", ok),
                 say(&get, queued).queued(),
-                say("EXEC", format!("*1\r\n{}", bulk(&value(PART + 1)))).or(nil).or("*1\r\n$-1\r\n").executes(),
+                // If the pop and the write behind it have failed, it is a list.
+                say("EXEC", format!("*1\r\n{}", bulk(&value(PART + 1))))
+                    .or(nil)
+                    .or("*1\r\n$-1\r\n")
+                    .or("*1\r\n-WRONGTYPE Operation against a key holding the wrong kind of value\r\n")
+                    .executes(),
             ],
             State::Script => vec![
                 say(&format!("EVAL {SCRIPT} 1 {key} {token}"), format!("*1\r\n{}", bulk(token))),

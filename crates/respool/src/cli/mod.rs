@@ -103,7 +103,10 @@ fn serve(sources: Sources, take_over: Option<&Path>) -> Result<(), Failure> {
         let admin = metrics.map(|address| start_admin(address, &job, &mut opened)).transpose()?;
         statsd = admin::statsd::start(&process.admin.statsd, &job.control, job.metrics.clone())?;
         let banner = banner::render(&process, job.workers, opened.addresses, admin.as_ref());
-        job.control.enter(Phase::Serving);
+        let is_serving = job.control.enter(Phase::Serving);
+        if !is_serving && opened.inherited.has_predecessor() {
+            return Err(serve::told_to_end());
+        }
         opened.inherited.settle()?;
         systemd::say_ready();
         // Whoever closed standard output does not want to know.

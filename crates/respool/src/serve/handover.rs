@@ -81,7 +81,7 @@ impl Inherited {
     }
 
     /// Whether another process has them and serves until it is told.
-    pub(super) fn has_predecessor(&self) -> bool {
+    pub(crate) fn has_predecessor(&self) -> bool {
         self.successor.is_some()
     }
 

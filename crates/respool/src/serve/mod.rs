@@ -142,16 +142,19 @@ const NODES_AWAITED_MAX: Duration = Duration::from_secs(30);
 /// How often it is looked whether they are.
 const NODES_LOOK: Duration = Duration::from_millis(10);
 
-/// Waits until enough nodes are in use.
+/// Waits until enough nodes are in use. A process that has been told to end meanwhile takes over nothing.
 fn await_nodes(job: &Job, process: &Process) -> Result<(), Failure> {
     let dial = process.instances.iter().map(|instance| instance.proxy.timeouts.connect).max().unwrap_or_default();
     let until = Instant::now() + dial.saturating_mul(DIALS_AWAITED).min(NODES_AWAITED_MAX);
     loop {
         let (status, words) = about_nodes(&job.metrics.sums(), process.admin.ready_percent);
+        if job.control.phase() >= Phase::Draining {
+            return Err(told_to_end());
+        }
         if status.is_success() {
             return Ok(());
         }
-        if Instant::now() >= until || job.control.phase() == Phase::Stopping {
+        if Instant::now() >= until {
             let words = words.trim_end().replace('\n', ", ");
             return Err(Failure::running(format!("the listeners are not taken over: {words}")).hint(
                 "the process that has them serves on; ready_nodes = 0 takes them over whatever becomes of the nodes",
@@ -159,6 +162,12 @@ fn await_nodes(job: &Job, process: &Process) -> Result<(), Failure> {
         }
         std::thread::sleep(NODES_LOOK);
     }
+}
+
+/// Why a process that ends itself does not tell the one that it was to take over from to go.
+pub(crate) fn told_to_end() -> Failure {
+    Failure::running("the listeners are not taken over: this process was told to end before it served")
+        .hint("the process that has them serves on")
 }
 
 /// Where listeners come from, and where they may go.
@@ -565,6 +574,18 @@ mod tests {
         let ended = threads.join();
         assert!(ended.is_err(), "in the end the process says that something was wrong");
         assert_eq!(control.phase(), Phase::Starting, "nothing was told to stop");
+    }
+
+    #[test]
+    fn what_is_told_to_end_takes_over_nothing() {
+        for phase in [Phase::Draining, Phase::Stopping] {
+            let (control, metrics) = (control(), Metrics::default());
+            let job = Job { workers: 1, control: Arc::clone(&control), metrics, hooks: HookMaker::of_process() };
+            assert!(await_nodes(&job, &control.settings()).is_ok(), "no node is missed");
+            control.enter(phase);
+            let failure = await_nodes(&job, &control.settings()).expect_err("it ends itself");
+            assert!(failure.message.contains("told to end"), "{}", failure.message);
+        }
     }
 
     #[test]

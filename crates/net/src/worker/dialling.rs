@@ -120,7 +120,11 @@ impl<M: Machine> Worker<M> {
                 self.keep(conn, Connection { is_dialing: true, is_writable: false, alternatives, ..open });
             }
             Err(error) if has_no_descriptor(&error) => self.machine.handle_dial_failed(conn, DialFailure::NoDescriptor),
-            Err(_) if !alternatives.addresses.is_empty() => self.dial_tcp(conn, alternatives),
+            Err(_) if !alternatives.addresses.is_empty() => {
+                // The socket is closed: the dial of the next address takes its place, which may be the last one.
+                drop(permit);
+                self.dial_tcp(conn, alternatives);
+            }
             Err(error) => self.machine.handle_dial_failed(conn, DialFailure::Refused(error.to_string())),
         }
     }
@@ -150,10 +154,13 @@ impl<M: Machine> Worker<M> {
             }
             Err(error) => {
                 let Some(failed) = self.forget(conn) else { return };
-                if failed.alternatives.addresses.is_empty() {
+                let Connection { alternatives, socket, permit, .. } = failed;
+                // The dial of the next address takes its place, which may be the last one.
+                drop((socket, permit));
+                if alternatives.addresses.is_empty() {
                     self.machine.handle_dial_failed(conn, DialFailure::Refused(error.to_string()));
                 } else {
-                    self.dial_tcp(conn, failed.alternatives);
+                    self.dial_tcp(conn, alternatives);
                 }
             }
         }

@@ -148,6 +148,20 @@ mod tests {
     }
 
     #[test]
+    fn one_place_is_enough_to_dial_every_address_of_a_name() {
+        let refusing = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let good = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addresses = vec![refusing, good.local_addr().unwrap()];
+        let (postbox, inbox) = mailbox();
+        let dialler = Dialler { now_us: 0, given_up_us: 0, dials: 0, actions: Vec::new() };
+        let setup = alone(dialler, (postbox.clone(), inbox), Vec::new());
+        setup.sockets.set(1, 1);
+        let mut worker = Worker::new(setup).unwrap();
+        worker.resolver = Some(Resolver::with(postbox, Arc::new(move |_| Ok(addresses.clone()))));
+        worker.run().unwrap();
+    }
+
+    #[test]
     fn an_address_that_is_silent_is_not_the_first_to_be_dialled_again() {
         let addresses: Vec<SocketAddr> = (1..=3).map(|host| SocketAddr::from(([10, 0, 0, host], 7))).collect();
         let mut silences = Silences::default();

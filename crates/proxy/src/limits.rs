@@ -98,6 +98,9 @@ pub const INFO_KEPT_MAX: usize = 256;
 /// The longest one, in bytes. With all sections a server of many commands tells some tens of thousands.
 pub const INFO_KEPT_BYTES_MAX: usize = 128 * 1024;
 
+/// What clients ask for by longer lists of sections is not remembered, in bytes: a list is kept with each answer.
+pub const INFO_SECTIONS_BYTES_MAX: usize = 256;
+
 /// Bytes of parts of a reply that are not worth counting while the others are waited for: no more than what joins them takes
 /// itself.
 pub const GATHERED_BYTES_MIN: usize = 256;

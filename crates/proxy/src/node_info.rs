@@ -11,9 +11,10 @@
 //! answer to an INFO which others gave up is not asked for another until it has come: a node that hangs is owed no more by
 //! those who watch it hang.
 
-use crate::limits::{INFO_KEPT_BYTES_MAX, INFO_KEPT_MAX, INFO_LINK_FACTOR, INFO_PATIENCE_US};
+use crate::limits::{INFO_KEPT_BYTES_MAX, INFO_KEPT_MAX, INFO_LINK_FACTOR, INFO_PATIENCE_US, INFO_SECTIONS_BYTES_MAX};
 use crate::scatter::{Due, NodeWords};
 use crate::session::{Asker, Flow, ReplyMode};
+use crate::shared::Ledger;
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
 use respool_connection::Endpoint;
@@ -24,7 +25,11 @@ use std::sync::Arc;
 
 /// What nodes have said of themselves last, the oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct LastWords(VecDeque<Said>);
+pub(crate) struct LastWords {
+    said: VecDeque<Said>,
+    /// Has what they take.
+    ledger: Arc<Ledger>,
+}
 
 /// Which node was asked for what.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,23 +50,42 @@ struct Said {
     at_us: u64,
 }
 
+impl Said {
+    fn held_bytes(&self) -> usize {
+        size_of::<Self>() + self.asked.node.len() + self.asked.sections.len() + self.text.len()
+    }
+}
+
 impl LastWords {
+    /// None yet.
+    pub(crate) fn new(ledger: Arc<Ledger>) -> Self {
+        Self { said: VecDeque::new(), ledger }
+    }
+
     /// A node has answered what it was asked at a time.
     pub(crate) fn note(&mut self, asked: &Asked, reply: &[u8], at_us: u64) {
         let (Ok(Value::Bulk(text)) | Ok(Value::Verbatim { text, .. })) = Value::parse(reply) else { return };
-        if text.len() > INFO_KEPT_BYTES_MAX || self.0.iter().any(|said| said.asked == *asked && said.at_us > at_us) {
+        // Of sections that a node does not have it tells nothing.
+        let is_fit = !text.is_empty() && text.len() <= INFO_KEPT_BYTES_MAX;
+        if !is_fit || self.said.iter().any(|said| said.asked == *asked && said.at_us > at_us) {
             return;
         }
-        self.0.retain(|said| said.asked != *asked);
-        if self.0.len() >= INFO_KEPT_MAX {
-            self.0.pop_front();
-        }
-        self.0.push_back(Said { asked: asked.clone(), text: Arc::from(&text[..]), at_us });
+        let before = self.said.iter().position(|said| said.asked == *asked);
+        let place = before.or_else(|| (self.said.len() >= INFO_KEPT_MAX).then_some(0));
+        let left = place.and_then(|place| self.said.remove(place)).map_or(0, |said| said.held_bytes());
+        let said = Said { asked: asked.clone(), text: Arc::from(&text[..]), at_us };
+        self.ledger.account(left, said.held_bytes());
+        self.said.push_back(said);
+    }
+
+    /// Nothing is remembered any more.
+    pub(crate) fn forget(&mut self) {
+        self.ledger.account(self.said.drain(..).map(|said| said.held_bytes()).sum(), 0);
     }
 
     /// What a node has said, and when it was asked.
     fn find(&self, asked: &Asked) -> Option<(Arc<[u8]>, u64)> {
-        self.0.iter().find(|said| said.asked == *asked).map(|said| (Arc::clone(&said.text), said.at_us))
+        self.said.iter().find(|said| said.asked == *asked).map(|said| (Arc::clone(&said.text), said.at_us))
     }
 }
 
@@ -88,10 +112,13 @@ impl<E: Execute> Worker<E> {
             1 => String::new(),
             _ => self.own_sections(request.args),
         };
+        let sections_bytes: usize = request.args.from(1).iter().map(|section| section.len() + 1).sum();
         // As a user that nodes know by another name a client sees what that user may see there.
-        let is_known = self.lanes.state_of(class).speaker == 0;
-        let sections: Arc<[u8]> =
-            request.args.from(1).iter().collect::<Vec<_>>().join(&b' ').to_ascii_lowercase().into();
+        let is_known = self.lanes.state_of(class).speaker == 0 && sections_bytes <= INFO_SECTIONS_BYTES_MAX;
+        let sections: Arc<[u8]> = match is_known {
+            true => request.args.from(1).iter().collect::<Vec<_>>().join(&b' ').to_ascii_lowercase().into(),
+            false => Arc::default(),
+        };
         let asked = self.config.nodes.iter().take(nodes).map(|node| Asked {
             node: node.name.clone(),
             endpoint: Arc::clone(&node.endpoint),
@@ -104,7 +131,7 @@ impl<E: Execute> Worker<E> {
         };
         let is_due: Vec<bool> = (0..nodes).map(is_asked).collect();
         let not_asked: Vec<usize> = (0..nodes).filter(|node| !is_due[*node]).collect();
-        let words = NodeWords::new(asked, is_due, self.now.mono_us);
+        let words = NodeWords::new(asked, is_due, self.now.mono_us, is_known);
         let args = request.args;
         let chance = self.chance();
         let gather = self.scatters.begin(asker, |gather| {
@@ -239,7 +266,13 @@ mod tests {
         }
         let large = format!("${}\r\n{}\r\n", INFO_KEPT_BYTES_MAX + 1, "x".repeat(INFO_KEPT_BYTES_MAX + 1));
         words.note(&asked("large"), large.as_bytes(), 1);
-        assert_eq!(words.0.len(), INFO_KEPT_MAX);
+        assert_eq!(words.said.len(), INFO_KEPT_MAX);
         assert!(words.find(&asked("large")).is_none() && words.find(&asked("0")).is_none());
+        let held: usize = words.said.iter().map(Said::held_bytes).sum();
+        assert_eq!(words.ledger.held_bytes(), held);
+        words.note(&asked("none"), b"$0\r\n\r\n", 1);
+        assert!(words.find(&asked("none")).is_none());
+        words.forget();
+        assert_eq!(words.ledger.held_bytes(), 0);
     }
 }

@@ -53,6 +53,7 @@ impl<E: Execute> Worker<E> {
         if self.shared.ledger.held_bytes() > budget {
             // Spare buffers go first.
             self.clients.pool.empty();
+            self.shared.last_words().forget();
             self.account_tables();
         }
         let held = self.shared.ledger.held_bytes();

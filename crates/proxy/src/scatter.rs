@@ -30,14 +30,16 @@ pub(crate) struct NodeWords {
     pub(crate) asked: Vec<Asked>,
     is_due: Vec<bool>,
     asked_us: u64,
+    /// The answers may be told to others.
+    is_noted: bool,
     /// Its client has been answered with what was known.
     is_answered: bool,
 }
 
 impl NodeWords {
     /// Those that are due have yet to answer.
-    pub(crate) fn new(asked: Vec<Asked>, is_due: Vec<bool>, asked_us: u64) -> Self {
-        Self { asked, is_due, asked_us, is_answered: false }
+    pub(crate) fn new(asked: Vec<Asked>, is_due: Vec<bool>, asked_us: u64, is_noted: bool) -> Self {
+        Self { asked, is_due, asked_us, is_noted, is_answered: false }
     }
 }
 
@@ -162,7 +164,7 @@ impl Scatters {
         if let Some(words) = &mut scatter.words {
             let part = usize::from(part);
             let was_due = words.is_due.get_mut(part).is_some_and(std::mem::take);
-            if was_due && kind != ReplyKind::Error {
+            if was_due && words.is_noted && kind != ReplyKind::Error {
                 let mut last = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
                 last.note(&words.asked[part], reply, words.asked_us);
             }

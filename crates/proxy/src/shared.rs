@@ -143,7 +143,7 @@ impl Shared {
             node_names: Mutex::default(),
             learnt: Mutex::default(),
             settling: Settling::new(workers),
-            last_words: Arc::default(),
+            last_words: Arc::new(Mutex::new(LastWords::new(Arc::clone(&ledger)))),
             scripts: Mutex::default(),
             databases: Databases::default(),
             tracked_keys_said: Default::default(),

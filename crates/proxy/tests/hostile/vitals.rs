@@ -1,11 +1,11 @@
 //! INFO of nodes that are paused, or that do not answer: what they said last, with its age, and at once.
 
 use crate::NoEngine;
-use crate::bench::{Bench, requests};
+use crate::bench::{Bench, requests, users};
 use crate::support::config;
-use respool_connection::{ConnId, Machine};
-use respool_proxy::limits::INFO_PATIENCE_US;
-use respool_proxy::{Config, Mail};
+use respool_connection::{ConnId, Credentials, Machine};
+use respool_proxy::limits::{INFO_PATIENCE_US, INFO_SECTIONS_BYTES_MAX};
+use respool_proxy::{Config, Mail, UserLimits};
 use std::sync::Arc;
 
 const TOLD: &str = "# Server\r\nredis_version:7\r\n\r\n# Clients\r\nconnected_clients:9\r\n";
@@ -123,4 +123,40 @@ fn of_several_nodes_those_that_answer_are_told_of_as_they_are() {
     // Its own sections it tells without them.
     let said = bench.answer(client, &["INFO", "proxy", "nodes"]);
     assert!(said.contains("# Proxy\r\n") && said.contains("# Nodes\r\n"), "{said}");
+}
+
+#[test]
+fn long_lists_of_sections_and_empty_answers_are_not_remembered() {
+    let (mut bench, client, node) = told(config(1, 1));
+    let long = "x".repeat(INFO_SECTIONS_BYTES_MAX);
+    for sections in [&long[..], "nosuchsection"] {
+        bench.ask(client, &["INFO", sections]);
+        assert_eq!(requests(&bench.heard(node)).len(), 1);
+        bench.send(node, &bulk(if sections == long { TOLD } else { "" }));
+        bench.heard(client);
+    }
+    // Not for others, and not for an INFO without sections.
+    assert_eq!(bench.answer(client, &["PROXY", "PAUSE"]), "+OK\r\n");
+    for sections in [&long[..], "nosuchsection"] {
+        let said = bench.answer(client, &["INFO", sections]);
+        assert!(said.starts_with("-ERR node node-0 is paused, and nothing is known of it"), "{said}");
+    }
+    assert!(bench.answer(client, &["INFO"]).contains("redis_version:7\r\n"));
+}
+
+#[test]
+fn what_a_node_tells_one_user_is_not_told_to_others() {
+    let credentials = Credentials { username: Some("ann".to_owned()), password: "at-the-node".to_owned().into() };
+    let limits = UserLimits { node_credentials: Some(credentials.into()), ..UserLimits::default() };
+    let mut bench = Bench::of_many(config(1, 1), 1, users(&[("ann", limits)]));
+    let (plain, ann) = (bench.accept(), bench.accept());
+    assert_eq!(bench.answer(ann, &["AUTH", "ann", "secret"]), "+OK\r\n");
+    bench.ask(ann, &["INFO"]);
+    bench.connect();
+    let (node, _) = bench.who_heard("INFO").expect("it is asked");
+    bench.send(node, &bulk(TOLD));
+    assert!(bench.heard(ann).contains("redis_version:7\r\n"));
+    assert_eq!(bench.answer(plain, &["PROXY", "PAUSE"]), "+OK\r\n");
+    let said = bench.answer(plain, &["INFO"]);
+    assert!(said.contains("age_seconds=unknown") && !said.contains("redis_version:7\r\n"), "{said}");
 }

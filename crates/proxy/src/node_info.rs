@@ -15,6 +15,7 @@ use crate::limits::{INFO_KEPT_BYTES_MAX, INFO_KEPT_MAX, INFO_LINK_FACTOR, INFO_P
 use crate::scatter::{Due, NodeWords};
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::shared::Ledger;
+use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
 use respool_connection::Endpoint;
@@ -40,8 +41,11 @@ pub(crate) struct Asked {
     pub(crate) sections: Arc<[u8]>,
 }
 
-/// What stands for the answer of a node: its reply of before and when it was asked, if they are known.
-type Note = (usize, Option<(Vec<u8>, u64)>);
+/// What a node has said, and when it was asked.
+type Words = (Arc<[u8]>, u64);
+
+/// What stands for the answer of a node: its number and name, its reply of before and when it was asked, if they are known.
+type Note = (usize, String, Option<(Vec<u8>, u64)>);
 
 #[derive(Debug)]
 struct Said {
@@ -84,7 +88,7 @@ impl LastWords {
     }
 
     /// What a node has said, and when it was asked.
-    fn find(&self, asked: &Asked) -> Option<(Arc<[u8]>, u64)> {
+    fn find(&self, asked: &Asked) -> Option<Words> {
         self.said.iter().find(|said| said.asked == *asked).map(|said| (Arc::clone(&said.text), said.at_us))
     }
 }
@@ -166,31 +170,29 @@ impl<E: Execute> Worker<E> {
         }
         let mut notes = Vec::new();
         for node in not_asked {
-            let said = if is_known { self.last_words(gather, node) } else { None };
+            let Some((name, said)) = self.last_words(gather, node) else { continue };
+            let said = said.filter(|_| is_known);
             if said.is_none() && nodes == 1 {
                 // What would stand in a node's text stands for itself.
                 let own = self.own_sections(args);
                 self.scatters.amend(gather, |gather| gather.precede_by(own));
             }
-            notes.push((node, said.map(|(text, at_us)| (frame(&text, protocol), at_us))));
+            notes.push((node, name, said.map(|(text, at_us)| (frame(&text, protocol), at_us))));
         }
         self.tell_last_words(gather, notes);
         self.keep_pace_of_all(index, fullest)
     }
 
-    fn last_words(&self, gather: crate::slab::Handle, node: usize) -> Option<(Arc<[u8]>, u64)> {
+    /// The name by which a node was asked, which another may have by now, and what it has said before.
+    fn last_words(&self, gather: Handle, node: usize) -> Option<(String, Option<Words>)> {
         let asked = self.scatters.asked(gather, node)?;
-        self.shared.last_words().find(asked)
+        Some((asked.node.clone(), self.shared.last_words().find(asked)))
     }
 
     /// Takes what is known of nodes for their answers, and says how old it is.
-    fn tell_last_words(&mut self, gather: crate::slab::Handle, notes: Vec<Note>) {
-        if notes.is_empty() {
-            return;
-        }
-        let mut text = "# Last_known\r\n".to_owned();
-        for (node, said) in &notes {
-            let name = self.config.nodes.get(*node).map_or("", |node| &node.name);
+    fn tell_last_words(&mut self, gather: Handle, notes: Vec<Note>) {
+        let mut text = String::new();
+        for (node, name, said) in &notes {
             let _ = match said {
                 Some((_, at_us)) => {
                     let age_s = self.now.mono_us.saturating_sub(*at_us) / 1_000_000;
@@ -199,15 +201,17 @@ impl<E: Execute> Worker<E> {
                 None => write!(text, "node{node}:name={name},age_seconds=unknown\r\n"),
             };
         }
-        self.scatters.amend(gather, |gather| gather.follow_by(text));
-        for (node, said) in notes {
-            let Some(name) = self.config.nodes.get(node).map(|node| &node.name) else { continue };
-            let reply = said.map(|(frame, _)| frame).ok_or_else(|| crate::text::info_of_paused(name));
+        if !text.is_empty() {
+            self.scatters.amend(gather, |gather| gather.follow_by("# Last_known\r\n", &text));
+        }
+        for (node, name, said) in notes {
+            let reply = said.map(|(frame, _)| frame).ok_or_else(|| crate::text::info_of_paused(&name));
             self.scatters.take_last_words(gather, node as u16, reply, &mut self.clients);
         }
     }
 
-    /// Answers those who have waited for nodes as long as INFO does, if what is missing is known from before.
+    /// INFO that has waited for nodes for long enough takes what is known from before. Only nodes of which
+    /// nothing is known are waited for longer.
     #[cold]
     pub(crate) fn end_waits_for_words(&mut self) {
         for gather in self.scatters.due_words(self.now.mono_us) {
@@ -220,13 +224,13 @@ impl<E: Execute> Worker<E> {
                 continue;
             };
             let missing = self.scatters.missing_words(gather);
-            let known = missing.into_iter().map(|node| {
-                let (text, at_us) = self.last_words(gather, node)?;
-                Some((node, Some((frame(&text, protocol), at_us))))
+            let known = missing.into_iter().filter_map(|node| {
+                let (name, said) = self.last_words(gather, node)?;
+                let (text, at_us) = said?;
+                Some((node, name, Some((frame(&text, protocol), at_us))))
             });
-            if let Some(notes) = known.collect::<Option<Vec<_>>>() {
-                self.tell_last_words(gather, notes);
-            }
+            let notes: Vec<Note> = known.collect();
+            self.tell_last_words(gather, notes);
         }
     }
 }

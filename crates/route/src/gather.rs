@@ -152,10 +152,11 @@ impl Gather {
         }
     }
 
-    /// The same behind it.
-    pub fn follow_by(&mut self, text: String) {
+    /// Puts lines behind it, and behind those that are there already: all are of one section, which has this heading.
+    pub fn follow_by(&mut self, heading: &str, lines: &str) {
         if let Some(Merge::Sections { behind, .. }) = &mut self.merge {
-            *behind = text;
+            behind.push_str(if behind.is_empty() { heading } else { "" });
+            behind.push_str(lines);
         }
     }
 

@@ -160,3 +160,71 @@ fn what_a_node_tells_one_user_is_not_told_to_others() {
     let said = bench.answer(plain, &["INFO"]);
     assert!(said.contains("age_seconds=unknown") && !said.contains("redis_version:7\r\n"), "{said}");
 }
+
+fn keys(keys: u64) -> Vec<u8> {
+    bulk(&format!("# Keyspace\r\ndb0:keys={keys},expires=0,avg_ttl=0\r\n"))
+}
+
+/// A proxy whose nodes have been asked for their keys, of which the first has one, the second two, and so on.
+fn counted(nodes: usize, silent: Option<usize>) -> (Bench<NoEngine>, ConnId, Vec<ConnId>) {
+    let mut bench = Bench::proxy(config(nodes, 1));
+    let client = bench.accept();
+    bench.ask(client, &["INFO", "keyspace"]);
+    let conns = bench.connect();
+    for (number, conn) in conns.iter().enumerate() {
+        match silent {
+            Some(silent) if silent == number => bench.send(*conn, b"-ERR not now\r\n"),
+            _ => bench.send(*conn, &keys(1 + number as u64)),
+        }
+    }
+    assert!(bench.heard(client).contains("db0:keys="));
+    (bench, client, conns)
+}
+
+#[test]
+fn nodes_that_are_paused_and_nodes_that_are_late_are_all_named() {
+    let (mut bench, client, nodes) = counted(3, None);
+    assert_eq!(bench.answer(client, &["PROXY", "PAUSE", "node-0"]), "+OK\r\n");
+    bench.ask(client, &["INFO", "keyspace"]);
+    bench.send(nodes[2], &keys(10));
+    bench.wait(2 * INFO_PATIENCE_US);
+    bench.turn(|_| ());
+    let said = bench.heard(client);
+    let told = "# Last_known\r\nnode0:name=node-0,age_seconds=0\r\nnode1:name=node-1,age_seconds=0\r\n\r\n";
+    assert!(said.contains("db0:keys=13,") && said.ends_with(told), "{said}");
+}
+
+#[test]
+fn a_node_that_is_slow_and_unknown_has_no_other_waited_for() {
+    let (mut bench, client, nodes) = counted(2, Some(1));
+    bench.ask(client, &["INFO", "keyspace"]);
+    bench.wait(2 * INFO_PATIENCE_US);
+    bench.turn(|_| ());
+    assert_eq!(bench.heard(client), "");
+    bench.send(nodes[1], &keys(5));
+    let said = bench.heard(client);
+    let told = "# Last_known\r\nnode0:name=node-0,age_seconds=0\r\n\r\n";
+    assert!(said.contains("db0:keys=6,") && said.ends_with(told), "{said}");
+    // What the other says in the end belongs to no later request.
+    bench.send(nodes[0], &keys(7));
+    assert_eq!(bench.heard(client), "");
+    bench.ask(client, &["INFO", "keyspace"]);
+    bench.send(nodes[0], &keys(8));
+    bench.send(nodes[1], &keys(9));
+    let said = bench.heard(client);
+    assert!(said.contains("db0:keys=17,") && !said.contains("Last_known"), "{said}");
+}
+
+#[test]
+fn a_node_is_named_as_it_was_asked_whatever_is_configured_since() {
+    let (mut bench, client, nodes) = counted(2, None);
+    bench.ask(client, &["INFO", "keyspace"]);
+    bench.send(nodes[1], &keys(5));
+    let mut other = config(2, 1);
+    other.nodes.swap(0, 1);
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(other))));
+    bench.wait(2 * INFO_PATIENCE_US);
+    bench.turn(|_| ());
+    let said = bench.heard(client);
+    assert!(said.contains("db0:keys=6,") && said.contains("node0:name=node-0,"), "{said}");
+}

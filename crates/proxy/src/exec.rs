@@ -404,6 +404,7 @@ impl<E: Execute> Worker<E> {
         match self.hold_for_nodes(index, &[node])? {
             Held::Waits => Some(Flow::Again),
             Held::Refused(words) => {
+                self.counters.holds_expired.add(1);
                 self.leave_block(index);
                 self.leave_watches(index);
                 self.strand(index, has_select);

@@ -1,8 +1,8 @@
 //! Requests that an operator holds back: which they are, and how long they wait (`pause_timeout`).
 //!
-//! A request that is held stays unread in its client's input. When its time is over it is answered with an error, and so is
-//! what its client had sent behind it by then: nothing of it has been sent, and nothing overtakes what was refused. What the
-//! client sends afterwards has its own time.
+//! A request that is held stays unread in its client's input, with all that is behind it. When its time is over it is answered
+//! with an error, and so is what its client had sent behind it by then for nodes that are paused: nothing of it has been sent.
+//! Requests between them for other nodes are done. What the client sends afterwards has its own time.
 
 use crate::session::{Flow, Pause};
 use crate::text;
@@ -32,6 +32,13 @@ impl HeldTime {
             self.over_us = now_us;
         }
         is_over
+    }
+
+    /// A request is not held: the next that is has its own time, unless it had been sent when another was refused.
+    fn pass(&mut self) {
+        if self.over_us == 0 {
+            *self = Self::default();
+        }
     }
 
     /// Whether a request that has been held so long waits no longer.
@@ -65,9 +72,14 @@ impl<E: Execute> Worker<E> {
         match self.hold_for_nodes(index, &nodes)? {
             Held::Waits => Some(Flow::Again),
             Held::Refused(words) if row.command == Command::Transactions(TransactionsCommand::Watch) => {
-                Some(self.refuse_watch(index, format!("-ERR {words}; the command was not sent\r\n").as_bytes()))
+                let refused =
+                    self.refuse_watch(index, format!("-ERR {words}; the command was not sent\r\n").as_bytes());
+                // One that waits for replies before it is read and refused again.
+                self.counters.holds_expired.add(u64::from(refused != Flow::Again));
+                Some(refused)
             }
             Held::Refused(words) => {
+                self.counters.holds_expired.add(1);
                 Some(self.refuse_unread(index, format!("ERR {words}; the command was not sent").as_bytes()))
             }
         }
@@ -80,12 +92,11 @@ impl<E: Execute> Worker<E> {
         let (now_us, patience_us) = (self.now.mono_us, self.config.timeouts.pause_us);
         let session = self.clients.sessions.at_mut(index)?;
         if !self.is_all_paused && paused.is_none() {
-            session.cold.held = HeldTime::default();
+            session.cold.held.pass();
             return None;
         }
         let sent_us = session.last_active_us;
         if session.cold.held.is_over(now_us, sent_us, patience_us) {
-            self.counters.holds_expired.add(1);
             return Some(Held::Refused(text::paused_for_long(paused.as_deref())));
         }
         self.mark_held(index);
@@ -127,6 +138,18 @@ mod tests {
         assert!(held.is_over(150, 120, 50) && held.is_over(151, 120, 50));
         assert!(!held.is_over(160, 160, 50), "it was sent after the refusal");
         assert!(!held.is_over(200, 160, 50) && held.is_over(210, 160, 50));
+    }
+
+    #[test]
+    fn a_request_that_is_not_held_ends_no_refusal() {
+        let mut held = HeldTime::default();
+        assert!(!held.is_over(100, 90, 50));
+        held.pass();
+        assert!(!held.is_over(149, 90, 50) && !held.is_over(198, 90, 50) && held.is_over(199, 90, 50));
+        held.pass();
+        assert!(held.is_over(199, 90, 50), "it had been sent by then");
+        held.pass();
+        assert!(!held.is_over(300, 250, 50), "it was sent after the refusal");
     }
 
     #[test]

@@ -114,6 +114,57 @@ fn behind_a_watch_that_was_refused_unread_no_transaction_runs() {
 }
 
 #[test]
+fn a_watch_that_waits_for_replies_and_is_refused_counts_once() {
+    let patient = patient(1);
+    let timeouts = Timeouts { response_us: 10 * PAUSE_US, silence_us: 10 * PAUSE_US, ..patient.timeouts };
+    let (mut bench, operator, client, node) = paused(Config { timeouts, ..patient });
+    assert_eq!(bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
+    bench.ask(client, &["GET", "key"]);
+    assert_eq!(bench.answer(operator, &["PROXY", "PAUSE"]), "+OK\r\n");
+    bench.ask(client, &["WATCH", "key"]);
+    pass(&mut bench, PAUSE_US + 100_000);
+    assert_eq!(bench.heard(client), "", "what was asked before is answered before");
+    bench.send(node, b"$1\r\n0\r\n");
+    let said = bench.heard(client);
+    assert!(said.starts_with("$1\r\n0\r\n-ERR requests are paused"), "{said}");
+    assert_eq!(figure(&mut bench, operator, "holds_expired"), 1);
+}
+
+#[test]
+fn behind_a_refusal_what_is_for_other_nodes_is_done() {
+    let mut bench: Bench<NoEngine> = Bench::proxy(patient(2));
+    let (operator, client) = (bench.accept(), bench.accept());
+    bench.ask(client, &["INFO", "keyspace"]);
+    let nodes = bench.connect();
+    nodes.iter().for_each(|node| bench.send(*node, b"$0\r\n\r\n"));
+    bench.heard(client);
+    // A key of each node.
+    let mut keys = [String::new(), String::new()];
+    for number in 0..20 {
+        let key = format!("k{number}");
+        bench.ask(client, &["GET", &key]);
+        let place = nodes.iter().position(|node| bench.heard(*node).contains(&key)).expect("a node is asked");
+        bench.send(nodes[place], b"$-1\r\n");
+        keys[place] = key;
+    }
+    bench.heard(client);
+    assert_eq!(bench.answer(operator, &["PROXY", "PAUSE", "node-0"]), "+OK\r\n");
+    bench.send(
+        client,
+        &[["INCR", &keys[0]], ["INCR", &keys[1]], ["INCR", &keys[0]]].map(|words| request(&words)).concat(),
+    );
+    pass(&mut bench, PAUSE_US - 100_000);
+    assert_eq!(nodes.iter().map(|node| bench.heard(*node)).collect::<String>(), "", "nothing overtakes it so far");
+    pass(&mut bench, 200_000);
+    assert_eq!(requests(&bench.heard(nodes[1])), [format!("INCR {}", keys[1])]);
+    bench.send(nodes[1], b":1\r\n");
+    let said = bench.heard(client);
+    assert!(said.starts_with("-ERR requests to node node-0 are paused"), "{said}");
+    assert_eq!((said.matches("-ERR").count(), said.matches(":1\r\n").count()), (2, 1), "{said}");
+    assert_eq!(bench.heard(nodes[0]), "");
+}
+
+#[test]
 fn who_leaves_while_it_is_held_is_gone_and_not_counted() {
     let (mut bench, operator, _, node) = paused(patient(1));
     let clients: Vec<ConnId> = (0..20).map(|_| bench.accept()).collect();

@@ -413,12 +413,13 @@ rows! {
         name: "drain_timeout", redis: Some("shutdown-timeout"), group: Group::Timeouts, scope: Scope::Process,
         reload: Reload::Live, kind: millis(0, HOUR), default: "10s",
     }
-    /// How long `PROXY PAUSE` and `PROXY SUSPEND` hold a request back before it is answered with an error.
+    /// How long `PROXY PAUSE` holds a request back before it is answered with an error.
     PauseTimeout {
         name: "pause_timeout", group: Group::Timeouts, reload: Reload::Live, kind: millis(1, DAY), absent: Some("off"),
         default: "off",
         more: "The error says that the request was not sent; a transaction ends with EXECABORT. What the client had sent behind it \
-               by then is refused as well, so that nothing overtakes it. `off` holds requests until `PROXY RESUME`.",
+               by then for nodes that are paused is refused at once; requests for other nodes are executed. `off` holds requests \
+               until `PROXY RESUME`. It does not hold for clients that `PROXY SUSPEND` suspends: they are not read.",
     }
     /// Replies one client has not taken yet; over it that client is not read.
     ClientOutputSoftBytes {

@@ -544,11 +544,12 @@ rows! {
         name: "slow_subscribers", group: Group::Pooling, reload: Reload::Live,
         kind: Kind::Word(SlowSubscribers::choices), default: "disconnect",
     }
-    /// Keys that each worker remembers for clients that track them; for one more some other is told of as if it had changed.
+    /// Keys that each worker remembers for clients that track them.
     TrackingTableMaxKeys {
         name: "tracking_table_max_keys", redis: Some("tracking-table-max-keys"), group: Group::Pooling,
         reload: Reload::Live, kind: count(0, 1_000_000_000), default: "1000000",
-        more: "0 means as many as fit into 512 MB, which bounds them in any case. `CONFIG SET` overrules it until the process ends.",
+        more: "For one more, some other is told of as if it had changed. 0 means as many as fit into 512 MB, which bounds them in any \
+               case. `CONFIG SET` overrules it until the process ends.",
     }
     /// How long a request may wait for those of other clients, where there are many.
     Gather {

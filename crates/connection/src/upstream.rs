@@ -260,6 +260,11 @@ impl Upstream {
         self.is_old
     }
 
+    /// Whether what comes next begins a reply.
+    pub fn is_between_replies(&self) -> bool {
+        self.scanner.is_idle()
+    }
+
     /// Bytes held of a reply that has not fully arrived.
     pub fn partial_bytes(&self) -> usize {
         self.partial.len()

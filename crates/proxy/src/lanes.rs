@@ -52,7 +52,7 @@ pub(crate) struct Node {
     /// It ends connections on which it is asked what it is.
     pub(crate) shuns_questions: bool,
     /// What it is although it must not be, as far as this worker knows.
-    pub(crate) misfit_seen: Option<Misfit>,
+    pub(crate) misfit_seen: Option<(Misfit, u64)>,
 }
 
 impl Node {

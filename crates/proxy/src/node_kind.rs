@@ -2,8 +2,9 @@
 //!
 //! A node says what it is while its first shared connection is made (see `connection::Handshake`): worker 0, which dials all nodes
 //! at the start, asks. What a node is may change without a new connection, so errors by which a cluster's member or a replica
-//! gives itself away are looked at, too, where they are the first of what a read has brought. All of it is for the log, the
-//! console and metrics: requests go where they went before.
+//! gives itself away are looked at, too, where a read begins with one as a reply of its own. A script can make such errors
+//! itself, so those on connections for scripts say nothing. All of it is for the log, the console and metrics: requests go where
+//! they went before.
 //!
 //! ```text
 //!   [unknown] -- HELLO, INFO --> [known]          -- READONLY, MOVED --> [unfit]: told once
@@ -12,14 +13,18 @@
 //! ```
 
 use crate::hooks::Event;
-use crate::lanes::Ending;
+use crate::lanes::{Ending, Purpose};
 use crate::node_health::Blame;
 use crate::shared::Shared;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{DialFailure, Endpoint, Fault, Server};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// How a node begins that runs a script for long, whatever it is asked.
+const BUSY: &[u8] = b"-BUSY ";
 
 /// Why a node cannot be what the settings take it for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,11 +106,15 @@ impl NodeKind {
 
 /// What is known of all nodes, by name.
 #[derive(Debug, Default)]
-pub(crate) struct NodeKinds(Mutex<BTreeMap<String, NodeKind>>);
+pub(crate) struct NodeKinds {
+    kinds: Mutex<BTreeMap<String, NodeKind>>,
+    /// How often what a node must not be has changed: until then a worker need not say again what it has seen.
+    changes: AtomicU64,
+}
 
 impl NodeKinds {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, NodeKind>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is known of a node.
@@ -116,12 +125,16 @@ impl NodeKinds {
     /// Other nodes are configured: of those that are no longer there, and of those that are other servers now, nothing is known.
     pub(crate) fn keep(&self, is_known: impl Fn(&str) -> bool) {
         self.lock().retain(|name, _| is_known(name));
+        self.changes.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A node may be something else. Gives what it is that it must not be, if that is news.
     fn take_misfit(&self, name: &str, misfit: Option<Misfit>) -> Option<Misfit> {
         let mut kinds = self.lock();
         let before = std::mem::replace(&mut kinds.entry(name.to_owned()).or_default().misfit, misfit);
+        if before != misfit {
+            self.changes.fetch_add(1, Ordering::Relaxed);
+        }
         misfit.filter(|misfit| before != Some(*misfit))
     }
 }
@@ -194,30 +207,40 @@ impl<E: Execute> Worker<E> {
         is_of_worker && is_elsewhere && self.lanes.is_at_its_node(lane)
     }
 
-    /// Bytes have come from a node that begin with an error.
+    /// Bytes have come from a node that begin as an error does: they are one, or go on with a reply that has begun before.
     #[cold]
     #[inline(never)]
     pub(crate) fn look_at_error(&mut self, lane: usize, bytes: &[u8]) {
-        let Some(node) = self.lanes.all.get(lane).map(|lane| lane.node) else { return };
+        let Some(this) = self.lanes.all.get_mut(lane) else { return };
+        if this.purpose == Purpose::Dedicated || !this.up.is_between_replies() {
+            return;
+        }
+        if bytes.starts_with(BUSY) {
+            this.busy_us = self.now.mono_us;
+            return;
+        }
+        let (node, class) = (this.node, this.class);
         // A connection to where the node was before says nothing of where it is.
-        if node >= self.config.nodes.len() || !self.lanes.is_at_its_node(lane) {
+        if node >= self.config.nodes.len() || !self.lanes.is_at_its_node(lane) || self.lanes.is_for_scripts(class) {
             return;
         }
         let Some(misfit) = Misfit::of_error(bytes, self.is_meant_as_replica(node)) else { return };
-        let known = self.lanes.nodes[node].misfit_seen;
-        if known != Some(misfit) {
-            self.lanes.nodes[node].misfit_seen = Some(misfit);
+        let changes = self.shared.kinds.changes.load(Ordering::Relaxed);
+        if self.lanes.nodes[node].misfit_seen != Some((misfit, changes)) {
             self.take_misfit(node, Some(misfit));
         }
     }
 
     fn take_misfit(&mut self, node: usize, misfit: Option<Misfit>) {
-        self.lanes.nodes[node].misfit_seen = misfit;
         let name = &self.lanes.nodes[node].name;
-        if let Some(misfit) = self.shared.kinds.take_misfit(name, misfit) {
+        let news = self.shared.kinds.take_misfit(name, misfit);
+        // What another worker changes in this moment is found to be as it was, or is said again.
+        let changes = self.shared.kinds.changes.load(Ordering::Relaxed);
+        if let Some(misfit) = news {
             let (node, worker) = (name.clone(), self.number);
             self.shared.hooks.tell(&Event::NodeUnfit { node, worker, what: misfit.advice() });
         }
+        self.lanes.nodes[node].misfit_seen = misfit.map(|misfit| (misfit, changes));
     }
 
     /// Whether the settings take a node for a replica.
@@ -272,5 +295,6 @@ mod tests {
         kinds.keep(|name| name == "b");
         assert_eq!(kinds.of("a"), NodeKind::default());
         assert_eq!(kinds.of("b").misfit, Some(Misfit::Replica));
+        assert_eq!(kinds.changes.load(Ordering::Relaxed), 5, "a worker is to say what it has seen if that may be news");
     }
 }

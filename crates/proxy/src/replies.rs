@@ -15,9 +15,6 @@ use respool_command::Execute;
 use respool_connection::{Fault, Owner, Shake};
 use respool_wire::ReplyKind;
 
-/// How a node begins that runs a script for long, whatever it is asked.
-const BUSY: &[u8] = b"-BUSY ";
-
 /// The client whose request a ticket stands for, if it is a client's.
 fn client_of(owner: Owner, scatters: &Scatters, tasks: &Tasks) -> Option<Handle> {
     match owner {
@@ -77,9 +74,6 @@ impl<E: Execute> Worker<E> {
             };
         }
         this.up.note_heard(now.mono_us);
-        if bytes.first() == Some(&b'-') && bytes.starts_with(BUSY) {
-            this.busy_us = now.mono_us;
-        }
         if this.beside.is_some() {
             let (fault, was_awaited) = self.take_beside(lane, bytes);
             return self.finish_replies(lane, fault, was_awaited);

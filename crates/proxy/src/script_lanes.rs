@@ -55,7 +55,7 @@ impl Lanes {
     }
 
     /// Whether what a client shares in this class are the connections for scripts.
-    fn is_for_scripts(&self, class: u16) -> bool {
+    pub(crate) fn is_for_scripts(&self, class: u16) -> bool {
         matches!(self.owners[self.sharing(class) as usize], Ownership::Scripts { .. })
     }
 

@@ -30,6 +30,8 @@ mod farewell;
 mod following;
 #[path = "hostile/holding.rs"]
 mod holding;
+#[path = "hostile/kinds.rs"]
+mod kinds;
 #[path = "hostile/many.rs"]
 mod many;
 #[path = "hostile/multi.rs"]

@@ -161,6 +161,10 @@ pub const BROKEN_SILENT_US: u64 = 500_000;
 /// node otherwise.
 pub const PING_FRESH_US: u64 = 100_000;
 
+/// Bytes of the text of a subscriber's PING that is kept while its node is asked. One with more is answered here: the text of many
+/// would be held uncounted for as long as the node does not answer.
+pub const PING_TEXT_BYTES_MAX: usize = 64;
+
 /// Lanes up to which a worker looks at all of them in every turn to decide whether to wait for nodes alone.
 pub const PATIENT_LANES_MAX: usize = 64;
 

@@ -8,7 +8,7 @@
 //! With several nodes there is no one to ask, and PONG says that Respool is there.
 
 use crate::clients::Clients;
-use crate::limits::PING_FRESH_US;
+use crate::limits::{PING_FRESH_US, PING_TEXT_BYTES_MAX};
 use crate::session::{Asker, Flow, Special};
 use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::worker::Worker;
@@ -48,10 +48,13 @@ fn write_pong(reply: &mut Encoder<'_>, text: &[u8]) {
 }
 
 impl<E: Execute> Worker<E> {
-    /// PING of a client that subscribes in RESP2: it is the word of the same node.
+    /// PING of a client that subscribes in RESP2: it is the word of the same node. The node is not asked about one with a long
+    /// text, which would have to be kept until it answers: PONG then says that Respool is there.
     pub(crate) fn ping_of_subscriber(&mut self, index: u32, args: Args<'_>) -> Flow {
         let text = args.get(1).unwrap_or_default();
-        let Some(node) = self.only_node_of(index).filter(|node| !self.is_heard_of(index, *node)) else {
+        let is_short = text.len() <= PING_TEXT_BYTES_MAX;
+        let node = self.only_node_of(index).filter(|node| is_short && !self.is_heard_of(index, *node));
+        let Some(node) = node else {
             self.answer(index, |reply| write_pong(reply, text));
             return Flow::Next;
         };

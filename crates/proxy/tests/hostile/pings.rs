@@ -115,6 +115,26 @@ fn a_subscriber_hears_the_nodes_pong() {
     assert!(told.starts_with("-ERR node node-0"), "{told}");
 }
 
+/// The text would be held for as long as the node says nothing.
+#[test]
+fn a_subscribers_long_text_does_not_wait_for_the_node() {
+    let (mut bench, client, node) = served(config(1, 1));
+    bench.ask(client, &["SUBSCRIBE", "ch"]);
+    let lane = bench.connect()[0];
+    bench.heard(lane);
+    bench.send(lane, b">3\r\n$9\r\nsubscribe\r\n$2\r\nch\r\n:1\r\n");
+    bench.heard(client);
+    bench.wait(LONG_US);
+    let pong = |text: &str| format!("*2\r\n$4\r\npong\r\n${}\r\n{text}\r\n", text.len());
+    let (short, long) = ("s".repeat(64), "l".repeat(65));
+    assert_eq!(bench.answer(client, &["PING", &long]), pong(&long));
+    assert!(bench.who_heard("PING").is_none());
+    bench.ask(client, &["PING", &short]);
+    assert_eq!(bench.answer(client, &["PING", &long]), "", "what was asked before comes first");
+    bench.send(node, b"+PONG\r\n");
+    assert_eq!(bench.heard(client), [pong(&short), pong(&long)].concat());
+}
+
 #[test]
 fn a_node_that_is_down_says_no_pong() {
     let (mut bench, client, node) = served(config(1, 1));

@@ -66,7 +66,6 @@ impl<E: Execute> Worker<E> {
             self.is_busy |= self.mind_settling();
             self.check_drain();
             self.counters.dials_waiting.set(self.lanes.dialling.waiting() as u64);
-            self.counters.held_bytes.set(self.shared.ledger.held_bytes() as u64);
         }
         let mut interval = if self.is_busy { self.busy_interval_us() } else { CRON_IDLE_US };
         if !self.is_busy {

@@ -1,7 +1,6 @@
 //! INFO: what the proxy knows of itself, in sections.
 
 use crate::local::COMPATIBLE_VERSION;
-use crate::observe::Kind;
 use crate::session::Flow;
 use crate::worker::Worker;
 use respool_command::{Command, Execute, Millis, Outcome, Row, ServerCommand, SessionView, asks_for_section};
@@ -160,14 +159,13 @@ impl<E: Execute> Worker<E> {
     /// Every counter, summed over the workers.
     fn info_proxy(&self, out: &mut String) {
         let _ = write!(out, "workers:{}\r\nnodes:{}\r\n", self.shared.counters.len(), self.config.nodes.len());
-        for (place, (name, _, kind, value)) in self.counters.each().enumerate() {
+        for (place, (name, _, _, value)) in self.counters.each().enumerate() {
             let others = self.shared.counters.iter().enumerate().filter(|(worker, _)| *worker != self.number);
             let sum = others.filter_map(|(_, c)| c.each().nth(place)).fold(value, |sum, (_, _, _, v)| sum + v);
-            // Held bytes are one figure that every worker knows.
-            let shown =
-                if kind == Kind::Gauge && name == "held_bytes" { self.shared.ledger.held_bytes() as u64 } else { sum };
-            let _ = write!(out, "{name}:{shown}\r\n");
+            let _ = write!(out, "{name}:{sum}\r\n");
         }
+        // One figure of the process, which is no worker's.
+        self.info_memory(out);
     }
 
     /// Every node, with the connections of all workers to it.

@@ -233,6 +233,4 @@ counters! {
     elements_put_back: Total,
     /// Times that it could not be put back, or that it is not known.
     elements_lost: Total,
-    /// Bytes held for clients and nodes now.
-    held_bytes: Gauge,
 }

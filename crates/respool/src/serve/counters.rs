@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use respool_proxy::observe::{Counters, Kind};
-use respool_proxy::{Measured, NodeReach, Shared};
+use respool_proxy::{Ledger, Measured, NodeReach, Shared};
 
 use crate::admin::{Family, Histogram, Labels, Reading, Sample};
 
@@ -34,6 +34,16 @@ pub(super) fn source(shared: Arc<Shared>, name: &str, is_one_of_several: bool) -
         let durations = shared.measured().into_iter().map(|measured| durations(&measured, &labels));
         let nodes = shared.nodes().into_iter().flat_map(|node| reach(&node, &labels));
         shared.counters.iter().flat_map(of_worker).chain(durations).chain(nodes).collect()
+    }
+}
+
+static HELD: Family = Family { name: "held_bytes", help: "Bytes held for clients and nodes now." };
+
+/// What the process holds: one figure, however many workers and pools there are.
+pub(super) fn held(ledger: Arc<Ledger>) -> impl Fn() -> Vec<Sample> {
+    move || {
+        let bytes = i64::try_from(ledger.held_bytes()).unwrap_or(i64::MAX);
+        vec![Sample { family: &HELD, labels: Vec::new(), reading: Reading::Gauge(bytes) }]
     }
 }
 

@@ -87,6 +87,7 @@ pub fn run(
     let files = Arc::new(Files::share_out(&process, job.workers, &inherited)?);
     files.follow(&job.control);
     let ledger = Arc::new(Ledger::default());
+    job.metrics.observe(counters::held(Arc::clone(&ledger)));
     let access = access::build(&process)?;
     access::go_on(&access, inherited.of_users())?;
     access::follow(&job.control, &access);

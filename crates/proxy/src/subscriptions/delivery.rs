@@ -28,9 +28,9 @@ pub struct Message {
 }
 
 /// What a message takes besides its bytes, and what each who waits for it takes: many small ones are more than their bytes.
-/// A queue that grows has room for up to as many again.
+/// A queue that grows has room for up to as many again, which costs memory only where it has been written to: half of it is counted.
 const MESSAGE_BYTES: usize = size_of::<Message>() + 2 * size_of::<usize>() + 2 * ALLOCATION_BYTES;
-const WAITING_BYTES: usize = 2 * size_of::<Arc<Message>>();
+const WAITING_BYTES: usize = 3 * size_of::<Arc<Message>>() / 2;
 
 impl Message {
     fn new(rest: &[u8], ledger: &Arc<Ledger>) -> Self {

@@ -28,9 +28,9 @@ pub struct Message {
 }
 
 /// What a message takes besides its bytes, and what each who waits for it takes: many small ones are more than their bytes.
-/// A queue that grows has room for up to as many again, which costs memory only where it has been written to: half of it is counted.
+/// A queue that grows has room for up to as many again, which costs memory only where it has been written to.
 const MESSAGE_BYTES: usize = size_of::<Message>() + 2 * size_of::<usize>() + 2 * ALLOCATION_BYTES;
-const WAITING_BYTES: usize = 3 * size_of::<Arc<Message>>() / 2;
+const WAITING_BYTES: usize = size_of::<Arc<Message>>();
 
 impl Message {
     fn new(rest: &[u8], ledger: &Arc<Ledger>) -> Self {
@@ -54,6 +54,8 @@ impl Drop for Message {
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     waiting: VecDeque<Arc<Message>>,
+    /// How many places of the queue have been written to since it was made: so many are in the process's account.
+    touched: usize,
     bytes: usize,
     /// The client is to be disconnected: it gets no more.
     is_cut_off: bool,
@@ -66,16 +68,20 @@ impl Backlog {
 
     fn push(&mut self, message: Arc<Message>) {
         self.bytes += message.waiting_bytes();
-        message.ledger.account(0, WAITING_BYTES);
+        let (ledger, room) = (Arc::clone(&message.ledger), self.waiting.capacity());
         self.waiting.push_back(message);
+        let has_grown = self.waiting.capacity() != room;
+        let touched = if has_grown { self.waiting.len() } else { (self.touched + 1).min(room) };
+        ledger.account(self.touched * WAITING_BYTES, touched * WAITING_BYTES);
+        self.touched = touched;
     }
 
     fn pop(&mut self) -> Option<Arc<Message>> {
         let message = self.waiting.pop_front()?;
         self.bytes -= message.waiting_bytes();
-        message.ledger.account(WAITING_BYTES, 0);
         if self.waiting.is_empty() {
             self.waiting = VecDeque::new();
+            message.ledger.account(std::mem::take(&mut self.touched) * WAITING_BYTES, 0);
         }
         Some(message)
     }

@@ -78,11 +78,11 @@ impl Reader<'_> {
 /// Reads a stream; `has_figures` if it tells of entries that are gone.
 pub(super) fn read(reader: &mut Reader<'_>, has_figures: bool) -> Result<Stream, Broken> {
     let mut stream = Stream::new();
-    let mut entries = 0;
+    let (mut entries, mut last) = (0, None);
     for _ in 0..reader.count()? {
         let first: [u8; 16] = reader.text()?.as_ref().try_into().map_err(|_| Broken)?;
         let pack = reader.listpack()?;
-        entries += stream.log.push_pack(Id::of_number(u128::from_be_bytes(first)), pack).ok_or(Broken)?;
+        entries += stream.log.push_pack(Id::of_number(u128::from_be_bytes(first)), pack, &mut last).ok_or(Broken)?;
     }
     if reader.count()? != entries as u64 {
         return Err(Broken);
@@ -136,4 +136,105 @@ fn group(reader: &mut Reader<'_>, stream: &Stream, has_figures: bool) -> Result<
         }
     }
     if pending.is_empty() { Ok(group) } else { Err(Broken) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rdb::payload;
+    use crate::transcript::Script;
+
+    const DELETED: i64 = 1;
+    const SAME_FIELDS: i64 = 2;
+
+    /// A listpack of integers and one-byte texts. Every integer takes eight bytes, however small it is.
+    fn wide_pack(elements: &[Result<i64, u8>]) -> Vec<u8> {
+        let mut bytes = vec![0; 6];
+        for element in elements {
+            match element {
+                Ok(value) => {
+                    bytes.push(0xf4);
+                    bytes.extend_from_slice(&value.to_le_bytes());
+                    bytes.push(9);
+                }
+                Err(letter) => bytes.extend_from_slice(&[0x81, *letter, 2]),
+            }
+        }
+        bytes.push(0xff);
+        let (total, count) = (bytes.len() as u32, elements.len() as u16);
+        bytes[..4].copy_from_slice(&total.to_le_bytes());
+        bytes[4..6].copy_from_slice(&count.to_le_bytes());
+        bytes
+    }
+
+    /// A listpack of entries with one field each, whose flags are these; the numbers of their ids count from zero.
+    fn entries(flags: impl Iterator<Item = i64> + Clone) -> Vec<u8> {
+        let gone = flags.clone().filter(|flags| flags & DELETED != 0).count() as i64;
+        let all = flags.clone().count() as i64;
+        let mut elements = vec![Ok(all - gone), Ok(gone), Ok(1), Err(b'f'), Ok(0)];
+        for (number, flags) in flags.enumerate() {
+            elements.extend([Ok(flags), Ok(0), Ok(number as i64), Err(b'v'), Ok(4)]);
+        }
+        wide_pack(&elements)
+    }
+
+    /// What `RESTORE` reads of a stream of these listpacks. The last id that was given is 99-0.
+    fn dump(packs: &[(Id, Vec<u8>)], len: u64) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.byte(kind::STREAM);
+        writer.number(packs.len() as u64);
+        for (first, pack) in packs {
+            writer.text(&first.number().to_be_bytes());
+            writer.text(pack);
+        }
+        writer.number(len);
+        writer.id(Id { ms: 99, seq: 0 });
+        writer.number(0);
+        payload::seal(writer.finish())
+    }
+
+    fn restore(dump: &[u8]) -> Script {
+        let mut script = Script::new();
+        let reply = script.send(&[b"RESTORE", b"s", b"0", dump]);
+        assert_eq!(String::from_utf8_lossy(&reply), "+OK\r\n");
+        script
+    }
+
+    #[test]
+    fn entries_with_wide_flags_are_trimmed() {
+        let pack = entries([SAME_FIELDS; 40].into_iter());
+        let mut script = restore(&dump(&[(Id { ms: 5, seq: 1 }, pack)], 40));
+        assert_eq!(script.say("XTRIM s MAXLEN 2"), ":38");
+        assert_eq!(script.say("XRANGE s - +"), "*2 *2 $4 5-39 *2 $1 f $1 v *2 $4 5-40 *2 $1 f $1 v");
+        assert_eq!(script.say("XDEL s 5-39"), ":1");
+        assert_eq!(script.say("XREVRANGE s + -"), "*1 *2 $4 5-40 *2 $1 f $1 v");
+    }
+
+    #[test]
+    fn a_listpack_whose_figures_grow_can_be_removed() {
+        for how in ["XDEL", "XTRIM"] {
+            let mut writer = crate::store::listpack::Listpack::new();
+            let mut put = |value| writer.insert_integer(None, value);
+            [300, 0, 0, 0].into_iter().for_each(&mut put);
+            for number in 0..300 {
+                [SAME_FIELDS, 0, number, 3].into_iter().for_each(&mut put);
+            }
+            let pack = writer.as_bytes().to_vec();
+            let mut script = restore(&dump(&[(Id { ms: 5, seq: 0 }, pack)], 300));
+            if how == "XDEL" {
+                (0..200).for_each(|number| assert_eq!(script.say(&format!("XDEL s 5-{number}")), ":1"));
+            } else {
+                assert_eq!(script.say("XTRIM s MAXLEN 100"), ":200");
+            }
+            assert_eq!(script.say("XTRIM s MAXLEN 0"), ":100");
+        }
+    }
+
+    #[test]
+    fn listpacks_of_deleted_entries_are_read_in_one_go() {
+        let pack = entries([DELETED | SAME_FIELDS].into_iter());
+        let packs: Vec<_> = (1..=20_000).map(|seq| (Id { ms: 5, seq }, pack.clone())).collect();
+        let mut script = restore(&dump(&packs, 0));
+        assert_eq!(script.say("XLEN s"), ":0");
+    }
 }

@@ -221,12 +221,14 @@ impl Log {
         self.nodes.iter().map(|(first, pack)| (*first, pack))
     }
 
-    /// Adds a listpack that comes from elsewhere behind all others; how many entries it has. `None`: it is not sound.
-    pub(crate) fn push_pack(&mut self, first: Id, pack: Listpack) -> Option<usize> {
-        let entries = sound_entries(first, &pack)?;
-        if self.last_id().is_some_and(|last| last >= first) || self.nodes.range(first..).next().is_some() {
+    /// Adds a listpack that comes from elsewhere behind all others, whose last entry is `last`; how many entries it has. `None`:
+    /// it is not sound. The last entry is kept by the caller, as looking for it takes long behind deleted ones.
+    pub(crate) fn push_pack(&mut self, first: Id, pack: Listpack, last: &mut Option<Id>) -> Option<usize> {
+        let (entries, last_here) = sound_entries(first, &pack)?;
+        if last.is_some_and(|last| last >= first) || self.nodes.range(first..).next().is_some() {
             return None;
         }
+        *last = last_here.or(*last);
         self.bytes += pack.memory_bytes();
         self.radix_nodes += radix::gained(&self.nodes, first);
         self.nodes.insert(first, pack);
@@ -251,8 +253,10 @@ impl Log {
         if master.entries == 1 {
             self.remove_node(first);
         } else {
+            let before = pack.memory_bytes();
             pack.replace_integer(flags_at, flags | DELETED);
             count_deleted(pack, &master, 1);
+            self.bytes = self.bytes + pack.memory_bytes() - before;
         }
         true
     }
@@ -285,12 +289,14 @@ impl Log {
                 marked.push((entry.flags_at, entry.flags));
             }
         }
-        // A flag takes the same byte, whatever it says.
-        for (flags_at, flags) in &marked {
+        // From the last one on: flags that come from elsewhere may take more bytes than they need, and then those behind move.
+        let before = pack.memory_bytes();
+        for (flags_at, flags) in marked.iter().rev() {
             pack.replace_integer(*flags_at, flags | DELETED);
         }
         let master = Master::of(pack);
         count_deleted(pack, &master, marked.len() as i64);
+        self.bytes = self.bytes + pack.memory_bytes() - before;
         marked.len()
     }
 
@@ -330,8 +336,8 @@ impl Log {
     }
 }
 
-/// How many entries of a listpack are not deleted, if all of it is as it should be and its ids grow.
-fn sound_entries(first: Id, pack: &Listpack) -> Option<usize> {
+/// How many entries of a listpack are not deleted and the id of the last one, if all of it is as it should be and its ids grow.
+fn sound_entries(first: Id, pack: &Listpack) -> Option<(usize, Option<Id>)> {
     let mut elements = pack.iter();
     let mut number = || match elements.next()? {
         Element::Integer(value) => Some(value),
@@ -344,7 +350,7 @@ fn sound_entries(first: Id, pack: &Listpack) -> Option<usize> {
     if !skip(&mut elements, fields) || elements.next()? != Element::Integer(0) {
         return None;
     }
-    let (mut live, mut gone, mut last) = (0, 0, None);
+    let (mut live, mut gone, mut last, mut last_live) = (0, 0, None, None);
     while let Some(flags) = elements.next() {
         let mut number = || match elements.next()? {
             Element::Integer(value) => Some(value),
@@ -366,9 +372,13 @@ fn sound_entries(first: Id, pack: &Listpack) -> Option<usize> {
         if !skip(&mut elements, count) || elements.next()? != Element::Integer(i64::try_from(count).ok()? + more) {
             return None;
         }
-        if flags & DELETED == 0 { live += 1 } else { gone += 1 }
+        if flags & DELETED == 0 {
+            (live, last_live) = (live + 1, last);
+        } else {
+            gone += 1;
+        }
     }
-    (live == entries && gone == deleted && live + gone > 0).then_some(live)
+    (live == entries && gone == deleted && live + gone > 0).then_some((live, last_live))
 }
 
 /// So many entries more of a listpack are deleted.

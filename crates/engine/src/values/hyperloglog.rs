@@ -414,14 +414,14 @@ pub(crate) fn dense_registers(text: &[u8]) -> impl ExactSizeIterator<Item = u8> 
     (0..REGISTERS).map(|index| dense_get(&text[HEADER_BYTES..], index))
 }
 
-/// Sparse runs as `PFDEBUG DECODE` writes them.
+/// Sparse runs as `PFDEBUG DECODE` writes them; only as many as there are registers, since the string may be one of any length.
 pub(crate) fn describe(text: &[u8]) -> String {
     let describe = |run: Run| match run {
         Run { value: 0, len, bytes: 1 } => format!("z:{len}"),
         Run { value: 0, len, .. } => format!("Z:{len}"),
         Run { value, len, .. } => format!("v:{value},{len}"),
     };
-    runs(&text[HEADER_BYTES..]).map(describe).collect::<Vec<_>>().join(" ")
+    runs(&text[HEADER_BYTES..]).take(REGISTERS).map(describe).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

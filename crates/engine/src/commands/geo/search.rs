@@ -97,7 +97,7 @@ pub(super) fn run(call: &mut Call<'_, '_>, form: Form) -> Answer {
         .keyspace
         .view::<SortedSet>(found)
         .map_or_else(Vec::new, |(sorted, heap)| hits(sorted, heap, &search, first.unwrap_or(usize::MAX)));
-    let ascending = |a: &Hit, b: &Hit| a.meters.partial_cmp(&b.meters).unwrap_or(std::cmp::Ordering::Equal);
+    let ascending = |a: &Hit, b: &Hit| a.meters.total_cmp(&b.meters);
     let count = wanted.count.unwrap_or(usize::MAX);
     match wanted.order {
         // The nearest are wanted, if any need not do.

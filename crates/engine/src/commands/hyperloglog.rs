@@ -234,4 +234,14 @@ mod tests {
              PFMERGE c l -> -WRONGTYPE Operation against a key holding the wrong kind of value",
         );
     }
+
+    #[test]
+    fn registers_that_no_hash_has_count_as_in_redis() {
+        let mut script = crate::transcript::Script::new();
+        let mut text = b"HYLL\0\0\0\0\0\0\0\0\0\0\0\x80".to_vec();
+        text.resize(12_304, 0xff);
+        script.send(&[b"SET", b"h", &text]);
+        assert_eq!(script.say("PFCOUNT h"), ":-9223372036854775808");
+        assert_eq!(script.say("PFCOUNT h h"), ":-9223372036854775808");
+    }
 }

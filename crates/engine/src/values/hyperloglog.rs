@@ -371,7 +371,9 @@ impl Histogram {
             sum = (sum + of(value)) * 0.5;
         }
         sum += registers * sigma(of(0) / registers);
-        (ALPHA * registers * registers / sum).round() as u64
+        let estimate = (ALPHA * registers * registers / sum).round();
+        // Registers of values that no hash has: Redis's processor makes this of infinity.
+        if estimate.is_infinite() { 1 << 63 } else { estimate as u64 }
     }
 }
 

@@ -194,6 +194,7 @@ fn config(shape: u8) -> Config {
             drain_us: 100_000,
             probe_idle_us: 20_000,
             probe_patience_us: 40_000,
+            pause_us: if shape & 32 != 0 { 60_000 } else { 0 },
             slow_start_us: 10_000,
         },
         reconnects: Reconnects { backoff_min_us: 100, backoff_max_us: 10_000, redials_per_second: 100 },

@@ -17,7 +17,6 @@ mod ramp;
 mod recorder;
 mod ring;
 mod server;
-mod sockets;
 mod tickets;
 mod upstream;
 
@@ -30,6 +29,5 @@ pub use machine::{Action, Awaits, ConnId, DialFailure, Machine, Now, Peer};
 pub use recorder::InFlight;
 pub use ring::{Ring, Seq};
 pub use server::Server;
-pub use sockets::{Permit, Side, Sockets};
 pub use tickets::{Owner, Ticket, Tickets};
 pub use upstream::{Delivery, Fault, Patience, Phase, Shake, Upstream, WritePolicy};

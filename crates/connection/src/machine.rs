@@ -168,7 +168,8 @@ pub trait Machine {
     /// Somebody connected. `Err` refuses: the loop writes what it holds and closes.
     fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]>;
 
-    /// Somebody connected, and the process may have no more connections of clients. The loop writes what is returned and closes.
+    /// A client connected while the process is at its limit of open sockets. The loop writes the returned refusal and closes the
+    /// connection.
     fn handle_no_room(&mut self, _peer: Peer) -> &'static [u8] {
         b""
     }

@@ -1,9 +1,10 @@
 //! The TLS handshakes of one worker's clients: who is shaking, for whom something came, and until when.
 
 use crate::limits::{CONNECTIONS_KEPT, HANDSHAKES_MAX, HANDSHAKES_PER_ADDRESS_MAX};
+use crate::sockets::Permit;
 use crate::tls::Current;
 use crate::transport::Socket;
-use respool_connection::{Peer, Permit};
+use respool_connection::Peer;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -152,7 +153,7 @@ fn network_of(peer: &Peer) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use respool_connection::{Side, Sockets};
+    use crate::sockets::{Side, Sockets};
     use std::net::{TcpListener, TcpStream};
 
     fn peer(address: &str) -> Peer {

@@ -16,6 +16,7 @@ mod listener;
 mod mailbox;
 mod readiness;
 mod resolver;
+mod sockets;
 #[cfg(test)]
 mod testing;
 pub mod tls;
@@ -26,5 +27,6 @@ mod worker;
 pub use clock::monotonic_us;
 pub use listener::{Callers, ControlSocket, ListenError, Listener, ListenerHandle, adopt, bind};
 pub use mailbox::{Inbox, Postbox, mailbox};
+pub use sockets::Sockets;
 pub use transport::TransportOptions;
 pub use worker::{EngineDoor, Setup, Worker};

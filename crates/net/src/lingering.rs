@@ -5,8 +5,8 @@
 //! still has for the peer then it delivers by itself, also after the end of the process, as long as the peer sends nothing more.
 
 use crate::limits::{CONNECTIONS_KEPT, LINGER_READS_MAX, LINGER_US, LINGER_US_MAX, LINGERING_MAX};
+use crate::sockets::Permit;
 use crate::transport::Socket;
-use respool_connection::Permit;
 use std::collections::VecDeque;
 use std::io;
 
@@ -127,7 +127,7 @@ impl Lingering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use respool_connection::{Side, Sockets};
+    use crate::sockets::{Side, Sockets};
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
 

@@ -2,9 +2,10 @@
 
 use crate::TransportOptions;
 use crate::listener::Listener;
+use crate::sockets::Permit;
 use crate::transport::Socket;
 use mio::Waker;
-use respool_connection::{DialFailure, Peer, Permit};
+use respool_connection::{DialFailure, Peer};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};

@@ -2,10 +2,11 @@
 
 use super::{FIRST_HANDSHAKE, Worker};
 use crate::limits::HANDSHAKE_STEPS_PER_TURN_MAX;
+use crate::sockets::Permit;
 use crate::tls::{Current, IdentityError};
 use crate::transport::Socket;
 use mio::Token;
-use respool_connection::{Machine, Now, Peer, Permit};
+use respool_connection::{Machine, Now, Peer};
 use std::fmt::Display;
 use std::sync::Arc;
 

@@ -7,11 +7,11 @@
 //! ```
 //!
 //! Where the rest is less than `max_clients`, fewer clients are let in, and the log says how many. What clients leave free
-//! more connections to nodes may take: `respool_connection::Sockets` counts both while the process runs.
+//! more connections to nodes may take: `respool_net::Sockets` counts both while the process runs.
 
 use std::sync::Arc;
 
-use respool_connection::Sockets;
+use respool_net::Sockets;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use super::handover::Inherited;

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use respool_connection::Sockets;
 use respool_engine::{Engine, EngineConfig};
+use respool_net::Sockets;
 use respool_net::{EngineDoor, Inbox, Listener, Postbox, Setup, TransportOptions, adopt, bind, mailbox};
 use respool_proxy::{About, Access, Ledger, Mail, Shared, WorkerSetup};
 

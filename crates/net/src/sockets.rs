@@ -1,27 +1,27 @@
-//! How many sockets a process may have at once, and which of them clients leave to nodes.
+//! The limit on open sockets of a process, and the part of it that is reserved for nodes.
 //!
-//! The system bounds the files of a process. If clients took all of them, no node could be dialled and no client could be
-//! served, so some are kept for nodes: clients never get these, and nodes may have more as long as clients leave room. Every
-//! socket that a loop opens for either carries a [`Permit`], which gives its place back when the socket is closed.
+//! The system limits the file descriptors of a process. Clients that took all of them would leave none to dial a node with, so
+//! some are reserved: clients never get these, and connections to nodes may exceed them while clients leave room. Every socket
+//! that a worker opens carries a [`Permit`], which releases its place when the socket is closed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Which end of the proxy a socket belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// It was accepted.
+pub(crate) enum Side {
+    /// An accepted socket.
     Client,
-    /// It was dialled, or is the other end of such a connection in this process.
+    /// A dialled socket, or the engine's end of a connection within the process.
     Node,
 }
 
-/// The sockets of a process. Unlimited until it is told otherwise.
+/// The open sockets of a process and their limit. Unlimited by default.
 #[derive(Debug)]
 pub struct Sockets {
     most: AtomicUsize,
     kept_for_nodes: AtomicUsize,
-    /// Those of clients in the upper half, those of nodes in the lower: both are looked at together.
+    /// Clients' sockets in the upper half, nodes' in the lower: one atomic, so that both are checked together.
     open: AtomicU64,
 }
 
@@ -32,14 +32,14 @@ impl Default for Sockets {
 }
 
 impl Sockets {
-    /// From now on there may be `most`, of which `kept_for_nodes` are not for clients. Those that are open stay.
+    /// Sets the limit, and the part of it that is reserved for nodes. Open sockets stay open.
     pub fn set(&self, most: usize, kept_for_nodes: usize) {
         self.most.store(most, Ordering::Relaxed);
         self.kept_for_nodes.store(kept_for_nodes, Ordering::Relaxed);
     }
 
-    /// Room for one more socket; `None`: there is none.
-    pub fn take(self: &Arc<Self>, side: Side) -> Option<Permit> {
+    /// Takes the place of one more socket; `None` at the limit.
+    pub(crate) fn take(self: &Arc<Self>, side: Side) -> Option<Permit> {
         let most = self.most.load(Ordering::Relaxed);
         let kept = self.kept_for_nodes.load(Ordering::Relaxed);
         let take = |open: u64| {
@@ -54,8 +54,9 @@ impl Sockets {
         taken.is_ok().then(|| Permit { sockets: Arc::clone(self), side })
     }
 
-    /// How many clients have, and how many lead to nodes.
-    pub fn open(&self) -> (usize, usize) {
+    /// Open sockets of clients and of nodes.
+    #[cfg(test)]
+    pub(crate) fn open(&self) -> (usize, usize) {
         halves(self.open.load(Ordering::Relaxed))
     }
 }
@@ -71,9 +72,9 @@ fn step(side: Side) -> u64 {
     }
 }
 
-/// The place of one socket among those that there may be.
+/// The place of one socket within the limit; released on drop.
 #[derive(Debug)]
-pub struct Permit {
+pub(crate) struct Permit {
     sockets: Arc<Sockets>,
     side: Side,
 }

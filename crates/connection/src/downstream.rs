@@ -88,8 +88,8 @@ impl Downstream {
         self.joint.get_or_insert_default().last = None;
     }
 
-    /// The last element of the array has its place. Pushes that were held back, and those that come before that place has left,
-    /// follow it.
+    /// Ends the array: its last element has its place. Deferred pushes, and pushes that arrive before that place is written, follow
+    /// it.
     pub fn end_joint(&mut self, pool: &mut BufferPool) {
         let Some(joint) = &mut self.joint else { return };
         let (last, pushes) = (self.ring.last_place(), std::mem::take(&mut joint.pushes));

@@ -204,13 +204,13 @@ pub trait Machine {
     /// The connection broke, in the kernel's words; its number is free again.
     fn handle_broken(&mut self, conn: ConnId, error: &str);
 
-    /// A dial is about to succeed at this address; told before [`Self::handle_connected`] where the endpoint is a host.
+    /// The address at which a dial of a host name succeeded. Called before [`Self::handle_connected`].
     fn handle_address(&mut self, conn: ConnId, address: &str) {
         let _ = (conn, address);
     }
 
-    /// The name of the endpoint to which a connection was dialled does not lead to its address any more, and has not for a while,
-    /// but to these. Told once; the connection is as good as before.
+    /// The host name by which a connection was dialled has resolved to these addresses, without the connection's own, several times
+    /// in a row. Called once per connection, which stays open.
     fn handle_moved(&mut self, conn: ConnId, addresses: &str) {
         let _ = (conn, addresses);
     }

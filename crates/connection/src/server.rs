@@ -8,7 +8,7 @@ use respool_wire::{Value, elements};
 /// The longest word of a node that is kept, in bytes.
 const WORD_BYTES_MAX: usize = 32;
 
-/// Elements of an answer to HELLO that are looked at: servers send seven names with their values.
+/// Elements of a HELLO reply that are parsed: servers send seven names with their values.
 const ELEMENTS_MAX: usize = 64;
 
 /// What a node says that it is. A word that it did not say is empty.

@@ -192,7 +192,7 @@ impl Upstream {
         matches!(&self.phase, Phase::Shaking(handshake) if handshake.is_asking())
     }
 
-    /// Who we are to the node when the connection is made again.
+    /// Sets the credentials of the next handshake.
     pub fn set_credentials(&mut self, credentials: Option<Arc<Credentials>>) {
         self.identity.credentials = credentials;
     }
@@ -202,7 +202,7 @@ impl Upstream {
         self.identity.is_asked = false;
     }
 
-    /// The connection is gone before it was ready: it may be dialled again. Requests that wait stay.
+    /// Resets a connection that was lost during its handshake, so that it can be dialled again. Queued requests stay queued.
     pub fn begin_anew(&mut self, pool: &mut BufferPool) {
         debug_assert!(!self.is_ready(), "requests may have been sent");
         self.phase = Phase::Idle;

@@ -26,8 +26,8 @@ pub const RESOLUTIONS_MAX: usize = 1024;
 /// server that does answer has to wait.
 pub const RESOLVERS_MAX: usize = 16;
 
-/// Answers without a connection's address, one after the other, after which the address has gone: one may be old, or a part of a
-/// longer list.
+/// DNS answers in a row without a connection's address after which the name counts as moved: a single answer may be stale, or a
+/// part of a longer list.
 pub const ANSWERS_WITHOUT_MAX: u8 = 2;
 
 /// Names that one worker looks up again at once, because connections to them stand: a part of [`RESOLVERS_MAX`], so that those

@@ -70,18 +70,18 @@ impl Lingering {
         }
     }
 
-    /// Whether a connection is to be read again, or has a timeout.
+    /// Whether any connection is pending a read or a timeout.
     #[inline]
     pub(crate) fn is_any_left(&self) -> bool {
         !(self.due.is_empty() && self.ready.is_empty())
     }
 
-    /// Whether a connection is to be read again in the next turn.
+    /// Whether any connection is readable in the next turn.
     pub(crate) fn is_any_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// Reads the connections that are to be read again.
+    /// Reads the connections that are readable.
     pub(crate) fn go_on(&mut self) {
         for place in std::mem::take(&mut self.ready) {
             self.hear(place);

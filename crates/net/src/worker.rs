@@ -510,7 +510,7 @@ impl<M: Machine> Worker<M> {
         }
     }
 
-    /// What waits at sockets that come late is told by an edge, as at those that were there from the start.
+    /// Adds listeners to a running worker. Registration reports connections that already wait in their backlogs.
     fn take_listeners(&mut self, listeners: Vec<Listener>) {
         if !self.machine.is_accepting() {
             return;

@@ -1,17 +1,17 @@
-//! Names whose addresses change while connections to them stand.
+//! Periodic DNS lookups of the host names of open connections.
 //!
-//! Every dial asks for its name anew, so new connections go where the name leads. Here those names are asked for again at an
-//! interval to which connections stand, and the machine is told of connections whose address is not among the answers any more:
+//! Every dial resolves its host name, so new connections use the current addresses. This module resolves the names of open
+//! connections at an interval and reports connections whose address is no longer among the answers:
 //!
 //! ```text
 //!   [address among the answers] <-------------------------------.
 //!        | an answer without it                                  | an answer with it
 //!        v                                                       |
-//!   [missed once] -- the next answer without it --> machine told, once
+//!   [missed once] -- the next answer without it --> reported to the machine, once
 //! ```
 //!
-//! One answer says too little: a name server may give another part of a long list each time, or an old list. An error, or an
-//! answer without any address, says nothing at all. What a dial asked for counts as little: it is about that dial.
+//! One answer is no evidence: a name server may give another part of a long list each time, or a stale list. Errors, answers
+//! without an address and the lookups of dials do not count.
 
 use super::Worker;
 use crate::limits::{ANSWERS_WITHOUT_MAX, NAMES_CHECKED_AT_ONCE_MAX};
@@ -22,11 +22,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The name by which a connection was dialled, and where that led.
+/// The host name by which a connection was dialled, and its address.
 pub(super) struct Named {
     name: Arc<Name>,
     ip: IpAddr,
-    /// Answers without this address, one after the other.
+    /// Answers in a row without this address.
     missing: u8,
 }
 
@@ -35,7 +35,7 @@ impl Named {
         Self { name, ip, missing: 0 }
     }
 
-    /// Takes an answer. Whether the address has been missing for long enough, as of now.
+    /// Counts an answer. Returns whether the address has just been missing from enough answers.
     fn hear(&mut self, addresses: &[SocketAddr]) -> bool {
         if addresses.iter().any(|address| address.ip() == self.ip) {
             self.missing = 0;
@@ -47,15 +47,15 @@ impl Named {
     }
 }
 
-/// The names that one worker looks up again.
+/// The host names that one worker resolves periodically.
 #[derive(Default)]
 pub(super) struct Names {
     interval: Option<Duration>,
-    /// When the next round begins, if there is to be one.
+    /// The time of the next round; `None` while no round is scheduled.
     due_us: Option<u64>,
-    /// Those of this round that have not been asked for.
+    /// Names of this round whose lookup has not begun.
     queue: Vec<Arc<Name>>,
-    /// Those that have been, by the numbers of their lookups. One that is never answered stays.
+    /// Names under lookup, by the number of the lookup. A lookup without an answer stays.
     asked: HashMap<u64, Arc<Name>>,
 }
 
@@ -68,7 +68,7 @@ impl Names {
         self.due_us
     }
 
-    /// There is a connection that was dialled by a name.
+    /// Schedules a round, as a connection was dialled by a host name.
     pub(super) fn plan(&mut self, now: Now) {
         if let (None, Some(interval)) = (self.due_us, self.interval) {
             self.due_us = Some(now.mono_us + u64::try_from(interval.as_micros()).unwrap_or(u64::MAX));

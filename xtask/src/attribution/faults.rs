@@ -120,7 +120,7 @@ impl Faults {
 }
 
 /// Errors that name no node, and what they say about the request.
-const KNOWN: [(&str, Fate); 11] = [
+const KNOWN: [(&str, Fate); 12] = [
     ("-ERR the connection on which keys were watched is lost;", Fate::NotDone),
     ("-EXECABORT Transaction discarded because of", Fate::NotDone),
     ("-ERR the nodes were changed meanwhile; try again", Fate::NotDone),
@@ -131,6 +131,8 @@ const KNOWN: [(&str, Fate); 11] = [
     ("-UNBLOCKED ", Fate::NotDone),
     ("-TRYAGAIN the nodes could not be asked whether they have the command", Fate::NotDone),
     ("-READONLY ", Fate::NotDone),
+    // A node that was restarted or replaced has no scripts, and with more requests behind it the script is not sent again.
+    ("-NOSCRIPT ", Fate::NotDone),
     ("-MASTERDOWN ", Fate::NotDone),
 ];
 

@@ -85,7 +85,7 @@ pub(crate) struct Options {
     /// Leave the nodes alone
     #[arg(long)]
     calm: bool,
-    /// A state or fault beside the usual ones, or these alone with --only; `list` names all
+    /// A fault beside the usual ones, or with --only a further state; `list` names all
     #[arg(long, value_name = "NAME")]
     also: Vec<String>,
     /// No state but this one; may be given several times
@@ -236,10 +236,10 @@ fn states(options: &Options, is_routed: bool) -> Result<Vec<State>, String> {
             .collect::<Result<Vec<_>, _>>()
     };
     let (only, also) = (named(&options.only)?, named(&options.also)?);
-    let is_usual = |state: &&State| !states::ASIDE.contains(*state);
-    let usual = State::ALL.iter().filter(is_usual).copied();
-    let listed: Vec<State> =
-        if only.is_empty() { usual.chain(also).collect() } else { only.into_iter().chain(also).collect() };
+    let listed: Vec<State> = match only.is_empty() {
+        true => State::ALL.to_vec(),
+        false => only.into_iter().chain(also).collect(),
+    };
     let fits = |state: &State| state.needs_routes().is_none_or(|needs| needs == is_routed);
     Ok(listed.into_iter().filter(fits).collect())
 }

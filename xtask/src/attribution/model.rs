@@ -69,10 +69,18 @@ impl Step {
         self.state().is_some_and(State::waits)
     }
 
-    /// Whether it is a pop that was answered with nothing or an error.
+    /// Whether it ends with a pop that was answered with nothing or an error.
     pub(super) fn has_waited_in_vain(&self, reply: &[u8]) -> bool {
-        let is_pop = matches!(self.state(), Some(State::InVain | State::LeftWaiting | State::Popping));
-        is_pop && (reply.starts_with(b"-") || reply == b"*-1\r\n")
+        let of_pop = match self.state() {
+            Some(State::InVain | State::LeftWaiting | State::Popping) => reply,
+            // The reply of its push is one line.
+            Some(State::Served) => {
+                let end_of_push = reply.iter().position(|byte| *byte == b'\n').unwrap_or(0);
+                &reply[end_of_push + 1..]
+            }
+            _ => return false,
+        };
+        of_pop.starts_with(b"-") || of_pop == b"*-1\r\n"
     }
 
     /// The nodes that it goes to.

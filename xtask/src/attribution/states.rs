@@ -108,17 +108,6 @@ states! {
     Reset = "resets",
 }
 
-/// States that are not among those of a run unless they are asked for, until ten runs in a row have had nothing to complain of.
-pub(super) const ASIDE: &[State] = &[
-    State::Endless,
-    State::QuietApart,
-    State::ContendedApart,
-    State::ContendedCopy,
-    State::Selected,
-    State::NoDatabase,
-    State::Large,
-];
-
 impl State {
     /// One of those that are listed, but for those that clients leave: large values are rare, and transactions frequent.
     pub(super) fn any(rng: &mut Rng, listed: &[State]) -> State {

@@ -370,7 +370,8 @@ impl<E: Execute> Worker<E> {
         self.is_busy = true;
     }
 
-    /// The same for one that cannot wait for its turn: what is there is looked for in the name of those before it first.
+    /// As [`Self::try_waiter`] for a request that cannot wait for its turn: requests queued before it for the same keys are
+    /// tried first.
     pub(crate) fn try_behind_others(&mut self, waiter: Handle) {
         self.blocking.before(waiter).into_iter().for_each(|before| self.try_waiter(before));
         self.try_waiter(waiter);
@@ -489,7 +490,7 @@ impl<E: Execute> Worker<E> {
             let next = self.blocking.leave_queue(node, waiter);
             let kind = if element.starts_with(b"-") { ReplyKind::Error } else { ReplyKind::Array };
             self.finish_waiter(waiter, kind, element);
-            // There may be more for those behind it.
+            // Further elements may be there for the requests behind it.
             self.serve_waiters(node);
             return next.into_iter().for_each(|next| self.try_next(next));
         } else if let Some(release) = self.release_of_looked(waiter) {

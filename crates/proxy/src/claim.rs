@@ -12,9 +12,9 @@
 //! takes L' at once.
 //!
 //! B and C do not wait for A to read: L is read on, into what A may leave unread, until their replies have come. If A's
-//! budget does not suffice they get a timeout error at their deadline, and tombstones discard their replies when they come. If
-//! A leaves, L answers what others are owed and is closed then. What B or C asks after such a timeout goes over L' and may reach the
-//! node before what had timed out: waiting for that would be waiting for A.
+//! budget does not suffice they get a timeout error at their deadline, and tombstones discard their replies when they come.
+//! If A leaves, L answers what others are owed and is closed then. A request that B or C sends after such a timeout goes
+//! over L' and may be executed before the one that has timed out: to wait for that one would be to wait for A.
 
 use crate::lanes::{Lanes, NONE, Purpose};
 use crate::limits::{CLAIM_LOOKED_AT_MAX, LARGE_REPLY_BYTES};

@@ -63,7 +63,7 @@ impl Clients {
         self.resuming.shrink_to(SLAB_KEPT_PLACES.max(2 * self.resuming.len()));
     }
 
-    /// A client is not read on for now: what is left of its requests goes behind what others have waited with before.
+    /// The reading of a client is halted: the rest of its requests goes behind those of clients that were halted before.
     pub(crate) fn note_halted(&mut self, index: u32) {
         self.halts += 1;
         if let Some(session) = self.sessions.at_mut(index) {
@@ -71,7 +71,7 @@ impl Clients {
         }
     }
 
-    /// Those that may be read again are read in the order in which their reading was halted, whatever kept each.
+    /// Sorts the clients that may be read again by the order in which their reading was halted, whatever halted each.
     pub(crate) fn sort_resuming(&mut self) {
         if self.resuming.len() > 1 {
             let sessions = &self.sessions;
@@ -91,7 +91,7 @@ impl Clients {
         self.feed_at_once(to, seq, bytes, is_last);
     }
 
-    /// [`Self::feed`] as part of the loop that most replies pass: a call would cost as much again.
+    /// [`Self::feed`] inlined into the loop that most replies pass: a call would double the cost.
     #[inline(always)]
     pub(crate) fn feed_at_once(&mut self, to: Handle, seq: Seq, bytes: &[u8], is_last: bool) {
         let Some(session) = self.sessions.get_mut(to) else {

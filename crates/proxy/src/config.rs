@@ -141,8 +141,8 @@ pub struct SubscriptionTerms {
     pub slow: SlowSubscribers,
     /// What PUBLISH answers.
     pub receivers: Receivers,
-    /// Keys that one worker remembers for the clients that track them; for one more some other is told of as if it had
-    /// changed. 0: as many as fit.
+    /// Keys that one worker remembers for the clients that track them. Beyond that, each new key evicts another, which is
+    /// invalidated as if it had changed. 0: as many as fit.
     pub tracked_keys_max: usize,
 }
 
@@ -189,7 +189,7 @@ pub struct Config {
     pub gather_us: u64,
     /// What is looked at.
     pub seeing: crate::seeing::Terms,
-    /// Whether nodes are dialled before clients ask for them, and asked what they are.
+    /// Whether nodes are dialled at the start, before any request, and identified (HELLO, INFO).
     pub dials_ahead: bool,
     /// Which replies have to be proved before they leave.
     pub integrity: IntegrityTerms,

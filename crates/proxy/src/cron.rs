@@ -130,7 +130,7 @@ impl<E: Execute> Worker<E> {
                     // A node that left a reply out answers on, each reply in the place of the one before: its
                     // connection is never silent, but everything it says comes too late.
                     let late_since = this.late_since_us.filter(|_| tickets.outstanding() > 0);
-                    // Requests behind a connection that leaves wait for it.
+                    // Requests on its successor wait for a connection that leaves.
                     let is_waited_for = this.purpose == Purpose::Leaving && tickets.oldest_live_us().is_none();
                     let silence_us = match is_waited_for {
                         true => timeouts.silence_us.min(LEAVING_SILENCE_US),

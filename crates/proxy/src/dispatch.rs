@@ -109,7 +109,7 @@ impl<E: Execute> Worker<E> {
                             if strangers.is_some() {
                                 strangers = self.stranger_limits(index);
                             }
-                            // Any request that is not plain may have changed either.
+                            // Any request that is not plain may have changed the limits.
                             bounds = RequestBounds::from(strangers.as_ref().unwrap_or(&self.config.request_limits));
                             way = self.plain_way(index);
                         }

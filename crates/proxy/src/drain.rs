@@ -62,7 +62,7 @@ impl<E: Execute> Worker<E> {
                     session.pause.add(Pause::CLOSING);
                     session.input = None;
                     self.clients.list(index);
-                    // Nor is what has come in part, or has been done in part.
+                    // Nor are requests that have been received or executed in part.
                     self.abandon_pieces(index);
                     self.abandon_names(index);
                 }

@@ -1,18 +1,20 @@
-//! Other credentials for a node, or another address of its name: connections that stand are used until the node has let new ones in.
+//! New credentials for a node, or a new address of its name: established connections stay in use until a new one is ready.
 //!
 //! ```text
-//!   [settled] -- reload: other credentials --> [on trial]: shared lanes are used on, successors are dialled
+//!   [settled] -- reload: new credentials --> [on trial]: shared lanes stay in use, successors are dialled
 //!       ^                                         |   |
-//!       |   a connection with the new ones is     |   '-- it is refused: told once, tried again after pauses
-//!       '-- ready: what was let in before goes ---'
+//!       |   a connection with the new ones is     |   '-- it is refused: logged once, retried with backoff
+//!       '-- ready: older connections are replaced'
 //! ```
 //!
-//! Whether credentials are right only the node knows. If they are not, a worker whose connections had all been closed would fail
-//! every request until the next reload; so nothing is closed for them before. Each lane is entered with the new ones when it
-//! is dialled the next time, for whatever reason. Clients that have a name of their own at the nodes are not concerned.
+//! Only the node can tell whether credentials are valid. If they are not, a worker that had closed all its connections
+//! would fail every request until the next reload; so no connection is closed for them before. Each lane authenticates with
+//! the new ones at its next dial, whatever the reason for that. Lanes of users with node credentials of their own are not
+//! affected.
 //!
-//! The same holds where a node's name leads to another address: a name server may be wrong, and the new place not be there yet. New
-//! connections go there; the old ones, whoever speaks on them, go when one of the new ones is ready.
+//! The same holds where a node's name resolves to another address: a name server may be wrong, or the new address not be
+//! reachable yet. New connections go to the new address; the old ones, of all users, are replaced when one of the new ones
+//! is ready.
 
 use crate::health::is_about_user;
 use crate::hooks::Event;
@@ -21,21 +23,21 @@ use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Fault, Now, Phase};
 
-/// Whether a node has let the credentials in that are configured.
+/// Whether a node has accepted the configured credentials and address.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entry {
-    /// Since when they are on trial; `None`: they are not.
+    /// Since when they are on trial; `None`: they have been accepted.
     since_us: Option<u64>,
-    /// When they became the node's.
+    /// When the credentials were configured.
     told_us: u64,
-    /// It was told that they are refused.
+    /// The refusal of the credentials has been logged.
     is_told: bool,
-    /// The node is at another address: connections that were made before go, whoever speaks on them.
+    /// The node's name resolves to another address: connections that were dialled before are replaced, those of all users.
     has_moved: bool,
 }
 
 impl Lanes {
-    /// A node has other credentials from now on.
+    /// Puts the new credentials of a node on trial.
     pub(crate) fn enter_anew(&mut self, node: usize, now: Now) {
         let credentials = self.nodes[node].told.credentials.clone();
         for lane in 0..self.all.len() {
@@ -46,7 +48,7 @@ impl Lanes {
             let this = &mut self.all[lane];
             this.up.set_credentials(credentials.clone());
             match this.purpose {
-                // One that is not connected has nothing to lose, and may be in the middle of a handshake.
+                // A lane that is not connected has nothing to lose, and may be in the middle of a handshake.
                 Purpose::Shared if !this.up.is_ready() => self.leave(lane),
                 Purpose::Shared => (this.is_stale, this.renew_at_us) = (true, 0),
                 Purpose::Successor => this.purpose = Purpose::Leaving,
@@ -58,7 +60,7 @@ impl Lanes {
         self.nodes[node].entry = Entry { since_us, told_us, is_told: false, ..self.nodes[node].entry };
     }
 
-    /// A node's name leads to another address from now on. Whether that is news.
+    /// Puts the new address of a node on trial. Returns `false` if one is on trial already.
     fn go_where_it_is(&mut self, node: usize, now: Now) -> bool {
         let before = std::mem::replace(&mut self.nodes[node].entry.has_moved, true);
         if before {
@@ -73,7 +75,7 @@ impl Lanes {
         true
     }
 
-    /// Whether a node's new credentials are on trial and nothing that is under way would tell.
+    /// Whether a node is on trial and no lane is being dialled or replaced that would end the trial.
     fn is_entry_untried(&self, node: usize) -> bool {
         let is_tried = |lane: &u32| {
             let this = &self.all[*lane as usize];
@@ -85,18 +87,18 @@ impl Lanes {
 }
 
 impl<E: Execute> Worker<E> {
-    /// Where credentials are on trial, there is a connection that tries them, whatever else clients need.
+    /// Dials a lane to each node on trial that has none, whether or not clients need it.
     pub(crate) fn try_entries(&mut self) {
         for node in 0..self.config.nodes.len() {
             if self.lanes.is_entry_untried(node) {
                 let lane = self.lanes.lane(&self.config, node, 0);
-                // After a pause.
+                // An error means that the backoff is not over: the next run of the timers retries.
                 let _ = self.lanes.prepare(lane, &self.config, self.now);
             }
         }
     }
 
-    /// A lane is ready: if it was let in with new credentials, what was let in before is not needed any more.
+    /// A lane is ready: if it was dialled since the trial began, the trial is over and older connections are replaced.
     pub(crate) fn note_entry(&mut self, lane: usize) {
         let this = &self.lanes.all[lane];
         let node = this.node;
@@ -127,14 +129,14 @@ impl<E: Execute> Worker<E> {
             }
         }
         if let Some(lane) = push_lane {
-            // It is dialled again at once, and the node is told everything.
+            // It is dialled again at once, and all subscriptions are sent anew.
             self.close_lane(lane);
             self.dial_again(lane);
         }
         self.is_busy = true;
     }
 
-    /// The name of the node to which a lane leads does not lead to where the lane was made any more.
+    /// The name of a lane's node no longer resolves to the address that the lane is connected to.
     pub(crate) fn note_moved(&mut self, lane: usize, addresses: &str) {
         let Some(this) = self.lanes.all.get(lane).filter(|lane| !lane.is_retired && lane.up.is_ready()) else { return };
         let node = this.node;
@@ -149,14 +151,14 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Whether a refusal is about credentials that are not the node's any more. It says nothing of those that are.
+    /// Whether a refusal is about credentials that have been replaced since: it is no evidence against the current ones.
     pub(crate) fn is_refusal_outdated(&self, lane: usize, words: &str) -> bool {
         let this = &self.lanes.all[lane];
         let is_before = this.dial_began_us < self.lanes.nodes[this.node].entry.told_us;
         is_before && self.lanes.speaker_of(this.class) == 0 && is_about_user(words)
     }
 
-    /// Whether the failure of a dial is about what is on trial, and a connection that was made before is there. Then the node is.
+    /// Whether a failed dial says something of the trial alone: a connection of before is ready, so the node is up.
     pub(crate) fn is_trial_alone_failed(&self, lane: usize, words: Option<&str>) -> bool {
         let node = self.lanes.all[lane].node;
         let entry = &self.lanes.nodes[node].entry;
@@ -165,7 +167,7 @@ impl<E: Execute> Worker<E> {
         is_about_trial && self.lanes.all.iter().any(is_ready)
     }
 
-    /// A connection to a node could not be made, and the node is not out for that.
+    /// A dial has failed although the node is in use: logs the first refusal of credentials on trial.
     pub(crate) fn note_entry_refused(&mut self, node: usize, ending: &Ending) {
         let entry = &mut self.lanes.nodes[node].entry;
         let Ending::Fault(Fault::Refused(words)) = ending else { return };

@@ -79,7 +79,7 @@ pub(crate) struct Exec {
 const MOVES_MAX: u8 = 5;
 
 impl Exec {
-    /// The class in which it runs should its client have gone.
+    /// The class in which it runs if its client has disconnected.
     pub(crate) fn class(&self) -> u16 {
         self.class
     }

@@ -16,7 +16,7 @@ pub(crate) struct NodeFigures {
     pub(crate) round_trip_us: u64,
     /// It failed last, and has not been reached since.
     pub(crate) is_down: bool,
-    /// It refuses the proxy itself, and users have names of their own there.
+    /// It refuses the proxy's own credentials, and users have node credentials of their own.
     pub(crate) is_there_for_others: bool,
 }
 
@@ -76,8 +76,8 @@ impl<E: Execute> Worker<E> {
         sums(&self.shared.figures, self.config.nodes.len())
     }
 
-    /// Dials the nodes that no client has asked for anything, so that it is known whether they are there. One that refuses the
-    /// proxy itself and may let in its users has said so.
+    /// Dials the nodes that have no connection yet, so that their state is known. A node that refuses the proxy's own
+    /// credentials, and may accept those of users, is left alone.
     pub(crate) fn dial_ahead(&mut self) {
         if !self.config.dials_ahead || self.number > 0 || self.drain_until_us.is_some() {
             return;

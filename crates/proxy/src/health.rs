@@ -29,7 +29,7 @@ pub(crate) struct Probe {
     lane: usize,
     sent_us: u64,
     is_answered: bool,
-    /// Its time is over. The lane is not idle, and not to be lent, before the answer has come all the same.
+    /// It has timed out. Until the reply comes, the lane is not idle and is not lent.
     is_late: bool,
 }
 
@@ -41,7 +41,7 @@ impl Probe {
         if self.is_answered || reply.first() == Some(&b'-') { Progress::Through } else { Progress::OutOfStep }
     }
 
-    /// There is no answer in time, or none at all.
+    /// The reply is late, or the connection has ended.
     pub(crate) fn fail(&mut self, loss: Loss) -> Progress {
         self.is_late = loss == Loss::Late;
         if self.is_late { Progress::Waits } else { Progress::Through }
@@ -62,7 +62,7 @@ pub(crate) struct End<'a> {
     pub(crate) owed_since_us: Option<u64>,
 }
 
-/// Whether a node's refusal is about who asks.
+/// Whether a node's refusal is about credentials or permissions.
 pub(crate) fn is_about_user(words: &str) -> bool {
     ["NOAUTH", "WRONGPASS", "NOPERM", "ERR invalid password", "ERR AUTH ", "ERR Client sent AUTH"]
         .iter()
@@ -88,7 +88,7 @@ impl<E: Execute> Worker<E> {
             Ending::GivenUp | Ending::NotDialled | Ending::Hopeless(_) => return,
             Ending::Fault(Fault::Refused(words)) if !was_ready && self.is_refusal_outdated(lane, words) => return,
             Ending::Fault(Fault::Refused(words) | Fault::NoDatabase(words)) if !was_ready => {
-                // Where users have names of their own there, a refusal of ours is no evidence for them.
+                // Where users have node credentials of their own, a refusal of the proxy's is no evidence against theirs.
                 let is_ours = self.has_speakers && is_about_user(words);
                 let is_plain = class.database == 0 && class.speaker == 0 && !is_ours;
                 (Blame::of_refusal(words, is_plain), this.dial_began_us, Some(words.as_str()))

@@ -96,8 +96,9 @@ impl<E: Execute> Worker<E> {
         self.ask_all(index, Question::Hold, ClientFilter::default())
     }
 
-    /// Makes the pause of this worker the one that is ordered. Orders may have changed since this worker was told of one, and
-    /// the letters of two workers arrive in any order: after the last of them all workers hold the same back.
+    /// Replaces the pause of this worker by the one in the standing orders. These may have changed since the letter was
+    /// sent, and letters of two workers arrive in any order: after the last of them all workers hold back the same
+    /// requests.
     pub(crate) fn adopt_hold(&mut self) {
         let ordered = self.shared.standing().hold.map(Hold::from);
         let Some(hold) = ordered.filter(|hold| hold.until_us > self.now.mono_us) else { return self.release() };

@@ -23,38 +23,38 @@ pub enum Event {
         node: String,
         /// The worker's number.
         worker: usize,
-        /// Where it was found.
+        /// The address at which it was reached.
         address: String,
-        /// How long that took, from the beginning of the dial to the end of the handshake, in microseconds.
+        /// Time from the beginning of the dial to the end of the handshake, in microseconds.
         took_us: u64,
-        /// The program, its version, mode and role, as far as the node says them.
+        /// The program, its version, mode and role, as far as HELLO and INFO give them.
         server: String,
     },
-    /// A node's name leads elsewhere than to where a worker is connected. Its connections are replaced.
+    /// A node's name no longer resolves to the address that a worker is connected to. Its connections are replaced.
     NodeMoved {
         /// The node's name.
         node: String,
         /// The worker's number.
         worker: usize,
-        /// The addresses to which its name leads.
+        /// The addresses to which its name resolves.
         to: String,
     },
-    /// A node refuses the credentials that a reload has brought. Connections that it let in before are used on.
+    /// A node refuses the credentials of the last reload. Connections that it accepted before stay in use.
     NodeRefuses {
         /// The node's name.
         node: String,
         /// The worker's number.
         worker: usize,
-        /// The node's words.
+        /// The node's error.
         why: String,
     },
-    /// A node has turned out to be what the settings do not take it for. Told once, until it is something else.
+    /// A node is a replica, cluster member or Sentinel although the settings say otherwise. Reported once per change.
     NodeUnfit {
         /// The node's name.
         node: String,
         /// The worker's number.
         worker: usize,
-        /// What it is, and what to do about that.
+        /// What it is, and how to correct the settings.
         what: &'static str,
     },
     /// A worker can use a node again.

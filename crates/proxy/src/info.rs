@@ -164,7 +164,7 @@ impl<E: Execute> Worker<E> {
             let sum = others.filter_map(|(_, c)| c.each().nth(place)).fold(value, |sum, (_, _, _, v)| sum + v);
             let _ = write!(out, "{name}:{sum}\r\n");
         }
-        // One figure of the process, which is no worker's.
+        // One figure of the whole process, not of a worker.
         self.info_memory(out);
     }
 

@@ -45,13 +45,13 @@ pub(crate) struct Node {
     pub(crate) latency: Option<Arc<Histogram>>,
     /// It is not configured any more, and only still owes something.
     pub(crate) is_gone: bool,
-    /// Whether it has let us in as it is told now.
+    /// Whether it has accepted the configured credentials and address.
     pub(crate) entry: Entry,
-    /// Where the last connection to it was made, if a host's address had to be found.
+    /// The address of the last connection, if a host name had to be resolved.
     pub(crate) address: String,
-    /// It ends connections on which it is asked what it is.
+    /// It closes connections on which it is identified (HELLO, INFO).
     pub(crate) shuns_questions: bool,
-    /// What it is although it must not be, as far as this worker knows.
+    /// The misfit that this worker saw last, with the count of changes at that time.
     pub(crate) misfit_seen: Option<(Misfit, u64)>,
 }
 
@@ -163,7 +163,7 @@ pub(crate) struct Lane {
     pub(crate) late_since_us: Option<u64>,
     /// When the PING was sent that has not been answered; 0 if none is out.
     pub(crate) probed_us: u64,
-    /// When its node last said that it is busy with a script; 0: never.
+    /// When its node last answered BUSY; 0: never.
     pub(crate) busy_us: u64,
     /// Clients that wait to hear whether the lane comes to be (`SELECT`).
     pub(crate) waiters: Vec<Selecting>,
@@ -239,7 +239,7 @@ pub(crate) struct Lanes {
     pub(crate) dialling: Dialling,
     /// Some lane is behind another.
     pub(crate) has_behind: bool,
-    /// One of those that others are behind may be owed nothing any more.
+    /// A lane that others wait behind may have drained.
     pub(crate) may_go_on: bool,
     pub(crate) turns: u64,
     /// Shared lanes: the only ones whose replies are waited for before clients are looked at.
@@ -252,7 +252,7 @@ pub(crate) struct Lanes {
     pub(crate) unused_since_us: Vec<u64>,
     /// Places of lanes that have ended.
     free: Vec<u32>,
-    /// Nodes are asked what they are, on the shared connections of the first class.
+    /// Nodes are identified (HELLO, INFO) on the shared connections of the first class.
     pub(crate) asks: bool,
     entropy: u64,
 }
@@ -356,7 +356,7 @@ impl Lanes {
         self.all.iter().enumerate().filter(is_lent).count()
     }
 
-    /// Whether a lane is one that all share, or takes the place of one.
+    /// Whether a lane is shared by all clients, or the successor of such a lane.
     pub(crate) fn is_for_all(&self, lane: usize) -> bool {
         matches!(self.all[lane].purpose, Purpose::Shared | Purpose::Successor)
     }
@@ -607,7 +607,7 @@ impl Lanes {
         }
     }
 
-    /// Those that have come into the list since it had `before` are written before the others, and in the order in which they came.
+    /// Has the lanes listed since the list had `before` written before the others, in the order in which they were listed.
     #[inline]
     pub(crate) fn write_first(&mut self, before: usize) {
         if self.listed.len() > before + 1 {

@@ -22,8 +22,8 @@ pub const REPLIES_FALL_DIVISOR: u32 = 4;
 /// matters.
 pub const REVIEWED_WRITE_BYTES: usize = 16 * 1024;
 
-/// How long a connection that leaves is waited for whose requests have all been given up, in microseconds, if no shorter time is
-/// set for silence: those that are behind it wait as well.
+/// Silence after which a leaving connection is closed if all its requests have been given up, in microseconds, unless
+/// `node_silence_timeout` is shorter: requests on its successor wait for it.
 pub const LEAVING_SILENCE_US: u64 = 10_000_000;
 
 /// Bytes that wait for one node before the clients that send to it are not read any more. Half of it lets them go on.
@@ -82,23 +82,25 @@ pub const SCRIPT_AHEAD_US: u64 = 100_000;
 /// shares the connections for scripts with all that it asks.
 pub const SCRIPTS_MIXED_US: u64 = 60_000_000;
 
-/// Operators that wait at a time, in one worker, until something has settled: each look at the timers adds up for each.
+/// Orders of one worker whose replies wait at a time (`PROXY PAUSE WAIT`): each run of the timers adds up what is left for
+/// each.
 pub const SETTLING_MAX: usize = 64;
 
-/// INFO waits so long for nodes of which is known what they have said last, in microseconds: less than those who look at a proxy
-/// every second would notice.
+/// How long INFO waits for a node whose last reply is remembered, in microseconds: less than a monitor that asks every
+/// second would notice.
 pub const INFO_PATIENCE_US: u64 = 20_000;
 
-/// And so many times as long as the way to the node and back takes at its best.
+/// And so many times the shortest round trip to the node, if that is longer.
 pub const INFO_LINK_FACTOR: u64 = 4;
 
-/// Answers of nodes to INFO that are remembered in the whole process: those to the sections that monitoring asks for.
+/// Replies of nodes to INFO that are remembered in the whole process: enough for the sections that monitoring asks for.
 pub const INFO_KEPT_MAX: usize = 256;
 
-/// The longest one, in bytes. With all sections a server of many commands tells some tens of thousands.
+/// Bytes of the longest reply that is remembered. All sections of a server that has executed many kinds of commands take
+/// some tens of thousands.
 pub const INFO_KEPT_BYTES_MAX: usize = 128 * 1024;
 
-/// What clients ask for by longer lists of sections is not remembered, in bytes: a list is kept with each answer.
+/// Bytes of a list of sections up to which the reply is remembered: the list is kept with each reply.
 pub const INFO_SECTIONS_BYTES_MAX: usize = 256;
 
 /// Bytes of parts of a reply that are not worth counting while the others are waited for: no more than what joins them takes
@@ -161,8 +163,8 @@ pub const BROKEN_SILENT_US: u64 = 500_000;
 /// node otherwise.
 pub const PING_FRESH_US: u64 = 100_000;
 
-/// Bytes of the text of a subscriber's PING that is kept while its node is asked. One with more is answered here: the text of many
-/// would be held uncounted for as long as the node does not answer.
+/// Bytes of the text of a subscriber's PING that is forwarded: the text is kept until the node replies, and is in no
+/// account. A longer one is answered here.
 pub const PING_TEXT_BYTES_MAX: usize = 64;
 
 /// Lanes up to which a worker looks at all of them in every turn to decide whether to wait for nodes alone.
@@ -279,12 +281,13 @@ pub const PENDING_NAMES_MAX: usize = 100_000;
 /// Channels that one request subscribes to, or gives up, in one turn.
 pub const NAMES_PER_TURN_MAX: usize = 10_000;
 
-/// Turns that one such request takes at most. In each of them all of its names are counted out again, so the more there are the more are
-/// dealt with in a turn.
+/// Turns that one such request takes at most. Each turn decodes all of its names again, so a request with more names has
+/// more of them processed per turn.
 pub const NAMES_TURNS_MAX: usize = 32;
 
-/// Bytes of keys that clients track and of who has read them, in one worker. Beyond that some are told of as if they had changed,
-/// however few there are: the keys that clients ask for may be of any length, and every client may have read every key.
+/// Bytes of tracked keys and of the references to their readers, in one worker. Beyond that keys are evicted, and
+/// invalidated as if they had changed, however few there are: keys may be of any length, and every client may have read
+/// every key.
 pub const TRACKED_BYTES_MAX: usize = 512 << 20;
 
 /// Keys of one transaction of a tracking client that are remembered until EXEC.
@@ -325,8 +328,8 @@ pub const MONITOR_LINE_BYTES_MAX: usize = 1 << 20;
 /// behind them.
 pub const TRIES_AT_ONCE: usize = 8;
 
-/// Keys that a queued request takes something from. One with more is tried whatever was queued before it: no order is kept by so
-/// many names.
+/// Keys of a queued blocking request up to which it is ordered by them. One with more keys is tried whatever was queued
+/// before it.
 pub const TAKEN_KEYS_MAX: usize = 1_000;
 
 /// The time between two such tries, in microseconds: ten thousand requests come round within a few seconds, for a few percent

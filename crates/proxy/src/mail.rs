@@ -77,7 +77,7 @@ pub(crate) enum Question {
     },
     /// Let them wait no longer, if they do.
     Unblock(Release),
-    /// Hold their requests back, or no longer, as the orders in force say.
+    /// Adopt the pause of the standing orders (`CLIENT PAUSE`).
     Hold,
 }
 

@@ -267,7 +267,7 @@ impl NodeHealth {
         std::mem::take(&mut self.has_lost)
     }
 
-    /// What was refused was told otherwise than it is from now on: the next connection is tried at once.
+    /// The refused credentials have been replaced: the next connection is dialled at once.
     pub(crate) fn forget_refusals(&mut self) {
         self.dials = Pause::default();
         self.classes.retain(|(class, _)| class.speaker != 0);

@@ -1,15 +1,14 @@
-//! INFO of nodes: each is asked, and none is waited for that is paused or does not answer as fast as usual.
+//! INFO of nodes: sent to each node, without waiting for nodes that are paused or reply late.
 //!
 //! ```text
-//!                  all nodes answer                       -> their figures of now
-//!   INFO --+-----> one is late, and its last words are known -> these, with their age; what it says later is remembered
-//!          |       one is late, and nothing is known of it  -> it is waited for, as for any other request
-//!          '-----> one is paused                          -> its last words, or none; it is not asked
+//!          .-----> all nodes reply                           -> current figures
+//!   INFO --+-----> one is late, its last reply is remembered -> that reply, with its age; the late one is remembered
+//!          +-----> one is late, no reply of it is remembered -> its reply is waited for, as for any other request
+//!          '-----> one is paused                             -> its last reply or an error; nothing is sent to it
 //! ```
 //!
-//! What a node said is remembered by its name, its address and what it was asked, in the whole process. A node that owes an
-//! answer to an INFO which others gave up is not asked for another until it has come: a node that hangs is owed no more by
-//! those who watch it hang.
+//! Replies are remembered by the node's name, its address and the sections, in the whole process. While a late reply is
+//! outstanding, the same INFO is not sent to that node again: monitoring does not queue up requests at a node that hangs.
 
 use crate::limits::{INFO_KEPT_BYTES_MAX, INFO_KEPT_MAX, INFO_LINK_FACTOR, INFO_PATIENCE_US, INFO_SECTIONS_BYTES_MAX};
 use crate::scatter::{Due, NodeWords};
@@ -24,27 +23,28 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// What nodes have said of themselves last, the oldest first.
+/// The last replies of nodes to INFO, the oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct LastWords {
     said: VecDeque<Said>,
-    /// Has what they take.
+    /// Accounts for their bytes.
     ledger: Arc<Ledger>,
 }
 
-/// Which node was asked for what.
+/// The key of a remembered reply: node and sections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(crate) node: String,
     pub(crate) endpoint: Arc<Endpoint>,
-    /// The sections, in the form in which they were asked for.
+    /// The sections as requested, in lower case.
     pub(crate) sections: Arc<[u8]>,
 }
 
-/// What a node has said, and when it was asked.
+/// The text of a reply, and when the request was sent.
 type Words = (Arc<[u8]>, u64);
 
-/// What stands for the answer of a node: its number and name, its reply of before and when it was asked, if they are known.
+/// The substitute for a node's reply: the number and name of the node; its last reply and when that was requested, if one
+/// is remembered.
 type Note = (usize, String, Option<(Vec<u8>, u64)>);
 
 #[derive(Debug)]
@@ -61,15 +61,15 @@ impl Said {
 }
 
 impl LastWords {
-    /// None yet.
+    /// Remembers nothing yet.
     pub(crate) fn new(ledger: Arc<Ledger>) -> Self {
         Self { said: VecDeque::new(), ledger }
     }
 
-    /// A node has answered what it was asked at a time.
+    /// Remembers the reply to a request that was sent at `at_us`.
     pub(crate) fn note(&mut self, asked: &Asked, reply: &[u8], at_us: u64) {
         let (Ok(Value::Bulk(text)) | Ok(Value::Verbatim { text, .. })) = Value::parse(reply) else { return };
-        // Of sections that a node does not have it tells nothing.
+        // The reply to unknown sections is empty.
         let is_fit = !text.is_empty() && text.len() <= INFO_KEPT_BYTES_MAX;
         if !is_fit || self.said.iter().any(|said| said.asked == *asked && said.at_us > at_us) {
             return;
@@ -82,19 +82,19 @@ impl LastWords {
         self.said.push_back(said);
     }
 
-    /// Nothing is remembered any more.
+    /// Forgets all replies.
     pub(crate) fn forget(&mut self) {
         self.ledger.account(self.said.drain(..).map(|said| said.held_bytes()).sum(), 0);
     }
 
-    /// What a node has said, and when it was asked.
+    /// The last reply to such a request.
     fn find(&self, asked: &Asked) -> Option<Words> {
         self.said.iter().find(|said| said.asked == *asked).map(|said| (Arc::clone(&said.text), said.at_us))
     }
 }
 
 impl<E: Execute> Worker<E> {
-    /// INFO, of which nodes have a part.
+    /// INFO with sections of nodes.
     #[cold]
     pub(crate) fn info_of_nodes(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.asks_for_proxy(request.args) {
@@ -103,7 +103,7 @@ impl<E: Execute> Worker<E> {
         let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         if session.reply_mode != ReplyMode::On {
-            // It changes nothing, and nothing is to be shown.
+            // INFO changes nothing, and its reply is not wanted.
             session.reply_mode.pass();
             return Flow::Next;
         }
@@ -117,7 +117,7 @@ impl<E: Execute> Worker<E> {
             _ => self.own_sections(request.args),
         };
         let sections_bytes: usize = request.args.from(1).iter().map(|section| section.len() + 1).sum();
-        // As a user that nodes know by another name a client sees what that user may see there.
+        // With node credentials of its own, a user sees what the node permits that user: such replies are not shared.
         let is_known = self.lanes.state_of(class).speaker == 0 && sections_bytes <= INFO_SECTIONS_BYTES_MAX;
         let sections: Arc<[u8]> = match is_known {
             true => request.args.from(1).iter().collect::<Vec<_>>().join(&b' ').to_ascii_lowercase().into(),
@@ -173,7 +173,7 @@ impl<E: Execute> Worker<E> {
             let Some((name, said)) = self.last_words(gather, node) else { continue };
             let said = said.filter(|_| is_known);
             if said.is_none() && nodes == 1 {
-                // What would stand in a node's text stands for itself.
+                // The figures that replace some of a node's text are then given on their own.
                 let own = self.own_sections(args);
                 self.scatters.amend(gather, |gather| gather.precede_by(own));
             }
@@ -183,13 +183,13 @@ impl<E: Execute> Worker<E> {
         self.keep_pace_of_all(index, fullest)
     }
 
-    /// The name by which a node was asked, which another may have by now, and what it has said before.
+    /// The name of the node that a part was requested from (another node may have it by now), and its last reply.
     fn last_words(&self, gather: Handle, node: usize) -> Option<(String, Option<Words>)> {
         let asked = self.scatters.asked(gather, node)?;
         Some((asked.node.clone(), self.shared.last_words().find(asked)))
     }
 
-    /// Takes what is known of nodes for their answers, and says how old it is.
+    /// Puts remembered replies in the place of those of nodes, with their age.
     fn tell_last_words(&mut self, gather: Handle, notes: Vec<Note>) {
         let mut text = String::new();
         for (node, name, said) in &notes {
@@ -210,8 +210,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// INFO that has waited for nodes for long enough takes what is known from before. Only nodes of which
-    /// nothing is known are waited for longer.
+    /// Completes each INFO whose time to wait is over with remembered replies. Nodes without one are waited for longer.
     #[cold]
     pub(crate) fn end_waits_for_words(&mut self) {
         for gather in self.scatters.due_words(self.now.mono_us) {
@@ -235,7 +234,7 @@ impl<E: Execute> Worker<E> {
     }
 }
 
-/// A text as a node would have sent it.
+/// Encodes a text like the reply of a node.
 fn frame(text: &[u8], protocol: Protocol) -> Vec<u8> {
     let mut frame = Vec::with_capacity(text.len() + 32);
     Encoder::new(&mut frame, protocol).verbatim("txt", text);

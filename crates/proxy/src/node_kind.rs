@@ -1,15 +1,15 @@
-//! What nodes turn out to be: the program, its version, mode and role, and whether that is what the settings take them for.
+//! Identification of nodes: program, version, mode and role, and whether mode and role fit the settings.
 //!
-//! A node says what it is while its first shared connection is made (see `connection::Handshake`): worker 0, which dials all nodes
-//! at the start, asks. What a node is may change without a new connection, so errors by which a cluster's member or a replica
-//! gives itself away are looked at, too, where a read begins with one as a reply of its own. A script can make such errors
-//! itself, so those on connections for scripts say nothing. All of it is for the log, the console and metrics: requests go where
-//! they went before.
+//! Worker 0, which dials all nodes at the start, identifies a node in the handshake of its first shared connection (see
+//! `connection::Handshake`). The role may change without a new connection, so the errors MOVED and READONLY count as well,
+//! where a read from a node begins with one as a whole reply. A script can return such errors itself, so those on
+//! connections for scripts do not count. All of it is for the log, the console and metrics: the routing of requests does
+//! not depend on it.
 //!
 //! ```text
-//!   [unknown] -- HELLO, INFO --> [known]          -- READONLY, MOVED --> [unfit]: told once
+//!   [unknown] -- HELLO, INFO --> [known]          -- READONLY, MOVED --> [unfit]: logged once
 //!       '------- HELLO, INFO: a replica, a cluster's member, a Sentinel ---^ |
-//!   [known] <------- another connection is made, and it says otherwise ------'
+//!   [known] <------- the handshake of another connection says otherwise -----'
 //! ```
 
 use crate::hooks::Event;
@@ -23,15 +23,15 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How a node begins that runs a script for long, whatever it is asked.
+/// The beginning of a node's error to any request while a long script runs.
 const BUSY: &[u8] = b"-BUSY ";
 
-/// Why a node cannot be what the settings take it for.
+/// How a node differs from what the settings say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Misfit {
     /// It belongs to a Redis Cluster.
     ClusterMember,
-    /// It copies another node, and is not set to.
+    /// It is a replica, and the settings have it as a primary.
     Replica,
     /// It is a Sentinel.
     Sentinel,
@@ -47,7 +47,7 @@ impl Misfit {
         }
     }
 
-    /// What an error says of the node that gives it.
+    /// What an error reply shows of its node.
     fn of_error(error: &[u8], is_meant_as_replica: bool) -> Option<Self> {
         if error.starts_with(b"-MOVED ") {
             Some(Self::ClusterMember)
@@ -56,7 +56,7 @@ impl Misfit {
         }
     }
 
-    /// In one or two words, for the console and metrics.
+    /// The name for the console and metrics.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::ClusterMember => "cluster member",
@@ -65,7 +65,7 @@ impl Misfit {
         }
     }
 
-    /// What follows from it, and what to do about it.
+    /// The text for the log: the consequence, and how to correct the settings.
     fn advice(self) -> &'static str {
         match self {
             Self::ClusterMember => {
@@ -87,16 +87,16 @@ impl Misfit {
 /// What is known of one node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NodeKind {
-    /// What it says.
+    /// What its handshake has given.
     pub(crate) server: Server,
-    /// Why it is not what it is taken for.
+    /// How it differs from the settings.
     pub(crate) misfit: Option<Misfit>,
-    /// It has been reached since it was configured, and the log knows.
+    /// It has been reached since it was configured, and that has been logged.
     is_told: bool,
 }
 
 impl NodeKind {
-    /// Its program, version, mode and role as far as it said them.
+    /// Its program, version, mode and role, as far as known.
     pub(crate) fn words(&self) -> String {
         let Server { program, version, mode, role } = &self.server;
         let words = [program, version, mode, role].into_iter().filter(|word| !word.is_empty());
@@ -108,7 +108,7 @@ impl NodeKind {
 #[derive(Debug, Default)]
 pub(crate) struct NodeKinds {
     kinds: Mutex<BTreeMap<String, NodeKind>>,
-    /// How often what a node must not be has changed: until then a worker need not say again what it has seen.
+    /// Counts changes of misfits: while it stays the same, a worker need not report the same misfit again.
     changes: AtomicU64,
 }
 
@@ -122,13 +122,13 @@ impl NodeKinds {
         self.lock().get(name).cloned().unwrap_or_default()
     }
 
-    /// Other nodes are configured: of those that are no longer there, and of those that are other servers now, nothing is known.
+    /// Other nodes are configured: forgets nodes that were removed, and nodes whose address has changed.
     pub(crate) fn keep(&self, is_known: impl Fn(&str) -> bool) {
         self.lock().retain(|name, _| is_known(name));
         self.changes.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A node may be something else. Gives what it is that it must not be, if that is news.
+    /// Stores the misfit of a node, or that it has none. Returns a misfit that was not known before.
     fn take_misfit(&self, name: &str, misfit: Option<Misfit>) -> Option<Misfit> {
         let mut kinds = self.lock();
         let before = std::mem::replace(&mut kinds.entry(name.to_owned()).or_default().misfit, misfit);
@@ -140,7 +140,7 @@ impl NodeKinds {
 }
 
 impl<E: Execute> Worker<E> {
-    /// A shared connection to a node is ready: what the node has said of itself, if it was asked, and where it was found.
+    /// A shared connection to a node is ready: stores what its handshake has given, and logs the first one.
     pub(crate) fn note_kind(&mut self, lane: usize) {
         let is_first = self.is_asking(lane);
         let this = &mut self.lanes.all[lane];
@@ -168,12 +168,12 @@ impl<E: Execute> Worker<E> {
         }
         let misfit = Misfit::of(&kind.server, self.is_meant_as_replica(node));
         self.take_misfit(node, misfit);
-        // Readiness is asked for from elsewhere.
+        // Readiness is checked by another thread, from the figures.
         self.note_figures();
     }
 
-    /// A lane may have ended because its node was asked what it is: then the node is not asked again. Whether the lane is dialled
-    /// anew for that, with what waits on it, as if nothing had happened.
+    /// Checks whether a lane has ended because of the identification in its handshake; if so, the node is not identified
+    /// any more. Returns whether the lane is dialled anew, with the requests that wait on it.
     pub(crate) fn is_asked_in_vain(&mut self, lane: usize, ending: &Ending) -> bool {
         let Some(this) = self.lanes.all.get_mut(lane).filter(|lane| !lane.is_retired && lane.up.is_asking()) else {
             return false;
@@ -199,7 +199,7 @@ impl<E: Execute> Worker<E> {
         true
     }
 
-    /// Whether a lane is the one on which its node is asked what it is.
+    /// Whether a lane is the one on which its node is identified.
     pub(crate) fn is_asking(&self, lane: usize) -> bool {
         let this = &self.lanes.all[lane];
         let is_elsewhere = !matches!(this.endpoint.as_deref(), Some(Endpoint::Embedded { .. }));
@@ -207,7 +207,7 @@ impl<E: Execute> Worker<E> {
         is_of_worker && is_elsewhere && self.lanes.is_at_its_node(lane)
     }
 
-    /// Bytes have come from a node that begin as an error does: they are one, or go on with a reply that has begun before.
+    /// Bytes from a node begin like an error: they are one, or they continue an earlier reply.
     #[cold]
     #[inline(never)]
     pub(crate) fn look_at_error(&mut self, lane: usize, bytes: &[u8]) {
@@ -220,7 +220,7 @@ impl<E: Execute> Worker<E> {
             return;
         }
         let (node, class) = (this.node, this.class);
-        // A connection to where the node was before says nothing of where it is.
+        // A connection to the former address of a node shows nothing of the node.
         if node >= self.config.nodes.len() || !self.lanes.is_at_its_node(lane) || self.lanes.is_for_scripts(class) {
             return;
         }
@@ -234,7 +234,7 @@ impl<E: Execute> Worker<E> {
     fn take_misfit(&mut self, node: usize, misfit: Option<Misfit>) {
         let name = &self.lanes.nodes[node].name;
         let news = self.shared.kinds.take_misfit(name, misfit);
-        // What another worker changes in this moment is found to be as it was, or is said again.
+        // A change by another worker in this moment makes the count differ: the misfit is then reported again.
         let changes = self.shared.kinds.changes.load(Ordering::Relaxed);
         if let Some(misfit) = news {
             let (node, worker) = (name.clone(), self.number);
@@ -243,14 +243,14 @@ impl<E: Execute> Worker<E> {
         self.lanes.nodes[node].misfit_seen = misfit.map(|misfit| (misfit, changes));
     }
 
-    /// Whether the settings take a node for a replica.
+    /// Whether the settings have a node as a replica.
     fn is_meant_as_replica(&self, node: usize) -> bool {
         !self.config.routes.pools().iter().any(|pool| pool.places().contains(&node))
     }
 }
 
 impl Shared {
-    /// Other nodes are configured.
+    /// See [`NodeKinds::keep`].
     pub(crate) fn keep_kinds(&self, is_known: impl Fn(&str) -> bool) {
         self.kinds.keep(is_known);
     }

@@ -110,7 +110,7 @@ counters! {
     nodes_suspect: Gauge,
     /// Dials that failed.
     dial_failures: Total,
-    /// Dials that failed because the process may have no more files open.
+    /// Dials that failed because the process has no file descriptor left (`ulimit -n`).
     dials_without_descriptor: Total,
     /// Connections to nodes that wait for their turn to be dialled.
     dials_waiting: Gauge,
@@ -158,7 +158,7 @@ counters! {
     upstream_writes: Total,
     /// Times that a client was not read for a while because a budget was used up.
     pauses: Total,
-    /// Requests refused because an operator has held them back for longer than they may wait.
+    /// Requests refused because an operator's pause held them for longer than `pause_timeout`.
     holds_expired: Total,
     /// Transactions that were executed, or failed on the way.
     transactions: Total,

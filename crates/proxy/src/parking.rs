@@ -28,7 +28,7 @@ pub(crate) struct Parking {
     /// Keys that have been written to since those who wait were last served.
     written: Vec<Arc<[u8]>>,
     is_everything_written: bool,
-    /// Requests that read for groups.
+    /// Blocked requests that read for groups (XREADGROUP).
     group_readers: usize,
     /// Clients are told of changes.
     pub(crate) is_told: bool,
@@ -37,9 +37,9 @@ pub(crate) struct Parking {
 /// The requests that wait for one key of a database.
 #[derive(Debug, Default)]
 struct Waiting {
-    /// By their turns.
+    /// In the order in which they came.
     turns: BTreeMap<u64, Handle>,
-    /// How many of them read for a group: they wait no longer once the key holds no stream.
+    /// How many of them read for a group: these end when the stream is deleted.
     group_readers: usize,
 }
 
@@ -95,12 +95,12 @@ impl Parking {
         behind.next().map(|(turn, waiter)| (*turn, *waiter))
     }
 
-    /// Whether some read a key for a group.
+    /// Whether a request waits that reads a key for a group.
     fn has_group_readers(&self, database: u32, key: &[u8]) -> bool {
         self.waiting.get(key).and_then(|of_key| of_key.get(&database)).is_some_and(|waiting| waiting.group_readers > 0)
     }
 
-    /// The keys that are read for groups.
+    /// The keys that blocked requests read for groups.
     fn read_for_groups(&self) -> Vec<Arc<[u8]>> {
         let is_read = |of_key: &BTreeMap<u32, Waiting>| of_key.values().any(|waiting| waiting.group_readers > 0);
         self.waiting.iter().filter(|(_, of_key)| is_read(of_key)).map(|(key, _)| Arc::clone(key)).collect()
@@ -159,7 +159,7 @@ impl<E: Execute> Worker<E> {
         }
         let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
         let is_wanted = self.passes_reply(index);
-        // In the engine's words, if it has some: the end of a stream is where it was when the request came.
+        // The engine may have rewritten the request: `$` becomes the last id of the stream at the arrival of the request.
         let args: ArgsBuf = words_of(&reply).unwrap_or_else(|| request.args.iter().collect());
         let mut keys = keys_of(row, request.args);
         if is_move(row) {
@@ -202,7 +202,7 @@ impl<E: Execute> Worker<E> {
         self.run_engine_as(view, index, row, args, reply)
     }
 
-    /// As [`Self::run_engine`], with more said of the session.
+    /// [`Self::run_engine`] with a given view of the session.
     fn run_engine_as(
         &mut self,
         mut view: SessionView,
@@ -271,7 +271,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Time has passed: a stream that is read for a group may have expired.
+    /// Serves requests that read for groups: a stream may have expired.
     pub(crate) fn serve_expired(&mut self) {
         if self.parking.group_readers > 0 {
             self.parking.written.extend(self.parking.read_for_groups());
@@ -287,10 +287,9 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Asks the engine for the blocked requests of one key in their order, and stops at the first for which there is no element: of
-    /// ten thousand that wait for one element one is asked for. Those that read for a group are asked for without a stream as
-    /// well, since it does not come back with its groups: they are told that it is gone. Of those of one group none is asked for behind
-    /// one for which there was nothing.
+    /// Re-executes the blocked requests of one key in their order while the key has the type that they wait for. Those that
+    /// read for a group are re-executed without a stream as well: it does not come back with its groups, so they get an
+    /// error. After one that gets nothing, no other of its group is re-executed.
     fn serve_key_in(&mut self, database: u32, key: &[u8]) {
         let mut kind = self.ask_about(database, b"TYPE", key);
         let (mut last, mut spent) = (0, BTreeSet::<Vec<u8>>::new());
@@ -410,7 +409,7 @@ impl<E: Execute> Worker<E> {
     }
 }
 
-/// Where an engine writes the group in a request that is asked again.
+/// The place of the group's name in a request as rewritten by the engine.
 const GROUP_AT: usize = 2;
 /// What `TYPE` says of a key that is not there.
 const NO_KEY: &[u8] = b"+none\r\n";
@@ -434,7 +433,7 @@ fn awaited_type(row: &Row) -> &'static [u8] {
     }
 }
 
-/// The words of a request that the engine has written.
+/// The arguments of a request that the engine has rewritten.
 fn words_of(request: &[u8]) -> Option<ArgsBuf> {
     let Ok(Value::Array(words)) = Value::parse(request) else { return None };
     words.iter().map(|word| if let Value::Bulk(word) = word { Some(word) } else { None }).collect()
@@ -452,7 +451,7 @@ fn for_key(row: &Row, args: Args<'_>, key: &[u8]) -> ArgsBuf {
             [&args[0], &args[1], b"1", key].into_iter().chain(args.from(rest).iter()).collect()
         }
         Command::Stream(_) => {
-            // The first id counts if a key is named twice.
+            // If a key is named twice, the first id counts.
             let Some((keys_at, keys)) = streams_of(row, args) else { return args.iter().collect() };
             let place = (0..keys).find(|number| args.get(keys_at + number) == Some(key)).unwrap_or(0);
             args.first(keys_at).iter().chain([key, args.at(keys_at + keys + place)]).collect()
@@ -461,7 +460,7 @@ fn for_key(row: &Row, args: Args<'_>, key: &[u8]) -> ArgsBuf {
     }
 }
 
-/// Where the names of the streams begin in a request to read, and how many there are. As many ids follow.
+/// The place of the first stream name in XREAD or XREADGROUP, and the number of names. As many ids follow.
 fn streams_of(row: &Row, args: Args<'_>) -> Option<(usize, usize)> {
     let mut positions = KeyPositions::default();
     row.keys.positions(args, &mut positions).ok()?;

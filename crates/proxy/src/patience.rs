@@ -7,7 +7,7 @@ use respool_connection::Patience;
 use respool_connection::limits::{HELD_AGE_US_MAX, HELD_BYTES_MAX};
 
 impl<E: Execute> Worker<E> {
-    /// The next lane whose bytes are to be written now.
+    /// The next lane to write in this turn.
     #[inline(always)]
     pub(crate) fn next_lane_to_write(&mut self) -> Option<u32> {
         while let Some(lane) = self.lanes.listed.pop() {

@@ -450,8 +450,8 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Whether a client subscribes to something that its user may not receive any more. Of a request with very many names those that
-    /// are left are not judged again, so a client in the middle of one counts as such.
+    /// Whether a client subscribes to something that its user may not receive any more. The remaining names of a request
+    /// that is executed in slices are not checked again, so a client in the middle of one counts as such.
     fn hears_too_much(&self, index: u32, user: &User) -> bool {
         if self.is_amid_names(index) {
             return true;

@@ -15,7 +15,7 @@ use crate::worker::Worker;
 use respool_command::{Execute, Row, text as texts};
 use respool_wire::{Args, Encoder, Protocol, ReplyKind, Request, encode_request, replies};
 
-/// A PING of a client that subscribes in RESP2, on its way to the node: PONG looks different to such a client.
+/// A PING that a RESP2 subscriber has sent, outstanding at the node: the reply has another form for such a client.
 #[derive(Debug)]
 pub(crate) struct Pong {
     pub(crate) asker: Asker,
@@ -23,7 +23,7 @@ pub(crate) struct Pong {
 }
 
 impl Pong {
-    /// Takes the node's answer.
+    /// Passes on the node's reply.
     pub(crate) fn feed(&self, kind: ReplyKind, reply: &[u8], clients: &mut Clients) -> Progress {
         let Asker { session, seq } = self.asker;
         match kind.is_error() {
@@ -48,8 +48,8 @@ fn write_pong(reply: &mut Encoder<'_>, text: &[u8]) {
 }
 
 impl<E: Execute> Worker<E> {
-    /// PING of a client that subscribes in RESP2: it is the word of the same node. The node is not asked about one with a long
-    /// text, which would have to be kept until it answers: PONG then says that Respool is there.
+    /// PING of a RESP2 subscriber, forwarded to the only node like any other. One with a long text is answered here, since
+    /// the text would have to be kept until the node replies: PONG then says that Respool is up.
     pub(crate) fn ping_of_subscriber(&mut self, index: u32, args: Args<'_>) -> Flow {
         let text = args.get(1).unwrap_or_default();
         let is_short = text.len() <= PING_TEXT_BYTES_MAX;
@@ -118,7 +118,7 @@ impl<E: Execute> Worker<E> {
             let lane = self.lanes.known(node, class).map(|lane| &self.lanes.all[lane]);
             lane.is_some_and(|lane| {
                 let is_recent = |at_us: u64| self.now.mono_us.saturating_sub(at_us) <= PING_FRESH_US;
-                // To a PING it would say again that it is busy, whichever client has it run a script.
+                // It would answer BUSY to a PING as well, whichever client runs the script.
                 let has_been_busy = lane.busy_us > 0 && is_recent(lane.busy_us);
                 lane.up.is_ready() && is_recent(lane.up.last_heard_us()) && !has_been_busy
             })

@@ -489,7 +489,7 @@ impl<E: Execute> Worker<E> {
         Some(Asker { session, seq: this.down.expect() })
     }
 
-    /// A WATCH is answered with an error, and no node hears of it. What was watched before still is.
+    /// Refuses a WATCH with an error, without sending it. Keys watched before stay watched.
     pub(crate) fn refuse_watch(&mut self, index: u32, error: &[u8]) -> Flow {
         if self.settle_before(index).is_none() {
             return Flow::Again;

@@ -115,7 +115,7 @@ impl<E: Execute> Worker<E> {
         if self.clients.sessions.get(asker.session).is_none() {
             return self.finish_released(waiter, Release::Vanished);
         }
-        // What another place was seen to lack may be where it belongs now.
+        // A look at the former node says nothing of the present one.
         let ends_unasked = is_wait(this.row) || begins_at_arrival(this.row, this.args.as_args());
         if this.is_overdue(now_us) && ends_unasked {
             return self.finish_released(waiter, Release::Timeout);

@@ -12,9 +12,10 @@
 //! until all of that is answered. Otherwise a GET could overtake the SET that the same client has sent before it.
 //!
 //! A node in the table is one server as the settings describe it: its name and its address. If the address changes, the
-//! node has gone, and another of the same name stands in its place (how it is entered may change, see `entry`). So a lane belongs to one server for its whole life, and
-//! every lane to a node that has gone is stale at once: the settings do not name that server any more, and no request that is
-//! read after the reload may reach it. Each feature that holds a lane or a node is told by a walk over what it holds.
+//! node has gone, and another of the same name stands in its place (its credentials may change, see `entry`). So a lane
+//! belongs to one server for its whole life, and every lane to a node that has gone is stale at once: the settings do not
+//! name that server any more, and no request that is read after the reload may reach it. Each feature that holds a lane or
+//! a node is told by a walk over what it holds.
 
 use crate::config::{Config, NodeConfig};
 use crate::lanes::{Lane, Lanes, NONE, Node, Purpose};
@@ -34,7 +35,7 @@ pub(crate) struct Moves {
     /// For each node before, where the node of the same name stands now, wherever that is reached; `usize::MAX` if there is
     /// none.
     pub(crate) named: Vec<usize>,
-    /// Where nodes stand now that have other credentials than before.
+    /// The numbers of nodes whose credentials have changed.
     pub(crate) entered_anew: Vec<usize>,
     /// How many nodes are configured now.
     count: usize,
@@ -102,7 +103,7 @@ impl Lanes {
         self.all.iter().any(|other| self.is_ahead(other, &self.all[lane]))
     }
 
-    /// Whether what one lane owes comes before anything on another one.
+    /// Whether the requests of `other` come before those of `lane`.
     fn is_ahead(&self, other: &Lane, lane: &Lane) -> bool {
         let (before, this) = (&self.nodes[other.node], &self.nodes[lane.node]);
         // One that has gone may be the same server by another name, or by another address.
@@ -118,15 +119,15 @@ impl Lanes {
             && (is_at_same && !other.is_settled() || is_called_same && other.is_owed())
     }
 
-    /// Lanes that were leaving may be owed nothing any more: those behind them may go on. Each lane is compared with those alone that
-    /// it can be behind, since there may be very many. Returns how often two were compared.
+    /// Lets lanes go on whose predecessors have drained. Each lane is compared only with those that it can be behind, since
+    /// there may be very many. Returns the number of comparisons.
     #[cold]
     pub(crate) fn let_go_on(&mut self) -> usize {
         (self.has_behind, self.may_go_on) = (false, false);
         let mut ahead: BTreeMap<(u16, Option<Handle>, Option<usize>), Vec<usize>> = BTreeMap::new();
         for (place, lane) in self.all.iter().enumerate() {
             if lane.purpose == Purpose::Leaving && !lane.is_retired {
-                // Of a node that has gone it is not the number that counts.
+                // A lane may be behind those of a removed node of another number.
                 let node = (!self.nodes[lane.node].is_gone).then_some(lane.node);
                 ahead.entry((lane.class, lane.reader, node)).or_default().push(place);
             }
@@ -199,9 +200,9 @@ impl Lanes {
         }
     }
 
-    /// Takes over other nodes. They are told apart by their names. One that is reached as before keeps its place in the table
-    /// and all that is known of it. One that is elsewhere now is a new node of that name; what it was before has gone. A node that has gone stays behind
-    /// the others until nothing is owed by it: its lanes take nothing more.
+    /// Takes over other nodes. They are told apart by their names. One with the same address keeps its state. One with
+    /// another address is a new node of that name; the former one has gone. A node that has gone stays behind the others
+    /// until nothing is owed by it: its lanes take nothing more.
     pub(crate) fn take_nodes(&mut self, config: &Config, is_waited_at: impl Fn(usize) -> bool) -> Moves {
         let mut before = std::mem::take(&mut self.nodes);
         let has_lanes = |node: usize| self.all.iter().any(|lane| lane.node == node && !lane.is_retired);

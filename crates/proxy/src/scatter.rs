@@ -20,24 +20,24 @@ struct Scatter {
     gather: Gather,
     /// What its client's account has of it.
     held: usize,
-    /// It is INFO, which nodes answer with what is remembered of them.
+    /// Set for INFO, where remembered replies may stand for those of nodes.
     words: Option<Box<NodeWords>>,
 }
 
-/// Of INFO: which nodes were asked what, and who has yet to answer.
+/// The state of one INFO: what was requested of each node, and which replies are outstanding.
 #[derive(Debug)]
 pub(crate) struct NodeWords {
     pub(crate) asked: Vec<Asked>,
     is_due: Vec<bool>,
     asked_us: u64,
-    /// The answers may be told to others.
+    /// Replies are remembered for other clients.
     is_noted: bool,
-    /// Its client has been answered with what was known.
+    /// Its client has got the joint reply; late replies are only remembered.
     is_answered: bool,
 }
 
 impl NodeWords {
-    /// Those that are due have yet to answer.
+    /// `is_due`: the nodes whose replies are outstanding.
     pub(crate) fn new(asked: Vec<Asked>, is_due: Vec<bool>, asked_us: u64, is_noted: bool) -> Self {
         Self { asked, is_due, asked_us, is_noted, is_answered: false }
     }
@@ -76,13 +76,13 @@ pub(crate) struct Scatters {
     waiting: Slab<Scatter>,
     /// Gathers that have done their work and keep their memory for the next.
     spare: Vec<Gather>,
-    /// What nodes have said of themselves.
+    /// The last replies of nodes to INFO.
     last_words: Arc<Mutex<LastWords>>,
-    /// INFO that waits for nodes, and until when it does.
+    /// The deadlines of waiting INFOs.
     words_due: Vec<(u64, Handle)>,
-    /// The earliest of these times, or an earlier one.
+    /// The earliest deadline, or an earlier time.
     next_words_us: Option<u64>,
-    /// What nodes owe an answer to that is only to be remembered, and how often.
+    /// Requests whose replies are late, and how many of each are outstanding.
     late: Vec<(Asked, usize)>,
 }
 
@@ -104,7 +104,7 @@ impl Scatter {
 const SPARE_MAX: usize = 64;
 
 impl Scatters {
-    /// None, and here is remembered what nodes say of themselves.
+    /// Without requests; `last_words` remembers replies to INFO.
     pub(crate) fn new(last_words: Arc<Mutex<LastWords>>) -> Self {
         Self { last_words, ..Self::default() }
     }
@@ -192,7 +192,7 @@ impl Scatters {
         }
     }
 
-    /// Some nodes are asked INFO, and are waited for until then if it is known what they have said before.
+    /// Marks a request as INFO. After `until_us` remembered replies stand for those that are outstanding.
     pub(crate) fn expect_words(&mut self, of: Handle, words: NodeWords, until_us: Option<u64>) {
         if let Some(scatter) = self.waiting.get_mut(of) {
             scatter.words = Some(Box::new(words));
@@ -202,13 +202,13 @@ impl Scatters {
         }
     }
 
-    /// When the next INFO has waited for long enough.
+    /// When the next INFO may be completed with remembered replies.
     #[inline]
     pub(crate) fn words_due_us(&self) -> Option<u64> {
         self.next_words_us
     }
 
-    /// INFO that has waited for long enough. It is given once.
+    /// The INFOs whose deadlines are over. Each is returned once.
     pub(crate) fn due_words(&mut self, now_us: u64) -> Vec<Handle> {
         let waiting = &self.waiting;
         self.words_due.retain(|(_, of)| waiting.get(*of).is_some());
@@ -217,7 +217,7 @@ impl Scatters {
         due
     }
 
-    /// Whether a node owes an answer to an INFO that was given up.
+    /// Whether the late reply to such a request is outstanding.
     pub(crate) fn is_late(&self, asked: &Asked) -> bool {
         self.late.iter().any(|(late, _)| late == asked)
     }
@@ -227,7 +227,7 @@ impl Scatters {
         self.waiting.get(of)?.words.as_ref()?.asked.get(node)
     }
 
-    /// The nodes that have not answered INFO.
+    /// The nodes whose replies to an INFO are outstanding.
     pub(crate) fn missing_words(&self, of: Handle) -> Vec<usize> {
         let words = self.waiting.get(of).and_then(|scatter| scatter.words.as_ref());
         words.map_or_else(Vec::new, |words| {
@@ -235,14 +235,15 @@ impl Scatters {
         })
     }
 
-    /// Changes what a joint reply says beside what nodes say.
+    /// Changes the parts of a joint reply that are not of nodes.
     pub(crate) fn amend(&mut self, of: Handle, change: impl FnOnce(&mut Gather)) {
         if let Some(scatter) = self.waiting.get_mut(of) {
             change(&mut scatter.gather);
         }
     }
 
-    /// What a node has said before, or that nothing is known, stands for its answer. What it answers yet is only remembered.
+    /// Takes a remembered reply, or an error, for the reply of a node. The reply that is outstanding will only be
+    /// remembered.
     pub(crate) fn take_last_words(
         &mut self,
         of: Handle,
@@ -260,7 +261,7 @@ impl Scatters {
         }
     }
 
-    /// A node has answered an INFO whose client had been answered before. It is over once all nodes have.
+    /// A late reply to an INFO has come. The INFO is forgotten with the last of them.
     fn forget_late(&mut self, of: Handle, part: usize, was_due: bool) {
         let Some(words) = self.waiting.get(of).and_then(|scatter| scatter.words.as_deref()) else { return };
         let place = self.late.iter().position(|(late, _)| was_due && Some(late) == words.asked.get(part));
@@ -281,7 +282,7 @@ impl Scatters {
         if let Some(words) = &mut scatter.words
             && words.is_due.contains(&true)
         {
-            // Its place is kept for what nodes owe it.
+            // The place is kept for the late replies.
             words.is_answered = true;
             for asked in words.asked.iter().zip(&words.is_due).filter_map(|(asked, is_due)| is_due.then_some(asked)) {
                 match self.late.iter_mut().find(|(late, _)| late == asked) {

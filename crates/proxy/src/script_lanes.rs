@@ -89,12 +89,13 @@ impl Lanes {
         })
     }
 
-    /// Whether a request that has timed out may still be executed on a lane of this class, or on one that such a lane has taken the
-    /// place of and waits for.
+    /// Whether a request that has timed out may still be executed on a lane of this class, or on a leaving lane whose
+    /// successor waits for it.
     fn has_late(&self, class: u16) -> bool {
         self.all.iter().any(|lane| match lane.purpose {
             Purpose::Shared => lane.class == class && lane.up.tickets().expired() > 0,
-            // Those that were taken out of sharing for one client's large reply leave, too, but nothing waits for them.
+            // Lanes taken out of sharing for a large reply (`turn` is the largest number) leave as well, but no successor
+            // waits for them.
             Purpose::Leaving => lane.class == class && !lane.is_retired && lane.turn < u64::MAX && !lane.is_settled(),
             _ => false,
         })

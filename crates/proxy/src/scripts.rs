@@ -114,8 +114,8 @@ impl Scripts {
 }
 
 impl<E: Execute> Worker<E> {
-    /// How replies to SCRIPT EXISTS are joined, script by script: one that some node has and that is remembered here runs at every
-    /// node, since it is brought to those that lack it. One that is not remembered has to be at all of them.
+    /// How replies to SCRIPT EXISTS are joined, script by script: a remembered script exists if one node has it, since it
+    /// is loaded at the others when needed. One that is not remembered has to exist at all nodes.
     pub(crate) fn joins_of_scripts(&self, row: &Row, args: Args<'_>) -> Vec<ResponsePolicy> {
         if row.command != Command::Scripting(ScriptingCommand::ScriptExists) {
             return Vec::new();

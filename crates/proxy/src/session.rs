@@ -66,9 +66,9 @@ impl Pause {
     /// It has had its part of this turn, and what it has asked for goes on in the next.
     pub(crate) const SLICE: Self = Self(512);
 
-    /// Nodes have been ordered to stop scripts, and have not all answered.
+    /// A SCRIPT KILL or FUNCTION KILL of it is outstanding.
     pub(crate) const ORDER: Self = Self(1024);
-    /// An operator has suspended the clients that were there.
+    /// `PROXY SUSPEND` applies to it.
     pub(crate) const SUSPENDED: Self = Self(2048);
 
     /// Each with its name on the console.
@@ -219,11 +219,11 @@ pub(crate) struct Cold {
     /// It has asked for what changes its connection before it was answered what it had asked before: it does not wait for
     /// replies.
     pub(crate) runs_ahead: bool,
-    /// Which halt of the worker's was the last of its reading.
+    /// The number of the last halt of its reading, counted over all clients of the worker.
     pub(crate) halted: u64,
-    /// It has sent messages, and not been owed nothing since as far as anything has asked: they may be on their way.
+    /// A PUBLISH of it may be outstanding. Cleared lazily, see `has_messages_under_way`.
     pub(crate) has_published: bool,
-    /// For how long an operator has held its requests back.
+    /// The state of the timeout of its held requests.
     pub(crate) held: HeldTime,
     /// When it last sent a script behind something else without waiting for the reply to that; 0: never.
     pub(crate) scripts_ahead_us: u64,
@@ -317,8 +317,8 @@ impl Session {
         self.special.has(Special::QUEUEING) && self.pins.as_ref().is_some_and(|pins| pins.script.is_some())
     }
 
-    /// Whether it is not read on because it is about to be closed or suspended, and for no other reason, and the rest of the reply to an
-    /// EXEC comes before that.
+    /// Whether closing or suspension is the only reason not to read it, and it is in the middle of a reply to EXEC, which
+    /// is completed first.
     pub(crate) fn is_to_end_script(&self) -> bool {
         let mut others = self.pause;
         others.remove(Pause::SUSPENDED);
@@ -340,7 +340,8 @@ impl Session {
             + self.pins.as_ref().map_or(0, |p| p.held_bytes())
     }
 
-    /// Tells the process's account what is held for it now. The account is shared by all workers: it is left alone if it is right.
+    /// Updates the process's account of the bytes held for it. All workers share the account, so it is not written to if
+    /// nothing has changed.
     #[inline]
     pub(crate) fn account(&mut self, ledger: &Ledger) {
         let held = self.held_bytes();

@@ -28,7 +28,7 @@ pub struct Shared {
     pub about: About,
     /// What each worker has written down of nodes.
     pub(crate) figures: Vec<Figures>,
-    /// What nodes have turned out to be.
+    /// The identification of nodes.
     pub(crate) kinds: NodeKinds,
     /// Orders that hold until they are taken back.
     pub(crate) standing: Mutex<Standing>,
@@ -36,15 +36,15 @@ pub struct Shared {
     node_names: Mutex<Vec<String>>,
     /// Commands that nodes know and the table does not.
     pub(crate) learnt: Mutex<Learnt>,
-    /// What operators wait for.
+    /// What workers have left, for orders whose replies wait.
     pub(crate) settling: Settling,
-    /// What nodes have said of themselves last.
+    /// The last replies of nodes to INFO.
     pub(crate) last_words: Arc<Mutex<LastWords>>,
     /// Scripts that clients have sent, for nodes that forget them.
     pub(crate) scripts: Mutex<Scripts>,
     /// Which databases nodes are known to have.
     pub(crate) databases: Databases,
-    /// How many keys that clients track may be remembered, if a client has said so.
+    /// The bound of tracked keys, if a client has set it.
     pub(crate) tracked_keys_said: crate::subscriptions::Said,
     /// What counts for the whole process, however many proxies it has.
     pub ledger: Arc<Ledger>,
@@ -65,11 +65,11 @@ pub struct NodeReach {
     pub connections: usize,
     /// `up`, `idle` (nobody has tried) or `down`.
     pub state: &'static str,
-    /// Whether it is in use, or lets in those users that have a name of their own there and not the proxy itself.
+    /// Whether it is connected, or refuses only the proxy's own credentials where users have others.
     pub is_there: bool,
-    /// Whether an operator lets nothing be sent to it.
+    /// Whether an operator has drained it.
     pub is_drained: bool,
-    /// What it is although it must not be: `replica`, `cluster member` or `sentinel`.
+    /// How it differs from the settings: `replica`, `cluster member` or `sentinel`.
     pub misfit: Option<&'static str>,
 }
 
@@ -166,7 +166,7 @@ impl Shared {
         histogram
     }
 
-    /// The nodes that are configured now. Without that, none is known before a worker runs.
+    /// Sets the names of the configured nodes. Called before a worker runs as well, so that readiness knows them.
     pub fn name_nodes(&self, names: impl Iterator<Item = String>) {
         *self.node_names.lock().unwrap_or_else(PoisonError::into_inner) = names.collect();
     }

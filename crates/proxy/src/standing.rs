@@ -21,7 +21,7 @@ pub(crate) struct Standing {
     pub(crate) paused: BTreeSet<String>,
     /// Nodes that are sent nothing.
     pub(crate) drained: BTreeSet<String>,
-    /// Clients that are not read. In another process they would be none.
+    /// The suspension of clients. It is not handed over to another process, which has none of these clients.
     pub(crate) suspended: Option<Suspension>,
     /// The pause of all clients.
     pub(crate) hold: Option<StandingHold>,

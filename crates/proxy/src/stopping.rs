@@ -4,7 +4,7 @@
 //! connection, in the plain database, since a busy node refuses to select another. Where no more of those may be lent it goes over
 //! the connection that all share: scripts have others (`script_lanes`), but for those of clients with connections of their own.
 //!
-//! A client has one such order under way at a time, since each takes a connection to every node, and what it asks behind one waits.
+//! A client has one such order outstanding at a time, since each takes a connection to every node; its later requests wait.
 
 use crate::clients::Clients;
 use crate::lanes::Class;
@@ -44,8 +44,8 @@ impl Stopping {
 }
 
 impl<E: Execute> Worker<E> {
-    /// Orders every node to stop the script or function that it runs. What the client has asked before is not waited for, but for
-    /// another such order.
+    /// Orders every node to stop the script or function that it runs. It does not wait for earlier requests of the client,
+    /// except another such order.
     pub(crate) fn stop_scripts(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
         let Some(client) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(asker) = self.expect_reply(index) else { return Flow::Stop };

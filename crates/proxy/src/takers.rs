@@ -1,17 +1,17 @@
-//! Who came first of those that queue for one key.
+//! The order of queued blocking requests by the keys that they take elements from.
 //!
-//! What those who queue wait for is looked for in their name now and then, a few at a time. An element that has come since the last
-//! look is for the client that has waited for it longest, so only the first for a key is looked for: a request that came later
-//! would take the element before it.
+//! Requests in the queue of a node are tried there from time to time, a few at a time. An element that has been added since
+//! the last try belongs to the request that has waited longest, so only the first for a key is tried: a later one would
+//! take the element first.
 //!
 //! ```text
 //!   queue for a node:   1: BLPOP a     2: BLPOP b     3: BLPOP a     4: BLPOP a c
-//!   first:              for a          for b          --             for c: looked for with all its keys
+//!   first:              for a          for b          --             for c: tried with all its keys
 //! ```
 //!
-//! A request with several keys is looked for as soon as it is first for one of them, or it could wait for ever behind one that waits
-//! for another key. Requests that take nothing (`XREAD`), or of which a group decides what each gets, are always looked for, and so
-//! are those with more than a thousand keys.
+//! A request with several keys is tried as soon as it is first for one of them, or it could wait for ever behind one that
+//! waits for another key. Requests that take nothing (`XREAD`), or that read for a group, are always tried, and so are
+//! those with more than `TAKEN_KEYS_MAX` keys.
 
 use crate::limits::TAKEN_KEYS_MAX;
 use crate::waiter::Waiter;
@@ -20,18 +20,18 @@ use respool_wire::Args;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// A key that something is taken from, with its database.
+/// A key that a request takes elements from, with its database.
 pub(crate) type Taken = (u32, Arc<[u8]>);
 
-/// What it takes to keep an order by keys, about.
+/// About the bytes that the entries of these keys take.
 pub(crate) fn bytes_of(takes: &[Taken]) -> usize {
     takes.iter().map(|(_, key)| key.len() + 256).sum()
 }
 
-/// The keys that a request takes something from.
+/// The keys that a request takes elements from.
 pub(crate) fn taken_by(row: &Row, args: Args<'_>, database: u32) -> Vec<Taken> {
     let mut keys = KeyPositions::new();
-    // One whose keys are not to be found is refused by its node, and takes nothing.
+    // A request whose keys cannot be found is refused by its node, and takes nothing.
     let _ = row.keys.positions(args, &mut keys);
     if keys.iter().len() > TAKEN_KEYS_MAX {
         return Vec::new();
@@ -40,16 +40,16 @@ pub(crate) fn taken_by(row: &Row, args: Args<'_>, database: u32) -> Vec<Taken> {
     taken.filter_map(|key| Some((database, args.get(key.index as usize)?.into()))).collect()
 }
 
-/// Those who queue for one node, by what they would take. All are named by their turns.
+/// The queued requests of one node by the keys that they take from. Requests are identified by their turns.
 #[derive(Debug, Default)]
 pub(crate) struct Takers {
     by_key: BTreeMap<Taken, BTreeSet<u64>>,
-    /// Those that are looked for, and for how many keys each is the first.
+    /// The requests that are tried, with the number of keys for which each is the first.
     first: BTreeMap<u64, usize>,
 }
 
 impl Takers {
-    /// A request has come into the queue, perhaps with an earlier turn than others.
+    /// Adds a request, which may have an earlier turn than others in the queue.
     pub(crate) fn enter(&mut self, waiter: &Waiter) {
         if waiter.takes.is_empty() {
             self.first.insert(waiter.turn, 0);
@@ -72,7 +72,7 @@ impl Takers {
         }
     }
 
-    /// A request has left the queue. Gives those that are looked for from now on.
+    /// Removes a request. Returns the requests that have become the first for a key.
     pub(crate) fn leave(&mut self, waiter: &Waiter) -> Vec<u64> {
         self.first.remove(&waiter.turn);
         let mut next = Vec::new();
@@ -95,18 +95,18 @@ impl Takers {
         next
     }
 
-    /// Whether a request is looked for.
+    /// Whether a request is the first for one of its keys, or takes nothing.
     pub(crate) fn is_first(&self, waiter: &Waiter) -> bool {
         self.first.contains_key(&waiter.turn)
     }
 
-    /// The first for each key of a request that is not it.
+    /// The requests that are first for the keys of `waiter` in its place.
     pub(crate) fn before(&self, waiter: &Waiter) -> BTreeSet<u64> {
         let first = waiter.takes.iter().filter_map(|key| self.by_key.get(key)?.first().copied());
         first.filter(|first| *first < waiter.turn).collect()
     }
 
-    /// Those that are looked for, from a turn on and then from the beginning.
+    /// The requests that are tried, from a turn on and then from the beginning.
     pub(crate) fn circle(&self, from: u64) -> impl Iterator<Item = u64> + '_ {
         self.first.range(from..).chain(self.first.range(..from)).map(|(turn, _)| *turn)
     }
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use crate::waiter::tests::waiter;
 
-    /// Whether a request is the first for one of its keys, or takes nothing, found by looking at all of them.
+    /// Whether a request is the first for one of its keys, or takes nothing: found by comparing it with all others.
     fn is_first(all: &[Waiter], this: &Waiter) -> bool {
         let is_before = |other: &Waiter, key: &Taken| other.turn < this.turn && other.takes.contains(key);
         this.takes.is_empty() || this.takes.iter().any(|key| !all.iter().any(|other| is_before(other, key)))
@@ -145,7 +145,7 @@ mod tests {
                 assert_eq!(next, expected, "those that it was before");
                 assert_eq!(takers.leave(&gone), [], "it leaves once");
             } else {
-                // No key, or some, of which one may be named twice.
+                // No key, or several, of which one may be named twice.
                 let keys = (0..below(4)).map(|_| format!("k{}", below(6))).collect::<Vec<_>>();
                 let words: Vec<&str> = std::iter::once("BLPOP").chain(keys.iter().map(String::as_str)).collect();
                 let mut this = waiter(&[&words[..], &["0"]].concat(), 0);

@@ -56,7 +56,7 @@ pub(crate) enum Task {
     Return(Box<Returning>),
     /// A node is asked whether it is there.
     Probe(Probe),
-    /// The same, for a client that subscribes.
+    /// PING of a RESP2 subscriber.
     Pong(Pong),
     /// A node is asked for the number of a connection on which it is to tell a client of changed keys.
     Listen(Listening),
@@ -133,7 +133,7 @@ impl Task {
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
     running: Slab<Task>,
-    /// Those that are to be concluded, in the order in which their last replies came.
+    /// Tasks whose replies have all come, in the order of their last replies.
     pub(crate) through: VecDeque<Task>,
     is_out_of_step: bool,
     known: Option<Multi>,
@@ -168,7 +168,7 @@ impl Tasks {
         }
     }
 
-    /// The classes of what is being put back, and of transactions that are to be sent: their clients may have gone.
+    /// The classes of elements being put back and of transactions not yet sent: their clients may have disconnected.
     pub(crate) fn classes(&self) -> impl Iterator<Item = u16> {
         self.running.iter().map(|(_, task)| task).chain(&self.through).filter_map(|task| match task {
             Task::Return(returning) => Some(returning.class()),
@@ -203,13 +203,13 @@ impl Tasks {
             Task::Publish(publishing) => Some(publishing.asker.session),
             Task::Trial(trial) => trial.asker(),
             Task::Clean(_) | Task::Watch(_) | Task::Stop(_) | Task::Learn(_) | Task::Wait(_) => None,
-            // All clients that call a function in the pause wait for it.
+            // Several clients may wait for it.
             Task::List(_) => None,
             Task::Probe(_) | Task::Listen(_) | Task::Speak(_) | Task::Return(_) => None,
         }
     }
 
-    /// The longest reply that a task reads, if it is for no client in particular and nodes may answer with very much.
+    /// The bound of a reply that is for no client in particular.
     pub(crate) fn reply_bytes_max(&self, of: Handle) -> Option<usize> {
         matches!(self.running.get(of)?, Task::List(_)).then_some(FUNCTIONS_READ_BYTES_MAX)
     }
@@ -232,8 +232,8 @@ impl Tasks {
         }
     }
 
-    /// Whether a task goes on reading its replies although they come late: what it has begun at the node must not go on
-    /// unseen, and a PING is not taken for a request of a client.
+    /// Whether a task goes on reading its replies although they come late: the outcome of its transaction must be known,
+    /// and a late PING does not count as a late request of a client.
     pub(crate) fn follows(&self, owner: Owner) -> bool {
         let Owner::Task { task, generation, .. } = owner else { return false };
         match self.running.get(Handle { index: task, generation }) {

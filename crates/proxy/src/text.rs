@@ -208,32 +208,32 @@ pub(crate) fn words(error: &[u8]) -> &[u8] {
     error.strip_prefix(b"-").and_then(|e| e.strip_suffix(b"\r\n")).unwrap_or(error)
 }
 
-/// Nodes that are named where much is left.
+/// Nodes named in the error at most.
 pub(crate) const LEFT_NODES_MAX: usize = 10;
 
-/// An operator has waited for long enough, and this is left.
+/// The reply to an order that has not settled in time. `left` names what is left.
 pub(crate) fn not_settled(left: &str) -> Vec<u8> {
     error(format!("the order holds, but not everything has settled within drain_timeout: {left}"))
 }
 
-/// An operator that waits has closed its side.
+/// The client that gave the order has closed its side.
 pub(crate) const WAITS_NO_MORE: &[u8] = b"-ERR the order holds, but is not waited for any more\r\n";
 
-/// Too many wait already.
+/// More than `SETTLING_MAX` replies wait.
 pub(crate) const TOO_MANY_WAIT: &[u8] = b"-ERR the order holds, but too many clients wait for orders already\r\n";
 
-/// A worker has not carried out in time what is to be waited for.
+/// A worker has not carried out the order in time.
 pub(crate) const WORKER_BUSY: &[u8] =
     b"-ERR a worker is busy and has not carried out the order yet; try again later\r\n";
 
-/// What is said of a request that was held back for too long. No name: all are.
+/// Why a held request is refused. `None`: all nodes are paused.
 pub(crate) fn paused_for_long(node: Option<&str>) -> String {
     let node = node.map_or_else(String::new, |name| format!(" to node {name}"));
     let words = format!("requests{node} are paused by an operator, for longer than pause_timeout");
     words.replace(|c: char| c.is_control(), " ")
 }
 
-/// INFO of a node that is paused and of which nothing is known.
+/// INFO of a paused node without a remembered reply.
 pub(crate) fn info_of_paused(node: &str) -> Vec<u8> {
     error(format!("node {node} is paused, and nothing is known of it from before; the command was not sent"))
 }

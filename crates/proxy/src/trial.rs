@@ -78,7 +78,7 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
-    /// The class of the block that waits for it, if one does.
+    /// The class of the transaction that waits for it, if any.
     pub(crate) fn class(&self) -> Option<u16> {
         match &self.then {
             Then::Send(exec) => Some(exec.class()),

@@ -79,7 +79,7 @@ pub(crate) struct Waiter {
     pub(crate) args: ArgsBuf,
     /// As the client said it, if its keys have other names at the node.
     pub(crate) said: Option<ArgsBuf>,
-    /// The keys that it takes something from, see `takers`.
+    /// The keys that it takes elements from, see `takers`.
     pub(crate) takes: Vec<Taken>,
     /// It waits on a connection that its client has to itself.
     pub(crate) is_on_own: bool,
@@ -112,7 +112,7 @@ fn timeout_place(row: &Row, args: Args<'_>) -> Option<(usize, Unit)> {
     match row.command {
         Command::List(L::Blmpop) | Command::SortedSet(Z::Bzmpop) => Some((1, Unit::Seconds)),
         Command::Stream(StreamCommand::Xread | StreamCommand::Xreadgroup) => {
-            // Behind the last BLOCK before STREAMS, which is the one that counts. A group may have the name of an option.
+            // The last BLOCK before STREAMS counts. A group or consumer may be named like an option.
             let (mut place, mut index) = (None, 1);
             while let Some(word) = args.get(index).filter(|word| !word.eq_ignore_ascii_case(b"STREAMS")) {
                 let is = |option: &[u8]| word.eq_ignore_ascii_case(option);

@@ -37,7 +37,7 @@ impl Connection {
 pub(crate) struct Waitlist {
     /// By their turns.
     pub(crate) queue: BTreeMap<u64, Handle>,
-    /// Which of them are the first for a key.
+    /// The order of these requests by keys.
     takers: Takers,
     pub(crate) connections: Vec<Connection>,
     /// Connections on which those who queue are tried.
@@ -54,7 +54,7 @@ impl Waitlist {
         self.connections.iter().filter(|c| c.is_coming).count()
     }
 
-    /// The next few of those that are first for a key, in a circle.
+    /// The next few of the requests that are first for a key, round robin.
     fn choose(&mut self, waiters: &Slab<Waiter>) -> Vec<Handle> {
         let is_tried = |w: &Handle| waiters.get(*w).is_some_and(|w| w.state == State::Tried);
         if self.tried.as_ref().is_some_and(is_tried) {
@@ -155,7 +155,7 @@ impl Blocking {
         self.deadlines.insert((at_us, waiter));
     }
 
-    /// Takes a request out of its node's queue. Gives those that have become the first for a key by that.
+    /// Removes a request from its node's queue. Returns the requests that have become the first for a key.
     pub(crate) fn leave_queue(&mut self, node: usize, waiter: Handle) -> Vec<Handle> {
         let Self { waiters, nodes, .. } = self;
         let (Some(waiter), Some(list)) = (waiters.get(waiter), nodes.get_mut(node)) else { return Vec::new() };
@@ -164,13 +164,13 @@ impl Blocking {
         next.into_iter().filter_map(|turn| list.queue.get(&turn).copied()).collect()
     }
 
-    /// Whether a request that queues is the first for a key, and what is there would be its.
+    /// Whether a queued request is the first for one of its keys.
     pub(crate) fn is_first(&self, waiter: Handle) -> bool {
         let Some(waiter) = self.waiters.get(waiter) else { return false };
         self.nodes.get(waiter.node).is_some_and(|list| list.takers.is_first(waiter))
     }
 
-    /// Those that are the first for a key of this request, and are not being tried.
+    /// The requests that are first for a key of this one in its place, and are not being tried.
     pub(crate) fn before(&self, waiter: Handle) -> Vec<Handle> {
         let Some((waiter, list)) = self.waiters.get(waiter).and_then(|w| Some((w, self.nodes.get(w.node)?))) else {
             return Vec::new();

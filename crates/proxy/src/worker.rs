@@ -100,7 +100,7 @@ pub struct Worker<E> {
     /// Something may be outstanding, so timers are looked at often.
     pub(crate) is_busy: bool,
     pub(crate) cron_at_us: u64,
-    /// They are looked at later than they would be if anything were outstanding.
+    /// The timers run later than they would if anything were outstanding.
     pub(crate) is_cron_slow: bool,
     pub(crate) engine_at_us: u64,
     pub(crate) pressure: Pressure,
@@ -301,7 +301,7 @@ impl<E: Execute> Worker<E> {
             self.relieve_client(index);
         }
         let is_to_write = self.is_to_be_written(index);
-        // What is written now is accounted for behind that, with what is left of it: mostly nothing.
+        // Output that is written now is accounted for after the write, with what is left of it: mostly nothing.
         if !is_to_write && let Some(session) = self.clients.sessions.at_mut(index) {
             session.account(&self.shared.ledger);
         }
@@ -646,7 +646,7 @@ impl<E: Execute> Machine for Worker<E> {
                     return Some(ConnId::client(index));
                 }
             }
-            // To look at a client may have let a lane go on.
+            // The review of a client may have listed a lane.
             if self.lanes.listed.is_empty() {
                 return None;
             }

@@ -1,8 +1,9 @@
-//! Requests that an operator holds back: which they are, and how long they wait (`pause_timeout`).
+//! Requests that `PROXY PAUSE` holds back: which ones, and for how long (`pause_timeout`).
 //!
-//! A request that is held stays unread in its client's input, with all that is behind it. When its time is over it is answered
-//! with an error, and so is what its client had sent behind it by then for nodes that are paused: nothing of it has been sent.
-//! Requests between them for other nodes are done. What the client sends afterwards has its own time.
+//! A held request stays unread in its client's input, with everything behind it. After `pause_timeout` it is refused with
+//! an error, and so are requests for paused nodes that its client had sent behind it by then: none of them has reached a
+//! node. Requests between them for other nodes are executed. Requests that the client sends after the refusal have a
+//! timeout of their own.
 
 use crate::session::{Flow, Pause};
 use crate::text;
@@ -10,16 +11,17 @@ use crate::worker::Worker;
 use respool_command::{Command, Execute, Lane, Row, TransactionsCommand};
 use respool_wire::Args;
 
-/// For how long an operator has held a client's requests back, in microseconds of the monotonic clock; 0: not at all.
+/// Since when requests of a client are held, and when they timed out, in microseconds of the monotonic clock; 0: not at
+/// all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HeldTime {
     since_us: u64,
-    /// When that was too long.
+    /// When the timeout was found to be over.
     over_us: u64,
 }
 
 impl HeldTime {
-    /// Whether a request that is held waits no longer. Its client sent something last at a time.
+    /// Whether a held request has timed out. `sent_us`: when its client sent something last.
     fn is_over(&mut self, now_us: u64, sent_us: u64, patience_us: u64) -> bool {
         if self.over_us > 0 && sent_us > self.over_us {
             *self = Self::default();
@@ -34,33 +36,34 @@ impl HeldTime {
         is_over
     }
 
-    /// A request is not held: the next that is has its own time, unless it had been sent when another was refused.
+    /// A request is not held: the timeout of the next one that is starts anew, unless that one had been sent before another
+    /// was refused.
     fn pass(&mut self) {
         if self.over_us == 0 {
             *self = Self::default();
         }
     }
 
-    /// Whether a request that has been held so long waits no longer.
+    /// Whether the timeout is over.
     fn is_due(self, now_us: u64, patience_us: u64) -> bool {
         self.since_us > 0 && now_us.saturating_sub(self.since_us) >= patience_us
     }
 }
 
-/// What becomes of a request for nodes of which one is paused.
+/// The result for a request one of whose nodes is paused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Held {
-    /// It waits.
+    /// It stays unread until the pause ends or its timeout is over.
     Waits,
-    /// It has waited for long enough: this is said of it.
+    /// Its timeout is over: the text of the error.
     Refused(String),
 }
 
 impl<E: Execute> Worker<E> {
-    /// Holds a request back if it would go to a node that is paused: it is read again then.
+    /// Holds a request back if one of its nodes is paused: it is read again when the pause ends.
     pub(crate) fn hold_for_operator(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         let is_sent = match row.command {
-            // What is queued is sent with EXEC, see `hold_block`. Without MULTI the others are answered here.
+            // Queued commands are sent with EXEC, see `hold_block`. Without MULTI the others are answered here.
             Command::Transactions(command) => command == TransactionsCommand::Watch,
             // It goes to the nodes that are not paused.
             _ => row.lane(args) != Lane::Local && !self.is_own_info(row),
@@ -74,7 +77,7 @@ impl<E: Execute> Worker<E> {
             Held::Refused(words) if row.command == Command::Transactions(TransactionsCommand::Watch) => {
                 let refused =
                     self.refuse_watch(index, format!("-ERR {words}; the command was not sent\r\n").as_bytes());
-                // One that waits for replies before it is read and refused again.
+                // A WATCH that has to wait for earlier replies is read again later and refused then.
                 self.counters.holds_expired.add(u64::from(refused != Flow::Again));
                 Some(refused)
             }
@@ -85,7 +88,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Holds back what would go to these nodes if one of them is paused.
+    /// Holds back a request for these nodes if one of them is paused.
     pub(crate) fn hold_for_nodes(&mut self, index: u32, nodes: &[usize]) -> Option<Held> {
         let is_paused = |node: &&usize| self.lanes.nodes.get(**node).is_some_and(|node| node.is_paused);
         let paused = nodes.iter().find(is_paused).map(|node| self.lanes.nodes[*node].name.clone());
@@ -105,8 +108,8 @@ impl<E: Execute> Worker<E> {
         Some(Held::Waits)
     }
 
-    /// Lets those go on whose requests an operator has held for too long: each is refused when it is read again. Returns whether
-    /// any is held.
+    /// Reads on clients whose held requests have timed out: each is refused when it is read again. Returns whether any
+    /// client is held.
     pub(crate) fn check_held(&mut self) -> bool {
         let patience_us = self.config.timeouts.pause_us;
         if patience_us == 0 || !self.is_holding() {

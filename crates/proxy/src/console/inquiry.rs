@@ -58,9 +58,9 @@ struct Pending {
 #[derive(Debug, Default)]
 pub(crate) struct Inquiries {
     waiting: Slab<Pending>,
-    /// Operators that wait for something to be over.
+    /// Replies to operators that wait for something to settle.
     pub(super) waits: Vec<Wait>,
-    /// Clients that are not read, as this worker knows it.
+    /// The suspension of clients that this worker has adopted.
     pub(super) suspension: Option<Suspension>,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Order {
     what: Deed,
     /// Nobody named: all nodes.
     nodes: Vec<String>,
-    /// What its giver waits for.
+    /// What the reply to it waits for.
     pub(super) until: Option<Until>,
 }
 
@@ -33,12 +33,12 @@ enum Deed {
     Drain,
     Reconnect,
     Suspend,
-    /// Nothing; the giver waits.
+    /// Changes nothing; only the reply waits.
     WaitClose,
 }
 
 impl Order {
-    /// The nodes that are named.
+    /// The nodes that the order names; none: all.
     pub(super) fn nodes(&self) -> &[String] {
         &self.nodes
     }

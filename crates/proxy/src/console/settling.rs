@@ -1,15 +1,15 @@
-//! Operators that wait: until nothing is outstanding (`PROXY PAUSE WAIT`, `PROXY SUSPEND`), or until connections that were to be
-//! closed are closed (`PROXY WAIT_CLOSE`).
+//! Orders whose reply waits: until no request is outstanding (`PROXY PAUSE WAIT`, `PROXY SUSPEND`), or until connections
+//! marked for closing are closed (`PROXY WAIT_CLOSE`).
 //!
 //! ```text
-//!   order --> every worker carries it out and writes down what it still has --> all have answered
+//!   order --> every worker carries it out and publishes what is left of it --> all have answered
 //!                                                                                 |
-//!         each look at the timers: every worker writes down anew, the asker's worker adds up
+//!         each run of the timers: every worker publishes anew, the asker's worker adds up
 //!                                                                                 |
-//!                          nothing left: +OK      time over: what is left      asker gone: forgotten
+//!                        nothing left: +OK      timeout: names what is left    asker left: dropped
 //! ```
 //!
-//! A worker that waits for nothing and is waited for by none writes nothing down.
+//! While no operator waits, workers publish nothing.
 
 use crate::console::orders::Order;
 use crate::lanes::{Lane, Purpose};
@@ -23,34 +23,34 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What is waited for.
+/// The condition that the reply waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Until {
-    /// Nodes have answered all that they were sent.
+    /// Nodes have answered every request that they were sent.
     Answered,
-    /// And clients have been given it.
+    /// The same, and the replies have been written to the clients.
     Flushed,
-    /// Connections that were to be closed are closed.
+    /// Connections marked for closing are closed.
     Closed,
 }
 
-/// What a worker still has with a node.
+/// What one worker has left with one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Left {
-    /// Requests that it has not answered, and those that it will be sent.
+    /// Requests sent to the node without a reply, and requests queued for it.
     requests: usize,
-    /// Connections that are to be closed, or whose successors are being made.
+    /// Connections marked for closing, or whose successors are being dialled.
     closing: usize,
 }
 
-/// What one worker still has, by the names of nodes, and clients that have not been given what they are owed.
+/// What one worker has left, by the names of nodes, and clients with replies that have not been written.
 #[derive(Debug, Default)]
 struct Unsettled {
     nodes: BTreeMap<String, Left>,
     clients: usize,
 }
 
-/// What all workers still have.
+/// What all workers have left.
 #[derive(Debug)]
 pub(crate) struct Settling {
     /// How many operators wait.
@@ -63,7 +63,7 @@ impl Settling {
         Self { waits: AtomicUsize::new(0), of_workers: (0..workers).map(|_| Mutex::default()).collect() }
     }
 
-    /// What is left of all nodes, or of those with these names, in words; empty if nothing is.
+    /// The text that names what is left with all nodes, or with those of these names; empty if nothing is.
     fn left(&self, until: Until, names: &[String]) -> String {
         let (mut nodes, mut clients): (BTreeMap<String, usize>, usize) = Default::default();
         for of_worker in &self.of_workers {
@@ -93,23 +93,23 @@ impl Settling {
     }
 }
 
-/// An operator that waits.
+/// One waiting reply.
 #[derive(Debug)]
 pub(super) struct Wait {
     asker: Asker,
     until: Until,
     nodes: Vec<String>,
-    /// When it is told what is left.
+    /// The deadline: the reply is then an error that names what is left.
     over_us: u64,
 }
 
 impl<E: Execute> Worker<E> {
-    /// All workers have carried an order out: its giver waits for what it has asked for.
+    /// All workers have carried an order out: its reply waits for the condition.
     pub(super) fn begin_settling(&mut self, asker: Asker, order: &Order, until: Until) {
         if self.inquiries.waits.len() >= SETTLING_MAX {
             return self.clients.fail(asker.session, asker.seq, text::TOO_MANY_WAIT);
         }
-        // What is replaced answers what it owes first, and other limits bound that.
+        // Connections that are replaced answer what they owe first, and other limits bound that.
         let over_us = match until {
             Until::Closed => u64::MAX,
             Until::Answered | Until::Flushed => self.now.mono_us.saturating_add(self.config.timeouts.drain_us),
@@ -119,7 +119,7 @@ impl<E: Execute> Worker<E> {
         self.end_settled();
     }
 
-    /// Writes down what this worker still has.
+    /// Publishes what this worker has left.
     pub(super) fn note_unsettled(&self) {
         let mut unsettled = Unsettled::default();
         for lane in self.lanes.all.iter().filter(|lane| !lane.is_retired) {
@@ -140,7 +140,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Looks after those who wait. Returns whether any does, in whatever worker.
+    /// Publishes what is left and ends the waits that have settled. Returns whether any reply waits, in any worker.
     pub(crate) fn mind_settling(&mut self) -> bool {
         self.suspend_clients();
         if self.shared.settling.waits.load(Ordering::SeqCst) == 0 {
@@ -163,7 +163,7 @@ impl<E: Execute> Worker<E> {
         let left = self.shared.settling.left(wait.until, &wait.nodes);
         let is_ending = self.drain_until_us.is_some();
         if leaves || is_ending {
-            // Nothing is to be waited for any more. One that has closed its side is closed once it is owed nothing.
+            // The wait ends with an error. A half-closed client is closed once it is owed nothing.
             let error = if is_ending { text::DRAINING } else { text::WAITS_NO_MORE };
             self.clients.fail(session, seq, error);
         } else if left.is_empty() {
@@ -177,7 +177,7 @@ impl<E: Execute> Worker<E> {
         true
     }
 
-    /// A worker is about to end: those who wait are told so.
+    /// The worker is about to end: waiting replies become errors.
     pub(crate) fn end_waits(&mut self) {
         if !self.inquiries.waits.is_empty() {
             self.end_settled();
@@ -185,7 +185,7 @@ impl<E: Execute> Worker<E> {
     }
 }
 
-/// Requests that a node owes an answer to. A PING of ours is none, nor is what may wait for as long as it likes.
+/// Requests on a lane without a reply. A health PING does not count, nor do blocking requests and subscriptions.
 fn owed(lane: &Lane) -> usize {
     let waits = matches!(lane.purpose, Purpose::Push | Purpose::Listen | Purpose::Dedicated | Purpose::Blocking);
     if waits || lane.is_waiting { 0 } else { lane.up.tickets().len().saturating_sub(usize::from(lane.probed_us > 0)) }

@@ -1,23 +1,24 @@
-//! `PROXY SUSPEND`: nothing is sent to nodes, and nothing is read of the clients that are there, but for the one that gave the
-//! order. Who connects afterwards is read, so that the console can be reached; its requests to nodes are held back.
+//! `PROXY SUSPEND`: requests for nodes are held back, and connected clients are not read, except the one that gave the
+//! order. Clients that connect afterwards are read, so that the console can be reached; their requests to nodes are held
+//! back.
 //!
-//! A client that is in the middle of a large request is read to its end: the node has its beginning.
+//! A large request whose beginning has been sent to a node is read to its end before its client is suspended.
 
 use crate::session::{Pause, Session};
 use crate::worker::Worker;
 use respool_command::Execute;
 
-/// A suspension. It stands with the other orders, since letters of two workers arrive in any order.
+/// A suspension. It is part of the standing orders, since letters of two workers arrive in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Suspension {
-    /// Clients that have come by then are not read.
+    /// Clients that connected until then are not read.
     pub(super) since_us: u64,
-    /// But for the one with this number, which gave the order.
+    /// The number of the client that gave the order: it is read.
     pub(super) by: u64,
 }
 
 impl<E: Execute> Worker<E> {
-    /// Makes the suspension of this worker the one that is ordered.
+    /// Replaces the suspension of this worker by the one ordered.
     pub(crate) fn adopt_suspension(&mut self, ordered: Option<Suspension>) {
         let before = std::mem::replace(&mut self.inquiries.suspension, ordered);
         if before.is_some() && before != ordered {
@@ -28,13 +29,13 @@ impl<E: Execute> Worker<E> {
         self.suspend_clients();
     }
 
-    /// Whether a client is one that is not to be read.
+    /// Whether the suspension applies to a client.
     pub(super) fn suspends(&self, session: &Session) -> bool {
         let is_meant = |it: &Suspension| session.cold.connected_us <= it.since_us && session.id != it.by;
         self.inquiries.suspension.as_ref().is_some_and(is_meant)
     }
 
-    /// Has those not read that are not to be, and may be left where they are.
+    /// Stops reading the clients that the suspension applies to, except in the middle of a large request.
     pub(super) fn suspend_clients(&mut self) {
         let Some(Suspension { since_us, by }) = self.inquiries.suspension else { return };
         let mut left = Vec::new();

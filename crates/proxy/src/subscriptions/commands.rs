@@ -15,7 +15,7 @@ use crate::worker::Worker;
 use respool_command::{Command, ConnectionCommand, Execute, PubsubCommand, Row, text as texts};
 use respool_wire::{Args, Protocol, Request};
 
-/// How many of so many names are dealt with in one turn.
+/// The number of names processed per turn, of `names` in all.
 fn names_per_turn(names: usize) -> usize {
     NAMES_PER_TURN_MAX.max(names.div_ceil(NAMES_TURNS_MAX))
 }
@@ -83,7 +83,7 @@ impl<E: Execute> Worker<E> {
         Some(self.refuse(index, &words))
     }
 
-    /// Whether requests of a client that change its subscriptions wait for their nodes.
+    /// Whether a client has subscription changes that its nodes have not acknowledged.
     pub(super) fn has_pending_subscriptions(&self, index: u32) -> bool {
         let subscriber = self.clients.sessions.at(index).and_then(|s| s.subscriber.as_ref());
         subscriber.is_some_and(|s| !s.pending.is_empty())
@@ -133,7 +133,8 @@ impl<E: Execute> Worker<E> {
         Flow::Again
     }
 
-    /// A client is read no further: what is left of the names of its request is not subscribed to, and what has been is given up.
+    /// Abandons a request that is executed in slices: its remaining names are not subscribed to, and the earlier ones are
+    /// given up.
     pub(crate) fn abandon_names(&mut self, index: u32) {
         if let Some(wait) = self.begun(index).and_then(|begun| begun.wait) {
             self.subscriptions.fail(wait, text::DRAINING, &mut self.clients, &self.config);
@@ -174,8 +175,8 @@ impl<E: Execute> Worker<E> {
         if self.shared.ledger.held_bytes() > self.config.budgets.process {
             return Err(self.refuse(index, text::words(text::OUT_OF_MEMORY)));
         }
-        // A node that takes its time is not waited for with any number of names, and a channel that is being given up has its
-        // last messages first. What the client has published before is not meant for it.
+        // A node that takes its time is not waited for with any number of names, and a channel that is being given up has
+        // its last messages first. Nor may it receive messages that the client has published before.
         let has_to_wait = self.has_many_pending(index, names.len())
             || self.has_pending_departures(index)
             || self.has_messages_under_way(index);
@@ -264,7 +265,8 @@ impl<E: Execute> Worker<E> {
         let done = self.begun(index).map_or(0, |begun| begun.done);
         let rest = names.from(done);
         let part = rest.first(rest.len().min(names_per_turn(names.len())));
-        // What is given up must be certain, and what the client has published before is still meant for it.
+        // It must be certain which channels are given up, and they still receive the messages that the client has published
+        // before.
         let has_to_wait = self.has_pending_begun(index)
             || self.has_many_pending(index, part.len())
             || self.has_messages_under_way(index);

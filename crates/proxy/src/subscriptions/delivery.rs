@@ -28,7 +28,7 @@ pub struct Message {
 }
 
 /// What a message takes besides its bytes, and what each who waits for it takes: many small ones are more than their bytes.
-/// A queue that grows has room for up to as many again, which costs memory only where it has been written to.
+/// A growing queue reserves up to twice its length, which takes memory only where it has been written to.
 const MESSAGE_BYTES: usize = size_of::<Message>() + 2 * size_of::<usize>() + 2 * ALLOCATION_BYTES;
 const WAITING_BYTES: usize = size_of::<Arc<Message>>();
 
@@ -54,7 +54,7 @@ impl Drop for Message {
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     waiting: VecDeque<Arc<Message>>,
-    /// How many places of the queue have been written to since it was made: so many are in the process's account.
+    /// Places of the queue that have been written to since it was allocated: these are in the process's account.
     touched: usize,
     bytes: usize,
     /// The client is to be disconnected: it gets no more.

@@ -1,8 +1,8 @@
-//! How many keys are remembered for the clients that track them, and who is told when there are too many.
+//! The bound of the table of tracked keys, and the eviction of keys beyond it.
 //!
-//! The bound is Redis' `tracking-table-max-keys`, of each worker's table: as the settings say, or as a client has said since with
-//! CONFIG SET. A key beyond it is forgotten, and those who have read it are told as if it had changed. When the bound is
-//! lowered by a million, that is done in slices, with the requests of others between them.
+//! The bound is Redis' `tracking-table-max-keys`, for each worker's table: from the settings, or from a later CONFIG SET of
+//! a client. An evicted key is invalidated for its readers as if it had changed. If the bound is lowered by a million, keys
+//! are evicted in slices, with requests of other clients between them.
 
 use super::Subscriptions;
 use super::tracking::Tracked;
@@ -14,14 +14,14 @@ use respool_command::Execute;
 use respool_wire::Args;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The name that Redis has for the bound.
+/// Redis' name of the bound.
 const NAME: &[u8] = b"tracking-table-max-keys";
 
-/// What a client has said of the bound, for all workers.
+/// The bound that a client has set, for all workers.
 #[derive(Debug)]
 pub(crate) struct Said(AtomicUsize);
 
-/// Nothing has been said.
+/// No client has set it.
 const UNSAID: usize = usize::MAX;
 
 impl Default for Said {
@@ -31,14 +31,14 @@ impl Default for Said {
 }
 
 impl Tracked {
-    /// Whether more keys are remembered than may be.
+    /// Whether the table is over its bounds.
     pub(super) fn is_too_large(&self, keys_max: usize) -> bool {
         self.keys.len() > keys_max || self.bytes() > TRACKED_BYTES_MAX
     }
 }
 
 impl Subscriptions {
-    /// Forgets keys while there are too many, `most` at most.
+    /// Evicts keys while the table is over its bounds, `most` at most.
     pub(super) fn evict(&mut self, keys_max: usize, most: usize, clients: &mut Clients) {
         for _ in 0..most {
             let Some(victim) = self.tracked.next_victim(keys_max) else { return };
@@ -48,19 +48,19 @@ impl Subscriptions {
 }
 
 impl<E: Execute> Worker<E> {
-    /// The bound of this worker's table. 0 says that there is none.
+    /// The bound of this worker's table. A setting of 0 means none.
     pub(super) fn tracked_keys_max(&self) -> usize {
         let said = self.shared.tracked_keys_said.0.load(Ordering::Relaxed);
         let keys_max = if said == UNSAID { self.config.subscriptions.tracked_keys_max } else { said };
         if keys_max == 0 { usize::MAX } else { keys_max }
     }
 
-    /// Whether keys are to be forgotten.
+    /// Whether keys have to be evicted.
     pub(super) fn has_tracked_too_many(&self) -> bool {
         self.subscriptions.tracked.keys.len() > 0 && self.subscriptions.tracked.is_too_large(self.tracked_keys_max())
     }
 
-    /// Forgets some keys at the end of a turn if there are too many.
+    /// Evicts a slice of keys at the end of a turn if the table is over its bounds.
     #[inline]
     pub(crate) fn evict_tracked(&mut self) {
         if self.has_tracked_too_many() {
@@ -75,8 +75,8 @@ impl<E: Execute> Worker<E> {
         self.account_subscriptions();
     }
 
-    /// A CONFIG SET that clients may send: what it says of the bound holds here, and at the nodes, which remember keys for clients with
-    /// connections of their own.
+    /// Takes over the bound from a permitted CONFIG SET. The command goes to the nodes as well: they track keys for clients
+    /// with connections of their own.
     pub(crate) fn note_tracked_keys_max(&mut self, pairs: Args<'_>) {
         for place in (0..pairs.len().saturating_sub(1)).step_by(2) {
             if pairs.at(place).eq_ignore_ascii_case(NAME)

@@ -64,7 +64,8 @@ impl<E: Execute> Worker<E> {
             let question = Question::Publish { kind, channel: channel.into(), payload: payload.into() };
             return self.ask_workers(index, question);
         }
-        // It takes another way to the node than the client's own subscriptions, which decide whether it comes back.
+        // The message and the client's own subscriptions use different connections, and whether the client receives it
+        // depends on their order.
         if self.has_pending_subscriptions(index) && self.settle_before(index).is_none() {
             return Flow::Again;
         }
@@ -95,7 +96,7 @@ impl<E: Execute> Worker<E> {
         self.keep_pace(index, lane)
     }
 
-    /// Whether messages of a client may be on their way, which what changes its subscriptions would overtake.
+    /// Whether a PUBLISH of a client may be outstanding, which a change of its subscriptions would overtake.
     pub(super) fn has_messages_under_way(&mut self, index: u32) -> bool {
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         session.cold.has_published &= !session.down.is_settled();

@@ -84,7 +84,7 @@ impl Waits {
         self.all.get(handle).is_some_and(|wait| wait.failure.is_none())
     }
 
-    /// A request is about further channels, for which `missing` nodes have to do their part from now on.
+    /// Adds channels to a request, for which `missing` nodes have to acknowledge. Their time begins now.
     pub(super) fn extend(&mut self, handle: Handle, items: Vec<Item>, missing: usize, now_us: u64) {
         if let Some(wait) = self.all.get_mut(handle) {
             wait.items.extend(items);

@@ -31,8 +31,8 @@ const TURNS_PER_EPOCH: usize = 80;
 const EPOCHS: u32 = 11;
 /// Steps of the search before it gives up.
 const STEPS_MAX: usize = 500_000;
-/// Seeds that are run unless the environment says otherwise. Each is many histories: keys that no transaction connects are
-/// checked apart.
+/// Seeds that are run unless the environment says otherwise. Each has many histories: keys that no transaction connects are
+/// checked separately.
 const SEEDS: u64 = 60;
 
 struct World {

@@ -141,7 +141,7 @@ fn no_subscription_is_acknowledged_before_a_node_that_is_back_has_it() {
     assert_eq!(known.len(), names.len());
 }
 
-/// A client that speaks RESP3, whose subscriptions and messages take different ways to the only node.
+/// A RESP3 client whose subscriptions and messages use different connections to the only node.
 fn speaker() -> (Bench<NoEngine>, ConnId) {
     let mut bench = Bench::proxy(config(1, 1));
     let client = bench.accept();
@@ -165,14 +165,14 @@ fn a_message_and_a_subscription_do_not_overtake_each_other() {
             let (begin, end) = (request(&["MULTI"]), request(&["EXEC"]));
             if block { [begin, first, second, end].concat() } else { [first, second].concat() }
         };
-        // What was published before is not for who subscribes behind it.
+        // A message published before a subscription is not received.
         bench.send(client, &all([&["PUBLISH", "a", "m"], &["SUBSCRIBE", "a"]]));
         let (lane, _) = bench.who_heard("PUBLISH a m").expect("it is sent");
         assert!(bench.who_heard("subscribe a").is_none(), "it would be counted, and get the message");
         bench.send(lane, b":0\r\n");
         bench.turn(|_| ());
         acknowledge(&mut bench, "a");
-        // What is published behind a subscription is.
+        // A message published after a subscription is received.
         bench.send(client, &all([&["SUBSCRIBE", "b"], &["PUBLISH", "b", "m"]]));
         assert!(bench.nodes.clone().into_iter().any(|node| {
             let said = requests(&bench.heard(node));
@@ -186,7 +186,7 @@ fn a_message_and_a_subscription_do_not_overtake_each_other() {
         let (lane, _) = bench.who_heard("PUBLISH b m").expect("it is sent then");
         bench.send(lane, b":1\r\n");
         bench.turn(|_| ());
-        // And what is published before its end.
+        // So is a message published before its end.
         bench.send(client, &all([&["PUBLISH", "b", "m"], &["UNSUBSCRIBE", "b"]]));
         let (lane, _) = bench.who_heard("PUBLISH b m").expect("it is sent");
         assert!(bench.who_heard("unsubscribe b").is_none(), "it would be missed");

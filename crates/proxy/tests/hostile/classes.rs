@@ -116,14 +116,14 @@ fn a_block_whose_client_has_gone_runs_in_that_clients_database() {
     bench.wait(2_000);
     bench.turn(|_| ());
     assert_eq!(requests(&bench.heard(there)), ["MULTI", "EXEC"], "it is tried");
-    // As many databases as there are numbers for, all of which have been left.
+    // As many databases as there are class numbers; no client is in them any more.
     for database in 2..limits::CLASSES_MAX {
         bench.wait(10_000);
         bench.ask(curious, &["SELECT", &database.to_string()]);
         bench.connect();
         assert_eq!(bench.heard(curious), "+OK\r\n", "SELECT {database}");
     }
-    // The node takes MULTI, the client leaves and another one wants a number, in one turn.
+    // The node accepts MULTI, the client disconnects and another client needs a class number, in one turn.
     let (reply, select) = (b"+OK\r\n*0\r\n", request(&["SELECT", &limits::CLASSES_MAX.to_string()]));
     bench.turn(|worker| {
         for (conn, bytes) in [(there, &reply[..]), (curious, &select)] {

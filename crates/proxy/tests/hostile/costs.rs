@@ -1,5 +1,6 @@
-//! A hundred thousand of what can be pending. None of it is looked at for each other of it: with a loop in a loop each of these
-//! tests would take some ten thousand million steps, which is minutes, where it takes a second. Others are served in the next turn.
+//! A hundred thousand pending requests, keys or clients: the cost is linear. With quadratic cost each of these tests would
+//! take some ten thousand million steps, which is minutes, where it takes a second. Other clients are served in the next
+//! turn.
 
 use crate::NoEngine;
 use crate::bench::{Bench, request, requests};
@@ -12,7 +13,7 @@ const MANY: usize = 100_000;
 
 /// Room for many clients, requests and replies.
 fn roomy(nodes: usize) -> Config {
-    // An even seed: what is sent is written in each turn.
+    // An even seed: outboxes are written in each turn.
     let mut config = config(nodes, 2);
     config.budgets.client_output_soft = 8 << 30;
     config.budgets.client_output_hard = 16 << 30;
@@ -23,7 +24,7 @@ fn roomy(nodes: usize) -> Config {
     config
 }
 
-/// A client that has asked its nodes for as many things at once, and those nodes' connections.
+/// A client with `MANY` outstanding requests, and the connections to their nodes.
 fn pending(bench: &mut Bench<NoEngine>, words: &[&str]) -> (ConnId, Vec<ConnId>) {
     let client = bench.accept();
     bench.ask(client, words);
@@ -82,7 +83,7 @@ fn very_many_requests_end_with_their_connection() {
         let (client, lanes) = pending(&mut bench, words);
         bench.cut(lanes[0]);
         others_are_served(&mut bench);
-        // A request that was split ends when its last part does.
+        // A split request ends with its last part.
         lanes[1..].iter().for_each(|lane| bench.cut(*lane));
         others_are_served(&mut bench);
         assert_eq!(bench.heard(client).matches("-ERR node node-").count(), MANY, "{words:?}");
@@ -98,7 +99,7 @@ fn very_many_requests_are_left_behind_by_their_client() {
         let (client, lanes) = pending(&mut bench, words);
         bench.turn(|worker| worker.handle_broken(client, "gone"));
         others_are_served(&mut bench);
-        // Their replies come all the same, and are for no client that came later.
+        // Their replies still come, and reach no client that connected later.
         let other = bench.accept();
         for lane in lanes {
             let asked = requests(&bench.heard(lane)).len();
@@ -135,7 +136,7 @@ fn a_reload_walks_over_the_states_of_very_many_clients() {
     other.nodes.iter_mut().for_each(|node| node.endpoint = Arc::new(Endpoint::Embedded { index: 7 }));
     bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(other))));
     others_are_served(&mut bench);
-    // What the servers of before still owe comes first; what was queued goes to those that are the nodes now.
+    // Replies of the former servers come first; queued requests go to the present ones.
     for lane in bench.nodes.clone() {
         let asked = requests(&bench.heard(lane)).iter().filter(|words| words.starts_with("GET ")).count();
         bench.send(lane, &b"$-1\r\n".repeat(asked));

@@ -162,7 +162,7 @@ fn a_drain_does_not_wait_for_a_ping_that_was_not_answered() {
     bench.wait(2_000);
     bench.turn(|_| ());
     assert_eq!(requests(&bench.heard(node)), ["PING"]);
-    // Longer than a request may wait.
+    // Longer than the request timeout.
     bench.wait(600_000);
     bench.turn(|_| ());
     bench.turn(|worker| worker.handle_mail(Mail::Drain));

@@ -207,7 +207,7 @@ fn a_message_never_comes_within_the_reply_to_a_transaction() {
     let (lane, _) = bench.who_heard("subscribe news").expect("a node is told");
     bench.send(lane, done("subscribe", "news").as_bytes());
     assert_eq!(bench.heard(client), done("subscribe", "news"));
-    // What the proxy does itself takes several turns.
+    // Commands that the proxy executes itself take several turns.
     bench.ask(client, &["MULTI"]);
     (0..200).for_each(|_| bench.ask(client, &["CLIENT", "GETNAME"]));
     bench.heard(client);
@@ -220,7 +220,7 @@ fn a_message_never_comes_within_the_reply_to_a_transaction() {
         reply.push_str(&bench.heard(client));
     }
     assert_eq!(reply, format!("*200\r\n{}{}", "_\r\n".repeat(200), message("news", "first")));
-    // And a part that waits for a node: its own message may come before its reply.
+    // A command that waits for a node: the message that it publishes may come before its reply.
     let transaction = [&["MULTI"][..], &["CLIENT", "GETNAME"], &["PUBLISH", "news", "second"], &["EXEC"]];
     transaction.iter().for_each(|words| bench.ask(client, words));
     bench.connect();

@@ -1,4 +1,4 @@
-//! What nodes give themselves away by, and what only looks like that.
+//! Errors that identify a node as a replica or cluster member, and bytes that only look like them.
 
 use crate::bench::Bench;
 use crate::support::config;
@@ -18,7 +18,7 @@ fn only_an_error_that_is_a_reply_tells_what_a_node_is() {
     let client = bench.accept();
     bench.ask(client, &["GET", "k"]);
     let node = bench.connect()[0];
-    // A small reply and a large one, whose beginning is passed on before the rest has come.
+    // A small value, and a large one whose beginning is passed on before the rest has come.
     for (first, before) in [(true, 1), (false, 1), (false, 100_000)] {
         if !first {
             bench.ask(client, &["GET", "k"]);

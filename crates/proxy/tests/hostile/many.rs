@@ -265,7 +265,8 @@ fn a_request_with_many_names_fails_once() {
     assert_eq!(bench.worker.remains(), []);
 }
 
-/// A client that has begun to subscribe to very many channels with one request, and its node, which has answered nothing yet.
+/// A client in the middle of a SUBSCRIBE with very many channels, and the connection to its node, which has acknowledged
+/// none of them.
 fn amid_names(bench: &mut Bench<NoEngine>) -> (ConnId, ConnId) {
     let client = bench.accept();
     bench.ask(client, &["SUBSCRIBE", "first"]);
@@ -299,7 +300,7 @@ fn names_in_slices_are_waited_for_from_the_last_slice() {
     let (client, lane) = amid_names(&mut bench);
     let mut told = String::new();
     for _ in 0..20 {
-        // All turns together take far longer than the node may to answer, and none of its answers is late.
+        // All turns together take far longer than the request timeout, and no acknowledgement is late.
         bench.wait(300_000);
         bench.turn(|_| ());
         let mut replies = String::new();
@@ -327,7 +328,7 @@ fn a_client_amid_names_ends_when_its_user_loses_channels() {
     let names: Vec<String> = (0..MANY).map(name).collect();
     let words: Vec<&str> = std::iter::once("SUBSCRIBE").chain(names.iter().map(String::as_str)).collect();
     bench.ask(client, &words);
-    // It has subscribed to nothing that it may not receive; what is left of its names is not judged again.
+    // All its subscriptions so far are permitted; the remaining names are not checked again.
     assert_eq!(bench.answer(operator, &["ACL", "SETUSER", "ann", "resetchannels", "&early*"]), "+OK\r\n");
     assert!(bench.closed.contains(&client) && !bench.closed.contains(&other));
 }

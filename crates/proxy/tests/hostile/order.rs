@@ -129,7 +129,7 @@ fn an_unanswered_request_that_never_ends_holds_nothing_up() {
     }
 }
 
-/// Clients in the order in which they ask, which is not that in which they came.
+/// The clients in the order of their requests, which is not that of their connections.
 const TURNS: [usize; 5] = [3, 1, 4, 0, 2];
 
 #[test]
@@ -204,7 +204,7 @@ fn blocks_that_are_sent_together_go_in_order() {
     let node = bench.connect()[0];
     bench.send(node, b"$-1\r\n");
     bench.heard(node);
-    // Each has the node asked whether it takes MULTI.
+    // Each block begins with a trial of MULTI at the node.
     for turn in TURNS {
         let block = [&["MULTI"][..], &["SET", "k", &turn.to_string()], &["EXEC"]].map(request).concat();
         bench.send(clients[turn], &block);

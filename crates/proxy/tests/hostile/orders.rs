@@ -146,7 +146,7 @@ fn letters_that_cross_leave_all_workers_with_the_same_pause() {
     bench.ask(operator, &["CLIENT", "PAUSE", "60000"]);
     bench.ask(operator, &["CLIENT", "UNPAUSE"]);
     let [pause, unpause] = <[Mail; 2]>::try_from(std::mem::take(&mut bench.posted)).expect("one for each order");
-    // Another worker that was told of one order and gave the other itself gets the letters in this order.
+    // The letters in the other order.
     bench.turn(|worker| worker.handle_mail(pause.clone()));
     bench.ask(client, &["SET", "k", "1"]);
     assert_eq!(requests(&bench.heard(node)), ["SET k 1"], "the pause has been taken back");
@@ -157,7 +157,7 @@ fn letters_that_cross_leave_all_workers_with_the_same_pause() {
     bench.ask(client, &["SET", "k", "2"]);
     assert_eq!(requests(&bench.heard(node)), ["GET k"], "another pause has begun, of writes alone");
     bench.send(node, b"$1\r\n1\r\n");
-    // The stronger one holds, as at a server.
+    // The stricter pause holds, as at a server.
     bench.ask(operator, &["CLIENT", "PAUSE", "100"]);
     bench.wait(150_000);
     bench.turn(|_| ());

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[derive(Debug, Default)]
 struct Lists {
     lists: BTreeMap<(u32, Vec<u8>), VecDeque<Vec<u8>>>,
-    /// Entries of streams that no group has read.
+    /// The number of entries of each stream that no group has read.
     streams: BTreeMap<(u32, Vec<u8>), u32>,
     asked: Arc<AtomicUsize>,
 }
@@ -127,7 +127,7 @@ fn of_a_crowd_that_reads_for_one_group_two_are_asked_for() {
         let asked = asked.load(Ordering::Relaxed) - before;
         assert!(asked <= 8, "{asked}");
     }
-    // The stream goes, and what waits for it is told so.
+    // Requests that wait for a deleted stream get an error.
     bench.ask(writer, &["DEL", "s"]);
     let told = crowd.iter().filter(|client| bench.heard(**client).starts_with("-UNBLOCKED")).count();
     assert_eq!((told, keys_waited_for(&bench)), (4_950, 0));

@@ -1,4 +1,4 @@
-//! Requests that an operator holds back: who waits, for how long, and what is said of them.
+//! Requests that `PROXY PAUSE` holds back: which ones wait, for how long, and how they are refused.
 
 use crate::NoEngine;
 use crate::bench::{Bench, request, requests};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 const PAUSE_US: u64 = 2_000_000;
 
-/// A proxy with this many nodes where a request is held for two seconds at most, with a client and an operator.
+/// Settings with this many nodes and a `pause_timeout` of two seconds.
 fn patient(nodes: usize) -> Config {
     let plain = config(nodes, 1);
     Config { timeouts: Timeouts { pause_us: PAUSE_US, ..plain.timeouts }, ..plain }
@@ -27,7 +27,7 @@ fn paused(config: Config) -> (Bench<NoEngine>, ConnId, ConnId, ConnId) {
     (bench, operator, client, node)
 }
 
-/// So much time passes, in turns.
+/// Lets time pass, in ten turns.
 fn pass(bench: &mut Bench<NoEngine>, us: u64) {
     for _ in 0..10 {
         bench.wait(us / 10);
@@ -54,7 +54,7 @@ fn what_is_held_for_too_long_is_refused_and_never_sent() {
     assert_eq!(bench.heard(client), format!("{refused}+PONG\r\n{refused}"), "the second one was sent with the first");
     assert_eq!(figure(&mut bench, operator, "blocked_clients"), 0);
     assert_eq!(figure(&mut bench, operator, "holds_expired"), 2);
-    // What comes later has its own time, and the end of the pause comes before it.
+    // A later request has a timeout of its own, and the pause ends before that.
     bench.ask(client, &["INCR", "key"]);
     pass(&mut bench, PAUSE_US - 100_000);
     assert_eq!(bench.heard(client), "");
@@ -62,7 +62,7 @@ fn what_is_held_for_too_long_is_refused_and_never_sent() {
     assert_eq!(requests(&bench.heard(node)), ["INCR key"]);
     bench.send(node, b":1\r\n");
     assert_eq!(bench.heard(client), ":1\r\n");
-    // A pause that comes later begins anew.
+    // In a later pause the timeout begins anew.
     assert_eq!(bench.answer(operator, &["PROXY", "PAUSE", "node-0"]), "+OK\r\n");
     bench.ask(client, &["INCR", "key"]);
     pass(&mut bench, PAUSE_US - 100_000);
@@ -92,7 +92,7 @@ fn behind_a_watch_that_was_refused_unread_no_transaction_runs() {
     let (mut bench, operator, client, node) = paused(patient(1));
     bench.ask(client, &["WATCH", "key"]);
     pass(&mut bench, PAUSE_US - 100_000);
-    // It does not wait for the reply to WATCH.
+    // The client does not wait for the reply to WATCH.
     bench.send(client, &request(&["MULTI"]));
     pass(&mut bench, 200_000);
     let said = bench.heard(client);
@@ -102,7 +102,7 @@ fn behind_a_watch_that_was_refused_unread_no_transaction_runs() {
     let said = bench.heard(client);
     assert!(said.starts_with("+QUEUED\r\n-ERR the connection on which keys were watched is lost"), "{said}");
     assert_eq!(requests(&bench.heard(node)), Vec::<String>::new());
-    // One that has read the error knows that it watches nothing.
+    // A client that has read the error knows that it watches nothing.
     assert_eq!(bench.answer(operator, &["PROXY", "PAUSE"]), "+OK\r\n");
     bench.ask(client, &["WATCH", "key"]);
     pass(&mut bench, PAUSE_US + 100_000);
@@ -138,7 +138,7 @@ fn behind_a_refusal_what_is_for_other_nodes_is_done() {
     let nodes = bench.connect();
     nodes.iter().for_each(|node| bench.send(*node, b"$0\r\n\r\n"));
     bench.heard(client);
-    // A key of each node.
+    // Finds a key of each node.
     let mut keys = [String::new(), String::new()];
     for number in 0..20 {
         let key = format!("k{number}");

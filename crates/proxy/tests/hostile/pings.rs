@@ -60,7 +60,7 @@ fn a_node_that_does_not_answer_says_no_pong() {
 #[test]
 fn a_node_that_has_just_said_that_it_is_busy_is_asked() {
     let (mut bench, client, node) = served(config(1, 1));
-    // A script of another worker, or of a client that Respool does not know.
+    // The script may be of another worker, or of a client that is not connected to Respool.
     bench.ask(client, &["GET", "k"]);
     bench.wait(2_000);
     bench.turn(|_| ());
@@ -92,7 +92,7 @@ fn a_subscriber_hears_the_nodes_pong() {
         bench.wait(LONG_US);
         bench.ask(client, words);
         assert!(bench.who_heard("PING").is_some(), "it is the node that is asked");
-        // A message is not held up by that.
+        // The PING delays no message.
         bench.send(lane, b">3\r\n$7\r\nmessage\r\n$2\r\nch\r\n$1\r\nm\r\n");
         assert_eq!(bench.heard(client), "*3\r\n$7\r\nmessage\r\n$2\r\nch\r\n$1\r\nm\r\n");
         bench.send(node, b"+PONG\r\n");
@@ -115,7 +115,7 @@ fn a_subscriber_hears_the_nodes_pong() {
     assert!(told.starts_with("-ERR node node-0"), "{told}");
 }
 
-/// The text would be held for as long as the node says nothing.
+/// The text would be kept for as long as the node does not reply.
 #[test]
 fn a_subscribers_long_text_does_not_wait_for_the_node() {
     let (mut bench, client, node) = served(config(1, 1));

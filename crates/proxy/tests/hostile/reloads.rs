@@ -52,7 +52,7 @@ fn nor_one_that_is_under_way_to_the_node_that_had_its_key() {
     bench.ask(client, &["SET", "key", "1"]);
     bench.connect();
     let (old, _) = bench.who_heard("SET key 1").expect("it was sent");
-    // The same two servers, each with the keys that the other had.
+    // The same two servers with exchanged places: each has the keys of the other.
     let mut turned = base();
     turned.nodes.reverse();
     let names = turned.nodes.iter().map(|node| Node::new(&node.name)).collect();
@@ -314,7 +314,7 @@ fn what_an_old_node_lacked_is_looked_for_at_the_new_one() {
     }
     assert!(requests(&bench.heard(look)).contains(&"BLPOP key 1".to_owned()), "it is tried");
     bench.send(look, b"+OK\r\n+QUEUED\r\n*1\r\n*-1\r\n");
-    // Its time ends while a connection to where its key is now is being made.
+    // Its timeout ends while a connection to the new server is being dialled.
     bench.wait(850_000);
     bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(moved(Config { lanes, ..config(1, 1) })))));
     bench.wait(200_000);
@@ -333,7 +333,7 @@ fn what_an_old_node_lacked_is_looked_for_at_the_new_one() {
     assert_eq!((asked, bench.heard(second).as_str()), (1, "*2\r\n$3\r\nkey\r\n$1\r\nx\r\n"));
 }
 
-/// The only node is entered with this password.
+/// Settings with this password for the nodes.
 fn entered(base: Config, password: &str) -> Config {
     let mut nodes = base.nodes.clone();
     let credentials = Arc::new(Credentials { username: None, password: password.to_owned().into() });
@@ -353,7 +353,7 @@ fn connections_are_used_until_other_credentials_are_let_in() {
         bench.ask(client, &["SET", "key", "1"]);
         let old = bench.connect()[0];
         bench.heard(old);
-        // What is owed is still answered there.
+        // Outstanding requests are answered on the old connection.
         reload(&mut bench, "two");
         bench.send(old, b"+OK\r\n");
         assert_eq!(bench.heard(client), "+OK\r\n", "{mode:?}");
@@ -371,7 +371,7 @@ fn connections_are_used_until_other_credentials_are_let_in() {
             bench.ask(client, &["GET", "key"]);
             let mut asked = requests(&bench.heard(old));
             assert_eq!(asked.pop().as_deref(), Some("GET key"), "{mode:?}");
-            // After a failed dial the node is asked whether it is there.
+            // After a failed dial the node is sent a PING.
             asked.iter().for_each(|_| bench.send(old, b"+PONG\r\n"));
             bench.send(old, b"$1\r\n1\r\n");
             assert_eq!(bench.heard(client), "$1\r\n1\r\n");
@@ -462,7 +462,7 @@ fn a_refusal_of_credentials_that_were_replaced_says_nothing() {
     bench.turn(|worker| worker.handle_mail(Mail::Reload(config)));
     bench.send(late, b"-WRONGPASS invalid username-password pair\r\n");
     assert_eq!(bench.shared.sum(|c| c.nodes_ejected.value()), 0);
-    // The node is dialled without a pause.
+    // The node is dialled without backoff.
     let other = bench.accept();
     bench.ask(other, &["GET", "key"]);
     bench.connect();

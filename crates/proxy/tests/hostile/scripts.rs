@@ -133,7 +133,7 @@ fn nothing_overtakes_what_timed_out_on_a_leaving_connection() {
     let apart = bench.connect()[0];
     assert_eq!(said(&mut bench, apart), ["EVAL return 1 0"]);
     bench.send(apart, b":1\r\n");
-    // First a request that is no script times out, then one that is.
+    // First a plain request times out, then a script.
     let (write, read): (&[&str], &[&str]) = (&["SET", "k", "1"], &["GET", "k"]);
     for (late, next) in [(write, EVAL), (EVAL, read)] {
         bench.ask(client, late);
@@ -263,7 +263,7 @@ fn orders_to_stop_take_one_connection_at_a_time() {
             bench.send(node, b"-NOTBUSY No scripts in execution right now.\r\n");
         }
         assert_eq!(said(&mut bench, shared), ["GET k"]);
-        // Another client's needs no other's answer.
+        // An order of one client does not wait for that of another.
         bench.ask(client, &["SCRIPT", "KILL"]);
         bench.ask(other, &["SCRIPT", "KILL"]);
         assert_eq!(bench.dialling.len(), 1, "one is warm, one is new");
@@ -417,7 +417,7 @@ fn a_list_of_functions_is_heard_though_its_asker_has_left() {
     bench.ask(other, &["FCALL", "reads", "0"]);
     assert_eq!(said(&mut bench, shared), ["FUNCTION LIST"]);
     bench.turn(|worker| worker.handle_broken(asker, "gone"));
-    // More than is read without a look at whom it is for.
+    // More than is read of a reply before its size is checked.
     let code = "c".repeat(200_000);
     let list = String::from_utf8(functions("reads")).unwrap();
     let list = list.replacen("*2\r\n", &format!("*4\r\n$12\r\nlibrary_code\r\n${}\r\n{code}\r\n", code.len()), 1);

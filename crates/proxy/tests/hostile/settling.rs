@@ -1,4 +1,4 @@
-//! Operators that wait until something has settled, and clients that are suspended meanwhile.
+//! Orders whose reply waits until requests or connections have settled, and suspended clients.
 
 use crate::NoEngine;
 use crate::bench::{Bench, request, requests};
@@ -7,7 +7,7 @@ use respool_connection::{ConnId, Machine};
 use respool_proxy::{Config, Mail, Timeouts};
 use std::sync::Arc;
 
-/// So much time passes, in turns.
+/// Lets time pass, in ten turns.
 fn pass(bench: &mut Bench<NoEngine>, us: u64) {
     for _ in 0..10 {
         bench.wait(us / 10);
@@ -15,7 +15,7 @@ fn pass(bench: &mut Bench<NoEngine>, us: u64) {
     }
 }
 
-/// A proxy whose client waits for the answer to a GET. Gives operator, client and node.
+/// A proxy with an outstanding GET. Returns the operator, the client and the connection to the node.
 fn asking(config: Config) -> (Bench<NoEngine>, ConnId, ConnId, ConnId) {
     let mut bench = Bench::proxy(config);
     let (operator, client) = (bench.accept(), bench.accept());
@@ -60,7 +60,7 @@ fn what_has_timed_out_is_waited_for_and_named_in_the_end() {
     let said = bench.heard(operator);
     assert!(said.starts_with("-ERR the order holds, but not everything has settled within drain_timeout"), "{said}");
     assert!(said.ends_with(": node-0 has not answered 1 requests\r\n"), "{said}");
-    // It holds, and can be asked again.
+    // The order holds, and may be given again.
     bench.ask(operator, &["PROXY", "PAUSE", "WAIT"]);
     bench.send(node, b"$-1\r\n");
     pass(&mut bench, 200_000);
@@ -124,7 +124,7 @@ fn an_operator_that_leaves_waits_for_nothing() {
     pass(&mut bench, 300_000);
     assert!(bench.closed.contains(&operator), "it is closed although its reply would never have come");
     assert_eq!(figure(&mut bench, third, "clients"), 2);
-    // The place of one that has left may be another's, and the end of the wait is not its.
+    // A new client may get the place of one that has left, and does not get the reply to its order.
     let next = bench.accept();
     bench.connect();
     bench.send(node, b"$-1\r\n");
@@ -152,12 +152,12 @@ fn a_suspension_is_answered_when_all_is_flushed_and_reads_no_client() {
     assert_eq!((bench.heard(operator), bench.heard(client)), ("+OK\r\n".to_owned(), "$-1\r\n".to_owned()));
     let shown = bench.answer(operator, &["PROXY", "SHOW", "CLIENTS"]);
     assert!(shown.contains("suspended"), "{shown}");
-    // Who comes later is heard, and what it asks of nodes is held back.
+    // A client that connects later is read, and its requests to nodes are held back.
     let late = bench.accept();
     assert_eq!(bench.answer(late, &["PING"]), "+PONG\r\n");
     bench.ask(late, &["GET", "late"]);
     assert_eq!((bench.heard(late), requests(&bench.heard(node))), (String::new(), Vec::new()));
-    // Another reload changes nothing of it.
+    // A reload does not change that.
     bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(config(1, 1)))));
     assert!(!bench.is_read(client));
     assert_eq!(requests(&bench.heard(node)), Vec::<String>::new());

@@ -1,4 +1,4 @@
-//! Nodes that owe replies and say nothing, where no time is set for that.
+//! Nodes that owe replies and are silent, with `node_silence_timeout` off.
 
 use crate::NoEngine;
 use crate::bench::{Bench, requests};
@@ -8,13 +8,13 @@ use respool_proxy::{Config, Timeouts};
 
 const SECOND_US: u64 = 1_000_000;
 
-/// Silence is no reason to give a connection up; a request has this time.
+/// Settings without a timeout for silence, and with this request timeout.
 fn patient(response_us: u64) -> Config {
     let timeouts = Timeouts { silence_us: u64::MAX, response_us, ..config(1, 1).timeouts };
     Config { timeouts, ..config(1, 1) }
 }
 
-/// A client has asked a node that does not answer. Gives its connection, too.
+/// A proxy with an outstanding GET. Returns the client and the connection to the node.
 fn unanswered(response_us: u64) -> (Bench<NoEngine>, ConnId, ConnId) {
     let mut bench = Bench::proxy(patient(response_us));
     let client = bench.accept();
@@ -24,7 +24,7 @@ fn unanswered(response_us: u64) -> (Bench<NoEngine>, ConnId, ConnId) {
     (bench, client, node)
 }
 
-/// So many seconds pass.
+/// Lets seconds pass, one per turn.
 fn pass(bench: &mut Bench<NoEngine>, seconds: u64) {
     for _ in 0..seconds {
         bench.wait(SECOND_US);
@@ -52,7 +52,7 @@ fn requests_are_late_and_the_connection_stays_in_step() {
     bench.send(node, b"$1\r\na\r\n$1\r\nb\r\n");
     assert_eq!(bench.heard(client), "$1\r\nb\r\n", "the late reply is nobody's");
     assert!(bench.closed.is_empty());
-    // What ends it is the kernel's word.
+    // The kernel reports the end of the connection (`node_tcp_user_timeout`).
     bench.ask(client, &["GET", "third"]);
     bench.cut(node);
     assert!(bench.heard(client).starts_with("-ERR node node-0 "));

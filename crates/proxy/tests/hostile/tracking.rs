@@ -117,7 +117,7 @@ fn what_a_client_has_read_is_forgotten_in_slices() {
     }
 }
 
-/// A client that tracks, and the connections over which its node tells of changes and answers.
+/// A tracking client, an operator, and the connection that carries their requests to the node.
 fn tracker(config: Config) -> (Bench<NoEngine>, [ConnId; 3]) {
     let mut bench = Bench::proxy(config);
     let client = bench.accept();
@@ -136,7 +136,7 @@ fn tracker(config: Config) -> (Bench<NoEngine>, [ConnId; 3]) {
     (bench, [client, operator, lane])
 }
 
-/// An operator lowers the bound of the table, at the node as well.
+/// The operator sets the bound of the table, at the node as well.
 fn bound(bench: &mut Bench<NoEngine>, [_, operator, lane]: [ConnId; 3], keys_max: &str) {
     bench.heard(lane);
     bench.ask(operator, &["CONFIG", "SET", "tracking-table-max-keys", keys_max]);
@@ -180,7 +180,7 @@ fn a_bound_that_is_lowered_by_very_many_keys_is_reached_in_slices() {
     }
     assert_eq!(bench.heard(client), ":0\r\n".repeat(10));
     bound(&mut bench, all, "1");
-    // Two turns have been so far.
+    // The request took two turns.
     let mut told = bench.heard(client).matches("invalidate").count();
     assert!(told <= 2 * STRUCK_OUT_PER_TURN_MAX, "{told}");
     for _ in 0..READ / STRUCK_OUT_PER_TURN_MAX {

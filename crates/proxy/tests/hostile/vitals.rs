@@ -1,4 +1,4 @@
-//! INFO of nodes that are paused, or that do not answer: what they said last, with its age, and at once.
+//! INFO of nodes that are paused or reply late: their last replies, with their age.
 
 use crate::NoEngine;
 use crate::bench::{Bench, requests, users};
@@ -14,7 +14,7 @@ fn bulk(text: &str) -> Vec<u8> {
     format!("${}\r\n{text}\r\n", text.len()).into_bytes()
 }
 
-/// A proxy with one node that has been asked INFO once.
+/// A proxy with one node that has replied to INFO once.
 fn told(config: Config) -> (Bench<NoEngine>, ConnId, ConnId) {
     let mut bench = Bench::proxy(config);
     let client = bench.accept();
@@ -36,7 +36,7 @@ fn a_paused_node_is_not_asked_for_info() {
     let said = bench.answer(client, &["INFO"]);
     assert!(said.contains("redis_version:7\r\n") && said.contains("connected_clients:1\r\n"), "{said}");
     assert!(said.ends_with("# Last_known\r\nnode0:name=node-0,age_seconds=7\r\n\r\n"), "{said}");
-    // Of what it was never asked nothing is known.
+    // Of other sections no reply is remembered.
     let said = bench.answer(client, &["INFO", "replication"]);
     assert!(said.starts_with("-ERR node node-0 is paused, and nothing is known of it"), "{said}");
     let said = bench.answer(client, &["INFO", "clients"]);
@@ -60,12 +60,12 @@ fn what_a_late_node_said_before_is_told_with_its_age() {
     bench.turn(|_| ());
     let said = bench.heard(client);
     assert!(said.ends_with("node0:name=node-0,age_seconds=3\r\n\r\n"), "{said}");
-    // It hangs, and is asked no more often for that.
+    // While the late reply is outstanding, no other INFO is sent.
     bench.heard(node);
     let said = bench.answer(client, &["INFO"]);
     assert!(said.contains("age_seconds=3"), "{said}");
     assert_eq!(requests(&bench.heard(node)), Vec::<String>::new());
-    // What it says in the end is remembered, and is nobody's reply.
+    // The late reply is remembered, and reaches no client.
     bench.send(node, &bulk("# Server\r\nredis_version:8\r\n"));
     assert_eq!(bench.heard(client), "");
     bench.ask(client, &["INFO"]);
@@ -73,7 +73,7 @@ fn what_a_late_node_said_before_is_told_with_its_age() {
     bench.wait(2 * INFO_PATIENCE_US);
     bench.turn(|_| ());
     assert!(bench.heard(client).contains("redis_version:8\r\n"));
-    // And so is that it has left: the next INFO has another connection.
+    // The end of the connection counts as the late reply: the next INFO is sent on another connection.
     bench.cut(node);
     bench.connect();
     bench.ask(client, &["INFO"]);
@@ -120,7 +120,7 @@ fn of_several_nodes_those_that_answer_are_told_of_as_they_are() {
     bench.turn(|_| ());
     let said = bench.heard(client);
     assert!(said.contains("db0:keys=7,") && said.matches("age_seconds=").count() == 1, "{said}");
-    // Its own sections it tells without them.
+    // INFO of the proxy's own sections alone does not wait for nodes.
     let said = bench.answer(client, &["INFO", "proxy", "nodes"]);
     assert!(said.contains("# Proxy\r\n") && said.contains("# Nodes\r\n"), "{said}");
 }
@@ -135,7 +135,7 @@ fn long_lists_of_sections_and_empty_answers_are_not_remembered() {
         bench.send(node, &bulk(if sections == long { TOLD } else { "" }));
         bench.heard(client);
     }
-    // Not for others, and not for an INFO without sections.
+    // Neither for the same sections nor for an INFO without sections.
     assert_eq!(bench.answer(client, &["PROXY", "PAUSE"]), "+OK\r\n");
     for sections in [&long[..], "nosuchsection"] {
         let said = bench.answer(client, &["INFO", sections]);
@@ -165,7 +165,8 @@ fn keys(keys: u64) -> Vec<u8> {
     bulk(&format!("# Keyspace\r\ndb0:keys={keys},expires=0,avg_ttl=0\r\n"))
 }
 
-/// A proxy whose nodes have been asked for their keys, of which the first has one, the second two, and so on.
+/// A proxy whose nodes have replied to INFO keyspace: one key at the first, two at the second, and so on. `silent` replied
+/// with an error.
 fn counted(nodes: usize, silent: Option<usize>) -> (Bench<NoEngine>, ConnId, Vec<ConnId>) {
     let mut bench = Bench::proxy(config(nodes, 1));
     let client = bench.accept();
@@ -205,7 +206,7 @@ fn a_node_that_is_slow_and_unknown_has_no_other_waited_for() {
     let said = bench.heard(client);
     let told = "# Last_known\r\nnode0:name=node-0,age_seconds=0\r\n\r\n";
     assert!(said.contains("db0:keys=6,") && said.ends_with(told), "{said}");
-    // What the other says in the end belongs to no later request.
+    // The late reply of the other node belongs to no later request.
     bench.send(nodes[0], &keys(7));
     assert_eq!(bench.heard(client), "");
     bench.ask(client, &["INFO", "keyspace"]);

@@ -34,7 +34,7 @@ pub(crate) struct Client {
     pub(crate) may_read: bool,
     /// It waits for a reply before it asks again.
     is_alone: bool,
-    /// It has been told that what it is about to replace is not watched: as at a server, it is for the client to mind that.
+    /// The WATCH of its swap has failed, so the client must not send the transaction, as at a server.
     is_unwatched: bool,
 }
 

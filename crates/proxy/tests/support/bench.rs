@@ -31,9 +31,9 @@ pub(crate) struct Bench<E> {
     places: BTreeMap<u32, usize>,
     /// Bytes that clients still take, where they do not take all.
     rooms: BTreeMap<u32, usize>,
-    /// Connections in the order in which they were written.
+    /// The connections of all writes, in their order.
     pub(crate) order: Vec<ConnId>,
-    /// What other workers were sent.
+    /// Mail to other workers.
     pub(crate) posted: Vec<Mail>,
 }
 

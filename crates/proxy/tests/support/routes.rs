@@ -1,11 +1,11 @@
-//! Settings with routes that several tests begin with.
+//! Settings with routes that several tests share.
 
 use super::support::config;
 use respool_proxy::Config;
 use respool_route::{Node, Pool, PoolMode, Reads, Rewrite, Route, Routes, Scheme, Topology, When};
 use std::sync::Arc;
 
-/// Two nodes, and a client that has its own connection to the second by a route and shares those to the first.
+/// Two nodes, and a route to the second in pool mode `session`: clients share connections to the first only.
 pub(crate) fn with_an_own_connection() -> Config {
     let mut config = config(2, 1);
     let topology = |name: &str| Arc::new(Topology::new(Scheme::default(), vec![Node::new(name)]).unwrap());

@@ -224,7 +224,7 @@ fn who_came_first_is_tried_first() {
     }
 }
 
-/// The keys that those who queue have been tried with on a connection since then.
+/// The keys of the requests tried on a connection since `since`.
 fn tried(bench: &Bench, look: ConnId, since: usize) -> Vec<&str> {
     let said = bench.written[since..].iter().filter(|(conn, _)| *conn == look).flat_map(|(_, said)| said.split("\r\n"));
     said.filter(|line| ["a", "b", "key:0"].contains(line)).collect()
@@ -239,7 +239,7 @@ fn what_comes_goes_to_the_client_that_waited_longest() {
     let look = bench.crowd(1, "60");
     let first = bench.waits_for("a");
     bench.say(look, TRIED_IN_VAIN.as_bytes());
-    // An element may have come by now: those who come later do not take it.
+    // An element may have been added by now: later requests must not take it.
     let since = bench.written.len();
     let (second, third) = (bench.waits_for("a"), bench.waits_for("a"));
     assert_eq!(tried(&bench, look, since), [""; 0]);
@@ -253,7 +253,7 @@ fn what_comes_goes_to_the_client_that_waited_longest() {
     bench.say(look, SERVED.as_bytes());
     bench.say(look, TRIED_IN_VAIN.as_bytes());
     assert_eq!((bench.count(|conn| conn == second, "v"), bench.count(|conn| conn == third, "v")), (1, 0));
-    // Who waits for another key as well does not wait for ever behind the first.
+    // A request for another key as well does not wait for ever behind the first.
     let (since, other) = (bench.written.len(), bench.accept());
     bench.ask(other, &["BLPOP", "a", "b", "0"]);
     assert_eq!(tried(&bench, look, since), ["a", "b"]);

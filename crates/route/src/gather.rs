@@ -52,7 +52,7 @@ pub struct Gather {
     bytes: Vec<u8>,
     /// The numbers so far: one for integers, one an element for arrays.
     numbers: Vec<i128>,
-    /// How each element is joined, where they are not all joined alike.
+    /// The fold of each element, where they differ.
     folds: Vec<Fold>,
 }
 
@@ -135,8 +135,8 @@ impl Gather {
         }
     }
 
-    /// Joins the numbers of the replies each in a way of its own, and the rest as the row says. Only for a request to all nodes whose
-    /// replies are arrays of numbers, just begun.
+    /// Sets the policy for each number of the replies; further numbers are joined by the row's policy. Only right after
+    /// `begin_all`, for a request whose replies are arrays of numbers.
     pub fn join_each_by(&mut self, policies: impl IntoIterator<Item = ResponsePolicy>) {
         let fold = |policy| match Join::of(policy) {
             Join::Number(fold) => Some(fold),
@@ -152,7 +152,7 @@ impl Gather {
         }
     }
 
-    /// Puts lines behind it, and behind those that are there already: all are of one section, which has this heading.
+    /// Appends lines of one section behind the text of the nodes. The heading is written once.
     pub fn follow_by(&mut self, heading: &str, lines: &str) {
         if let Some(Merge::Sections { behind, .. }) = &mut self.merge {
             behind.push_str(if behind.is_empty() { heading } else { "" });

@@ -23,7 +23,7 @@ pub(crate) enum Merge {
     Texts,
     /// The first whose second element is no null.
     Busiest,
-    /// INFO: text of the proxy's own, what the nodes tell, and text behind it.
+    /// INFO: sections of the proxy, joined before those of the nodes, and a section behind them.
     Sections { own: String, behind: String },
     /// One node's step of a walk.
     Scan(ScanStep),
@@ -35,7 +35,7 @@ impl Merge {
         matches!(self, Self::Sections { .. })
     }
 
-    /// Whether there is something to tell although all failed.
+    /// Whether there is a reply although all nodes failed.
     pub(crate) fn has_own(&self) -> bool {
         matches!(self, Self::Sections { own, .. } if !own.is_empty())
     }

@@ -109,13 +109,13 @@ impl RequestLimits {
     }
 }
 
-/// [`RequestLimits`] with what nearly every request is measured by worked out, for those who decode many.
+/// [`RequestLimits`] with the bounds of nearly every request computed in advance, for decoding many requests.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestBounds {
     pub(crate) limits: RequestLimits,
-    /// Most arguments, whatever the answer to more of them is.
+    /// Arguments up to which a request is within every limit, authenticated or not.
     pub(crate) elements_max: usize,
-    /// Most bytes of one bulk string, whatever the answer to more of them is.
+    /// Bytes up to which a bulk string is within every limit, authenticated or not.
     pub(crate) bulk_bytes_max: usize,
     /// `request_bytes_max` as far as it counts.
     pub(crate) request_bytes_max: usize,

@@ -22,8 +22,8 @@ pub(crate) enum NumberLine {
 pub(crate) fn short_head(of: u8, bytes: &[u8]) -> Option<(usize, usize)> {
     let word = u64::from_le_bytes(*bytes.first_chunk()?);
     let of = u64::from(of);
-    // Without the bytes that are to be there, a head of one digit is the digit's value and nothing else. What differs is taken
-    // to the top, so that one compare tells both.
+    // XOR with the expected bytes leaves only the value of the digit. The rotation moves differing bytes to the top, so
+    // that one comparison checks the frame and the digit.
     let one = (word ^ (of | ZERO << 8 | CRLF << 16)) as u32;
     let one = one.rotate_right(8);
     if one < 10 {

@@ -167,7 +167,7 @@ impl RequestDecoder {
         self.decode_within(input, &RequestBounds::from(limits))
     }
 
-    /// [`Self::decode`] for those who decode many requests within the same limits.
+    /// [`Self::decode`] with bounds computed in advance.
     #[inline(always)]
     pub fn decode_within<'a>(&'a mut self, input: &'a [u8], bounds: &RequestBounds) -> Result<Step<'a>, RequestError> {
         let is_whole = self.phase == Phase::Idle && self.quick_start(input, bounds);
@@ -241,7 +241,7 @@ impl RequestDecoder {
         found == elements
     }
 
-    /// The same for a request of more arguments than a list of spans has places for.
+    /// [`Self::quick_start`] for a request with more arguments than the span list has inline places.
     #[inline(never)]
     fn quick_start_on_many(&mut self, elements: usize, width: usize, reach: &[u8], bounds: &RequestBounds) -> bool {
         self.is_odd = false;
@@ -475,13 +475,13 @@ impl RequestDecoder {
     }
 }
 
-/// The input as far as a request may reach.
+/// The input up to the longest request that is permitted.
 #[inline(always)]
 fn within<'a>(input: &'a [u8], bounds: &RequestBounds) -> &'a [u8] {
     input.get(..bounds.request_bytes_max).unwrap_or(input)
 }
 
-/// The argument at `at`, if it is there as a whole and has a short head.
+/// The argument at `at`, if it is complete and its head is short.
 #[inline(always)]
 fn quick_argument(reach: &[u8], at: usize, bounds: &RequestBounds) -> Option<Span> {
     let rest = reach.get(at..)?;
@@ -497,7 +497,7 @@ fn quick_argument(reach: &[u8], at: usize, bounds: &RequestBounds) -> Option<Spa
 /// Whether a command's name is a word of HTTP: `POST` or `Host:` in any case, as far as a NUL.
 #[inline(always)]
 fn is_cross_protocol(name: &[u8]) -> bool {
-    // What `P`, `p`, `H` and `h` have in common, with `X`, `x` and two signs alone.
+    // The mask matches `P`, `p`, `H` and `h`, and only `X`, `x` and two signs besides.
     name.first().is_some_and(|first| first & 0xc7 == 0x40) && is_http_word(name)
 }
 

@@ -46,13 +46,13 @@ impl Spans {
         self.count += 1;
     }
 
-    /// Places for `count` spans, if they need no heap. What is written there counts after [`Self::keep_first`].
+    /// The first `count` inline places, if there are as many. Spans written there take effect with [`Self::keep_first`].
     #[inline(always)]
     pub(crate) fn places(&mut self, count: usize) -> Option<&mut [Span]> {
         self.few.get_mut(..count)
     }
 
-    /// The list is what has been written to the first `count` of its places.
+    /// Makes the list the spans in the first `count` inline places.
     #[inline(always)]
     pub(crate) fn keep_first(&mut self, count: usize) {
         debug_assert!(count <= FEW);

@@ -29,7 +29,7 @@ pub enum Phase {
     Starting,
     /// Clients are served.
     Serving,
-    /// Clients are served and accepted, but the process is not ready any more: it drains when `drain_delay` is over.
+    /// Clients are accepted and served, but `/readyz` fails: the drain begins after `drain_delay`.
     Leaving,
     /// Another process accepts the new clients; those who are here are served for at most the drain timeout.
     Retiring,
@@ -112,9 +112,10 @@ impl Control {
         before < phase as u8
     }
 
-    /// Begins the end: at once, or after `drain_delay` where clients are served. Asked again, it goes one step further.
+    /// Begins to end: enters `Leaving` if clients are served and `drain_delay` is set, else `Draining`, or `Stopping` on a
+    /// further call.
     ///
-    /// Returns the phase that holds then.
+    /// Returns the phase afterwards.
     pub fn begin_to_end(self: &Arc<Self>) -> Phase {
         let delay = self.settings().drain_delay;
         if !delay.is_zero() && self.phase() == Phase::Serving && self.enter(Phase::Leaving) {

@@ -1,5 +1,5 @@
-//! Signals: SIGTERM and SIGINT drain, a second one stops at once, SIGHUP reads the settings again. With a `drain_delay` the first
-//! one begins it and the second one ends it.
+//! Signals: SIGTERM and SIGINT drain, a second one stops at once, SIGHUP reads the settings again. With a `drain_delay` the
+//! first one begins the delay and the second one ends it.
 //!
 //! A thread of its own waits for them, so that nothing here runs in a signal handler.
 

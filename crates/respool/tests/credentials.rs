@@ -1,4 +1,4 @@
-//! Other credentials for nodes, by a reload: what stands is used until a node has let the new ones in.
+//! New credentials for nodes by a reload: established connections stay in use until a node has accepted them.
 
 mod support;
 
@@ -82,7 +82,7 @@ fn credentials_that_a_node_refuses_cost_no_connection_that_stands() {
         assert!(String::from_utf8_lossy(&waiter.reply().expect("a reply")).contains("queue"), "{mode}");
         let nodes = ask(&mut client, "PROXY SHOW NODES");
         assert!(nodes.contains("\r\nup\r\n") && nodes.contains("WRONGPASS"), "{nodes}");
-        // What needs a new connection is told why there is none.
+        // A request that needs a new connection gets the node's error.
         let reply = ask(&mut guarded.client(), "SELECT 7");
         assert!(reply.contains("WRONGPASS"), "{mode}: {reply}");
 
@@ -97,7 +97,7 @@ fn credentials_that_a_node_refuses_cost_no_connection_that_stands() {
     }
 }
 
-/// Counts up its own key until it is over. Gives the last number; each was one more than the last.
+/// Increments a key of its own until `is_over`, and checks each number. Returns the last one.
 fn count_up(mut client: Client, name: usize, acknowledged: &AtomicU64, is_over: &AtomicBool) -> u64 {
     let mut count = 0;
     while !is_over.load(Ordering::SeqCst) {
@@ -127,7 +127,8 @@ fn a_password_is_changed_without_a_request_that_fails() {
             };
             let outcome = (|| {
                 goes_on()?;
-                // As one changes it: the node takes both, then the proxy has the new one, then the old one goes.
+                // As in operation: the node accepts both passwords, the proxy gets the new one, then the old one is
+                // removed.
                 let mut direct = guarded.direct("one");
                 assert_eq!(ask(&mut direct, "ACL SETUSER default >two"), "+OK\r\n");
                 let last =

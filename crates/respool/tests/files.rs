@@ -1,4 +1,5 @@
-//! A process that may have few files open: it serves as many clients as it says, tells the others, and nodes stay within reach.
+//! A low limit on open files: the process serves as many clients as the log says, refuses the others, and connections to
+//! nodes are kept possible.
 
 mod support;
 
@@ -11,7 +12,7 @@ use support::{LIMIT, Running};
 
 const TOLD: &[u8] = b"-ERR max number of clients reached\r\n";
 
-/// `respool serve` as a shell starts it that has limited open files with these words.
+/// `respool serve`, started by a shell that has set limits with these commands.
 fn limited(limits: &str, args: &[&str]) -> Command {
     let mut command = Command::new("sh");
     command.env_clear().args(["-c", &format!("{limits}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_respool"), "serve"]);
@@ -19,7 +20,7 @@ fn limited(limits: &str, args: &[&str]) -> Command {
     command
 }
 
-/// The number to which `max_clients` was lowered, by the last line that says so.
+/// The number to which `max_clients` was lowered, by the last such line of the log.
 fn lowered(respool: &Running, from: usize) -> usize {
     let start = format!("max_clients is lowered from {from} to ");
     respool.says(&start);
@@ -33,11 +34,11 @@ fn connect(respool: &Running, count: usize) -> Vec<Client> {
     (0..count).map(|_| respool.client(0)).collect()
 }
 
-/// Which of these clients are served. The others have been told why not.
+/// The clients that are served. The others have got the error.
 fn served(clients: Vec<Client>) -> Vec<Client> {
     let is_served = |client: &mut Client| {
         client.set_timeout(LIMIT).expect("a timeout");
-        // One that was turned away may find its connection reset, once it has read why.
+        // The connection of a refused client may be reset after the error.
         let _ = client.send(b"GET x\r\n");
         let reply = client.reply().expect("a reply");
         assert!(reply == b"$-1\r\n" || reply == TOLD, "{}", String::from_utf8_lossy(&reply));
@@ -74,7 +75,7 @@ fn nodes_take_what_clients_leave_and_no_node_is_blamed() {
     for client in &mut all {
         client.send(b"BLPOP nothing 0\r\n").expect("it is sent");
     }
-    // Eight connections are kept for nodes. Some of those that wait get one each, the others are told that nothing was sent.
+    // Eight connections are kept for nodes. Some of the blocked requests get one each, the others an error.
     wait_until("they wait or were refused", LIMIT, || {
         let waiting = first.figure("clients", "blocked_clients")?;
         let refused = first.figure("proxy", "dials_without_descriptor")?;
@@ -83,7 +84,7 @@ fn nodes_take_what_clients_leave_and_no_node_is_blamed() {
     .expect("so");
     assert_eq!(first.figure("proxy", "nodes_ejected").expect("a figure"), 0);
     assert_eq!(first.ask("SET x 1").expect("a reply"), "+OK\r\n");
-    // With most clients gone there is room for those who wait.
+    // After most clients have left, their descriptors serve connections to nodes.
     all.truncate(2);
     wait_until("the others have left", LIMIT, || Ok(first.figure("clients", "connected_clients")? == 3)).expect("so");
     wait_until("one more connection is made", LIMIT, || {
@@ -102,7 +103,7 @@ fn a_start_with_too_few_files_says_how_many_it_takes() {
     let words = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && words.contains("may have 24 files open and needs at least "), "{words}");
     let needed = words.split("at least ").nth(1).and_then(|rest| rest.split(':').next()).expect("a number");
-    // What this test has open is inherited by neither: with so many it serves a single client.
+    // Neither process inherits files of this test: the limit suffices for exactly one client.
     let respool = Running::start(&mut limited(&format!("ulimit -n {needed}"), &args));
     assert_eq!(lowered(&respool, 10_000), 1);
     let mut clients = connect(&respool, 2);
@@ -150,7 +151,7 @@ fn a_reload_shares_the_files_out_anew() {
 fn a_successor_counts_the_listeners_that_it_is_given() {
     let directory = TempDir::new().expect("a directory");
     let [door, control] = ["door", "takeover"].map(|name| directory.join(name).display().to_string());
-    // A successor would wait for a node.
+    // A successor would wait for nodes otherwise.
     let nodes = ["--node", "127.0.0.1:1", "--ready-nodes", "0"];
     let args = [&["--listen", &door, "--takeover-socket", &control, "--drain-timeout", "100ms"], &nodes[..]].concat();
     let mut before = Running::start(&mut limited("ulimit -n 64", &args));

@@ -1,4 +1,4 @@
-//! Nodes at the start, when a process is ready, and when it is not any more.
+//! Nodes at the start, and the readiness of a process from its start to its end.
 
 mod support;
 
@@ -9,7 +9,7 @@ use respool_testkit::{Act, FakeBackend, Gate, RedisServer, usual_reply, wait_unt
 use rustix::process::Signal;
 use support::{LIMIT, Running, respool, serve};
 
-/// Where `/readyz` is.
+/// The address of the HTTP side.
 fn admin_of(process: &Running) -> String {
     let line = process.says("metrics at");
     line.trim().trim_start_matches("metrics at http://").trim_end_matches("/metrics").to_owned()
@@ -74,7 +74,7 @@ fn a_process_is_ready_once_a_node_is_and_says_which_is_missing() {
     let (status, body) = http(&admin, "/readyz");
     assert_eq!((status, body.starts_with("too few nodes: 0 of 2 are reached, 1 are needed\n")), (503, true), "{body}");
     assert!(body.contains("slow is not reached\n") && body.contains("dead is not reached\n"), "{body}");
-    // It serves whether it is ready or not.
+    // Clients are served before the process is ready.
     assert_eq!(proxy.client(0).ask("PING").expect("a reply"), "+PONG\r\n");
     gate.open();
     wait_until("it is ready", LIMIT, || Ok(http(&admin, "/readyz").0 == 200)).expect("it becomes so");
@@ -91,7 +91,7 @@ fn of_many_nodes_those_that_are_dead_at_the_start_are_named_and_no_other() {
     let living = backends.iter().enumerate().map(|(at, node)| format!("{} name=n{at}.", node.address()));
     let nodes: Vec<String> = living.chain((54..64).map(|at| format!("{} name=n{at}.", nowhere()))).collect();
     let nodes: Vec<&str> = nodes.iter().flat_map(|node| ["--node", node]).collect();
-    // 54 of 64 are 84.4 in a hundred.
+    // 54 of 64 are 84.4 %.
     for (share, status) in [("84", 200), ("85", 503)] {
         let proxy = serve(&[&SOME[..], &nodes, &["--ready-nodes", share]].concat());
         let admin = admin_of(&proxy);
@@ -110,7 +110,7 @@ fn of_many_nodes_those_that_are_dead_at_the_start_are_named_and_no_other() {
     }
 }
 
-/// A proxy in front of one node, once it is reached.
+/// A proxy with one node that has been reached.
 fn before(node: &str) -> Running {
     let proxy = serve(&[&SOME[..], &["--node", node]].concat());
     proxy.says("is reached at");
@@ -150,7 +150,7 @@ fn a_replica_a_clusters_member_and_a_sentinel_are_named_at_the_start() {
         let lines = proxy.end();
         assert_eq!(lines.iter().filter(|line| line.contains(says)).count(), 1, "{}", lines.join("\n"));
     }
-    // Where a replica is meant it is none the worse for it.
+    // A replica that the settings name as one is not reported.
     let (one, copy) = (format!("{} name=n", primary.tcp()), format!("{} name=copy replica_of=n", replica.tcp()));
     let proxy = serve(&[&SOME[..], &["--node", &one, "--node", &copy]].concat());
     proxy.says("node copy is reached at");
@@ -198,7 +198,7 @@ fn a_node_that_does_not_say_what_it_is_is_used_all_the_same() {
     let proxy = before(&format!("{} name=n", old.address()));
     assert!(proxy.says("is reached at").contains(": redis 4.0.14 master"));
     proxy.end();
-    // Some proxies end connections on which something is said that they do not know.
+    // Some proxies close the connection on an unknown command.
     let strict = FakeBackend::start(|request| match &*request.command() {
         "HELLO" | "INFO" => Act::Close,
         _ => Act::Bytes(usual_reply(request)),
@@ -252,7 +252,7 @@ fn a_process_that_is_to_end_serves_on_for_the_drain_delay() {
     assert_eq!(before.ask("GET k").expect("a reply"), "$1\r\nv\r\n");
     let mut after = proxy.client(0);
     assert_eq!(after.ask("GET k").expect("a reply"), "$1\r\nv\r\n");
-    // A second one does not wait for the delay, and what is owed is still answered.
+    // A second signal ends the delay, and outstanding requests are still answered.
     after.send(b"BLPOP none 0\r\n").expect("it is taken");
     before.send(b"GET k\r\n").expect("it is taken");
     assert_eq!(before.reply().expect("a reply"), b"$1\r\nv\r\n");
@@ -287,7 +287,7 @@ fn a_successor_takes_over_once_its_nodes_are_reached() {
     let mut client = old.client(0);
     assert_eq!(client.ask("SET k v").expect("a reply"), "+OK\r\n");
 
-    // One whose nodes cannot be used fails, and nothing has changed.
+    // A successor without usable nodes fails, and the old process serves on.
     let wrong = ["--take-over", &takeover, "--node", &nowhere(), "--connect-timeout", "20ms"].map(str::to_owned);
     let failed = respool(&["serve"]).args(&common).args(&wrong).output().expect("it starts");
     let words = String::from_utf8_lossy(&failed.stderr).into_owned();
@@ -300,7 +300,7 @@ fn a_successor_takes_over_once_its_nodes_are_reached() {
     assert_eq!(client.ask("GET k").expect("a reply"), "$1\r\nv\r\n");
     assert_eq!(old.client(0).ask("GET k").expect("a reply"), "$1\r\nv\r\n");
 
-    // One whose node takes its time waits for it, and the old process serves.
+    // A successor waits for a slow node, while the old process serves.
     let mut command = respool(&["serve"]);
     command.args(&common).args(["--take-over", &takeover, "--node", &slow, "--connect-timeout", "5m"]);
     let next = respool_testkit::Process::spawn("respool", &mut command).expect("it starts");
@@ -331,7 +331,7 @@ fn a_node_that_an_operator_has_drained_is_not_missed() {
     assert_eq!(old.client(0).ask("PROXY DRAIN n").expect("a reply"), "+OK\r\n");
     let next = serve(&[&args[..], &["--take-over", &takeover]].concat());
     old.process.signal(Signal::TERM).expect("it is there");
-    // For a moment the old process may still take connections to the listener that both have, and end with them.
+    // For a moment the old process may still accept connections on the shared listener, and end with them.
     old.await_end();
     assert_eq!(http(&admin_of(&next), "/readyz"), (200, "ready\n".to_owned()));
     next.end();

@@ -189,7 +189,7 @@ fn a_port_belongs_to_one_process_however_many_workers_share_it() {
 #[test]
 fn a_process_that_is_out_of_files_says_so_and_goes_on() {
     let server = serve(&[]);
-    // There were enough when it shared them out. So it is where the whole system runs out of them.
+    // The limit is lowered after the shares were computed: the same happens when the whole system runs out of files.
     let pid = Pid::from_raw(server.process.pid().cast_signed()).expect("a process");
     let few = Rlimit { current: Some(30), maximum: Some(30) };
     rustix::process::prlimit(Some(pid), Resource::Nofile, few).expect("its limit is lowered");

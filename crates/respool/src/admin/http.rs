@@ -132,7 +132,7 @@ async fn readyz(State(admin): State<Admin>) -> impl IntoResponse {
     }
 }
 
-/// Whether enough nodes are reached, and which are not. Those that an operator has drained do not count.
+/// Whether enough nodes are reached, and the names of those that are not. Drained nodes do not count.
 pub(crate) fn about_nodes(sums: &[Sample], percent: Option<u32>) -> (StatusCode, String) {
     let named = |name: &'static str| sums.iter().filter(move |sample| sample.family.name == name);
     let drained = named("node_drained").filter(|sample| sample.reading == Reading::Gauge(1));

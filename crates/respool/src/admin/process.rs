@@ -32,7 +32,7 @@ pub fn snapshot() -> Vec<Sample> {
     samples
 }
 
-/// How many files are open. Newer kernels say so at once; otherwise they are counted.
+/// The number of open file descriptors. Newer kernels give it as the size of the folder; otherwise they are counted.
 fn open_files() -> Option<u64> {
     const FOLDER: &str = "/proc/self/fd";
     let told = fs::metadata(FOLDER).ok()?.len();

@@ -17,7 +17,7 @@ use crate::settings::{
     Address, EngineSettings, Instance, NodeAddress, NodeSettings, PoolMode, Process, PublishReceivers, SlowSubscribers,
 };
 
-/// What the proxy of `instance` is told. There may be `clients_max` clients, whatever the settings wish.
+/// The configuration of an instance's proxy. `clients_max` replaces the setting, see [`super::files`].
 pub(super) fn proxy(process: &Process, instance: &Instance, clients_max: usize) -> Result<Config, Unfit> {
     let settings = &instance.proxy;
     let routes = match settings.nodes.is_empty() {

@@ -39,7 +39,7 @@ pub(super) fn source(shared: Arc<Shared>, name: &str, is_one_of_several: bool) -
 
 static HELD: Family = Family { name: "held_bytes", help: "Bytes held for clients and nodes now." };
 
-/// What the process holds: one figure, however many workers and pools there are.
+/// The bytes held by the process: one figure for all workers and instances.
 pub(super) fn held(ledger: Arc<Ledger>) -> impl Fn() -> Vec<Sample> {
     move || {
         let bytes = i64::try_from(ledger.held_bytes()).unwrap_or(i64::MAX);

@@ -1,4 +1,4 @@
-//! How many files the process may have open, and what it keeps them for.
+//! The shares of the limit on open files: clients, connections to nodes, and the process itself.
 //!
 //! ```text
 //!   limit (ulimit -n) = open already + listeners + each worker's own + admin side + spare   (fixed)
@@ -6,8 +6,8 @@
 //!                     + clients, at most max_clients                                        (the rest)
 //! ```
 //!
-//! Where the rest is less than `max_clients`, fewer clients are let in, and the log says how many. What clients leave free
-//! more connections to nodes may take: `respool_net::Sockets` counts both while the process runs.
+//! If the rest is less than `max_clients`, the limit on clients is lowered, and the log names it. Connections to nodes may
+//! use descriptors that clients leave free: `respool_net::Sockets` counts both while the process runs.
 
 use std::sync::Arc;
 
@@ -19,40 +19,40 @@ use crate::control::Control;
 use crate::failure::Failure;
 use crate::settings::{Address, Instance, NodeAddress, Process};
 
-/// Files of one worker's loop: two epoll sets, a bell, a timer, two netlink sockets, and a client that is told that there is no
-/// room.
+/// Files of one worker's loop: two epoll sets, an eventfd, a timer, two netlink sockets, and a client that is being
+/// refused.
 const OF_WORKER: usize = 7;
 
-/// Files of the HTTP side: its listener and a second hand on it, what its runtime waits with, and a few scrapers.
+/// Files of the HTTP side: its listener and a duplicate, the epoll set of its runtime, and a few scrapers.
 const OF_METRICS: usize = 8;
 
-/// Files for handing the listeners over: the socket, a second hand on it, what ends the wait, and processes that ask.
+/// Files of the takeover socket: the socket and a duplicate, the eventfd that ends the wait, and connections of successors.
 const OF_TAKEOVER: usize = 8;
 
-/// Files that are open for a while: settings and certificates that are read again, logs, names that are resolved, signals.
+/// Files that are open temporarily: reloaded settings and certificates, logs, name resolution, signals.
 const SPARE: usize = 8;
 
-/// Connections of one worker to one node that clients never take the place of: shared ones of both protocols, one for messages
-/// or scripts, and one of a client's own.
+/// Connections of one worker to one node that are reserved: shared ones of both protocols, one for messages or scripts, and
+/// one private.
 const OF_NODE: usize = 4;
 
-/// With fewer clients a process does not start.
+/// A process with room for fewer clients does not start.
 const CLIENTS_MIN: usize = 1;
 
 /// The most files that room is made for before they are there: each takes the kernel eight bytes.
 const FILES_MAX: usize = 1 << 20;
 
-/// The files of a process that serves.
+/// The open files of a serving process.
 #[derive(Debug)]
 pub(super) struct Files {
-    /// Sockets of clients and of nodes.
+    /// Counts the sockets of clients and nodes.
     pub(super) sockets: Arc<Sockets>,
     workers: usize,
-    /// What is neither a client's nor leads to a node.
+    /// Files that are neither of clients nor of connections to nodes.
     fixed: usize,
 }
 
-/// How the files that there may be are shared out.
+/// The shares of the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Shares {
     limit: usize,
@@ -62,12 +62,12 @@ struct Shares {
 }
 
 impl Shares {
-    /// How many would do for all clients that there may be.
+    /// The limit that suffices for `max_clients`.
     fn wanted(self) -> usize {
         self.kept().saturating_add(self.clients_wanted)
     }
 
-    /// How many it takes to serve at all.
+    /// The limit that is needed to serve at all.
     fn needed(self) -> usize {
         self.kept().saturating_add(CLIENTS_MIN)
     }
@@ -82,10 +82,10 @@ impl Shares {
 }
 
 impl Files {
-    /// Raises the limit as far as the system lets it be, shares the files out, and has the kernel make room for them.
+    /// Raises the soft limit to the hard one, computes the shares, and has the kernel allocate its table of descriptors.
     ///
     /// # Errors
-    /// There may be too few to serve even a single client.
+    /// The limit is too low to serve a single client.
     pub(super) fn share_out(process: &Process, workers: usize, inherited: &Inherited) -> Result<Self, Failure> {
         let fixed = opened().saturating_add(fixed(process, workers, inherited.len()));
         let files = Self { sockets: Arc::default(), workers, fixed };
@@ -106,7 +106,7 @@ impl Files {
         Ok(files)
     }
 
-    /// Shares out anew whenever there are other settings. It has to hear of them before those whom it serves.
+    /// Computes the shares anew at each reload. It must be registered before the instances that use them.
     pub(super) fn follow(self: &Arc<Self>, control: &Arc<Control>) {
         let (files, weak) = (Arc::clone(self), Arc::downgrade(control));
         let seen = std::sync::Mutex::new(control.reloads());
@@ -120,7 +120,7 @@ impl Files {
         }));
     }
 
-    /// Clients that may be connected at a time.
+    /// The limit on connected clients.
     pub(super) fn clients_max(&self, process: &Process) -> usize {
         self.shares(process).clients_max()
     }
@@ -162,19 +162,19 @@ impl Files {
     }
 }
 
-/// Sockets of this process that one connection to a node takes.
+/// Sockets of this process per connection to a node.
 fn ends_of(address: &NodeAddress) -> usize {
     if *address == NodeAddress::Embedded { 2 } else { 1 }
 }
 
-/// Files that are opened after this, and are neither a client's nor lead to a node. Sockets that were inherited are open.
+/// Files opened later that are neither of clients nor of connections to nodes. Inherited sockets are open already.
 fn fixed(process: &Process, workers: usize, inherited: usize) -> usize {
     let is_offering = process.takeover_socket.is_some();
     let of_instance = |instance: &Instance| {
         let engines = instance.nodes().filter(|node| node.address == NodeAddress::Embedded).count();
         let workers = if instance.is_embedded() { 1 } else { workers };
         let listeners: usize = instance.net.listen.iter().map(|door| listeners_of(&door.address, workers)).sum();
-        // A process that offers its listeners has a second hand on each.
+        // A process that offers its listeners holds a duplicate of each.
         (workers + engines) * OF_WORKER + listeners * if is_offering { 2 } else { 1 }
     };
     let of_instances: usize = process.instances.iter().map(of_instance).sum();
@@ -191,7 +191,7 @@ fn listeners_of(address: &Address, workers: usize) -> usize {
     }
 }
 
-/// How many files the process may have open: as many as the system lets it. The number that a shell sets is often far below that.
+/// Raises the soft limit on open files to the hard one and returns it. The soft limit of a shell is often far below.
 fn limit() -> usize {
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
@@ -204,14 +204,14 @@ fn limit() -> usize {
     allowed.and_then(|allowed| usize::try_from(allowed).ok()).unwrap_or(usize::MAX)
 }
 
-/// How many are open now; where the system does not say, as many as a program begins with.
+/// The number of open files; if the system does not give it, that of a program at its start.
 fn opened() -> usize {
     const AT_START: usize = 8;
-    // One of them is the folder itself, which is closed again.
+    // One of them is the folder itself, which is closed afterwards.
     std::fs::read_dir("/proc/self/fd").map_or(AT_START, |files| files.count().saturating_sub(1))
 }
 
-/// Has the kernel make room for so many files.
+/// Has the kernel allocate its table of descriptors for so many files.
 fn make_room(files: usize) {
     // The kernel's table of a process's files is doubled whenever it is full, and until that is done no thread can open or
     // accept anything: as soon as there are several threads that takes ten milliseconds and more each time. It never gets

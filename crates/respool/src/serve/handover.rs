@@ -75,12 +75,12 @@ impl Inherited {
         }
     }
 
-    /// How many sockets and files there are.
+    /// The number of sockets and files.
     pub(super) fn len(&self) -> usize {
         self.sockets.len()
     }
 
-    /// Whether another process has them and serves until it is told.
+    /// Whether they come from a process that serves until the takeover is confirmed.
     pub(crate) fn has_predecessor(&self) -> bool {
         self.successor.is_some()
     }

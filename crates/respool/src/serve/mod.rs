@@ -70,9 +70,9 @@ pub fn check(process: &Process) -> Result<(), Failure> {
 
 /// Runs until it is told to stop.
 ///
-/// `ready` is called once, when every listener is open and before any client is accepted. Where sockets listen already, they are
-/// gone on with; the process that gave them is told after `ready` that they are in good hands. Before, as many nodes have to be
-/// in use as the settings ask for: that process serves until then, and goes on if that does not come to be.
+/// `ready` is called once, when every listener is open and before any client is accepted. Inherited listeners are used as
+/// they are; the process that gave them gets the confirmation after `ready`. Before that, as many nodes must be reached as
+/// `ready_nodes` says: that process serves until then, and serves on if they are not.
 ///
 /// # Errors
 /// What kept it from starting or ended it early.
@@ -117,7 +117,7 @@ pub fn run(
         let threads = start(instances)?;
         if let Err(failure) = await_nodes(job, &process).and_then(|()| ready(opened)) {
             job.control.enter(Phase::Stopping);
-            // What ends them is known.
+            // The failure is known already.
             threads.into_iter().for_each(|threads| drop(threads.join()));
             return Err(failure);
         }
@@ -134,16 +134,16 @@ pub fn run(
     ended.into_iter().collect()
 }
 
-/// Time for nodes to be reached before the listeners of another process are taken over, in dials that take as long as they may.
+/// Time for nodes to be reached before a takeover, in multiples of `connect_timeout`.
 const DIALS_AWAITED: u32 = 10;
 
-/// How long that is at most: half of the time that the other process waits.
+/// Its bound: half of the time that the other process waits.
 const NODES_AWAITED_MAX: Duration = Duration::from_secs(30);
 
-/// How often it is looked whether they are.
+/// Interval of the checks whether they are reached.
 const NODES_LOOK: Duration = Duration::from_millis(10);
 
-/// Waits until enough nodes are in use. A process that has been told to end meanwhile takes over nothing.
+/// Waits until enough nodes are reached. A process that was ordered to end meanwhile takes over nothing.
 fn await_nodes(job: &Job, process: &Process) -> Result<(), Failure> {
     let dial = process.instances.iter().map(|instance| instance.proxy.timeouts.connect).max().unwrap_or_default();
     let until = Instant::now() + dial.saturating_mul(DIALS_AWAITED).min(NODES_AWAITED_MAX);
@@ -165,7 +165,7 @@ fn await_nodes(job: &Job, process: &Process) -> Result<(), Failure> {
     }
 }
 
-/// Why a process that ends itself does not tell the one that it was to take over from to go.
+/// The failure of a takeover whose process was ordered to end before it served.
 pub(crate) fn told_to_end() -> Failure {
     Failure::running("the listeners are not taken over: this process was told to end before it served")
         .hint("the process that has them serves on")
@@ -175,9 +175,9 @@ pub(crate) fn told_to_end() -> Failure {
 struct Doors<'a> {
     inherited: &'a mut Inherited,
     offered: Option<&'a Offered>,
-    /// How many sockets there may be.
+    /// The shares of the limit on open files.
     files: &'a Arc<Files>,
-    /// Workers get their listeners when they run already.
+    /// Workers get their listeners after their start.
     opens_late: bool,
 }
 
@@ -186,7 +186,7 @@ struct Running {
     name: String,
     shared: Arc<Shared>,
     bound: Vec<Address>,
-    /// Listeners that workers get later, and where.
+    /// Listeners for running workers, with the workers' mailboxes.
     late: Vec<(Postbox<Mail>, Vec<Listener>)>,
     workers: Vec<Box<dyn FnOnce() -> std::io::Result<()> + Send>>,
     nodes: Vec<Box<dyn FnOnce() -> std::io::Result<()> + Send>>,

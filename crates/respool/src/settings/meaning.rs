@@ -23,7 +23,7 @@ pub struct Process {
     pub buffer_bytes_max: u64,
     /// Most attempts per second to connect to a node that could not be connected to.
     pub redials_per_second_max: u32,
-    /// How long clients are still accepted and served after a request to stop, while the process is not ready any more.
+    /// Time between SIGTERM and the drain, in which clients are accepted and served and `/readyz` fails.
     pub drain_delay: Duration,
     /// How long owed replies may take after a request to stop.
     pub drain_timeout: Duration,
@@ -145,7 +145,7 @@ pub struct NetSettings {
     pub keepalive: Option<Duration>,
     /// TCP_USER_TIMEOUT of clients; `None` is the kernel's own.
     pub user_timeout: Option<Duration>,
-    /// How often nodes' names are looked up again while connections stand; `None`: at dials only.
+    /// Interval at which the names of connected nodes are resolved again; `None`: only at dials.
     pub names_interval: Option<Duration>,
     /// TCP_USER_TIMEOUT of nodes, with the kernel's probes once a second; `None` is as for clients.
     pub node_timeout: Option<Duration>,
@@ -223,7 +223,7 @@ pub struct Timeouts {
     pub probe_patience: Duration,
     /// For a node that comes back to be sent only so much; `None` sends everything at once.
     pub slow_start: Option<Duration>,
-    /// For a request to be held back by an operator's pause.
+    /// How long `PROXY PAUSE` holds a request; `None`: until the pause ends.
     pub pause: Option<Duration>,
     /// Pause before the first reconnect.
     pub reconnect_min: Duration,
@@ -261,7 +261,7 @@ pub struct Pooling {
     pub session_max: usize,
     /// Messages one subscriber has not taken, in bytes: over it the subscriber is slow.
     pub subscriber_output: u64,
-    /// Keys that each worker remembers for clients that track them; 0: no bound.
+    /// Tracked keys of each worker; 0: no bound.
     pub tracked_keys_max: usize,
     /// What becomes of a slow one.
     pub slow_subscribers: SlowSubscribers,

@@ -29,7 +29,7 @@ fn number_of(client: &mut Client) -> io::Result<String> {
 #[test]
 fn every_command_that_waits_is_served() -> io::Result<()> {
     let server = RedisServer::start()?;
-    // A connection that waits for the answer to a PING is not lent: another one would be dialled.
+    // A connection with an outstanding health PING is not lent: another one would be dialled.
     let proxy = proxy(&[server.tcp()], &["--health-interval", "off"])?;
     let (mut waiter, mut other) = (proxy.client()?, proxy.client()?);
     other.ask("XGROUP CREATE stream group $ MKSTREAM")?;
@@ -61,7 +61,7 @@ fn every_command_that_waits_is_served() -> io::Result<()> {
         assert_eq!(String::from_utf8_lossy(&waiter.reply()?), expected, "{wait}");
         assert_eq!(waiter.reply()?, bulk(wait));
         if at_first == 0 {
-            // One that all share and one to wait on; a third if that was not there at once, to see whether there is an element.
+            // The shared one and a blocking one; a third, for a try, if the blocking one was not connected at once.
             at_first = dials()?;
             assert!(at_first <= 3, "{at_first}");
         }
@@ -123,7 +123,7 @@ fn an_embedded_server_lets_clients_wait() -> io::Result<()> {
     for (server, question) in [(&alone, "INFO clients"), (&behind, "PROXY NODE embedded-1 INFO clients")] {
         let mut clients = (0..4).map(|_| server.client()).collect::<io::Result<Vec<_>>>()?;
         let mut other = server.client()?;
-        // The order of arrival at a node is known only once the node itself says how many wait.
+        // The order of arrival at the node is certain only if the node itself counts the blocked clients.
         let waiting = |count: u64| {
             wait_until("they wait", Duration::from_secs(10), || {
                 Ok(figure(&server.client()?.ask(question)?, "blocked_clients")? == count)
@@ -172,12 +172,13 @@ fn an_embedded_server_lets_clients_wait() -> io::Result<()> {
     Ok(())
 }
 
-/// A wait for entries ends as in Redis: by an entry, or because the group or the stream is gone.
+/// Blocked readers of streams are served as by Redis: by an entry, or by an error if the group or the stream is deleted.
 #[test]
 fn an_embedded_server_lets_readers_of_streams_wait() -> io::Result<()> {
     let redis = RedisServer::start()?;
     let (alone, behind) = (proxy(&[], &[])?, proxy(&[], &["--node", "embedded:"])?);
-    // What is waited for, what ends it, and how: in a stream with entry 5-1 of which group `g` has read everything.
+    // The blocking request, the request that ends it, and its reply. The stream has entry 5-1, and group `g` has read
+    // everything.
     let cases = [
         ("XREAD BLOCK 0 STREAMS s $", "XADD s 6-1 f v", "6-1"),
         ("XREAD BLOCK 0 COUNT 1 STREAMS other s 0 5-1", "XADD s 6-1 f v", "6-1"),

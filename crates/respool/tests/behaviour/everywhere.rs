@@ -208,7 +208,7 @@ fn scripts_and_settings_are_those_of_the_nodes_they_are_about() -> io::Result<()
     }
     assert_eq!(client.command(&["SCRIPT", "EXISTS", &own, &begun])?, b"*2\r\n:1\r\n:1\r\n");
     assert_eq!(client.command(&["SCRIPT", "EXISTS", hash])?, b"*1\r\n:0\r\n");
-    // What is not known of one says nothing of the others.
+    // Each script is answered for itself.
     assert_eq!(client.command(&["SCRIPT", "EXISTS", hash, &own, hash, &begun])?, b"*4\r\n:0\r\n:1\r\n:0\r\n:1\r\n");
     client.command(&["EVAL", "this is no script", "0"])?;
     let none = content(&client.command(&["EVAL", "return redis.sha1hex('this is no script')", "0"])?);

@@ -112,7 +112,7 @@ fn a_request_does_not_overtake_another_on_a_connection_that_is_replaced() -> io:
     wait_until("the GET has been read", Duration::from_secs(5), || {
         Ok(operator.ask("PROXY SHOW CLIENTS")?.contains("outstanding\r\n:2\r\n"))
     })?;
-    // Far more turns than it takes a request to leave. PING may be a question to the node, and wait behind the SET.
+    // Far more turns than it takes a request to leave. PING may be forwarded to the node, and wait behind the SET.
     (0..500).try_for_each(|_| operator.ask("ECHO x").map(|_| ()))?;
     let overtakes = node.received().iter().any(|request| request.command() == "GET" && request.key() == b"k");
     assert!(!overtakes, "the SET has not been answered");

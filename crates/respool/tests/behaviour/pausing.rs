@@ -1,4 +1,5 @@
-//! Requests that an operator holds back, at real servers: who is answered meanwhile, and what comes of clients in every state.
+//! Requests that `PROXY PAUSE` holds back, with redis-server as the node: replies during the pause, and clients in every
+//! state.
 
 use std::io;
 use std::time::Duration;
@@ -24,12 +25,12 @@ fn client(proxy: &Respool) -> io::Result<Client> {
 #[test]
 fn info_beside_a_node_that_hangs_tells_what_it_said_last() -> io::Result<()> {
     let node = RedisServer::start()?;
-    // A worker that has no connection yet goes on trying for one.
+    // A worker without a connection keeps dialling.
     let (proxy, mut operator) = operated(&node, &["--connect-timeout", "30s"])?;
     let now = operator.ask("INFO")?;
     assert!(now.contains("redis_version:") && now.contains("# Keyspace") && !now.contains("Last_known"), "{now}");
     node.pause()?;
-    // Whatever worker it is at, and however often it is asked.
+    // At each worker, and repeatedly.
     for _ in 0..8 {
         let mut other = client(&proxy)?;
         let told = other.ask("INFO")?;
@@ -59,10 +60,10 @@ fn a_pause_finds_clients_in_every_state_and_loses_nothing() -> io::Result<()> {
     queueing.send(b"EXEC\r\n")?;
     watching.send(b"MULTI\r\nSET watched 2\r\nEXEC\r\n")?;
     late.send(b"INCR counter\r\n")?;
-    // The two above and the one that waits at the node.
+    // The three held requests and the one that is blocked at the node.
     wait_until("they are held back", LIMIT, || Ok(operator.figure("clients", "blocked_clients")? == 4))?;
     assert_eq!(direct.ask("GET counter")?, "$-1\r\n");
-    // Messages and elements that others bring are given to those who wait for them, as with a server.
+    // Messages and elements from other connections still reach clients, as during CLIENT PAUSE.
     assert_eq!(direct.ask("PUBLISH news x")?, ":1\r\n");
     assert!(String::from_utf8_lossy(&listening.reply()?).contains("message"));
     assert_eq!(direct.ask("RPUSH list element")?, ":1\r\n");
@@ -103,7 +104,7 @@ fn clients_that_are_suspended_go_on_where_they_were() -> io::Result<()> {
     for client in &mut clients {
         client.send(b"PING\r\n")?;
     }
-    // Who has left is not counted although it was not read.
+    // Suspended clients that disconnect are not counted, although they are not read.
     clients.truncate(15);
     wait_until("five have left", LIMIT, || Ok(operator.figure("clients", "connected_clients")? == 16))?;
     assert_eq!(direct.ask("GET counter")?, before);

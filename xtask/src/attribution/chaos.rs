@@ -76,7 +76,7 @@ impl Fault {
         (Self::SlowCopy, "slow replicas"),
     ];
 
-    /// Those that are not among the faults of a run unless they are asked for, until ten runs in a row have had nothing to complain of.
+    /// Faults that a run includes only on request, until ten runs in a row have had no complaint.
     const ASIDE: &[Self] = &[Self::Move];
 }
 

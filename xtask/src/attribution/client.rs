@@ -41,7 +41,7 @@ struct Connection<'a> {
     /// It is in pool mode `session` from the beginning.
     is_owner: bool,
     stream: Option<Stream>,
-    /// How many it has had before.
+    /// How many connections it has closed before.
     connections: u32,
     /// Bytes received, and how many of them belong to replies that were taken.
     received: Vec<u8>,
@@ -214,7 +214,7 @@ impl Connection<'_> {
         if is_end && matches!(reading, Reading::HalfClosed) && is_waiting {
             // What waits may end with its client, as in Redis, and what is behind it is not done then.
             let state = unanswered[0].state().expect("a state waits");
-            // An order may hold back what stands behind it, which is not done then.
+            // An order may hold back the requests behind it: they are not executed.
             if !state.may_end_behind(&self.partial) && !world.faults.were_held(since) {
                 let replies: Vec<_> = self.partial.iter().map(|reply| String::from_utf8_lossy(reply)).collect();
                 tally.wrong(format!("client {} got {replies:?} of {state:?} and then the end", self.number));
@@ -231,8 +231,8 @@ impl Connection<'_> {
         }
         let is_not_done = has_waited_in_vain || world.faults.were_held(since);
         if is_end && matches!(reading, Reading::HalfClosed) && !unanswered.is_empty() && is_not_done {
-            // What an order holds back of a client that has closed its side is not done, nor what is behind it; nor what is behind a
-            // pop that has ended with its client, which may have been told so.
+            // Held requests of a half-closed client are not executed, nor are those behind them, nor those behind a
+            // blocking pop that has ended with its client.
             for (place, step) in unanswered.iter().enumerate() {
                 match step {
                     // Its first requests may have been answered.

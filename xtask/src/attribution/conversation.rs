@@ -271,7 +271,7 @@ impl Conversation {
                     queued.drain(..).for_each(|(part, database)| self.note(part, database, fate, ledger));
                 }
                 Block::Shows(part) => {
-                    // Nothing is shown by what is said where something else has failed.
+                    // The reply shows nothing if another request has failed.
                     if is_wanted && let Some(at) = quiet.iter().position(|(quiet, _)| *quiet == part) {
                         let (part, database) = quiet.remove(at);
                         self.note(part, database, Fate::Done, ledger);

@@ -13,9 +13,8 @@ use super::log::Executed;
 /// Complaints that are described.
 const DESCRIBED_MAX: usize = 12;
 
-/// For how many seconds a write of which its client was told that it may or may not be done, may still come
-/// to be done: the server may stand still for as long as a fault takes, with what it was sent on a connection that has ended, and
-/// the second in which something is done is known to the second.
+/// Seconds in which a write of unknown outcome may still be executed: the server may be stopped for the length of a fault
+/// with requests of a closed connection unread, and times of executions are known to the second.
 const LATE_SECONDS_MAX: u64 = 2;
 
 /// Written to the server that a node has left, when nothing more may come to it, and to the same when the node is there again.
@@ -66,9 +65,9 @@ pub(super) struct Write {
     pub(super) node: u8,
     pub(super) database: u8,
     pub(super) fate: Fate,
-    /// Which of its client's connections it was sent on.
+    /// The number of the client's connection that it was sent on.
     pub(super) connection: u32,
-    /// When its client was told, or gave it up: the second of the wall clock.
+    /// When the client got the reply or gave up: seconds of the wall clock.
     pub(super) second: u64,
 }
 
@@ -76,7 +75,7 @@ pub(super) struct Write {
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     pub(super) writes: Vec<Write>,
-    /// Which of its connections a client has at present.
+    /// The number of the client's present connection.
     pub(super) connection: u32,
     /// Numbers that clients were given by counters that they share: counter, number.
     pub(super) counted: Vec<(usize, u64)>,
@@ -89,7 +88,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// A client knows now what became of a write.
+    /// Notes the outcome of a write, as the client knows it.
     pub(super) fn note(&mut self, id: Id, node: u8, database: u8, fate: Fate) {
         let second = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         self.writes.push(Write { id, node, database, fate, connection: self.connection, second });
@@ -254,13 +253,13 @@ pub(super) fn audit(ledger: &Ledger, logs: &[ServerLog]) -> Audit {
     audit
 }
 
-/// A write of a request.
+/// The first write of a request.
 fn of(ledger: &Ledger, client: u64, seq: u64) -> Option<&Write> {
     ledger.writes.iter().find(|write| (write.id.client, write.id.seq) == (client, seq))
 }
 
-/// Whether a write that was done behind a later one of its client is one of unknown outcome, done so soon that its server may have
-/// had it before: what a server has been sent on a connection that has ended it may do when it goes on.
+/// Whether a write that was executed behind a later one of its client has an unknown outcome and was executed within the
+/// time permitted: a server may execute requests of a closed connection when it continues.
 fn is_late_at_most(ledger: &Ledger, id: Id, second: u64) -> bool {
     let is_unknown = |write: &Write| write.fate == Fate::Unknown && second <= write.second + LATE_SECONDS_MAX;
     of(ledger, id.client, id.seq).is_some_and(is_unknown)

@@ -26,7 +26,7 @@ pub(super) struct Executed {
     pub(super) database: u32,
     /// The transaction in which it was, counted from 1; 0 for none.
     pub(super) block: u32,
-    /// The second of the wall clock in which it was executed, or the last one that the file tells of before.
+    /// The second of the wall clock in which it was executed, or the last one in the file before it.
     pub(super) second: u64,
     pub(super) words: Vec<Vec<u8>>,
 }
@@ -89,7 +89,7 @@ impl Log {
     }
 }
 
-/// The first request and what comes behind it, if it is whole.
+/// The first request and the bytes behind it, if it is complete.
 fn request(bytes: &[u8]) -> Option<(Vec<Vec<u8>>, &[u8])> {
     let (head, mut rest) = line(bytes)?;
     let count: usize = number(head, b'*')?;

@@ -69,7 +69,7 @@ impl Step {
         self.state().is_some_and(State::waits)
     }
 
-    /// Whether it ends with a pop that was answered with nothing or an error.
+    /// Whether it ends with a blocking pop whose reply is nil or an error.
     pub(super) fn has_waited_in_vain(&self, reply: &[u8]) -> bool {
         let of_pop = match self.state() {
             Some(State::InVain | State::LeftWaiting | State::Popping) => reply,

@@ -359,7 +359,7 @@ impl State {
                 say(&format!("WATCH {key}"), ok),
                 locally("MULTI", ok),
                 say(&get, queued).queued(),
-                // If the pop and the write behind it have failed, it is a list.
+                // After a failed pop and a failed write the key holds a list.
                 say("EXEC", format!("*1\r\n{}", bulk(&value(PART + 1))))
                     .or(nil)
                     .or("*1\r\n$-1\r\n")

@@ -1,8 +1,8 @@
-//! A pause of a minute with a thousand clients that come and go: those who watch it are answered at once, clients are counted
-//! right, memory stays as it was, and in the end exactly those are served who have stayed.
+//! A pause of a minute with a thousand clients that connect and disconnect: monitoring is answered at once, clients are
+//! counted right, memory does not grow, and in the end exactly the connected clients are served.
 //!
-//! Each client asks for one thing, which is held back. Every tenth of a second some of them leave, by closing or by a reset, and
-//! as many come. Once a second it is looked at, with the console, INFO and metrics, each timed by itself.
+//! Each client sends one request, which is held back. Every tenth of a second some of them disconnect, by closing or by a
+//! reset, and as many connect. Once a second the console, INFO and metrics are queried, each timed by itself.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -18,17 +18,17 @@ use crate::command;
 
 const CLIENTS: usize = 1_000;
 const LASTS: Duration = Duration::from_secs(60);
-/// Clients that leave and come in each step.
+/// Clients that disconnect and connect in each step.
 const STEP: usize = 20;
 const STEPS_PER_LOOK: usize = 10;
 const STEP_TIME: Duration = Duration::from_millis(100);
-/// By when those who have left must not be counted any more.
+/// Time until a disconnected client is not counted any more.
 const COUNTED: Duration = Duration::from_secs(2);
-/// Memory is compared with what it was when as many had come and gone as there are clients.
+/// Memory is compared with that after as many disconnects as there are clients.
 const SETTLED: Duration = Duration::from_secs(6);
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The longest that each of those who watch has waited, in milliseconds.
+/// The highest latency of each way of monitoring, in milliseconds.
 #[derive(Default)]
 struct Slowest {
     console: f64,
@@ -44,7 +44,7 @@ pub(super) fn run(bench: &Bench) -> io::Result<Vec<Finding>> {
     let mut pair = Pair::start(bench, &arguments)?;
     let mut operator = pair.respool.client()?;
     operator.set_timeout(PATIENCE)?;
-    // INFO has something to remember.
+    // The proxy remembers a reply of the node to INFO.
     operator.ask("INFO")?;
     operator.ask("SET counter 0")?;
     expect("+OK\r\n", &operator.ask("PROXY PAUSE WAIT")?)?;
@@ -97,7 +97,7 @@ pub(super) fn run(bench: &Bench) -> io::Result<Vec<Finding>> {
     ])
 }
 
-/// A client comes, and its request is held back.
+/// Connects a client whose request is held back.
 fn come(pair: &Pair) -> io::Result<Client> {
     let mut client = pair.respool.client()?;
     client.send(b"INCR counter\r\n")?;

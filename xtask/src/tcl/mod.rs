@@ -124,7 +124,7 @@ fn count(unit: &str, tally: &Tally, counts: &Counts, expectations: &Expectations
     })
 }
 
-/// What a server says while a script runs that a test did not end. The unit cannot go on then, and says so.
+/// The error of a server while a script of an earlier test still runs. The unit breaks off with it.
 const SCRIPT_RUNS_ON: &str = "BUSY Redis is busy running a script.";
 
 /// Runs each test by itself that spoils others. Through Respool it has to go on failing as it is written down; a bare server

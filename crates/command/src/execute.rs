@@ -47,7 +47,7 @@ pub struct SessionView {
     pub client_id: u64,
     /// Bytes that the node keeps of what the session watches, as it has said when it was last asked to watch.
     pub watched_bytes: usize,
-    /// The request was parked and is asked again, for one key: something has become of it.
+    /// A parked request is executed again, for one key, because that key has changed.
     pub has_waited: bool,
 }
 
@@ -57,7 +57,7 @@ pub struct SessionView {
 pub enum Outcome {
     /// The reply was written.
     Done,
-    /// The request waits; its reply comes later. What was written is no reply: it is the request as it is to be asked again, with
-    /// ids in the place of `$`, or nothing if that is what was asked.
+    /// The request is blocked; its reply comes later. The reply buffer holds no reply but the request to re-execute, with ids in
+    /// the place of `$`; it is empty if the original request is re-executed unchanged.
     Parked,
 }

@@ -43,7 +43,7 @@ pub enum Theme {
     Silence,
     /// `CLIENT TRACKING`.
     Tracking,
-    /// `MULTI` with messages, with several keys in one request and with what no node is asked.
+    /// `MULTI` with messages, with several keys in one request and with requests that the proxy answers.
     Blocks,
 }
 
@@ -140,7 +140,7 @@ impl Knowledge {
     fn read(&mut self, requests: &[String], replies_before: usize) {
         self.hears_all |= requests.iter().any(|one| one.starts_with("CLIENT TRACKING ON BCAST"));
         let is_block = requests.iter().any(|one| one == "EXEC");
-        // What only writes a key is no reading of it: what was read before may have been told of by then.
+        // A write is not a read: it does not make the key tracked again after an earlier invalidation.
         let reads =
             |one: &str| ["GET ", "MGET ", "TYPE ", "LRANGE ", "ZRANGE "].iter().any(|name| one.starts_with(name));
         for (at, request) in requests.iter().enumerate().filter(|(_, request)| reads(request)) {
@@ -308,7 +308,7 @@ pub fn play_in_lock_step(
 
 /// Makes a script up while it is played to a redis-server, and writes down what that says.
 fn record(direct: &RedisServer, mut author: Author, rng: &mut Rng) -> io::Result<Vec<After>> {
-    // What is written to a unix socket has arrived: the observer asks behind it, on whichever processor it is handled.
+    // Data written to a unix socket has arrived at once, so the server reads the observer's request after it.
     let mut observer = Client::connect(&direct.unix())?;
     let mut players = Players::connect(&direct.unix(), author.speaks_resp3)?;
     let mut script = Vec::new();
@@ -386,8 +386,8 @@ const CHANNELS: [&str; 3] = ["x", "y", "xy"];
 const PATTERNS: [&str; 3] = ["x*", "?", "*y"];
 
 impl Author {
-    /// What comes next, and in the end a request of each client whose reply is known by its bytes, and the end of each connection:
-    /// not a byte more may come.
+    /// The next step. At the end each client sends a request whose reply is known exactly, and half-closes: no further byte may
+    /// arrive.
     fn step(&mut self, at: usize, rng: &mut Rng) -> Step {
         if at < STEPS { self.next(rng) } else { self.farewell(at - STEPS) }
     }
@@ -538,14 +538,14 @@ impl Author {
         let (is_resp3, channel) = (self.speaks_resp3[client], *rng.pick(&CHANNELS));
         let state = &mut self.states[client];
         if let Some((_, known)) = state.subscriptions.first().copied().filter(|_| !is_resp3 || rng.once_in(3)) {
-            // In RESP2 a subscriber can do little else.
+            // In RESP2 a subscriber may send few other commands.
             state.subscriptions.retain(|(_, name)| *name != known);
             return vec![format!("UNSUBSCRIBE {known}")];
         }
         let mut requests = vec!["MULTI".to_owned()];
         for number in 0..rng.between(1, 5) {
             requests.push(match rng.below(10) {
-                // A server sends a message to its own sender in the midst of the reply to EXEC.
+                // A server writes a message to its own sender within the reply to EXEC.
                 0..=2 if state.subscriptions.is_empty() => format!("PUBLISH {} m{number}", rng.pick(&CHANNELS)),
                 3 | 4 => several_keys(rng),
                 5 => rng.pick(&["ECHO a", "PING", "PING b", "CLIENT GETNAME", "CLIENT REPLY ON"]).to_string(),
@@ -554,7 +554,7 @@ impl Author {
                 _ => plain(rng),
             });
         }
-        // A message on its way may come to its own sender that subscribes behind it, if another client has the channel.
+        // The sender may receive its own message if it subscribes after it and another client has the channel.
         let is_sent_to = requests.iter().any(|one| one.starts_with(&format!("PUBLISH {channel} ")));
         if rng.once_in(4) && !is_sent_to {
             requests.push(format!("SUBSCRIBE {channel}"));

@@ -60,7 +60,7 @@ pub fn check(history: &[Operation], steps_max: usize) -> Verdict {
     if is_undecided { Verdict::Undecided } else { Verdict::Linearizable }
 }
 
-/// So many histories it is: keys that no request connects have each their own.
+/// The number of independent histories: keys that no request has in common are in separate ones.
 pub fn count(history: &[Operation]) -> usize {
     groups(history).len()
 }

@@ -46,13 +46,13 @@ pub(crate) const STREAM_NODE_BYTES_MAX: usize = 4096;
 /// Entries of one of a stream's listpacks, deleted ones included: Redis's `stream-node-max-entries`.
 pub(crate) const STREAM_NODE_ENTRIES_MAX: i64 = 100;
 
-/// Entries that approximate trimming removes unless it is told a limit: a hundred listpacks, as in Redis.
+/// Entries that approximate trimming removes by default: a hundred listpacks, as in Redis.
 pub(crate) const STREAM_TRIMMED_AT_ONCE: usize = 10_000;
 
 /// Bytes of one stream entry: what Redis takes.
 pub(crate) const STREAM_ENTRY_BYTES_MAX: usize = 1 << 30;
 
-/// Entries that a request gets which has waited and named no number, as in Redis.
+/// Entries that a request without `COUNT` gets after it was blocked, as in Redis.
 pub(crate) const STREAM_AWAITED_ENTRIES: i64 = 1000;
 
 /// Entries that one XAUTOCLAIM may ask for. Redis refuses what it cannot find memory for.

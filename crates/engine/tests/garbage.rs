@@ -170,7 +170,7 @@ const WORDS: &[&[u8]] = &[
     b"FULL",
 ];
 
-/// A request that waits is asked again, in words of its own: it is answered now, or waits on.
+/// A blocked request is re-executed as the engine rewrote it: it completes, or blocks again.
 fn ask_again(engine: &mut Engine, session: &mut SessionView, request: &[u8], protocol: Protocol) {
     let words = elements(request).into_iter().map(|word| {
         let head = word.iter().position(|&byte| byte == b'\n').expect("a word has a head");
@@ -235,7 +235,7 @@ fn play(protocol: Protocol) {
             let outcome = engine.execute(row, args.as_args(), &mut session, &mut Encoder::new(&mut reply, protocol));
             let told = || format!("{:?} answers {}", args.as_args(), reply.escape_ascii());
             if outcome == Outcome::Parked {
-                // It is asked again as it was said, or as it is written here.
+                // It is re-executed unchanged, or as the engine rewrote it.
                 assert!(row.flags.has(Flags::BLOCKING) && row.lane(args.as_args()) == Lane::Blocking, "{}", told());
                 if !reply.is_empty() {
                     ask_again(&mut engine, &mut session, &reply, protocol);

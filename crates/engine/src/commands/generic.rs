@@ -45,7 +45,7 @@ pub(super) fn run(command: GenericCommand, call: &mut Call<'_, '_>) -> Answer {
         GenericCommand::SortRo => sort::sort(call, false),
         GenericCommand::Ttl => expire::time(call, expire::SECONDS_FROM_NOW),
         GenericCommand::Type => key_type(call),
-        // A container is never called itself; other servers are not the engine's business.
+        // A container is never executed, and the engine knows no other server.
         GenericCommand::Object | GenericCommand::Migrate | GenericCommand::Wait => Err(unsupported(call.row)),
     }
 }

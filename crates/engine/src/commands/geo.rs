@@ -15,9 +15,9 @@ use cells::{GLOBE, Place, STEP_MAX};
 
 const UNSUPPORTED_UNIT: &str = "ERR unsupported unit provided. please use M, KM, FT, MI";
 
-/// What a digit of a geohash is written as, five bits each.
+/// The alphabet of a geohash: one digit for five bits.
 const GEOHASH_DIGITS: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
-/// Digits that the bits of a score are enough for; one more has always been written behind them.
+/// Digits that the bits of a score determine; Redis appends one constant digit.
 const GEOHASH_LEN: u32 = 10;
 
 /// Runs one command of the group.
@@ -38,7 +38,7 @@ pub(super) fn run(command: GeoCommand, call: &mut Call<'_, '_>) -> Answer {
 }
 
 impl Call<'_, '_> {
-    /// The longitude at `index` and the latitude behind it.
+    /// Parses the longitude at `index` and the latitude at `index + 1`.
     fn place(&self, index: usize) -> Result<Place, Fault> {
         let degrees = |index| double::parse(self.arg(index)).ok_or(text::NOT_A_FLOAT);
         let place = Place { longitude: degrees(index)?, latitude: degrees(index + 1)? };
@@ -126,7 +126,7 @@ fn geodist(call: &mut Call<'_, '_>) -> Answer {
     Ok(())
 }
 
-/// The scores of the members behind the key, in their order.
+/// The scores of the members that follow the key, in the order of the arguments.
 fn scores(call: &mut Call<'_, '_>) -> Result<Vec<Option<f64>>, Fault> {
     let found = call.read::<SortedSet>(call.arg(1))?;
     let sorted = found.and_then(|found| call.keyspace.view::<SortedSet>(found));
@@ -142,7 +142,7 @@ fn geohash(call: &mut Call<'_, '_>) -> Answer {
             call.reply.null();
             continue;
         };
-        // The public geohash divides another range of latitudes than scores do.
+        // The standard geohash uses another range of latitudes than scores do.
         let bits = GLOBE.cell(place, STEP_MAX).bits;
         let digit = |number: u32| GEOHASH_DIGITS[(bits >> (2 * STEP_MAX - 5 * number)) as usize & 31];
         let mut text: Vec<u8> = (1..=GEOHASH_LEN).map(digit).collect();

@@ -13,7 +13,7 @@ const NOT_SPARSE: &str = "ERR HLL encoding is not sparse";
 
 /// Elements that `PFSELFTEST` adds.
 const TESTED_ELEMENTS: u32 = 1_000;
-/// The self test's counts may be wrong by this part: over six standard errors.
+/// The relative error that the self test accepts: more than six standard errors.
 const TESTED_ERROR: f64 = 0.05;
 
 impl From<Corrupted> for Fault {
@@ -40,13 +40,13 @@ impl Call<'_, '_> {
         if is_valid { Ok(Some(found)) } else { Err(NOT_ONE.into()) }
     }
 
-    /// The HyperLogLog at `key`, to be read.
+    /// Finds the HyperLogLog at `key` for reading.
     fn read_counter(&mut self, key: &[u8]) -> Result<Option<Found>, Fault> {
         let found = self.keyspace.read(self.at, key);
         self.expect_counter(found)
     }
 
-    /// The HyperLogLog at `key`, to be changed.
+    /// Finds the HyperLogLog at `key` for writing.
     fn find_counter(&mut self, key: &[u8]) -> Result<Option<Found>, Fault> {
         let found = self.keyspace.find(self.at, key);
         self.expect_counter(found)
@@ -107,7 +107,7 @@ fn pfcount(call: &mut Call<'_, '_>) -> Answer {
     }
     let key = call.arg(1);
     let Some(found) = call.read_counter(key)? else { return call.reply_integer(0) };
-    // A count that has to be made is kept, which is a change of the string.
+    // A count that is computed is cached in the string, which is a write.
     let count = call.keyspace.edit_text(call.at, key, found, |text| {
         if let Some(count) = hyperloglog::kept_count(text) {
             return Edited::when(false, Ok(count));
@@ -154,7 +154,7 @@ fn pfdebug(call: &mut Call<'_, '_>) -> Answer {
         return Err(NO_KEY.into());
     }
     let Some(found) = call.find_counter(key)? else { return Err(NO_KEY.into()) };
-    // Even to look at the string makes it one that is being edited; a change of the encoding is none to those who watch it.
+    // PFDEBUG unshares the string even if it only reads; a change of the encoding is not a change for WATCH.
     let (is_registers, is_dense) = (call.is_word(1, "GETREG"), call.is_word(1, "TODENSE"));
     let (text, was_dense) = call.keyspace.edit_text(call.at, key, found, |text| {
         let was_dense = hyperloglog::is_dense(text);
@@ -182,7 +182,7 @@ fn pfdebug(call: &mut Call<'_, '_>) -> Answer {
     }
 }
 
-/// Counts the same elements in both encodings. It takes milliseconds, where Redis's own test takes seconds.
+/// Counts the same elements in both encodings. Takes milliseconds, where Redis's own test takes seconds.
 fn pfselftest(call: &mut Call<'_, '_>) -> Answer {
     let (mut sparse, mut dense) = (hyperloglog::new(), hyperloglog::new());
     hyperloglog::make_dense(&mut dense)?;

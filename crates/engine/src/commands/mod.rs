@@ -49,9 +49,9 @@ pub(crate) struct Call<'c, 'o> {
 pub(crate) enum Fault {
     Text(&'static str),
     Written(Vec<u8>),
-    /// Nothing is there yet of what the request waits for.
+    /// The request blocks, and is re-executed unchanged.
     Waits,
-    /// The same, and this is the request as it is to be asked again.
+    /// The request blocks; this is the request to re-execute.
     WaitsFor(Vec<u8>),
 }
 

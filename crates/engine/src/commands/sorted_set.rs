@@ -71,7 +71,7 @@ struct Addition {
     increments: bool,
 }
 
-/// As `ZADD` with these options, for scores that come from elsewhere. There is at least one.
+/// As `ZADD` with these options, for computed scores; `scored` is not empty.
 pub(super) fn add_scored<'a>(
     call: &mut Call<'_, '_>,
     key: &[u8],

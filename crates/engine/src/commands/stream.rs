@@ -1,4 +1,4 @@
-//! Streams: their entries. Groups, reading and what is told of streams have files of their own.
+//! Streams: their entries. Groups, reading and `XINFO` have files of their own.
 
 mod claim;
 mod groups;
@@ -59,12 +59,12 @@ pub(super) fn run(command: StreamCommand, call: &mut Call<'_, '_>) -> Answer {
         StreamCommand::Xrevrange => xrange(call, true),
         StreamCommand::Xsetid => xsetid(call),
         StreamCommand::Xtrim => xtrim(call),
-        // A container is never called itself.
+        // A container is never executed.
         StreamCommand::Xgroup | StreamCommand::Xinfo => Err(unsupported(call.row)),
     }
 }
 
-/// The id that a text spells; `missing` stands for a second part that is not there.
+/// Parses an id; `missing` is the sequence number of an id that has none.
 fn strict_id(text: &[u8], missing: u64) -> Result<Id, Fault> {
     match id::parse(text) {
         Some(Said { ms, seq: None }) => Ok(Id { ms, seq: missing }),
@@ -82,7 +82,7 @@ fn id_or_end(text: &[u8], missing: u64) -> Result<Id, Fault> {
     }
 }
 
-/// The first id of an interval that begins with `text`.
+/// Parses the start of an interval; `(` excludes the id.
 fn start_of(text: &[u8]) -> Result<Id, Fault> {
     match text {
         [b'(', id @ ..] if !id.is_empty() => strict_id(id, 0)?.next().ok_or(INVALID_START.into()),
@@ -90,7 +90,7 @@ fn start_of(text: &[u8]) -> Result<Id, Fault> {
     }
 }
 
-/// The last id of an interval that ends with `text`.
+/// Parses the end of an interval; `(` excludes the id.
 fn end_of(text: &[u8]) -> Result<Id, Fault> {
     match text {
         [b'(', id @ ..] if !id.is_empty() => strict_id(id, u64::MAX)?.previous().ok_or(INVALID_END.into()),
@@ -114,7 +114,7 @@ fn reply_entry(reply: &mut Encoder<'_>, entry: &Entry<'_>) {
     }
 }
 
-/// Writes up to `count` entries as an array; any number if it is zero.
+/// Writes up to `count` entries as an array; zero is no limit.
 fn reply_entries<'e>(
     call: &mut Encoder<'_>,
     entries: impl Iterator<Item = Entry<'e>>,
@@ -131,13 +131,13 @@ fn reply_entries<'e>(
     Ok(())
 }
 
-/// What `XADD` and `XTRIM` say before the id.
+/// The options of `XADD` and `XTRIM`.
 struct Options {
     trimming: Option<Trimming>,
     only_if_there: bool,
-    /// `None`: it is to be made up.
+    /// `None`: `*`, the server generates the id.
     id: Option<Said>,
-    /// Where the fields begin.
+    /// Index of the first field.
     fields_at: usize,
 }
 
@@ -200,7 +200,7 @@ impl Call<'_, '_> {
     }
 }
 
-/// The id of an entry that is added behind `last`.
+/// The id of an entry that is appended after `last`.
 fn new_id(said: Option<Said>, last: Id, now: i64) -> Result<Id, Fault> {
     let id = match said {
         None => {
@@ -355,7 +355,7 @@ fn xsetid(call: &mut Call<'_, '_>) -> Answer {
         if max_deleted != Id::MIN {
             figures.max_deleted_id = max_deleted;
         }
-        // As in Redis, nothing that is watched counts as changed.
+        // As in Redis, this is not a change for WATCH.
         Edited::when(false, ())
     });
     call.reply_ok()

@@ -1,4 +1,4 @@
-//! Compact encodings of older servers, as the listpacks that they would be today.
+//! Converts the compact encodings of older servers (ziplist, zipmap) to listpacks.
 //!
 //! ```text
 //! ziplist   bytes (4), offset of the last entry (4), entries (2), entries ..., 0xff
@@ -21,7 +21,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<usize> {
     Some(u32::from_le_bytes([word[0], word[1], word[2], word[3]]) as usize)
 }
 
-/// The elements of a ziplist, if it is sound.
+/// Converts a ziplist; `None` if it is invalid.
 pub(super) fn ziplist(bytes: &[u8]) -> Option<Listpack> {
     let last = bytes.len().checked_sub(1).filter(|last| *last >= ZIPLIST_HEADER_BYTES)?;
     let (total, tail) = (u32_at(bytes, 0)?, u32_at(bytes, 4)?);
@@ -49,7 +49,7 @@ pub(super) fn ziplist(bytes: &[u8]) -> Option<Listpack> {
     (is_counted && (count == 0 || tail == last_entry)).then_some(pack)
 }
 
-/// Adds the entry whose lead is at `at` to `pack`; where it ends.
+/// Appends the entry whose encoding byte is at `at` to `pack` and returns where it ends.
 fn ziplist_entry(entries: &[u8], at: usize, pack: &mut Listpack) -> Option<usize> {
     let lead = *entries.get(at)?;
     let byte = |at: usize| entries.get(at).copied().map(usize::from);
@@ -83,7 +83,7 @@ fn ziplist_entry(entries: &[u8], at: usize, pack: &mut Listpack) -> Option<usize
     Some(at + 1 + width)
 }
 
-/// The fields and values of a zipmap, if it is sound.
+/// Converts the fields and values of a zipmap; `None` if it is invalid.
 pub(super) fn zipmap(bytes: &[u8]) -> Option<Listpack> {
     let last = bytes.len().checked_sub(1).filter(|last| *last >= 1)?;
     if bytes[last] != END {
@@ -106,7 +106,7 @@ pub(super) fn zipmap(bytes: &[u8]) -> Option<Listpack> {
     (at == last && (told >= LONG || usize::from(told) == count)).then_some(pack)
 }
 
-/// Where what has the length at `at` begins, and the length.
+/// Reads the length at `at`; returns where the bytes begin, and the length.
 fn zipmap_length(entries: &[u8], at: usize) -> Option<(usize, usize)> {
     match *entries.get(at)? {
         LONG => Some((at + 5, u32_at(entries, at + 1)?)),

@@ -1,4 +1,4 @@
-//! LZF, the compression of strings in dumps: literal runs and references to what was up to 8 KB before.
+//! LZF, the compression of strings in dumps: literal runs and back references of up to 8 KB.
 //!
 //! ```text
 //! 000xxxxx            x + 1 literal bytes follow
@@ -6,15 +6,15 @@
 //! 111yyyyy llllllll yyyyyyyy   l + 9 bytes from y + 1 bytes before
 //! ```
 //!
-//! Where the compressor looks for references is not part of the format, but decides its bytes: it looks where liblzf's fast variant
-//! looks, so that dumps are those of redis-server.
+//! The search for references is not part of the format, but determines the output: it is that of liblzf's fast variant, so that
+//! dumps equal those of redis-server.
 
-/// Bits of a place in the table of where three bytes were seen last.
+/// Bits of an index of the hash table, which maps three bytes to their last position.
 const TABLE_BITS: u32 = 16;
 const LITERALS_MAX: usize = 32;
 const DISTANCE_MAX: usize = 1 << 13;
 const MATCH_MAX: usize = (1 << 8) + (1 << 3);
-/// Matches that leave more room than this are compared byte by byte up to here, and may then go to the very end.
+/// If a match may be longer than this, as many bytes are compared one by one, and the match may then reach the end.
 const UNCHECKED_MATCH: usize = 16;
 
 fn slot(input: &[u8], at: usize) -> usize {
@@ -22,7 +22,7 @@ fn slot(input: &[u8], at: usize) -> usize {
     ((three >> (24 - TABLE_BITS)).wrapping_sub(three.wrapping_mul(5)) & ((1 << TABLE_BITS) - 1)) as usize
 }
 
-/// How many bytes from `at` on are those from `from` on, as far as liblzf looks.
+/// The length of the match between `from` and `at`, as liblzf computes it.
 fn match_len(input: &[u8], from: usize, at: usize) -> usize {
     let is_same = |offset: usize| input[from + offset] == input[at + offset];
     let max = (input.len() - at - 2).min(MATCH_MAX);
@@ -43,7 +43,7 @@ fn match_len(input: &[u8], from: usize, at: usize) -> usize {
     }
 }
 
-/// What is written: the literals that have no head yet begin at `run`.
+/// The output; the literal run that has no head yet begins at `run`.
 struct Output {
     bytes: Vec<u8>,
     run: usize,
@@ -55,7 +55,7 @@ impl Output {
         self.bytes.len() - self.run
     }
 
-    /// Writes the head of the literals before them; none has no head.
+    /// Writes the head of the literal run; an empty run has no head.
     fn end_run(&mut self) {
         match self.literals() {
             0 => _ = self.bytes.pop(),
@@ -77,16 +77,16 @@ impl Output {
     }
 }
 
-/// Compresses texts, one after the other, with one table.
+/// Compresses several texts with one hash table.
 pub(super) struct Compressor {
-    /// Where three bytes were seen last, counted from the first byte of the first text.
+    /// The last position of three bytes, counted from the first byte of the first text.
     seen: Vec<u32>,
-    /// Where this text begins.
+    /// The position of this text.
     base: u32,
 }
 
 impl Compressor {
-    /// A compressor that has seen nothing; it takes memory with the first text.
+    /// An empty compressor; the first text allocates the table.
     pub(super) fn new() -> Self {
         Self { seen: Vec::new(), base: 0 }
     }
@@ -110,7 +110,7 @@ fn compress(seen: &mut [u32], base: u32, input: &[u8], max: usize) -> Option<Vec
     let mut at = 0;
     while at < end {
         let slot_at = slot(input, at);
-        // A place that was not seen in this text is as good as its beginning, which is not referred to.
+        // A position in an earlier text becomes zero, which is never referred to.
         let from = seen[slot_at].saturating_sub(base) as usize;
         seen[slot_at] = base + at as u32;
         let is_match = from > 0 && from < at && at - from <= DISTANCE_MAX && input[from..from + 3] == input[at..at + 3];
@@ -139,7 +139,7 @@ fn compress(seen: &mut [u32], base: u32, input: &[u8], max: usize) -> Option<Vec
         if at >= end {
             break;
         }
-        // Of what is skipped only the last two places are noted.
+        // Only the last two of the skipped positions enter the table.
         for skipped in [at - 2, at - 1] {
             seen[slot(input, skipped)] = base + skipped as u32;
         }
@@ -152,7 +152,7 @@ fn compress(seen: &mut [u32], base: u32, input: &[u8], max: usize) -> Option<Vec
     Some(output.bytes)
 }
 
-/// The `len` bytes that were compressed; `None` if the input is no such compression. Never makes more than `len`.
+/// Decompresses to exactly `len` bytes; `None` if the input does not. Never allocates for more than `len`.
 pub(super) fn decompress(input: &[u8], len: usize) -> Option<Vec<u8>> {
     // A reference of three bytes stands for `MATCH_MAX` at most.
     if len / MATCH_MAX > input.len() {
@@ -178,7 +178,7 @@ pub(super) fn decompress(input: &[u8], len: usize) -> Option<Vec<u8>> {
             if output.len() + count + 2 > len {
                 return None;
             }
-            // What is copied may be what was just written.
+            // Source and destination may overlap.
             for index in from..from + count + 2 {
                 output.push(output[index]);
             }

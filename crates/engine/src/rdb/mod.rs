@@ -1,9 +1,9 @@
-//! Values as bytes: the encoding of Redis's dumps and files (RDB), version 10, and all older encodings of values.
+//! Serialised values: the encoding of Redis's dumps and files (RDB), version 10, and all older encodings of values.
 //!
-//! [`write()`] and [`read()`] do one value: a byte for the type and what follows it, as it stands in a file behind a key as well.
+//! [`write()`] and [`read()`] serialise one value: a byte for the type and the content, as in a file after the key.
 //! [`payload`] puts the version and the checksum of `DUMP` around it.
 //!
-//! Everything that is read is checked in all its parts before it is used, and what is made of it is bounded by its own bytes and
+//! Input is validated in all its parts before it is used, and the memory for it is bounded by its own length and
 //! [`READ_BYTES_MAX`](crate::limits::READ_BYTES_MAX).
 
 mod foreign;
@@ -16,11 +16,11 @@ mod write;
 pub(crate) use read::{Loaded, Reader, read};
 pub(crate) use write::{Stored, Writer, write};
 
-/// What is read cannot have been written by a server.
+/// The input is invalid: no server can have written it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Broken;
 
-/// The byte before a value.
+/// The type byte of a value.
 mod kind {
     pub(super) const STRING: u8 = 0;
     pub(super) const LIST: u8 = 1;
@@ -47,15 +47,15 @@ mod length {
     pub(super) const SHORT: u8 = 0;
     /// Fourteen more bits.
     pub(super) const MIDDLE: u8 = 1;
-    /// The whole byte tells of four or eight bytes behind it.
+    /// The length follows in four or eight bytes.
     pub(super) const LONG: u8 = 2;
     pub(super) const FOUR_BYTES: u8 = 0x80;
     pub(super) const EIGHT_BYTES: u8 = 0x81;
-    /// No length: the six other bits say how a string is written.
+    /// No length: the six other bits are the encoding of a string.
     pub(super) const SPECIAL: u8 = 3;
 }
 
-/// How a string is written that is no run of bytes.
+/// The encoding of a string that is not stored as plain bytes.
 mod special {
     pub(super) const ONE_BYTE: u8 = 0;
     pub(super) const TWO_BYTES: u8 = 1;
@@ -63,9 +63,9 @@ mod special {
     pub(super) const COMPRESSED: u8 = 3;
 }
 
-/// How a node of a quicklist is kept.
+/// The container of a node of a quicklist.
 mod node {
-    /// One element, as it is.
+    /// One element as plain bytes.
     pub(super) const PLAIN: u64 = 1;
     pub(super) const LISTPACK: u64 = 2;
 }
@@ -78,7 +78,7 @@ mod tests {
     use crate::transcript::Script;
     use crate::values::stream::{Id, Trim, Trimming};
 
-    /// What a dump of a value of each encoding is.
+    /// A dump of a value of each encoding.
     fn dumps() -> Vec<Vec<u8>> {
         let (mut script, mut dumps) = (Script::new(), Vec::new());
         let numbers = |count: usize, text: &str| {
@@ -106,7 +106,7 @@ mod tests {
             let reply = script.send(&[b"DUMP", b"k"]);
             let head = reply.iter().position(|byte| *byte == b'\n').expect("a bulk string");
             let dump = reply[head + 1..reply.len() - 2].to_vec();
-            // What is read is what was written.
+            // The value that is read equals the one that was written.
             assert_eq!(script.send(&[b"RESTORE", b"l", b"0", &dump, b"REPLACE"]), b"+OK\r\n", "{line}");
             let encoding = script.say("OBJECT ENCODING k");
             assert_eq!(script.say("OBJECT ENCODING l"), encoding, "{line}");
@@ -148,7 +148,7 @@ mod tests {
                         let Loaded::Object(copy) = read else { panic!("an object is read as one") };
                         assert_eq!(copy.len(), object.len());
                         if let crate::values::Object::Stream(mut stream) = object {
-                            // What is taken for sound can be used.
+                            // A value that was accepted can be used.
                             assert_eq!(stream.log.range(Id::MIN, Id::MAX).count(), stream.len());
                             assert_eq!(stream.log.range_back(Id::MIN, Id::MAX).count(), stream.len());
                             let what = Trim::ToLength(stream.len() / 2);

@@ -1,15 +1,15 @@
-//! What `DUMP` says and `RESTORE` reads: a value, two bytes of version and eight of checksum.
+//! The payload of `DUMP` and `RESTORE`: a value, two bytes of version and eight of checksum.
 
 use crc::{CRC_64_REDIS, Crc, Table};
 
-/// The version that is written, and the latest that is read.
+/// The version that is written, and the newest one that is accepted.
 const VERSION: u16 = 10;
-/// Bytes behind the value.
+/// Bytes of version and checksum.
 const FOOTER_BYTES: usize = 10;
 
 const CHECKSUM: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_REDIS);
 
-/// Puts version and checksum behind a value.
+/// Appends version and checksum to a value.
 pub(crate) fn seal(mut value: Vec<u8>) -> Vec<u8> {
     value.extend_from_slice(&VERSION.to_le_bytes());
     let sum = CHECKSUM.checksum(&value);

@@ -18,14 +18,14 @@ pub(crate) enum Loaded {
     Object(Object),
 }
 
-/// Bytes that are being read.
+/// A reader of serialised bytes.
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
-    /// Bytes that compressed strings may still become.
+    /// Bytes to which compressed strings may still expand.
     left: usize,
 }
 
-/// A length, or how a string is written that has none.
+/// A length, or the encoding of a string that has none.
 enum Length {
     Count(u64),
     Special(u8),
@@ -70,11 +70,11 @@ impl<'a> Reader<'a> {
         Ok(Length::Count(count))
     }
 
-    /// How many elements follow.
+    /// The number of elements that follow.
     pub(super) fn count(&mut self) -> Result<u64, Broken> {
         match self.length()? {
             Length::Count(count) => Ok(count),
-            // What means something else for a string is a small number here, as in Redis.
+            // As in Redis, the encodings of strings are small numbers here.
             Length::Special(how) => Ok(how.into()),
         }
     }
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
                 let len = usize::try_from(len).map_err(|_| Broken)?;
                 self.left = self.left.checked_sub(len).ok_or(Broken)?;
                 return match len {
-                    // As in Redis, nothing may have been compressed to anything.
+                    // As in Redis, an empty string may have any compressed form.
                     0 => Ok(Cow::Borrowed(b"")),
                     _ => lzf::decompress(compressed, len).map(Cow::Owned).ok_or(Broken),
                 };
@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
         Ok(f64::from_le_bytes(self.array()?))
     }
 
-    /// A score as text, whose length has three values of its own.
+    /// A score as text; three lengths stand for NaN and the infinities.
     fn score_text(&mut self) -> Result<f64, Broken> {
         match self.byte()? {
             253 => Ok(f64::NAN),
@@ -136,7 +136,7 @@ pub(super) fn free(object: Object, heap: &mut Heap) {
     }
 }
 
-/// Fills a value; what was filled of a broken one, or one that stays empty, is freed.
+/// Fills a value; frees it again if the input is invalid or empty.
 fn fill<T: Held>(
     mut value: T,
     heap: &mut Heap,
@@ -146,7 +146,7 @@ fn fill<T: Held>(
     sound(is_filled.map(|()| true), value, heap)
 }
 
-/// The value as an object if it is sound and not empty.
+/// The value as an object if it is valid and not empty.
 fn sound<T: Held>(is_sound: Result<bool, Broken>, value: T, heap: &mut Heap) -> Result<Object, Broken> {
     let object = value.into_object();
     if is_sound == Ok(true) && object.len() > 0 {
@@ -156,7 +156,7 @@ fn sound<T: Held>(is_sound: Result<bool, Broken>, value: T, heap: &mut Heap) -> 
     Err(Broken)
 }
 
-/// Whether something was new that must be.
+/// Fails if an element that has to be unique was not new.
 fn new(is_new: bool) -> Result<(), Broken> {
     if is_new { Ok(()) } else { Err(Broken) }
 }

@@ -1,4 +1,4 @@
-//! Streams: their listpacks as they are, what a stream knows of its entries, and its groups.
+//! Streams: their listpacks unchanged, the metadata of a stream, and its groups.
 //!
 //! ```text
 //! listpacks, each: id of the first entry (16 bytes, a string), listpack
@@ -8,7 +8,7 @@
 //! consumer: name, when it was seen, ids of its pending entries
 //! ```
 //!
-//! Ids outside of 16 bytes are two lengths. What is in brackets came with version 10 of the format.
+//! Other ids are two lengths. Parts in brackets exist since version 10 of the format.
 
 use std::collections::BTreeMap;
 
@@ -75,7 +75,7 @@ impl Reader<'_> {
     }
 }
 
-/// Reads a stream; `has_figures` if it tells of entries that are gone.
+/// Reads a stream; `has_figures` if it has the metadata of version 10.
 pub(super) fn read(reader: &mut Reader<'_>, has_figures: bool) -> Result<Stream, Broken> {
     let mut stream = Stream::new();
     let (mut entries, mut last) = (0, None);
@@ -91,7 +91,7 @@ pub(super) fn read(reader: &mut Reader<'_>, has_figures: bool) -> Result<Stream,
     stream.figures.last_id = reader.id()?;
     stream.figures.entries_added = entries as i64;
     if has_figures {
-        // The first id follows from the entries.
+        // The first id is derived from the entries.
         reader.id()?;
         stream.figures.max_deleted_id = reader.id()?;
         stream.figures.entries_added = reader.count()? as i64;
@@ -129,7 +129,7 @@ fn group(reader: &mut Reader<'_>, stream: &Stream, has_figures: bool) -> Result<
         let seen = reader.moment()?;
         let consumer = group.create_consumer(&name, seen).ok_or(Broken)?;
         for _ in 0..reader.count()? {
-            // Each is of one consumer.
+            // Each pending entry belongs to exactly one consumer.
             let id = reader.raw_id()?;
             let (delivered, deliveries) = pending.remove(&id).ok_or(Broken)?;
             group.claim(id, consumer, delivered, deliveries);
@@ -178,7 +178,7 @@ mod tests {
         wide_pack(&elements)
     }
 
-    /// What `RESTORE` reads of a stream of these listpacks. The last id that was given is 99-0.
+    /// The payload of a stream of these listpacks, whose last id is 99-0.
     fn dump(packs: &[(Id, Vec<u8>)], len: u64) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.byte(kind::STREAM);

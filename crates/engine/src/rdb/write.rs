@@ -1,4 +1,4 @@
-//! Writing values, byte for byte as redis-server 7.0 does.
+//! Serialises values to the same bytes as redis-server 7.0.
 
 use super::lzf::Compressor;
 use super::{kind, length, node, special};
@@ -13,19 +13,19 @@ const INTEGER_TEXT_MAX: usize = 11;
 const COMPRESSED_MIN: usize = 20;
 const COMPRESSION_GAIN: usize = 4;
 
-/// Bytes that are being written.
+/// A writer of serialised bytes.
 pub(crate) struct Writer {
     bytes: Vec<u8>,
     compressor: Compressor,
 }
 
 impl Writer {
-    /// Nothing is written yet.
+    /// An empty writer.
     pub(crate) fn new() -> Self {
         Self { bytes: Vec::new(), compressor: Compressor::new() }
     }
 
-    /// What was written.
+    /// The serialised bytes.
     pub(crate) fn finish(self) -> Vec<u8> {
         self.bytes
     }
@@ -34,17 +34,17 @@ impl Writer {
         self.bytes.push(byte);
     }
 
-    /// Bytes as they are.
+    /// Plain bytes without a length.
     pub(super) fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// A count, or the bytes of a string that follows.
+    /// The number of elements, or of bytes of a string, that follow.
     fn length(&mut self, len: usize) {
         self.number(len as u64);
     }
 
-    /// A number that is written as a length.
+    /// A number in the encoding of lengths.
     pub(super) fn number(&mut self, len: u64) {
         match len {
             0..0x40 => self.byte(length::SHORT << 6 | len as u8),
@@ -62,7 +62,7 @@ impl Writer {
         }
     }
 
-    /// Writes an integer as such, if it has at most 32 bits; whether it has.
+    /// Writes an integer of at most 32 bits in the integer encoding; returns false for a larger one.
     fn small_integer(&mut self, value: i64) -> bool {
         let le = value.to_le_bytes();
         let (how, width) = match value {
@@ -94,7 +94,7 @@ impl Writer {
         self.bytes.extend_from_slice(text);
     }
 
-    /// A string that may be kept as an integer.
+    /// A string that may be stored as an integer.
     fn element(&mut self, element: Element<'_>) {
         match element {
             Element::Bytes(text) => self.text(text),
@@ -108,7 +108,7 @@ impl Writer {
     }
 }
 
-/// What is to be written.
+/// The value to serialise.
 pub(crate) enum Stored<'a> {
     Text(Element<'a>),
     Object(&'a Object),
@@ -171,7 +171,7 @@ fn sorted_set(writer: &mut Writer, sorted: &SortedSet, heap: &Heap) {
     }
     writer.byte(kind::SORTED_SET);
     writer.length(sorted.len());
-    // From the last member on, so that a reader inserts each at the front.
+    // In descending order, so that a reader inserts each member at the front.
     sorted.each_from(heap, sorted.len().saturating_sub(1), true, |member, score| {
         writer.element(member);
         writer.bytes.extend_from_slice(&score.to_le_bytes());

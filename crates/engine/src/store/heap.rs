@@ -21,7 +21,7 @@ pub struct EncodingLimits {
     pub sorted_set_entries_max: usize,
     /// `zset-max-listpack-value`: bytes of a member of a compact sorted set.
     pub sorted_set_value_bytes_max: usize,
-    /// `hll-sparse-max-bytes`: bytes of a HyperLogLog that is kept as runs.
+    /// `hll-sparse-max-bytes`: the greatest size of a sparse HyperLogLog.
     pub hyperloglog_sparse_bytes_max: usize,
 }
 

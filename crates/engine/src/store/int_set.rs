@@ -49,7 +49,7 @@ impl IntSet {
         bytes
     }
 
-    /// What [`IntSet::to_bytes`] wrote, if it is sound: in order, and none twice.
+    /// Parses the layout of [`IntSet::to_bytes`]; `None` unless the integers are in order and distinct.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let word =
             |at: usize| bytes.get(at..at + 4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));

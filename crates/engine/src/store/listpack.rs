@@ -123,7 +123,7 @@ impl Listpack {
         &self.bytes
     }
 
-    /// A listpack that comes from elsewhere, if it is sound in all its parts.
+    /// Validates a serialised listpack in all its parts.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let last = bytes.len().checked_sub(1).filter(|last| *last >= HEADER_BYTES)?;
         let total = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize;
@@ -133,7 +133,7 @@ impl Listpack {
         let pack = Self { bytes: bytes.to_vec() };
         let (mut at, mut count) = (HEADER_BYTES, 0);
         while at < last {
-            // A lead says how many bytes tell of the length, which must be there before they are read.
+            // The encoding byte determines how many bytes hold the length; they are checked before they are read.
             let needed = match bytes[at] {
                 0..=0xef => 2,
                 0xf0 => 5,
@@ -362,7 +362,7 @@ impl Listpack {
         self.insert(None, bytes);
     }
 
-    /// Adds what `write` writes at the end. There is to be room for `room` bytes, which is made in steps of at least `step`.
+    /// Appends the elements that `write` adds. Reserves `room` bytes, in steps of at least `step`.
     pub(crate) fn append<T>(&mut self, room: usize, step: usize, write: impl FnOnce(&mut Appender<'_>) -> T) -> T {
         if self.bytes.capacity() - self.bytes.len() < room {
             self.bytes.reserve_exact(room.max(step));
@@ -377,7 +377,7 @@ impl Listpack {
         said
     }
 
-    /// The integer at a position; zero if there is a text.
+    /// The integer at a position; zero if the element is a text.
     #[inline]
     pub(crate) fn integer(&self, at: usize) -> i64 {
         match self.get(at) {
@@ -397,7 +397,7 @@ impl Listpack {
         (is_it, end + back_bytes(end - at))
     }
 
-    /// Position of what stands `count` elements behind the one at `at`: perhaps the end.
+    /// Position of the element `count` elements after the one at `at`, or the end.
     #[inline]
     pub(crate) fn skip(&self, at: usize, count: usize) -> usize {
         (0..count).fold(at, |at, _| self.behind(at))
@@ -409,7 +409,7 @@ impl Listpack {
         self.bytes[at] != END
     }
 
-    /// Puts an integer in the place of the element at `at`.
+    /// Replaces the element at `at` by an integer.
     pub(crate) fn replace_integer(&mut self, at: usize, value: i64) {
         let end = self.behind(at);
         self.splice(at, end, &Head::integer(value), &[]);
@@ -515,22 +515,22 @@ impl Listpack {
     }
 }
 
-/// Writes elements at the end of a listpack; see [`Listpack::append`].
+/// Appends elements to a listpack; see [`Listpack::append`].
 pub(crate) struct Appender<'a> {
     bytes: &'a mut Vec<u8>,
     count: isize,
 }
 
-/// Up to so many bytes a text has one byte before it and one behind it.
+/// A text of at most this many bytes takes two bytes beside its own.
 const SHORT_BYTES_MAX: usize = 63;
 /// Bytes that an element may take beside its text.
 pub(crate) const ELEMENT_BYTES: usize = 10;
 
 impl Appender<'_> {
-    /// Adds text; text that is an integer is kept as one.
+    /// Adds a text; a text that is an integer is stored as one.
     #[inline]
     pub(crate) fn push(&mut self, text: &[u8]) {
-        // Most texts begin with no digit, which spares a look at the others.
+        // Most texts do not begin with a digit; the rest of them is not parsed.
         let is_number_like = matches!(text.first(), Some(b'0'..=b'9' | b'-'));
         match is_number_like.then(|| integer::parse(text)).flatten() {
             Some(value) => self.push_integer(value),

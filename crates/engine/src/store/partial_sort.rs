@@ -1,8 +1,8 @@
-//! Sorting only as much of a slice as is wanted, in the order in which Redis leaves what is equal.
+//! Sorts only a range of a slice, and leaves equal elements in the same order as Redis does.
 //!
-//! Bentley's and McIlroy's quicksort ("Engineering a sort function", 1993), which goes into a part only if some of it is wanted.
-//! Which of several equal elements are among the first depends on each of its steps, so they are all as published. Chosen input
-//! could make it quadratic: a part that is reached too deep is sorted in another way.
+//! Bentley's and McIlroy's quicksort ("Engineering a sort function", 1993), which sorts a part only if it overlaps the range.
+//! Which of several equal elements are among the first depends on each of its steps, so they are all as published. Adversarial input
+//! could make it quadratic: below a limit on the depth, a part is sorted by another algorithm.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -12,7 +12,7 @@ const INSERTED_MAX: usize = 7;
 /// Parts larger than this have their middle estimated from nine elements instead of three.
 const THREE_MAX: usize = 40;
 
-/// Sorts so that the elements at `wanted` are those of the sorted slice, in order. All of it is sorted stably.
+/// Sorts so that the elements at `wanted` are those of the sorted slice. If `wanted` is the whole slice, the sort is stable.
 pub(crate) fn sort<T>(items: &mut [T], wanted: Range<usize>, mut compare: impl FnMut(&T, &T) -> Ordering) {
     if wanted.start == 0 && wanted.end >= items.len() {
         return items.sort_by(compare);
@@ -61,7 +61,7 @@ fn insert_all<T>(items: &mut [T], compare: &mut impl FnMut(&T, &T) -> Ordering) 
     }
 }
 
-/// Brings what is less than some element to the front and what is greater to the back; how many there are of each.
+/// Partitions around a pivot: less in front, greater at the back; returns how many there are of each.
 fn split<T>(items: &mut [T], compare: &mut impl FnMut(&T, &T) -> Ordering) -> (usize, usize) {
     let len = items.len();
     let middle = middle_of(items, compare);
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn chosen_input_does_not_make_it_quadratic() {
-        // Elements get their places in the order only when they are compared, as late as can be.
+        // The adversary fixes the order of two elements only when they are compared, as late as possible.
         const LEN: usize = 20_000;
         let (mut fixed, mut open) = (vec![usize::MAX; LEN], (0, 0));
         let mut compared = 0_usize;

@@ -53,7 +53,7 @@ impl QuickList {
         self.chunks.iter()
     }
 
-    /// Adds a chunk that comes from elsewhere at the end. One that is too large is divided.
+    /// Appends a chunk that was read from a dump. One that is too large is split.
     pub(crate) fn push_chunk(&mut self, chunk: Listpack) {
         let len = chunk.len();
         if chunk.byte_len() <= CHUNK_BYTES_MAX || len == 1 {

@@ -27,7 +27,7 @@ impl Hash {
         Self::Packed(Listpack::new())
     }
 
-    /// The hash of a run of fields and values, if no field is there twice.
+    /// The hash of a listpack of fields and values; `None` if a field is duplicated.
     pub(crate) fn from_pack(pack: Listpack, heap: &mut Heap) -> Option<Self> {
         let len = pack.len();
         let fields: std::collections::BTreeSet<_> = pack.pairs().map(|(field, _)| field.to_vec()).collect();

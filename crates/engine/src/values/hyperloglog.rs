@@ -4,7 +4,7 @@
 //! 0..4    "HYLL"
 //! 4       0: dense, 1: sparse
 //! 5..8    unused
-//! 8..16   the count of last time, little-endian; the highest bit says that it holds no longer
+//! 8..16   the cached count, little-endian; the highest bit marks it as stale
 //! 16..    registers: six bits each (dense), or runs of them (sparse)
 //!
 //! a run   00xxxxxx           x + 1 registers are zero
@@ -12,13 +12,14 @@
 //!         1vvvvvxx           x + 1 registers are v + 1
 //! ```
 //!
-//! The estimate is Ertl's ("New cardinality estimation algorithms for HyperLogLog sketches", 2017). Nothing here knows a key.
+//! The estimate is Ertl's ("New cardinality estimation algorithms for HyperLogLog sketches", 2017). This module is independent
+//! of keys.
 
 /// Registers of every HyperLogLog.
 pub(crate) const REGISTERS: usize = 1 << INDEX_BITS;
 /// Bits of a hash that choose the register.
 const INDEX_BITS: u32 = 14;
-/// Bits of a hash in which the first one is looked for.
+/// Bits of a hash whose trailing zeros are counted.
 const RANK_BITS: u32 = 64 - INDEX_BITS;
 const REGISTER_BITS: usize = 6;
 const REGISTER_MAX: u8 = (1 << REGISTER_BITS) - 1;
@@ -30,7 +31,7 @@ const ENCODING_AT: usize = 4;
 const COUNT_AT: usize = 8;
 const HEADER_BYTES: usize = 16;
 const DENSE_BYTES: usize = HEADER_BYTES + (REGISTERS * REGISTER_BITS).div_ceil(8);
-/// The last byte of the count has this bit set while the count does not hold.
+/// Set in the last byte of the cached count while it is stale.
 const IS_STALE: u8 = 0x80;
 
 /// The largest value and the longest run of a sparse run with a value.
@@ -38,19 +39,19 @@ const RUN_VALUE_MAX: u8 = 32;
 const RUN_LENGTH_MAX: usize = 4;
 /// The longest run of zeros that takes one byte.
 const ZEROS_SHORT_MAX: usize = 64;
-/// Runs that are looked at after a change to join what stands side by side.
+/// Runs that are examined after a change, to merge adjacent ones.
 const JOINED_RUNS: usize = 5;
 
-/// What elements are hashed with.
+/// The seed of the hash of elements.
 const SEED: u64 = 0xadc8_3b19;
 /// 1 / (2 ln 2).
 const ALPHA: f64 = 0.721_347_520_444_481_7;
 
-/// The registers do not add up: the string was not made by these commands.
+/// The runs do not cover all registers: the string was not written by these commands.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Corrupted;
 
-/// What a sparse run stands for.
+/// The registers of a sparse run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Run {
     value: u8,
@@ -59,7 +60,7 @@ struct Run {
 }
 
 impl Run {
-    /// The run at the head of `bytes`, which are not empty.
+    /// Decodes the first run of `bytes`, which are not empty.
     fn read(bytes: &[u8]) -> Self {
         let low = usize::from(bytes[0] & 0x3f);
         match bytes[0] >> 6 {
@@ -72,7 +73,7 @@ impl Run {
         }
     }
 
-    /// Writes a run of at least one register, in as few bytes as can be; a run with a value is at most four long.
+    /// Encodes a run of at least one register in the fewest bytes; a run with a value is at most four long.
     fn write(value: u8, len: usize, out: &mut Vec<u8>) {
         if value > 0 {
             out.push(0x80 | (value - 1) << 2 | (len - 1) as u8);
@@ -88,7 +89,7 @@ impl Run {
     }
 }
 
-/// The runs of a sparse HyperLogLog. A last run whose second byte is missing ends behind the bytes.
+/// The runs of a sparse HyperLogLog. The end of a last run whose second byte is missing lies outside of the bytes.
 fn runs(bytes: &[u8]) -> impl Iterator<Item = Run> + '_ {
     let mut rest = bytes;
     std::iter::from_fn(move || {
@@ -121,7 +122,7 @@ fn hash(bytes: &[u8]) -> u64 {
     hash ^ hash >> SHIFT
 }
 
-/// The register of an element, and the least value that the register has to have for it.
+/// The register of an element, and the least value of the register that covers it.
 fn register_of(element: &[u8]) -> (usize, u8) {
     let hash = hash(element);
     let rank = (hash >> INDEX_BITS | 1 << RANK_BITS).trailing_zeros() + 1;
@@ -155,7 +156,7 @@ fn dense_raise(registers: &mut [u8], index: usize, value: u8) -> bool {
     is_raised
 }
 
-/// Whether `text` looks like a HyperLogLog. Runs are only looked at when they are used.
+/// Whether `text` has the header and size of a HyperLogLog. Runs are only checked when they are used.
 pub(crate) fn is_valid(text: &[u8]) -> bool {
     let has_header = text.len() >= HEADER_BYTES && text.starts_with(MAGIC);
     has_header && (text[ENCODING_AT] == SPARSE || (text[ENCODING_AT] == DENSE && text.len() == DENSE_BYTES))
@@ -166,7 +167,7 @@ pub(crate) fn is_dense(text: &[u8]) -> bool {
     text[ENCODING_AT] == DENSE
 }
 
-/// A HyperLogLog that has seen nothing, whose count of zero holds.
+/// An empty HyperLogLog, whose cached count of zero is valid.
 pub(crate) fn new() -> Vec<u8> {
     let mut text = vec![0; HEADER_BYTES];
     text[..MAGIC.len()].copy_from_slice(MAGIC);
@@ -175,19 +176,19 @@ pub(crate) fn new() -> Vec<u8> {
     text
 }
 
-/// The count that was kept, if it still holds.
+/// The cached count, if it is valid.
 pub(crate) fn kept_count(text: &[u8]) -> Option<u64> {
     let mut count = [0; 8];
     count.copy_from_slice(&text[COUNT_AT..HEADER_BYTES]);
     (count[7] & IS_STALE == 0).then(|| u64::from_le_bytes(count))
 }
 
-/// Keeps a count.
+/// Caches a count.
 pub(crate) fn keep_count(text: &mut [u8], count: u64) {
     text[COUNT_AT..HEADER_BYTES].copy_from_slice(&count.to_le_bytes());
 }
 
-/// The count that is kept holds no longer.
+/// Marks the cached count as stale.
 pub(crate) fn forget_count(text: &mut [u8]) {
     text[HEADER_BYTES - 1] |= IS_STALE;
 }
@@ -250,7 +251,7 @@ fn raise_run(text: &mut Vec<u8>, index: usize, value: u8, bytes_max: usize) -> R
     Ok(Some(true))
 }
 
-/// Joins runs of one value that stand side by side, as far as a change from `at` on can have made some.
+/// Merges adjacent runs of one value, as far as a change at `at` can have created some.
 fn join_runs(text: &mut Vec<u8>, mut at: usize) {
     let mut left = JOINED_RUNS;
     while at < text.len() && left > 0 {
@@ -262,7 +263,7 @@ fn join_runs(text: &mut Vec<u8>, mut at: usize) {
                 let mut joined = Vec::with_capacity(1);
                 Run::write(run.value, run.len + next.len, &mut joined);
                 text.splice(at..at + 2, joined);
-                // The joined run may go together with the one behind it.
+                // The merged run may merge with the next one as well.
                 continue;
             }
         }
@@ -270,7 +271,7 @@ fn join_runs(text: &mut Vec<u8>, mut at: usize) {
     }
 }
 
-/// Writes sparse registers out.
+/// Converts sparse registers to dense ones.
 pub(crate) fn make_dense(text: &mut Vec<u8>) -> Result<(), Corrupted> {
     if is_dense(text) {
         return Ok(());
@@ -284,7 +285,7 @@ pub(crate) fn make_dense(text: &mut Vec<u8>) -> Result<(), Corrupted> {
     Ok(())
 }
 
-/// Shows the runs that have a value, each with its first register, if all runs together cover all registers.
+/// Calls `see` for each run with a value and its first register; fails unless the runs cover all registers.
 fn each_run(text: &[u8], mut see: impl FnMut(usize, Run)) -> Result<(), Corrupted> {
     let mut first = 0;
     for run in runs(&text[HEADER_BYTES..]) {
@@ -299,7 +300,7 @@ fn each_run(text: &[u8], mut see: impl FnMut(usize, Run)) -> Result<(), Corrupte
     if first == REGISTERS { Ok(()) } else { Err(Corrupted) }
 }
 
-/// All registers, one byte each: what unions are made in.
+/// All registers, one byte each, for unions.
 pub(crate) struct Registers(Vec<u8>);
 
 impl Registers {
@@ -325,7 +326,7 @@ impl Registers {
         self.0.iter().copied().enumerate().filter(|(_, value)| *value > 0)
     }
 
-    /// How many distinct elements the registers have seen, about.
+    /// The estimated number of distinct elements.
     pub(crate) fn count(&self) -> u64 {
         let mut histogram = Histogram::default();
         self.0.iter().for_each(|value| histogram.add(*value, 1));
@@ -333,7 +334,7 @@ impl Registers {
     }
 }
 
-/// How many distinct elements a HyperLogLog has seen, about.
+/// The estimated number of distinct elements of a HyperLogLog.
 pub(crate) fn count(text: &[u8]) -> Result<u64, Corrupted> {
     let mut histogram = Histogram::default();
     if is_dense(text) {
@@ -349,7 +350,7 @@ pub(crate) fn count(text: &[u8]) -> Result<u64, Corrupted> {
     Ok(histogram.estimate())
 }
 
-/// How many registers have which value.
+/// The number of registers for each value.
 struct Histogram([usize; REGISTER_MAX as usize + 1]);
 
 impl Default for Histogram {
@@ -372,12 +373,12 @@ impl Histogram {
         }
         sum += registers * sigma(of(0) / registers);
         let estimate = (ALPHA * registers * registers / sum).round();
-        // Registers of values that no hash has: Redis's processor makes this of infinity.
+        // Registers have values that no hash yields: x86-64 converts infinity to this number.
         if estimate.is_infinite() { 1 << 63 } else { estimate as u64 }
     }
 }
 
-/// What the registers that are full contribute; a series that is summed until a term changes nothing.
+/// The contribution of saturated registers; a series that is summed until it converges.
 fn tau(mut x: f64) -> f64 {
     if x == 0.0 || x == 1.0 {
         return 0.0;
@@ -394,7 +395,7 @@ fn tau(mut x: f64) -> f64 {
     }
 }
 
-/// What the registers that are zero contribute; a series that is summed until a term changes nothing.
+/// The contribution of registers that are zero; a series that is summed until it converges.
 fn sigma(mut x: f64) -> f64 {
     if x == 1.0 {
         return f64::INFINITY;
@@ -416,7 +417,7 @@ pub(crate) fn dense_registers(text: &[u8]) -> impl ExactSizeIterator<Item = u8> 
     (0..REGISTERS).map(|index| dense_get(&text[HEADER_BYTES..], index))
 }
 
-/// Sparse runs as `PFDEBUG DECODE` writes them; only as many as there are registers, since the string may be one of any length.
+/// Sparse runs in the format of `PFDEBUG DECODE`; at most as many as there are registers, since a string may have any length.
 pub(crate) fn describe(text: &[u8]) -> String {
     let describe = |run: Run| match run {
         Run { value: 0, len, bytes: 1 } => format!("z:{len}"),

@@ -26,9 +26,9 @@ pub(crate) enum Object {
     Stream(Box<Stream>),
 }
 
-/// What is left of a value that no key holds, to be freed little by little.
+/// The rest of a deleted value, which is freed incrementally.
 pub(crate) enum Remains {
-    /// The table that names the records of a hash, a set or a sorted set.
+    /// The table of the records of a hash, a set or a sorted set.
     Table(Table),
     Stream(Box<Stream>),
 }
@@ -67,7 +67,7 @@ impl Object {
         }
     }
 
-    /// What has to be freed little by little when the value goes.
+    /// The part of a deleted value that is freed incrementally.
     pub(crate) fn into_remains(self) -> Option<Remains> {
         match self {
             Self::Hash(Hash::Table(table)) | Self::Set(Set::Table(table)) => Some(Remains::Table(*table)),

@@ -38,7 +38,7 @@ impl Set {
         set
     }
 
-    /// A set of so many members, which is compact only if they are few and integers.
+    /// An empty set for `len` members; compact only if they are few and integers.
     pub(crate) fn new_for(heap: &Heap, len: u64) -> Self {
         if len > heap.encodings.set_integers_max as u64 { Self::Table(Box::default()) } else { Self::new() }
     }

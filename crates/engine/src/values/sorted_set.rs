@@ -91,8 +91,8 @@ impl SortedSet {
         Self::Indexed(Box::default())
     }
 
-    /// The sorted set of a run of members and scores as Redis keeps them, scores that are no integers as text; `None` if a
-    /// member is there twice or a score is none.
+    /// The sorted set of a listpack of members and scores, non-integer scores as text; `None` if a
+    /// member is duplicated or a score is invalid.
     pub(crate) fn from_pack(pack: &Listpack, heap: &mut Heap) -> Option<Self> {
         let len = pack.len();
         if !len.is_multiple_of(2) {
@@ -116,7 +116,7 @@ impl SortedSet {
         Some(sorted)
     }
 
-    /// The run of members and scores that Redis keeps of a compact sorted set; `None` if it is not compact.
+    /// The listpack that Redis stores for a compact sorted set; `None` if the set is not compact.
     pub(crate) fn to_pack(&self) -> Option<Listpack> {
         let Self::Packed(own) = self else { return None };
         let mut pack = Listpack::new();
@@ -350,7 +350,7 @@ impl SortedSet {
         }
     }
 
-    /// Goes back to the compact encoding.
+    /// Converts back to the compact encoding.
     fn pack(&mut self, heap: &mut Heap) {
         let Self::Indexed(indexed) = self else { return };
         let mut pack = Listpack::new();

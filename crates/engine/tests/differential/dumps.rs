@@ -1,5 +1,5 @@
-//! Serialised values: what one store dumps the other restores, bytes that older servers would have written mean the same to both,
-//! and broken ones are refused by both.
+//! Serialised values: each server restores the other's dumps, both read encodings of older servers alike, and both refuse
+//! invalid payloads.
 
 use crc::{CRC_64_REDIS, Crc};
 use respool_testkit::{Client, Rng};
@@ -12,7 +12,7 @@ use super::{Request, Subject, number_from, redis_with, shown};
 const ROUND: usize = 300;
 /// Rounds, unless the environment says otherwise.
 const ROUNDS: u64 = 8;
-/// What the dump of a stream begins with.
+/// The type byte of a stream's dump.
 const STREAM: u8 = 19;
 /// Values of older encodings, and broken values.
 const OLDER: u64 = 1_500;
@@ -53,7 +53,7 @@ impl Pair {
         said
     }
 
-    /// What a key holds, in an order of its own, the same in both.
+    /// The sorted content of a key, comparable between both servers.
     fn same_value(&mut self, key: &[u8], why: &str) {
         let kind = self.same(&[b"TYPE", key], why);
         self.same(&[b"OBJECT", b"ENCODING", key], why);
@@ -100,7 +100,7 @@ fn is_compressed(dump: &[u8]) -> bool {
     dump.contains(&0xc3)
 }
 
-/// Whether both dumps have to be the same bytes, given what holds them. Tables are dumped in an order of their own; a list that was
+/// Whether both dumps have to be the same bytes, given the encoding. Tables are dumped in an order of their own; a list that was
 /// changed in its middle is divided otherwise; and redis-server's compressor finds more or less by what it has compressed before,
 /// as it does not clear its table. Streams tell when a consumer was seen.
 fn is_exact(kind: u8, a: &[u8], b: &[u8]) -> bool {
@@ -122,7 +122,7 @@ fn each_store_restores_what_the_other_dumps() {
     for round in 0..number_from("RESPOOL_TEST_ROUNDS", ROUNDS) {
         for _ in 0..ROUND {
             let request = generator.request();
-            // What chance or the clock decides is left out; what is compared elsewhere only makes the values here.
+            // Random and time-dependent commands are left out; commands compared elsewhere only create the values here.
             const LEFT_OUT: [&[u8]; 5] = [b"SPOP", b"SORT", b"XCLAIM", b"XAUTOCLAIM", b"XREAD"];
             let is_of_clock = request[0] == b"XADD" && request.iter().any(|word| word.ends_with(b"*"));
             if !LEFT_OUT.contains(&&request[0].to_ascii_uppercase()[..]) && !is_of_clock {
@@ -149,7 +149,7 @@ fn each_store_restores_what_the_other_dumps() {
             pair.same_value(b"copy", &why);
             let (again, ours_again) = pair.both(&[b"DUMP", b"copy"]);
             let is_whole = |dump: &[u8], copy: Option<&[u8]>| {
-                // A large encoding is only kept if what is restored asks for one.
+                // A large encoding is only kept if the restored value requires one.
                 copy.is_some_and(|copy| {
                     let is_free = match dump[0] {
                         STREAM => is_compressed(dump) || is_compressed(copy),
@@ -272,7 +272,7 @@ impl Older {
         }
     }
 
-    /// Words none of which comes twice, unless that is to be refused.
+    /// Distinct words; with duplicates if the payload has to be refused.
     fn words(&mut self, count: usize) -> Vec<Vec<u8>> {
         let mut words: Vec<Vec<u8>> = (0..count).map(|_| self.word()).collect();
         if !self.rng.once_in(10) {
@@ -435,7 +435,7 @@ fn broken_dumps_are_refused_alike() {
         if matches!(value[0], 6 | 7 | 15 | 19..) {
             continue;
         }
-        // redis-server makes a table of as many elements as are promised before it reads one, and is gone for seconds.
+        // redis-server allocates a table for the announced number of elements before it reads one, which takes seconds.
         if matches!(value[..], [2..=5, 0x80 | 0x81, ..]) {
             continue;
         }

@@ -405,8 +405,8 @@ const COUNTER_HEADS: &[&[u8]] = &[
     b"HYLL\x02\0\0\0\0\0\0\0\0\0\0\x80",
     b"",
 ];
-/// What may follow: all registers, too few of them, too many, values at the edge. No run ends behind the string: Redis would
-/// read the byte there.
+/// The registers: all, too few, too many, and values at the limits. No run ends outside of the string: Redis would read the
+/// byte there.
 const COUNTER_RUNS: &[&[u8]] = &[
     b"\x7f\xff",
     b"\x80\x7f\xfe",
@@ -453,7 +453,7 @@ pub(crate) struct Generator {
     templates: Vec<&'static str>,
     stream_templates: Vec<&'static str>,
     ids: streams::Ids,
-    /// Entries that are still to be added to a stream one after the other, so that it has several listpacks.
+    /// The number of entries left to add to one stream in a row, so that it has several listpacks.
     entries: Option<(Vec<u8>, usize)>,
 }
 

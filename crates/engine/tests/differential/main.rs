@@ -46,7 +46,7 @@ fn redis() -> Option<(RedisServer, Client)> {
     redis_with(&[])
 }
 
-/// As [`redis`], for a server with settings of its own.
+/// As [`redis`], with additional settings of the server.
 fn redis_with(settings: &[&str]) -> Option<(RedisServer, Client)> {
     if std::env::var("RESPOOL_TEST_REDIS").is_ok_and(|value| value == "off") {
         eprintln!("left out: RESPOOL_TEST_REDIS=off");

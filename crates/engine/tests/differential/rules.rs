@@ -19,7 +19,7 @@ const TIMES: &[&[u8]] = &[b"TTL", b"PTTL", b"EXPIRETIME", b"PEXPIRETIME"];
 /// Redis asks `strtod` for an error and does not clear the one before, so it refuses to sort numbers after any other
 /// command has met one out of range.
 const STALE_ERROR: &[u8] = b"-ERR One or more scores can't be converted into double\r\n";
-/// Redis asks for the error of a call before if no id follows the last one of a millisecond, and says that of entries.
+/// If no id is left in a millisecond, Redis checks `errno`, which an earlier call set, and replies the error about large entries.
 const ENTRY_TOO_LARGE: &[u8] = b"-ERR Elements are too large to be stored\r\n";
 const ID_NOT_GREATER: &[u8] = b"-ERR The ID specified in XADD is equal or smaller than the target stream top item\r\n";
 /// How much later the second request may come, in seconds or milliseconds as the command counts.

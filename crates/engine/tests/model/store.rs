@@ -59,7 +59,7 @@ pub(crate) enum Said {
     /// In any order.
     Bag(Vec<String>),
     Error(&'static str),
-    /// As it is on the wire.
+    /// The encoding on the wire.
     Raw(Vec<u8>),
 }
 

@@ -1,10 +1,10 @@
-//! Streams of the naive model. All ids are of millisecond 7, so a number says which one is meant.
+//! Streams of the naive model. All ids are of millisecond 7, so a sequence number identifies an entry.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use respool_wire::{Encoder, Protocol};
 
-/// Entries by their numbers, and who has read them.
+/// Entries by their numbers, and the groups.
 #[derive(Clone, Default)]
 pub(crate) struct Stream {
     entries: BTreeMap<u64, (String, String)>,
@@ -17,7 +17,7 @@ pub(crate) struct Stream {
 struct Group {
     /// The number of the next entry to be delivered.
     next: u64,
-    /// The consumers of what is pending.
+    /// The consumers of the pending entries.
     pending: BTreeMap<u64, String>,
     consumers: BTreeSet<String>,
 }
@@ -65,7 +65,7 @@ impl Stream {
         removed
     }
 
-    /// What a request says whose words are `w`.
+    /// The reply to the request `w`.
     pub(crate) fn execute(&mut self, w: &[&str]) -> Vec<u8> {
         match w[0] {
             "XADD" => {
@@ -126,7 +126,7 @@ impl Stream {
         })
     }
 
-    /// What needs the group that is the second argument.
+    /// Commands that need the group in the second argument.
     fn of_group(&mut self, w: &[&str]) -> Vec<u8> {
         let Some(group) = self.groups.get_mut(w[2]) else {
             if w[0] == "XACK" {
@@ -187,7 +187,7 @@ impl Stream {
     }
 }
 
-/// What is said to a stream that is not there. `None`: it is made.
+/// The reply for a stream that does not exist; `None` if the command creates it.
 pub(crate) fn without_stream(w: &[&str]) -> Option<Vec<u8>> {
     let makes = w[0] == "XADD" || w.contains(&"MKSTREAM");
     (!makes).then(|| match w[0] {
@@ -197,7 +197,7 @@ pub(crate) fn without_stream(w: &[&str]) -> Option<Vec<u8>> {
             MKSTREAM option to create an empty stream automatically.\r\n"
                 .to_vec()
         }
-        // A stream without groups says the same.
+        // A stream without groups gives the same reply.
         _ => Stream::default().execute(w),
     })
 }

@@ -1,4 +1,4 @@
-//! `DUMP` and `RESTORE`: a value as bytes, to be carried to another key or server.
+//! `DUMP` and `RESTORE`: serialises a value, and creates a key from a serialised value.
 
 use respool_command::text;
 
@@ -55,7 +55,7 @@ fn options(call: &Call<'_, '_>) -> Result<Options, Fault> {
             }
             () if call.is_word(index, "FREQ") && has_value && options.idle_seconds.is_none() => {
                 index += 1;
-                // Frequencies are not kept, as without an LFU policy in Redis.
+                // Access frequencies are ignored, as Redis does without an LFU policy.
                 if !(0..=255).contains(&call.integer(index)?) {
                     return Err(FREQUENCY_OUT_OF_RANGE.into());
                 }
@@ -89,7 +89,7 @@ pub(crate) fn restore(call: &mut Call<'_, '_>) -> Answer {
     let expiry = match ttl {
         0 => Expiry::Never,
         _ if options.is_absolute => Expiry::At(ttl),
-        // More milliseconds than 64 bits count turn negative, which is long ago.
+        // A time that overflows 64 bits wraps to a negative one: the key expires at once.
         _ => Expiry::At(ttl.wrapping_add(call.at.now)),
     };
     if matches!(expiry, Expiry::At(moment) if moment <= call.at.now) {

@@ -1,8 +1,8 @@
-//! Places on the globe as cells of a grid, and which cells a search has to look at.
+//! Places on the globe as cells of a grid, and the cells that a search visits.
 //!
 //! A cell is a number whose bits are those of longitude and latitude in turn, the most significant first: cells that share
 //! their first bits lie in one larger cell, so the scores of all places of a cell are a range. Constants and the order of every
-//! sum are Redis's, since scores and distances are told to the last digit. Nothing here knows a key.
+//! sum are Redis's, because replies contain all digits of scores and distances. This module is independent of keys.
 
 use std::cmp::Ordering;
 
@@ -16,7 +16,7 @@ pub(super) struct Grid {
     latitude: (f64, f64),
 }
 
-/// The grid of scores: what a square map shows of the globe.
+/// The grid of scores: the range of the square Mercator map.
 pub(super) const MAP: Grid = Grid { longitude: (-180.0, 180.0), latitude: (-85.051_128_78, 85.051_128_78) };
 /// The grid of the public geohash.
 pub(super) const GLOBE: Grid = Grid { longitude: (-180.0, 180.0), latitude: (-90.0, 90.0) };
@@ -34,13 +34,13 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Whether the map shows the place.
+    /// Whether the place is within the range of the map.
     pub(super) fn is_on_map(self) -> bool {
         let is_in = |value: f64, (min, max): (f64, f64)| (min..=max).contains(&value);
         is_in(self.longitude, MAP.longitude) && is_in(self.latitude, MAP.latitude)
     }
 
-    /// The place of a score; any number is one.
+    /// The place of a score. Every number is a valid score.
     pub(super) fn of_score(score: f64) -> Self {
         let area = MAP.area(Cell { bits: to_bits(score), step: STEP_MAX });
         let middle = |(low, high): (f64, f64), (min, max): (f64, f64)| ((low + high) / 2.0).min(max).max(min);
@@ -62,7 +62,7 @@ impl Place {
     }
 }
 
-/// A double as the processor of Redis's machines makes an unsigned integer of it.
+/// Converts a double to an unsigned integer as x86-64 does.
 fn to_bits(score: f64) -> u64 {
     const HALF: f64 = (1_u64 << 63) as f64;
     let truncate = |score: f64| if (-HALF..HALF).contains(&score) { score as i64 } else { i64::MIN };
@@ -82,7 +82,7 @@ struct Area {
     latitude: (f64, f64),
 }
 
-/// Puts the bits of a word on even places.
+/// Spreads the bits of a word over the even bit positions.
 fn spread(word: u32) -> u64 {
     const MASKS: [(u32, u64); 5] = [
         (16, 0x0000_ffff_0000_ffff),
@@ -94,7 +94,7 @@ fn spread(word: u32) -> u64 {
     MASKS.into_iter().fold(word.into(), |bits, (shift, mask)| (bits | bits << shift) & mask)
 }
 
-/// Takes the bits on even places together.
+/// Gathers the bits at even positions into a word.
 fn gather(bits: u64) -> u32 {
     const MASKS: [(u32, u64); 5] = [
         (1, 0x3333_3333_3333_3333),
@@ -128,33 +128,33 @@ impl Grid {
     }
 }
 
-/// Where a neighbour lies, in cells to the east and to the north.
+/// The offset of a neighbour, in cells to the east and to the north.
 type Direction = (i32, i32);
 const NORTH: Direction = (0, 1);
 const SOUTH: Direction = (0, -1);
 const EAST: Direction = (1, 0);
 const WEST: Direction = (-1, 0);
-/// All neighbours in the order in which Redis looks at them, behind the cell itself.
+/// All neighbours in the order in which Redis searches them after the cell itself.
 const AROUND: [Direction; 8] = [NORTH, SOUTH, EAST, WEST, (1, 1), (-1, 1), (1, -1), (-1, -1)];
 
 impl Cell {
-    /// The neighbour in a direction; the grid's edges meet.
+    /// The neighbour in a direction; the grid wraps around at its edges.
     fn neighbour(self, (east, north): Direction) -> Self {
         let mask = u32::MAX >> (32 - self.step);
-        // The last degree of the map is a column of its own, which only a step to the side leaves.
+        // The last degree of the map is a column of its own; only a step to the east or west leaves it.
         let moved = |column: u32, by: i32| if by == 0 { column } else { column.wrapping_add_signed(by) & mask };
         let (longitude, latitude) = (moved(gather(self.bits >> 1), east), moved(gather(self.bits), north));
         Self { bits: spread(latitude) | spread(longitude) << 1, ..self }
     }
 
-    /// The scores of the places of this cell: from the first number on, below the second.
+    /// The half-open range of the scores in this cell.
     pub(super) fn scores(self) -> (f64, f64) {
         let shift = 2 * (STEP_MAX - self.step);
         ((self.bits << shift) as f64, ((self.bits + 1) << shift) as f64)
     }
 }
 
-/// What is searched around a place; sizes are in meters.
+/// The shape to search around a place; sizes are in meters.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shape {
     Circle { radius: f64 },
@@ -177,7 +177,7 @@ impl Search {
         match self.shape {
             Shape::Circle { radius } => {
                 let distance = self.center.meters_to(place);
-                // A distance that is no number is not too far.
+                // NaN does not exceed the radius.
                 let is_too_far = distance.partial_cmp(&(radius * self.unit)) == Some(Ordering::Greater);
                 (!is_too_far).then_some(distance)
             }
@@ -191,7 +191,7 @@ impl Search {
         }
     }
 
-    /// The degrees in which all of the shape lies, about.
+    /// The approximate bounding box of the shape, in degrees.
     fn bounds(&self) -> Area {
         let (width, height) = match self.shape {
             Shape::Circle { radius } => (self.unit * radius, self.unit * radius),
@@ -225,7 +225,7 @@ impl Search {
         (step - 2 - narrowing).clamp(1, STEP_MAX as i32) as u32
     }
 
-    /// The cells that cover the shape, in the order in which they are looked at. None comes twice.
+    /// The cells that cover the shape, in search order and without duplicates.
     pub(super) fn cells(&self) -> Vec<Cell> {
         let bounds = self.bounds();
         let mut step = self.estimated_step();

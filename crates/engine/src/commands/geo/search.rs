@@ -23,7 +23,7 @@ const SEARCH_STORES_NO_MORE: &str =
 const RADIUS_STORES_NO_MORE: &str =
     "ERR STORE option in GEORADIUS is not compatible with WITHDIST, WITHHASH and WITHCOORD options";
 
-/// Where a command has its arguments.
+/// The positions of a command's arguments.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     AroundPlace { may_store: bool },
@@ -53,15 +53,15 @@ enum Order {
     Descending,
 }
 
-/// What is asked for.
+/// The parsed options of a search.
 struct Wanted<'c> {
     center: Option<Place>,
-    /// A member was named as the center, which cannot be looked up as there is no key.
+    /// The center is a member, which cannot be found because the key does not exist.
     has_center: bool,
     shape: Option<(Shape, f64)>,
     order: Order,
     count: Option<usize>,
-    /// The first members found will do.
+    /// `ANY`: the search ends once it has found enough members.
     takes_any: bool,
     with_distance: bool,
     with_score: bool,
@@ -100,7 +100,7 @@ pub(super) fn run(call: &mut Call<'_, '_>, form: Form) -> Answer {
     let ascending = |a: &Hit, b: &Hit| a.meters.total_cmp(&b.meters);
     let count = wanted.count.unwrap_or(usize::MAX);
     match wanted.order {
-        // The nearest are wanted, if any need not do.
+        // Without ANY, a limited reply contains the nearest members.
         Order::AsFound if wanted.count.is_none() || wanted.takes_any => {}
         Order::AsFound | Order::Ascending => partial_sort::sort(&mut hits, 0..count, ascending),
         Order::Descending => partial_sort::sort(&mut hits, 0..count, |a, b| ascending(b, a)),
@@ -223,7 +223,7 @@ fn wanted<'c>(call: &Call<'c, '_>, form: Form, found: Option<Found>) -> Result<W
             6
         }
         Form::AroundMember { .. } => {
-            // Without a key there is nothing to check yet.
+            // Without a key the type cannot be checked yet.
             if let Some(found) = found {
                 wanted.center = Some(call.place_of_member(found, 2)?);
                 wanted.shape = Some(call.circle(3)?);

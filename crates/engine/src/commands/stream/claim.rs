@@ -1,4 +1,4 @@
-//! `XCLAIM` and `XAUTOCLAIM`: what is pending for one consumer becomes another's.
+//! `XCLAIM` and `XAUTOCLAIM`: transfer pending entries from one consumer to another.
 
 use respool_command::text;
 
@@ -20,20 +20,20 @@ const BAD_AUTO_IDLE_MIN: &str = "ERR Invalid min-idle-time argument for XAUTOCLA
 const COUNT_NOT_POSITIVE: &str = "ERR COUNT must be > 0";
 const COUNT_TOO_HIGH: &str = "ERR Insufficient memory, failed allocating transient memory, COUNT too high.";
 
-/// The greatest `COUNT` of `XAUTOCLAIM`: as many ids as a signed number counts the bytes of.
+/// The greatest `COUNT` of `XAUTOCLAIM`: the ids whose size in bytes still fits a signed number.
 const AUTO_COUNT_MAX: i64 = i64::MAX / 16;
-/// Pending entries that `XAUTOCLAIM` looks at for each that it may claim.
+/// Pending entries that `XAUTOCLAIM` scans for each one that it may claim.
 const ATTEMPTS: usize = 10;
 
 /// How entries are claimed.
 struct Claim<'c> {
     consumer: &'c [u8],
     now: i64,
-    /// Entries that were idle for less stay where they are.
+    /// Entries that were idle for a shorter time are not claimed.
     idle_min: i64,
-    /// When they count as delivered.
+    /// The delivery time of claimed entries.
     delivered: i64,
-    /// How often they count as delivered; `None`: once more.
+    /// The delivery count of claimed entries; `None`: increments it.
     deliveries: Option<i64>,
     /// Entries that are not pending are claimed as well.
     is_forced: bool,
@@ -42,12 +42,12 @@ struct Claim<'c> {
     number: Option<u32>,
 }
 
-/// What became of an entry.
+/// The result of claiming one entry.
 enum Claimed {
     Yes,
-    /// It stays where it is, or is not pending.
+    /// The entry is not claimed, or is not pending.
     No,
-    /// It is gone, and so it is pending no longer.
+    /// The entry was deleted from the stream; it is removed from the pending entries.
     Gone,
 }
 
@@ -64,7 +64,7 @@ impl Claim<'_> {
                 }
                 pending.deliveries
             }
-            // What is forced counts as delivered once before it is claimed.
+            // FORCE creates a pending entry with a delivery count of one before it is claimed.
             None if self.is_forced => 1,
             None => return Claimed::No,
         };
@@ -89,12 +89,12 @@ impl Claim<'_> {
 }
 
 impl<'c> Call<'c, '_> {
-    /// The integer at `index`, with a text of its own for what is none.
+    /// Parses the integer at `index`; `fault` is the error of an invalid one.
     fn integer_or(&self, index: usize, fault: &'static str) -> Result<i64, Fault> {
         integer::parse(self.arg(index)).ok_or_else(|| fault.into())
     }
 
-    /// The options of `XCLAIM` from argument `index` on, and the id that the group is to have read.
+    /// Parses the options of `XCLAIM` from argument `index` on, and the new last id of the group.
     fn claim_options(&self, claim: &mut Claim<'c>, mut index: usize) -> Result<Id, Fault> {
         let mut last_id = Id::MIN;
         let mut delivered = None;
@@ -122,7 +122,7 @@ impl<'c> Call<'c, '_> {
             }
             index += 1;
         }
-        // A time that cannot be is now, as clients may compute it by clocks of their own.
+        // A time in the future is replaced by now, because clocks of clients differ.
         claim.delivered = delivered.filter(|at| (0..=claim.now).contains(at)).unwrap_or(claim.now);
         Ok(last_id)
     }

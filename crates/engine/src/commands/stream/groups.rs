@@ -1,4 +1,4 @@
-//! `XGROUP`, `XACK` and `XPENDING`: groups, their consumers, and what is pending.
+//! `XGROUP`, `XACK` and `XPENDING`: groups, their consumers and their pending entries.
 
 use respool_command::text;
 
@@ -15,7 +15,7 @@ const KEY_REQUIRED: &str = "ERR The XGROUP subcommand requires the key to exist.
 const READ_NEGATIVE: &str = "ERR value for ENTRIESREAD must be positive or -1";
 const GROUP_EXISTS: &str = "BUSYGROUP Consumer Group name already exists";
 
-/// What `XGROUP HELP` says.
+/// The reply to `XGROUP HELP`.
 const HELP: &[&str] = &[
     "XGROUP <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "CREATE <key> <groupname> <id|$> [option]",
@@ -36,20 +36,20 @@ const HELP: &[&str] = &[
     "    Print this help.",
 ];
 
-/// A key has no such group.
+/// The error for a key that has no such group.
 pub(super) fn no_group_of(key: &[u8], group: &[u8]) -> Fault {
     let parts: [&[u8]; 5] =
         [b"NOGROUP No such consumer group '", c_text(group), b"' for key name '", c_text(key), b"'"];
     Fault::Written(parts.concat())
 }
 
-/// There is no such key, or no such group of it.
+/// The error for a key or a group that does not exist.
 pub(super) fn no_key_or_group(key: &[u8], group: &[u8]) -> Fault {
     let parts: [&[u8]; 5] = [b"NOGROUP No such key '", c_text(key), b"' or consumer group '", c_text(group), b"'"];
     Fault::Written(parts.concat())
 }
 
-/// A subcommand was given other arguments than it has.
+/// The error for a subcommand with wrong arguments.
 #[cold]
 pub(super) fn wrong_arguments(call: &Call<'_, '_>) -> Fault {
     let mut words = Vec::new();
@@ -58,12 +58,12 @@ pub(super) fn wrong_arguments(call: &Call<'_, '_>) -> Fault {
 }
 
 impl Call<'_, '_> {
-    /// The group of a stream that was found.
+    /// The group of a stream.
     pub(super) fn group(&self, found: Option<Found>, name: &[u8]) -> Option<&Group> {
         self.keyspace.view::<Stream>(found?)?.0.groups.get(name)
     }
 
-    /// Changes a group of a stream that was found, which as in Redis is no change to those who watch the key.
+    /// Edits a group of a stream. As in Redis, this is not a change for WATCH.
     pub(super) fn edit_group<R>(
         &mut self,
         found: Option<Found>,
@@ -74,12 +74,12 @@ impl Call<'_, '_> {
         self.keyspace.edit(self.at.database, found?, edit).flatten()
     }
 
-    /// The stream that a subcommand of `XGROUP` names, which has to be there.
+    /// Finds the stream that a subcommand of `XGROUP` names; it has to exist.
     fn grouped(&mut self) -> Result<Found, Fault> {
         self.find::<Stream>(self.arg(2))?.ok_or(KEY_REQUIRED.into())
     }
 
-    /// As [`Call::grouped`], and so has the group.
+    /// As [`Call::grouped`], and the group has to exist.
     fn with_group(&mut self) -> Result<Option<Found>, Fault> {
         let found = Some(self.grouped()?);
         match self.group(found, self.arg(3)) {
@@ -88,7 +88,7 @@ impl Call<'_, '_> {
         }
     }
 
-    /// The options behind the id: whether a stream is to be made, and how many entries the group has read.
+    /// Parses the options after the id: whether to create the stream, and how many entries the group has read.
     fn group_options(&self, may_make: bool) -> Result<(bool, i64), Fault> {
         let (mut makes, mut entries_read) = (false, READ_UNKNOWN);
         let mut index = 5;
@@ -206,7 +206,7 @@ pub(super) fn xack(call: &mut Call<'_, '_>) -> Answer {
     call.reply_count(settled.unwrap_or(0))
 }
 
-/// What of the pending entries is to be shown.
+/// Selects the pending entries that `XPENDING` lists.
 struct Wanted<'c> {
     from: Id,
     to: Id,
@@ -216,7 +216,7 @@ struct Wanted<'c> {
 }
 
 impl<'c> Call<'c, '_> {
-    /// The arguments of `XPENDING` behind the group. `None`: a summary is wanted.
+    /// Parses the arguments of `XPENDING` after the group; `None` for a summary.
     fn pending_wanted(&self) -> Result<Option<Wanted<'c>>, Fault> {
         let len = self.args.len();
         if len == 3 {
@@ -278,7 +278,7 @@ pub(super) fn xpending(call: &mut Call<'_, '_>) -> Answer {
     Ok(())
 }
 
-/// How much is pending, from which id to which, and how much of it each consumer has.
+/// Writes the number of pending entries, their least and greatest id, and the number of each consumer.
 fn summary(reply: &mut respool_wire::Encoder<'_>, group: &Group) {
     let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
     reply.array(4);

@@ -1,4 +1,4 @@
-//! `XINFO`: what a stream, its groups and their consumers are like.
+//! `XINFO`: describes a stream, its groups and their consumers.
 
 use respool_command::text;
 use respool_wire::Encoder;
@@ -9,10 +9,10 @@ use super::{reply_entries, reply_entry, reply_id};
 use crate::values::Stream;
 use crate::values::stream::{Entry, Figures, Group, Id, READ_UNKNOWN};
 
-/// What is shown of each list unless told otherwise.
+/// Elements of each list that are listed by default.
 const SHOWN: i64 = 10;
 
-/// What `XINFO HELP` says.
+/// The reply to `XINFO HELP`.
 const HELP: &[&str] = &[
     "XINFO <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "CONSUMERS <key> <groupname>",
@@ -53,7 +53,7 @@ fn known(reply: &mut Encoder<'_>, name: &str, value: Option<i64>) {
     }
 }
 
-/// How far a group has read, and how much it has not.
+/// Writes the number of entries that a group has read, and its lag.
 fn progress(reply: &mut Encoder<'_>, figures: &Figures, group: &Group) {
     known(reply, "entries-read", Some(group.entries_read).filter(|read| *read != READ_UNKNOWN));
     known(reply, "lag", figures.lag(group));
@@ -103,7 +103,7 @@ pub(super) fn groups(call: &mut Call<'_, '_>) -> Answer {
     Ok(())
 }
 
-/// The options of `XINFO STREAM`: how many of each list are shown, zero for all; `None` for none.
+/// The options of `XINFO STREAM`: the elements of each list to list, zero for all; `None` without `FULL`.
 fn full_options(call: &Call<'_, '_>) -> Result<Option<usize>, Fault> {
     match call.args.len() {
         3 => return Ok(None),
@@ -179,7 +179,7 @@ pub(super) fn stream(call: &mut Call<'_, '_>) -> Answer {
     Ok(())
 }
 
-/// What is pending, of all consumers with their names or of one.
+/// Writes the pending entries of all consumers, with their names, or of one consumer.
 fn pending(reply: &mut Encoder<'_>, group: &Group, consumer: Option<u32>, shown: usize) {
     field(reply, "pending");
     let (position, mut written) = (reply.position(), 0);

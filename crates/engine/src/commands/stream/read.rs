@@ -1,4 +1,4 @@
-//! `XREAD` and `XREADGROUP`, which may wait for entries to come.
+//! `XREAD` and `XREADGROUP`, which may block until entries are added.
 
 use respool_command::text;
 use respool_wire::{Encoder, Protocol};
@@ -23,18 +23,18 @@ const NEW_IN_XREAD: &str =
 const KEY_IS_GONE: &str = "UNBLOCKED the stream key no longer exists";
 const GROUP_IS_GONE: &str = "NOGROUP the consumer group this client was blocked on no longer exists";
 
-/// What stands for `>`: what the group has not delivered yet.
+/// Stands for `>`: the entries that the group has not delivered yet.
 const NEW: Id = Id::MAX;
 
 /// A request to read.
 struct Read<'c> {
-    /// The milliseconds that it may wait, as they were said.
+    /// The argument of `BLOCK`, in milliseconds.
     patience: Option<&'c [u8]>,
     count: usize,
     /// The group and the consumer.
     group: Option<(&'c [u8], &'c [u8])>,
     is_acknowledged: bool,
-    /// Where the keys begin, and how many there are.
+    /// Index of the first key, and number of keys.
     keys_at: usize,
     keys: usize,
 }
@@ -88,8 +88,8 @@ impl<'c> Read<'c> {
         Ok(read)
     }
 
-    /// The request as it is to be asked again when something has come: with ids for `$`, and with the number of entries that a
-    /// reader gets who has waited.
+    /// The request to re-execute when a stream has changed: with ids in the place of `$`, and with the limit on entries that applies
+    /// after blocking.
     fn again(&self, call: &Call<'c, '_>, ids: &[Id], patience: &[u8]) -> Vec<u8> {
         let mut words: Vec<Vec<u8>> = vec![call.arg(0).to_vec()];
         if let Some((group, consumer)) = self.group {
@@ -112,7 +112,7 @@ impl<'c> Read<'c> {
     }
 }
 
-/// There is no such key, or no such group of it.
+/// The error for a key or a group that does not exist.
 fn no_group(key: &[u8], group: &[u8]) -> Fault {
     let parts: [&[u8]; 5] = [
         b"NOGROUP No such key '",
@@ -163,7 +163,7 @@ pub(super) fn read(call: &mut Call<'_, '_>, is_of_group: bool) -> Answer {
     }
 }
 
-/// As [`read`], for a request that has waited and asks for one key.
+/// As [`read`], for a request that was blocked and is re-executed for one key.
 fn read_again(call: &mut Call<'_, '_>, read: &Read<'_>) -> Answer {
     let key = call.arg(read.keys_at);
     let found = call.keyspace.find(call.at, key);
@@ -174,7 +174,7 @@ fn read_again(call: &mut Call<'_, '_>, read: &Read<'_>) -> Answer {
         (Some((stream, _)), Some((group, _))) => stream.groups.get(group).ok_or(GROUP_IS_GONE)?.last_id,
         (Some(_), None) => strict_id(call.arg(read.keys_at + read.keys), 0)?,
     };
-    // An entry may have come and gone: that ends the waiting as well.
+    // An entry that was added and deleted again unblocks the client as well.
     let has_come = stream.is_some_and(|(stream, _)| stream.figures.last_id > seen);
     let Some(found) = found.filter(|_| has_come) else { return Err(Fault::Waits) };
     let position = call.reply.position();
@@ -183,7 +183,7 @@ fn read_again(call: &mut Call<'_, '_>, read: &Read<'_>) -> Answer {
     Ok(())
 }
 
-/// Puts the head of the whole reply before what was written of so many streams.
+/// Inserts the head of the reply before the `streams` streams that were written.
 fn head(reply: &mut Encoder<'_>, position: usize, streams: usize) {
     if reply.protocol() == Protocol::Resp2 {
         reply.array_at(position, streams);
@@ -192,7 +192,7 @@ fn head(reply: &mut Encoder<'_>, position: usize, streams: usize) {
     }
 }
 
-/// The id behind which each stream is to be read.
+/// The id after which each stream is read.
 fn starting_points(call: &mut Call<'_, '_>, read: &Read<'_>) -> Result<Vec<Id>, Fault> {
     let mut ids = Vec::with_capacity(read.keys);
     for number in 0..read.keys {
@@ -216,7 +216,7 @@ fn starting_points(call: &mut Call<'_, '_>, read: &Read<'_>) -> Result<Vec<Id>, 
     Ok(ids)
 }
 
-/// Writes what one stream has behind an id, or what its reader has of that.
+/// Writes the entries of one stream after an id, or the consumer's pending ones among them.
 fn serve(
     call: &mut Call<'_, '_>,
     read: &Read<'_>,
@@ -244,7 +244,7 @@ fn serve(
         } else {
             reader.new_entries(reply, (log, figures), group, from, !read.is_acknowledged)
         };
-        // As in Redis, nothing that is watched counts as changed.
+        // As in Redis, this is not a change for WATCH.
         Edited::when(false, answer)
     });
     answer.unwrap_or(Ok(()))
@@ -254,9 +254,9 @@ fn serve(
 struct Reader {
     number: u32,
     now: i64,
-    /// Zero: any number of entries.
+    /// Zero: no limit.
     count: usize,
-    /// Where the whole reply begins.
+    /// Position in the buffer at which the whole reply begins.
     start: usize,
 }
 
@@ -288,7 +288,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Writes what the consumer has not acknowledged, with null for what is no longer there.
+    /// Writes the consumer's pending entries, with null for entries that were deleted.
     fn history(&self, reply: &mut Encoder<'_>, log: &Log, group: &mut Group, from: Id) -> Answer {
         let own = group.pending_from(from, Some(self.number)).take(self.limit());
         let ids: Vec<Id> = own.map(|(id, _)| id).collect();

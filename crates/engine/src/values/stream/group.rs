@@ -1,6 +1,6 @@
-//! A consumer group: how far it has read, and which entries wait for which consumer to acknowledge them.
+//! A consumer group: its last delivered id, and the pending entries of its consumers.
 //!
-//! What is pending is kept once, by id; each consumer has the ids of its own.
+//! A pending entry is stored once, by id; each consumer has the set of its own ids.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use std::sync::Arc;
 use super::id::Id;
 use crate::store::slab::Slab;
 
-/// It is not known how many entries a group has read.
+/// The number of entries that a group has read is unknown.
 pub(crate) const READ_UNKNOWN: i64 = -1;
 
-/// See the module's text.
+/// See the module documentation.
 #[derive(Clone)]
 pub(crate) struct Group {
     /// The last entry that was delivered.
     pub(crate) last_id: Id,
-    /// How many entries were read of all that were ever added.
+    /// The number of entries read, of all that were ever added.
     pub(crate) entries_read: i64,
     pending: BTreeMap<Id, Pending>,
     consumers: Slab<Consumer>,
@@ -30,21 +30,21 @@ pub(crate) struct Pending {
     consumer: u32,
     /// When it was last delivered, in milliseconds since the Unix epoch.
     pub(crate) delivered: i64,
-    /// How often it was.
+    /// The delivery count.
     pub(crate) deliveries: i64,
 }
 
-/// A reader of a group.
+/// A consumer of a group.
 #[derive(Clone)]
 pub(crate) struct Consumer {
     pub(crate) name: Arc<[u8]>,
-    /// When it last asked for something, in milliseconds since the Unix epoch.
+    /// The time of its last request, in milliseconds since the Unix epoch.
     pub(crate) seen: i64,
     pending: BTreeSet<Id>,
 }
 
 impl Consumer {
-    /// How many entries it has not acknowledged.
+    /// The number of its pending entries.
     pub(crate) fn pending_len(&self) -> usize {
         self.pending.len()
     }
@@ -61,7 +61,7 @@ impl Group {
         self.numbers.get(name).copied()
     }
 
-    /// Makes a consumer. `None`: there is one of this name.
+    /// Creates a consumer; `None` if the name exists.
     pub(crate) fn create_consumer(&mut self, name: &[u8], now: i64) -> Option<u32> {
         if self.numbers.contains_key(name) {
             return None;
@@ -73,7 +73,7 @@ impl Group {
         Some(number)
     }
 
-    /// The consumer of a name, which asks for something now; made if there is none.
+    /// The consumer of a name, created if it does not exist; sets its time of last request.
     pub(crate) fn enter(&mut self, name: &[u8], now: i64) -> u32 {
         match self.number_of(name) {
             Some(number) => {
@@ -86,7 +86,7 @@ impl Group {
         }
     }
 
-    /// Removes a consumer and what is pending for it; how much that was.
+    /// Removes a consumer and its pending entries, and returns their number.
     pub(crate) fn remove_consumer(&mut self, name: &[u8]) -> usize {
         let Some(consumer) = self.numbers.remove(name).and_then(|number| self.consumers.take(number)) else { return 0 };
         for id in &consumer.pending {
@@ -106,12 +106,12 @@ impl Group {
         self.numbers.values().map(of)
     }
 
-    /// How many entries are pending.
+    /// The number of pending entries.
     pub(crate) fn pending_len(&self) -> usize {
         self.pending.len()
     }
 
-    /// What is pending from an id on, of all consumers or of one.
+    /// The pending entries from an id on, of all consumers or of one.
     pub(crate) fn pending_from(&self, from: Id, consumer: Option<u32>) -> impl Iterator<Item = (Id, &Pending)> + '_ {
         let own = consumer.and_then(|number| self.consumers.get(number));
         let of_one = own.map(|own| own.pending.range(from..)).into_iter().flatten();
@@ -120,22 +120,22 @@ impl Group {
         of_one.chain(of_all.map(|(id, pending)| (*id, pending)))
     }
 
-    /// The last id that is pending.
+    /// The id of the last pending entry.
     pub(crate) fn last_pending(&self) -> Option<Id> {
         self.pending.last_key_value().map(|(id, _)| *id)
     }
 
-    /// What is pending of an id.
+    /// The pending entry of an id.
     pub(crate) fn get(&self, id: Id) -> Option<&Pending> {
         self.pending.get(&id)
     }
 
-    /// A consumer is given an entry, for the first time as far as it is concerned.
+    /// Adds an entry to the pending ones of a consumer, with a delivery count of one.
     pub(crate) fn deliver(&mut self, id: Id, consumer: u32, now: i64) {
         self.assign(id, Pending { consumer, delivered: now, deliveries: 1 });
     }
 
-    /// A consumer takes an entry over, or has it once more.
+    /// Assigns a pending entry to a consumer.
     pub(crate) fn claim(&mut self, id: Id, consumer: u32, delivered: i64, deliveries: i64) {
         self.assign(id, Pending { consumer, delivered, deliveries });
     }
@@ -155,7 +155,7 @@ impl Group {
         }
     }
 
-    /// A consumer is shown an entry again that it has.
+    /// Counts another delivery of an entry to the consumer that has it pending.
     pub(crate) fn redeliver(&mut self, id: Id, now: i64) {
         if let Some(pending) = self.pending.get_mut(&id) {
             pending.delivered = now;
@@ -163,7 +163,7 @@ impl Group {
         }
     }
 
-    /// An entry is pending no longer. Whether it was.
+    /// Removes a pending entry; returns whether it existed.
     pub(crate) fn settle(&mut self, id: Id) -> bool {
         let Some(pending) = self.pending.remove(&id) else { return false };
         if let Some(owner) = self.consumers.get_mut(pending.consumer) {
@@ -179,7 +179,7 @@ impl Group {
         pending + self.numbers.len() * 2 * size_of::<(Arc<[u8]>, u32)>() + self.consumers.memory_bytes()
     }
 
-    /// Frees about `budget` of what is pending; how much it was. Nothing of the group is of use afterwards.
+    /// Frees about `budget` pending entries of a deleted group, and returns how many.
     pub(super) fn drain(&mut self, budget: usize) -> usize {
         let mut freed = 0;
         while freed < budget && self.pending.pop_first().is_some() {

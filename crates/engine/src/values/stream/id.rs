@@ -2,14 +2,14 @@
 
 use crate::number::integer;
 
-/// See the module's text.
+/// See the module documentation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub(crate) struct Id {
     pub(crate) ms: u64,
     pub(crate) seq: u64,
 }
 
-/// Bytes of an argument that may spell an id: what Redis copies before it looks.
+/// The greatest length of an argument that is an id: the size of Redis's buffer.
 const TEXT_BYTES_MAX: usize = 127;
 /// Digits of the largest number of 64 bits.
 const DIGITS_MAX: usize = 20;
@@ -30,12 +30,12 @@ impl Id {
         Self { ms: (number >> 64) as u64, seq: number as u64 }
     }
 
-    /// The id behind this one; `None` behind the greatest.
+    /// The next id; `None` after the greatest.
     pub(crate) fn next(self) -> Option<Self> {
         self.number().checked_add(1).map(Self::of_number)
     }
 
-    /// The id before this one; `None` before the least.
+    /// The previous id; `None` before the least.
     pub(crate) fn previous(self) -> Option<Self> {
         self.number().checked_sub(1).map(Self::of_number)
     }
@@ -88,7 +88,7 @@ impl IdText {
     }
 }
 
-/// An id as it was said.
+/// An id as the client wrote it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Said {
     pub(crate) ms: u64,
@@ -96,11 +96,11 @@ pub(crate) struct Said {
     pub(crate) seq: Option<Seq>,
 }
 
-/// The second part of an id as it was said.
+/// The sequence number of an id as the client wrote it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Seq {
     Number(u64),
-    /// `*`: it is to be made up.
+    /// `*`: the server generates it.
     Any,
 }
 
@@ -118,14 +118,14 @@ pub(crate) fn parse(text: &[u8]) -> Option<Said> {
     Some(Said { ms, seq: Some(seq) })
 }
 
-/// What C sees of a text.
+/// The part of a text before its first NUL byte, where C ends it.
 pub(crate) fn c_text(text: &[u8]) -> &[u8] {
     let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
     &text[..end]
 }
 
-/// An unsigned number as Redis reads it: strictly if it can, and what is none in that way as C does, with spaces before it, a
-/// sign and leading zeros.
+/// Parses an unsigned number as Redis does: strictly at first, and otherwise as `strtoull`, with leading spaces, a sign and
+/// leading zeros.
 fn unsigned(text: &[u8]) -> Option<u64> {
     if let Some(value) = integer::parse(text) {
         return u64::try_from(value).ok();

@@ -1,14 +1,14 @@
 //! The entries of a stream: listpacks of up to a hundred entries, ordered by the id of the first.
 //!
-//! The layout of a listpack is Redis's, because what approximate trimming removes and what `XINFO` shows depend on where one
-//! ends. It begins with a master, whose fields the entries behind it leave out if they have the same ones:
+//! The layout of a listpack is Redis's, because the results of approximate trimming and of `XINFO` depend on the boundaries of
+//! listpacks. It begins with a master, whose fields are omitted from entries that have the same ones:
 //!
 //! ```text
 //! master:  entries, deleted ones, number of fields, each field, 0
 //! entry:   flags, ms and seq behind the first id, [number of fields], [field], value ..., elements up to here
 //! ```
 //!
-//! What is deleted stays, marked, until its listpack goes. From the end an entry is found by its last element.
+//! A deleted entry is marked, and stays until its listpack is removed. Backward iteration finds an entry by its last element.
 
 use std::collections::BTreeMap;
 
@@ -21,13 +21,13 @@ use crate::store::listpack::{Appender, ELEMENT_BYTES, Element, Listpack};
 
 /// The entry is deleted.
 const DELETED: i64 = 1;
-/// The entry has the fields of the master, which it leaves out.
+/// The entry has the fields of the master and omits them.
 const SAME_FIELDS: i64 = 2;
 
-/// Listpacks grow in steps of so many bytes, and fit exactly once they are full.
+/// Listpacks grow in steps of this many bytes; full ones have no spare capacity.
 const STEP_BYTES: usize = 512;
 
-/// The entries of a stream. See the module's text.
+/// The entries of a stream. See the module documentation.
 #[derive(Clone)]
 pub(crate) struct Log {
     nodes: BTreeMap<Id, Listpack>,
@@ -62,30 +62,30 @@ impl Master {
         }
     }
 
-    /// Where the first entry begins.
+    /// Position of the first entry.
     #[inline]
     fn end(&self, pack: &Listpack) -> usize {
         pack.skip(self.fields_at, self.fields + 1)
     }
 }
 
-/// An entry where it lies.
+/// A decoded entry, which borrows from its listpack.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry<'a> {
     pack: &'a Listpack,
     pub(crate) id: Id,
     flags: i64,
     flags_at: usize,
-    /// How many fields there are.
+    /// The number of fields.
     pub(crate) fields: usize,
-    /// Where the fields stand that the entry leaves out.
+    /// Position of the master's fields, if the entry omits its own.
     master_fields_at: usize,
-    /// Where the first field or value stands.
+    /// Position of the first field or value.
     at: usize,
 }
 
 impl<'a> Entry<'a> {
-    /// The entry whose flags stand at `flags_at`.
+    /// Decodes the entry whose flags are at `flags_at`.
     #[inline]
     fn read(pack: &'a Listpack, first: Id, master: &Master, flags_at: usize) -> Self {
         let flags = pack.integer(flags_at);
@@ -109,7 +109,7 @@ impl<'a> Entry<'a> {
         self.flags & SAME_FIELDS != 0
     }
 
-    /// Where the next entry begins.
+    /// Position of the next entry.
     #[inline]
     fn end(&self) -> usize {
         let elements = if self.has_same_fields() { self.fields } else { 2 * self.fields };
@@ -166,7 +166,7 @@ impl Log {
         Self { nodes: BTreeMap::new(), radix_nodes: 1, bytes: 0 }
     }
 
-    /// Listpacks there are.
+    /// The number of listpacks.
     pub(crate) fn nodes(&self) -> usize {
         self.nodes.len()
     }
@@ -182,7 +182,7 @@ impl Log {
         self.bytes + self.nodes.len() * 2 * size_of::<(Id, Listpack)>()
     }
 
-    /// Adds an entry behind all others.
+    /// Appends an entry.
     pub(super) fn append(&mut self, id: Id, pairs: Args<'_>) {
         let bytes: usize = pairs.iter().map(<[u8]>::len).sum();
         if let Some(mut last) = self.nodes.last_entry() {
@@ -201,7 +201,7 @@ impl Log {
             self.bytes = self.bytes + pack.memory_bytes() - before;
         }
         let mut pack = Listpack::new();
-        // The fields come twice.
+        // The fields are stored twice.
         let room = 2 * (bytes + room_beside(pairs));
         pack.append(room, STEP_BYTES, |out| {
             out.push_integer(1);
@@ -221,8 +221,8 @@ impl Log {
         self.nodes.iter().map(|(first, pack)| (*first, pack))
     }
 
-    /// Adds a listpack that comes from elsewhere behind all others, whose last entry is `last`; how many entries it has. `None`:
-    /// it is not sound. The last entry is kept by the caller, as looking for it takes long behind deleted ones.
+    /// Appends a listpack that was read from a dump, and returns its number of entries; `None` if it is invalid. The caller keeps
+    /// the last id in `last`, because finding it among deleted entries takes long.
     pub(crate) fn push_pack(&mut self, first: Id, pack: Listpack, last: &mut Option<Id>) -> Option<usize> {
         let (entries, last_here) = sound_entries(first, &pack)?;
         if last.is_some_and(|last| last >= first) || self.nodes.range(first..).next().is_some() {
@@ -243,7 +243,7 @@ impl Log {
         }
     }
 
-    /// Marks an entry as deleted. Whether it was there.
+    /// Marks an entry as deleted; returns whether it existed.
     pub(super) fn delete(&mut self, id: Id) -> bool {
         let Some((&first, pack)) = self.nodes.range_mut(..=id).next_back() else { return false };
         let found = forward(first, pack).find(|entry| !entry.is_deleted() && entry.id >= id);
@@ -261,14 +261,14 @@ impl Log {
         true
     }
 
-    /// Removes the first listpack if `may_go` says so of its first id, entries and last id; how many entries it had.
+    /// Removes the first listpack if `may_go` accepts its first id, entries and last id; returns the number of its entries.
     pub(super) fn remove_first_node(
         &mut self,
         may_go: impl FnOnce(i64, &mut dyn FnMut() -> Id) -> bool,
     ) -> Option<i64> {
         let (&first, pack) = self.nodes.first_key_value()?;
         let entries = Master::of(pack).entries;
-        // The last one counts even if it is deleted.
+        // The last id counts even if its entry is deleted.
         let mut last = || backward(first, pack).next().map_or(Id::MIN, |entry| entry.id);
         if !may_go(entries, &mut last) {
             return None;
@@ -277,7 +277,7 @@ impl Log {
         Some(entries)
     }
 
-    /// Marks entries of the first listpack as deleted as long as `may_go` says so; how many that were.
+    /// Marks entries of the first listpack as deleted while `may_go` accepts them; returns how many.
     pub(super) fn delete_from_first_node(&mut self, mut may_go: impl FnMut(Id, usize) -> bool) -> usize {
         let Some((&first, pack)) = self.nodes.iter_mut().next() else { return 0 };
         let mut marked: Vec<(usize, i64)> = Vec::new();
@@ -330,13 +330,13 @@ impl Log {
         self.range_back(Id::MIN, Id::MAX).next().map(|entry| entry.id)
     }
 
-    /// Frees up to `budget` listpacks; how many there were.
+    /// Frees up to `budget` listpacks; returns how many.
     pub(super) fn drain(&mut self, budget: usize) -> usize {
         (0..budget).take_while(|_| self.nodes.pop_first().is_some()).count()
     }
 }
 
-/// How many entries of a listpack are not deleted and the id of the last one, if all of it is as it should be and its ids grow.
+/// Validates a listpack, whose ids have to grow; returns the number of entries that are not deleted, and the last id.
 fn sound_entries(first: Id, pack: &Listpack) -> Option<(usize, Option<Id>)> {
     let mut elements = pack.iter();
     let mut number = || match elements.next()? {
@@ -381,7 +381,7 @@ fn sound_entries(first: Id, pack: &Listpack) -> Option<(usize, Option<Id>)> {
     (live == entries && gone == deleted && live + gone > 0).then_some((live, last_live))
 }
 
-/// So many entries more of a listpack are deleted.
+/// Moves `count` entries from a master's counter of entries to its counter of deleted ones.
 fn count_deleted(pack: &mut Listpack, master: &Master, count: i64) {
     pack.replace_integer(master.deleted_at, master.deleted + count);
     if let Some(first) = pack.first() {

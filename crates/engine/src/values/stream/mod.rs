@@ -1,7 +1,7 @@
 //! Streams: entries in the order of their ids, and groups of consumers that read them.
 //!
-//! A stream stays when its last entry goes. What it was told of entries that are gone it remembers in its [`Figures`], from which
-//! follows how far behind a group is.
+//! A stream without entries continues to exist. Its [`Figures`] cover deleted entries as well; the lag of a group is computed
+//! from them.
 
 pub(crate) mod group;
 pub(crate) mod id;
@@ -19,29 +19,29 @@ pub(crate) use log::{Entry, Log};
 /// Groups whose bytes are counted.
 const GROUP_SAMPLES: usize = 16;
 
-/// What a stream knows of its entries, those that are gone included.
+/// The metadata of a stream, deleted entries included.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Figures {
-    /// How many entries there are.
+    /// The number of entries.
     pub(crate) len: usize,
-    /// Of the first entry, zero if there is none.
+    /// The id of the first entry; zero if the stream is empty.
     pub(crate) first_id: Id,
-    /// The last id that was given.
+    /// The last generated id.
     pub(crate) last_id: Id,
-    /// The greatest id that was deleted from the middle.
+    /// The greatest deleted id, trimmed ones excluded.
     pub(crate) max_deleted_id: Id,
-    /// How many entries there ever were.
+    /// The number of entries ever added.
     pub(crate) entries_added: i64,
 }
 
 impl Figures {
-    /// Whether something was deleted behind an id that a group will still come by.
+    /// Whether an entry after an id was deleted that a group has not read yet.
     pub(crate) fn has_gap_behind(&self, id: Id) -> bool {
         let is_gap_gone = self.len == 0 || self.max_deleted_id == Id::MIN || self.first_id > self.max_deleted_id;
         !is_gap_gone && id <= self.max_deleted_id
     }
 
-    /// How many entries were added up to an id, if that can be told.
+    /// The number of entries added up to an id, if it can be computed.
     pub(crate) fn added_up_to(&self, id: Id) -> Option<i64> {
         if self.entries_added == 0 {
             return Some(0);
@@ -57,7 +57,7 @@ impl Figures {
         Some(if id == self.first_id { before_first.wrapping_add(1) } else { before_first })
     }
 
-    /// How many entries a group has not read yet, if that can be told.
+    /// The lag of a group, if it can be computed.
     pub(crate) fn lag(&self, group: &Group) -> Option<i64> {
         if self.entries_added == 0 {
             return Some(0);
@@ -68,7 +68,7 @@ impl Figures {
         Some(self.entries_added.wrapping_sub(self.added_up_to(group.last_id)?))
     }
 
-    /// A group is given the entry of an id.
+    /// Advances a group to the entry of an id.
     pub(crate) fn advance(&self, group: &mut Group, id: Id) {
         if id <= group.last_id {
             return;
@@ -82,26 +82,26 @@ impl Figures {
     }
 }
 
-/// What is to be trimmed away.
+/// The strategy of trimming.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Trim {
-    /// All but so many entries.
+    /// `MAXLEN`: keeps this many entries.
     ToLength(usize),
-    /// The entries before an id.
+    /// `MINID`: removes the entries before an id.
     Before(Id),
 }
 
-/// How much may be trimmed.
+/// The options of trimming.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Trimming {
     pub(crate) what: Trim,
-    /// Only whole listpacks go.
+    /// `~`: removes whole listpacks only.
     pub(crate) is_approximate: bool,
-    /// At most so many entries go; zero: any number.
+    /// The greatest number of entries to remove; zero is no limit.
     pub(crate) limit: usize,
 }
 
-/// See the module's text.
+/// See the module documentation.
 #[derive(Clone)]
 pub(crate) struct Stream {
     pub(crate) log: Log,
@@ -110,12 +110,12 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// No entries yet.
+    /// An empty stream.
     pub(crate) fn new() -> Self {
         Self { log: Log::new(), figures: Figures::default(), groups: BTreeMap::new() }
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub(crate) fn len(&self) -> usize {
         self.figures.len
     }
@@ -132,7 +132,7 @@ impl Stream {
         }
     }
 
-    /// Deletes entries; how many there were.
+    /// Deletes entries; returns how many existed.
     pub(crate) fn delete(&mut self, ids: &[Id]) -> usize {
         let (mut deleted, mut is_first_gone) = (0, false);
         for &id in ids.iter() {
@@ -149,7 +149,7 @@ impl Stream {
         deleted
     }
 
-    /// Removes entries from the front; how many.
+    /// Removes entries from the front; returns how many.
     pub(crate) fn trim(&mut self, trimming: Trimming) -> usize {
         let before = self.figures.len;
         let mut left = before;
@@ -191,7 +191,7 @@ impl Stream {
         self.log.memory_bytes() + groups + self.groups.len() * 2 * size_of::<(Box<[u8]>, Group)>()
     }
 
-    /// Frees about `budget` pieces of a stream that no key holds; how many.
+    /// Frees about `budget` parts of a deleted stream; returns how many.
     pub(crate) fn drain(&mut self, budget: usize) -> usize {
         let mut freed = self.log.drain(budget);
         while freed < budget
@@ -207,7 +207,7 @@ impl Stream {
         freed
     }
 
-    /// Whether nothing is left to be freed.
+    /// Whether all parts are freed.
     pub(crate) fn is_drained(&self) -> bool {
         self.log.nodes() == 0 && self.groups.is_empty()
     }

@@ -1,7 +1,7 @@
-//! How many nodes Redis's radix tree would have for the first ids of a stream's runs, which `XINFO STREAM` shows.
+//! The number of nodes that Redis's radix tree would have for the first ids of a stream's runs, which `XINFO STREAM` shows.
 //!
-//! The tree has one root if it is empty. Otherwise it has one node per key, one per place at which keys part, and one per run of
-//! bytes that lead from one such place to the next without a choice.
+//! The tree has one root if it is empty. Otherwise it has one node per key, one per position at which keys
+//! diverge, and one per run of bytes between two such positions.
 
 use std::collections::BTreeMap;
 
@@ -10,33 +10,33 @@ use super::id::Id;
 /// Bytes of a key.
 const KEY_BYTES: u32 = 16;
 
-/// How many bytes two keys have in common at their start.
+/// The length of the common prefix of two keys.
 fn common(a: Id, b: Id) -> u32 {
     (a.number() ^ b.number()).leading_zeros() / 8
 }
 
-/// How many nodes the tree of `others` gains if `key`, which is none of them, is put in. Costs a few look-ups.
+/// The number of nodes that the tree of `others` gains by inserting `key`, which it does not have. Costs a few look-ups.
 pub(super) fn gained<V>(others: &BTreeMap<Id, V>, key: Id) -> usize {
     let neighbours = [others.range(..key).next_back(), others.range(key..).next()];
     let Some(parts_at) = neighbours.into_iter().flatten().map(|(other, _)| common(*other, key)).max() else {
-        // The root becomes what leads to the only key.
+        // The root becomes the run that leads to the only key.
         return 1;
     };
     // The key's own node, and the run that leads to it.
     let own = 1 + usize::from(parts_at + 1 < KEY_BYTES);
-    // All keys that share these bytes with it.
+    // All keys with the same prefix.
     let free = u128::MAX.checked_shr(8 * parts_at).unwrap_or(0);
     let (low, high) = (Id::of_number(key.number() & !free), Id::of_number(key.number() | free));
     let mut kin = others.range(low..=high).map(|(other, _)| *other);
     let (Some(first), last) = (kin.next(), kin.next_back()) else { return own };
     let run_end = last.map_or(KEY_BYTES, |last| common(first, last));
     if run_end == parts_at {
-        // Others part here already.
+        // Other keys diverge here already.
         return own;
     }
     let around = [others.range(..low).next_back(), high.next().and_then(|behind| others.range(behind..).next())];
     let run_start = around.into_iter().flatten().map(|(other, _)| common(*other, key) + 1).max().unwrap_or(0);
-    // The run in which the key parts from the others becomes a parting, with what is left of the run on either side.
+    // The run in which the key diverges is split, with the rest of the run on either side.
     own + usize::from(parts_at > run_start) + usize::from(run_end > parts_at + 1)
 }
 
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
     use crate::store::random::Random;
 
-    /// Nodes below the place at which all these keys have `depth` bytes in common.
+    /// Nodes below the common prefix of `depth` bytes of all these keys.
     fn counted(keys: &[[u8; 16]], depth: usize) -> usize {
         if depth == 16 {
             return 1;

@@ -2,8 +2,8 @@
 
 use respool_testkit::Rng;
 
-/// As the other templates, with slots of their own: `{a}` a key that mostly holds a stream, `{I}` the id of an entry to be added,
-/// `{j}` one that may be there, `{J}` a bound of ids, `{N}` a number of entries, `{G}` a group, `{C}` a consumer, `{k}` milliseconds
+/// As the other templates, with slots of their own: `{a}` a key that mostly holds a stream, `{I}` the id of a new entry,
+/// `{j}` one that may exist, `{J}` a bound of ids, `{N}` a number of entries, `{G}` a group, `{C}` a consumer, `{k}` milliseconds
 /// of idleness that no clock comes near, `{q}` two fields with their values.
 pub(super) const TEMPLATES: &str = "
 XADD {a} {I} {q}
@@ -88,7 +88,7 @@ EXPIRE {a} {d}
 OBJECT ENCODING {a}
 ";
 
-/// Ids at the edges, and what is none.
+/// Ids at the limits, and invalid ones.
 const IDS: &[&str] = &[
     "0",
     "0-0",
@@ -116,12 +116,12 @@ const IDS: &[&str] = &[
     "(1-1",
 ];
 
-/// The ids that are made up.
+/// The generated ids.
 #[derive(Default)]
 pub(super) struct Ids {
     /// The last one, as a number: there are four to a millisecond.
     last: u64,
-    /// For so many requests there is one stream and one group, so that much is pending.
+    /// The number of requests left that use one stream and one group, so that many entries are pending.
     pub(super) focus: usize,
 }
 
@@ -130,7 +130,7 @@ fn text(number: u64) -> Vec<u8> {
 }
 
 impl Ids {
-    /// What stands in a slot of these templates. `None`: it is no slot of theirs.
+    /// The text for a slot of these templates; `None` for an unknown slot.
     pub(super) fn slot(&mut self, rng: &mut Rng, slot: &str) -> Option<Vec<u8>> {
         let pick = |rng: &mut Rng, words: &[&str]| rng.pick(words).as_bytes().to_vec();
         Some(match slot {
@@ -152,7 +152,7 @@ impl Ids {
         })
     }
 
-    /// The id of an entry that is to be added, greater than all before.
+    /// The id of a new entry, greater than all before.
     fn new_id(&mut self, rng: &mut Rng) -> Vec<u8> {
         self.last += 1 + rng.below(3) as u64;
         match rng.below(20) {
@@ -162,7 +162,7 @@ impl Ids {
         }
     }
 
-    /// An id that may be there, given lately or long ago.
+    /// An id that may exist, generated lately or long ago.
     fn old_id(&mut self, rng: &mut Rng) -> Vec<u8> {
         let back = match rng.below(4) {
             0 => rng.below(400) as u64,

@@ -7,10 +7,10 @@ use respool_command::{Command, Execute, Row, ServerCommand, is_of_one_server, te
 use respool_wire::Args;
 
 use crate::local::integer;
-use crate::mail::{ClientFilter, Question};
 use crate::session::Flow;
 use crate::text;
 use crate::worker::Worker;
+use crate::workers::mail::{ClientFilter, Question};
 
 /// The most entries of the log of denials that may be asked for.
 const LOG_KEPT_MAX: usize = 1_000_000;

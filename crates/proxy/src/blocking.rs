@@ -17,19 +17,19 @@
 //! its connection: the node then says whether the request had already taken something. If it had, and the client is gone,
 //! what was taken is put back.
 
+use crate::internal_request::Tasks;
 use crate::lanes::Purpose;
 use crate::limits::{ASK_ONCE_US_MAX, UNBLOCKS_AT_ONCE, UNBLOCKS_MAX};
-use crate::mail::Ids;
 use crate::session::{Flow, Special};
 use crate::slab::Handle;
 use crate::takers::{self, taken_by};
-use crate::tasks::Tasks;
 use crate::text;
 use crate::trial::Multi;
 use crate::wait::{BEFORE, BEGIN, COUNTS, QUEUE, Wait, WaitPurpose};
 use crate::waiter::{Release, State, Target, Waiter, Wording, begins_at_arrival, timeout_us};
 use crate::waitlist::{Blocking, Connection};
 use crate::worker::Worker;
+use crate::workers::mail::Ids;
 use respool_command::{Command, Execute, GenericCommand, Row, text as texts};
 use respool_wire::{ArgsBuf, Encoder, ReplyKind, Request, Value, elements, encode_request};
 
@@ -662,7 +662,7 @@ impl<E: Execute> Worker<E> {
         let owner = Tasks::owner(task, COUNTS);
         let sent = self.lanes.send(other, owner, &self.config, self.now, &mut self.clients.pool, write);
         if let Err(error) = sent {
-            self.tasks.fail(task, COUNTS, crate::tasks::Loss::Unsent, &error, &mut self.clients);
+            self.tasks.fail(task, COUNTS, crate::internal_request::Loss::Unsent, &error, &mut self.clients);
         }
     }
 

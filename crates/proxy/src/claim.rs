@@ -16,13 +16,13 @@
 //! If A leaves, L answers what others are owed and is closed then. A request that B or C sends after such a timeout goes
 //! over L' and may be executed before the one that has timed out: to wait for that one would be to wait for A.
 
+use crate::internal_request::{Loss, Tasks};
 use crate::lanes::{Lanes, NONE, Purpose};
 use crate::limits::{CLAIM_LOOKED_AT_MAX, LARGE_REPLY_BYTES};
 use crate::replies::refuse;
 use crate::scatter::Scatters;
 use crate::session::{Pause, Special};
 use crate::slab::Handle;
-use crate::tasks::{Loss, Tasks};
 use crate::text;
 use crate::worker::Worker;
 use respool_command::Execute;

@@ -5,11 +5,11 @@
 
 use crate::limits::CLIENT_NAME_BYTES_MAX;
 use crate::local::integer;
-use crate::mail::{ClientFilter, ClientKind, Ids, Question};
 use crate::session::{Flow, ReplyMode};
 use crate::slab::Handle;
 use crate::waiter::Release;
 use crate::worker::Worker;
+use crate::workers::mail::{ClientFilter, ClientKind, Ids, Question};
 use respool_command::{ConnectionCommand, Execute, Row, text as texts};
 use respool_wire::{Args, Encoder, encode_request};
 

@@ -10,6 +10,7 @@
 use crate::block::{Block, Entry};
 use crate::clients::Clients;
 use crate::console::Held;
+use crate::internal_request::{Loss, Progress, Task, Tasks};
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX, TRIALS_MAX};
 use crate::pins::{Pin, Pins, WatchFailure, say};
 use crate::private::Dirt;
@@ -18,7 +19,6 @@ use crate::scripts::Named;
 use crate::secrets::Confided;
 use crate::session::{Asker, Flow, Pause, ReplyMode, Special};
 use crate::slab::Handle;
-use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::text;
 use crate::trial::{Multi, Then};
 use crate::unmet::Wish;

@@ -9,9 +9,9 @@
 //! It is sent as FCALL_RO, which a node refuses for a function that may write: if the function was replaced since it was asked, no
 //! write gets through. A function that is new waits like a write.
 
+use crate::internal_request::{Loss, Progress, Task, Tasks};
 use crate::limits::FUNCTIONS_READ_BYTES_MAX;
 use crate::session::Flow;
-use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::worker::Worker;
 use respool_command::{Command, Execute, Row, ScriptingCommand};
 use respool_wire::{Args, ArgsBuf, Elements, Request, Value, elements, encode_request};

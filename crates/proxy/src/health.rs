@@ -14,10 +14,10 @@
 //! answer would be taken for theirs. For the same reason an answer that is none to a PING ends the lane at once.
 
 use crate::hooks::Event;
+use crate::internal_request::{Loss, Progress, Task, Tasks};
 use crate::lanes::{Ending, Purpose};
 use crate::limits::{BROKEN_SILENT_US, LANE_YOUNG_US};
 use crate::node_health::{Blame, Failure};
-use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{DialFailure, Fault, Phase};

@@ -6,8 +6,8 @@
 //! is not shown is [`HIDDEN`].
 
 use crate::clients::Clients;
+use crate::internal_request::{Loss, Progress, Task, Tasks};
 use crate::session::{Asker, Flow, ReplyMode};
-use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::text;
 use crate::worker::Worker;
 use respool_command::{

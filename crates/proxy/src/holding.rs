@@ -4,11 +4,11 @@
 //! client's input, and is read again when the pause is over.
 
 use crate::local::integer;
-use crate::mail::{ClientFilter, Question};
 use crate::session::{Flow, Pause, Special};
 use crate::standing::StandingHold;
 use crate::text;
 use crate::worker::Worker;
+use crate::workers::mail::{ClientFilter, Question};
 use respool_command::{
     Command, ConnectionCommand, Execute, Flags, PubsubCommand, Row, ScriptingCommand, TransactionsCommand,
     text as texts,

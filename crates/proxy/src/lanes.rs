@@ -13,15 +13,15 @@ use crate::integrity::Proof;
 use crate::limits::CLASSES_MAX;
 use crate::node_health::NodeHealth;
 use crate::node_kind::Misfit;
+use crate::observe::histogram::Histogram;
 use crate::own::Ownership;
 use crate::pieces::Sender;
 use crate::script_lanes::ScriptClasses;
 use crate::scripts::Given;
-use crate::seeing::histogram::Histogram;
 use crate::select::Selecting;
-use crate::shared::Shared;
 use crate::slab::Handle;
 use crate::trial::Multi;
+use crate::workers::shared::Shared;
 use respool_connection::{
     BufferPool, Credentials, DialFailure, Endpoint, Fault, Identity, Now, Owner, Upstream, WritePolicy,
 };

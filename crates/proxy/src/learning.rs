@@ -13,6 +13,7 @@
 //! budget of questions, and a worker another for all of its clients: a client that makes names up waits for its own next
 //! question, and all others find the nodes willing. What waits for a budget is read again when its turn has come.
 
+use crate::internal_request::{Loss, Progress, Task, Tasks};
 use crate::lanes::Class;
 use crate::limits::{
     LEARN_AGAIN_US, LEARN_BURST, LEARN_INTERVAL_US, LEARNT_MAX, NOBODYS_MAX, WORKER_LEARN_BURST,
@@ -20,7 +21,6 @@ use crate::limits::{
 };
 use crate::session::{Flow, Pause, Special};
 use crate::slab::Handle;
-use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::text;
 use crate::worker::Worker;
 use respool_access::Reason;

@@ -13,9 +13,9 @@
 use crate::limits::{INFO_KEPT_BYTES_MAX, INFO_KEPT_MAX, INFO_LINK_FACTOR, INFO_PATIENCE_US, INFO_SECTIONS_BYTES_MAX};
 use crate::scatter::{Due, NodeWords};
 use crate::session::{Asker, Flow, ReplyMode};
-use crate::shared::Ledger;
 use crate::slab::Handle;
 use crate::worker::Worker;
+use crate::workers::shared::Ledger;
 use respool_command::{Execute, Row};
 use respool_connection::Endpoint;
 use respool_wire::{Encoder, Protocol, Request, Value};

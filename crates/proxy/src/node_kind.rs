@@ -15,8 +15,8 @@
 use crate::hooks::Event;
 use crate::lanes::{Ending, Purpose};
 use crate::node_health::Blame;
-use crate::shared::Shared;
 use crate::worker::Worker;
+use crate::workers::shared::Shared;
 use respool_command::Execute;
 use respool_connection::{DialFailure, Endpoint, Fault, Server};
 use std::collections::BTreeMap;

@@ -8,9 +8,9 @@
 //! With several nodes there is no one to ask, and PONG says that Respool is there.
 
 use crate::clients::Clients;
+use crate::internal_request::{Loss, Progress, Task, Tasks};
 use crate::limits::{PING_FRESH_US, PING_TEXT_BYTES_MAX};
 use crate::session::{Asker, Flow, Special};
-use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::worker::Worker;
 use respool_command::{Execute, Row, text as texts};
 use respool_wire::{Args, Encoder, Protocol, ReplyKind, Request, encode_request, replies};

@@ -22,6 +22,7 @@
 use crate::block::{Block, Destination, Subjected};
 use crate::dedicated::Dedicated;
 use crate::exec::Script;
+use crate::internal_request::{Loss, Progress, Task, Tasks};
 use crate::lanes::{Lanes, Purpose};
 use crate::parking::LocalWatch;
 use crate::private::Dirt;
@@ -29,7 +30,6 @@ use crate::renewal::Moves;
 use crate::secrets::is_confidential;
 use crate::session::{Asker, Flow, Pause, ReplyMode, Session, Special};
 use crate::slab::Handle;
-use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::text;
 use crate::trial::{Multi, Then};
 use crate::worker::Worker;

@@ -11,9 +11,9 @@
 //! state. In doubt it is closed: the next borrower must never meet what the last one left.
 
 use crate::config::Config;
+use crate::internal_request::{Progress, Task, Tasks};
 use crate::lanes::{Lanes, Purpose};
 use crate::slab::Handle;
-use crate::tasks::{Progress, Task, Tasks};
 use crate::text;
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -203,7 +203,7 @@ impl<E: Execute> Worker<E> {
             let owner = Tasks::owner(task, step as u16);
             let write = |out: &mut Vec<u8>| encode_request(out, request.iter().copied());
             if let Err(error) = self.lanes.send(place, owner, &self.config, self.now, &mut self.clients.pool, write) {
-                self.tasks.fail(task, step as u16, crate::tasks::Loss::Unsent, &error, &mut self.clients);
+                self.tasks.fail(task, step as u16, crate::internal_request::Loss::Unsent, &error, &mut self.clients);
                 return;
             }
         }

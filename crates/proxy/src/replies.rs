@@ -2,13 +2,13 @@
 
 use crate::clients::Clients;
 use crate::health::End;
+use crate::internal_request::{Loss, Tasks};
 use crate::lanes::{Ending, Purpose};
 use crate::limits::{PART_LOOKED_AT_BYTES, PIECES_QUEUE_BYTES};
 use crate::scatter::Scatters;
 use crate::session::Pause;
 use crate::slab::Handle;
 use crate::subscriptions::{At, Hearer};
-use crate::tasks::{Loss, Tasks};
 use crate::text;
 use crate::worker::Worker;
 use respool_command::Execute;

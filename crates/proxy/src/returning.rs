@@ -16,9 +16,9 @@
 
 use crate::cut_off::CutOffLines;
 use crate::hooks::Event;
+use crate::internal_request::{Loss, Progress, Task, Tasks};
 use crate::limits::{RETURN_AGAIN_US, RETURN_US_MAX, RETURNS_BYTES_MAX, RETURNS_MAX};
 use crate::renewal::Moves;
-use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::waiter::Waiter;
 use crate::worker::Worker;
 use respool_command::Execute;

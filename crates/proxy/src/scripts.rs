@@ -10,10 +10,10 @@
 //! only given the script, and the client gets the NOSCRIPT that it knows how to deal with.
 
 use crate::clients::Clients;
+use crate::internal_request::{Progress, Task, Tasks};
 use crate::limits::{SCRIPT_BYTES_MAX, SCRIPTS_BYTES_MAX, SCRIPTS_GIVEN_MAX};
 use crate::renewal::Moves;
 use crate::session::{Asker, Flow, ReplyMode, Special};
-use crate::tasks::{Progress, Task, Tasks};
 use crate::worker::Worker;
 use respool_command::{Command, Execute, KeyPositions, ResponsePolicy, Row, ScriptingCommand};
 use respool_connection::Owner;
@@ -284,7 +284,7 @@ impl<E: Execute> Worker<E> {
         self.is_busy = true;
         if let Err(error) = sent {
             self.counters.node_errors.add(1);
-            tasks.fail(task, 0, crate::tasks::Loss::Unsent, &error, clients);
+            tasks.fail(task, 0, crate::internal_request::Loss::Unsent, &error, clients);
         }
         self.keep_pace_of_all(index, Some(lane))
     }

@@ -9,10 +9,10 @@ use crate::credit::Credit;
 use crate::large::Large;
 use crate::learning::Learner;
 use crate::pins::Pins;
-use crate::shared::Ledger;
 use crate::slab::Handle;
 use crate::subscriptions::Subscriber;
 use crate::unmet::Unmet;
+use crate::workers::shared::Ledger;
 use respool_access::User;
 use respool_command::Row;
 use respool_connection::{Downstream, Input, Peer};
@@ -259,7 +259,7 @@ pub(crate) struct Session {
     /// It is in the list of those whose replies may be waiting so.
     pub(crate) is_in_held: bool,
     pub(crate) last_active_us: u64,
-    pub(crate) pace: crate::awaited::Pace,
+    pub(crate) pace: crate::flush::closed_loop::Pace,
     pub(crate) last_row: Option<&'static Row>,
     /// Bytes of parts of its replies, the others of which have not come.
     pub(crate) gathered_bytes: usize,
@@ -295,7 +295,7 @@ impl Session {
             held_since_us: 0,
             is_in_held: false,
             last_active_us: now_us,
-            pace: crate::awaited::Pace::default(),
+            pace: crate::flush::closed_loop::Pace::default(),
             last_row: None,
             gathered_bytes: 0,
             accounted: 0,

@@ -5,8 +5,8 @@
 //! of a change makes its own nodes what is written here.
 
 use crate::console::Suspension;
-use crate::shared::Shared;
 use crate::worker::Worker;
+use crate::workers::shared::Shared;
 use respool_command::Execute;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

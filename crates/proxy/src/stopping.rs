@@ -7,11 +7,11 @@
 //! A client has one such order outstanding at a time, since each takes a connection to every node; its later requests wait.
 
 use crate::clients::Clients;
+use crate::internal_request::{Loss, Progress, Task, Tasks};
 use crate::lanes::Class;
 use crate::private::Dirt;
 use crate::session::{Asker, Flow, Pause};
 use crate::slab::Handle;
-use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
 use respool_route::Gather;

@@ -14,10 +14,10 @@
 
 use crate::clients::Clients;
 use crate::exec::{Exec, is_abort, is_error};
+use crate::internal_request::{Loss, Progress, Task, Tasks};
 use crate::pins::say;
 use crate::renewal::Moves;
 use crate::slab::Handle;
-use crate::tasks::{Loss, Progress, Task, Tasks};
 use crate::text;
 use crate::worker::Worker;
 use respool_command::Execute;

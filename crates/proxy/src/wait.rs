@@ -1,8 +1,8 @@
 //! What nodes are asked on behalf of requests that wait: as tasks, since the replies are read here first.
 
 use crate::exec::is_abort;
+use crate::internal_request::{Progress, Task};
 use crate::slab::Handle;
-use crate::tasks::{Progress, Task};
 use crate::text;
 use respool_wire::{ReplyKind, elements, replies};
 

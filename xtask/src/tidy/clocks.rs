@@ -32,7 +32,7 @@ const ALLOWED: [(&str, &str, &str); 24] = [
     ("proxy/src/permit.rs", "let unix_ms = self.now.unix_us / 1_000;", "ACL LOG says when a line was written"),
     ("proxy/src/permit.rs", "client: &client, unix_ms }", "ACL LOG says when a line was written"),
     (
-        "proxy/src/cron.rs",
+        "proxy/src/lifecycle/timers.rs",
         "Millis(self.now.unix_us / 1000)",
         "keys of the engine expire by the wall clock, as in Redis",
     ),
@@ -63,8 +63,8 @@ const ALLOWED: [(&str, &str, &str); 24] = [
     ),
     ("proxy/src/info.rs", "            self.now.unix_us,", "INFO shows the time"),
     ("proxy/src/local.rs", "unix_us", "TIME answers it"),
-    ("proxy/src/seeing/slow_log.rs", "pub(crate) unix_us: u64", "the slow log says when"),
-    ("proxy/src/seeing/mod.rs", "unix_us: self.now.unix_us", "the slow log says when"),
+    ("proxy/src/observe/slow_log.rs", "pub(crate) unix_us: u64", "the slow log says when"),
+    ("proxy/src/observe/sampling.rs", "unix_us: self.now.unix_us", "the slow log says when"),
     ("proxy/src/console/slowlog.rs", "unix_us", "the slow log says when, and is shown in that order"),
 ];
 

@@ -15,9 +15,9 @@ mod suspension;
 mod table;
 
 use crate::hooks::Demand;
-use crate::mail::{ClientFilter, Ids, Question};
 use crate::session::Flow;
 use crate::worker::Worker;
+use crate::workers::mail::{ClientFilter, Ids, Question};
 use respool_command::{Execute, ProxyCommand, Row, text as texts};
 use respool_wire::Args;
 

@@ -3,7 +3,7 @@
 use crate::console::table::{Cell, Line, Table};
 use crate::lanes::{Lane, Purpose};
 use crate::limits::RANKED_KEYS_MAX;
-use crate::seeing::histogram::quantile_us;
+use crate::observe::histogram::quantile_us;
 use crate::session::{Pause, Special};
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -103,7 +103,7 @@ impl<E: Execute> Worker<E> {
     /// Keys by how often they were seen in samples.
     fn show_hotkeys(&self) -> Vec<Line> {
         let often = &self.seen.often;
-        let line = |ranked: crate::seeing::Ranked| -> Line {
+        let line = |ranked: crate::observe::top_keys::Ranked| -> Line {
             vec![
                 ("key", text(ranked.key.escape_ascii().to_string())),
                 ("seen", Cell::Sum(ranked.figure)),
@@ -117,7 +117,7 @@ impl<E: Execute> Worker<E> {
 
     /// Keys by the largest request or reply that was seen in samples.
     fn show_bigkeys(&self) -> Vec<Line> {
-        let line = |ranked: crate::seeing::Ranked| -> Line {
+        let line = |ranked: crate::observe::top_keys::Ranked| -> Line {
             vec![
                 ("key", text(ranked.key.escape_ascii().to_string())),
                 ("bytes", Cell::Max(ranked.figure)),

@@ -1,7 +1,7 @@
 //! `PROXY SLOWLOG`: the slow requests of all workers.
 
 use crate::console::table::{Cell, Line, Table};
-use crate::seeing::Slow;
+use crate::observe::slow_log::Slow;
 use crate::session::Flow;
 use crate::worker::Worker;
 use respool_command::{Execute, text as texts};

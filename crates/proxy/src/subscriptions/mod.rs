@@ -44,8 +44,8 @@ pub(crate) use places::ChannelPlace;
 pub(crate) use publish::Publishing;
 
 use crate::config::Config;
-use crate::shared::Ledger;
 use crate::slab::{Handle, Slab};
+use crate::workers::shared::Ledger;
 use apart::Apart;
 use ask::Askings;
 use book::{Book, Registries};

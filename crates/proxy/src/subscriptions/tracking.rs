@@ -23,7 +23,7 @@ use super::wait::Wait;
 use super::{PAIR_BYTES, Subscriber, Subscriptions};
 use crate::limits::{TRACKED_BLOCK_KEYS_MAX, TRACKING_PREFIXES_MAX};
 use crate::local::integer;
-use crate::observe::Counters;
+use crate::observe::counters::Counters;
 use crate::session::{Flow, Pause, ReplyMode, Special};
 use crate::slab::{Handle, Slab};
 use crate::text;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use respool_proxy::observe::{Counters, Kind};
+use respool_proxy::observe::counters::{Counters, Kind};
 use respool_proxy::{Ledger, Measured, NodeReach, Shared};
 
 use crate::admin::{Family, Histogram, Labels, Reading, Sample};

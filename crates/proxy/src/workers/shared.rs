@@ -2,18 +2,18 @@
 
 use crate::access::Access;
 use crate::console::Settling;
-use crate::figures::Figures;
 use crate::governor::Governor;
 use crate::hooks::Hooks;
 use crate::learning::Learnt;
+use crate::lifecycle::memory::Auction;
 use crate::node_info::LastWords;
 use crate::node_kind::{Misfit, NodeKinds};
-use crate::observe::Counters;
-use crate::pressure::Auction;
+use crate::observe::counters::Counters;
+use crate::observe::histogram::Histogram;
 use crate::scripts::Scripts;
-use crate::seeing::histogram::Histogram;
 use crate::select::Databases;
 use crate::standing::Standing;
+use crate::workers::node_stats::Figures;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -174,9 +174,9 @@ impl Shared {
     /// Which nodes there are, and how they are reached, as all workers have seen it last.
     pub fn nodes(&self) -> Vec<NodeReach> {
         let names = self.node_names.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let sums = crate::figures::sums(&self.figures, names.len());
+        let sums = crate::workers::node_stats::sums(&self.figures, names.len());
         let drained = self.standing().drained.clone();
-        let reach = |(name, figures): (String, crate::figures::NodeFigures)| NodeReach {
+        let reach = |(name, figures): (String, crate::workers::node_stats::NodeFigures)| NodeReach {
             is_drained: drained.contains(&name),
             misfit: self.kinds.of(&name).misfit.map(Misfit::name),
             name,

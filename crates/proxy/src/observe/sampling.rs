@@ -4,21 +4,17 @@
 //! if one of them says so is the request looked up that the reply belongs to, among the batches that the connection keeps
 //! until they are answered. A request that nobody looks at costs nothing.
 
-pub mod histogram;
-mod slow_log;
-mod top;
-
 use crate::lanes::Purpose;
 use crate::limits::{RANKED_AGE_SAMPLES, RANKED_KEY_BYTES_MAX, RANKED_KEYS_MAX, SAMPLED_REQUESTS_MAX};
+use crate::observe::histogram::Histogram;
+use crate::observe::slow_log::{self, Slow, SlowLog};
+use crate::observe::top_keys::{Largest, Often};
 use crate::slab::Handle;
 use crate::worker::Worker;
-use histogram::Histogram;
 use respool_command::{Execute, KeyPositions, Row, resolve};
 use respool_connection::{InFlight, Owner};
 use respool_wire::{Args, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step, Strictness};
-pub(crate) use slow_log::{Slow, SlowLog};
 use std::sync::Arc;
-pub(crate) use top::{Largest, Often, Ranked};
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -312,7 +312,7 @@ impl<E: Execute> Worker<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::Counters;
+    use crate::observe::counters::Counters;
     use std::sync::Arc;
 
     #[test]

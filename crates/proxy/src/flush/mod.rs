@@ -1,5 +1,8 @@
 //! Whether what is written waits a moment for more: nodes' replies that are on their way, requests that clients are about to send.
 
+pub(crate) mod arrival_rate;
+pub(crate) mod closed_loop;
+
 use crate::limits::{GATHERED_ENOUGH, PATIENT_LANES_MAX};
 use crate::worker::Worker;
 use respool_command::Execute;

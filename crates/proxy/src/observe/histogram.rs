@@ -4,7 +4,7 @@
 //! Made here because the well-known histograms want either a lock or a writer that can be moved, and a fixed table of
 //! counters is all there is to it.
 
-use crate::observe::Counter;
+use crate::observe::counters::Counter;
 
 /// Ranges: up to 2^26 microseconds, a good minute, in quarters of a doubling.
 const RANGES: usize = 27 * 4;

@@ -1,0 +1,9 @@
+//! The life of a worker beside requests: timers, memory, other settings, and its end.
+
+pub(crate) mod drain;
+mod leftovers;
+pub(crate) mod memory;
+mod queue_memory;
+mod reload;
+pub(crate) mod table_shrink;
+mod timers;

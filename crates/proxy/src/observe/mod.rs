@@ -1,0 +1,7 @@
+//! What the proxy counts and samples, for metrics, INFO and the console.
+
+pub mod counters;
+pub mod histogram;
+pub mod sampling;
+pub(crate) mod slow_log;
+pub(crate) mod top_keys;

@@ -19,8 +19,8 @@
 use crate::internal_request::{Loss, Tasks};
 use crate::lanes::{Lanes, NONE, Purpose};
 use crate::limits::{CLAIM_LOOKED_AT_MAX, LARGE_REPLY_BYTES};
-use crate::replies::refuse;
-use crate::scatter::Scatters;
+use crate::reply::refuse;
+use crate::request::gathers::Scatters;
 use crate::session::{Pause, Special};
 use crate::slab::Handle;
 use crate::text;

@@ -1,8 +1,8 @@
 //! What the proxy is told to be. Made by the settings, shared by all workers, replaced as a whole on reload.
 
 use crate::access::AccessRules;
-use crate::integrity::IntegrityTerms;
 use crate::limits::LANE_QUEUE_SOFT_DIVISOR;
+use crate::reply::integrity::IntegrityTerms;
 use respool_connection::{Credentials, Endpoint, WritePolicy};
 use respool_route::{PoolMode, Routes, Topology};
 use respool_wire::{ReplyLimits, RequestLimits};

@@ -16,11 +16,11 @@
 //! says is still read request by request, so that it may do no more than its user. MONITOR shows the lines of all nodes,
 //! each whole; the client may go on asking for what is not about keys, as it may in Redis.
 
-use crate::clients::Clients;
 use crate::config::Config;
 use crate::lanes::{Lanes, Purpose};
 use crate::limits::{AGREEMENT_BYTES_MAX, AGREEMENT_US_MIN, MONITOR_LINE_BYTES_MAX};
 use crate::renewal::Moves;
+use crate::session::table::Clients;
 use crate::session::{Asker, Flow, Pause, Session, Special};
 use crate::slab::Handle;
 use crate::text;

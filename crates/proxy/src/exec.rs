@@ -8,7 +8,6 @@
 //! ```
 
 use crate::block::{Block, Entry};
-use crate::clients::Clients;
 use crate::console::Held;
 use crate::internal_request::{Loss, Progress, Task, Tasks};
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX, TRIALS_MAX};
@@ -17,11 +16,12 @@ use crate::private::Dirt;
 use crate::renewal::Moves;
 use crate::scripts::Named;
 use crate::secrets::Confided;
+use crate::session::refused_state::Wish;
+use crate::session::table::Clients;
 use crate::session::{Asker, Flow, Pause, ReplyMode, Special};
 use crate::slab::Handle;
 use crate::text;
 use crate::trial::{Multi, Then};
-use crate::unmet::Wish;
 use crate::worker::Worker;
 use respool_command::{Execute, Row, text as texts};
 use respool_connection::Owner;

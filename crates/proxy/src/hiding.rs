@@ -5,8 +5,8 @@
 //! and of the proxy's own only the hash is kept. So `requirepass` is that of the proxy, as `CONFIG SET` is, and every value that
 //! is not shown is [`HIDDEN`].
 
-use crate::clients::Clients;
 use crate::internal_request::{Loss, Progress, Task, Tasks};
+use crate::session::table::Clients;
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::text;
 use crate::worker::Worker;

@@ -3,19 +3,19 @@
 //! A task is fed like a gather: whole replies by `feed`, and `fail` where none will come. It may answer clients while it is
 //! fed; what needs lanes or the worker is done when it is through, by `conclude_tasks`.
 
-use crate::clients::Clients;
 use crate::exec::Exec;
 use crate::functions::Listing;
 use crate::health::Probe;
 use crate::hiding::Hiding;
-use crate::learning::Learning;
 use crate::limits::FUNCTIONS_READ_BYTES_MAX;
 use crate::ping::Pong;
 use crate::pins::Watching;
 use crate::private::Cleaning;
 use crate::renewal::Moves;
+use crate::request::unknown_command::Learning;
 use crate::returning::Returning;
 use crate::scripts::Healing;
+use crate::session::table::Clients;
 use crate::slab::{Handle, Slab};
 use crate::stopping::Stopping;
 use crate::subscriptions::{Listening, Publishing, Speaking};

@@ -5,20 +5,20 @@
 //! are used again once they have ended and the loop has been told.
 
 use crate::allowance::Lent;
-use crate::beside::Beside;
 use crate::config::{Config, NodeConfig};
 use crate::dialling::Dialling;
 use crate::entry::Entry;
-use crate::integrity::Proof;
 use crate::limits::CLASSES_MAX;
 use crate::node_health::NodeHealth;
 use crate::node_kind::Misfit;
 use crate::observe::histogram::Histogram;
 use crate::own::Ownership;
-use crate::pieces::Sender;
+use crate::reply::integrity::Proof;
+use crate::reply::observer::Beside;
 use crate::script_lanes::ScriptClasses;
 use crate::scripts::Given;
 use crate::select::Selecting;
+use crate::session::large_request::Sender;
 use crate::slab::Handle;
 use crate::trial::Multi;
 use crate::workers::shared::Shared;

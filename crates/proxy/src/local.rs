@@ -1,9 +1,9 @@
 //! Requests about the session itself: answered here, whatever nodes there are.
 
 use crate::lanes::Node;
+use crate::session::refused_state::Wish;
 use crate::session::{Flow, Special};
 use crate::text;
-use crate::unmet::Wish;
 use crate::worker::Worker;
 use respool_command::{ClusterCommand, Command, ConnectionCommand, Execute, Row, ServerCommand, text as texts};
 use respool_wire::{Args, Encoder, Protocol, Request};

@@ -11,7 +11,7 @@
 //! outstanding, the same INFO is not sent to that node again: monitoring does not queue up requests at a node that hangs.
 
 use crate::limits::{INFO_KEPT_BYTES_MAX, INFO_KEPT_MAX, INFO_LINK_FACTOR, INFO_PATIENCE_US, INFO_SECTIONS_BYTES_MAX};
-use crate::scatter::{Due, NodeWords};
+use crate::request::gathers::{Due, NodeWords};
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::slab::Handle;
 use crate::worker::Worker;

@@ -18,12 +18,12 @@ use respool_connection::Peer;
 use respool_wire::{Args, Request, RequestLimits, limits as wire_limits};
 
 use crate::allowance::Allowance;
-use crate::cut_off::CutOff;
 use crate::lanes::Class;
 use crate::limits::STRANGER_OUTPUT_BYTES_MAX;
+use crate::session::forced_disconnect::CutOff;
+use crate::session::refused_state::Wish;
 use crate::session::{Flow, Pause, Session, Special};
 use crate::text;
-use crate::unmet::Wish;
 use crate::worker::Worker;
 
 /// Why a client was not let in as somebody else.

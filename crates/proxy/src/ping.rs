@@ -7,9 +7,9 @@
 //!
 //! With several nodes there is no one to ask, and PONG says that Respool is there.
 
-use crate::clients::Clients;
 use crate::internal_request::{Loss, Progress, Task, Tasks};
 use crate::limits::{PING_FRESH_US, PING_TEXT_BYTES_MAX};
+use crate::session::table::Clients;
 use crate::session::{Asker, Flow, Special};
 use crate::worker::Worker;
 use respool_command::{Execute, Row, text as texts};

@@ -136,7 +136,7 @@ pub(crate) struct Watching {
 }
 
 impl Watching {
-    pub(crate) fn feed(&mut self, reply: &[u8], clients: &mut crate::clients::Clients) -> Progress {
+    pub(crate) fn feed(&mut self, reply: &[u8], clients: &mut crate::session::table::Clients) -> Progress {
         // No node answers WATCH with anything else: what comes on this connection is no reply to what is asked on it.
         let is_doubtful = reply != replies::OK && !reply.starts_with(b"-");
         if reply != replies::OK {

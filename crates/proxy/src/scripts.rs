@@ -9,10 +9,10 @@
 //! more behind the EVALSHA, which the node may have executed already, the script must not run after that: then the node is
 //! only given the script, and the client gets the NOSCRIPT that it knows how to deal with.
 
-use crate::clients::Clients;
 use crate::internal_request::{Progress, Task, Tasks};
 use crate::limits::{SCRIPT_BYTES_MAX, SCRIPTS_BYTES_MAX, SCRIPTS_GIVEN_MAX};
 use crate::renewal::Moves;
+use crate::session::table::Clients;
 use crate::session::{Asker, Flow, ReplyMode, Special};
 use crate::worker::Worker;
 use respool_command::{Command, Execute, KeyPositions, ResponsePolicy, Row, ScriptingCommand};

@@ -12,11 +12,11 @@
 //! another proxy stands there), it does the requests one by one: not as a transaction, and one that waits holds up everybody
 //! on the connection. So the first block on a connection waits for a round trip. WATCH tries in its own round trip.
 
-use crate::clients::Clients;
 use crate::exec::{Exec, is_abort, is_error};
 use crate::internal_request::{Loss, Progress, Task, Tasks};
 use crate::pins::say;
 use crate::renewal::Moves;
+use crate::session::table::Clients;
 use crate::slab::Handle;
 use crate::text;
 use crate::worker::Worker;

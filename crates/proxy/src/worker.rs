@@ -4,16 +4,13 @@
 //! `replies`, to time in `cron`.
 
 use crate::access::Allowances;
-use crate::clients::Clients;
 use crate::config::Config;
 use crate::console::Inquiries;
-use crate::cut_off::{CutOff, CutOffLines};
 use crate::functions::Functions;
 use crate::holding::Hold;
 use crate::hooks::Event;
 use crate::internal_request::Tasks;
 use crate::lanes::{Ending, Lanes};
-use crate::learning::Learnings;
 use crate::lifecycle::drain::Retirement;
 use crate::lifecycle::memory::Pressure;
 use crate::lifecycle::table_shrink::Tidying;
@@ -21,9 +18,12 @@ use crate::limits::{CLAIM_SOFT_FACTOR, READ_BYTES, REVIEWED_WRITE_BYTES};
 use crate::observe::counters::Counters;
 use crate::observe::sampling::Seen;
 use crate::parking::Parking;
-use crate::scatter::Scatters;
+use crate::request::gathers::Scatters;
+use crate::request::time_slices::Slices;
+use crate::request::unknown_command::Learnings;
+use crate::session::forced_disconnect::{CutOff, CutOffLines};
+use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, Special};
-use crate::slices::Slices;
 use crate::subscriptions::Subscriptions;
 use crate::text;
 use crate::waitlist::Blocking;

@@ -37,7 +37,7 @@ const ALLOWED: [(&str, &str, &str); 24] = [
         "keys of the engine expire by the wall clock, as in Redis",
     ),
     (
-        "proxy/src/dispatch.rs",
+        "proxy/src/request/dispatch.rs",
         "Millis(self.now.unix_us / 1000)",
         "keys of the engine expire by the wall clock, as in Redis",
     ),
@@ -52,7 +52,7 @@ const ALLOWED: [(&str, &str, &str); 24] = [
         "keys of the engine expire by the wall clock, as in Redis",
     ),
     (
-        "proxy/src/plain.rs",
+        "proxy/src/request/fast_path.rs",
         "now: Millis(now.unix_us / 1000)",
         "keys of the engine expire by the wall clock, as in Redis",
     ),

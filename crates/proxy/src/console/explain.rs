@@ -3,7 +3,7 @@
 //! Asks whoever would decide: the rows, the routes, the placement. Nothing is decided here a second time.
 
 use crate::config::Config;
-use crate::routing::nodes_of_all;
+use crate::request::routing::nodes_of_all;
 use crate::session::Flow;
 use crate::subscriptions::ChannelPlace;
 use crate::worker::Worker;

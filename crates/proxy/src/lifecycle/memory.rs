@@ -4,8 +4,8 @@
 //! Workers agree on who is largest without asking each other: in every interval each bids the bytes of its largest client,
 //! and in the next one the highest bidder disconnects it.
 
-use crate::cut_off::CutOff;
 use crate::limits::{PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US};
+use crate::session::forced_disconnect::CutOff;
 use crate::session::{Pause, Session};
 use crate::worker::Worker;
 use respool_command::Execute;

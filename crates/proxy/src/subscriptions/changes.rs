@@ -4,7 +4,7 @@
 //! changes, behind the reply to the whole.
 
 use super::Subscriptions;
-use crate::clients::Clients;
+use crate::session::table::Clients;
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::Execute;

@@ -7,10 +7,10 @@
 
 use super::frame::Kind;
 use super::{Subscriber, Subscriptions};
-use crate::clients::Clients;
 use crate::config::SlowSubscribers;
-use crate::cut_off::{CutOff, Doomed};
 use crate::limits::PUSH_OUTBOX_BYTES;
+use crate::session::forced_disconnect::{CutOff, Doomed};
+use crate::session::table::Clients;
 use crate::worker::Worker;
 use crate::workers::shared::Ledger;
 use respool_command::Execute;

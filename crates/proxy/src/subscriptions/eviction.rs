@@ -6,9 +6,9 @@
 
 use super::Subscriptions;
 use super::tracking::Tracked;
-use crate::clients::Clients;
 use crate::limits::{STRUCK_OUT_PER_TURN_MAX, TRACKED_BYTES_MAX};
 use crate::local::integer;
+use crate::session::table::Clients;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_wire::Args;

@@ -6,8 +6,8 @@
 
 use super::Subscriptions;
 use super::tracking::reads;
-use crate::clients::Clients;
 use crate::session::Special;
+use crate::session::table::Clients;
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
 use respool_route::{RouteScratch, Routes};

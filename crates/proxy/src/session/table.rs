@@ -2,11 +2,11 @@
 //!
 //! Kept apart from the lanes so that a reply can go from one to the other while both are borrowed.
 
-use crate::cut_off::{CutOff, Doomed};
 use crate::flush::arrival_rate::Crowd;
 use crate::flush::closed_loop::Awaited;
 use crate::limits::{AWAITED_MIN, SLAB_KEPT_PLACES};
 use crate::observe::counters::Counters;
+use crate::session::forced_disconnect::{CutOff, Doomed};
 use crate::session::{Pause, Session};
 use crate::slab::{Handle, Slab};
 use respool_connection::{BufferPool, Owner, Seq};

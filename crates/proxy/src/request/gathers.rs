@@ -1,9 +1,9 @@
 //! Requests that were split over several nodes, and the joining of their replies.
 
-use crate::clients::Clients;
 use crate::limits::{GATHERED_BYTES_MIN, PART_LOOKED_AT_BYTES};
 use crate::node_info::{Asked, LastWords};
 use crate::session::Asker;
+use crate::session::table::Clients;
 use crate::slab::{Handle, Slab};
 use crate::text;
 use respool_connection::Owner;

@@ -3,15 +3,23 @@
 //! What a client does to "its connection" (SELECT, HELLO, CLIENT SETNAME, CLIENT REPLY) is kept here and never reaches a
 //! shared connection to a node.
 
+pub(crate) mod forced_disconnect;
+mod half_close;
+pub(crate) mod large_request;
+pub(crate) mod refused_state;
+mod reply_window;
+mod states;
+pub(crate) mod table;
+
 use crate::allowance::Allowance;
 use crate::console::HeldTime;
-use crate::credit::Credit;
 use crate::large::Large;
-use crate::learning::Learner;
 use crate::pins::Pins;
+use crate::request::unknown_command::Learner;
+use crate::session::refused_state::Unmet;
+use crate::session::reply_window::Credit;
 use crate::slab::Handle;
 use crate::subscriptions::Subscriber;
-use crate::unmet::Unmet;
 use crate::workers::shared::Ledger;
 use respool_access::User;
 use respool_command::Row;

@@ -2,7 +2,7 @@
 //!
 //! Where no route is configured no session comes here; a session under routes pays for the choice with every request.
 
-use crate::scatter::Due;
+use crate::request::gathers::Due;
 use crate::session::{Asker, Flow, ReplyMode, Special};
 use crate::worker::Worker;
 use respool_command::{Execute, RequestPolicy, Row};

@@ -1,15 +1,15 @@
 //! Lanes of which more is known than their tickets: what each reply has to be converted from, and proof that it is whose
 //! the ticket says. Their replies go through here; those of every other lane do not, and pay for one test.
 
-use crate::clients::Clients;
-use crate::converting::{Dues, kind_of};
 use crate::hooks::Event;
-use crate::integrity::{Held, IntegrityTerms, Proof, Word, write_echo};
 use crate::internal_request::{Loss, Tasks};
 use crate::lanes::{Lanes, Purpose};
 use crate::observe::counters::Counters;
-use crate::replies::refuse;
-use crate::scatter::Scatters;
+use crate::reply::integrity::{Held, IntegrityTerms, Proof, Word, write_echo};
+use crate::reply::refuse;
+use crate::reply::upgrade::{Dues, kind_of};
+use crate::request::gathers::Scatters;
+use crate::session::table::Clients;
 use crate::slab::Handle;
 use crate::text;
 use crate::worker::Worker;

@@ -1,12 +1,16 @@
 //! The life of a reply: from a node's bytes to its place among a client's replies. And what happens instead when a node fails.
 
-use crate::clients::Clients;
+pub(crate) mod integrity;
+pub(crate) mod observer;
+mod upgrade;
+
 use crate::health::End;
 use crate::internal_request::{Loss, Tasks};
 use crate::lanes::{Ending, Purpose};
 use crate::limits::{PART_LOOKED_AT_BYTES, PIECES_QUEUE_BYTES};
-use crate::scatter::Scatters;
+use crate::request::gathers::Scatters;
 use crate::session::Pause;
+use crate::session::table::Clients;
 use crate::slab::Handle;
 use crate::subscriptions::{At, Hearer};
 use crate::text;

@@ -1,6 +1,6 @@
 //! Requests that several nodes answer: split by key, sent to all, or walking from one node to the next.
 
-use crate::scatter::Due;
+use crate::request::gathers::Due;
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::worker::Worker;
 use respool_command::{Execute, Row};

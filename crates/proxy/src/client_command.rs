@@ -3,11 +3,11 @@
 //! Clients are spread over workers, so a question about all of them is put to every worker; the asker's reply keeps its
 //! place and is filled in when the last of them has answered.
 
+use crate::blocking::request::Release;
 use crate::limits::CLIENT_NAME_BYTES_MAX;
 use crate::local::integer;
 use crate::session::{Flow, ReplyMode};
 use crate::slab::Handle;
-use crate::waiter::Release;
 use crate::worker::Worker;
 use crate::workers::mail::{ClientFilter, ClientKind, Ids, Question};
 use respool_command::{ConnectionCommand, Execute, Row, text as texts};

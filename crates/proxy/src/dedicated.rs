@@ -17,9 +17,9 @@
 //! each whole; the client may go on asking for what is not about keys, as it may in Redis.
 
 use crate::config::Config;
-use crate::lanes::{Lanes, Purpose};
 use crate::limits::{AGREEMENT_BYTES_MAX, AGREEMENT_US_MIN, MONITOR_LINE_BYTES_MAX};
-use crate::renewal::Moves;
+use crate::pool::replace::Moves;
+use crate::pool::{Lanes, Purpose};
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, Pause, Session, Special};
 use crate::slab::Handle;
@@ -445,7 +445,7 @@ impl<E: Execute> Worker<E> {
     }
 
     fn count_dedicated(&mut self) {
-        let is_its = |lane: &&crate::lanes::Lane| lane.purpose == Purpose::Dedicated && !lane.is_retired;
+        let is_its = |lane: &&crate::pool::Lane| lane.purpose == Purpose::Dedicated && !lane.is_retired;
         let count = self.lanes.all.iter().filter(is_its).count();
         self.shared.ledger.account_dedicated(self.counters.dedicated.value() as usize, count);
         self.counters.dedicated.set(count as u64);

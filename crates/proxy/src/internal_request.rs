@@ -3,24 +3,24 @@
 //! A task is fed like a gather: whole replies by `feed`, and `fail` where none will come. It may answer clients while it is
 //! fed; what needs lanes or the worker is done when it is through, by `conclude_tasks`.
 
-use crate::exec::Exec;
+use crate::blocking::node_queries::Wait;
+use crate::blocking::put_back::Returning;
 use crate::functions::Listing;
-use crate::health::Probe;
 use crate::hiding::Hiding;
 use crate::limits::FUNCTIONS_READ_BYTES_MAX;
+use crate::nodes::health_checks::Probe;
 use crate::ping::Pong;
-use crate::pins::Watching;
-use crate::private::Cleaning;
-use crate::renewal::Moves;
+use crate::pool::lease::Cleaning;
+use crate::pool::replace::Moves;
 use crate::request::unknown_command::Learning;
-use crate::returning::Returning;
 use crate::scripts::Healing;
 use crate::session::table::Clients;
 use crate::slab::{Handle, Slab};
 use crate::stopping::Stopping;
 use crate::subscriptions::{Listening, Publishing, Speaking};
-use crate::trial::{Multi, Trial};
-use crate::wait::Wait;
+use crate::transaction::Watching;
+use crate::transaction::exec::Exec;
+use crate::transaction::multi_probe::{Multi, Trial};
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::Owner;

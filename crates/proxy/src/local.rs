@@ -1,6 +1,6 @@
 //! Requests about the session itself: answered here, whatever nodes there are.
 
-use crate::lanes::Node;
+use crate::pool::Node;
 use crate::session::refused_state::Wish;
 use crate::session::{Flow, Special};
 use crate::text;

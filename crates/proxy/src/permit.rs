@@ -18,8 +18,8 @@ use respool_connection::Peer;
 use respool_wire::{Args, Request, RequestLimits, limits as wire_limits};
 
 use crate::allowance::Allowance;
-use crate::lanes::Class;
 use crate::limits::STRANGER_OUTPUT_BYTES_MAX;
+use crate::pool::Class;
 use crate::session::forced_disconnect::CutOff;
 use crate::session::refused_state::Wish;
 use crate::session::{Flow, Pause, Session, Special};

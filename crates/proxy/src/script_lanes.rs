@@ -21,9 +21,9 @@
 //! There are two beside each class. What comes while a script has held the first one up for `SCRIPT_AHEAD_US` goes over the
 //! second, which is made for that: there the node can say that it is busy.
 
-use crate::lanes::{Lanes, Purpose};
 use crate::limits::{SCRIPT_AHEAD_US, SCRIPTS_MIXED_US};
-use crate::own::Ownership;
+use crate::pool::session_mode::Ownership;
+use crate::pool::{Lanes, Purpose};
 use crate::session::{Flow, Session, Special};
 use crate::worker::Worker;
 use respool_command::{Execute, Lane as Kind, Row};

@@ -11,7 +11,7 @@
 
 use crate::internal_request::{Progress, Task, Tasks};
 use crate::limits::{SCRIPT_BYTES_MAX, SCRIPTS_BYTES_MAX, SCRIPTS_GIVEN_MAX};
-use crate::renewal::Moves;
+use crate::pool::replace::Moves;
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, ReplyMode, Special};
 use crate::worker::Worker;

@@ -13,9 +13,9 @@
 //! in the others are refused in its own words, request by request.
 
 use crate::config::Config;
-use crate::lanes::{Class, Ending, Hopeless};
 use crate::limits::DATABASE_ASKED_MAX;
 use crate::local::integer;
+use crate::pool::{Class, Ending, Hopeless};
 use crate::session::refused_state::Wish;
 use crate::session::{Asker, Flow, Special};
 use crate::text;

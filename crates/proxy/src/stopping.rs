@@ -7,8 +7,8 @@
 //! A client has one such order outstanding at a time, since each takes a connection to every node; its later requests wait.
 
 use crate::internal_request::{Loss, Progress, Task, Tasks};
-use crate::lanes::Class;
-use crate::private::Dirt;
+use crate::pool::Class;
+use crate::pool::lease::Dirt;
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, Pause};
 use crate::slab::Handle;

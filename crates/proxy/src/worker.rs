@@ -4,20 +4,21 @@
 //! `replies`, to time in `cron`.
 
 use crate::access::Allowances;
+use crate::blocking::engine::Parking;
+use crate::blocking::queue::Blocking;
 use crate::config::Config;
 use crate::console::Inquiries;
 use crate::functions::Functions;
 use crate::holding::Hold;
 use crate::hooks::Event;
 use crate::internal_request::Tasks;
-use crate::lanes::{Ending, Lanes};
 use crate::lifecycle::drain::Retirement;
 use crate::lifecycle::memory::Pressure;
 use crate::lifecycle::table_shrink::Tidying;
 use crate::limits::{CLAIM_SOFT_FACTOR, READ_BYTES, REVIEWED_WRITE_BYTES};
 use crate::observe::counters::Counters;
 use crate::observe::sampling::Seen;
-use crate::parking::Parking;
+use crate::pool::{Ending, Lanes};
 use crate::request::gathers::Scatters;
 use crate::request::time_slices::Slices;
 use crate::request::unknown_command::Learnings;
@@ -26,7 +27,6 @@ use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, Special};
 use crate::subscriptions::Subscriptions;
 use crate::text;
-use crate::waitlist::Blocking;
 use crate::workers::mail::{Mail, Questions};
 use crate::workers::shared::Shared;
 use respool_access::Users;

@@ -47,7 +47,7 @@ const ALLOWED: [(&str, &str, &str); 24] = [
         "keys of the engine expire by the wall clock, as in Redis",
     ),
     (
-        "proxy/src/parking.rs",
+        "proxy/src/blocking/engine.rs",
         "Millis(self.now.unix_us / 1000)",
         "keys of the engine expire by the wall clock, as in Redis",
     ),

@@ -12,8 +12,8 @@
 //! While no operator waits, workers publish nothing.
 
 use crate::console::orders::Order;
-use crate::lanes::{Lane, Purpose};
 use crate::limits::SETTLING_MAX;
+use crate::pool::{Lane, Purpose};
 use crate::session::{Asker, Pause};
 use crate::text;
 use crate::worker::Worker;

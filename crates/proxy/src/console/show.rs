@@ -1,9 +1,9 @@
 //! `PROXY SHOW`: what each worker has to tell about one thing.
 
 use crate::console::table::{Cell, Line, Table};
-use crate::lanes::{Lane, Purpose};
 use crate::limits::RANKED_KEYS_MAX;
 use crate::observe::histogram::quantile_us;
+use crate::pool::{Lane, Purpose};
 use crate::session::{Pause, Special};
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -267,7 +267,7 @@ impl<E: Execute> Worker<E> {
 
     /// What clients hold that is not everybody's.
     fn show_pins(&self) -> Vec<Line> {
-        let line = |pin: crate::pins::PinLine| -> Line {
+        let line = |pin: crate::transaction::PinLine| -> Line {
             vec![
                 ("client", Cell::Same(pin.client)),
                 ("worker", Cell::Same(self.number as u64)),

@@ -13,8 +13,8 @@
 //! node drops what it has not read of a connection that is closed. What the drain's time cuts off is counted and told.
 
 use crate::hooks::Event;
-use crate::lanes::{Lane, Purpose};
 use crate::limits::RETIRE_US_MIN;
+use crate::pool::{Lane, Purpose};
 use crate::session::{Flow, Pause};
 use crate::worker::Worker;
 use respool_command::Execute;

@@ -1,7 +1,7 @@
 //! What a worker is still about. Once every client has left and every connection to a node has ended this is nothing: tests of
 //! whole worlds ask, whatever has happened in them before.
 
-use crate::own::Ownership;
+use crate::pool::session_mode::Ownership;
 use crate::worker::Worker;
 use respool_command::Execute;
 

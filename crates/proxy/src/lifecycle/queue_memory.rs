@@ -5,8 +5,8 @@
 //! never counted; neither are few that are not answered. What waits on a client's own connection counts for that client when
 //! the largest has to go. Tables are looked at whenever timers are.
 
-use crate::lanes::Lane;
 use crate::limits::{QUEUE_COUNTED_BYTES_MIN, QUEUE_COUNTED_TICKETS_MIN, SPARE_BUFFERS_BYTES_MAX};
+use crate::pool::Lane;
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::Execute;

@@ -3,8 +3,8 @@
 //! Nothing here is on the way of a request. Timers are looked at every few milliseconds while anything is outstanding and
 //! once a second otherwise.
 
-use crate::lanes::{Ending, Purpose};
 use crate::limits::{CRON_BUSY_US_MAX, CRON_IDLE_US, CRON_SHARE, CRON_US_MIN, LEAVING_SILENCE_US};
+use crate::pool::{Ending, Purpose};
 use crate::session::Session;
 use crate::worker::Worker;
 use respool_command::{Execute, Millis};

@@ -4,11 +4,11 @@
 //! if one of them says so is the request looked up that the reply belongs to, among the batches that the connection keeps
 //! until they are answered. A request that nobody looks at costs nothing.
 
-use crate::lanes::Purpose;
 use crate::limits::{RANKED_AGE_SAMPLES, RANKED_KEY_BYTES_MAX, RANKED_KEYS_MAX, SAMPLED_REQUESTS_MAX};
 use crate::observe::histogram::Histogram;
 use crate::observe::slow_log::{self, Slow, SlowLog};
 use crate::observe::top_keys::{Largest, Often};
+use crate::pool::Purpose;
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Execute, KeyPositions, Row, resolve};

@@ -4,10 +4,10 @@ pub(crate) mod integrity;
 pub(crate) mod observer;
 mod upgrade;
 
-use crate::health::End;
 use crate::internal_request::{Loss, Tasks};
-use crate::lanes::{Ending, Purpose};
 use crate::limits::{PART_LOOKED_AT_BYTES, PIECES_QUEUE_BYTES};
+use crate::nodes::health_checks::End;
+use crate::pool::{Ending, Purpose};
 use crate::request::gathers::Scatters;
 use crate::session::Pause;
 use crate::session::table::Clients;

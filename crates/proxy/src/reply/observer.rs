@@ -3,8 +3,8 @@
 
 use crate::hooks::Event;
 use crate::internal_request::{Loss, Tasks};
-use crate::lanes::{Lanes, Purpose};
 use crate::observe::counters::Counters;
+use crate::pool::{Lanes, Purpose};
 use crate::reply::integrity::{Held, IntegrityTerms, Proof, Word, write_echo};
 use crate::reply::refuse;
 use crate::reply::upgrade::{Dues, kind_of};

@@ -3,8 +3,8 @@
 //! Session state comes before anything else, so no kind of node bypasses it.
 
 use crate::hiding::shows_secrets;
-use crate::lanes::Class;
 use crate::limits::CLIENT_OUTSTANDING_MAX;
+use crate::pool::Class;
 use crate::session::{Flow, Pause, ReplyMode, Special};
 use crate::text;
 use crate::worker::Worker;

@@ -14,11 +14,11 @@
 //! question, and all others find the nodes willing. What waits for a budget is read again when its turn has come.
 
 use crate::internal_request::{Loss, Progress, Task, Tasks};
-use crate::lanes::Class;
 use crate::limits::{
     LEARN_AGAIN_US, LEARN_BURST, LEARN_INTERVAL_US, LEARNT_MAX, NOBODYS_MAX, WORKER_LEARN_BURST,
     WORKER_LEARN_INTERVAL_US,
 };
+use crate::pool::Class;
 use crate::session::{Flow, Pause, Special};
 use crate::slab::Handle;
 use crate::text;

@@ -15,10 +15,10 @@
 //! A peer that has closed both directions (a reset, or a unix socket that is closed) can be told nothing any more: it is
 //! dropped as soon as something of it waits.
 
+use crate::blocking::request::Release;
 use crate::limits::{AT_ONCE_US, READ_AHEAD_BYTES_MAX};
 use crate::session::{Pause, Session};
 use crate::slab::Handle;
-use crate::waiter::Release;
 use crate::worker::Worker;
 use respool_command::Execute;
 

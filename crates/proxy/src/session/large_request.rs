@@ -16,8 +16,8 @@
 //! about which nothing behind it changes anything, are passed on like this. The client is read as fast as the node takes
 //! it: what waits is bounded by [`PIECES_QUEUE_BYTES`]. The deadline of the reply counts from the last byte.
 
-use crate::lanes::Ending;
 use crate::limits::{PIECES_QUEUE_BYTES, STALLED_REQUEST_US};
+use crate::pool::Ending;
 use crate::session::forced_disconnect::CutOff;
 use crate::session::{Pause, ReplyMode, Special};
 use crate::slab::Handle;

@@ -13,13 +13,13 @@ pub(crate) mod table;
 
 use crate::allowance::Allowance;
 use crate::console::HeldTime;
-use crate::large::Large;
-use crate::pins::Pins;
+use crate::pool::large_reply::Large;
 use crate::request::unknown_command::Learner;
 use crate::session::refused_state::Unmet;
 use crate::session::reply_window::Credit;
 use crate::slab::Handle;
 use crate::subscriptions::Subscriber;
+use crate::transaction::Pins;
 use crate::workers::shared::Ledger;
 use respool_access::User;
 use respool_command::Row;

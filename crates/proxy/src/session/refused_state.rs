@@ -12,9 +12,9 @@
 //! Until the client is told that it is where it wants to be, it is refused what depends on that. A refusal that a server would
 //! give as well (a database that does not exist, a wrong password) changes nothing, here as there.
 
-use crate::pins::WatchFailure;
 use crate::session::{Flow, Special};
 use crate::text;
+use crate::transaction::WatchFailure;
 use crate::worker::Worker;
 use respool_access::is_for_everybody;
 use respool_command::{Command, Execute, Lane, PubsubCommand as P, Row, TransactionsCommand as T};

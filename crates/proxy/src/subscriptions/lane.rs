@@ -16,10 +16,10 @@ use super::book::{OutOfStep, Refusal};
 use super::delivery::Terms;
 use super::frame::{Frame, Kind, Verb};
 use super::places::{From, nodes_of_told};
-use crate::lanes::{Ending, Purpose};
 use crate::limits::{
     PUSH_CHECK_US, PUSH_ORDERS_MAX, PUSH_QUEUE_BYTES_MAX, PUSH_SILENT_US_MAX, STRUCK_OUT_PER_TURN_MAX,
 };
+use crate::pool::{Ending, Purpose};
 use crate::text;
 use crate::worker::Worker;
 use respool_command::Execute;

@@ -12,7 +12,7 @@ use super::frame::{self, Kind};
 use super::places::From;
 use crate::config::{Config, Receivers};
 use crate::internal_request::{Loss, Progress, Task, Tasks};
-use crate::renewal::Moves;
+use crate::pool::replace::Moves;
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::worker::Worker;

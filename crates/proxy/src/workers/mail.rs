@@ -1,11 +1,11 @@
 //! What workers tell each other: questions about clients, and orders from outside.
 
+use crate::blocking::request::Release;
 use crate::config::Config;
 use crate::limits::QUESTION_US_MAX;
 use crate::session::{Asker, Flow, Pause, Session};
 use crate::slab::{Handle, Slab};
 use crate::subscriptions::{Broken, Redirected, SubscriptionAnswer, SubscriptionInquiry};
-use crate::waiter::Release;
 use crate::worker::Worker;
 use respool_command::{Execute, text as texts};
 use respool_connection::Action;

@@ -2,11 +2,11 @@
 
 use crate::access::Access;
 use crate::console::Settling;
-use crate::governor::Governor;
 use crate::hooks::Hooks;
 use crate::lifecycle::memory::Auction;
 use crate::node_info::LastWords;
-use crate::node_kind::{Misfit, NodeKinds};
+use crate::nodes::kind::{Misfit, NodeKinds};
+use crate::nodes::retry_budget::Governor;
 use crate::observe::counters::Counters;
 use crate::observe::histogram::Histogram;
 use crate::request::unknown_command::Learnt;

@@ -19,19 +19,23 @@
 //! everything before them has been answered, and what comes behind them waits for their replies. A private connection
 //! belongs to the session, then to the task that executes on it, then to the clean-up, and to nobody else meanwhile.
 
-use crate::block::{Block, Destination, Subjected};
+pub(crate) mod exec;
+pub(crate) mod multi_probe;
+mod queue;
+
+use crate::blocking::engine::LocalWatch;
 use crate::dedicated::Dedicated;
-use crate::exec::Script;
 use crate::internal_request::{Loss, Progress, Task, Tasks};
-use crate::lanes::{Lanes, Purpose};
-use crate::parking::LocalWatch;
-use crate::private::Dirt;
-use crate::renewal::Moves;
+use crate::pool::lease::Dirt;
+use crate::pool::replace::Moves;
+use crate::pool::{Lanes, Purpose};
 use crate::secrets::is_confidential;
 use crate::session::{Asker, Flow, Pause, ReplyMode, Session, Special};
 use crate::slab::Handle;
 use crate::text;
-use crate::trial::{Multi, Then};
+use crate::transaction::exec::Script;
+use crate::transaction::multi_probe::{Multi, Then};
+use crate::transaction::queue::{Block, Destination, Subjected};
 use crate::worker::Worker;
 use respool_command::{Command, ConnectionCommand, Execute, Flags, Row, TransactionsCommand as T, text as texts};
 use respool_route::{PlanError, PoolMode, RouteError, RouteScratch};

@@ -3,8 +3,8 @@
 //! A worker has so many classes and so many names at nodes. What a client asks for once, be it a database that no node has,
 //! must not cost one of them for good: otherwise whoever goes through all databases has everybody refused for ever.
 
-use crate::lanes::{Class, Lane, Lanes, Purpose};
-use crate::own::Ownership;
+use crate::pool::session_mode::Ownership;
+use crate::pool::{Class, Lane, Lanes, Purpose};
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::Credentials;

@@ -5,7 +5,7 @@
 
 use crate::config::LaneLimits;
 use crate::hiding::shows_secrets;
-use crate::renewal::Moves;
+use crate::pool::replace::Moves;
 use crate::scripts::{Hash, Named};
 use crate::secrets::Confided;
 use crate::text;

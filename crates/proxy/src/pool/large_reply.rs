@@ -15,10 +15,10 @@
 //! Order is kept by settling: whatever could overtake what the client has asked before on another connection waits until
 //! that has been answered. How fast an own connection is read is decided in `pacing`.
 
-use crate::lanes::{Lanes, Purpose};
 use crate::limits::LARGE_US;
-use crate::private::Dirt;
-use crate::renewal::Moves;
+use crate::pool::lease::Dirt;
+use crate::pool::replace::Moves;
+use crate::pool::{Lanes, Purpose};
 use crate::session::table::Clients;
 use crate::session::{Flow, Session, Special};
 use crate::slab::Handle;

@@ -4,15 +4,24 @@
 //! other purposes stand in the same table of places, outside the table of classes, and are known by handles: their places
 //! are used again once they have ended and the loop has been told.
 
+mod dial_queue;
+mod key;
+pub(crate) mod large_reply;
+pub(crate) mod lease;
+mod read_pacing;
+pub(crate) mod replace;
+pub(crate) mod session_mode;
+mod unshare;
+
 use crate::allowance::Lent;
 use crate::config::{Config, NodeConfig};
-use crate::dialling::Dialling;
-use crate::entry::Entry;
 use crate::limits::CLASSES_MAX;
-use crate::node_health::NodeHealth;
-use crate::node_kind::Misfit;
+use crate::nodes::health_state::NodeHealth;
+use crate::nodes::kind::Misfit;
+use crate::nodes::rollover::Entry;
 use crate::observe::histogram::Histogram;
-use crate::own::Ownership;
+use crate::pool::dial_queue::Dialling;
+use crate::pool::session_mode::Ownership;
 use crate::reply::integrity::Proof;
 use crate::reply::observer::Beside;
 use crate::script_lanes::ScriptClasses;
@@ -20,7 +29,7 @@ use crate::scripts::Given;
 use crate::select::Selecting;
 use crate::session::large_request::Sender;
 use crate::slab::Handle;
-use crate::trial::Multi;
+use crate::transaction::multi_probe::Multi;
 use crate::workers::shared::Shared;
 use respool_connection::{
     BufferPool, Credentials, DialFailure, Endpoint, Fault, Identity, Now, Owner, Upstream, WritePolicy,

@@ -18,13 +18,13 @@
 
 use crate::allowance::Allowance;
 use crate::config::Config;
-use crate::lanes::{Class, Lanes, NONE, Purpose};
-use crate::pins::Pins;
-use crate::private::Dirt;
-use crate::renewal::Moves;
+use crate::pool::lease::Dirt;
+use crate::pool::replace::Moves;
+use crate::pool::{Class, Lanes, NONE, Purpose};
 use crate::session::{Flow, Session, Special};
 use crate::slab::Handle;
 use crate::text;
+use crate::transaction::Pins;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Action, ConnId, Phase};
@@ -96,7 +96,7 @@ impl Lanes {
 
     /// How many own lanes to a node are connected, or will be.
     fn count_own(&self, node: usize) -> usize {
-        let counts = |lane: &&crate::lanes::Lane| {
+        let counts = |lane: &&crate::pool::Lane| {
             let is_up = lane.wants_dial || !matches!(lane.up.phase(), Phase::Idle);
             matches!(lane.purpose, Purpose::Own | Purpose::Listen) && !lane.is_retired && lane.node == node && is_up
         };
@@ -449,7 +449,7 @@ impl<E: Execute> Worker<E> {
             watches = pins.watches.extract_if(.., |pin| is_own(pin.lane)).collect();
             // Whoever watched there must not execute as if it still did.
             if !watches.is_empty() {
-                pins.failure = crate::pins::WatchFailure::Unseen;
+                pins.failure = crate::transaction::WatchFailure::Unseen;
             }
         }
         watches.iter().for_each(|_| self.unpin());

@@ -13,8 +13,8 @@
 //! ```
 
 use crate::hooks::Event;
-use crate::lanes::{Ending, Purpose};
-use crate::node_health::Blame;
+use crate::nodes::health_state::Blame;
+use crate::pool::{Ending, Purpose};
 use crate::worker::Worker;
 use crate::workers::shared::Shared;
 use respool_command::Execute;

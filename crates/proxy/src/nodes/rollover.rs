@@ -16,9 +16,9 @@
 //! reachable yet. New connections go to the new address; the old ones, of all users, are replaced when one of the new ones
 //! is ready.
 
-use crate::health::is_about_user;
 use crate::hooks::Event;
-use crate::lanes::{Ending, Lane, Lanes, Purpose};
+use crate::nodes::health_checks::is_about_user;
+use crate::pool::{Ending, Lane, Lanes, Purpose};
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Fault, Now, Phase};

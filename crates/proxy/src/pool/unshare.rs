@@ -17,8 +17,8 @@
 //! over L' and may be executed before the one that has timed out: to wait for that one would be to wait for A.
 
 use crate::internal_request::{Loss, Tasks};
-use crate::lanes::{Lanes, NONE, Purpose};
 use crate::limits::{CLAIM_LOOKED_AT_MAX, LARGE_REPLY_BYTES};
+use crate::pool::{Lanes, NONE, Purpose};
 use crate::reply::refuse;
 use crate::request::gathers::Scatters;
 use crate::session::{Pause, Special};

@@ -12,13 +12,13 @@
 //! another proxy stands there), it does the requests one by one: not as a transaction, and one that waits holds up everybody
 //! on the connection. So the first block on a connection waits for a round trip. WATCH tries in its own round trip.
 
-use crate::exec::{Exec, is_abort, is_error};
 use crate::internal_request::{Loss, Progress, Task, Tasks};
-use crate::pins::say;
-use crate::renewal::Moves;
+use crate::pool::replace::Moves;
 use crate::session::table::Clients;
 use crate::slab::Handle;
 use crate::text;
+use crate::transaction::exec::{Exec, is_abort, is_error};
+use crate::transaction::say;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_wire::{elements, replies};

@@ -7,13 +7,11 @@
 //!                                  a script: the node's elements and our own replies, in the order of the block
 //! ```
 
-use crate::block::{Block, Entry};
 use crate::console::Held;
 use crate::internal_request::{Loss, Progress, Task, Tasks};
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX, TRIALS_MAX};
-use crate::pins::{Pin, Pins, WatchFailure, say};
-use crate::private::Dirt;
-use crate::renewal::Moves;
+use crate::pool::lease::Dirt;
+use crate::pool::replace::Moves;
 use crate::scripts::Named;
 use crate::secrets::Confided;
 use crate::session::refused_state::Wish;
@@ -21,7 +19,9 @@ use crate::session::table::Clients;
 use crate::session::{Asker, Flow, Pause, ReplyMode, Special};
 use crate::slab::Handle;
 use crate::text;
-use crate::trial::{Multi, Then};
+use crate::transaction::multi_probe::{Multi, Then};
+use crate::transaction::queue::{Block, Entry};
+use crate::transaction::{Pin, Pins, WatchFailure, say};
 use crate::worker::Worker;
 use respool_command::{Execute, Row, text as texts};
 use respool_connection::Owner;

@@ -17,8 +17,8 @@
 //! A reply that cannot come yet is not late: deadlines of what the client has asked count from when the connection was last
 //! left alone, or brought a part of a large reply. Those of others count as ever.
 
-use crate::lanes::{Lane, Purpose};
 use crate::limits::CUT_OFF_SLACK_BYTES;
+use crate::pool::{Lane, Purpose};
 use crate::session::Session;
 use crate::slab::Handle;
 use crate::worker::Worker;

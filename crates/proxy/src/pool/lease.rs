@@ -12,7 +12,7 @@
 
 use crate::config::Config;
 use crate::internal_request::{Progress, Task, Tasks};
-use crate::lanes::{Lanes, Purpose};
+use crate::pool::{Lanes, Purpose};
 use crate::slab::Handle;
 use crate::text;
 use crate::worker::Worker;
@@ -227,7 +227,7 @@ impl<E: Execute> Worker<E> {
         if !matches!(self.lanes.all[lane].up.phase(), Phase::Idle) {
             self.close_upstream(lane);
         }
-        self.end_lane(lane, crate::lanes::Ending::GivenUp);
+        self.end_lane(lane, crate::pool::Ending::GivenUp);
     }
 }
 

@@ -18,8 +18,8 @@
 //! a node is told by a walk over what it holds.
 
 use crate::config::{Config, NodeConfig};
-use crate::lanes::{Lane, Lanes, NONE, Node, Purpose};
 use crate::limits::{LANE_UNUSED_US, RENEW_US};
+use crate::pool::{Lane, Lanes, NONE, Node, Purpose};
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -405,14 +405,14 @@ impl<E: Execute> Worker<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lanes::Class;
-    use crate::own::Ownership;
+    use crate::pool::Class;
+    use crate::pool::session_mode::Ownership;
     use respool_connection::{BufferPool, Owner};
 
     #[test]
     fn lanes_are_compared_with_those_alone_that_they_can_be_behind() {
         const MANY: usize = 1_000;
-        let config = crate::private::tests::config();
+        let config = crate::pool::lease::tests::config();
         let mut lanes = Lanes::new(&config, 1);
         let mut pool = BufferPool::new();
         let mut left = Vec::new();

@@ -17,8 +17,8 @@
 //! No clock, no lane: the caller says what happened, when, and whether something vouches for the node.
 
 use crate::config::Reconnects;
-use crate::lanes::Class;
 use crate::limits::CLASSES_MAX;
+use crate::pool::Class;
 
 /// What the end of a connection, or of an attempt to make one, is evidence of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

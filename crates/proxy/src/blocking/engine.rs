@@ -6,9 +6,9 @@
 //! for; within EXEC that happens after the last command. Which keys are watched the engine keeps itself, by the number of
 //! the session, and it alone knows whether they have changed.
 
+use crate::blocking::request::{Release, Target, Wording};
 use crate::session::{Flow, Pause, Special};
 use crate::slab::Handle;
-use crate::waiter::{Release, Target, Wording};
 use crate::worker::Worker;
 use respool_command::{
     Command, Execute, Flags, KeyPositions, ListCommand as L, Millis, Outcome, Row, SessionView, SortedSetCommand as Z,

@@ -14,12 +14,12 @@
 //! [`RETURN_US_MAX`] has passed, which a pause of the node does not count against. An element is back at the end of its list from which it was taken; who else waits for it gets
 //! it as if it had just been pushed.
 
+use crate::blocking::request::Waiter;
 use crate::hooks::Event;
 use crate::internal_request::{Loss, Progress, Task, Tasks};
 use crate::limits::{RETURN_AGAIN_US, RETURN_US_MAX, RETURNS_BYTES_MAX, RETURNS_MAX};
-use crate::renewal::Moves;
+use crate::pool::replace::Moves;
 use crate::session::forced_disconnect::CutOffLines;
-use crate::waiter::Waiter;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_wire::{ArgsBuf, ReplyKind, encode_request};

@@ -15,9 +15,9 @@
 
 use crate::hooks::Event;
 use crate::internal_request::{Loss, Progress, Task, Tasks};
-use crate::lanes::{Ending, Purpose};
 use crate::limits::{BROKEN_SILENT_US, LANE_YOUNG_US};
-use crate::node_health::{Blame, Failure};
+use crate::nodes::health_state::{Blame, Failure};
+use crate::pool::{Ending, Purpose};
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{DialFailure, Fault, Phase};
@@ -223,7 +223,7 @@ impl<E: Execute> Worker<E> {
 
     /// When a node that is out is tried again, or a lane that waits is dialled, if no pause is longer.
     pub(crate) fn next_try_us(&self) -> Option<u64> {
-        let is_tried = |(node, known): &(usize, &crate::lanes::Node)| {
+        let is_tried = |(node, known): &(usize, &crate::pool::Node)| {
             known.health.is_on_trial() && (known.health.is_out() || self.lanes.dialling.is_tried(*node))
         };
         let nodes = self.lanes.nodes.iter().enumerate().filter(is_tried);

@@ -13,10 +13,10 @@
 //! nothing that was there before it was read: both may end unasked.
 
 use crate::blocking::is_wait;
+use crate::blocking::request::{Release, State, Waiter, begins_at_arrival};
 use crate::slab::Handle;
 use crate::text;
-use crate::trial::Multi;
-use crate::waiter::{Release, State, Waiter, begins_at_arrival};
+use crate::transaction::multi_probe::Multi;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_wire::ReplyKind;

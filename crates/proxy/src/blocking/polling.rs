@@ -6,9 +6,9 @@
 //! waits there for its shortest time and holds up nobody.
 
 use crate::limits::LOOK_AGAIN_US;
-use crate::private::Dirt;
+use crate::pool::lease::Dirt;
 use crate::slab::Handle;
-use crate::trial::{Multi, Then};
+use crate::transaction::multi_probe::{Multi, Then};
 use crate::worker::Worker;
 use respool_command::Execute;
 

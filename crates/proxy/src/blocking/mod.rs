@@ -17,17 +17,27 @@
 //! its connection: the node then says whether the request had already taken something. If it had, and the client is gone,
 //! what was taken is put back.
 
+pub(crate) mod engine;
+mod fairness;
+pub(crate) mod node_queries;
+mod overdue;
+mod polling;
+pub(crate) mod put_back;
+pub(crate) mod queue;
+mod reload;
+pub(crate) mod request;
+
+use crate::blocking::fairness::taken_by;
+use crate::blocking::node_queries::{BEFORE, BEGIN, COUNTS, QUEUE, Wait, WaitPurpose};
+use crate::blocking::queue::{Blocking, Connection};
+use crate::blocking::request::{Release, State, Target, Waiter, Wording, begins_at_arrival, timeout_us};
 use crate::internal_request::Tasks;
-use crate::lanes::Purpose;
 use crate::limits::{ASK_ONCE_US_MAX, UNBLOCKS_AT_ONCE, UNBLOCKS_MAX};
+use crate::pool::Purpose;
 use crate::session::{Flow, Special};
 use crate::slab::Handle;
-use crate::takers::{self, taken_by};
 use crate::text;
-use crate::trial::Multi;
-use crate::wait::{BEFORE, BEGIN, COUNTS, QUEUE, Wait, WaitPurpose};
-use crate::waiter::{Release, State, Target, Waiter, Wording, begins_at_arrival, timeout_us};
-use crate::waitlist::{Blocking, Connection};
+use crate::transaction::multi_probe::Multi;
 use crate::worker::Worker;
 use crate::workers::mail::Ids;
 use respool_command::{Command, Execute, GenericCommand, Row, text as texts};
@@ -188,7 +198,7 @@ impl<E: Execute> Worker<E> {
         // Its keys are kept once more where an engine's are waited for.
         let bytes_of = |args: &ArgsBuf| args.as_args().iter().map(|arg| 2 * arg.len() + 64).sum::<usize>();
         let held_bytes =
-            size_of::<Waiter>() + bytes_of(&args) + said.as_ref().map_or(0, bytes_of) + takers::bytes_of(&takes);
+            size_of::<Waiter>() + bytes_of(&args) + said.as_ref().map_or(0, bytes_of) + fairness::bytes_of(&takes);
         let waiter = self.blocking.enter(Waiter {
             target,
             client: session.id,

@@ -15,12 +15,12 @@
 //! the two arrivals would be left out without a word, so its client is told to try again. `WAIT` is about writes that were
 //! made before, so it ends with what is known of them.
 
+use crate::blocking::fairness::taken_by;
 use crate::blocking::is_wait;
-use crate::renewal::Moves;
+use crate::blocking::request::{Release, State, Target, Waiter, Wording, begins_at_arrival};
+use crate::pool::replace::Moves;
 use crate::slab::Handle;
-use crate::takers::taken_by;
 use crate::text;
-use crate::waiter::{Release, State, Target, Waiter, Wording, begins_at_arrival};
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
 use respool_wire::{ArgsBuf, ReplyKind, Request};

@@ -13,8 +13,8 @@
 //! waits for another key. Requests that take nothing (`XREAD`), or that read for a group, are always tried, and so are
 //! those with more than `TAKEN_KEYS_MAX` keys.
 
+use crate::blocking::request::Waiter;
 use crate::limits::TAKEN_KEYS_MAX;
-use crate::waiter::Waiter;
 use respool_command::{KeyAccess, KeyPositions, Row};
 use respool_wire::Args;
 use std::collections::{BTreeMap, BTreeSet};
@@ -115,7 +115,7 @@ impl Takers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::waiter::tests::waiter;
+    use crate::blocking::request::tests::waiter;
 
     /// Whether a request is the first for one of its keys, or takes nothing: found by comparing it with all others.
     fn is_first(all: &[Waiter], this: &Waiter) -> bool {

@@ -1,9 +1,9 @@
 //! One request that may wait: until when, how it is sent, and what undoes it.
 
+use crate::blocking::fairness::Taken;
 use crate::local::integer;
 use crate::session::Asker;
 use crate::slab::Handle;
-use crate::takers::Taken;
 use respool_command::{Command, GenericCommand, ListCommand as L, Row, SortedSetCommand as Z, StreamCommand};
 use respool_wire::{Args, ArgsBuf, Protocol, ReplyKind, Value, encode_request, request_bulk, request_head};
 

@@ -14,9 +14,9 @@
 //! it.
 
 use crate::config::{Config, Reconnects};
-use crate::lanes::{Class, Ending, Hopeless, Lane, Lanes, Node, Purpose};
 use crate::limits::DIALS_AT_ONCE_MAX;
-use crate::node_health::{Failure, Terms};
+use crate::nodes::health_state::{Failure, Terms};
+use crate::pool::{Class, Ending, Hopeless, Lane, Lanes, Node, Purpose};
 use crate::slab::Handle;
 use crate::text;
 use crate::worker::Worker;

@@ -1,9 +1,9 @@
 //! What nodes are asked on behalf of requests that wait: as tasks, since the replies are read here first.
 
-use crate::exec::is_abort;
 use crate::internal_request::{Progress, Task};
 use crate::slab::Handle;
 use crate::text;
+use crate::transaction::exec::is_abort;
 use respool_wire::{ReplyKind, elements, replies};
 
 /// What the node is asked on behalf of requests that wait, and what it said.

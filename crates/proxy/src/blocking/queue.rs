@@ -3,12 +3,12 @@
 //! What is done for those who wait is done in small steps, since all other clients of the worker wait for each of them to
 //! end: of ten thousand whose time is over, some are told in this turn and some in the next.
 
+use crate::blocking::fairness::Takers;
+use crate::blocking::polling::Look;
+use crate::blocking::put_back::Returns;
+use crate::blocking::request::{State, Waiter};
 use crate::limits::{TIMEOUTS_PER_TURN_MAX, TRIES_AT_ONCE, TRY_US};
-use crate::looking::Look;
-use crate::returning::Returns;
 use crate::slab::{Handle, Slab};
-use crate::takers::Takers;
-use crate::waiter::{State, Waiter};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A connection of the blocking lane.

@@ -1,6 +1,6 @@
 //! What the proxy is told to be. Made by the settings, shared by all workers, replaced as a whole on reload.
 
-use crate::access::AccessRules;
+use crate::auth::users::AccessRules;
 use crate::limits::LANE_QUEUE_SOFT_DIVISOR;
 use crate::reply::integrity::IntegrityTerms;
 use respool_connection::{Credentials, Endpoint, WritePolicy};

@@ -5,18 +5,18 @@
 
 use crate::blocking::node_queries::Wait;
 use crate::blocking::put_back::Returning;
-use crate::functions::Listing;
-use crate::hiding::Hiding;
+use crate::commands::config_get::Hiding;
+use crate::commands::ping::Pong;
 use crate::limits::FUNCTIONS_READ_BYTES_MAX;
 use crate::nodes::health_checks::Probe;
-use crate::ping::Pong;
 use crate::pool::lease::Cleaning;
 use crate::pool::replace::Moves;
 use crate::request::unknown_command::Learning;
 use crate::scripts::Healing;
+use crate::scripts::functions::Listing;
+use crate::scripts::kill::Stopping;
 use crate::session::table::Clients;
 use crate::slab::{Handle, Slab};
-use crate::stopping::Stopping;
 use crate::subscriptions::{Listening, Publishing, Speaking};
 use crate::transaction::Watching;
 use crate::transaction::exec::Exec;

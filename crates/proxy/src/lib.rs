@@ -18,48 +18,34 @@
 //! A worker knows no socket, file, clock, thread or randomness; a loop of `respool-net` drives it, and so can a test.
 #![forbid(unsafe_code)]
 
-mod access;
-mod acl_command;
-mod allowance;
+mod auth;
 mod blocking;
-mod client_command;
+mod commands;
 pub mod config;
 mod console;
 mod dedicated;
 mod flush;
-mod functions;
-mod hiding;
-mod holding;
 pub mod hooks;
-mod info;
 mod internal_request;
 mod lifecycle;
 pub mod limits;
-mod local;
-mod node_info;
 mod nodes;
 pub mod observe;
-mod permit;
-mod ping;
 mod pool;
 mod reply;
 mod request;
-mod script_lanes;
 mod scripts;
-mod secrets;
-mod select;
 mod session;
 mod slab;
 mod standing;
-mod stopping;
 mod subscriptions;
 mod text;
 mod transaction;
 mod worker;
 mod workers;
 
-pub use access::{Access, AccessRules, Outside};
-pub use allowance::UserLimits;
+pub use auth::quota::UserLimits;
+pub use auth::users::{Access, AccessRules, Outside};
 pub use config::{
     Budgets, Config, LaneLimits, NodeConfig, Receivers, Reconnects, SlowSubscribers, SubscriptionTerms, Timeouts,
 };

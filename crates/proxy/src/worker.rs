@@ -3,13 +3,12 @@
 //! This file holds the state and the seam to the loop. What happens to a request is in `dispatch`, to a reply in
 //! `replies`, to time in `cron`.
 
-use crate::access::Allowances;
+use crate::auth::users::Allowances;
 use crate::blocking::engine::Parking;
 use crate::blocking::queue::Blocking;
+use crate::commands::client_pause::Hold;
 use crate::config::Config;
 use crate::console::Inquiries;
-use crate::functions::Functions;
-use crate::holding::Hold;
 use crate::hooks::Event;
 use crate::internal_request::Tasks;
 use crate::lifecycle::drain::Retirement;
@@ -22,6 +21,7 @@ use crate::pool::{Ending, Lanes};
 use crate::request::gathers::Scatters;
 use crate::request::time_slices::Slices;
 use crate::request::unknown_command::Learnings;
+use crate::scripts::functions::Functions;
 use crate::session::forced_disconnect::{CutOff, CutOffLines};
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, Special};

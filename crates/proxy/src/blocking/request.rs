@@ -1,7 +1,7 @@
 //! One request that may wait: until when, how it is sent, and what undoes it.
 
 use crate::blocking::fairness::Taken;
-use crate::local::integer;
+use crate::commands::connection::integer;
 use crate::session::Asker;
 use crate::slab::Handle;
 use respool_command::{Command, GenericCommand, ListCommand as L, Row, SortedSetCommand as Z, StreamCommand};

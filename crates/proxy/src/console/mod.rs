@@ -65,7 +65,9 @@ impl<E: Execute> Worker<E> {
 
     /// `PROXY KILL id [id ...]`.
     fn kill(&mut self, index: u32, args: Args<'_>) -> Flow {
-        let number = |id: &[u8]| crate::local::integer(id).and_then(|id| u64::try_from(id).ok()).filter(|id| *id > 0);
+        let number = |id: &[u8]| {
+            crate::commands::connection::integer(id).and_then(|id| u64::try_from(id).ok()).filter(|id| *id > 0)
+        };
         let Some(ids) = args.iter().map(number).collect::<Option<Vec<u64>>>() else {
             return self.refuse(index, b"ERR a client's number is needed, as PROXY SHOW CLIENTS shows it");
         };
@@ -73,7 +75,7 @@ impl<E: Execute> Worker<E> {
     }
 
     fn console_help(&mut self, index: u32, row: &'static Row) -> Flow {
-        self.answer(index, |reply| crate::client_command::help(row, reply));
+        self.answer(index, |reply| crate::commands::client::help(row, reply));
         Flow::Next
     }
 }

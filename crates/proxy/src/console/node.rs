@@ -4,7 +4,7 @@
 //! the node that happens to answer. What would change a connection, or keys of which another node may be in charge, is not
 //! sent: it goes the usual way or not at all.
 
-use crate::hiding::shows_secrets;
+use crate::commands::config_get::shows_secrets;
 use crate::session::{Flow, Special};
 use crate::worker::Worker;
 use respool_command::{Execute, Flags, Lane, Row, resolve};

@@ -280,7 +280,7 @@ pub(crate) mod tests {
             integrity: Default::default(),
             allows_admin: true,
             subscriptions: crate::config::SubscriptionTerms::default(),
-            access: crate::access::AccessRules::default(),
+            access: crate::auth::users::AccessRules::default(),
         }
     }
 

@@ -16,7 +16,7 @@
 //! class that owns some nodes alone, because only some routes are in this mode, shares the others with everybody; then the
 //! move to an own connection waits until all before it is answered, as every move does.
 
-use crate::allowance::Allowance;
+use crate::auth::quota::Allowance;
 use crate::config::Config;
 use crate::pool::lease::Dirt;
 use crate::pool::replace::Moves;

@@ -2,7 +2,7 @@
 //!
 //! Session state comes before anything else, so no kind of node bypasses it.
 
-use crate::hiding::shows_secrets;
+use crate::commands::config_get::shows_secrets;
 use crate::limits::CLIENT_OUTSTANDING_MAX;
 use crate::pool::Class;
 use crate::session::{Flow, Pause, ReplyMode, Special};

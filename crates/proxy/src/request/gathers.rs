@@ -1,7 +1,7 @@
 //! Requests that were split over several nodes, and the joining of their replies.
 
+use crate::commands::node_info::{Asked, LastWords};
 use crate::limits::{GATHERED_BYTES_MIN, PART_LOOKED_AT_BYTES};
-use crate::node_info::{Asked, LastWords};
 use crate::session::Asker;
 use crate::session::table::Clients;
 use crate::slab::{Handle, Slab};

@@ -11,7 +11,7 @@ mod reply_window;
 mod states;
 pub(crate) mod table;
 
-use crate::allowance::Allowance;
+use crate::auth::quota::Allowance;
 use crate::console::HeldTime;
 use crate::pool::large_reply::Large;
 use crate::request::unknown_command::Learner;

@@ -82,7 +82,7 @@ pub(crate) struct Listening {
 impl Listening {
     pub(crate) fn feed(&mut self, kind: ReplyKind, reply: &[u8]) -> Progress {
         let digits = reply.strip_prefix(b":").and_then(|r| r.strip_suffix(b"\r\n"));
-        self.id = digits.filter(|_| kind == ReplyKind::Integer).and_then(crate::local::integer);
+        self.id = digits.filter(|_| kind == ReplyKind::Integer).and_then(crate::commands::connection::integer);
         Progress::Through
     }
 }

@@ -110,7 +110,7 @@ impl<E: Execute> Worker<E> {
             PubsubCommand::PubsubShardnumsub => counts(Kind::Shard),
             PubsubCommand::PubsubNumpat => Question::Patterns,
             _ => {
-                self.answer(index, |reply| crate::client_command::help(row, reply));
+                self.answer(index, |reply| crate::commands::client::help(row, reply));
                 return Flow::Next;
             }
         };

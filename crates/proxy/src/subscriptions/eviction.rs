@@ -6,8 +6,8 @@
 
 use super::Subscriptions;
 use super::tracking::Tracked;
+use crate::commands::connection::integer;
 use crate::limits::{STRUCK_OUT_PER_TURN_MAX, TRACKED_BYTES_MAX};
-use crate::local::integer;
 use crate::session::table::Clients;
 use crate::worker::Worker;
 use respool_command::Execute;

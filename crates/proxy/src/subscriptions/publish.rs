@@ -37,7 +37,7 @@ pub(crate) struct Publishing {
 impl Publishing {
     pub(crate) fn feed(&mut self, kind: ReplyKind, reply: &[u8], clients: &mut Clients) -> Progress {
         let digits = reply.strip_prefix(b":").and_then(|r| r.strip_suffix(b"\r\n"));
-        let count = digits.filter(|_| kind == ReplyKind::Integer).and_then(crate::local::integer);
+        let count = digits.filter(|_| kind == ReplyKind::Integer).and_then(crate::commands::connection::integer);
         match count {
             Some(count) => self.count = Some(count),
             None => clients.feed(self.asker.session, self.asker.seq, reply, true),

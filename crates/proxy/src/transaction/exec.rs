@@ -7,13 +7,13 @@
 //!                                  a script: the node's elements and our own replies, in the order of the block
 //! ```
 
+use crate::auth::secrets::Confided;
 use crate::console::Held;
 use crate::internal_request::{Loss, Progress, Task, Tasks};
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX, TRIALS_MAX};
 use crate::pool::lease::Dirt;
 use crate::pool::replace::Moves;
 use crate::scripts::Named;
-use crate::secrets::Confided;
 use crate::session::refused_state::Wish;
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, Pause, ReplyMode, Special};

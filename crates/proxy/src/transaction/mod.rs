@@ -23,13 +23,13 @@ pub(crate) mod exec;
 pub(crate) mod multi_probe;
 mod queue;
 
+use crate::auth::secrets::is_confidential;
 use crate::blocking::engine::LocalWatch;
 use crate::dedicated::Dedicated;
 use crate::internal_request::{Loss, Progress, Task, Tasks};
 use crate::pool::lease::Dirt;
 use crate::pool::replace::Moves;
 use crate::pool::{Lanes, Purpose};
-use crate::secrets::is_confidential;
 use crate::session::{Asker, Flow, Pause, ReplyMode, Session, Special};
 use crate::slab::Handle;
 use crate::text;

@@ -3,11 +3,11 @@
 //! Those that a node will run are kept as they will be sent, one behind the other; those that are ours are kept as
 //! arguments, in their places between them.
 
+use crate::auth::secrets::Confided;
+use crate::commands::config_get::shows_secrets;
 use crate::config::LaneLimits;
-use crate::hiding::shows_secrets;
 use crate::pool::replace::Moves;
 use crate::scripts::{Hash, Named};
-use crate::secrets::Confided;
 use crate::text;
 use respool_command::{
     Command, ConnectionCommand as C, Flags, Keys, Lane, Row, ServerCommand, TransactionsCommand as T, text as texts,
@@ -341,7 +341,10 @@ fn is_anybodys(row: &Row, args: Args<'_>) -> bool {
 /// The database that a request selects, if it says so in a way that servers understand.
 fn selected(row: &Row, args: Args<'_>) -> Option<u32> {
     let is_select = row.command == Command::Connection(C::Select);
-    is_select.then(|| crate::local::integer(args.at(1))).flatten().and_then(|number| u32::try_from(number).ok())
+    is_select
+        .then(|| crate::commands::connection::integer(args.at(1)))
+        .flatten()
+        .and_then(|number| u32::try_from(number).ok())
 }
 
 fn first_key<'a>(keys: &Keys, args: Args<'a>) -> Option<&'a [u8]> {

@@ -1,17 +1,17 @@
 //! What the workers of one proxy have in common. Everything in it is safe to touch from any of them without a lock.
 
-use crate::access::Access;
+use crate::auth::users::Access;
+use crate::commands::node_info::LastWords;
+use crate::commands::select::Databases;
 use crate::console::Settling;
 use crate::hooks::Hooks;
 use crate::lifecycle::memory::Auction;
-use crate::node_info::LastWords;
 use crate::nodes::kind::{Misfit, NodeKinds};
 use crate::nodes::retry_budget::Governor;
 use crate::observe::counters::Counters;
 use crate::observe::histogram::Histogram;
 use crate::request::unknown_command::Learnt;
 use crate::scripts::Scripts;
-use crate::select::Databases;
 use crate::standing::Standing;
 use crate::workers::node_stats::Figures;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

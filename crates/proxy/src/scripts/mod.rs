@@ -9,6 +9,10 @@
 //! more behind the EVALSHA, which the node may have executed already, the script must not run after that: then the node is
 //! only given the script, and the client gets the NOSCRIPT that it knows how to deal with.
 
+pub(crate) mod functions;
+pub(crate) mod kill;
+pub(crate) mod lanes;
+
 use crate::internal_request::{Progress, Task, Tasks};
 use crate::limits::{SCRIPT_BYTES_MAX, SCRIPTS_BYTES_MAX, SCRIPTS_GIVEN_MAX};
 use crate::pool::replace::Moves;

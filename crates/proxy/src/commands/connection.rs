@@ -126,7 +126,7 @@ impl<E: Execute> Worker<E> {
                 }
                 options = options.from(3);
             } else if option.eq_ignore_ascii_case(b"SETNAME") && options.len() >= 2 {
-                let name = match crate::client_command::checked_name(options.at(1)) {
+                let name = match crate::commands::client::checked_name(options.at(1)) {
                     Ok(name) => name,
                     Err(words) => return self.refuse(index, words.as_bytes()),
                 };

@@ -3,7 +3,7 @@
 //! Every session gets a mark, so that nobody pays for a pause that is not; a request that has to wait stays unread in its
 //! client's input, and is read again when the pause is over.
 
-use crate::local::integer;
+use crate::commands::connection::integer;
 use crate::session::{Flow, Pause, Special};
 use crate::standing::StandingHold;
 use crate::text;

@@ -1,6 +1,6 @@
 //! INFO: what the proxy knows of itself, in sections.
 
-use crate::local::COMPATIBLE_VERSION;
+use crate::commands::connection::COMPATIBLE_VERSION;
 use crate::session::Flow;
 use crate::worker::Worker;
 use respool_command::{Command, Execute, Millis, Outcome, Row, ServerCommand, SessionView, asks_for_section};

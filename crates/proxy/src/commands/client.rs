@@ -4,8 +4,8 @@
 //! place and is filled in when the last of them has answered.
 
 use crate::blocking::request::Release;
+use crate::commands::connection::integer;
 use crate::limits::CLIENT_NAME_BYTES_MAX;
-use crate::local::integer;
 use crate::session::{Flow, ReplyMode};
 use crate::slab::Handle;
 use crate::worker::Worker;

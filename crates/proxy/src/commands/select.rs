@@ -12,9 +12,9 @@
 //! So a node that is down matters to its own keys alone. Where a node has fewer databases than another, its keys
 //! in the others are refused in its own words, request by request.
 
+use crate::commands::connection::integer;
 use crate::config::Config;
 use crate::limits::DATABASE_ASKED_MAX;
-use crate::local::integer;
 use crate::pool::{Class, Ending, Hopeless};
 use crate::session::refused_state::Wish;
 use crate::session::{Asker, Flow, Special};

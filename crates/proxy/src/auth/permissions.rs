@@ -17,7 +17,7 @@ use respool_command::{Categories, Command, Execute, GenericCommand, KeyPositions
 use respool_connection::Peer;
 use respool_wire::{Args, Request, RequestLimits, limits as wire_limits};
 
-use crate::allowance::Allowance;
+use crate::auth::quota::Allowance;
 use crate::limits::STRANGER_OUTPUT_BYTES_MAX;
 use crate::pool::Class;
 use crate::session::forced_disconnect::CutOff;

@@ -273,7 +273,7 @@ impl<E: Execute> Worker<E> {
             Command::Server(S::Replconf) => Some(self.refuse_unsupported(index, row, "its client monitors")),
             // As in Redis, without an answer.
             Command::Server(S::Monitor | S::Sync | S::Psync) => Some(Flow::Next),
-            _ if crate::holding::may_change(row) || row.flags.has(Flags::READONLY) => {
+            _ if crate::commands::client_pause::may_change(row) || row.flags.has(Flags::READONLY) => {
                 Some(self.refuse_unread(index, texts::REPLICA_AND_KEYSPACE.as_bytes()))
             }
             _ => None,

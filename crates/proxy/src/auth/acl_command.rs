@@ -6,7 +6,7 @@ use respool_access::{ChangeError, Users, answer, file};
 use respool_command::{Command, Execute, Row, ServerCommand, is_of_one_server, text as texts};
 use respool_wire::Args;
 
-use crate::local::integer;
+use crate::commands::connection::integer;
 use crate::session::Flow;
 use crate::text;
 use crate::worker::Worker;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use respool_access::{DenialLog, Users, difference};
 
-use crate::allowance::{Allowance, UserLimits};
+use crate::auth::quota::{Allowance, UserLimits};
 
 /// What the users need that a pure crate does not have: a file and chance.
 pub trait Outside: fmt::Debug + Send + Sync {

@@ -18,11 +18,11 @@
 //! A worker knows no socket, file, clock, thread or randomness; a loop of `respool-net` drives it, and so can a test.
 #![forbid(unsafe_code)]
 
+mod admin;
 mod auth;
 mod blocking;
 mod commands;
 pub mod config;
-mod console;
 mod dedicated;
 mod flush;
 pub mod hooks;
@@ -32,27 +32,29 @@ pub mod limits;
 mod nodes;
 pub mod observe;
 mod pool;
+mod pubsub;
+mod push;
 mod reply;
 mod request;
 mod scripts;
 mod session;
 mod slab;
-mod standing;
-mod subscriptions;
 mod text;
+mod tracking;
 mod transaction;
 mod worker;
 mod workers;
 
+pub use admin::Letter;
 pub use auth::quota::UserLimits;
 pub use auth::users::{Access, AccessRules, Outside};
 pub use config::{
     Budgets, Config, LaneLimits, NodeConfig, Receivers, Reconnects, SlowSubscribers, SubscriptionTerms, Timeouts,
 };
-pub use console::Letter;
+pub use pubsub::{Message, SubscriptionAnswer, SubscriptionInquiry};
 pub use reply::integrity::IntegrityTerms;
 pub use respool_route::PoolMode;
-pub use subscriptions::{Broken, Message, Redirected, SubscriptionAnswer, SubscriptionInquiry};
+pub use tracking::{Broken, Redirected};
 pub use worker::{Worker, WorkerSetup};
 pub use workers::mail::{Answer, Inquiry, Mail};
 pub use workers::shared::{About, Ledger, Measured, NodeReach, Shared};

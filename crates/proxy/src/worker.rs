@@ -3,12 +3,12 @@
 //! This file holds the state and the seam to the loop. What happens to a request is in `dispatch`, to a reply in
 //! `replies`, to time in `cron`.
 
+use crate::admin::Inquiries;
 use crate::auth::users::Allowances;
 use crate::blocking::engine::Parking;
 use crate::blocking::queue::Blocking;
 use crate::commands::client_pause::Hold;
 use crate::config::Config;
-use crate::console::Inquiries;
 use crate::hooks::Event;
 use crate::internal_request::Tasks;
 use crate::lifecycle::drain::Retirement;
@@ -18,6 +18,7 @@ use crate::limits::{CLAIM_SOFT_FACTOR, READ_BYTES, REVIEWED_WRITE_BYTES};
 use crate::observe::counters::Counters;
 use crate::observe::sampling::Seen;
 use crate::pool::{Ending, Lanes};
+use crate::pubsub::Subscriptions;
 use crate::request::gathers::Scatters;
 use crate::request::time_slices::Slices;
 use crate::request::unknown_command::Learnings;
@@ -25,7 +26,6 @@ use crate::scripts::functions::Functions;
 use crate::session::forced_disconnect::{CutOff, CutOffLines};
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, Special};
-use crate::subscriptions::Subscriptions;
 use crate::text;
 use crate::workers::mail::{Mail, Questions};
 use crate::workers::shared::Shared;

@@ -69,7 +69,7 @@ const ALLOWED: [(&str, &str, &str); 24] = [
     ("proxy/src/commands/connection.rs", "unix_us", "TIME answers it"),
     ("proxy/src/observe/slow_log.rs", "pub(crate) unix_us: u64", "the slow log says when"),
     ("proxy/src/observe/sampling.rs", "unix_us: self.now.unix_us", "the slow log says when"),
-    ("proxy/src/console/slowlog.rs", "unix_us", "the slow log says when, and is shown in that order"),
+    ("proxy/src/admin/slowlog.rs", "unix_us", "the slow log says when, and is shown in that order"),
 ];
 
 pub(super) fn check() -> Vec<String> {

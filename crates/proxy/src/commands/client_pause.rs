@@ -3,9 +3,9 @@
 //! Every session gets a mark, so that nobody pays for a pause that is not; a request that has to wait stays unread in its
 //! client's input, and is read again when the pause is over.
 
+use crate::admin::operator_state::StandingHold;
 use crate::commands::connection::integer;
 use crate::session::{Flow, Pause, Special};
-use crate::standing::StandingHold;
 use crate::text;
 use crate::worker::Worker;
 use crate::workers::mail::{ClientFilter, Question};

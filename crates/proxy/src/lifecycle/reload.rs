@@ -1,8 +1,8 @@
 //! Other settings, while clients are being served: other nodes, pools, routes, limits.
 
 use crate::config::{Config, NodeConfig};
+use crate::pubsub::nodes_listened_to;
 use crate::session::{Flow, Special};
-use crate::subscriptions::nodes_listened_to;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_route::{Pool, Topology};

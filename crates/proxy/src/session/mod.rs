@@ -11,14 +11,14 @@ mod reply_window;
 mod states;
 pub(crate) mod table;
 
+use crate::admin::HeldTime;
 use crate::auth::quota::Allowance;
-use crate::console::HeldTime;
 use crate::pool::large_reply::Large;
+use crate::pubsub::Subscriber;
 use crate::request::unknown_command::Learner;
 use crate::session::refused_state::Unmet;
 use crate::session::reply_window::Credit;
 use crate::slab::Handle;
-use crate::subscriptions::Subscriber;
 use crate::transaction::Pins;
 use crate::workers::shared::Ledger;
 use respool_access::User;

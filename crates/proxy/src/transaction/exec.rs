@@ -7,8 +7,8 @@
 //!                                  a script: the node's elements and our own replies, in the order of the block
 //! ```
 
+use crate::admin::Held;
 use crate::auth::secrets::Confided;
-use crate::console::Held;
 use crate::internal_request::{Loss, Progress, Task, Tasks};
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX, TRIALS_MAX};
 use crate::pool::lease::Dirt;

@@ -3,9 +3,10 @@
 use crate::blocking::request::Release;
 use crate::config::Config;
 use crate::limits::QUESTION_US_MAX;
+use crate::pubsub::{SubscriptionAnswer, SubscriptionInquiry};
 use crate::session::{Asker, Flow, Pause, Session};
 use crate::slab::{Handle, Slab};
-use crate::subscriptions::{Broken, Redirected, SubscriptionAnswer, SubscriptionInquiry};
+use crate::tracking::{Broken, Redirected};
 use crate::worker::Worker;
 use respool_command::{Execute, text as texts};
 use respool_connection::Action;
@@ -21,7 +22,7 @@ pub enum Mail {
     /// Another worker has answered.
     Tell(Box<Answer>),
     /// About the console.
-    Console(Box<crate::console::Letter>),
+    Console(Box<crate::admin::Letter>),
     /// Stop accepting, answer what has been asked, then end.
     Drain,
     /// Stop accepting, since another process does; serve those who are there until the drain's time is over, then drain.

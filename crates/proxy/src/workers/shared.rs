@@ -1,9 +1,10 @@
 //! What the workers of one proxy have in common. Everything in it is safe to touch from any of them without a lock.
 
+use crate::admin::Settling;
+use crate::admin::operator_state::Standing;
 use crate::auth::users::Access;
 use crate::commands::node_info::LastWords;
 use crate::commands::select::Databases;
-use crate::console::Settling;
 use crate::hooks::Hooks;
 use crate::lifecycle::memory::Auction;
 use crate::nodes::kind::{Misfit, NodeKinds};
@@ -12,7 +13,6 @@ use crate::observe::counters::Counters;
 use crate::observe::histogram::Histogram;
 use crate::request::unknown_command::Learnt;
 use crate::scripts::Scripts;
-use crate::standing::Standing;
 use crate::workers::node_stats::Figures;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -45,7 +45,7 @@ pub struct Shared {
     /// Which databases nodes are known to have.
     pub(crate) databases: Databases,
     /// The bound of tracked keys, if a client has set it.
-    pub(crate) tracked_keys_said: crate::subscriptions::Said,
+    pub(crate) tracked_keys_said: crate::tracking::Said,
     /// What counts for the whole process, however many proxies it has.
     pub ledger: Arc<Ledger>,
     /// Who may do what, in the whole process.

@@ -3,7 +3,7 @@
 //! What has changed is asked of the engine behind each request, and clients are told behind the reply; of what a transaction
 //! changes, behind the reply to the whole.
 
-use super::Subscriptions;
+use crate::pubsub::Subscriptions;
 use crate::session::table::Clients;
 use crate::slab::Handle;
 use crate::worker::Worker;
@@ -11,7 +11,7 @@ use respool_command::Execute;
 
 /// What one request has changed, or time.
 #[derive(Debug)]
-pub(super) struct Changed {
+pub(crate) struct Changed {
     /// Whose request it was.
     by: Option<Handle>,
     /// It is part of a transaction, which may have read the keys since.

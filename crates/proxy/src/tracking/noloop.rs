@@ -20,15 +20,15 @@
 //! A node remembers what is read on such a connection, so what scripts and transactions read is as exact as there. CLIENT
 //! CACHING is passed on before the request that it is about; should that never be sent, a PING takes it back before the next.
 
-use super::Subscriptions;
-use super::frame::{Frame, bulk};
-use super::scoped;
-use super::tracking::{Mode, Wanted};
+use super::routed_keys;
+use super::{Mode, Wanted};
 use crate::config::Config;
 use crate::internal_request::{Progress, Task, Tasks};
 use crate::limits::{PUSH_CHECK_US, PUSH_SILENT_US_MAX};
 use crate::pool::session_mode::Ownership;
 use crate::pool::{Class, Ending, Purpose};
+use crate::pubsub::Subscriptions;
+use crate::push::frame::{Frame, bulk};
 use crate::session::table::Clients;
 use crate::session::{Flow, Session};
 use crate::slab::Handle;
@@ -59,7 +59,7 @@ pub(crate) struct At<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Apart {
     /// The request to track that waits for all nodes.
-    pub(super) wait: Option<Handle>,
+    pub(crate) wait: Option<Handle>,
     /// By node, whether it has told what that waits for.
     is_told: Vec<bool>,
     /// Another client is told in its place.
@@ -154,7 +154,7 @@ impl Subscriptions {
         let keys = elements(keys).into_iter().flatten().filter_map(bulk);
         let keys: Vec<Box<[u8]>> = match self.is_routed {
             false => keys.map(Box::from).collect(),
-            true => scoped::names_for(&at.config.routes, at.node, session.user_name(), &keys.collect::<Vec<_>>()),
+            true => routed_keys::names_for(&at.config.routes, at.node, session.user_name(), &keys.collect::<Vec<_>>()),
         };
         match tracking.mode {
             _ if keys.is_empty() => {}
@@ -598,7 +598,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Dials what was lost, and asks those for a sign of life who have been silent.
-    pub(super) fn check_apart(&mut self) {
+    pub(crate) fn check_apart(&mut self) {
         let numbers: Vec<u32> = self.subscriptions.tracked.apart.ids().collect();
         for number in numbers {
             let Some(handle) = self.subscriptions.subscribers.at(number).copied() else { continue };

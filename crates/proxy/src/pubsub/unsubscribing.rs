@@ -11,7 +11,7 @@
 //!        '------ acknowledged <-----'   told: unsubscribe news
 //! ```
 
-use super::frame::Kind;
+use crate::push::frame::Kind;
 use std::collections::BTreeSet;
 
 /// One channel of one client.

@@ -11,7 +11,7 @@
 //!
 //! While no operator waits, workers publish nothing.
 
-use crate::console::orders::Order;
+use crate::admin::node_control::Order;
 use crate::limits::SETTLING_MAX;
 use crate::pool::{Lane, Purpose};
 use crate::session::{Asker, Pause};

@@ -3,12 +3,12 @@
 //!
 //! PUBSUB speaks of this process's clients. What others subscribe to at the nodes is theirs to say.
 
-use super::frame::Kind;
-use super::places::{Scope, scope_of};
-use super::tracking::{Redirect, Wanted};
+use super::routing::{Scope, scope_of};
 use crate::limits::QUESTION_US_MAX;
+use crate::push::frame::Kind;
 use crate::session::{Asker, Flow};
 use crate::slab::{Handle, Slab};
+use crate::tracking::{Redirect, Wanted};
 use crate::worker::Worker;
 use crate::workers::mail::Mail;
 use respool_command::{Execute, PubsubCommand, Row, glob, text as texts};
@@ -156,7 +156,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Looks for the client that is to be told in a client's place.
-    pub(super) fn find_redirect(&mut self, index: u32, seq: Seq, id: u64, wanted: Wanted) {
+    pub(crate) fn find_redirect(&mut self, index: u32, seq: Seq, id: u64, wanted: Wanted) {
         let Some(session) = self.clients.sessions.handle(index) else { return };
         let asker = Asker { session, seq };
         self.is_busy = true;

@@ -6,13 +6,13 @@
 //! Without nodes the message goes to the workers, who deliver it and say to how many.
 
 use super::Subscriptions;
-use super::ask::{Question, Then};
 use super::delivery::Terms;
-use super::frame::{self, Kind};
-use super::places::From;
+use super::inspect::{Question, Then};
+use super::routing::From;
 use crate::config::{Config, Receivers};
 use crate::internal_request::{Loss, Progress, Task, Tasks};
 use crate::pool::replace::Moves;
+use crate::push::frame::{self, Kind};
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::worker::Worker;

@@ -5,15 +5,15 @@
 //! hundred thousand of them, so each is found by what it waits for and looked at once, and many that fail are answered in
 //! slices, with the requests of others between them.
 
-use super::book::Registries;
-use super::departing::Departure;
-use super::frame::{Kind, Verb, acknowledge};
-use super::tracking::Wanted;
+use super::unsubscribing::Departure;
 use super::{Subscriber, Subscriptions, count_of};
 use crate::config::Config;
+use crate::push::frame::{Kind, Verb, acknowledge};
+use crate::push::node_ledger::Registries;
 use crate::session::Special;
 use crate::session::table::Clients;
 use crate::slab::{Handle, Slab};
+use crate::tracking::Wanted;
 use respool_connection::Seq;
 use respool_wire::{Encoder, Protocol};
 use std::collections::{BTreeSet, VecDeque};
@@ -30,7 +30,7 @@ pub(super) struct Item {
 
 /// One request.
 #[derive(Debug)]
-pub(super) struct Wait {
+pub(crate) struct Wait {
     pub(super) session: Handle,
     pub(super) seq: Seq,
     pub(super) kind: Kind,
@@ -53,7 +53,7 @@ pub(super) struct Wait {
 
 /// All requests that wait.
 #[derive(Debug, Default)]
-pub(super) struct Waits {
+pub(crate) struct Waits {
     all: Slab<Wait>,
     /// Those that nodes have to do something for, by when they were made.
     by_time: BTreeSet<(u64, Handle)>,
@@ -62,7 +62,7 @@ pub(super) struct Waits {
 }
 
 impl Waits {
-    pub(super) fn insert(&mut self, wait: Wait) -> Handle {
+    pub(crate) fn insert(&mut self, wait: Wait) -> Handle {
         let (asked_us, is_waiting, is_tracking) = (wait.asked_us, wait.missing > 0, wait.tracking.is_some());
         let handle = self.all.insert(wait);
         if is_waiting {
@@ -137,7 +137,7 @@ impl Failing {
 
 impl Wait {
     /// A request to track, at place `seq`, that `nodes` nodes have to do their part of.
-    pub(super) fn for_tracking(session: Handle, seq: Seq, wanted: Wanted, nodes: usize, now_us: u64) -> Self {
+    pub(crate) fn for_tracking(session: Handle, seq: Seq, wanted: Wanted, nodes: usize, now_us: u64) -> Self {
         Self {
             session,
             seq,
@@ -185,7 +185,7 @@ impl Wait {
 
 impl Subscriptions {
     /// A node has done its part of what a request waits for.
-    pub(super) fn progress(&mut self, wait: Handle, clients: &mut Clients) {
+    pub(crate) fn progress(&mut self, wait: Handle, clients: &mut Clients) {
         let Some(this) = self.waits.all.get_mut(wait) else { return };
         this.missing = this.missing.saturating_sub(1);
         if this.missing == 0 {
@@ -197,7 +197,7 @@ impl Subscriptions {
     /// A request cannot be done. What it has changed so far is undone, and later requests of the client that named the same
     /// channels fail with it. Giving something up cannot fail: that request is simply over. Returns how many requests and
     /// channels were looked at.
-    pub(super) fn fail(&mut self, wait: Handle, error: &[u8], clients: &mut Clients, config: &Config) -> usize {
+    pub(crate) fn fail(&mut self, wait: Handle, error: &[u8], clients: &mut Clients, config: &Config) -> usize {
         let Some(session) = self.waits.all.get_mut(wait).map(|wait| wait.session) else { return 1 };
         let (mut next, mut steps) = (vec![wait], 0);
         while let Some(wait) = next.pop() {
@@ -258,7 +258,7 @@ impl Subscriptions {
     }
 
     /// Answers those of a client's requests that are over, up to the first that is not.
-    pub(super) fn answer(&mut self, of: Handle, clients: &mut Clients) {
+    pub(crate) fn answer(&mut self, of: Handle, clients: &mut Clients) {
         let Clients { sessions, pool, .. } = clients;
         let Some(session) = sessions.get_mut(of) else { return };
         let protocol = session.protocol;

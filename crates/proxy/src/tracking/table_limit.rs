@@ -4,10 +4,10 @@
 //! a client. An evicted key is invalidated for its readers as if it had changed. If the bound is lowered by a million, keys
 //! are evicted in slices, with requests of other clients between them.
 
-use super::Subscriptions;
-use super::tracking::Tracked;
+use super::Tracked;
 use crate::commands::connection::integer;
 use crate::limits::{STRUCK_OUT_PER_TURN_MAX, TRACKED_BYTES_MAX};
+use crate::pubsub::Subscriptions;
 use crate::session::table::Clients;
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -56,7 +56,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether keys have to be evicted.
-    pub(super) fn has_tracked_too_many(&self) -> bool {
+    pub(crate) fn has_tracked_too_many(&self) -> bool {
         self.subscriptions.tracked.keys.len() > 0 && self.subscriptions.tracked.is_too_large(self.tracked_keys_max())
     }
 

@@ -4,14 +4,15 @@
 //! filled in when the last worker has answered.
 
 mod explain;
-mod held;
-mod inquiry;
+mod held_requests;
 mod node;
-mod orders;
-mod settling;
+mod node_control;
+pub(crate) mod operator_state;
+mod query;
+mod quiesce;
 mod show;
 mod slowlog;
-mod suspension;
+mod suspend;
 mod table;
 
 use crate::hooks::Demand;
@@ -21,12 +22,12 @@ use crate::workers::mail::{ClientFilter, Ids, Question};
 use respool_command::{Execute, ProxyCommand, Row, text as texts};
 use respool_wire::Args;
 
-pub(crate) use held::{Held, HeldTime};
-pub(crate) use inquiry::Inquiries;
-pub use inquiry::Letter;
-pub(crate) use settling::Settling;
+pub(crate) use held_requests::{Held, HeldTime};
+pub(crate) use query::Inquiries;
+pub use query::Letter;
+pub(crate) use quiesce::Settling;
 use show::Show;
-pub(crate) use suspension::Suspension;
+pub(crate) use suspend::Suspension;
 
 impl<E: Execute> Worker<E> {
     /// Answers a request of the console. The arity has been checked.

@@ -14,15 +14,15 @@
 //! What nodes are asked for a pattern may match more than the pattern does, and one message may come by several. The first
 //! route that leads the client to the channel decides whether it is meant, what it is called, and by which it is taken.
 
-use super::book::{Book, OutOfStep, Refusal, Registries};
 use super::delivery::Terms;
-use super::frame::{self, Kind, Verb};
-use super::scoped::user_text;
 use super::{Subscriber, Subscriptions, is_everywhere};
 use crate::config::Config;
 use crate::limits::SCOPES_PER_CLIENT_MAX;
+use crate::push::frame::{self, Kind, Verb};
+use crate::push::node_ledger::{Book, OutOfStep, Refusal, Registries};
 use crate::session::Session;
 use crate::session::table::Clients;
+use crate::tracking::routed_keys::user_text;
 use crate::worker::Worker;
 use respool_command::{Command, Execute, PubsubCommand, Row, glob, lookup};
 use respool_route::{Led, Routes, Subject};
@@ -39,7 +39,7 @@ const LENGTH_BYTES: usize = size_of::<u16>();
 const DATABASE_BYTES: usize = size_of::<u32>();
 
 /// Behind a scope: the name alone.
-pub(super) fn behind(scoped: &[u8]) -> &[u8] {
+pub(crate) fn behind(scoped: &[u8]) -> &[u8] {
     split(scoped).1
 }
 

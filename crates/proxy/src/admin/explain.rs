@@ -3,9 +3,9 @@
 //! Asks whoever would decide: the rows, the routes, the placement. Nothing is decided here a second time.
 
 use crate::config::Config;
+use crate::pubsub::ChannelPlace;
 use crate::request::routing::nodes_of_all;
 use crate::session::Flow;
-use crate::subscriptions::ChannelPlace;
 use crate::worker::Worker;
 use respool_command::{Execute, Lane, Row, resolve, text as texts};
 use respool_route::{KeyPlace, RouteScratch, Routed, slot};

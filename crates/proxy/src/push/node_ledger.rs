@@ -16,7 +16,7 @@
 //! A channel's number is held by every place here that names it.
 
 use super::frame::{Kind, Verb};
-use super::id_table::IdTable;
+use super::id_map::IdTable;
 use super::registry::Registry;
 use crate::limits::{
     PUSH_COMMAND_BYTES_MAX, PUSH_COMMAND_NAMES_MAX, PUSH_PATTERN_ORDERS_MAX, PUSH_PATTERN_ORDERS_MIN,

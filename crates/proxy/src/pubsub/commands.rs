@@ -1,13 +1,13 @@
 //! SUBSCRIBE and its kin, as clients say them, and what a client with subscriptions may say in RESP2.
 
 use super::Begun;
-use super::departing::Departure;
-use super::frame::{Kind, Verb};
-use super::places::{Scope, scope_of};
-use super::wait::{Item, Wait};
+use super::pending::{Item, Wait};
+use super::routing::{Scope, scope_of};
+use super::unsubscribing::Departure;
 use crate::limits::{
     NAMES_PER_TURN_MAX, NAMES_TURNS_MAX, PATTERNS_PER_CLIENT_MAX, PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX,
 };
+use crate::push::frame::{Kind, Verb};
 use crate::session::{Flow, Pause, ReplyMode, Special};
 use crate::slab::Handle;
 use crate::text;
@@ -428,7 +428,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Shows in account and counters what is subscribed to.
-    pub(super) fn account_subscriptions(&mut self) {
+    pub(crate) fn account_subscriptions(&mut self) {
         self.subscriptions.account(&self.shared.ledger);
         let [channels, patterns, shards] = self.subscriptions.counts();
         self.counters.pubsub_channels.set(channels as u64);

@@ -15,15 +15,25 @@
 //! everything. Which of several clients on a shared connection made a change cannot be known: whoever is not to hear of its
 //! own has connections to itself, see `apart`.
 
-use super::book::Book;
-use super::frame::Kind;
-use super::id_table::{IdTable, Ids};
-use super::registry::Registry;
-use super::wait::Wait;
-use super::{PAIR_BYTES, Subscriber, Subscriptions};
+pub(crate) mod engine_changes;
+mod invalidation;
+pub(crate) mod noloop;
+pub(crate) mod routed_keys;
+mod table_limit;
+
+pub use invalidation::{Broken, Redirected};
+pub(crate) use noloop::{At, Hearer, Listening, Speaking};
+pub(crate) use table_limit::Said;
+
 use crate::commands::connection::integer;
 use crate::limits::{TRACKED_BLOCK_KEYS_MAX, TRACKING_PREFIXES_MAX};
 use crate::observe::counters::Counters;
+use crate::pubsub::pending::Wait;
+use crate::pubsub::{PAIR_BYTES, Subscriber, Subscriptions};
+use crate::push::frame::Kind;
+use crate::push::id_map::{IdTable, Ids};
+use crate::push::node_ledger::Book;
+use crate::push::registry::Registry;
 use crate::session::{Flow, Pause, ReplyMode, Special};
 use crate::slab::{Handle, Slab};
 use crate::text;
@@ -35,7 +45,7 @@ use std::collections::BTreeMap;
 
 /// What a client has asked to be told of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     /// Keys that it has read.
     #[default]
     Read,
@@ -50,35 +60,35 @@ pub(super) enum Mode {
 /// Who is told in a client's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Redirect {
-    pub(super) id: u64,
-    pub(super) worker: usize,
-    pub(super) session: Handle,
+    pub(crate) id: u64,
+    pub(crate) worker: usize,
+    pub(crate) session: Handle,
 }
 
 /// The tracking of one client.
 #[derive(Debug, Default)]
 pub(crate) struct Tracking {
-    pub(super) mode: Mode,
-    pub(super) is_noloop: bool,
-    pub(super) redirect: Option<Redirect>,
-    pub(super) is_redirect_broken: bool,
-    pub(super) prefixes: Vec<Box<[u8]>>,
+    pub(crate) mode: Mode,
+    pub(crate) is_noloop: bool,
+    pub(crate) redirect: Option<Redirect>,
+    pub(crate) is_redirect_broken: bool,
+    pub(crate) prefixes: Vec<Box<[u8]>>,
     /// CLIENT CACHING was said for the next request.
     is_marked: bool,
     /// The number of the request that it was said for, among all of the worker's: it may be put back and read again.
     spent_by: u64,
     /// Nodes have been told so on connections of the client's own.
-    pub(super) has_passed_mark: bool,
+    pub(crate) has_passed_mark: bool,
     /// The number by which it is known to have read them, if it has read any.
     reader: Option<u32>,
     /// Keys that it has read.
-    pub(super) keys: IdTable<()>,
+    pub(crate) keys: IdTable<()>,
     /// Keys of its transaction, which will be read at EXEC.
-    pub(super) block: Vec<Box<[u8]>>,
+    pub(crate) block: Vec<Box<[u8]>>,
     /// There were more of them, or other routes have come to hold since.
-    pub(super) is_block_in_doubt: bool,
+    pub(crate) is_block_in_doubt: bool,
     /// The place of the last request with keys: no invalidation may overtake that reply.
-    pub(super) after: Option<Seq>,
+    pub(crate) after: Option<Seq>,
 }
 
 /// Tracked keys of a client that no longer tracks them, still to be removed from the table: a client may have read a million.
@@ -91,29 +101,29 @@ struct Forgotten {
 
 /// What all tracking clients of a worker have in common.
 #[derive(Debug)]
-pub(super) struct Tracked {
-    pub(super) keys: Registry,
+pub(crate) struct Tracked {
+    pub(crate) keys: Registry,
     /// Clients that have read keys. One that is to forget them all has another number with the next.
     readers: Slab<Handle>,
     forgotten: Vec<Forgotten>,
     /// Numbers of subscribers that are told of what push lanes tell.
-    pub(super) clients: IdTable<()>,
+    pub(crate) clients: IdTable<()>,
     /// Of those that nodes tell on connections of their own.
-    pub(super) apart: IdTable<()>,
+    pub(crate) apart: IdTable<()>,
     /// Pairs of client and key.
-    pub(super) pairs: usize,
+    pub(crate) pairs: usize,
     /// Prefixes, with how many clients want each.
     prefixes: BTreeMap<Box<[u8]>, usize>,
     /// Where the next key is looked for when there are too many.
     cursor: u32,
     /// Clients that have read something while a lane was missing.
-    pub(super) doubtful: Vec<Handle>,
+    pub(crate) doubtful: Vec<Handle>,
     /// Clients that may have connections of their own in vain: their request to track has failed, or they share again.
-    pub(super) parting: Vec<Handle>,
+    pub(crate) parting: Vec<Handle>,
 }
 
 impl Tracked {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self {
             keys: Registry::new(seed),
             readers: Slab::default(),
@@ -128,12 +138,12 @@ impl Tracked {
         }
     }
 
-    pub(super) fn is_any(&self) -> bool {
+    pub(crate) fn is_any(&self) -> bool {
         !self.clients.is_empty()
     }
 
     /// Shows how much is tracked.
-    pub(super) fn show(&self, counters: &Counters) {
+    pub(crate) fn show(&self, counters: &Counters) {
         counters.tracking_clients.set((self.clients.len() + self.apart.len()) as u64);
         counters.tracked_keys.set(self.keys.len() as u64);
         counters.tracked_items.set(self.pairs as u64);
@@ -141,7 +151,7 @@ impl Tracked {
     }
 
     /// Strikes a key out of a client's.
-    pub(super) fn forget(&mut self, subscriber: &mut Subscriber, key: u32) {
+    pub(crate) fn forget(&mut self, subscriber: &mut Subscriber, key: u32) {
         let Some(tracking) = &mut subscriber.tracking else { return };
         if let Some(reader) = tracking.reader
             && tracking.keys.remove(key, self.keys.mix()).is_some()
@@ -151,7 +161,7 @@ impl Tracked {
     }
 
     /// The client has read nothing. Its keys are struck out a part at a time.
-    pub(super) fn forget_all(&mut self, subscriber: &mut Subscriber) {
+    pub(crate) fn forget_all(&mut self, subscriber: &mut Subscriber) {
         let Some(tracking) = &mut subscriber.tracking else { return };
         let keys = std::mem::take(&mut tracking.keys).into_ids();
         if let Some(reader) = tracking.reader.take() {
@@ -161,7 +171,7 @@ impl Tracked {
     }
 
     /// Strikes out keys that have been forgotten, `most` at most.
-    pub(super) fn strike_out(&mut self, most: usize) {
+    pub(crate) fn strike_out(&mut self, most: usize) {
         let mut room = most;
         while room > 0
             && let Some(mut forgotten) = self.forgotten.pop()
@@ -180,17 +190,17 @@ impl Tracked {
     }
 
     /// How many have keys that are still to be struck out.
-    pub(super) fn forgotten(&self) -> usize {
+    pub(crate) fn forgotten(&self) -> usize {
         self.forgotten.len()
     }
 
     /// Who has read keys by this number; `None`: it is to be struck out.
-    pub(super) fn reader(&self, number: u32) -> Option<Handle> {
+    pub(crate) fn reader(&self, number: u32) -> Option<Handle> {
         self.readers.at(number).copied()
     }
 
     /// Strikes out that a key has been read. It may have been done before.
-    pub(super) fn strike(&mut self, key: u32, reader: u32) {
+    pub(crate) fn strike(&mut self, key: u32, reader: u32) {
         if self.keys.has(key, reader) {
             self.pairs -= 1;
             self.keys.leave(key, reader);
@@ -198,7 +208,7 @@ impl Tracked {
     }
 
     /// The client is told of nothing any more.
-    pub(super) fn end(&mut self, subscriber: &mut Subscriber) {
+    pub(crate) fn end(&mut self, subscriber: &mut Subscriber) {
         self.forget_all(subscriber);
         for prefix in subscriber.tracking.take().into_iter().flat_map(|tracking| tracking.prefixes) {
             match self.prefixes.get_mut(&prefix) {
@@ -222,12 +232,12 @@ impl Tracked {
     }
 
     /// Bytes held for keys and for who has read them.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.keys.bytes() + self.pairs * PAIR_BYTES
     }
 
     /// A key that has to be forgotten, if there are too many or they take too much.
-    pub(super) fn next_victim(&mut self, keys_max: usize) -> Option<u32> {
+    pub(crate) fn next_victim(&mut self, keys_max: usize) -> Option<u32> {
         if !self.is_too_large(keys_max) {
             return None;
         }
@@ -242,22 +252,22 @@ impl Tracked {
 pub(crate) struct Wanted {
     mode: Option<Mode>,
     is_noloop: bool,
-    pub(super) redirect: Option<Redirect>,
-    pub(super) prefixes: Vec<Box<[u8]>>,
+    pub(crate) redirect: Option<Redirect>,
+    pub(crate) prefixes: Vec<Box<[u8]>>,
     /// The client wants to be told that it has it.
-    pub(super) is_reply_wanted: bool,
+    pub(crate) is_reply_wanted: bool,
 }
 
 impl Subscriber {
     /// Whether somebody remembers what it may have read since it tracks.
-    pub(super) fn has_read(&self) -> bool {
+    pub(crate) fn has_read(&self) -> bool {
         let tracking = self.tracking.as_ref();
         tracking.is_some_and(|tracking| tracking.after.is_some() && tracking.mode != Mode::Broadcast)
     }
 }
 
 impl Wanted {
-    pub(super) fn mode(&self) -> Mode {
+    pub(crate) fn mode(&self) -> Mode {
         self.mode.unwrap_or_default()
     }
 
@@ -373,7 +383,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The client to redirect to has been found, or not.
-    pub(super) fn redirect_tracking(&mut self, session: Handle, seq: Seq, mut wanted: Wanted, found: Option<Redirect>) {
+    pub(crate) fn redirect_tracking(&mut self, session: Handle, seq: Seq, mut wanted: Wanted, found: Option<Redirect>) {
         if self.clients.sessions.get_mut(session).is_none() {
             return;
         }
@@ -391,7 +401,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The nodes that a client may read from: those that routes can lead it to. Others do not have to tell it of anything.
-    pub(super) fn nodes_read(&self, index: u32) -> Vec<usize> {
+    pub(crate) fn nodes_read(&self, index: u32) -> Vec<usize> {
         if self.config.routes.are_plain() {
             return (0..self.config.topology.node_count())
                 .filter(|node| *node < self.subscriptions.books.len())
@@ -657,13 +667,13 @@ impl<E: Execute> Worker<E> {
 }
 
 /// Whether a request reads its keys, as far as tracking cares. What a script reads is what it was told of.
-pub(super) fn reads(row: &Row) -> bool {
+pub(crate) fn reads(row: &Row) -> bool {
     row.flags.has(Flags::READONLY) || row.group == Group::Scripting && !row.keys.is_none()
 }
 
 impl Subscriptions {
     /// A client tracks from now on, or differently.
-    pub(super) fn track(&mut self, subscriber: &mut Subscriber, wanted: Wanted) {
+    pub(crate) fn track(&mut self, subscriber: &mut Subscriber, wanted: Wanted) {
         let Wanted { mode, is_noloop, redirect, prefixes, .. } = wanted;
         let has_read = subscriber.has_read();
         let tracking = subscriber.tracking.get_or_insert_default();

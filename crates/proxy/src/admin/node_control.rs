@@ -4,10 +4,10 @@
 //! becomes of them is for the route to say. Sessions know of a pause by a rare state, so nobody pays for it otherwise. What
 //! holds until it is taken back is written down in `standing`.
 
+use crate::admin::held_requests::HeldTime;
+use crate::admin::quiesce::Until;
+use crate::admin::suspend::Suspension;
 use crate::config::Config;
-use crate::console::held::HeldTime;
-use crate::console::settling::Until;
-use crate::console::suspension::Suspension;
 use crate::hooks::{Demand, Event};
 use crate::session::{Flow, Pause, Special};
 use crate::text;

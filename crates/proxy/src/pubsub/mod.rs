@@ -15,58 +15,45 @@
 //! Read `commands` for what clients ask, `wait` for how they are answered, `lane` for what nodes are told and say, `delivery`
 //! for the way of a message, `publish` and `ask` for PUBLISH and PUBSUB.
 
-mod apart;
-mod ask;
-mod book;
-mod changes;
 mod commands;
 mod delivery;
-mod departing;
-mod eviction;
-mod frame;
-mod id_table;
-mod invalidation;
-mod lane;
-mod places;
+mod inspect;
+pub(crate) mod pending;
 mod publish;
-mod registry;
-mod renewal;
-mod scoped;
-mod tracking;
-mod wait;
+mod push_lane;
+mod reload;
+pub(crate) mod routing;
+mod unsubscribing;
 
-pub(crate) use apart::{At, Hearer, Listening, Speaking};
-pub use ask::{SubscriptionAnswer, SubscriptionInquiry};
 pub use delivery::Message;
-pub(crate) use eviction::Said;
-pub use invalidation::{Broken, Redirected};
-pub(crate) use places::ChannelPlace;
+pub use inspect::{SubscriptionAnswer, SubscriptionInquiry};
 pub(crate) use publish::Publishing;
+pub(crate) use routing::ChannelPlace;
 
 use crate::config::Config;
+use crate::push::frame::Kind;
+use crate::push::id_map::IdTable;
+use crate::push::node_ledger::{Book, Registries};
+use crate::push::registry::Registry;
 use crate::slab::{Handle, Slab};
+use crate::tracking::engine_changes::Changed;
+use crate::tracking::noloop::Apart;
+use crate::tracking::{Redirected, Tracked, Tracking};
 use crate::workers::shared::Ledger;
-use apart::Apart;
-use ask::Askings;
-use book::{Book, Registries};
-use changes::Changed;
 use delivery::Backlog;
-use departing::Departing;
-use frame::Kind;
-use id_table::IdTable;
-use lane::PushLane;
-use places::Scope;
-use registry::Registry;
+use inspect::Askings;
+use pending::{Failing, Waits};
+use push_lane::PushLane;
 use respool_connection::Seq;
+use routing::Scope;
 use std::collections::{BTreeMap, VecDeque};
-use tracking::{Tracked, Tracking};
-use wait::{Failing, Waits};
+use unsubscribing::Departing;
 
 /// What one client subscribes to, and what is on its way to it because of that.
 #[derive(Debug)]
 pub(crate) struct Subscriber {
     /// The number by which registries know the client.
-    id: u32,
+    pub(crate) id: u32,
     /// Numbers of channels by kind.
     sets: [IdTable<()>; 3],
     /// Under routes, as whom and in which databases it has subscribed.
@@ -79,7 +66,7 @@ pub(crate) struct Subscriber {
     /// The counts that its last acknowledgement showed, by [`count_of`].
     shown: [usize; 2],
     /// Its requests that wait for nodes, or for such a request before them.
-    pending: VecDeque<Handle>,
+    pub(crate) pending: VecDeque<Handle>,
     /// The number of the first of them; those behind it count on.
     first_pending: u32,
     /// How many of them give something up.
@@ -91,12 +78,12 @@ pub(crate) struct Subscriber {
     /// Everything has come that nodes had to say to it before it asked to end its subscriptions.
     has_heard_out: bool,
     /// The place of the last request that changed its subscriptions: no message may overtake that reply.
-    after: Option<Seq>,
+    pub(crate) after: Option<Seq>,
     backlog: Backlog,
     /// What it wants to hear of changed keys, if anything.
-    tracking: Option<Box<Tracking>>,
+    pub(crate) tracking: Option<Box<Tracking>>,
     /// The connections that it has to itself so that it does not hear of its own changes.
-    apart: Option<Box<Apart>>,
+    pub(crate) apart: Option<Box<Apart>>,
 }
 
 impl Subscriber {
@@ -162,7 +149,7 @@ const fn count_of(kind: Kind) -> usize {
 }
 
 /// Bytes that a pair of client and channel takes: a number on either side, in tables that are about two thirds full.
-const PAIR_BYTES: usize = 12;
+pub(crate) const PAIR_BYTES: usize = 12;
 
 /// A client that has left, and what is still to be struck out of registries.
 #[derive(Debug)]
@@ -180,40 +167,44 @@ pub(crate) struct Subscriptions {
     /// Channels as nodes call them, with the former's numbers for subscribers. `None`: nodes call them the same.
     at_nodes: Option<Box<Registries>>,
     /// By node of the first pool; none if an engine in this process answers.
-    books: Vec<Book>,
-    lanes: Vec<Option<PushLane>>,
+    pub(crate) books: Vec<Book>,
+    pub(crate) lanes: Vec<Option<PushLane>>,
     /// Whose the numbers of subscribers are.
-    subscribers: Slab<Handle>,
-    waits: Waits,
+    pub(crate) subscribers: Slab<Handle>,
+    pub(crate) waits: Waits,
     /// Requests that are to fail, and are answered in slices.
     failing: Failing,
     /// Channels that were given up, while their last messages are on their way.
     departing: Departing,
     leaving: Vec<Leaving>,
     askings: Askings,
-    tracked: Tracked,
+    pub(crate) tracked: Tracked,
     /// Nodes have to tell of changed keys.
-    is_tracking_wanted: bool,
+    pub(crate) is_tracking_wanted: bool,
     /// Keys have other names at nodes, or are where the topology does not say.
-    is_routed: bool,
+    pub(crate) is_routed: bool,
     /// Invalidations for clients that others named in their place.
-    redirected: Vec<Redirected>,
+    pub(crate) redirected: Vec<Redirected>,
     /// What the engine in this process has changed, and for whom.
-    changed: Vec<Changed>,
+    pub(crate) changed: Vec<Changed>,
     /// Pairs of client and channel.
     pairs: usize,
     accounted: usize,
     /// Some node may have to be told something.
-    has_news: bool,
+    pub(crate) has_news: bool,
     /// Clients with messages waiting and room for them.
     refilling: Vec<u32>,
     /// When the push lanes are to be looked at next; 0 while there are none.
-    check_at_us: u64,
+    pub(crate) check_at_us: u64,
 }
 
 impl Subscriptions {
     /// What a session has subscribed to, with a number of its own from the first time on.
-    fn subscriber<'s>(&mut self, place: &'s mut Option<Box<Subscriber>>, session: Handle) -> &'s mut Subscriber {
+    pub(crate) fn subscriber<'s>(
+        &mut self,
+        place: &'s mut Option<Box<Subscriber>>,
+        session: Handle,
+    ) -> &'s mut Subscriber {
         place.get_or_insert_with(|| Box::new(Subscriber::new(self.subscribers.insert(session).index)))
     }
 
@@ -222,7 +213,7 @@ impl Subscriptions {
         let nodes = nodes_listened_to(config);
         let seed =
             |place: u64| entropy.wrapping_add(place).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ entropy.rotate_left(29);
-        let is_routed = places::is_routed(config);
+        let is_routed = routing::is_routed(config);
         let registries = [1, 2, 3].map(|place| Registry::new(seed(place)).emptied(is_routed));
         Self {
             at_nodes: is_routed.then(|| Box::new([5, 6, 7].map(|place| Registry::new(seed(place)).emptied(true)))),

@@ -1,6 +1,6 @@
 //! `PROXY SHOW`: what each worker has to tell about one thing.
 
-use crate::console::table::{Cell, Line, Table};
+use crate::admin::table::{Cell, Line, Table};
 use crate::limits::RANKED_KEYS_MAX;
 use crate::observe::histogram::quantile_us;
 use crate::pool::{Lane, Purpose};

@@ -4,8 +4,8 @@
 //! says has changed is looked up under every route that leads to that node's pool, by the name that it has before the
 //! route renames it, so who is led to another pool, or to another name, is told of nothing that is not its own.
 
-use super::Subscriptions;
-use super::tracking::reads;
+use super::reads;
+use crate::pubsub::Subscriptions;
 use crate::session::Special;
 use crate::session::table::Clients;
 use crate::worker::Worker;
@@ -36,7 +36,7 @@ fn names(routes: &Routes, node: usize, keys: &[&[u8]]) -> Vec<(u16, Vec<u8>)> {
 }
 
 /// A user's name as routes know it.
-pub(super) fn user_text(user: &[u8]) -> &str {
+pub(crate) fn user_text(user: &[u8]) -> &str {
     std::str::from_utf8(user).unwrap_or("\u{fffd}")
 }
 

@@ -1,11 +1,11 @@
 //! A question of the console to every worker, and the joint answer.
 
-use crate::console::orders::Order;
-use crate::console::settling::Wait;
-use crate::console::show::Show;
-use crate::console::slowlog::{self, SlowlogOrder};
-use crate::console::suspension::Suspension;
-use crate::console::table::Table;
+use crate::admin::node_control::Order;
+use crate::admin::quiesce::Wait;
+use crate::admin::show::Show;
+use crate::admin::slowlog::{self, SlowlogOrder};
+use crate::admin::suspend::Suspension;
+use crate::admin::table::Table;
 use crate::limits::QUESTION_US_MAX;
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::slab::{Handle, Slab};

@@ -1,10 +1,10 @@
 //! The way of an invalidation: from a node's push to the clients that have read the key, or to those they named instead.
 
-use super::Subscriptions;
-use super::frame::bulk;
-use super::scoped::{self, user_text};
-use super::tracking::{Mode, Redirect};
+use super::routed_keys::{self, user_text};
+use super::{Mode, Redirect};
 use crate::config::Config;
+use crate::pubsub::Subscriptions;
+use crate::push::frame::bulk;
 use crate::session::table::Clients;
 use crate::slab::Handle;
 use crate::worker::Worker;
@@ -35,7 +35,7 @@ pub struct Broken {
 
 impl Subscriptions {
     /// A node tells of changed keys; `None`: of all.
-    pub(super) fn invalidate(&mut self, config: &Config, node: usize, keys: Option<&[u8]>, clients: &mut Clients) {
+    pub(crate) fn invalidate(&mut self, config: &Config, node: usize, keys: Option<&[u8]>, clients: &mut Clients) {
         let Some(keys) = keys else { return self.invalidate_node(config, node, clients) };
         let keys: Vec<&[u8]> = elements(keys).into_iter().flatten().filter_map(bulk).collect();
         if self.is_routed {
@@ -74,7 +74,7 @@ impl Subscriptions {
     /// A key has changed, or is forgotten: those who have read it are told once.
     pub(super) fn invalidate_key(&mut self, id: u32, clients: &mut Clients) {
         let key = self.tracked.keys.name(id);
-        let key: Box<[u8]> = if self.is_routed { scoped::name(key).into() } else { key.into() };
+        let key: Box<[u8]> = if self.is_routed { routed_keys::name(key).into() } else { key.into() };
         self.tracked.keys.hold(id);
         let numbers: Vec<u32> = self.tracked.keys.subscribers(id).collect();
         for number in numbers {
@@ -102,7 +102,7 @@ impl Subscriptions {
     }
 
     /// Everything that clients have read from a node may have changed.
-    pub(super) fn invalidate_node(&mut self, config: &Config, node: usize, clients: &mut Clients) {
+    pub(crate) fn invalidate_node(&mut self, config: &Config, node: usize, clients: &mut Clients) {
         let numbers: Vec<u32> = self.tracked.clients.ids().collect();
         for number in numbers {
             let Some(handle) = self.subscribers.at(number).copied() else { continue };
@@ -165,7 +165,7 @@ fn write(out: &mut Vec<u8>, protocol: Protocol, keys: Option<&[Box<[u8]>]>) {
 
 impl<E: Execute> Worker<E> {
     /// Tells those to forget everything who have read something while nobody told of changes.
-    pub(super) fn settle_doubts(&mut self) {
+    pub(crate) fn settle_doubts(&mut self) {
         self.part();
         for handle in std::mem::take(&mut self.subscriptions.tracked.doubtful) {
             self.subscriptions.invalidate_client(handle, &mut self.clients);
@@ -173,7 +173,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Passes on what is for clients that were named in place of others.
-    pub(super) fn pass_on_redirected(&mut self) {
+    pub(crate) fn pass_on_redirected(&mut self) {
         for redirected in std::mem::take(&mut self.subscriptions.redirected) {
             let redirected = Redirected { from_worker: self.number, ..redirected };
             let worker = redirected.to.worker;

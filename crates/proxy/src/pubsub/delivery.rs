@@ -5,10 +5,10 @@
 //! it, and moves into the outbox as that empties. A client whose outbox and backlog pass the mark has shown that it
 //! cannot keep up; what then happens to it is a setting.
 
-use super::frame::Kind;
 use super::{Subscriber, Subscriptions};
 use crate::config::SlowSubscribers;
 use crate::limits::PUSH_OUTBOX_BYTES;
+use crate::push::frame::Kind;
 use crate::session::forced_disconnect::{CutOff, Doomed};
 use crate::session::table::Clients;
 use crate::worker::Worker;

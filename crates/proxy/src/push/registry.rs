@@ -3,8 +3,8 @@
 //! A channel has a number as long as somebody needs it; clients and nodes are told of by numbers, so that the name lies in
 //! memory once. The names are found by a keyed hash whose seed is given, so a peer cannot choose names that collide.
 
-use super::id_table::{IdTable, Mix};
-use super::places::behind;
+use super::id_map::{IdTable, Mix};
+use crate::pubsub::routing::behind;
 use std::hash::Hasher;
 
 /// One channel, pattern or sharded channel.

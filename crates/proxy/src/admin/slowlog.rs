@@ -1,6 +1,6 @@
 //! `PROXY SLOWLOG`: the slow requests of all workers.
 
-use crate::console::table::{Cell, Line, Table};
+use crate::admin::table::{Cell, Line, Table};
 use crate::observe::slow_log::Slow;
 use crate::session::Flow;
 use crate::worker::Worker;

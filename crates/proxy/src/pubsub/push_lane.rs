@@ -12,14 +12,14 @@
 //! has vanished without a word, so a silent one is sent PINGs.
 
 use super::Subscriptions;
-use super::book::{OutOfStep, Refusal};
 use super::delivery::Terms;
-use super::frame::{Frame, Kind, Verb};
-use super::places::{From, nodes_of_told};
+use super::routing::{From, nodes_of_told};
 use crate::limits::{
     PUSH_CHECK_US, PUSH_ORDERS_MAX, PUSH_QUEUE_BYTES_MAX, PUSH_SILENT_US_MAX, STRUCK_OUT_PER_TURN_MAX,
 };
 use crate::pool::{Ending, Purpose};
+use crate::push::frame::{Frame, Kind, Verb};
+use crate::push::node_ledger::{OutOfStep, Refusal};
 use crate::text;
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -28,7 +28,7 @@ use respool_wire::Protocol;
 
 /// A worker's push lane to one node.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PushLane {
+pub(crate) struct PushLane {
     pub(super) lane: usize,
     /// When the PING was sent that has not been answered; 0 if none is out.
     pinged_us: u64,
@@ -36,7 +36,7 @@ pub(super) struct PushLane {
 
 impl<E: Execute> Worker<E> {
     /// Sees to it that there is a push lane to a node, or will be. `Err`: there is no hope for now.
-    pub(super) fn prepare_push_lane(&mut self, node: usize) -> Result<(), Vec<u8>> {
+    pub(crate) fn prepare_push_lane(&mut self, node: usize) -> Result<(), Vec<u8>> {
         let lane = match self.subscriptions.lanes[node] {
             Some(known) => known.lane,
             None => {
@@ -197,7 +197,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether a node's push lane can tell of changed keys.
-    pub(super) fn check_push_dialect(&self, node: usize) -> Result<(), Vec<u8>> {
+    pub(crate) fn check_push_dialect(&self, node: usize) -> Result<(), Vec<u8>> {
         let Some(push_lane) = self.subscriptions.lanes[node] else { return Ok(()) };
         match self.lanes.all[push_lane.lane].up.identity().protocol {
             Protocol::Resp3 => Ok(()),

@@ -1,0 +1,7 @@
+//! The books behind what nodes push: names with numbers and those who need them, what each node was told and has
+//! acknowledged, and the frames that come. `pubsub` and `tracking` are built on it; it knows neither.
+
+pub(crate) mod frame;
+pub(crate) mod id_map;
+pub(crate) mod node_ledger;
+pub(crate) mod registry;

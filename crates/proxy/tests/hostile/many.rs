@@ -25,11 +25,7 @@ fn roomy(nodes: usize) -> Config {
 /// A client that waits for many subscriptions, each asked for by itself, and the connection to the node that is silent.
 fn waiting(bench: &mut Bench<NoEngine>) -> (ConnId, ConnId) {
     let client = bench.accept();
-    bench.ask(client, &["SUBSCRIBE", "first"]);
-    let lane = bench.connect()[0];
-    bench.heard(lane);
-    bench.send(lane, b">3\r\n$9\r\nsubscribe\r\n$5\r\nfirst\r\n:1\r\n");
-    bench.heard(client);
+    let lane = bench.subscribe(client, "first");
     let many: Vec<u8> = (0..MANY).flat_map(|number| request(&["SUBSCRIBE", &format!("ch{number}")])).collect();
     for piece in many.chunks(1 << 20) {
         bench.send(client, piece);
@@ -113,11 +109,7 @@ fn a_client_with_many_subscriptions_that_wait_is_forgotten_in_slices() {
 fn nodes_are_told_of_patterns_in_slices() {
     let mut bench = Bench::proxy(roomy(1));
     let client = bench.accept();
-    bench.ask(client, &["SUBSCRIBE", "first"]);
-    let lane = bench.connect()[0];
-    bench.heard(lane);
-    bench.send(lane, b">3\r\n$9\r\nsubscribe\r\n$5\r\nfirst\r\n:1\r\n");
-    bench.heard(client);
+    let lane = bench.subscribe(client, "first");
     let mut words = vec!["PSUBSCRIBE".to_owned()];
     words.extend((0..PATTERNS_PER_CLIENT_MAX).map(|number| format!("{number}*")));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -220,11 +212,7 @@ fn one_request_with_many_names_is_dealt_with_in_slices() {
     let mut bench = Bench::proxy(roomy(1));
     let client = bench.accept();
     bench.ask(client, &["HELLO", "3"]);
-    bench.ask(client, &["SUBSCRIBE", "first"]);
-    let lane = bench.connect()[0];
-    bench.heard(lane);
-    bench.send(lane, b">3\r\n$9\r\nsubscribe\r\n$5\r\nfirst\r\n:1\r\n");
-    bench.heard(client);
+    let lane = bench.subscribe(client, "first");
     let names: Vec<String> = (0..MANY).map(|number| format!("ch{number}")).collect();
     let with =
         |word: &'static str| -> Vec<&str> { std::iter::once(word).chain(names.iter().map(String::as_str)).collect() };
@@ -265,18 +253,19 @@ fn a_request_with_many_names_fails_once() {
     assert_eq!(bench.worker.remains(), []);
 }
 
+/// A client sends one SUBSCRIBE with `MANY` channels.
+fn subscribe_to_many(bench: &mut Bench<NoEngine>, client: ConnId, name: impl Fn(usize) -> String) {
+    let names: Vec<String> = (0..MANY).map(name).collect();
+    let words: Vec<&str> = std::iter::once("SUBSCRIBE").chain(names.iter().map(String::as_str)).collect();
+    bench.ask(client, &words);
+}
+
 /// A client in the middle of a SUBSCRIBE with very many channels, and the connection to its node, which has acknowledged
 /// none of them.
 fn amid_names(bench: &mut Bench<NoEngine>) -> (ConnId, ConnId) {
     let client = bench.accept();
-    bench.ask(client, &["SUBSCRIBE", "first"]);
-    let lane = bench.connect()[0];
-    bench.heard(lane);
-    bench.send(lane, b">3\r\n$9\r\nsubscribe\r\n$5\r\nfirst\r\n:1\r\n");
-    bench.heard(client);
-    let names: Vec<String> = (0..MANY).map(|number| format!("ch{number}")).collect();
-    let words: Vec<&str> = std::iter::once("SUBSCRIBE").chain(names.iter().map(String::as_str)).collect();
-    bench.ask(client, &words);
+    let lane = bench.subscribe(client, "first");
+    subscribe_to_many(bench, client, |number| format!("ch{number}"));
     (client, lane)
 }
 
@@ -325,9 +314,7 @@ fn a_client_amid_names_ends_when_its_user_loses_channels() {
     bench.ask(other, &["SUBSCRIBE", "early0"]);
     bench.connect();
     let name = |number: usize| format!("{}{number}", if number < MANY / 2 { "early" } else { "late" });
-    let names: Vec<String> = (0..MANY).map(name).collect();
-    let words: Vec<&str> = std::iter::once("SUBSCRIBE").chain(names.iter().map(String::as_str)).collect();
-    bench.ask(client, &words);
+    subscribe_to_many(&mut bench, client, name);
     // All its subscriptions so far are permitted; the remaining names are not checked again.
     assert_eq!(bench.answer(operator, &["ACL", "SETUSER", "ann", "resetchannels", "&early*"]), "+OK\r\n");
     assert!(bench.closed.contains(&client) && !bench.closed.contains(&other));

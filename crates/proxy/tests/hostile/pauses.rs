@@ -27,36 +27,22 @@ fn paused(config: Config) -> (Bench<NoEngine>, ConnId, ConnId, ConnId) {
     (bench, operator, client, node)
 }
 
-/// Lets time pass, in ten turns.
-fn pass(bench: &mut Bench<NoEngine>, us: u64) {
-    for _ in 0..10 {
-        bench.wait(us / 10);
-        bench.turn(|_| ());
-    }
-}
-
-fn figure(bench: &mut Bench<NoEngine>, operator: ConnId, name: &str) -> u64 {
-    let info = bench.answer(operator, &["INFO", "proxy"]);
-    let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    line.and_then(|figure| figure.parse().ok()).expect("there is such a figure")
-}
-
 #[test]
 fn what_is_held_for_too_long_is_refused_and_never_sent() {
     let (mut bench, operator, client, node) = paused(patient(1));
     bench.send(client, &[request(&["INCR", "key"]), request(&["PING"]), request(&["GET", "key"])].concat());
-    pass(&mut bench, PAUSE_US - 100_000);
+    bench.pass(PAUSE_US - 100_000);
     assert_eq!(bench.heard(client), "");
-    assert_eq!(figure(&mut bench, operator, "blocked_clients"), 1);
-    pass(&mut bench, 200_000);
+    assert_eq!(bench.figure(operator, "blocked_clients"), 1);
+    bench.pass(200_000);
     let refused =
         "-ERR requests are paused by an operator, for longer than pause_timeout; the command was not sent\r\n";
     assert_eq!(bench.heard(client), format!("{refused}+PONG\r\n{refused}"), "the second one was sent with the first");
-    assert_eq!(figure(&mut bench, operator, "blocked_clients"), 0);
-    assert_eq!(figure(&mut bench, operator, "holds_expired"), 2);
+    assert_eq!(bench.figure(operator, "blocked_clients"), 0);
+    assert_eq!(bench.figure(operator, "holds_expired"), 2);
     // A later request has a timeout of its own, and the pause ends before that.
     bench.ask(client, &["INCR", "key"]);
-    pass(&mut bench, PAUSE_US - 100_000);
+    bench.pass(PAUSE_US - 100_000);
     assert_eq!(bench.heard(client), "");
     assert_eq!(bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
     assert_eq!(requests(&bench.heard(node)), ["INCR key"]);
@@ -65,9 +51,9 @@ fn what_is_held_for_too_long_is_refused_and_never_sent() {
     // In a later pause the timeout begins anew.
     assert_eq!(bench.answer(operator, &["PROXY", "PAUSE", "node-0"]), "+OK\r\n");
     bench.ask(client, &["INCR", "key"]);
-    pass(&mut bench, PAUSE_US - 100_000);
+    bench.pass(PAUSE_US - 100_000);
     assert_eq!(bench.heard(client), "");
-    pass(&mut bench, 200_000);
+    bench.pass(200_000);
     assert!(bench.heard(client).starts_with("-ERR requests to node node-0 are paused by an operator"));
     assert_eq!(requests(&bench.heard(node)), Vec::<String>::new());
 }
@@ -78,7 +64,7 @@ fn a_transaction_that_is_held_for_too_long_is_discarded() {
     let block = [&["MULTI"][..], &["INCR", "key"], &["EXEC"]].map(request).concat();
     bench.send(client, &block);
     assert_eq!(bench.heard(client), "+OK\r\n+QUEUED\r\n");
-    pass(&mut bench, PAUSE_US + 100_000);
+    bench.pass(PAUSE_US + 100_000);
     let said = bench.heard(client);
     assert!(said.starts_with("-EXECABORT Transaction discarded because of: requests"), "{said}");
     assert!(said.ends_with("pause_timeout; nothing of it was sent\r\n"), "{said}");
@@ -91,10 +77,10 @@ fn a_transaction_that_is_held_for_too_long_is_discarded() {
 fn behind_a_watch_that_was_refused_unread_no_transaction_runs() {
     let (mut bench, operator, client, node) = paused(patient(1));
     bench.ask(client, &["WATCH", "key"]);
-    pass(&mut bench, PAUSE_US - 100_000);
+    bench.pass(PAUSE_US - 100_000);
     // The client does not wait for the reply to WATCH.
     bench.send(client, &request(&["MULTI"]));
-    pass(&mut bench, 200_000);
+    bench.pass(200_000);
     let said = bench.heard(client);
     assert!(said.starts_with("-ERR requests are paused") && said.ends_with("+OK\r\n"), "{said}");
     bench.send(client, &[&["INCR", "key"][..], &["EXEC"]].map(request).concat());
@@ -105,7 +91,7 @@ fn behind_a_watch_that_was_refused_unread_no_transaction_runs() {
     // A client that has read the error knows that it watches nothing.
     assert_eq!(bench.answer(operator, &["PROXY", "PAUSE"]), "+OK\r\n");
     bench.ask(client, &["WATCH", "key"]);
-    pass(&mut bench, PAUSE_US + 100_000);
+    bench.pass(PAUSE_US + 100_000);
     assert!(bench.heard(client).starts_with("-ERR requests are paused"));
     assert_eq!(bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
     bench.send(client, &[&["MULTI"][..], &["INCR", "key"], &["EXEC"]].map(request).concat());
@@ -122,12 +108,12 @@ fn a_watch_that_waits_for_replies_and_is_refused_counts_once() {
     bench.ask(client, &["GET", "key"]);
     assert_eq!(bench.answer(operator, &["PROXY", "PAUSE"]), "+OK\r\n");
     bench.ask(client, &["WATCH", "key"]);
-    pass(&mut bench, PAUSE_US + 100_000);
+    bench.pass(PAUSE_US + 100_000);
     assert_eq!(bench.heard(client), "", "what was asked before is answered before");
     bench.send(node, b"$1\r\n0\r\n");
     let said = bench.heard(client);
     assert!(said.starts_with("$1\r\n0\r\n-ERR requests are paused"), "{said}");
-    assert_eq!(figure(&mut bench, operator, "holds_expired"), 1);
+    assert_eq!(bench.figure(operator, "holds_expired"), 1);
 }
 
 #[test]
@@ -153,9 +139,9 @@ fn behind_a_refusal_what_is_for_other_nodes_is_done() {
         client,
         &[["INCR", &keys[0]], ["INCR", &keys[1]], ["INCR", &keys[0]]].map(|words| request(&words)).concat(),
     );
-    pass(&mut bench, PAUSE_US - 100_000);
+    bench.pass(PAUSE_US - 100_000);
     assert_eq!(nodes.iter().map(|node| bench.heard(*node)).collect::<String>(), "", "nothing overtakes it so far");
-    pass(&mut bench, 200_000);
+    bench.pass(200_000);
     assert_eq!(requests(&bench.heard(nodes[1])), [format!("INCR {}", keys[1])]);
     bench.send(nodes[1], b":1\r\n");
     let said = bench.heard(client);
@@ -169,17 +155,17 @@ fn who_leaves_while_it_is_held_is_gone_and_not_counted() {
     let (mut bench, operator, _, node) = paused(patient(1));
     let clients: Vec<ConnId> = (0..20).map(|_| bench.accept()).collect();
     clients.iter().for_each(|client| bench.ask(*client, &["INCR", "key"]));
-    assert_eq!(figure(&mut bench, operator, "blocked_clients"), 20);
+    assert_eq!(bench.figure(operator, "blocked_clients"), 20);
     for (number, client) in clients.iter().take(10).enumerate() {
         match number % 2 {
             0 => bench.turn(|worker| worker.handle_hung_up(*client)),
             _ => bench.turn(|worker| worker.handle_broken(*client, "it was reset")),
         }
     }
-    assert_eq!(figure(&mut bench, operator, "blocked_clients"), 10);
-    assert_eq!(figure(&mut bench, operator, "clients"), 12);
-    pass(&mut bench, PAUSE_US + 100_000);
-    assert_eq!(figure(&mut bench, operator, "blocked_clients"), 0);
+    assert_eq!(bench.figure(operator, "blocked_clients"), 10);
+    assert_eq!(bench.figure(operator, "clients"), 12);
+    bench.pass(PAUSE_US + 100_000);
+    assert_eq!(bench.figure(operator, "blocked_clients"), 0);
     assert_eq!(bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
     assert_eq!(requests(&bench.heard(node)), Vec::<String>::new());
 }
@@ -188,10 +174,10 @@ fn who_leaves_while_it_is_held_is_gone_and_not_counted() {
 fn a_reload_amid_a_pause_takes_another_time_and_loses_nothing() {
     let (mut bench, operator, client, _) = paused(patient(1));
     bench.ask(client, &["INCR", "key"]);
-    pass(&mut bench, PAUSE_US / 2);
+    bench.pass(PAUSE_US / 2);
     let without = config(1, 1);
     bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(without))));
-    pass(&mut bench, 10 * PAUSE_US);
+    bench.pass(10 * PAUSE_US);
     assert_eq!(bench.heard(client), "");
     assert_eq!(bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
     bench.connect();

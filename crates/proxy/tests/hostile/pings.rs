@@ -81,11 +81,7 @@ fn a_node_that_has_just_said_that_it_is_busy_is_asked() {
 #[test]
 fn a_subscriber_hears_the_nodes_pong() {
     let (mut bench, client, node) = served(config(1, 1));
-    bench.ask(client, &["SUBSCRIBE", "ch"]);
-    let lane = bench.connect()[0];
-    bench.heard(lane);
-    bench.send(lane, b">3\r\n$9\r\nsubscribe\r\n$2\r\nch\r\n:1\r\n");
-    bench.heard(client);
+    let lane = bench.subscribe(client, "ch");
     for (words, pong) in
         [(&["PING"][..], "*2\r\n$4\r\npong\r\n$0\r\n\r\n"), (&["PING", "word"], "*2\r\n$4\r\npong\r\n$4\r\nword\r\n")]
     {
@@ -119,11 +115,7 @@ fn a_subscriber_hears_the_nodes_pong() {
 #[test]
 fn a_subscribers_long_text_does_not_wait_for_the_node() {
     let (mut bench, client, node) = served(config(1, 1));
-    bench.ask(client, &["SUBSCRIBE", "ch"]);
-    let lane = bench.connect()[0];
-    bench.heard(lane);
-    bench.send(lane, b">3\r\n$9\r\nsubscribe\r\n$2\r\nch\r\n:1\r\n");
-    bench.heard(client);
+    bench.subscribe(client, "ch");
     bench.wait(LONG_US);
     let pong = |text: &str| format!("*2\r\n$4\r\npong\r\n${}\r\n{text}\r\n", text.len());
     let (short, long) = ("s".repeat(64), "l".repeat(65));

@@ -341,6 +341,36 @@ fn entered(base: Config, password: &str) -> Config {
     Config { nodes, ..base }
 }
 
+/// Lets the backoff pass unless a dial is under way.
+fn await_dial(bench: &mut Bench<crate::NoEngine>) {
+    if bench.dialling.is_empty() {
+        bench.wait(2_000_000);
+        bench.turn(|_| ());
+    }
+}
+
+/// A client is served on an old connection after the failed dial of a new one.
+fn is_served_on(bench: &mut Bench<crate::NoEngine>, client: ConnId, old: ConnId, mode: PoolMode) {
+    bench.ask(client, &["GET", "key"]);
+    let mut asked = requests(&bench.heard(old));
+    assert_eq!(asked.pop().as_deref(), Some("GET key"), "{mode:?}");
+    // After a failed dial the node is sent a PING.
+    asked.iter().for_each(|_| bench.send(old, b"+PONG\r\n"));
+    bench.send(old, b"$1\r\n1\r\n");
+    assert_eq!(bench.heard(client), "$1\r\n1\r\n");
+}
+
+/// Lets dials succeed for some seconds, while PINGs on the old connection are answered.
+fn let_dials_succeed(bench: &mut Bench<crate::NoEngine>, old: ConnId) {
+    for _ in 0..5 {
+        bench.wait(500_000);
+        bench.turn(|_| ());
+        bench.connect();
+        let pings = requests(&bench.heard(old)).len();
+        (0..pings).for_each(|_| bench.send(old, b"+PONG\r\n"));
+    }
+}
+
 #[test]
 fn connections_are_used_until_other_credentials_are_let_in() {
     for mode in PoolMode::ALL.map(|(mode, _)| mode) {
@@ -358,33 +388,18 @@ fn connections_are_used_until_other_credentials_are_let_in() {
         bench.send(old, b"+OK\r\n");
         assert_eq!(bench.heard(client), "+OK\r\n", "{mode:?}");
         for _ in 0..3 {
-            if bench.dialling.is_empty() {
-                bench.wait(2_000_000);
-                bench.turn(|_| ());
-            }
+            await_dial(&mut bench);
             let new = bench.dialling.pop().expect("the new ones are tried");
             bench.dialling.clear();
             bench.nodes.push(new);
             bench.turn(|worker| worker.handle_connected(new));
             assert_eq!(requests(&bench.heard(new)), ["AUTH two"]);
             bench.send(new, b"-WRONGPASS invalid username-password pair\r\n");
-            bench.ask(client, &["GET", "key"]);
-            let mut asked = requests(&bench.heard(old));
-            assert_eq!(asked.pop().as_deref(), Some("GET key"), "{mode:?}");
-            // After a failed dial the node is sent a PING.
-            asked.iter().for_each(|_| bench.send(old, b"+PONG\r\n"));
-            bench.send(old, b"$1\r\n1\r\n");
-            assert_eq!(bench.heard(client), "$1\r\n1\r\n");
+            is_served_on(&mut bench, client, old, mode);
         }
         assert!(!bench.closed.contains(&old));
         reload(&mut bench, "three");
-        for _ in 0..5 {
-            bench.wait(500_000);
-            bench.turn(|_| ());
-            bench.connect();
-            let pings = requests(&bench.heard(old)).len();
-            (0..pings).for_each(|_| bench.send(old, b"+PONG\r\n"));
-        }
+        let_dials_succeed(&mut bench, old);
         assert!(bench.closed.contains(&old), "{mode:?}: it is not needed any more");
         bench.ask(client, &["GET", "key"]);
         bench.connect();
@@ -421,26 +436,12 @@ fn a_node_that_has_moved_is_followed_once_it_is_there() {
         bench.send(old, b"+OK\r\n");
         assert_eq!(bench.heard(client), "+OK\r\n", "{mode:?}: what is owed is answered");
         for _ in 0..3 {
-            if bench.dialling.is_empty() {
-                bench.wait(2_000_000);
-                bench.turn(|_| ());
-            }
+            await_dial(&mut bench);
             assert!(!bench.dialling.is_empty(), "{mode:?}: the new place is tried");
             bench.refuse_dials();
-            bench.ask(client, &["GET", "key"]);
-            let mut asked = requests(&bench.heard(old));
-            assert_eq!(asked.pop().as_deref(), Some("GET key"), "{mode:?}");
-            asked.iter().for_each(|_| bench.send(old, b"+PONG\r\n"));
-            bench.send(old, b"$1\r\n1\r\n");
-            assert_eq!(bench.heard(client), "$1\r\n1\r\n");
+            is_served_on(&mut bench, client, old, mode);
         }
-        for _ in 0..5 {
-            bench.wait(500_000);
-            bench.turn(|_| ());
-            bench.connect();
-            let pings = requests(&bench.heard(old)).len();
-            (0..pings).for_each(|_| bench.send(old, b"+PONG\r\n"));
-        }
+        let_dials_succeed(&mut bench, old);
         assert!(bench.closed.contains(&old), "{mode:?}: it is there");
         bench.ask(client, &["GET", "key"]);
         bench.connect();

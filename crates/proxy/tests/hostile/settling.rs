@@ -7,14 +7,6 @@ use respool_connection::{ConnId, Machine};
 use respool_proxy::{Config, Mail, Timeouts};
 use std::sync::Arc;
 
-/// Lets time pass, in ten turns.
-fn pass(bench: &mut Bench<NoEngine>, us: u64) {
-    for _ in 0..10 {
-        bench.wait(us / 10);
-        bench.turn(|_| ());
-    }
-}
-
 /// A proxy with an outstanding GET. Returns the operator, the client and the connection to the node.
 fn asking(config: Config) -> (Bench<NoEngine>, ConnId, ConnId, ConnId) {
     let mut bench = Bench::proxy(config);
@@ -25,22 +17,16 @@ fn asking(config: Config) -> (Bench<NoEngine>, ConnId, ConnId, ConnId) {
     (bench, operator, client, node)
 }
 
-fn figure(bench: &mut Bench<NoEngine>, operator: ConnId, name: &str) -> u64 {
-    let info = bench.answer(operator, &["INFO", "proxy"]);
-    let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    line.and_then(|figure| figure.parse().ok()).expect("there is such a figure")
-}
-
 #[test]
 fn a_pause_that_is_waited_for_is_answered_when_nodes_have() {
     for words in [&["PROXY", "PAUSE", "WAIT"][..], &["PROXY", "PAUSE", "wait", "node-0"]] {
         let (mut bench, operator, client, node) = asking(config(1, 1));
         bench.ask(operator, words);
         bench.ask(client, &["SET", "key", "1"]);
-        pass(&mut bench, 300_000);
+        bench.pass(300_000);
         assert_eq!(bench.heard(operator), "");
         bench.send(node, b"$-1\r\n");
-        pass(&mut bench, 200_000);
+        bench.pass(200_000);
         assert_eq!(bench.heard(operator), "+OK\r\n", "{words:?}");
         assert_eq!(bench.heard(client), "$-1\r\n");
         assert_eq!(requests(&bench.heard(node)), Vec::<String>::new());
@@ -53,17 +39,17 @@ fn what_has_timed_out_is_waited_for_and_named_in_the_end() {
     let timeouts = Timeouts { silence_us: 60_000_000, ..plain.timeouts };
     let (mut bench, operator, client, node) = asking(Config { timeouts, ..plain });
     bench.ask(operator, &["PROXY", "PAUSE", "WAIT"]);
-    pass(&mut bench, 900_000);
+    bench.pass(900_000);
     assert!(bench.heard(client).starts_with("-ERR"), "its time is over, and the node may still execute it");
     assert_eq!(bench.heard(operator), "");
-    pass(&mut bench, 300_000);
+    bench.pass(300_000);
     let said = bench.heard(operator);
     assert!(said.starts_with("-ERR the order holds, but not everything has settled within drain_timeout"), "{said}");
     assert!(said.ends_with(": node-0 has not answered 1 requests\r\n"), "{said}");
     // The order holds, and may be given again.
     bench.ask(operator, &["PROXY", "PAUSE", "WAIT"]);
     bench.send(node, b"$-1\r\n");
-    pass(&mut bench, 200_000);
+    bench.pass(200_000);
     assert_eq!(bench.heard(operator), "+OK\r\n");
 }
 
@@ -72,9 +58,9 @@ fn a_worker_that_does_not_answer_is_not_taken_for_settled() {
     let mut bench = Bench::of_many(config(1, 1), 2, Arc::default());
     let operator = bench.accept();
     bench.ask(operator, &["PROXY", "PAUSE", "WAIT"]);
-    pass(&mut bench, 4_000_000);
+    bench.pass(4_000_000);
     assert_eq!(bench.heard(operator), "");
-    pass(&mut bench, 4_000_000);
+    bench.pass(4_000_000);
     assert!(bench.heard(operator).starts_with("-ERR a worker is busy and has not carried out the order yet"));
 }
 
@@ -82,16 +68,16 @@ fn a_worker_that_does_not_answer_is_not_taken_for_settled() {
 fn connections_that_are_replaced_are_waited_for() {
     let (mut bench, operator, client, node) = asking(config(1, 1));
     bench.ask(operator, &["PROXY", "WAIT_CLOSE"]);
-    pass(&mut bench, 120_000);
+    bench.pass(120_000);
     assert_eq!(bench.heard(operator), "+OK\r\n", "nothing is to be closed");
     assert_eq!(bench.answer(operator, &["PROXY", "RECONNECT"]), ":1\r\n");
     bench.ask(operator, &["PROXY", "WAIT_CLOSE", "node-0"]);
-    pass(&mut bench, 100_000);
+    bench.pass(100_000);
     let new = bench.connect()[0];
-    pass(&mut bench, 120_000);
+    bench.pass(120_000);
     assert_eq!(bench.heard(operator), "", "the old one owes a reply");
     bench.send(node, b"$-1\r\n");
-    pass(&mut bench, 300_000);
+    bench.pass(300_000);
     assert_eq!((bench.heard(operator), bench.heard(client)), ("+OK\r\n".to_owned(), "$-1\r\n".to_owned()));
     assert_eq!(bench.nodes, [new]);
 }
@@ -103,10 +89,10 @@ fn a_server_that_a_reload_has_left_is_waited_for() {
     moved.nodes[0].endpoint = Arc::new(respool_connection::Endpoint::Embedded { index: 7 });
     bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(moved))));
     bench.ask(operator, &["PROXY", "WAIT_CLOSE", "node-0"]);
-    pass(&mut bench, 300_000);
+    bench.pass(300_000);
     assert_eq!(bench.heard(operator), "");
     bench.send(node, b"$-1\r\n");
-    pass(&mut bench, 300_000);
+    bench.pass(300_000);
     assert_eq!(bench.heard(operator), "+OK\r\n");
 }
 
@@ -121,14 +107,14 @@ fn an_operator_that_leaves_waits_for_nothing() {
     bench.turn(|worker| worker.handle_hung_up(operator));
     bench.turn(|worker| worker.handle_ended(operator));
     bench.turn(|worker| worker.handle_broken(other, "it was reset"));
-    pass(&mut bench, 300_000);
+    bench.pass(300_000);
     assert!(bench.closed.contains(&operator), "it is closed although its reply would never have come");
-    assert_eq!(figure(&mut bench, third, "clients"), 2);
+    assert_eq!(bench.figure(third, "clients"), 2);
     // A new client may get the place of one that has left, and does not get the reply to its order.
     let next = bench.accept();
     bench.connect();
     bench.send(node, b"$-1\r\n");
-    pass(&mut bench, 300_000);
+    bench.pass(300_000);
     assert_eq!((bench.heard(next), bench.heard(client)), (String::new(), "$-1\r\n".to_owned()));
 }
 
@@ -145,10 +131,10 @@ fn a_suspension_is_answered_when_all_is_flushed_and_reads_no_client() {
     let (mut bench, operator, client, node) = asking(config(1, 1));
     bench.ask(operator, &["PROXY", "SUSPEND"]);
     assert!(!bench.is_read(client) && bench.is_read(operator));
-    pass(&mut bench, 200_000);
+    bench.pass(200_000);
     assert_eq!(bench.heard(operator), "");
     bench.send(node, b"$-1\r\n");
-    pass(&mut bench, 200_000);
+    bench.pass(200_000);
     assert_eq!((bench.heard(operator), bench.heard(client)), ("+OK\r\n".to_owned(), "$-1\r\n".to_owned()));
     let shown = bench.answer(operator, &["PROXY", "SHOW", "CLIENTS"]);
     assert!(shown.contains("suspended"), "{shown}");
@@ -173,7 +159,7 @@ fn a_client_that_does_not_read_is_named_when_clients_are_suspended() {
     bench.read_on(client, 3);
     bench.send(node, b"$-1\r\n");
     bench.ask(operator, &["PROXY", "SUSPEND"]);
-    pass(&mut bench, 1_100_000);
+    bench.pass(1_100_000);
     let said = bench.heard(operator);
     assert!(said.ends_with(": 1 clients have not been given all that they are owed\r\n"), "{said}");
 }
@@ -183,12 +169,12 @@ fn a_suspended_client_that_leaves_is_gone_and_so_is_what_it_had_sent() {
     let (mut bench, operator, client, node) = asking(config(1, 1));
     bench.send(node, b"$-1\r\n");
     bench.ask(operator, &["PROXY", "SUSPEND"]);
-    pass(&mut bench, 200_000);
+    bench.pass(200_000);
     assert_eq!(bench.heard(operator), "+OK\r\n");
-    assert_eq!(figure(&mut bench, operator, "clients"), 2);
+    assert_eq!(bench.figure(operator, "clients"), 2);
     bench.turn(|worker| worker.handle_hung_up(client));
     bench.turn(|_| ());
-    assert_eq!(figure(&mut bench, operator, "clients"), 1);
+    assert_eq!(bench.figure(operator, "clients"), 1);
     assert_eq!(bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
     assert_eq!(requests(&bench.heard(node)), Vec::<String>::new());
 }
@@ -200,9 +186,9 @@ fn a_drain_ends_clients_that_are_suspended() {
     bench.ask(operator, &["PROXY", "SUSPEND"]);
     let late = bench.accept();
     bench.send(late, &request(&["INCR", "key"]));
-    pass(&mut bench, 200_000);
+    bench.pass(200_000);
     bench.turn(|worker| worker.handle_mail(Mail::Drain));
-    pass(&mut bench, 200_000);
+    bench.pass(200_000);
     assert!([operator, client, late].iter().all(|conn| bench.closed.contains(conn)));
     assert!(bench.has_ended);
     assert_eq!(requests(&bench.heard(node)), Vec::<String>::new());

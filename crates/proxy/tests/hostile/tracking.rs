@@ -61,27 +61,38 @@ enum End {
     Flush,
 }
 
+/// A RESP3 client that tracks, and the connection over which its node sends invalidations.
+fn tracking(bench: &mut Bench<NoEngine>) -> (ConnId, ConnId) {
+    let client = bench.accept();
+    assert!(bench.answer(client, &["HELLO", "3"]).starts_with('%'));
+    bench.ask(client, &["CLIENT", "TRACKING", "ON"]);
+    let push = bench.connect()[0];
+    bench.heard(push);
+    bench.send(push, b"+OK\r\n");
+    assert_eq!(bench.heard(client), "+OK\r\n");
+    (client, push)
+}
+
+/// A client reads `READ` keys with ten requests.
+fn read_very_many(bench: &mut Bench<NoEngine>, client: ConnId, lane: ConnId) {
+    for part in 0..10 {
+        let keys: Vec<String> = (0..READ / 10).map(|number| format!("key-{part}-{number}")).collect();
+        let mut words = vec!["EXISTS"];
+        words.extend(keys.iter().map(String::as_str));
+        bench.ask(client, &words);
+        bench.send(lane, b":0\r\n");
+    }
+}
+
 #[test]
 fn what_a_client_has_read_is_forgotten_in_slices() {
     for end in [End::Leaves, End::Off, End::Flush] {
         let mut bench = Bench::proxy(config(1, 1));
-        let client = bench.accept();
-        assert!(bench.answer(client, &["HELLO", "3"]).starts_with('%'));
-        bench.ask(client, &["CLIENT", "TRACKING", "ON"]);
-        let push = bench.connect()[0];
-        bench.heard(push);
-        bench.send(push, b"+OK\r\n");
-        assert_eq!(bench.heard(client), "+OK\r\n");
+        let (client, push) = tracking(&mut bench);
         bench.ask(client, &["GET", "first"]);
         let lane = bench.connect()[0];
         bench.send(lane, b"$-1\r\n");
-        for part in 0..10 {
-            let keys: Vec<String> = (0..READ / 10).map(|number| format!("key-{part}-{number}")).collect();
-            let mut words = vec!["EXISTS"];
-            words.extend(keys.iter().map(String::as_str));
-            bench.ask(client, &words);
-            bench.send(lane, b":0\r\n");
-        }
+        read_very_many(&mut bench, client, lane);
         bench.heard(client);
         let left = |bench: &Bench<NoEngine>| {
             bench.worker.remains().into_iter().find(|(what, _)| *what == "subscribers").map_or(0, |(_, count)| count)
@@ -120,12 +131,7 @@ fn what_a_client_has_read_is_forgotten_in_slices() {
 /// A tracking client, an operator, and the connection that carries their requests to the node.
 fn tracker(config: Config) -> (Bench<NoEngine>, [ConnId; 3]) {
     let mut bench = Bench::proxy(config);
-    let client = bench.accept();
-    bench.ask(client, &["HELLO", "3"]);
-    bench.ask(client, &["CLIENT", "TRACKING", "ON"]);
-    let push = bench.connect()[0];
-    bench.heard(push);
-    bench.send(push, b"+OK\r\n");
+    let (client, _) = tracking(&mut bench);
     let operator = bench.accept();
     bench.ask(operator, &["HELLO", "3"]);
     bench.ask(operator, &["EXISTS", "none"]);
@@ -171,13 +177,7 @@ fn a_bound_that_is_lowered_by_very_many_keys_is_reached_in_slices() {
     let (mut bench, all) = tracker(config(1, 1));
     let [client, operator, lane] = all;
     bound(&mut bench, all, "0");
-    for part in 0..10 {
-        let keys: Vec<String> = (0..READ / 10).map(|number| format!("key-{part}-{number}")).collect();
-        let mut words = vec!["EXISTS"];
-        words.extend(keys.iter().map(String::as_str));
-        bench.ask(client, &words);
-        bench.send(lane, b":0\r\n");
-    }
+    read_very_many(&mut bench, client, lane);
     assert_eq!(bench.heard(client), ":0\r\n".repeat(10));
     bound(&mut bench, all, "1");
     // The request took two turns.

@@ -94,6 +94,14 @@ impl<E: Execute> Bench<E> {
         self.now_us += us;
     }
 
+    /// Lets time pass, in ten turns.
+    pub(crate) fn pass(&mut self, us: u64) {
+        for _ in 0..10 {
+            self.wait(us / 10);
+            self.turn(|_| ());
+        }
+    }
+
     /// The wall clock is set by so many microseconds, and no other clock.
     pub(crate) fn set_wall_clock(&mut self, by_us: i64) {
         self.wall_us = self.wall_us.checked_add_signed(by_us).expect("it shows a time after 1970");
@@ -220,6 +228,24 @@ impl<E: Execute> Bench<E> {
     pub(crate) fn answer(&mut self, conn: ConnId, words: &[&str]) -> String {
         self.ask(conn, words);
         self.heard(conn)
+    }
+
+    /// A figure of `INFO proxy`, for a client.
+    pub(crate) fn figure(&mut self, client: ConnId, name: &str) -> u64 {
+        let info = self.answer(client, &["INFO", "proxy"]);
+        let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        line.and_then(|figure| figure.parse().ok()).expect("there is such a figure")
+    }
+
+    /// Subscribes a client to the first channel of all. Returns the new connection over which its node sends messages.
+    pub(crate) fn subscribe(&mut self, client: ConnId, channel: &str) -> ConnId {
+        self.ask(client, &["SUBSCRIBE", channel]);
+        let lane = self.connect()[0];
+        self.heard(lane);
+        let reply = format!(">3\r\n$9\r\nsubscribe\r\n${}\r\n{channel}\r\n:1\r\n", channel.len());
+        self.send(lane, reply.as_bytes());
+        self.heard(client);
+        lane
     }
 
     /// The node connection on which these words were heard, with what it was told before the first request. Everything that

@@ -26,7 +26,8 @@ const OF_WORKER: usize = 7;
 /// Files of the HTTP side: its listener and a duplicate, the epoll set of its runtime, and a few scrapers.
 const OF_METRICS: usize = 8;
 
-/// Files of the takeover socket: the socket and a duplicate, the eventfd that ends the wait, and connections of successors.
+/// Files of the takeover socket: the socket and a duplicate, the pair that ends the wait for successors, and connections of
+/// successors.
 const OF_TAKEOVER: usize = 8;
 
 /// Files that are open temporarily: reloaded settings and certificates, logs, name resolution, signals.

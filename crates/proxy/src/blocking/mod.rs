@@ -640,12 +640,17 @@ impl<E: Execute> Worker<E> {
         let State::Sent(lane) = this.state else { return };
         this.asked += 1;
         let is_over = this.asked > UNBLOCKS_MAX;
-        let is_sent = self.lanes.find(lane).is_some_and(|place| self.lanes.all[place].up.is_ready());
+        let place = self.lanes.find(lane).filter(|place| !self.lanes.all[*place].up.tickets().is_empty());
+        let Some(place) = place else {
+            // The reply has arrived, or the connection has ended: the outcome is about to be concluded.
+            return;
+        };
+        let is_sent = self.lanes.all[place].up.is_ready();
         let id = self.blocking.connection(node, lane).and_then(|c| c.id);
         if let Some(release) = release.filter(|_| !is_sent) {
-            // The request has not been sent yet: nothing can have been taken for it.
+            // Nothing can have been taken for a request that has not been sent.
             self.finish_released(waiter, release);
-            if let Some(place) = self.lanes.find(lane) {
+            if self.lanes.find(lane).is_some() {
                 self.close_lane(place);
             }
             self.serve_waiters(node);

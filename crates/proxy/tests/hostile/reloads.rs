@@ -209,6 +209,33 @@ fn what_a_half_closed_client_waits_for_is_asked_anew() {
     assert_eq!(asked, [7]);
 }
 
+/// In one turn a waiting pop is served, the order to unblock it is answered, and its connection, which is stale, is closed.
+#[test]
+fn what_a_pop_has_taken_during_a_reload_is_its_clients() {
+    for is_cut in [false, true] {
+        let mut bench = Bench::proxy(config(1, 1));
+        let client = bench.accept();
+        bench.ask(client, &["BLPOP", "key", "0"]);
+        let blocking = bench.connect()[0];
+        bench.send(blocking, b":7\r\n");
+        assert!(requests(&bench.heard(blocking)).contains(&"BLPOP key 0".to_owned()));
+        bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(moved(config(1, 1))))));
+        bench.connect();
+        let (shared, _) = bench.who_heard("CLIENT UNBLOCK 7").expect("its old node is asked to let it go");
+        bench.wait(200_000);
+        bench.turn(|worker| {
+            for (node, reply) in [(shared, &b":0\r\n"[..]), (blocking, b"*2\r\n$3\r\nkey\r\n$1\r\nx\r\n")] {
+                worker.read_buffer(node).expect("it is read")[..reply.len()].copy_from_slice(reply);
+                worker.handle_read(node, reply.len());
+            }
+            if is_cut {
+                worker.handle_broken(blocking, "reset");
+            }
+        });
+        assert_eq!(bench.heard(client), "*2\r\n$3\r\nkey\r\n$1\r\nx\r\n", "cut: {is_cut}");
+    }
+}
+
 #[test]
 fn what_is_held_back_goes_to_where_the_node_is_then() {
     for mode in PoolMode::ALL.map(|(mode, _)| mode) {

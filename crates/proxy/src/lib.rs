@@ -14,35 +14,43 @@
 //!                                                               client's outbox, one write per turn
 //! ```
 //!
-//! Read `worker` for the seam to the loop, `dispatch` for the way down, `replies` for the way up, `cron` for time.
+//! Read `worker` for the seam to the loop, `request::dispatch` for the way down, `reply` for the way up, `lifecycle::timers` for time.
+//! ARCHITECTURE.md says what each folder owns.
 //! A worker knows no socket, file, clock, thread or randomness; a loop of `respool-net` drives it, and so can a test.
 #![forbid(unsafe_code)]
 
+// The machine, and what every part of it may name.
+pub mod config;
+pub mod hooks;
+mod internal_request;
+pub mod limits;
+mod slab;
+mod text;
+mod worker;
+
+// The way of a request and of its reply.
+mod flush;
+mod nodes;
+mod pool;
+mod reply;
+mod request;
+mod session;
+
+// Features: requests that are more than one way down and one way up.
 mod admin;
 mod auth;
 mod blocking;
 mod commands;
-pub mod config;
 mod dedicated;
-mod flush;
-pub mod hooks;
-mod internal_request;
-mod lifecycle;
-pub mod limits;
-mod nodes;
-pub mod observe;
-mod pool;
 mod pubsub;
 mod push;
-mod reply;
-mod request;
 mod scripts;
-mod session;
-mod slab;
-mod text;
 mod tracking;
 mod transaction;
-mod worker;
+
+// The process.
+mod lifecycle;
+pub mod observe;
 mod workers;
 
 pub use admin::Letter;

@@ -1,7 +1,7 @@
 //! One worker: the machine that a loop drives.
 //!
-//! This file holds the state and the seam to the loop. What happens to a request is in `dispatch`, to a reply in
-//! `replies`, to time in `cron`.
+//! This file holds the state and the seam to the loop. What happens to a request is in `request::dispatch`, to a
+//! reply in `reply`, to time in `lifecycle::timers`.
 
 use crate::admin::Inquiries;
 use crate::auth::users::Allowances;

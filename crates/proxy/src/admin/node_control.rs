@@ -2,7 +2,7 @@
 //!
 //! A paused node's requests wait with their clients, which are not read meanwhile; a drained node gets none, and what
 //! becomes of them is for the route to say. Sessions know of a pause by a rare state, so nobody pays for it otherwise. What
-//! holds until it is taken back is written down in `standing`.
+//! holds until it is taken back is written down in [`crate::admin::operator_state`].
 
 use crate::admin::held_requests::HeldTime;
 use crate::admin::quiesce::Until;

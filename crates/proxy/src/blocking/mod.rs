@@ -5,7 +5,7 @@
 //!   [arrived] -----------------------------------------> [waits at node] ---------> answered, next in the queue
 //!       | none is; one is dialled if it may be              |  |
 //!       '--> [queued] --------- one becomes free ----------'  '- UNBLOCK asked of the node: client left, CLIENT UNBLOCK
-//!               |   ^                                          the nodes have changed: asked again elsewhere, see `recall`
+//!               |   ^                                          the nodes have changed: asked again elsewhere, see `blocking::reload`
 //!               '---'  tried now and then without waiting: MULTI, the request, EXEC on a connection kept for that
 //! ```
 //!

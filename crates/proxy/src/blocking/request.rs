@@ -79,7 +79,7 @@ pub(crate) struct Waiter {
     pub(crate) args: ArgsBuf,
     /// As the client said it, if its keys have other names at the node.
     pub(crate) said: Option<ArgsBuf>,
-    /// The keys that it takes elements from, see `takers`.
+    /// The keys that it takes elements from, see [`crate::blocking::fairness`].
     pub(crate) takes: Vec<Taken>,
     /// It waits on a connection that its client has to itself.
     pub(crate) is_on_own: bool,

@@ -6,7 +6,7 @@
 //!   else   a node of those that the client's requests go to is dialled in that database
 //!             | it has the database -------------------------------------------------- known from now on --> +OK
 //!             | it says that there is none ------------------------- the client stays where it was, as at a server
-//!             '- it cannot say: down, loading ..: another one is asked; if none can: error, and `unmet`
+//!             '- it cannot say: down, loading ..: another one is asked; if none can: error, and `session::refused_state`
 //! ```
 //!
 //! So a node that is down matters to its own keys alone. Where a node has fewer databases than another, its keys

@@ -2,7 +2,7 @@
 //!
 //! A reply cannot be cut in two, so while a large one crosses a shared connection everybody else's replies from that node
 //! stand behind it, and its bytes have to be held for as long as its client takes to read them. The size is known only once
-//! the reply begins to come. Then the connection itself is taken out of sharing, see `claim`; where that cannot be, the
+//! the reply begins to come. Then the connection itself is taken out of sharing, see [`crate::pool::unshare`]; where that cannot be, the
 //! client has another one for its next request, since who has fetched one large reply is likely to fetch the next.
 //!
 //! ```text
@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Order is kept by settling: whatever could overtake what the client has asked before on another connection waits until
-//! that has been answered. How fast an own connection is read is decided in `pacing`.
+//! that has been answered. How fast an own connection is read is decided in [`crate::pool::read_pacing`].
 
 use crate::limits::LARGE_US;
 use crate::pool::lease::Dirt;
@@ -31,7 +31,7 @@ use respool_wire::RequestTail;
 #[derive(Debug, Default)]
 pub(crate) struct Large {
     ways: Vec<Way>,
-    /// The way to the end of a request that is being passed on in pieces, see `pieces`, and the node that it goes to.
+    /// The way to the end of a request that is being passed on in pieces, see [`crate::session::large_request`], and the node that it goes to.
     pub(crate) sending: Option<RequestTail>,
     pub(crate) sending_to: usize,
 }

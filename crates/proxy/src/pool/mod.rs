@@ -99,19 +99,19 @@ impl Node {
 pub(crate) enum Purpose {
     /// Everybody's requests.
     Shared,
-    /// One client's at a time, see `private`.
+    /// One client's at a time, see [`crate::pool::lease`].
     Private,
-    /// One client's for all of its requests to a node, see `own`.
+    /// One client's for all of its requests to a node, see [`crate::pool::session_mode`].
     Own,
     /// Requests that may wait on the node.
     Blocking,
     /// Subscriptions, and what the node tells of them.
     Push,
-    /// What the node tells one client of changed keys, see `subscriptions::apart`.
+    /// What the node tells one client of changed keys, see [`crate::tracking::noloop`].
     Listen,
     /// One client's for good, see `dedicated`.
     Dedicated,
-    /// To take the place of a shared one as soon as it is ready, see `renewal`.
+    /// To take the place of a shared one as soon as it is ready, see [`crate::pool::replace`].
     Successor,
     /// To answer what it owes and then end.
     Leaving,
@@ -156,7 +156,7 @@ pub(crate) struct Lane {
     pub(crate) is_filling: bool,
     /// The last write was cut short; the loop says when there is room.
     pub(crate) is_blocked: bool,
-    /// Requests wait for its turn to be dialled, see `dialling`.
+    /// Requests wait for its turn to be dialled, see [`crate::pool::dial_queue`].
     pub(crate) wants_dial: bool,
     /// Since when they do.
     pub(crate) waits_since_us: u64,

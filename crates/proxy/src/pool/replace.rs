@@ -12,7 +12,8 @@
 //! until all of that is answered. Otherwise a GET could overtake the SET that the same client has sent before it.
 //!
 //! A node in the table is one server as the settings describe it: its name and its address. If the address changes, the
-//! node has gone, and another of the same name stands in its place (its credentials may change, see `entry`). So a lane
+//! node has gone, and another of the same name stands in its place (its credentials may change, see
+//! [`crate::nodes::rollover`]). So a lane
 //! belongs to one server for its whole life, and every lane to a node that has gone is stale at once: the settings do not
 //! name that server any more, and no request that is read after the reload may reach it. Each feature that holds a lane or
 //! a node is told by a walk over what it holds.

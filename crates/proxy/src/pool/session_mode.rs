@@ -37,7 +37,7 @@ use std::sync::Arc;
 pub(crate) enum Ownership {
     /// Everybody's with the same database, dialect and name at the nodes.
     Everybody,
-    /// The same, for scripts beside this class, see `script_lanes`.
+    /// The same, for scripts beside this class, see [`crate::scripts::lanes`].
     Scripts { beside: u16 },
     /// One client's.
     Client(Box<Owner>),

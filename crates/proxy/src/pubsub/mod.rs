@@ -9,11 +9,11 @@
 //! ```
 //!
 //! A channel lives where a key of its name would, a pattern on every node, and so do the channels by which nodes speak of
-//! their own keys; under routes, of the pools that those lead to (`places`). A client hears that it is subscribed once every node concerned has said so: what is published after that
+//! their own keys; under routes, of the pools that those lead to ([`crate::pubsub::routing`]). A client hears that it is subscribed once every node concerned has said so: what is published after that
 //! reaches it. A subscription belongs to the client until it leaves; a node that comes back is told everything again.
 //!
-//! Read `commands` for what clients ask, `wait` for how they are answered, `lane` for what nodes are told and say, `delivery`
-//! for the way of a message, `publish` and `ask` for PUBLISH and PUBSUB.
+//! Read `commands` for what clients ask, `pending` for how they are answered, `push_lane` for what nodes are told and say,
+//! `delivery` for the way of a message, `publish` and `inspect` for PUBLISH and PUBSUB.
 
 mod commands;
 mod delivery;

@@ -21,7 +21,7 @@ struct Channel {
 #[derive(Debug)]
 pub(crate) struct Registry {
     seed: u64,
-    /// Names stand behind scopes, see `places`.
+    /// Names stand behind scopes, see [`crate::pubsub::routing`].
     is_scoped: bool,
     channels: Vec<Channel>,
     free: Vec<u32>,

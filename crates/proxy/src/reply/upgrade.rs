@@ -1,7 +1,7 @@
 //! Nodes that speak RESP2 alone, behind clients that speak RESP3: what each reply on such a connection looks like.
 //!
 //! A lane of the newer dialect whose node refused it keeps a list of shapes beside its tickets, one for each request in
-//! their order; the shape is that of the request's row. The replies are converted in `beside`.
+//! their order; the shape is that of the request's row. The replies are converted in [`crate::reply::observer`].
 
 use crate::limits::DUES_KEPT;
 use crate::worker::Worker;

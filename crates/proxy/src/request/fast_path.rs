@@ -1,6 +1,6 @@
 //! The common request by the shortest way: nothing rare about its row, its session or its lane, and one node that answers.
 //!
-//! `dispatch` can do all of this and the rest. What is here only leaves out what cannot matter for such a request, so that
+//! [`crate::request::dispatch`] can do all of this and the rest. What is here only leaves out what cannot matter for such a request, so that
 //! it stays small enough to be compiled into the loop over a client's requests: whatever is not plain is given back
 //! untouched, and decided there.
 

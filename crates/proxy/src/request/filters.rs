@@ -3,7 +3,7 @@
 //! Each state has one owner, which is asked in the order of [`Special::ORDER`]: the owner that deals with the request ends the
 //! asking, and a request that none deals with goes on as in an ordinary session. That order alone decides what a refused
 //! request may leave behind: the rights are asked first, and everything that has an effect (tracking, queueing, routes and
-//! their counts) comes behind them. Commands that no row describes follow the same order in `learning`.
+//! their counts) comes behind them. Commands that no row describes follow the same order in [`crate::request::unknown_command`].
 
 use crate::session::{Flow, Special};
 use crate::worker::Worker;
@@ -55,7 +55,7 @@ impl<E: Execute> Worker<E> {
             Special::ROUTED if is_routed(row, request.args) && self.engine.is_none() => {
                 (!self.is_own_info(row)).then(|| self.forward_routed(index, row, request))
             }
-            // Subscriptions have an order of their own, see `subscriptions::wait`.
+            // Subscriptions have an order of their own, see `pubsub::pending`.
             Special::OVERTAKEN if row.lane(request.args) == Lane::Push => None,
             Special::OVERTAKEN => self.settle_reload(index),
             Special::UNSETTLED => self.settle_mode(index),

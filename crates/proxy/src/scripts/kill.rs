@@ -2,7 +2,7 @@
 //!
 //! On the connection over which a script went the order to stop would wait behind it. So it goes to every node on a private
 //! connection, in the plain database, since a busy node refuses to select another. Where no more of those may be lent it goes over
-//! the connection that all share: scripts have others (`script_lanes`), but for those of clients with connections of their own.
+//! the connection that all share: scripts have others ([`crate::scripts::lanes`]), but for those of clients with connections of their own.
 //!
 //! A client has one such order outstanding at a time, since each takes a connection to every node; its later requests wait.
 

@@ -17,16 +17,16 @@
 //!
 //! | state | special bit | held in | entry, exit and clean-up |
 //! |---|---|---|---|
-//! | queueing, executing | `QUEUEING` | `Pins::block`, `Pins::script`, the task | `pins`, `block`, `exec` |
-//! | watching | `PINNED` | `Pins::watches`, `Pins::local_watch` | `pins`, `parking` for the engine |
-//! | waiting | none: the client is not read | `Pins::waiters`, the queue of the node | `blocking`, `waiter` |
-//! | scripting | `SCRIPTING` | the session's class of lanes | `script_lanes` |
-//! | large | `LARGE` | `Session::large` | `large`, `pieces` |
-//! | owning | `UNSETTLED` until it is so | the session's class of lanes | `own`; `subscriptions::apart` for NOLOOP |
+//! | queueing, executing | `QUEUEING` | `Pins::block`, `Pins::script`, the task | [`crate::transaction`], [`crate::transaction::queue`], [`crate::transaction::exec`] |
+//! | watching | `PINNED` | `Pins::watches`, `Pins::local_watch` | [`crate::transaction`], [`crate::blocking::engine`] for the engine |
+//! | waiting | none: the client is not read | `Pins::waiters`, the queue of the node | `blocking`, [`crate::blocking::request`] |
+//! | scripting | `SCRIPTING` | the session's class of lanes | [`crate::scripts::lanes`] |
+//! | large | `LARGE` | `Session::large` | [`crate::pool::large_reply`], [`crate::session::large_request`] |
+//! | owning | `UNSETTLED` until it is so | the session's class of lanes | [`crate::pool::session_mode`]; [`crate::tracking::noloop`] for NOLOOP |
 //! | preparing, asking, following, monitoring | `DEDICATED` | `Pins::dedicated` | `dedicated` |
-//! | subscribed, tracking | `SUBSCRIBED`, `TRACKING` | `Session::subscriber` | `subscriptions` |
+//! | subscribed, tracking | `SUBSCRIBED`, `TRACKING` | `Session::subscriber` | [`crate::pubsub`] |
 //!
-//! Each row has one owner, who alone enters it. What they have in common is here and in `private`: nothing moves between
+//! Each row has one owner, who alone enters it. What they have in common is here and in [`crate::pool::lease`]: nothing moves between
 //! connections while replies are due, a private connection goes to the next client only after an acknowledged clean-up, and
 //! whatever the state, RESET and leaving end it in the order below. What users see of it is in `docs/pooling-modes.md`.
 

@@ -13,7 +13,7 @@
 //! A key is remembered before its reading leaves, and an invalidation never overtakes the reply to a reading that is under
 //! way: what a client stores, it is told of later. In doubt (a lane was lost, or is not there) clients are told to forget
 //! everything. Which of several clients on a shared connection made a change cannot be known: whoever is not to hear of its
-//! own has connections to itself, see `apart`.
+//! own has connections to itself, see [`crate::tracking::noloop`].
 
 pub(crate) mod engine_changes;
 mod invalidation;

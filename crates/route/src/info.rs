@@ -274,33 +274,35 @@ fn each_field<'a>(text: &'a str, mut take: impl FnMut(&'a str, Option<(&'a str, 
 }
 
 /// One node's text, in which fields of ours take the place of the node's of the same section and name: its clients are
-/// our connections to it.
-fn overridden(own: &str, text: &str) -> String {
-    let mut fields: BTreeMap<(&str, &str), &str> = BTreeMap::new();
+/// our connections to it. All else is passed on as it is: a path need not be UTF-8.
+fn overridden(own: &str, text: &[u8]) -> Vec<u8> {
+    let mut fields: BTreeMap<(&[u8], &[u8]), &str> = BTreeMap::new();
     each_field(own, |section, field| {
         if let Some((name, value)) = field {
-            fields.insert((section, name), value);
+            fields.insert((section.as_bytes(), name.as_bytes()), value);
         }
     });
-    let mut out = String::with_capacity(text.len());
-    let mut section = "";
-    for line in text.split_inclusive('\n') {
-        if let Some(name) = line.strip_prefix("# ") {
-            section = name.trim_end();
+    let mut out = Vec::with_capacity(text.len());
+    let mut section: &[u8] = b"";
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        if let Some(name) = line.strip_prefix(b"# ") {
+            section = name.trim_ascii_end();
         }
-        let ours = line.split_once(':').and_then(|(name, _)| Some((name, fields.get(&(section, name))?)));
-        match ours {
-            Some((name, value)) => out.extend([name, ":", value, "\r\n"]),
-            None => out.push_str(line),
+        let name = memchr::memchr(b':', line).and_then(|colon| line.get(..colon));
+        match name.and_then(|name| Some((name, fields.get(&(section, name))?))) {
+            Some((name, value)) => {
+                [name, b":", value.as_bytes(), b"\r\n"].iter().for_each(|part| out.extend_from_slice(part))
+            }
+            None => out.extend_from_slice(line),
         }
     }
     out
 }
 
-/// Writes what INFO comes to. `false`: the only node has not said anything of the kind.
+/// Writes the joint reply to INFO. `false`: the reply of the only node is no text.
 pub(crate) fn write(own: &str, replies: &[&[u8]], behind: &str, out: &mut Encoder<'_>) -> bool {
     let text = |reply: &[u8]| match Value::parse(reply) {
-        Ok(Value::Bulk(text) | Value::Verbatim { text, .. }) => Some(String::from_utf8_lossy(&text).into_owned()),
+        Ok(Value::Bulk(text) | Value::Verbatim { text, .. }) => Some(text),
         _ => None,
     };
     let mut whole = if let [reply] = replies {
@@ -309,17 +311,17 @@ pub(crate) fn write(own: &str, replies: &[&[u8]], behind: &str, out: &mut Encode
     } else {
         let mut whole = Whole::default();
         whole.take_own(own);
-        replies.iter().filter_map(|reply| text(reply)).for_each(|text| whole.take(&text));
-        whole.into_text()
+        replies.iter().filter_map(|reply| text(reply)).for_each(|text| whole.take(&String::from_utf8_lossy(&text)));
+        whole.into_text().into_bytes()
     };
     if !behind.is_empty() {
-        whole.push_str(if whole.is_empty() { "" } else { "\r\n" });
-        whole.push_str(behind);
+        whole.extend_from_slice(if whole.is_empty() { b"" } else { b"\r\n" });
+        whole.extend_from_slice(behind.as_bytes());
     }
     if replies.iter().any(|reply| reply.starts_with(b"=")) {
-        out.verbatim("txt", whole.as_bytes());
+        out.verbatim("txt", &whole);
     } else {
-        out.bulk(whole.as_bytes());
+        out.bulk(&whole);
     }
     true
 }
@@ -362,6 +364,17 @@ mod tests {
             &["# Server\r\na:1\r\n\r\n# Clients\r\na:2\r\nb:3\r\n\r\n# Stats\r\nb:4\r\n"],
             "# Server\r\na:1\r\n\r\n# Clients\r\na:2\r\nb:9\r\n\r\n# Stats\r\nb:4\r\n",
         );
+    }
+
+    #[test]
+    fn a_single_nodes_text_need_not_be_utf_8() {
+        for (own, fields, overridden) in [("", "b:3\r\n", "b:3\r\n"), ("# Server\r\nb:9\r\n", "b:3\r\n", "b:9\r\n")] {
+            let text = |fields: &str| [b"# Server\r\nconfig_file:/etc/caf\xe9:\xff\r\n", fields.as_bytes()].concat();
+            let reply = |text: &[u8]| [format!("${}\r\n", text.len()).as_bytes(), text, b"\r\n"].concat();
+            let mut out = Vec::new();
+            assert!(write(own, &[&reply(&text(fields))], "", &mut Encoder::new(&mut out, Protocol::Resp2)));
+            assert_eq!(out, reply(&text(overridden)), "{}", out.escape_ascii());
+        }
     }
 
     #[test]

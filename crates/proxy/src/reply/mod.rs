@@ -187,7 +187,11 @@ impl<E: Execute> Worker<E> {
         let this = &mut lanes.all[lane];
         let mut bytes_max = None;
         let asker = match this.up.tickets().front().map(|ticket| ticket.owner) {
-            Some(Owner::Part { gather, generation, .. }) => scatters.asker(Handle { index: gather, generation }),
+            Some(Owner::Part { gather, generation, .. }) => {
+                let gather = Handle { index: gather, generation };
+                bytes_max = scatters.reply_bytes_max(gather);
+                scatters.asker(gather)
+            }
             Some(Owner::Task { task, generation, .. }) => {
                 let task = Handle { index: task, generation };
                 bytes_max = tasks.reply_bytes_max(task);

@@ -1,7 +1,7 @@
 //! Requests that were split over several nodes, and the joining of their replies.
 
 use crate::commands::node_info::{Asked, LastWords};
-use crate::limits::{GATHERED_BYTES_MIN, PART_LOOKED_AT_BYTES};
+use crate::limits::{GATHERED_BYTES_MIN, INFO_KEPT_BYTES_MAX, PART_LOOKED_AT_BYTES};
 use crate::session::Asker;
 use crate::session::table::Clients;
 use crate::slab::{Handle, Slab};
@@ -141,6 +141,12 @@ impl Scatters {
     pub(crate) fn asker(&self, of: Handle) -> Option<Handle> {
         let waits = |scatter: &&Scatter| scatter.words.as_ref().is_none_or(|words| !words.is_answered);
         self.waiting.get(of).filter(waits).map(|scatter| scatter.asker.session)
+    }
+
+    /// The bound of a part that is for no client: a late reply to INFO is kept only as far as it may be remembered.
+    pub(crate) fn reply_bytes_max(&self, of: Handle) -> Option<usize> {
+        let words = self.waiting.get(of)?.words.as_ref()?;
+        words.is_answered.then_some(INFO_KEPT_BYTES_MAX)
     }
 
     /// Makes tables smaller of which most is unused. Of gathers half is given up, those who need more make them again.

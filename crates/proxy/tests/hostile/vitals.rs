@@ -4,7 +4,7 @@ use crate::NoEngine;
 use crate::bench::{Bench, requests, users};
 use crate::support::config;
 use respool_connection::{ConnId, Credentials, Machine};
-use respool_proxy::limits::{INFO_PATIENCE_US, INFO_SECTIONS_BYTES_MAX};
+use respool_proxy::limits::{INFO_KEPT_BYTES_MAX, INFO_PATIENCE_US, INFO_SECTIONS_BYTES_MAX};
 use respool_proxy::{Config, Mail, UserLimits};
 use std::sync::Arc;
 
@@ -214,6 +214,29 @@ fn a_node_that_is_slow_and_unknown_has_no_other_waited_for() {
     bench.send(nodes[1], &keys(9));
     let said = bench.heard(client);
     assert!(said.contains("db0:keys=17,") && !said.contains("Last_known"), "{said}");
+}
+
+#[test]
+fn a_late_reply_that_is_too_long_to_be_remembered_is_not_kept() {
+    let (mut bench, client, node) = told(config(1, 1));
+    bench.ask(client, &["INFO"]);
+    bench.wait(2 * INFO_PATIENCE_US);
+    bench.turn(|_| ());
+    assert!(bench.heard(client).contains("age_seconds=0"));
+    bench.ask(client, &["GET", "k"]);
+    bench.heard(node);
+    let long = bulk(&"x".repeat(20 * INFO_KEPT_BYTES_MAX));
+    let mut most = 0;
+    for part in [&long[..], b"$1\r\nv\r\n"].concat().chunks(16_000) {
+        bench.send(node, part);
+        most = most.max(bench.shared.ledger.held_bytes());
+    }
+    assert!(most < 4 * INFO_KEPT_BYTES_MAX, "{most}");
+    assert_eq!(bench.heard(client), "$1\r\nv\r\n");
+    bench.ask(client, &["INFO"]);
+    assert_eq!(requests(&bench.heard(node)), ["INFO"], "it is asked again");
+    bench.send(node, &bulk(TOLD));
+    assert!(bench.heard(client).contains("redis_version:7\r\n"));
 }
 
 #[test]

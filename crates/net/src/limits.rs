@@ -28,7 +28,21 @@ pub const RESOLVERS_MAX: usize = 16;
 
 /// DNS answers in a row without a connection's address after which the name counts as moved: a single answer may be stale, or a
 /// part of a longer list.
-pub const ANSWERS_WITHOUT_MAX: u8 = 2;
+pub const ANSWERS_WITHOUT_MIN: u8 = 2;
+
+/// The same for a name whose addresses come and go: a quarter of an hour with the default interval.
+pub const ANSWERS_WITHOUT_MAX: u8 = 64;
+
+/// An address that is in one of so many answers after it was taken for gone shows that a name's addresses come and go. One that
+/// returns later may be a server that is the primary again.
+pub const ANSWERS_TO_RETURN: u64 = 64;
+
+/// After so many answers in which no address returned, half as many without an address are enough again: an hour with the
+/// default interval.
+pub const ANSWERS_CALM: u64 = 256;
+
+/// Addresses of a name that are remembered for that.
+pub const ADDRESSES_REMEMBERED_MAX: usize = 64;
 
 /// Names that one worker looks up again at once, because connections to them stand: a part of [`RESOLVERS_MAX`], so that those
 /// that are never answered leave room for dials.

@@ -11,13 +11,18 @@
 //! ```
 //!
 //! One answer is no evidence: a name server may give another part of a long list each time, or a stale list. Errors, answers
-//! without an address and the lookups of dials do not count.
+//! without an address and the lookups of dials do not count. An address that returns soon after it was taken for gone shows
+//! that the name is such a list: then it takes twice as many answers, see [`History`]. How long an answer holds (its TTL) the
+//! system's resolver does not say; one that caches answers gives the same again until then.
 
 use super::Worker;
-use crate::limits::{ANSWERS_WITHOUT_MAX, NAMES_CHECKED_AT_ONCE_MAX};
+use crate::limits::{
+    ADDRESSES_REMEMBERED_MAX, ANSWERS_CALM, ANSWERS_TO_RETURN, ANSWERS_WITHOUT_MAX, ANSWERS_WITHOUT_MIN,
+    NAMES_CHECKED_AT_ONCE_MAX,
+};
 use crate::resolver::Name;
 use respool_connection::{ConnId, DialFailure, Machine, Now};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,22 +33,98 @@ pub(super) struct Named {
     ip: IpAddr,
     /// Answers in a row without this address.
     missing: u8,
+    /// The machine has been told that it is gone.
+    is_told: bool,
 }
 
 impl Named {
     pub(super) fn new(name: Arc<Name>, ip: IpAddr) -> Self {
-        Self { name, ip, missing: 0 }
+        Self { name, ip, missing: 0, is_told: false }
     }
 
-    /// Counts an answer. Returns whether the address has just been missing from enough answers.
-    fn hear(&mut self, addresses: &[SocketAddr]) -> bool {
-        if addresses.iter().any(|address| address.ip() == self.ip) {
-            self.missing = 0;
-            return false;
+    /// Counts an answer.
+    fn hear(&mut self, is_among: bool) {
+        match is_among {
+            true => (self.missing, self.is_told) = (0, false),
+            false => self.missing = self.missing.saturating_add(1),
         }
-        let was_told = self.missing >= ANSWERS_WITHOUT_MAX;
-        self.missing = self.missing.saturating_add(1);
-        !was_told && self.missing >= ANSWERS_WITHOUT_MAX
+    }
+
+    /// Whether the address has been missing from so many answers, and the machine has not been told.
+    fn is_gone(&self, enough: u8) -> bool {
+        self.missing >= enough && !self.is_told
+    }
+}
+
+/// What the answers for one name have been like.
+struct History {
+    answers: u64,
+    /// The number of answers in a row from which an address must be missing.
+    enough: u8,
+    /// The answer with which that changed last.
+    changed: u64,
+    /// Addresses that were taken for gone, each with the answer that was the reason.
+    gone: VecDeque<(IpAddr, u64)>,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self { answers: 0, enough: ANSWERS_WITHOUT_MIN, changed: 0, gone: VecDeque::new() }
+    }
+}
+
+impl History {
+    /// Counts an answer with these addresses, which are sorted.
+    fn hear(&mut self, addresses: &[IpAddr]) {
+        self.answers += 1;
+        let now = self.answers;
+        self.gone.retain(|(_, at)| now - at <= ANSWERS_TO_RETURN);
+        let before = self.gone.len();
+        self.gone.retain(|(ip, _)| addresses.binary_search(ip).is_err());
+        if self.gone.len() < before {
+            self.enough = self.enough.saturating_mul(2).min(ANSWERS_WITHOUT_MAX);
+            self.changed = now;
+        } else if self.enough > ANSWERS_WITHOUT_MIN && now - self.changed > ANSWERS_CALM {
+            self.enough /= 2;
+            self.changed = now;
+        }
+    }
+
+    /// Counts an answer with these addresses, which are sorted, for all connections to the name. Gives those whose addresses have
+    /// gone. If one of them has, the others that are not in this answer have gone with it, unless answers are known to differ:
+    /// some of them must not be used on without the others.
+    fn hear_answer(&mut self, mut named: Vec<(usize, &mut Named)>, addresses: &[IpAddr]) -> Vec<usize> {
+        self.hear(addresses);
+        for (_, named) in &mut named {
+            let is_among = addresses.binary_search(&named.ip).is_ok();
+            if is_among && named.missing >= ANSWERS_WITHOUT_MIN {
+                // They still come and go.
+                self.changed = self.answers;
+            }
+            named.hear(is_among);
+        }
+        if !named.iter().any(|(_, named)| named.is_gone(self.enough)) {
+            return Vec::new();
+        }
+        let enough = if self.enough > ANSWERS_WITHOUT_MIN { self.enough } else { 1 };
+        let mut gone = Vec::new();
+        for (place, named) in named.into_iter().filter(|(_, named)| named.is_gone(enough)) {
+            named.is_told = true;
+            self.note_gone(named.ip);
+            gone.push(place);
+        }
+        gone
+    }
+
+    /// An address is taken for gone.
+    fn note_gone(&mut self, ip: IpAddr) {
+        if self.gone.iter().any(|(known, _)| *known == ip) {
+            return;
+        }
+        if self.gone.len() >= ADDRESSES_REMEMBERED_MAX {
+            self.gone.pop_front();
+        }
+        self.gone.push_back((ip, self.answers));
     }
 }
 
@@ -53,10 +134,12 @@ pub(super) struct Names {
     interval: Option<Duration>,
     /// The time of the next round; `None` while no round is scheduled.
     due_us: Option<u64>,
-    /// Names of this round whose lookup has not begun.
-    queue: Vec<Arc<Name>>,
+    /// Names whose lookup has not begun.
+    queue: VecDeque<Arc<Name>>,
     /// Names under lookup, by the number of the lookup. A lookup without an answer stays.
     asked: HashMap<u64, Arc<Name>>,
+    /// Of names to which there are connections.
+    histories: HashMap<Arc<Name>, History>,
 }
 
 impl Names {
@@ -75,20 +158,19 @@ impl Names {
         }
     }
 
-    /// Begins a round with these names; what is left of the one before is not asked for.
-    fn begin(&mut self, names: impl Iterator<Item = Arc<Name>>) {
+    /// Begins a round with the names to which there are connections. Names for which there was no time in the round before are
+    /// the first of this one.
+    fn begin(&mut self, standing: HashSet<Arc<Name>>) {
         self.due_us = None;
-        self.queue.clear();
-        for name in names {
-            if !self.queue.contains(&name) && !self.asked.values().any(|asked| *asked == name) {
-                self.queue.push(name);
-            }
-        }
+        self.histories.retain(|name, _| standing.contains(name));
+        self.queue.retain(|name| standing.contains(name));
+        let known: HashSet<Arc<Name>> = self.queue.iter().chain(self.asked.values()).cloned().collect();
+        self.queue.extend(standing.into_iter().filter(|name| !known.contains(name)));
     }
 
     /// The next to be asked for.
     fn next(&mut self) -> Option<Arc<Name>> {
-        if self.asked.len() >= NAMES_CHECKED_AT_ONCE_MAX { None } else { self.queue.pop() }
+        if self.asked.len() >= NAMES_CHECKED_AT_ONCE_MAX { None } else { self.queue.pop_front() }
     }
 }
 
@@ -97,7 +179,7 @@ impl<M: Machine> Worker<M> {
     #[cold]
     pub(super) fn look_names_up(&mut self, now: Now) {
         let named = self.upstreams.iter().flatten().filter_map(|connection| connection.named.as_ref());
-        self.names.begin(named.map(|named| Arc::clone(&named.name)));
+        self.names.begin(named.map(|named| Arc::clone(&named.name)).collect());
         if !self.names.queue.is_empty() || !self.names.asked.is_empty() {
             self.names.plan(now);
         }
@@ -131,20 +213,23 @@ impl<M: Machine> Worker<M> {
         }
     }
 
+    /// Counts an answer for all connections to a name.
     fn compare(&mut self, name: &Arc<Name>, addresses: &[SocketAddr]) {
-        let mut moved = Vec::new();
-        for (place, connection) in self.upstreams.iter_mut().enumerate() {
-            let named = connection.as_mut().and_then(|connection| connection.named.as_mut());
-            if named.is_some_and(|named| named.name == *name && named.hear(addresses)) {
-                moved.push(ConnId::upstream(place as u32));
-            }
-        }
-        if moved.is_empty() {
+        let mut found: Vec<IpAddr> = addresses.iter().map(SocketAddr::ip).collect();
+        found.sort_unstable();
+        let history = self.names.histories.entry(Arc::clone(name)).or_default();
+        let all = self.upstreams.iter_mut().enumerate();
+        let named = all.filter_map(|(place, connection)| Some((place, connection.as_mut()?.named.as_deref_mut()?)));
+        let named = named.filter(|(_, named)| named.name == *name).collect();
+        let gone = history.hear_answer(named, &found);
+        if gone.is_empty() {
             return;
         }
         let list = addresses.iter().take(NAMES_CHECKED_AT_ONCE_MAX).map(SocketAddr::to_string);
         let list = list.collect::<Vec<_>>().join(", ");
-        moved.into_iter().for_each(|conn| self.machine.handle_moved(conn, &list));
+        for place in gone {
+            self.machine.handle_moved(ConnId::upstream(place as u32), &list);
+        }
     }
 }
 
@@ -219,14 +304,116 @@ mod tests {
         assert_eq!(asked.load(Ordering::SeqCst), 6, "an error between two answers takes nothing back");
     }
 
+    fn ip(last: u8) -> IpAddr {
+        IpAddr::from([10, 0, 0, last])
+    }
+
     #[test]
     fn an_answer_with_the_address_begins_anew() {
-        let here = IpAddr::from([10, 0, 0, 1]);
-        let [with, without] = [[1, 2], [3, 2]].map(|hosts| hosts.map(|host| SocketAddr::from(([10, 0, 0, host], 7))));
-        let mut named = Named::new(Arc::new(("a".to_owned(), 7)), here);
-        let heard = [without, with, without, with, without, without, without, with, without, without];
-        let told = heard.map(|addresses| named.hear(&addresses));
+        let mut named = Named::new(Arc::new(("a".to_owned(), 7)), ip(1));
+        let told = [false, true, false, true, false, false, false, true, false, false].map(|is_among| {
+            named.hear(is_among);
+            let is_gone = named.is_gone(ANSWERS_WITHOUT_MIN);
+            named.is_told |= is_gone;
+            is_gone
+        });
         assert_eq!(told, [false, false, false, false, false, true, false, false, false, true]);
+    }
+
+    /// How often a connection is replaced in so many answers, each time by one to the first address of the answer.
+    fn replaced(answers: impl Iterator<Item = Vec<IpAddr>>) -> usize {
+        let name = Arc::new(("a".to_owned(), 7));
+        let (mut history, mut count, mut named) = (History::default(), 0, None::<Named>);
+        for mut answer in answers {
+            let first = answer[0];
+            answer.sort_unstable();
+            let this = named.get_or_insert_with(|| Named::new(Arc::clone(&name), first));
+            if !history.hear_answer(vec![(0, this)], &answer).is_empty() {
+                named = Some(Named::new(Arc::clone(&name), first));
+                count += 1;
+            }
+            assert!(history.gone.len() <= ADDRESSES_REMEMBERED_MAX);
+        }
+        count
+    }
+
+    #[test]
+    fn addresses_that_take_turns_are_no_move() {
+        let day = 0..5_760_u32;
+        // All of them in another order, and one of many in turn.
+        let ordered = day.clone().map(|n| vec![ip((n % 3) as u8), ip(((n + 1) % 3) as u8), ip(((n + 2) % 3) as u8)]);
+        assert_eq!(replaced(ordered), 0);
+        for many in [2_u8, 3, 4, 8] {
+            let count = replaced(day.clone().map(|n| vec![ip((n % u32::from(many)) as u8)]));
+            assert!(count <= 4, "of {many}: {count}");
+        }
+        // Eight by chance of a hundred.
+        let mut chance = 1_u64;
+        let mut some = |_| {
+            let mut next = || {
+                chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                ip(((chance >> 33) % 100) as u8)
+            };
+            (0..8).map(|_| next()).collect::<Vec<_>>()
+        };
+        let count = replaced(day.map(&mut some));
+        assert!(count <= 40, "{count}");
+    }
+
+    #[test]
+    fn a_name_that_leads_back_and_forth_is_followed() {
+        // Each way it stays for a long time.
+        assert_eq!(replaced((0..1_000_u32).map(|n| vec![ip((n / 100 % 2) as u8)])), 9);
+        // Two failovers of a day do not make the next one late.
+        let mut history = History::default();
+        for n in 0..1_000_u32 {
+            history.hear(&[ip(u8::from((10..20).contains(&n)))]);
+            if n == 11 {
+                history.note_gone(ip(0));
+            }
+            assert!(n < 20 || n > 20 + ANSWERS_CALM as u32 || history.enough == 2 * ANSWERS_WITHOUT_MIN);
+        }
+        assert_eq!(history.enough, ANSWERS_WITHOUT_MIN);
+    }
+
+    #[test]
+    fn every_name_has_its_turn_when_there_are_many() {
+        let all = || (0..100).map(|number| Arc::new((format!("node-{number}"), 7))).collect::<HashSet<_>>();
+        let (mut names, mut asked) = (Names::default(), HashSet::new());
+        // Each round ends before it is through with them.
+        for _ in 0..20 {
+            names.begin(all());
+            for number in 0..5 {
+                let name = names.next().expect("they are not all asked for");
+                names.asked.insert(number, Arc::clone(&name));
+                asked.insert(name);
+                names.asked.clear();
+            }
+        }
+        assert_eq!(asked.len(), 100);
+        names.begin(HashSet::new());
+        assert!(names.next().is_none(), "what nothing is connected to is not looked up");
+    }
+
+    #[test]
+    fn all_connections_to_an_address_have_gone_together() {
+        let name = Arc::new(("a".to_owned(), 7));
+        // The second was made one answer later, the third leads to where the name does now.
+        let mut all = [1, 1, 2].map(|last| Named::new(Arc::clone(&name), ip(last)));
+        let mut history = History::default();
+        let mut hear = |places: &[usize], history: &mut History| {
+            let named = all.iter_mut().enumerate().filter(|(place, _)| places.contains(place));
+            history.hear_answer(named.collect(), &[ip(2)])
+        };
+        let none = [] as [usize; 0];
+        assert_eq!(hear(&[0], &mut history), none);
+        assert_eq!(hear(&[0, 1, 2], &mut history), [0, 1]);
+        assert_eq!(hear(&[0, 1, 2], &mut history), none, "once");
+        // Where addresses come and go each is counted for itself.
+        history.enough = 4;
+        all.iter_mut().for_each(|named| named.is_told = false);
+        let named = all.iter_mut().enumerate();
+        assert_eq!(history.hear_answer(named.collect(), &[ip(2)]), [0]);
     }
 
     #[test]

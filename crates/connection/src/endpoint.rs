@@ -35,6 +35,19 @@ pub enum Endpoint {
     },
 }
 
+impl Endpoint {
+    /// The same with the host at this address, which is `host:port` or `[host]:port`.
+    pub fn at(&self, address: &str) -> Self {
+        let found = address.rsplit_once(':').map_or(address, |(host, _)| host);
+        let found = found.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(found).to_owned();
+        let mut this = self.clone();
+        if let Self::Tcp { host, .. } | Self::Tls { host, .. } = &mut this {
+            *host = found;
+        }
+        this
+    }
+}
+
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

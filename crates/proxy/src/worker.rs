@@ -571,7 +571,8 @@ impl<E: Execute> Machine for Worker<E> {
         if self.is_closing(conn) {
             return;
         }
-        if let Some(lane) = self.lanes.all.get(conn.index()).filter(|_| conn.is_upstream()) {
+        if let Some(lane) = self.lanes.all.get_mut(conn.index()).filter(|_| conn.is_upstream()) {
+            lane.at = Some(address.into());
             let known = &mut self.lanes.nodes[lane.node].address;
             known.clear();
             known.push_str(address);

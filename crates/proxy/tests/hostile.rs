@@ -36,6 +36,8 @@ mod kinds;
 mod many;
 #[path = "hostile/multi.rs"]
 mod multi;
+#[path = "hostile/names.rs"]
+mod names;
 #[path = "hostile/order.rs"]
 mod order;
 #[path = "hostile/orders.rs"]

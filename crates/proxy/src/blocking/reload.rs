@@ -17,6 +17,8 @@
 
 use crate::blocking::fairness::taken_by;
 use crate::blocking::is_wait;
+use crate::blocking::polling::Look;
+use crate::blocking::queue::Connection;
 use crate::blocking::request::{Release, State, Target, Waiter, Wording, begins_at_arrival};
 use crate::pool::replace::Moves;
 use crate::slab::Handle;
@@ -32,14 +34,23 @@ impl<E: Execute> Worker<E> {
             return;
         }
         let lists = std::mem::take(&mut self.blocking.nodes);
-        for (before, list) in lists.into_iter().enumerate() {
+        for (before, mut list) in lists.into_iter().enumerate() {
+            if moves.left == Some(before) {
+                let stays = |lane: Handle| !moves.has_left_on(before, lane);
+                let now = self.blocking.at(moves.named[before]);
+                now.connections.extend(list.connections.extract_if(.., |c: &mut Connection| stays(c.lane)));
+                now.looks.extend(list.looks.extract_if(.., |look: &mut Look| stays(look.lane)));
+            }
             // Where nobody waits and no connection is left there is nothing to keep.
             if moves.place_of(before) != usize::MAX {
                 *self.blocking.at(moves.place_of(before)) = list;
             }
         }
         for (_, waiter) in self.blocking.waiters.iter_mut() {
-            waiter.node = moves.place_of(waiter.node);
+            waiter.node = match waiter.state {
+                State::Sent(lane) => moves.place_on(waiter.node, lane),
+                State::Queued | State::Tried => moves.place_of(waiter.node),
+            };
             debug_assert!(waiter.node != usize::MAX, "nodes at which somebody waits stay");
         }
     }

@@ -598,7 +598,12 @@ impl<E: Execute> Worker<E> {
 
     /// Everybody who has connections for good is to leave: the worker ends, or its nodes are others now.
     pub(crate) fn end_all_dedicated(&mut self) {
-        let indexes = self.clients.sessions.iter().filter(|(_, s)| s.dedicated().is_some()).map(|(index, _)| index);
+        self.end_dedicated_where(|_| true);
+    }
+
+    fn end_dedicated_where(&mut self, is_to_end: impl Fn(&Dedicated) -> bool) {
+        let is_meant = |session: &Session| session.dedicated().is_some_and(&is_to_end);
+        let indexes = self.clients.sessions.iter().filter(|(_, s)| is_meant(s)).map(|(index, _)| index);
         for index in indexes.collect::<Vec<u32>>() {
             self.end_dedicated(index);
         }
@@ -650,8 +655,14 @@ impl<E: Execute> Worker<E> {
 
     /// Other nodes are configured. Who followed or watched all nodes there were would miss something without noticing.
     pub(crate) fn move_dedicated(&mut self, moves: &Moves) {
-        if !moves.is_none() {
-            self.end_all_dedicated();
+        match moves.left {
+            None if moves.is_none() => {}
+            None => self.end_all_dedicated(),
+            Some(_) => {
+                self.end_dedicated_where(|dedicated| {
+                    dedicated.links.iter().any(|link| moves.has_left_on(link.node, link.lane))
+                });
+            }
         }
     }
 }

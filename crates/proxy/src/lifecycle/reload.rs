@@ -42,26 +42,8 @@ impl<E: Execute> Worker<E> {
         if self.config.seeing.is_anything_seen() {
             self.lanes.all.iter_mut().for_each(|lane| lane.up.keep_records());
         }
-        let waiters = &self.blocking.waiters;
-        let moves = self.lanes.take_nodes(&self.config, |node| waiters.iter().any(|(_, waiter)| waiter.node == node));
-        let now = self.now;
-        moves.entered_anew.iter().for_each(|node| self.lanes.enter_anew(*node, now));
-        self.move_waiters(&moves);
-        self.keep_orders();
-        self.functions.forget();
-        let has_other_ways = has_other_channels || has_other_routes || !moves.is_none() || !are_plain;
-        if has_other_ways && self.engine.is_none() {
-            self.clients.sessions.iter_mut().filter(|(_, session)| !session.down.is_settled()).for_each(
-                |(_, session)| {
-                    session.special.add(Special::OVERTAKEN);
-                },
-            );
-        }
-        self.move_pins(&moves, has_other_routes);
-        self.move_dedicated(&moves);
-        self.move_large(&moves);
-        self.blocking.returns.move_to(&moves);
-        self.tasks.move_nodes(&moves, has_other_routes);
+        let has_other_ways = has_other_channels || has_other_routes || !are_plain;
+        self.move_nodes(None, has_other_routes, has_other_ways);
         if has_other_channels {
             self.begin_push_lanes();
         } else {
@@ -80,6 +62,33 @@ impl<E: Execute> Worker<E> {
         self.settle_holding();
         self.try_entries();
         self.is_busy = true;
+    }
+
+    /// Takes over other nodes: those that are configured now, or the one whose name resolves to another address (`left`). Every
+    /// feature that holds something at a node has a walk of its own.
+    pub(crate) fn move_nodes(&mut self, left: Option<usize>, has_other_routes: bool, has_other_ways: bool) {
+        let waiters = &self.blocking.waiters;
+        let is_waited_at = |node: usize| waiters.iter().any(|(_, waiter)| waiter.node == node);
+        let moves = self.lanes.take_nodes(&self.config, left, is_waited_at);
+        let now = self.now;
+        moves.entered_anew.iter().for_each(|node| self.lanes.enter_anew(*node, now));
+        self.move_waiters(&moves);
+        if left.is_none() {
+            self.keep_orders();
+        }
+        self.functions.forget();
+        if (has_other_ways || !moves.is_none()) && self.engine.is_none() {
+            self.clients.sessions.iter_mut().filter(|(_, session)| !session.down.is_settled()).for_each(
+                |(_, session)| {
+                    session.special.add(Special::OVERTAKEN);
+                },
+            );
+        }
+        self.move_pins(&moves, has_other_routes);
+        self.move_dedicated(&moves);
+        self.move_large(&moves);
+        self.blocking.returns.move_to(&moves);
+        self.tasks.move_nodes(&moves, has_other_routes);
     }
 
     /// Requests of a client are under way to where its next ones may not go: they wait until those are answered, or a GET

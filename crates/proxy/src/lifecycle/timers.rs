@@ -55,6 +55,7 @@ impl<E: Execute> Worker<E> {
             self.is_busy |= self.check_learnings();
             self.is_busy |= self.expire_askings();
             self.is_busy |= self.expire_subscriptions();
+            self.follow_names();
             self.is_busy |= self.renew_lanes();
             self.try_entries();
             self.leave_unused();

@@ -138,6 +138,7 @@ impl<E: Execute> Worker<E> {
         self.lanes.all[lane].ready_us = self.now.mono_us;
         self.note_kind(lane);
         self.note_entry(lane);
+        self.note_address(lane);
         if !self.lanes.is_at_its_node(lane) || self.lanes.nodes[self.lanes.all[lane].node].is_gone {
             return;
         }

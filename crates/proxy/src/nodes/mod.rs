@@ -1,6 +1,7 @@
 //! What is known of each node: whether it is of use, what it is, with which credentials it is dialled, and how often it is
 //! dialled again. Connections are in `pool`.
 
+pub(crate) mod address_change;
 pub(crate) mod health_checks;
 pub(crate) mod health_state;
 pub(crate) mod kind;

@@ -1,4 +1,4 @@
-//! New credentials for a node, or a new address of its name: established connections stay in use until a new one is ready.
+//! New credentials for a node: established connections stay in use until a new one is ready.
 //!
 //! ```text
 //!   [settled] -- reload: new credentials --> [on trial]: shared lanes stay in use, successors are dialled
@@ -11,10 +11,6 @@
 //! would fail every request until the next reload; so no connection is closed for them before. Each lane authenticates with
 //! the new ones at its next dial, whatever the reason for that. Lanes of users with node credentials of their own are not
 //! affected.
-//!
-//! The same holds where a node's name resolves to another address: a name server may be wrong, or the new address not be
-//! reachable yet. New connections go to the new address; the old ones, of all users, are replaced when one of the new ones
-//! is ready.
 
 use crate::hooks::Event;
 use crate::nodes::health_checks::is_about_user;
@@ -32,8 +28,6 @@ pub(crate) struct Entry {
     told_us: u64,
     /// The refusal of the credentials has been logged.
     is_told: bool,
-    /// The node's name resolves to another address: connections that were dialled before are replaced, those of all users.
-    has_moved: bool,
 }
 
 impl Lanes {
@@ -57,32 +51,19 @@ impl Lanes {
         }
         self.nodes[node].health.forget_refusals();
         let (since_us, told_us) = (Some(now.mono_us), now.mono_us);
-        self.nodes[node].entry = Entry { since_us, told_us, is_told: false, ..self.nodes[node].entry };
+        self.nodes[node].entry = Entry { since_us, told_us, is_told: false };
     }
 
-    /// Puts the new address of a node on trial. Returns `false` if one is on trial already.
-    fn go_where_it_is(&mut self, node: usize, now: Now) -> bool {
-        let before = std::mem::replace(&mut self.nodes[node].entry.has_moved, true);
-        if before {
-            return false;
-        }
-        self.nodes[node].entry.since_us = Some(now.mono_us);
-        for lane in self.all.iter_mut().filter(|lane| lane.node == node && !lane.is_retired) {
-            if lane.purpose == Purpose::Shared && lane.up.is_ready() {
-                (lane.is_stale, lane.renew_at_us) = (true, 0);
-            }
-        }
-        true
-    }
-
-    /// Whether a node is on trial and no lane is being dialled or replaced that would end the trial.
+    /// Whether a node is on trial (its credentials or its address) and no lane is being dialled or replaced that would end the
+    /// trial.
     fn is_entry_untried(&self, node: usize) -> bool {
         let is_tried = |lane: &u32| {
             let this = &self.all[*lane as usize];
             let is_under_way = this.is_stale || this.wants_dial || !matches!(this.up.phase(), Phase::Idle);
             this.node == node && self.speaker_of(this.class) == 0 && is_under_way
         };
-        self.nodes[node].entry.since_us.is_some() && !self.shared.iter().any(is_tried)
+        let node = &self.nodes[node];
+        (node.entry.since_us.is_some() || node.leads_away_us.is_some()) && !self.shared.iter().any(is_tried)
     }
 }
 
@@ -102,8 +83,8 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn note_entry(&mut self, lane: usize) {
         let this = &self.lanes.all[lane];
         let node = this.node;
-        let Entry { since_us: Some(since_us), has_moved, .. } = self.lanes.nodes[node].entry else { return };
-        let is_concerned = |lanes: &Lanes, lane: usize| has_moved || lanes.speaker_of(lanes.all[lane].class) == 0;
+        let Entry { since_us: Some(since_us), .. } = self.lanes.nodes[node].entry else { return };
+        let is_concerned = |lanes: &Lanes, lane: usize| lanes.speaker_of(lanes.all[lane].class) == 0;
         if this.dial_began_us < since_us || !is_concerned(&self.lanes, lane) {
             return;
         }
@@ -136,21 +117,6 @@ impl<E: Execute> Worker<E> {
         self.is_busy = true;
     }
 
-    /// The name of a lane's node no longer resolves to the address that the lane is connected to.
-    pub(crate) fn note_moved(&mut self, lane: usize, addresses: &str) {
-        let Some(this) = self.lanes.all.get(lane).filter(|lane| !lane.is_retired && lane.up.is_ready()) else { return };
-        let node = this.node;
-        if node < self.config.nodes.len()
-            && self.lanes.is_at_its_node(lane)
-            && self.lanes.go_where_it_is(node, self.now)
-        {
-            let (node, to) = (self.lanes.nodes[node].name.clone(), addresses.to_owned());
-            self.shared.hooks.tell(&Event::NodeMoved { node, worker: self.number, to });
-            self.try_entries();
-            self.is_busy = true;
-        }
-    }
-
     /// Whether a refusal is about credentials that have been replaced since: it is no evidence against the current ones.
     pub(crate) fn is_refusal_outdated(&self, lane: usize, words: &str) -> bool {
         let this = &self.lanes.all[lane];
@@ -161,8 +127,9 @@ impl<E: Execute> Worker<E> {
     /// Whether a failed dial says something of the trial alone: a connection of before is ready, so the node is up.
     pub(crate) fn is_trial_alone_failed(&self, lane: usize, words: Option<&str>) -> bool {
         let node = self.lanes.all[lane].node;
-        let entry = &self.lanes.nodes[node].entry;
-        let is_about_trial = entry.has_moved || entry.since_us.is_some() && words.is_some_and(is_about_user);
+        let this = &self.lanes.nodes[node];
+        let is_about_trial =
+            this.leads_away_us.is_some() || this.entry.since_us.is_some() && words.is_some_and(is_about_user);
         let is_ready = |other: &Lane| other.node == node && !other.is_retired && other.up.is_ready();
         is_about_trial && self.lanes.all.iter().any(is_ready)
     }

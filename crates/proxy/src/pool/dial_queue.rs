@@ -99,11 +99,18 @@ impl Dialling {
         self.waiting -= gone;
     }
 
+    /// A lane in the handshake has become one of a node that has gone: it does not count among the dials of its node any more.
+    pub(crate) fn leave_in_flight(&mut self, node: usize) {
+        let queue = self.at(node);
+        queue.in_flight = queue.in_flight.saturating_sub(1);
+        self.has_news = self.waiting > 0;
+    }
+
     /// Nodes have other places.
-    pub(crate) fn place_anew(&mut self, moved: &[usize]) {
+    pub(crate) fn place_anew(&mut self, moved: impl Fn(usize) -> usize) {
         for (before, queue) in std::mem::take(&mut self.queues).into_iter().enumerate() {
-            match moved.get(before) {
-                Some(now) if *now != usize::MAX => *self.at(*now) = Queue { look_us: 0, ..queue },
+            match moved(before) {
+                now if now != usize::MAX => *self.at(now) = Queue { look_us: 0, ..queue },
                 // A node that is dropped has no lanes.
                 _ => self.waiting -= queue.waiting.len(),
             }
@@ -198,6 +205,7 @@ impl Lanes {
             this.wants_dial = false;
             this.is_dialled = true;
             this.dial_began_us = now.mono_us;
+            (this.at, this.is_elsewhere) = (None, false);
             this.endpoint = Some(endpoint);
             this.up.begin_dial();
             return Some(Turn::Dial(lane));

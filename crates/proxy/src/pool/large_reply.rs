@@ -209,8 +209,12 @@ impl<E: Execute> Worker<E> {
     /// passed on over it is passed on to its end.
     pub(crate) fn move_large(&mut self, moves: &Moves) {
         for large in self.clients.sessions.iter_mut().filter_map(|(_, session)| session.large.as_mut()) {
-            large.sending_to = moves.place_of(large.sending_to);
-            large.ways.iter_mut().for_each(|way| way.node = moves.place_of(way.node));
+            let place = |node: usize, lane: Option<Handle>| match lane {
+                Some(lane) => moves.place_on(node, lane),
+                None => moves.place_of(node),
+            };
+            large.sending_to = place(large.sending_to, large.sending_lane());
+            large.ways.iter_mut().for_each(|way| way.node = place(way.node, way.lane));
         }
         let gone = self.config.nodes.len();
         self.leave_large_where(|node| node >= gone);

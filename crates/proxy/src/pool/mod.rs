@@ -56,6 +56,8 @@ pub(crate) struct Node {
     pub(crate) is_gone: bool,
     /// Whether it has accepted the configured credentials and address.
     pub(crate) entry: Entry,
+    /// Since when its name has resolved without the address of connections to it, while none is ready at another.
+    pub(crate) leads_away_us: Option<u64>,
     /// The address of the last connection, if a host name had to be resolved.
     pub(crate) address: String,
     /// It closes connections on which it is identified (HELLO, INFO).
@@ -76,6 +78,7 @@ impl Node {
             is_gone: false,
             latency: None,
             entry: Entry::default(),
+            leads_away_us: None,
             address: String::new(),
             shuns_questions: false,
             misfit_seen: None,
@@ -168,6 +171,10 @@ pub(crate) struct Lane {
     pub(crate) ready_us: u64,
     /// Where it was dialled to last.
     pub(crate) endpoint: Option<Arc<Endpoint>>,
+    /// The address that it is connected to, if it is known.
+    pub(crate) at: Option<Box<str>>,
+    /// The name of its node no longer resolves to that address, see `nodes::address_change`.
+    pub(crate) is_elsewhere: bool,
     /// Since when all its replies have come too late, if they have.
     pub(crate) late_since_us: Option<u64>,
     /// When the PING was sent that has not been answered; 0 if none is out.
@@ -203,6 +210,11 @@ impl Lane {
     /// Whether a request waits here that has not been given up.
     pub(crate) fn is_owed(&self) -> bool {
         self.up.queued_bytes() > 0 || self.up.tickets().oldest_live_us().is_some()
+    }
+
+    /// Whether it is connected to a former address of its node. A push lane is dialled again in its place and stays the node's.
+    pub(crate) fn leads_away(&self) -> bool {
+        self.is_elsewhere && self.purpose != Purpose::Push
     }
 
     /// Whether a request can be appended to what waits here, of which there is no more than `queue_max`, and nothing else is
@@ -462,6 +474,8 @@ impl Lanes {
             dial_began_us: 0,
             ready_us: 0,
             endpoint: None,
+            at: None,
+            is_elsewhere: false,
             late_since_us: None,
             probed_us: 0,
             busy_us: 0,

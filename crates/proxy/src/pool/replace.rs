@@ -26,6 +26,7 @@ use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Now, Phase};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What has become of the nodes of before when other settings came.
 #[derive(Clone, Debug)]
@@ -38,6 +39,10 @@ pub(crate) struct Moves {
     pub(crate) named: Vec<usize>,
     /// The numbers of nodes whose credentials have changed.
     pub(crate) entered_anew: Vec<usize>,
+    /// The node whose name resolves to another address; `None` if other settings are the reason.
+    pub(crate) left: Option<usize>,
+    /// The number of the node of each of its lanes: those to addresses among the answers stay with it.
+    lanes: BTreeMap<Handle, usize>,
     /// How many nodes are configured now.
     count: usize,
 }
@@ -48,6 +53,11 @@ impl Moves {
         self.place.get(node).copied().unwrap_or(usize::MAX)
     }
 
+    /// The same for what is bound to one lane to that node.
+    pub(crate) fn place_on(&self, node: usize, lane: Handle) -> usize {
+        self.lanes.get(&lane).copied().unwrap_or_else(|| self.place_of(node))
+    }
+
     /// The node that has the name now of one before.
     pub(crate) fn namesake_of(&self, node: usize) -> Option<usize> {
         self.named.get(node).copied().filter(|now| *now != usize::MAX)
@@ -56,6 +66,11 @@ impl Moves {
     /// Whether a node of before is not configured any more as the server that it was.
     pub(crate) fn has_left(&self, node: usize) -> bool {
         self.place_of(node) >= self.count
+    }
+
+    /// The same for what is bound to one lane to that node.
+    pub(crate) fn has_left_on(&self, node: usize, lane: Handle) -> bool {
+        self.place_on(node, lane) >= self.count
     }
 
     /// Whether every node is the server that it was, in its place.
@@ -203,14 +218,23 @@ impl Lanes {
 
     /// Takes over other nodes. They are told apart by their names. One with the same address keeps its state. One with
     /// another address is a new node of that name; the former one has gone. A node that has gone stays behind the others
-    /// until nothing is owed by it: its lanes take nothing more.
-    pub(crate) fn take_nodes(&mut self, config: &Config, is_waited_at: impl Fn(usize) -> bool) -> Moves {
+    /// until nothing is owed by it: its lanes take nothing more. If the name of a node resolves to another address (`left`),
+    /// this holds for those of its lanes that are connected to the former one.
+    pub(crate) fn take_nodes(
+        &mut self,
+        config: &Config,
+        left: Option<usize>,
+        is_waited_at: impl Fn(usize) -> bool,
+    ) -> Moves {
         let mut before = std::mem::take(&mut self.nodes);
-        let has_lanes = |node: usize| self.all.iter().any(|lane| lane.node == node && !lane.is_retired);
+        let leaves = |lane: &Lane| left != Some(lane.node) || lane.leads_away();
+        let has_lanes = |node: usize| self.all.iter().any(|lane| lane.node == node && !lane.is_retired && leaves(lane));
         let in_use = |node: usize| has_lanes(node) || is_waited_at(node);
         let mut nodes: Vec<Node> = Vec::with_capacity(config.nodes.len());
         let gone = vec![usize::MAX; before.len()];
-        let mut moves = Moves { place: gone.clone(), named: gone, entered_anew: Vec::new(), count: config.nodes.len() };
+        let count = config.nodes.len();
+        let (named, lanes) = (gone.clone(), BTreeMap::new());
+        let mut moves = Moves { place: gone, named, entered_anew: Vec::new(), left, lanes, count };
         for (place, told) in config.nodes.iter().enumerate() {
             let known = |is_fit: &dyn Fn(&NodeConfig) -> bool| {
                 let is_known = |(known, node): (usize, &Node)| {
@@ -227,7 +251,9 @@ impl Lanes {
                 let this = &mut before[known];
                 match same.is_some() {
                     true => {
-                        moves.place[known] = place;
+                        if left != Some(known) {
+                            moves.place[known] = place;
+                        }
                         node = std::mem::replace(this, Node::new(told));
                         if node.told.credentials != told.credentials {
                             moves.entered_anew.push(place);
@@ -249,6 +275,9 @@ impl Lanes {
             nodes.push(node);
         }
         self.nodes = nodes;
+        if let Some(left) = left {
+            self.part(left, &mut moves);
+        }
         self.place_anew(&moves);
         for node in config.nodes.len()..self.nodes.len() {
             self.leave_node(node);
@@ -256,10 +285,50 @@ impl Lanes {
         moves
     }
 
+    /// Gives each lane of a node whose name resolves to another address its node. Each former address becomes a node that has
+    /// gone, and is dialled by that address: what is still to be sent there must not reach the server that has the name now.
+    fn part(&mut self, left: usize, moves: &mut Moves) {
+        let mut gone: Vec<(Option<Box<str>>, usize)> = Vec::new();
+        for place in 0..self.all.len() {
+            let lane = &self.all[place];
+            if lane.is_retired || lane.node != left {
+                continue;
+            }
+            let handle = self.handle(place);
+            if !lane.leads_away() {
+                moves.lanes.insert(handle, moves.named[left]);
+                continue;
+            }
+            let at = lane.at.clone();
+            let known = gone.iter().find(|(known, _)| *known == at).map(|(_, node)| *node);
+            let node = known.unwrap_or_else(|| {
+                let node = if gone.is_empty() { moves.place[left] } else { self.nodes.len() };
+                if node == self.nodes.len() {
+                    let namesake = Node { is_gone: true, ..Node::new(&self.nodes[moves.named[left]].told) };
+                    self.nodes.push(namesake);
+                }
+                if let Some(at) = &at {
+                    let told = &mut self.nodes[node].told;
+                    told.endpoint = Arc::new(told.endpoint.at(at));
+                }
+                gone.push((at, node));
+                node
+            });
+            moves.lanes.insert(handle, node);
+            let lane = &mut self.all[place];
+            lane.endpoint = Some(Arc::clone(&self.nodes[node].told.endpoint));
+            if std::mem::take(&mut lane.is_dialled) {
+                self.dialling.leave_in_flight(left);
+            }
+        }
+    }
+
     /// The table for other places of nodes.
     fn place_anew(&mut self, moves: &Moves) {
-        for lane in self.all.iter_mut().filter(|lane| !lane.is_retired) {
-            lane.node = moves.place[lane.node];
+        for place in 0..self.all.len() {
+            if !self.all[place].is_retired {
+                self.all[place].node = moves.place_on(self.all[place].node, self.handle(place));
+            }
         }
         // Places that are free point to no node; they are filled before they are looked at.
         for lane in self.all.iter_mut().filter(|lane| lane.is_retired) {
@@ -271,7 +340,9 @@ impl Lanes {
             self.table[this.class as usize * self.nodes.len() + this.node] = *lane;
         }
         self.move_own(moves);
-        self.dialling.place_anew(&moves.place);
+        // Lanes that wait to be dialled will be dialled by the name.
+        let queue = |node: usize| if moves.left == Some(node) { moves.named[node] } else { moves.place_of(node) };
+        self.dialling.place_anew(queue);
     }
 
     /// Has the shared lanes of classes leave that have been unused for long.
@@ -432,5 +503,29 @@ mod tests {
         left.iter().for_each(|lane| drop(lanes.all[*lane].up.reset(&mut pool)));
         assert!(lanes.let_go_on() <= MANY);
         assert!(!lanes.has_behind && lanes.all.iter().all(|lane| !lane.is_behind));
+    }
+
+    #[test]
+    fn a_node_that_moves_again_and_again_is_forgotten_where_it_was() {
+        let config = crate::pool::lease::tests::config();
+        let mut lanes = Lanes::new(&config, 1);
+        for round in 0..100 {
+            let at = |number: u32| Some(format!("10.0.{round}.{number}:6379").into());
+            let all = [1, 2, 2].map(|number| {
+                let lane = lanes.make_apart(&config, 0, 0, Purpose::Private);
+                (lanes.all[lane].at, lanes.all[lane].is_elsewhere) = (at(number), true);
+                lane
+            });
+            let stays = lanes.make_apart(&config, 0, 0, Purpose::Private);
+            let handles = all.map(|lane| lanes.handle(lane));
+            let moves = lanes.take_nodes(&config, Some(0), |_| false);
+            assert!(handles.iter().all(|lane| moves.has_left_on(0, *lane)) && moves.has_left(0));
+            assert!(!moves.has_left_on(0, lanes.handle(stays)) && lanes.all[stays].node == 0);
+            let node = all.map(|lane| lanes.all[lane].node);
+            assert!(node[0] != node[1] && node[1] == node[2]);
+            assert!(lanes.nodes[node[0]].is_gone && !lanes.nodes[0].is_gone);
+            assert_eq!(lanes.nodes.len(), config.nodes.len() + 2, "what was left before is forgotten");
+            all.into_iter().chain([stays]).for_each(|lane| lanes.release(lane));
+        }
     }
 }

@@ -280,6 +280,7 @@ impl<E: Execute> Worker<E> {
         this.multi = Default::default();
         this.is_blocked = false;
         this.late_since_us = None;
+        (this.at, this.is_elsewhere) = (None, false);
         self.shared.ledger.account(std::mem::take(&mut this.accounted), 0);
         self.lanes.end_dial(lane);
         let refusal = match &ending {

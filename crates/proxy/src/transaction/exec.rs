@@ -86,16 +86,18 @@ impl Exec {
 
     /// Other nodes are configured. A block that is on its way is not sent again to a node that has gone.
     pub(crate) fn move_to(&mut self, moves: &Moves) {
-        match moves.has_left(self.node) {
+        let has_left =
+            self.sent_on.map_or_else(|| moves.has_left(self.node), |lane| moves.has_left_on(self.node, lane));
+        match has_left {
             true => self.moves = MOVES_MAX,
-            false => self.node = moves.place_of(self.node),
+            false => self.node = moves.namesake_of(self.node).unwrap_or(usize::MAX),
         }
     }
 
     /// Other nodes are configured, and nothing of the block has been sent. It goes to the node of the same name, unless keys are
     /// placed or named in another way now (`has_other_ways`), or it was to run on a connection to the server that was left.
     pub(crate) fn follow(&mut self, moves: &Moves, has_other_ways: bool) {
-        let is_bound = has_other_ways || self.private.is_some() && moves.has_left(self.node);
+        let is_bound = has_other_ways || self.private.is_some_and(|lane| moves.has_left_on(self.node, lane));
         match moves.namesake_of(self.node).filter(|_| !is_bound) {
             Some(node) => self.node = node,
             None => self.is_overtaken = true,

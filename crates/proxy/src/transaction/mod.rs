@@ -411,8 +411,8 @@ impl<E: Execute> Worker<E> {
             let Some(pins) = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) else {
                 continue;
             };
-            let is_touched = pins.watches.iter().any(|pin| has_other_ways || moves.has_left(pin.node));
-            pins.watches.iter_mut().for_each(|pin| pin.node = moves.place_of(pin.node));
+            let is_touched = pins.watches.iter().any(|pin| has_other_ways || moves.has_left_on(pin.node, pin.lane));
+            pins.watches.iter_mut().for_each(|pin| pin.node = moves.place_on(pin.node, pin.lane));
             if let Some(block) = &mut pins.block
                 && !(is_touched || pins.is_touched)
             {

@@ -29,6 +29,8 @@ pub(crate) struct Bench<E> {
     greetings: BTreeMap<u32, String>,
     /// Which node each connection was dialled to.
     places: BTreeMap<u32, usize>,
+    /// Where each connection was dialled to.
+    endpoints: BTreeMap<u32, Arc<Endpoint>>,
     /// Bytes that clients still take, where they do not take all.
     rooms: BTreeMap<u32, usize>,
     /// The connections of all writes, in their order.
@@ -83,6 +85,7 @@ impl<E: Execute> Bench<E> {
             has_ended: false,
             greetings: BTreeMap::new(),
             places: BTreeMap::new(),
+            endpoints: BTreeMap::new(),
             rooms: BTreeMap::new(),
             order: Vec::new(),
             posted: Vec::new(),
@@ -136,6 +139,7 @@ impl<E: Execute> Bench<E> {
                 if let Endpoint::Embedded { index } = &*endpoint {
                     self.places.insert(conn.to_bits(), *index);
                 }
+                self.endpoints.insert(conn.to_bits(), endpoint);
                 self.dialling.push(conn);
             }
             Action::Close { conn } | Action::Finish { conn } => {
@@ -215,6 +219,11 @@ impl<E: Execute> Bench<E> {
     /// The node that a connection was dialled to.
     pub(crate) fn node_of(&self, conn: ConnId) -> usize {
         self.places[&conn.to_bits()]
+    }
+
+    /// The same as a host and a port, or whatever else it is.
+    pub(crate) fn dialled_to(&self, conn: ConnId) -> String {
+        self.endpoints[&conn.to_bits()].to_string()
     }
 
     /// All dials that are under way fail.

@@ -1,0 +1,115 @@
+//! A node whose host name resolves to another address: as soon as a connection to the new address is ready, the former address
+//! is left as a reload leaves it.
+//!
+//! ```text
+//!   [settled] -- answers without the address of connections --> [on trial]: all stay in use, successors are dialled
+//!       ^                                                          |   |   |
+//!       |   a connection to another address is ready:              |   |   '-- none can be made: retried with backoff
+//!       +-- connections to the former address move as in a reload -'   |
+//!       '-- a connection to the former address is ready: no change ----'
+//! ```
+//!
+//! A name server may be wrong, and the new server not be up yet, so no connection is closed before one is ready. Then the
+//! former address is most likely a demoted primary: no request that is read afterwards may be sent there. The node is another
+//! server of the same name from then on, as if the settings had named the new address (see `pool::replace`): watched keys
+//! count as changed, blocked requests are sent again, and so on. A connection whose address is still among the answers stays,
+//! whatever becomes of others.
+
+use crate::hooks::Event;
+use crate::pool::{Lane, Purpose};
+use crate::slab::Handle;
+use crate::worker::Worker;
+use respool_command::Execute;
+
+/// Whether a lane shows that its node is up at an address to which its name resolves.
+fn proves(lane: &Lane, node: usize) -> bool {
+    let is_used = !lane.is_retired && lane.purpose != Purpose::Leaving;
+    lane.node == node && is_used && !lane.is_elsewhere && lane.up.is_ready() && lane.at.is_some()
+}
+
+impl<E: Execute> Worker<E> {
+    /// The name of a lane's node no longer resolves to the address that the lane is connected to. What follows is decided when all
+    /// such lanes are known, which is at the end of the turn.
+    pub(crate) fn note_moved(&mut self, lane: usize, addresses: &str) {
+        let Some(this) = self.lanes.all.get(lane).filter(|lane| !lane.is_retired) else { return };
+        let node = this.node;
+        if node >= self.config.nodes.len() || !self.lanes.is_at_its_node(lane) {
+            return;
+        }
+        self.lanes.all[lane].is_elsewhere = true;
+        if self.lanes.nodes[node].leads_away_us.replace(self.now.mono_us).is_none() {
+            let (node, to) = (self.lanes.nodes[node].name.clone(), addresses.to_owned());
+            self.shared.hooks.tell(&Event::NodeMoved { node, worker: self.number, to });
+        }
+        // The timers run at the end of this turn.
+        self.cron_at_us = self.cron_at_us.min(self.now.mono_us);
+        self.is_busy = true;
+    }
+
+    /// Leaves the former addresses of nodes that are up at another one, and dials the others.
+    pub(crate) fn follow_names(&mut self) {
+        for node in 0..self.config.nodes.len() {
+            if self.lanes.nodes[node].leads_away_us.is_none() || self.drain_until_us.is_some() {
+                continue;
+            }
+            if self.lanes.all.iter().any(|lane| proves(lane, node)) {
+                self.leave_address(node);
+            } else {
+                self.try_address(node);
+            }
+        }
+    }
+
+    /// Has the shared lanes to former addresses of a node replaced as soon as successors are ready.
+    fn try_address(&mut self, node: usize) {
+        for lane in self.lanes.all.iter_mut().filter(|lane| lane.node == node && !lane.is_retired) {
+            if lane.purpose == Purpose::Shared && lane.is_elsewhere && lane.up.is_ready() && !lane.is_stale {
+                (lane.is_stale, lane.renew_at_us) = (true, 0);
+            }
+        }
+    }
+
+    /// A lane is ready. This ends the trial of another address, if one is under way.
+    pub(crate) fn note_address(&mut self, lane: usize) {
+        let this = &self.lanes.all[lane];
+        if self.lanes.nodes[this.node].leads_away_us.is_none() || this.is_elsewhere {
+            return;
+        }
+        let (node, at) = (this.node, this.at.clone());
+        if at.is_some() {
+            // The name resolves to the former address again.
+            let is_back = |lane: &&mut Lane| lane.node == node && lane.at == at;
+            self.lanes.all.iter_mut().filter(is_back).for_each(|lane| lane.is_elsewhere = false);
+        }
+        self.leave_address(node);
+    }
+
+    /// A node is up at another address: lanes to the former one are left, as by a reload.
+    fn leave_address(&mut self, node: usize) {
+        self.lanes.nodes[node].leads_away_us = None;
+        let is_left = |lane: &Lane| lane.node == node && !lane.is_retired && lane.is_elsewhere;
+        if self.engine.is_some() || !self.lanes.all.iter().any(is_left) {
+            return;
+        }
+        // Clients that the node sends invalidations on connections of their own.
+        let is_told = |lane: &&Lane| lane.purpose == Purpose::Listen || lane.up.identity().tracking.is_some();
+        let told = self.lanes.all.iter().filter(|lane| is_left(lane)).filter(is_told).filter_map(|lane| lane.reader);
+        let mut told: Vec<Handle> = told.collect();
+        told.dedup();
+        self.lanes.nodes[node].health.forget_refusals();
+        self.move_nodes(Some(node), false, false);
+        let is_push = |lane: &Lane| lane.purpose == Purpose::Push && is_left(lane);
+        if let Some(lane) = self.lanes.all.iter().position(is_push) {
+            // It is dialled again at once, and the node is told everything.
+            self.close_lane(lane);
+            self.dial_again(lane);
+        }
+        for client in told {
+            if self.clients.sessions.get(client).is_some() && self.is_apart(client.index) {
+                self.restart_apart(client.index);
+            }
+        }
+        self.recall_waiters(false);
+        self.is_busy = true;
+    }
+}

@@ -357,12 +357,13 @@ rows! {
     /// How often the names of nodes are looked up again while connections to them stand.
     DnsInterval {
         name: "dns_interval", group: Group::Timeouts, reload: Reload::Live, kind: millis(10, DAY),
-        absent: Some("off"), default: "off",
-        more: "Every dial asks for the name anew, whatever this says. With an interval, a shared connection whose address is not among \
-               two answers running is replaced: the old one serves until the new one is ready. Errors and empty answers change \
-               nothing. What one client has for itself (`WATCH`, `BLPOP`, pool mode `session`, large replies) stays where it is until \
-               it ends, so an interval is for names whose old address does not take writes any more. `off`: connections stay where \
-               they were made.",
+        absent: Some("off"), default: "15s",
+        more: "Every dial asks for the name anew, whatever this says. An address that is missing from two answers running is left as \
+               soon as a connection to where the name leads is ready, with all that clients have there: watched keys count as \
+               changed, `BLPOP` is asked again, `MONITOR` ends, as with a reload that names another address. Errors and empty \
+               answers change nothing, nor does an address that comes and goes among others. The TTL of an answer is not known \
+               here; a resolver that caches answers gives them again until then. Each worker asks for each name. `off`: \
+               connections stay where they were made.",
     }
     /// An idle node that has said nothing for so long is sent a PING.
     HealthInterval {

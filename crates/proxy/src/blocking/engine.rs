@@ -249,6 +249,9 @@ impl<E: Execute> Worker<E> {
 
     /// The keys of a request that has been run: those who wait for them may be served.
     fn note_keys(&mut self, row: &'static Row, args: Args<'_>) {
+        if !may_serve(row) {
+            return;
+        }
         let keys = keys_of(row, args);
         self.parking.is_everything_written |= keys.is_empty();
         let Parking { waiting, written, .. } = &mut self.parking;
@@ -422,6 +425,15 @@ fn is_move(row: &Row) -> bool {
 /// Whether a request reads a stream for a group.
 fn is_group_read(row: &Row) -> bool {
     row.command == Command::Stream(StreamCommand::Xreadgroup)
+}
+
+/// Whether blocked requests may be served after a write of this kind. Of those to streams Redis serves its readers after new
+/// entries and the end of a group alone: not after a higher last id, which looks like new entries (XSETID, XGROUP SETID).
+fn may_serve(row: &Row) -> bool {
+    match row.command {
+        Command::Stream(command) => matches!(command, StreamCommand::Xadd | StreamCommand::XgroupDestroy),
+        _ => true,
+    }
 }
 
 /// What `TYPE` says of a key that a request may take something from.

@@ -177,7 +177,7 @@ fn an_embedded_server_lets_clients_wait() -> io::Result<()> {
 fn an_embedded_server_lets_readers_of_streams_wait() -> io::Result<()> {
     let redis = RedisServer::start()?;
     let (alone, behind) = (proxy(&[], &[])?, proxy(&[], &["--node", "embedded:"])?);
-    // The blocking request, the request that ends it, and its reply. The stream has entry 5-1, and group `g` has read
+    // The blocking request, the requests of which the last one ends it, and its reply. The stream has entry 5-1, and group `g` has read
     // everything.
     let cases = [
         ("XREAD BLOCK 0 STREAMS s $", "XADD s 6-1 f v", "6-1"),
@@ -190,6 +190,8 @@ fn an_embedded_server_lets_readers_of_streams_wait() -> io::Result<()> {
         ("XREADGROUP GROUP g me BLOCK 0 STREAMS s >", "PEXPIRE s 1", "-UNBLOCKED the stream key"),
         ("XREADGROUP GROUP g me BLOCK 0 STREAMS s >", "FLUSHALL", "-UNBLOCKED the stream key"),
         ("XREADGROUP GROUP block streams BLOCK 0 STREAMS s >", "XADD s 6-1 f v", "6-1"),
+        ("XREAD BLOCK 0 STREAMS s $", "XSETID s 9-1; XACK s g 5-1; XADD s 10-1 f v", "10-1"),
+        ("XREADGROUP GROUP g me BLOCK 0 STREAMS s >", "XGROUP SETID s g 0; XADD s 6-1 f v", "6-1"),
         ("XREADGROUP GROUP g me BLOCK 20 STREAMS s >", "PING", "*-1"),
     ];
     for (wait, end, expected) in cases {
@@ -206,7 +208,9 @@ fn an_embedded_server_lets_readers_of_streams_wait() -> io::Result<()> {
                     Ok(other.ask("INFO clients")?.contains("blocked_clients:1\r\n"))
                 })?;
             }
-            other.ask(end)?;
+            for request in end.split("; ") {
+                other.ask(request)?;
+            }
             replies.push(String::from_utf8_lossy(&client.reply()?).into_owned());
         }
         assert!(replies[0].contains(expected), "{wait} / {end}: {replies:?}");

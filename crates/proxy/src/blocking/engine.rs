@@ -28,8 +28,8 @@ pub(crate) struct Parking {
     /// Keys that have been written to since those who wait were last served.
     written: Vec<Arc<[u8]>>,
     is_everything_written: bool,
-    /// Blocked requests that read for groups (XREADGROUP).
-    group_readers: usize,
+    /// Streams that blocked requests read for groups (XREADGROUP), by the time in milliseconds at which they expire.
+    expiries: BTreeSet<(u64, u32, Arc<[u8]>)>,
     /// Clients are told of changes.
     pub(crate) is_told: bool,
 }
@@ -41,6 +41,8 @@ struct Waiting {
     turns: BTreeMap<u64, Handle>,
     /// How many of them read for a group: these end when the stream is deleted.
     group_readers: usize,
+    /// When the stream expires, if it does, in milliseconds since the epoch. Known while some read it for a group.
+    expires_ms: Option<u64>,
 }
 
 /// Where a request waits: for these keys of a database.
@@ -61,19 +63,22 @@ impl Parking {
             let is_new = waiting.turns.insert(place.turn, waiter).is_none();
             waiting.group_readers += usize::from(is_new && place.is_group_reader);
         }
-        self.group_readers += usize::from(place.is_group_reader);
         self.places.insert(waiter, place);
     }
 
     /// It does so no longer.
     pub(crate) fn leave(&mut self, waiter: Handle) {
         let Some(Place { turn, database, keys, is_group_reader }) = self.places.remove(&waiter) else { return };
-        self.group_readers -= usize::from(is_group_reader);
         for key in &keys {
             let Some(of_key) = self.waiting.get_mut(key) else { continue };
             if let Some(waiting) = of_key.get_mut(&database) {
                 let is_there = waiting.turns.remove(&turn).is_some();
                 waiting.group_readers -= usize::from(is_there && is_group_reader);
+                if waiting.group_readers == 0
+                    && let Some(expires_ms) = waiting.expires_ms.take()
+                {
+                    self.expiries.remove(&(expires_ms, database, Arc::clone(key)));
+                }
                 if waiting.turns.is_empty() {
                     of_key.remove(&database);
                 }
@@ -81,6 +86,29 @@ impl Parking {
             if of_key.is_empty() {
                 self.waiting.remove(key);
             }
+        }
+    }
+
+    /// Notes when a stream that is read for a group expires; `None`: never.
+    fn set_expiry(&mut self, database: u32, key: &[u8], expires_ms: Option<u64>) {
+        let Some(key) = self.waiting.get_key_value(key).map(|(key, _)| Arc::clone(key)) else { return };
+        let Some(waiting) = self.waiting.get_mut(&key).and_then(|of_key| of_key.get_mut(&database)) else { return };
+        let before = std::mem::replace(&mut waiting.expires_ms, expires_ms);
+        if let Some(before) = before {
+            self.expiries.remove(&(before, database, Arc::clone(&key)));
+        }
+        self.expiries.extend(expires_ms.map(|expires_ms| (expires_ms, database, key)));
+    }
+
+    /// Counts the streams that are read for groups and have expired among the written keys.
+    fn take_expired(&mut self, now_ms: u64) {
+        while self.expiries.first().is_some_and(|(expires_ms, ..)| *expires_ms < now_ms)
+            && let Some((_, database, key)) = self.expiries.pop_first()
+        {
+            if let Some(waiting) = self.waiting.get_mut(&key).and_then(|of_key| of_key.get_mut(&database)) {
+                waiting.expires_ms = None;
+            }
+            self.written.push(key);
         }
     }
 
@@ -98,12 +126,6 @@ impl Parking {
     /// Whether a request waits that reads a key for a group.
     fn has_group_readers(&self, database: u32, key: &[u8]) -> bool {
         self.waiting.get(key).and_then(|of_key| of_key.get(&database)).is_some_and(|waiting| waiting.group_readers > 0)
-    }
-
-    /// The keys that blocked requests read for groups.
-    fn read_for_groups(&self) -> Vec<Arc<[u8]>> {
-        let is_read = |of_key: &BTreeMap<u32, Waiting>| of_key.values().any(|waiting| waiting.group_readers > 0);
-        self.waiting.iter().filter(|(_, of_key)| is_read(of_key)).map(|(key, _)| Arc::clone(key)).collect()
     }
 
     /// How many keys are waited for.
@@ -170,8 +192,11 @@ impl<E: Execute> Worker<E> {
         let waiter = self.enter_queue(index, row, words, 0, Target::Client { asker, is_wanted });
         let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
         let turn = self.blocking.waiters.get(waiter).map_or(0, |waiter| waiter.turn);
-        let keys = keys.into_iter().map(Arc::from).collect();
-        self.parking.enter(waiter, Place { turn, database, keys, is_group_reader: is_group_read(row) });
+        let keys: Vec<Arc<[u8]>> = keys.into_iter().map(Arc::from).collect();
+        let is_group_reader = is_group_read(row);
+        let streams = if is_group_reader { keys.clone() } else { Vec::new() };
+        self.parking.enter(waiter, Place { turn, database, keys, is_group_reader });
+        streams.iter().for_each(|key| self.note_expiry(database, key));
         self.counters.keys_waited_for.set(self.parking.waiting.len() as u64);
         if self.clients.sessions.at(index).is_some_and(|s| s.cold.has_hung_up) {
             self.release_waiter(waiter, Release::HalfClosed);
@@ -274,11 +299,23 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Serves requests that read for groups: a stream may have expired.
+    /// Serves requests that read streams for groups which have expired.
     pub(crate) fn serve_expired(&mut self) {
-        if self.parking.group_readers > 0 {
-            self.parking.written.extend(self.parking.read_for_groups());
+        if !self.parking.expiries.is_empty() {
+            self.parking.take_expired(self.now.unix_us / 1000);
             self.serve_parked();
+        }
+    }
+
+    /// Notes when a stream expires if it is read for a group. Every write to it leads here again.
+    fn note_expiry(&mut self, database: u32, key: &[u8]) {
+        if self.parking.has_group_readers(database, key) {
+            let reply = self.ask_about(database, b"PEXPIRETIME", key);
+            let expires_ms = match Value::parse(&reply) {
+                Ok(Value::Integer(expires_ms)) => u64::try_from(expires_ms).ok(),
+                _ => None,
+            };
+            self.parking.set_expiry(database, key, expires_ms);
         }
     }
 
@@ -318,6 +355,7 @@ impl<E: Execute> Worker<E> {
                 spent.extend(group);
             }
         }
+        self.note_expiry(database, key);
     }
 
     /// As [`Self::ask_engine`], but who waits for what this writes is served by the caller.

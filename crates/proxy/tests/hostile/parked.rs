@@ -15,6 +15,8 @@ struct Lists {
     lists: BTreeMap<(u32, Vec<u8>), VecDeque<Vec<u8>>>,
     /// The number of entries of each stream that no group has read.
     streams: BTreeMap<(u32, Vec<u8>), u32>,
+    /// When streams expire, in milliseconds.
+    expiries: BTreeMap<(u32, Vec<u8>), u64>,
     asked: Arc<AtomicUsize>,
 }
 
@@ -28,6 +30,9 @@ impl Execute for Lists {
     ) -> Outcome {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let at = |key: &[u8]| (view.database, key.to_vec());
+        for (key, _) in self.expiries.extract_if(.., |_, expires_ms| *expires_ms < view.now.0) {
+            self.streams.remove(&key);
+        }
         match row.name {
             "RPUSH" => {
                 let list = self.lists.entry(at(args.at(1))).or_default();
@@ -48,6 +53,12 @@ impl Execute for Lists {
                 None => return Outcome::Parked,
             },
             "DEL" => reply.integer(self.streams.remove(&at(args.at(1))).is_some().into()),
+            "PEXPIRE" => {
+                let lasts_ms: u64 = std::str::from_utf8(args.at(2)).expect("a text").parse().expect("a number");
+                self.expiries.insert(at(args.at(1)), view.now.0 + lasts_ms);
+                reply.integer(1);
+            }
+            "PEXPIRETIME" => reply.integer(self.expiries.get(&at(args.at(1))).map_or(-1, |ms| *ms as i64)),
             "TYPE" if self.streams.contains_key(&at(args.at(1))) => reply.simple("stream"),
             "TYPE" => reply.simple(if self.lists.contains_key(&at(args.at(1))) { "list" } else { "none" }),
             "BLPOP" => {
@@ -66,8 +77,8 @@ impl Execute for Lists {
         Outcome::Done
     }
 
-    fn tick(&mut self, _: Millis) -> Option<Millis> {
-        None
+    fn tick(&mut self, now: Millis) -> Option<Millis> {
+        Some(Millis(now.0 + 1))
     }
 }
 
@@ -131,6 +142,37 @@ fn of_a_crowd_that_reads_for_one_group_two_are_asked_for() {
     bench.ask(writer, &["DEL", "s"]);
     let told = crowd.iter().filter(|client| bench.heard(**client).starts_with("-UNBLOCKED")).count();
     assert_eq!((told, keys_waited_for(&bench)), (4_950, 0));
+}
+
+#[test]
+fn of_many_streams_that_are_read_for_groups_the_expired_one_is_asked_for() {
+    let (mut bench, asked) = server();
+    let writer = bench.accept();
+    let readers: Vec<ConnId> = (0..2_000).map(|_| bench.accept()).collect();
+    for (number, reader) in readers.iter().enumerate() {
+        let key = format!("s{number}");
+        let read = ["XREADGROUP", "GROUP", "g", "c", "BLOCK", "0", "STREAMS", &key, ">"];
+        assert_eq!(bench.answer(writer, &["XADD", &key, "*", "f", "v"]), "$3\r\n1-1\r\n");
+        assert_eq!(bench.answer(*reader, &read), "+entries\r\n");
+        bench.ask(*reader, &read);
+    }
+    for key in ["s3", "s4", "s5"] {
+        assert_eq!(bench.answer(writer, &["PEXPIRE", key, "100"]), ":1\r\n");
+    }
+    // A stream that is not read any more, and one that expires later than it was to.
+    bench.turn(|worker| worker.handle_broken(readers[4], "gone"));
+    assert_eq!(bench.answer(writer, &["PEXPIRE", "s5", "200"]), ":1\r\n");
+    let before = asked.load(Ordering::Relaxed);
+    bench.pass(50_000);
+    assert_eq!(asked.load(Ordering::Relaxed), before, "no stream has expired");
+    bench.pass(100_000);
+    let asked = asked.load(Ordering::Relaxed) - before;
+    assert!(asked <= 5, "{asked}");
+    assert!(bench.heard(readers[3]).starts_with("-UNBLOCKED"));
+    assert_eq!(bench.heard(readers[5]), "");
+    bench.pass(100_000);
+    assert!(bench.heard(readers[5]).starts_with("-UNBLOCKED"));
+    assert_eq!(keys_waited_for(&bench), 1_997);
 }
 
 #[test]

@@ -17,6 +17,12 @@ pub(crate) struct Suspension {
     pub(super) by: u64,
 }
 
+impl Suspension {
+    fn applies_to(self, session: &Session) -> bool {
+        session.cold.connected_us <= self.since_us && session.id != self.by
+    }
+}
+
 impl<E: Execute> Worker<E> {
     /// Replaces the suspension of this worker by the one ordered.
     pub(crate) fn adopt_suspension(&mut self, ordered: Option<Suspension>) {
@@ -31,18 +37,16 @@ impl<E: Execute> Worker<E> {
 
     /// Whether the suspension applies to a client.
     pub(super) fn suspends(&self, session: &Session) -> bool {
-        let is_meant = |it: &Suspension| session.cold.connected_us <= it.since_us && session.id != it.by;
-        self.inquiries.suspension.as_ref().is_some_and(is_meant)
+        self.inquiries.suspension.is_some_and(|suspension| suspension.applies_to(session))
     }
 
     /// Stops reading the clients that the suspension applies to, except in the middle of a large request.
     pub(super) fn suspend_clients(&mut self) {
-        let Some(Suspension { since_us, by }) = self.inquiries.suspension else { return };
+        let Some(suspension) = self.inquiries.suspension else { return };
         let mut left = Vec::new();
         for (index, session) in self.clients.sessions.iter_mut() {
-            let is_meant = session.cold.connected_us <= since_us && session.id != by;
             let is_amid_request = session.large.as_ref().is_some_and(|large| large.sending.is_some());
-            if is_meant && !is_amid_request && !session.pause.has(Pause::SUSPENDED) {
+            if suspension.applies_to(session) && !is_amid_request && !session.pause.has(Pause::SUSPENDED) {
                 session.pause.add(Pause::SUSPENDED);
                 if session.cold.has_hung_up {
                     left.push(index);

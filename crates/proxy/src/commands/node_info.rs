@@ -134,8 +134,7 @@ impl<E: Execute> Worker<E> {
             !(is_paused || is_known && self.scatters.is_late(&asked[node]))
         };
         let is_due: Vec<bool> = (0..nodes).map(is_asked).collect();
-        let not_asked: Vec<usize> = (0..nodes).filter(|node| !is_due[*node]).collect();
-        let words = NodeWords::new(asked, is_due, self.now.mono_us, is_known);
+        let words = NodeWords::new(asked, is_due.clone(), self.now.mono_us, is_known);
         let args = request.args;
         let chance = self.chance();
         let gather = self.scatters.begin(asker, |gather| {
@@ -146,10 +145,7 @@ impl<E: Execute> Worker<E> {
         let mut fullest = None;
         let mut patience_us = INFO_PATIENCE_US;
         let mut refused = Vec::new();
-        for node in 0..nodes {
-            if not_asked.contains(&node) {
-                continue;
-            }
+        for node in (0..nodes).filter(|node| is_due[*node]) {
             let Self { clients, lanes, config, now, .. } = self;
             let lane = lanes.lane(config, node, class);
             let link_us = lanes.all[lane].up.link_us();
@@ -169,7 +165,7 @@ impl<E: Execute> Worker<E> {
             self.scatters.fail(gather, node as u16, &error, &mut self.clients);
         }
         let mut notes = Vec::new();
-        for node in not_asked {
+        for node in (0..nodes).filter(|node| !is_due[*node]) {
             let Some((name, said)) = self.last_words(gather, node) else { continue };
             let said = said.filter(|_| is_known);
             if said.is_none() && nodes == 1 {

@@ -1,7 +1,7 @@
 //! How often nodes that could not be connected to are tried again, all workers of the process together.
 //!
 //! Each worker has its own pause after a failure, but there may be many workers, and many processes. The first connections to a
-//! node, and those in place of lost ones, are none of its business: they are bounded in number, see [`crate::pool::dial_queue`].
+//! node, and those in place of lost ones, are none of its business: they are bounded in number, see `pool::dial_queue`.
 
 use crate::limits::{GOVERNED_NODES_MAX, REDIAL_BURST};
 use std::collections::BTreeMap;

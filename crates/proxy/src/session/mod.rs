@@ -114,7 +114,7 @@ impl Pause {
     }
 }
 
-/// The rare states of a session. While it is in none of them a request costs one test; in any, [`crate::request::filters`] is asked.
+/// The rare states of a session. While it is in none of them a request costs one test; in any, `request::filters` is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Special(u16);
 

@@ -1,8 +1,10 @@
 //! The seam between a pure machine and the loop that drives it.
 //!
 //! The loop owns sockets and clocks, the machine owns meaning. A turn of the loop is: [`Machine::begin_turn`] with the time,
-//! one read for each ready connection, mail and timers, [`Machine::end_turn`], then all actions and all outboxes. Bytes
-//! that became ready during a turn therefore leave in one write per connection, which is the only batching there is.
+//! one read for each ready connection, mail and timers, [`Machine::end_turn`], then all actions and all outboxes. All bytes
+//! for one connection that became ready during a turn leave in one write. The machine may hold bytes back for a later turn so
+//! that more of them share a write: [`Machine::poll_output`] does not name their connection then, [`Machine::awaits`] says what
+//! the loop should wait for, and [`Machine::next_wakeup_us`] when they leave at the latest.
 
 use crate::Endpoint;
 use std::sync::Arc;

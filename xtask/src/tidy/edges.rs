@@ -8,7 +8,7 @@ use crate::command;
 const ARROWS: [(&str, &[&str]); 11] = [
     ("respool-wire", &[]),
     ("respool-command", &["respool-wire"]),
-    ("respool-connection", &["respool-command"]),
+    ("respool-connection", &["respool-wire"]),
     ("respool-access", &["respool-command"]),
     ("respool-route", &["respool-command"]),
     ("respool-engine", &["respool-command"]),

@@ -63,7 +63,7 @@ impl<E: Execute> Worker<E> {
     /// Holds a request back if one of its nodes is paused: it is read again when the pause ends.
     pub(crate) fn hold_for_operator(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         let is_sent = match row.command {
-            // Queued commands are sent with EXEC, see `hold_block`. Without MULTI the others are answered here.
+            // Queued commands are sent with EXEC, see `hold_exec`. Without MULTI the others are answered here.
             Command::Transactions(command) => command == TransactionsCommand::Watch,
             // It goes to the nodes that are not paused.
             _ => row.lane(args) != Lane::Local && !self.is_own_info(row),

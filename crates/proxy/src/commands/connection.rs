@@ -50,7 +50,7 @@ impl<E: Execute> Worker<E> {
                 });
                 Flow::Next
             }
-            _ => self.refuse_unsupported(index, row, "it comes with subscriptions, which are not built in yet"),
+            _ => self.refuse_unsupported(index, row, "it has no answer here"),
         }
     }
 

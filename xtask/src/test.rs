@@ -29,6 +29,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     step("setup", || setup::run(&setup::Options { minimal: true }))?;
     step("format", || cargo(&["fmt", "--all", "--check"]))?;
     step("lint", || cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?;
+    step("links between items", check_doc_links)?;
     step("build without sockets", build_without_sockets)?;
     step("dependencies", check_dependencies)?;
     // The binary is built before the tests that run it.
@@ -52,6 +53,11 @@ fn step(name: &str, work: impl FnOnce() -> Outcome) -> Outcome {
 fn cargo(arguments: &[&str]) -> Outcome {
     command::run(command::cargo().args(arguments))?;
     Ok("ok".into())
+}
+
+/// What comments link to must be there; a link from a private item counts as well.
+fn check_doc_links() -> Outcome {
+    cargo(&["doc", "--locked", "--workspace", "--no-deps", "--document-private-items", "--quiet"])
 }
 
 fn build_without_sockets() -> Outcome {

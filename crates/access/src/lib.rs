@@ -7,7 +7,7 @@
 //!                             [Users: an immutable snapshot]  <-- a line of the ACL file each
 //! ```
 //!
-//! Owns: the language ([`User::apply`]), its canonical form ([`User::rules`]), the ACL file ([`file`]), passwords
+//! Owns: the language ([`User::apply`]), its canonical form ([`User::rules`]), the ACL file ([`mod@file`]), passwords
 //! ([`Users::authenticate`]), verdicts ([`User::check`]), the log of denials ([`DenialLog`]) and the answers of `ACL` that
 //! need no more than these ([`answer`]). A change makes a new snapshot; whoever holds an old one is not disturbed.
 //!

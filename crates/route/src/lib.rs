@@ -1,7 +1,7 @@
 //! Which node, and how answers join.
 //!
 //! Pure functions over immutable snapshots: no socket, no clock, no randomness. A [`Topology`] lists nodes and says by
-//! its [`Placement`] where a key lives; [`plan`] reads a request's row and keys and says where it goes: to one node, in
+//! its [`Placement`] where a key lives; [`plan`](plan()) reads a request's row and keys and says where it goes: to one node, in
 //! [`Part`]s to those that have its keys, or to all. A [`Gather`] joins the replies of several nodes.
 //!
 //! | to add | touch |

@@ -155,7 +155,7 @@ fn man_grammar() -> Command {
         .arg(Arg::new("subcommand").value_name("SUBCOMMAND").help("The subcommand; without it, the program"))
 }
 
-/// Named here for the help and the manual; [`Program::recognise`] takes these arguments before this grammar sees them.
+/// Named here for the help and the manual; [`Program::recognise`](crate::frontend::Program::recognise) takes these arguments before this grammar sees them.
 fn front_end_grammar(name: &'static str, about: &'static str) -> Command {
     let flags = Arg::new("flags").value_name("FLAGS").num_args(0..).trailing_var_arg(true).allow_hyphen_values(true);
     let link = format!("A link to respool with the name {name} does the same. `respool {name} -help` lists the flags.");

@@ -8,7 +8,7 @@
 //!  redis-sharding
 //! ```
 //!
-//! [`table`] holds one row per setting and is the only list of them. Collecting what was said ([`said`], [`file`]) never
+//! [`table`] holds one row per setting and is the only list of them. Collecting what was said ([`said`], [`mod@file`]) never
 //! judges a value; [`resolve`](resolve()) never asks where a value came from, except to say so when it is wrong ([`fault`]);
 //! [`meaning`] has the structs that components get.
 

@@ -3,8 +3,10 @@
 //! The checks of sources are also tests of this crate, so that `cargo test` alone finds what broke; that generated
 //! files are up to date is tested where their content is made.
 
+mod circles;
 mod clocks;
 mod edges;
+mod folders;
 mod hazards;
 mod pages;
 mod purity;
@@ -14,8 +16,8 @@ use clap::Args;
 
 use crate::{Outcome, codegen};
 
-/// Check what no compiler checks: edges between crates, purity, uses of the wall clock, file lengths, leftovers, dead links, tests that
-/// are named and not there, stale generated files
+/// Check what no compiler checks: edges between crates, purity, uses of the wall clock, lengths of files and folders, circles of
+/// imports, leftovers, dead links, tests that are named and not there, stale generated files
 #[derive(Args)]
 pub(crate) struct Options {}
 
@@ -25,6 +27,8 @@ pub(crate) fn run(_options: &Options) -> Outcome {
         ("purity", purity::check()),
         ("uses of the wall clock", clocks::check()),
         ("texts", text::check()),
+        ("folders of the proxy", folders::check()),
+        ("circles of imports", circles::check()),
         ("links and sources that pages name", pages::check()),
         ("tests that docs/testing.md names", hazards::check()),
         ("generated files", generated_files()),
@@ -35,6 +39,7 @@ pub(crate) fn run(_options: &Options) -> Outcome {
         found.iter().for_each(|complaint| println!("  {complaint}"));
         complaints += found.len();
     }
+    println!("largest circles of imports, in files: {}", circles::figures());
     if complaints > 0 { Err(format!("{complaints} complaints").into()) } else { Ok("nothing to complain about".into()) }
 }
 

@@ -75,9 +75,6 @@ impl Fault {
         (Self::Drain, "drains of a node"),
         (Self::SlowCopy, "slow replicas"),
     ];
-
-    /// Faults that a run includes only on request, until ten runs in a row have had no complaint.
-    const ASIDE: &[Self] = &[Self::Move];
 }
 
 #[derive(Default)]
@@ -101,9 +98,9 @@ impl fmt::Display for Summary {
     }
 }
 
-/// Names of all faults, for those who ask for some.
+/// Names of all faults.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    Fault::ALL.into_iter().map(|(_, name)| name).chain([USUAL_RATE])
+    Fault::ALL.into_iter().map(|(_, name)| name)
 }
 
 /// How the settings differ from those at the beginning.
@@ -119,12 +116,9 @@ pub(super) struct Form {
     is_usual_rate: bool,
 }
 
-/// What stands in `--also` for the usual rate of dials: with it, time that is spent waiting for a dial counts as the node's.
-pub(super) const USUAL_RATE: &str = "the usual rate of dials";
-
 impl Form {
-    pub(super) fn new(is_routed: bool, also: &[String]) -> Form {
-        Form { is_routed, is_usual_rate: also.iter().any(|one| one == USUAL_RATE), ..Form::default() }
+    pub(super) fn new(is_routed: bool, is_usual_rate: bool) -> Form {
+        Form { is_routed, is_usual_rate, ..Form::default() }
     }
 }
 
@@ -183,11 +177,8 @@ impl<'a> Chaos<'a> {
     }
 
     /// Runs the schedule to its end; all nodes are up afterwards.
-    pub(super) fn run(mut self, requests: u64, also: &[String]) -> io::Result<Summary> {
-        let is_listed = |(fault, name): &(Fault, &str)| {
-            let is_possible = *fault != Fault::SlowCopy || self.world.layout.is_routed;
-            is_possible && (!Fault::ASIDE.contains(fault) || also.iter().any(|one| one == name))
-        };
+    pub(super) fn run(mut self, requests: u64) -> io::Result<Summary> {
+        let is_listed = |(fault, _): &(Fault, &str)| *fault != Fault::SlowCopy || self.world.layout.is_routed;
         let listed = (0..Fault::ALL.len()).filter(|place| is_listed(&Fault::ALL[*place])).collect();
         let mut summary = Summary { listed, ..Summary::default() };
         let mut rng = Rng::part(self.world.seed, PART);

@@ -85,9 +85,12 @@ pub(crate) struct Options {
     /// Leave the nodes alone
     #[arg(long)]
     calm: bool,
-    /// A fault beside the usual ones, or with --only a further state; `list` names all
-    #[arg(long, value_name = "NAME")]
-    also: Vec<String>,
+    /// Print the names of all states and faults, and end
+    #[arg(long)]
+    list: bool,
+    /// Dial nodes at the default rate: the time that a request waits for a dial counts as the node's
+    #[arg(long)]
+    default_dial_rate: bool,
     /// No state but this one; may be given several times
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
@@ -132,7 +135,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let seed = options.seed.unwrap_or_else(|| {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64 % 1_000_000_000)
     });
-    if options.also.iter().any(|name| name == "list") {
+    if options.list {
         State::ALL.iter().map(|state| state.name()).chain(chaos::names()).for_each(|name| println!("{name}"));
         return Ok(format!("{} states, {} faults", State::ALL.len(), chaos::names().count()));
     }
@@ -151,7 +154,7 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
     let mut servers = start_servers()?;
     let directory = TempDir::new()?;
     let settings_file = directory.join("respool.toml");
-    let form = Form::new(is_routed, &options.also);
+    let form = Form::new(is_routed, options.default_dial_rate);
     fs::write(&settings_file, chaos::settings(&servers, form))?;
     let mut respool = start_respool(options, &settings_file)?;
     let states = states(options, is_routed)?;
@@ -176,7 +179,7 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
             true => Ok(chaos::Summary::default()),
             false => {
                 let requests = requests - requests / WARM_UP_DIVISOR;
-                Chaos::new(&world, &mut servers, &respool, &settings_file, form).run(requests, &options.also)
+                Chaos::new(&world, &mut servers, &respool, &settings_file, form).run(requests)
             }
         });
         all_clients(options, &world, per_client - per_client.div_ceil(WARM_UP_DIVISOR), Behaviour::Hostile);
@@ -227,19 +230,9 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
 
 /// The states of this run.
 fn states(options: &Options, is_routed: bool) -> Result<Vec<State>, String> {
-    let named = |names: &[String]| {
-        let state = |name: &String| State::named(name).ok_or_else(|| format!("no state is called {name:?}"));
-        names
-            .iter()
-            .filter(|name| !chaos::names().any(|fault| fault == *name))
-            .map(state)
-            .collect::<Result<Vec<_>, _>>()
-    };
-    let (only, also) = (named(&options.only)?, named(&options.also)?);
-    let listed: Vec<State> = match only.is_empty() {
-        true => State::ALL.to_vec(),
-        false => only.into_iter().chain(also).collect(),
-    };
+    let state = |name: &String| State::named(name).ok_or_else(|| format!("no state is called {name:?}"));
+    let only = options.only.iter().map(state).collect::<Result<Vec<_>, _>>()?;
+    let listed = if only.is_empty() { State::ALL.to_vec() } else { only };
     let fits = |state: &State| state.needs_routes().is_none_or(|needs| needs == is_routed);
     Ok(listed.into_iter().filter(fits).collect())
 }

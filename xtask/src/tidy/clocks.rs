@@ -56,11 +56,6 @@ const ALLOWED: [(&str, &str, &str); 25] = [
         "keys of the engine expire by the wall clock, as in Redis",
     ),
     (
-        "proxy/src/blocking/engine.rs",
-        "take_expired(self.now.unix_us / 1000)",
-        "keys of the engine expire by the wall clock, as in Redis",
-    ),
-    (
         "proxy/src/request/fast_path.rs",
         "now: Millis(now.unix_us / 1000)",
         "keys of the engine expire by the wall clock, as in Redis",

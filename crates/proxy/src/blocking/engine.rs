@@ -101,8 +101,8 @@ impl Parking {
     }
 
     /// Counts the streams that are read for groups and have expired among the written keys.
-    fn take_expired(&mut self, now_ms: u64) {
-        while self.expiries.first().is_some_and(|(expires_ms, ..)| *expires_ms < now_ms)
+    fn take_expired(&mut self, now: Millis) {
+        while self.expiries.first().is_some_and(|(expires_ms, ..)| *expires_ms < now.0)
             && let Some((_, database, key)) = self.expiries.pop_first()
         {
             if let Some(waiting) = self.waiting.get_mut(&key).and_then(|of_key| of_key.get_mut(&database)) {
@@ -300,9 +300,9 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Serves requests that read streams for groups which have expired.
-    pub(crate) fn serve_expired(&mut self) {
+    pub(crate) fn serve_expired(&mut self, now: Millis) {
         if !self.parking.expiries.is_empty() {
-            self.parking.take_expired(self.now.unix_us / 1000);
+            self.parking.take_expired(now);
             self.serve_parked();
         }
     }

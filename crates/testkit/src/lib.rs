@@ -8,37 +8,38 @@
 
 mod address;
 mod client;
-mod compare;
-mod differences;
-mod fake;
-mod generate;
+mod differential;
+mod faulty_node;
 pub mod linear;
-mod link;
 mod lock_step;
-mod nutcracker;
+pub mod proc_stats;
 mod process;
 mod redis;
 mod reference;
 mod reply;
 mod respool;
 mod rng;
+mod slow_link;
 mod temp;
 mod templates;
-pub mod usage;
+mod twemproxy;
+mod workload;
 
 pub use address::{Address, Stream, Transport, free_port};
 pub use client::{Client, figure};
-pub use compare::{Comparison, Disagreement, compare, compare_all};
-pub use differences::{DIFFERENCES, Difference, EMBEDDED_DIFFERENCES, Likeness, difference_of, embedded_difference_of};
-pub use fake::{Act, FakeBackend, Gate, Received, usual_reply};
-pub use generate::{Request, Script, Subset};
-pub use link::SlowLink;
+pub use differential::differences::{
+    DIFFERENCES, Difference, EMBEDDED_DIFFERENCES, Likeness, difference_of, embedded_difference_of,
+};
+pub use differential::{Comparison, Disagreement, compare, compare_all};
+pub use faulty_node::{Act, FakeBackend, Gate, Received, usual_reply};
 pub use lock_step::{Theme, play_in_lock_step};
-pub use nutcracker::Nutcracker;
 pub use process::{Process, kill_running, wait_until};
 pub use redis::RedisServer;
 pub use reference::{ask_all, reference_server, test_scale};
 pub use reply::{elements, reply_length, request};
 pub use respool::Respool;
 pub use rng::Rng;
+pub use slow_link::SlowLink;
 pub use temp::TempDir;
+pub use twemproxy::Nutcracker;
+pub use workload::{Request, Script, Subset};

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use respool_testkit::{Client, Nutcracker, RedisServer, Transport, usage};
+use respool_testkit::{Client, Nutcracker, RedisServer, Transport, proc_stats};
 
 #[test]
 fn a_redis_server_answers_over_both_transports() -> io::Result<()> {
@@ -14,8 +14,8 @@ fn a_redis_server_answers_over_both_transports() -> io::Result<()> {
         client.send_in_pieces(b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\nPING\r\n", 1)?;
         assert_eq!(client.replies(2)?, [&b"$1\r\nv\r\n"[..], b"+PONG\r\n"]);
     }
-    assert!(usage::open_files(server.pid())? > 3);
-    assert!(usage::peak_resident_bytes(server.pid())? > 1 << 20);
+    assert!(proc_stats::open_files(server.pid())? > 3);
+    assert!(proc_stats::peak_resident_bytes(server.pid())? > 1 << 20);
     Ok(())
 }
 

@@ -24,7 +24,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{fs, io, thread};
 
 use clap::Args;
-use respool_testkit::{Address, RedisServer, Respool, TempDir, usage, wait_until};
+use respool_testkit::{Address, RedisServer, Respool, TempDir, proc_stats, wait_until};
 
 use self::chaos::{Chaos, Form};
 use self::client::Behaviour;
@@ -344,7 +344,7 @@ struct Used {
 impl Used {
     fn of(respool: &Respool) -> io::Result<Used> {
         let pid = respool.pid();
-        Ok(Used { open_files: usage::open_files(pid)?, resident_bytes: usage::resident_bytes(pid)? })
+        Ok(Used { open_files: proc_stats::open_files(pid)?, resident_bytes: proc_stats::resident_bytes(pid)? })
     }
 }
 

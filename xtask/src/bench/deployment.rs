@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use respool_testkit::{Address, Client, Nutcracker, RedisServer, Respool, Transport, usage};
+use respool_testkit::{Address, Client, Nutcracker, RedisServer, Respool, Transport, proc_stats};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
@@ -186,7 +186,7 @@ fn node_address(node: &Node, transport: Transport) -> Address {
 pub(crate) fn pin(pid: u32, core: usize) -> io::Result<()> {
     let mut cores = CpuSet::new();
     cores.set(core);
-    for thread in usage::threads(pid)? {
+    for thread in proc_stats::threads(pid)? {
         let thread = i32::try_from(thread).ok().and_then(Pid::from_raw);
         sched_setaffinity(thread, &cores)?;
     }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 use std::{fmt, io};
 
-use respool_testkit::{Address, Client, Respool, SlowLink, Transport, usage, wait_until};
+use respool_testkit::{Address, Client, Respool, SlowLink, Transport, proc_stats, wait_until};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::{Value, json};
 
@@ -253,12 +253,14 @@ fn measure_idle_clients(deployment: &mut Deployment<'_>, subject: Subject) -> io
     };
     // What the first clients make the process set up is not the cost of an idle one.
     let first: Vec<Client> = (0..50).map(|_| connect()).collect::<io::Result<_>>()?;
-    let (pid, before) = (target.pid(), usage::resident_bytes(target.pid())?);
-    let files_before = usage::open_files(pid)?;
+    let (pid, before) = (target.pid(), proc_stats::resident_bytes(target.pid())?);
+    let files_before = proc_stats::open_files(pid)?;
     let clients: Vec<Client> = (0..IDLE_CLIENTS).map(|_| connect()).collect::<io::Result<_>>()?;
-    let after = usage::resident_bytes(pid)?;
+    let after = proc_stats::resident_bytes(pid)?;
     drop((first, clients));
-    wait_until("the idle clients are gone", Duration::from_secs(30), || Ok(usage::open_files(pid)? <= files_before))?;
+    wait_until("the idle clients are gone", Duration::from_secs(30), || {
+        Ok(proc_stats::open_files(pid)? <= files_before)
+    })?;
     Ok(after.saturating_sub(before) as f64 / IDLE_CLIENTS as f64)
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::process::Command;
 use std::time::Duration;
 
-use respool_testkit::{Address, Process, figure, usage};
+use respool_testkit::{Address, Process, figure, proc_stats};
 
 use super::deployment::{Deployment, Node, Target};
 use super::scenario::{Keys, Scenario, Subject, Work};
@@ -66,7 +66,7 @@ pub(crate) fn run(
 ) -> io::Result<Sample> {
     let target = deployment.target(scenario.arrangement(), subject, scenario.cores)?;
     let pid = target.pid();
-    usage::reset_peak(pid)?;
+    proc_stats::reset_peak(pid)?;
     let (reads_before, times_before) = (reads(target.nodes)?, times(&target)?);
     let (requests_per_second, p50_ms, p99_ms) = benchmark(&target.address, scenario, requests)?;
     let (times_after, reads_after) = (times(&target)?, reads(target.nodes)?);
@@ -83,7 +83,7 @@ pub(crate) fn run(
         proxy_us: target.proxy.map(|_| per_request(times_before.proxy, times_after.proxy)),
         nodes_us: (!target.nodes.is_empty()).then(|| per_request(times_before.nodes, times_after.nodes)),
         commands_per_read: (reads > 0).then(|| commands as f64 / reads as f64),
-        peak_resident_bytes: usage::peak_resident_bytes(pid)?,
+        peak_resident_bytes: proc_stats::peak_resident_bytes(pid)?,
     })
 }
 
@@ -176,9 +176,9 @@ struct Times {
 }
 
 fn times(target: &Target<'_>) -> io::Result<Times> {
-    let proxy = target.proxy.map_or(Ok(Duration::ZERO), usage::processor_time)?;
+    let proxy = target.proxy.map_or(Ok(Duration::ZERO), proc_stats::processor_time)?;
     let nodes =
-        target.nodes.iter().map(|node| usage::processor_time(node.server.pid())).sum::<io::Result<Duration>>()?;
+        target.nodes.iter().map(|node| proc_stats::processor_time(node.server.pid())).sum::<io::Result<Duration>>()?;
     Ok(Times { proxy, nodes })
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use std::{fmt, thread};
 
 use hdrhistogram::Histogram;
-use respool_testkit::{Address, Client, Nutcracker, Respool, Rng, Transport, usage};
+use respool_testkit::{Address, Client, Nutcracker, Respool, Rng, Transport, proc_stats};
 use rustix::event::epoll;
 use rustix::event::{Timespec, epoll::EventFlags};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -246,7 +246,7 @@ fn fill(address: &Address) -> io::Result<()> {
 
 fn one_round(running: &Running, load: Load, round: u64) -> io::Result<Round> {
     let pid = running.proxy.as_ref().map(Proxy::pid);
-    let before = pid.map(usage::processor_time).transpose()?;
+    let before = pid.map(proc_stats::processor_time).transpose()?;
     let everywhere = sched_getaffinity(None)?;
     // A thread of its own: what it is bound to ends with it.
     let (latencies, answered, took) = thread::scope(|scope| {
@@ -258,7 +258,7 @@ fn one_round(running: &Running, load: Load, round: u64) -> io::Result<Round> {
         });
         generator.join().expect("the generator does not panic")
     })?;
-    let after = pid.map(usage::processor_time).transpose()?;
+    let after = pid.map(proc_stats::processor_time).transpose()?;
     let used = before.zip(after).map(|(before, after)| after.saturating_sub(before).as_secs_f64() * 1e6);
     Ok(Round {
         latencies,

@@ -14,7 +14,7 @@ use std::{io, thread};
 
 use respool_testkit::{Address, Client, Respool};
 
-use super::beside::{self, P99};
+use super::bystanders::{self, P99};
 use super::node::Pair;
 use super::{Bench, Finding, Wanted};
 use crate::command;
@@ -57,7 +57,7 @@ pub(super) fn run(bench: &Bench) -> io::Result<Vec<Finding>> {
     let mut pair = Pair::start(bench, &arguments)?;
     let (mut ends, mut connections, mut ratios) = (Ends::default(), 0, Vec::new());
     for round in 0..ROUNDS {
-        let without = beside::alone(&pair.respool.tcp(), ALONE)?;
+        let without = bystanders::alone(&pair.respool.tcp(), ALONE)?;
         let (with, most) = beside_blocked(&mut pair, round, &mut ends)?;
         connections = connections.max(most);
         println!("blocked: p99 {:?} without, {:?} with", without.0, with.0);
@@ -110,7 +110,7 @@ pub(super) fn run(bench: &Bench) -> io::Result<Vec<Finding>> {
             "",
         ),
         Finding::new(
-            format!("p99 of {} clients beside blocked ones, median of {ROUNDS} rounds", beside::CLIENTS),
+            format!("p99 of {} clients beside blocked ones, median of {ROUNDS} rounds", bystanders::CLIENTS),
             ratios[ROUNDS / 2],
             Wanted::AtMost(2.0),
             "x without",
@@ -121,7 +121,7 @@ pub(super) fn run(bench: &Bench) -> io::Result<Vec<Finding>> {
 /// Has all of them wait, and gives what the others took meanwhile and how many connections to the node there were.
 fn beside_blocked(pair: &mut Pair, round: usize, ends: &mut Ends) -> io::Result<(P99, u64)> {
     let address = pair.respool.tcp();
-    let (with, (clients, connections)) = beside::measure(&address, || {
+    let (with, (clients, connections)) = bystanders::measure(&address, || {
         let over = Instant::now() + PATIENCE;
         let mut clients = block(&address, round, over)?;
         let mut connections = pair.connections()?;

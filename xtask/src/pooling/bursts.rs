@@ -7,7 +7,7 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use respool_testkit::{Client, RedisServer, Respool, request, usage, wait_until};
+use respool_testkit::{Client, RedisServer, Respool, proc_stats, request, wait_until};
 
 use super::{Bench, Finding, Wanted};
 use crate::command;
@@ -50,14 +50,14 @@ fn measure(bench: &Bench, what: &str, burst: Burst) -> io::Result<Finding> {
         observer.command(&["SETRANGE", &large_key(key % 10), &(LARGE_BYTES - 1).to_string(), "x"])?;
     }
     thread::sleep(REST);
-    let idle = usage::resident_bytes(respool.pid())?;
-    usage::reset_peak(respool.pid())?;
+    let idle = proc_stats::resident_bytes(respool.pid())?;
+    proc_stats::reset_peak(respool.pid())?;
     let clients = burst(&respool)?;
-    let peak = usage::peak_resident_bytes(respool.pid())?;
+    let peak = proc_stats::peak_resident_bytes(respool.pid())?;
     drop(clients);
     wait_until("all have left", PATIENCE, || Ok(observer.figure("clients", "connected_clients")? <= 1))?;
     thread::sleep(RECOVERY);
-    let after = usage::resident_bytes(respool.pid())?;
+    let after = proc_stats::resident_bytes(respool.pid())?;
     let mb = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     println!("bursts: {what}: {:.1} MB before, {:.1} MB at the peak, {:.1} MB after", mb(idle), mb(peak), mb(after));
     let what = format!("memory {} s after {what}", RECOVERY.as_secs());

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use respool_testkit::{Address, RedisServer, Respool, request, usage};
+use respool_testkit::{Address, RedisServer, Respool, proc_stats, request};
 
 use super::{Bench, Finding, Wanted};
 
@@ -67,9 +67,9 @@ fn measure(respool: &Respool, reading: &Reading) -> io::Result<Vec<Finding>> {
     for key in &keys {
         client.command(&["SETRANGE", key, &(reading.value_bytes - 1).to_string(), "x"])?;
     }
-    usage::reset_peak(respool.pid())?;
+    proc_stats::reset_peak(respool.pid())?;
     let received = read(&respool.tcp(), &keys, reading)?;
-    let peak = usage::peak_resident_bytes(respool.pid())? as f64 / (1 << 20) as f64;
+    let peak = proc_stats::peak_resident_bytes(respool.pid())? as f64 / (1 << 20) as f64;
     client.command(&[&["DEL"][..], &keys.iter().map(String::as_str).collect::<Vec<_>>()].concat())?;
     let what = format!("{}, {} node{}", reading.what, reading.nodes, if reading.nodes == 1 { "" } else { "s" });
     Ok(vec![

@@ -4,14 +4,14 @@
 //! wanted and what was reached. The clients that are only there to be disturbed are slow on purpose: they do not fill the
 //! machine, so that what makes them late is Respool.
 
-mod beside;
 mod blocked;
 mod bursts;
+mod bystanders;
+mod cancelled_pops;
 mod herd;
 mod large_replies;
 mod node;
 mod paused;
-mod poppers;
 mod slow_reader;
 mod subscribers;
 mod transactions;
@@ -96,7 +96,7 @@ const LOADS: [(&str, Load); 10] = [
     ("unread", unread::run),
     ("transactions", transactions::run),
     ("blocked", blocked::run),
-    ("poppers", poppers::run),
+    ("poppers", cancelled_pops::run),
     ("subscribers", subscribers::run),
     ("paused", paused::run),
     ("herd", herd::run),

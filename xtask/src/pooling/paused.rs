@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use respool_testkit::{Client, free_port, usage, wait_until};
+use respool_testkit::{Client, free_port, proc_stats, wait_until};
 
 use super::node::Pair;
 use super::{Bench, Finding, Wanted};
@@ -68,10 +68,10 @@ pub(super) fn run(bench: &Bench) -> io::Result<Vec<Finding>> {
         });
         miscounts += u64::from(is_counted.is_err());
         if before.is_none() && begin.elapsed() > SETTLED {
-            before = Some(usage::resident_bytes(pair.respool.pid())?);
+            before = Some(proc_stats::resident_bytes(pair.respool.pid())?);
         }
     }
-    let after = usage::resident_bytes(pair.respool.pid())?;
+    let after = proc_stats::resident_bytes(pair.respool.pid())?;
     let executed_before = pair.number("GET counter")?;
     expect("+OK\r\n", &operator.ask("PROXY RESUME")?)?;
     let mut served = 0;

@@ -4,9 +4,9 @@ use std::io::{self, Read, Write};
 use std::thread;
 use std::time::Duration;
 
-use respool_testkit::{Address, request, usage};
+use respool_testkit::{Address, proc_stats, request};
 
-use super::beside::{self, P99};
+use super::bystanders::{self, P99};
 use super::node::Pair;
 use super::{Bench, Finding, Wanted};
 
@@ -26,14 +26,14 @@ pub(super) fn run(bench: &Bench) -> io::Result<Vec<Finding>> {
     let value: Vec<u8> = (0..VALUE_BYTES as u32).map(|place| (place.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     pair.server.client()?.command(&[b"SET".as_slice(), b"elephant", &value])?;
     let address = pair.respool.tcp();
-    usage::reset_peak(pair.respool.pid())?;
+    proc_stats::reset_peak(pair.respool.pid())?;
     let (mut without, mut with) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        without.push(beside::alone(&address, ALONE)?);
-        with.push(beside::measure(&address, || read_slowly(&address, &value))?.0);
+        without.push(bystanders::alone(&address, ALONE)?);
+        with.push(bystanders::measure(&address, || read_slowly(&address, &value))?.0);
     }
-    let peak = usage::peak_resident_bytes(pair.respool.pid())?;
-    let (without, with): (P99, P99) = (beside::median(without), beside::median(with));
+    let peak = proc_stats::peak_resident_bytes(pair.respool.pid())?;
+    let (without, with): (P99, P99) = (bystanders::median(without), bystanders::median(with));
     println!("slow-reader: p99 of the others {:?} without, {:?} with", without.0, with.0);
     Ok(vec![
         Finding::new(

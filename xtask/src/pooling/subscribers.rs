@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
-use respool_testkit::{Address, Client, Stream, request, usage, wait_until};
+use respool_testkit::{Address, Client, Stream, proc_stats, request, wait_until};
 
 use super::node::Pair;
 use super::{Bench, Finding, Wanted};
@@ -25,7 +25,7 @@ pub(super) fn run(bench: &Bench) -> io::Result<Vec<Finding>> {
     let started = Instant::now();
     let mut clients = subscribe(&pair.respool.tcp())?;
     let subscriptions = pair.subscriptions()?;
-    let resident = usage::resident_bytes(pair.respool.pid())? as f64 / (1 << 20) as f64;
+    let resident = proc_stats::resident_bytes(pair.respool.pid())? as f64 / (1 << 20) as f64;
     println!(
         "subscribers: {CLIENTS} x {CHANNELS} in {:.1} s, {subscriptions} subscriptions upstream, {resident:.0} MB resident",
         started.elapsed().as_secs_f64()

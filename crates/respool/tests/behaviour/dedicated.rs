@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use respool_testkit::{Address, Client, RedisServer, Respool, usage, wait_until};
+use respool_testkit::{Address, Client, RedisServer, Respool, proc_stats, wait_until};
 
 use super::{Four, proxy};
 
@@ -223,11 +223,11 @@ fn a_monitor_that_does_not_read_holds_no_more_than_its_budget() -> io::Result<()
     assert_eq!(monitor.ask("MONITOR")?, "+OK\r\n");
     let value = "x".repeat(60_000);
     client.command(&["SET", "k", &value])?;
-    let before = usage::resident_bytes(proxy.pid())?;
+    let before = proc_stats::resident_bytes(proxy.pid())?;
     for _ in 0..300 {
         client.command(&["SET", "k", &value])?;
     }
-    let held = usage::resident_bytes(proxy.pid())?.saturating_sub(before);
+    let held = proc_stats::resident_bytes(proxy.pid())?.saturating_sub(before);
     assert!(held < 8 << 20, "{held} bytes are held of 18 MB that nobody reads");
     // All of it is still there, whole and in order.
     let mut shown = 0;

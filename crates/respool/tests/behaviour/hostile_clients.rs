@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use respool_testkit::{Act, Client, FakeBackend, Gate, Respool, request, usage, wait_until};
+use respool_testkit::{Act, Client, FakeBackend, Gate, Respool, proc_stats, request, wait_until};
 
 use super::{proxy, wait_for_reply};
 
@@ -134,7 +134,7 @@ fn line_ends_in_names_and_arguments_stay_inside_one_reply() -> io::Result<()> {
 #[test]
 fn declared_lengths_cost_nothing() -> io::Result<()> {
     let stage = Stage::set()?;
-    let before = usage::resident_bytes(stage.proxy.pid())?;
+    let before = proc_stats::resident_bytes(stage.proxy.pid())?;
     let mut clients: Vec<Client> = Vec::new();
     for number in 0..100 {
         let mut client = stage.proxy.client()?;
@@ -143,7 +143,7 @@ fn declared_lengths_cost_nothing() -> io::Result<()> {
     }
     let mut good = stage.proxy.client()?;
     assert_eq!(good.ask("GET k")?, "$10\r\nvalue-of-k\r\n");
-    let grown = usage::resident_bytes(stage.proxy.pid())?.saturating_sub(before);
+    let grown = proc_stats::resident_bytes(stage.proxy.pid())?.saturating_sub(before);
     assert!(grown < 8 << 20, "{grown} bytes for a hundred idle promises");
     Ok(())
 }
@@ -164,14 +164,14 @@ fn replies_made_here_are_not_made_for_clients_that_do_not_take_them() -> io::Res
     )?;
     let mut good = server.client()?;
     good.command(&["SET", "big", &"x".repeat(1 << 20)])?;
-    let before = usage::resident_bytes(server.pid())?;
+    let before = proc_stats::resident_bytes(server.pid())?;
     let gets = request(&["GET", "big"]).repeat(500);
     let mut crowd: Vec<Client> = (0..10).map(|_| server.client()).collect::<io::Result<_>>()?;
     crowd.iter_mut().for_each(|client| shout(client, &gets));
     wait_until("all of them are paused", Duration::from_secs(10), || {
         Ok(good.ask("PROXY SHOW CLIENTS")?.matches("output\r\n").count() >= 10)
     })?;
-    let grown = usage::peak_resident_bytes(server.pid())?.saturating_sub(before);
+    let grown = proc_stats::peak_resident_bytes(server.pid())?.saturating_sub(before);
     assert!(grown < 10 * (6 << 20), "{} MB for ten clients that may have 4 MB each", grown >> 20);
     // Whoever begins to read gets everything that it asked for.
     assert_eq!(crowd[0].replies(500)?.len(), 500);
@@ -188,12 +188,12 @@ fn questions_about_all_clients_are_answered_one_at_a_time() -> io::Result<()> {
     let _others: Vec<Client> = (0..300).map(|_| proxy.client()).collect::<io::Result<_>>()?;
     let mut curious = proxy.client()?;
     curious.ask("PING")?;
-    let before = usage::resident_bytes(proxy.pid())?;
+    let before = proc_stats::resident_bytes(proxy.pid())?;
     for asked in [&["CLIENT", "LIST"][..], &["PROXY", "SHOW", "CLIENTS"]] {
         curious.send(&request(asked).repeat(500))?;
         assert_eq!(curious.replies(500)?.len(), 500);
     }
-    let grown = usage::peak_resident_bytes(proxy.pid())?.saturating_sub(before);
+    let grown = proc_stats::peak_resident_bytes(proxy.pid())?.saturating_sub(before);
     assert!(grown < 16 << 20, "{} MB for one client that may have 1 MB", grown >> 20);
     Ok(())
 }

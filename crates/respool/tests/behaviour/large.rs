@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use respool_testkit::{RedisServer, request, usage, wait_until};
+use respool_testkit::{RedisServer, proc_stats, request, wait_until};
 
 use super::{Four, proxy};
 
@@ -28,14 +28,14 @@ fn a_large_reply_to_a_slow_reader_stays_in_the_node() -> io::Result<()> {
     assert_eq!(proxy.client()?.figure("proxy", "clients_large")?, 1);
     let mut idle = 0;
     wait_until("the first reply's memory is given back", Duration::from_secs(10), || {
-        idle = usage::resident_bytes(proxy.pid())?;
+        idle = proc_stats::resident_bytes(proxy.pid())?;
         Ok(idle < LARGE as u64)
     })?;
     client.send(&request(&["GET", "large"]).repeat(4))?;
     for _ in 0..2_000 {
         assert_eq!(other.ask("GET small")?, "$1\r\nv\r\n");
     }
-    let held = usage::resident_bytes(proxy.pid())?.saturating_sub(idle);
+    let held = proc_stats::resident_bytes(proxy.pid())?.saturating_sub(idle);
     assert!(held < 6 << 20, "{held} bytes are held of a reply that is not read");
     for reply in client.replies(4)? {
         assert_eq!(reply.len(), LARGE + 13);
@@ -152,8 +152,8 @@ fn large_replies_are_read_as_fast_as_their_client_reads() -> io::Result<()> {
     let mut other = proxy.client()?;
     other.command(&["SETRANGE", "large", &(LARGE - 1).to_string(), "x"])?;
     other.ask("SET small v")?;
-    let idle = usage::resident_bytes(proxy.pid())?;
-    usage::reset_peak(proxy.pid())?;
+    let idle = proc_stats::resident_bytes(proxy.pid())?;
+    proc_stats::reset_peak(proxy.pid())?;
     for count in [1, 3] {
         let mut client = proxy.client()?;
         client.send(&request(&["GET", "large"]).repeat(count))?;
@@ -161,7 +161,7 @@ fn large_replies_are_read_as_fast_as_their_client_reads() -> io::Result<()> {
         assert_eq!(read_at(client, 20 << 20, whole)?, whole);
         assert_eq!(other.ask("GET small")?, "$1\r\nv\r\n");
     }
-    let peak = usage::peak_resident_bytes(proxy.pid())?.saturating_sub(idle);
+    let peak = proc_stats::peak_resident_bytes(proxy.pid())?.saturating_sub(idle);
     assert!(peak < 10 << 20, "{peak} bytes were held");
     assert_eq!(other.figure("proxy", "clients_cut_off")?, 0);
     Ok(())
@@ -174,7 +174,7 @@ fn a_client_that_reads_nothing_holds_up_no_other() -> io::Result<()> {
     let mut other = proxy.client()?;
     other.command(&["SETRANGE", "large", "99999", "x"])?;
     other.ask("SET small v")?;
-    let idle = usage::resident_bytes(proxy.pid())?;
+    let idle = proc_stats::resident_bytes(proxy.pid())?;
     let mut greedy = proxy.client()?;
     // It is read no further long before the end of that.
     let pipeline = request(&["GET", "large"]).repeat(20_000);
@@ -186,7 +186,7 @@ fn a_client_that_reads_nothing_holds_up_no_other() -> io::Result<()> {
         assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
         std::thread::sleep(Duration::from_millis(2));
     }
-    let held = usage::resident_bytes(proxy.pid())?.saturating_sub(idle);
+    let held = proc_stats::resident_bytes(proxy.pid())?.saturating_sub(idle);
     assert!(held < 16 << 20, "{held} bytes are held for one client");
     for _ in 0..1_000 {
         assert_eq!(greedy.reply()?.len(), 100_011);

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use respool_testkit::{Client, RedisServer, Respool, request, usage, wait_until};
+use respool_testkit::{Client, RedisServer, Respool, proc_stats, request, wait_until};
 
 use super::proxy;
 
@@ -14,13 +14,13 @@ const PATIENT: [&str; 4] = ["--request-timeout", "60s", "--node-silence-timeout"
 fn assert_counted(proxy: &Respool, what: &str, burden: impl FnOnce() -> io::Result<Vec<Client>>) -> io::Result<()> {
     let mut observer = proxy.client()?;
     observer.ask("PING")?;
-    let before = usage::resident_bytes(proxy.pid())?;
+    let before = proc_stats::resident_bytes(proxy.pid())?;
     let counted_before = observer.figure("proxy", "held_bytes")?;
     let clients = burden()?;
     let (mut counted, mut grown) = (0, 0);
     // Tables are counted several times a second.
     wait_until(&format!("{what}: what is held is counted"), Duration::from_secs(10), || {
-        grown = usage::resident_bytes(proxy.pid())?.saturating_sub(before);
+        grown = proc_stats::resident_bytes(proxy.pid())?.saturating_sub(before);
         counted = observer.figure("proxy", "held_bytes")?.saturating_sub(counted_before);
         Ok(grown.abs_diff(counted) * 4 <= grown.max(counted))
     })
@@ -111,8 +111,8 @@ fn memory_is_given_back_soon_after_a_burst() -> io::Result<()> {
     for name in &names {
         observer.command(&["SET", name, &"x".repeat(1_000)])?;
     }
-    let before = usage::resident_bytes(proxy.pid())?;
-    usage::reset_peak(proxy.pid())?;
+    let before = proc_stats::resident_bytes(proxy.pid())?;
+    proc_stats::reset_peak(proxy.pid())?;
     let all: Vec<&str> = std::iter::once("MGET").chain(names.iter().map(String::as_str)).collect();
     let mut pipeline: Vec<u8> = names.iter().flat_map(|name| request(&["GET", name])).collect();
     pipeline.extend(request(&all).repeat(10));
@@ -123,12 +123,12 @@ fn memory_is_given_back_soon_after_a_burst() -> io::Result<()> {
     for client in &mut clients {
         client.replies(names.len() + 10)?;
     }
-    let peak = usage::peak_resident_bytes(proxy.pid())?;
+    let peak = proc_stats::peak_resident_bytes(proxy.pid())?;
     assert!(peak * 2 > before * 3, "{before} bytes before and {peak} at the peak are too few to compare");
     drop(clients);
     let mut after = 0;
     wait_until("memory is given back", Duration::from_secs(10), || {
-        after = usage::resident_bytes(proxy.pid())?;
+        after = proc_stats::resident_bytes(proxy.pid())?;
         Ok(after * 2 <= before * 3)
     })
     .map_err(|error| io::Error::other(format!("{error}: {before} bytes before, {peak} at the peak, {after} after")))

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use respool_testkit::{Act, Address, Client, FakeBackend, Gate, Respool, request, usage, usual_reply};
+use respool_testkit::{Act, Address, Client, FakeBackend, Gate, Respool, proc_stats, request, usual_reply};
 
 use super::{assert_error, bulk, proxy, value_of, wait_for_reply};
 
@@ -313,12 +313,12 @@ fn promised_lengths_cost_no_memory() -> io::Result<()> {
     let proxy = behind(&node)?;
     let mut client = proxy.client()?;
     wait_until_well(&mut client, "start")?;
-    let before = usage::resident_bytes(proxy.pid())?;
+    let before = proc_stats::resident_bytes(proxy.pid())?;
     for key in ["huge", "many"] {
         assert_error(&get(&mut client, key)?, key);
         wait_until_well(&mut client, "next")?;
     }
-    let grown = usage::resident_bytes(proxy.pid())?.saturating_sub(before);
+    let grown = proc_stats::resident_bytes(proxy.pid())?.saturating_sub(before);
     assert!(grown < 4 << 20, "{grown} bytes");
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use respool_testkit::{RedisServer, request, usage, wait_until};
+use respool_testkit::{RedisServer, proc_stats, request, wait_until};
 
 use super::{Four, assert_error, bulk, proxy, value_of, wait_for_reply};
 
@@ -79,7 +79,7 @@ fn a_client_that_does_not_read_is_cut_off_alone() -> io::Result<()> {
     let value = "x".repeat(1 << 20);
     good.command(&["SET", "large", &value])?;
     good.ask("SET small v")?;
-    let before = usage::resident_bytes(proxy.pid())?;
+    let before = proc_stats::resident_bytes(proxy.pid())?;
     let mut greedy = Vec::new();
     for _ in 0..5 {
         let mut client = proxy.client()?;
@@ -91,12 +91,12 @@ fn a_client_that_does_not_read_is_cut_off_alone() -> io::Result<()> {
         assert_eq!(good.ask("GET small")?, "$1\r\nv\r\n");
     }
     assert_eq!(good.command(&["GET", "large"])?.len(), value.len() + 12);
-    let grown = usage::resident_bytes(proxy.pid())?.saturating_sub(before);
+    let grown = proc_stats::resident_bytes(proxy.pid())?.saturating_sub(before);
     assert!(grown < 100 << 20, "{} MB for five clients of 8 MB", grown >> 20);
     drop(greedy);
     wait_until("memory is given back", Duration::from_secs(10), || {
         assert_eq!(good.ask("GET small")?, "$1\r\nv\r\n");
-        Ok(usage::resident_bytes(proxy.pid())? < before + (32 << 20))
+        Ok(proc_stats::resident_bytes(proxy.pid())? < before + (32 << 20))
     })
 }
 
@@ -197,7 +197,7 @@ fn all_is_given_back_when_clients_are_gone() -> io::Result<()> {
     let proxy = proxy(&[server.tcp()], &[])?;
     let mut stays = proxy.client()?;
     assert_eq!(stays.ask("SET k v")?, "+OK\r\n");
-    let before = usage::open_files(proxy.pid())?;
+    let before = proc_stats::open_files(proxy.pid())?;
     for _ in 0..5 {
         let mut clients = Vec::new();
         for _ in 0..50 {
@@ -207,7 +207,9 @@ fn all_is_given_back_when_clients_are_gone() -> io::Result<()> {
         }
         drop(clients);
     }
-    wait_until("descriptors are given back", Duration::from_secs(10), || Ok(usage::open_files(proxy.pid())? <= before))
+    wait_until("descriptors are given back", Duration::from_secs(10), || {
+        Ok(proc_stats::open_files(proxy.pid())? <= before)
+    })
 }
 
 #[test]
@@ -229,7 +231,7 @@ fn sigterm_answers_what_is_under_way_and_ends() -> io::Result<()> {
 fn there_is_room_for_the_files_of_all_clients_before_they_come() -> io::Result<()> {
     let server = RedisServer::start()?;
     let proxy = proxy(&[server.tcp()], &["--max-clients", "3000"])?;
-    let room = usage::room_for_files(proxy.pid())?;
+    let room = proc_stats::room_for_files(proxy.pid())?;
     assert!(room >= 3_000, "{room}");
     Ok(())
 }

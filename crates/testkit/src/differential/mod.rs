@@ -1,9 +1,11 @@
 //! The same script to two servers, reply by reply.
 
+pub(crate) mod differences;
+
 use std::collections::BTreeMap;
 use std::io;
 
-use crate::differences::Likeness;
+use crate::differential::differences::Likeness;
 use crate::{Address, Client, Request, Rng, Script, Subset, elements, request};
 
 /// Requests sent in one go at most.

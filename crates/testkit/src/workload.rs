@@ -8,7 +8,7 @@ use respool_command::{Group, Lane, RequestPolicy, Row, all, resolve, top_level};
 use respool_wire::ArgsBuf;
 
 use crate::Rng;
-use crate::differences::{Difference, Likeness, difference_of, embedded_difference_of};
+use crate::differential::differences::{Difference, Likeness, difference_of, embedded_difference_of};
 use crate::templates::{LIBRARY, SCRIPT_HASHES, SERIALISED, TABLE_TEMPLATES};
 
 /// One generated request.

@@ -12,12 +12,12 @@
 
 use crate::buffer::occupied_bytes;
 use crate::handshake::Progress;
+use crate::in_flight::{InFlight, Recorder};
 use crate::limits::{
     CUT_THROUGH_BYTES, FILLING_BATCH_MIN, FILLING_US_MAX, HELD_AGE_US_MAX, HELD_BYTES_MAX, HELD_ROUND_TRIP_US_MAX,
     PATIENT_OUTSTANDING_MAX, POOLED_BUFFER_BYTES_MAX,
 };
-use crate::ramp::Ramp;
-use crate::recorder::{InFlight, Recorder};
+use crate::slow_start::Ramp;
 use crate::{BufferPool, Credentials, Handshake, Identity, Output, Owner, Server, Ticket, Tickets};
 use respool_wire::{Protocol, ReplyError, ReplyKind, ReplyLimits, ReplyScanner, Scan};
 use std::fmt;

@@ -13,23 +13,21 @@
 
 mod channels;
 mod gather;
-mod info;
+mod hash_tag;
 pub mod limits;
-mod merge;
 mod node;
-mod part;
 mod placement;
 mod plan;
 mod routed;
 mod routes;
 mod scan;
-mod tag;
+mod split;
 mod topology;
 
 pub use channels::Led;
 pub use gather::Gather;
+pub use hash_tag::{TagRule, UnknownTagRule};
 pub use node::{Node, NodeIndex};
-pub use part::{Part, Scratch};
 pub use placement::{
     KeyHash, Placement, PlacementError, Rule, SLOTS, Scheme, UnknownKeyHash, UnknownScheme, slot, slots_of,
 };
@@ -37,5 +35,5 @@ pub use plan::{Plan, PlanError, plan, plan_at_once};
 pub use routed::{KeyPlace, Place, RouteError, RouteScratch, Routed, plan_routed};
 pub use routes::{Commands, DeadNode, Pool, PoolMode, Reads, Rewrite, Route, Routes, RoutesError, Subject, When};
 pub use scan::ScanStep;
-pub use tag::{TagRule, UnknownTagRule};
+pub use split::{Part, Scratch};
 pub use topology::Topology;

@@ -18,8 +18,8 @@ use respool_wire::{Args, Encoder};
 
 use crate::limits::KEY_TEXT_BYTES_MAX;
 use crate::node::NodeIndex;
-use crate::part::{Layout, Scratch};
 use crate::scan::ScanStep;
+use crate::split::{Layout, Scratch};
 use crate::topology::Topology;
 
 /// Where a request goes.

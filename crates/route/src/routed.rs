@@ -10,10 +10,10 @@ use respool_command::{Categories, Flags, KeyPosition, RequestPolicy, Row};
 use respool_wire::{Args, Encoder, Request, request_bulk, request_head};
 
 use crate::node::NodeIndex;
-use crate::part::{Layout, Part, Scratch};
 use crate::plan::{Plan, PlanError, plan};
 use crate::routes::{Routes, Subject, When};
 use crate::scan::ScanStep;
+use crate::split::{Layout, Part, Scratch};
 
 /// A node under a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::KeyHash;
-use crate::tag::TagRule;
+use crate::hash_tag::TagRule;
 
 /// Which algorithm places keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

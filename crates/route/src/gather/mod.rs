@@ -18,13 +18,16 @@
 //! "one succeeded" every part has to fail. The others may have been executed, so a number behind the message says how many
 //! failed. From the first failure on nothing but messages is kept.
 
+mod info;
+mod merge;
+
 use respool_command::{ResponsePolicy, Row};
 use respool_wire::{Args, Elements, Encoder, Protocol, ReplyKind, Value, elements};
 
+use crate::gather::merge::Merge;
 use crate::limits::{FAILURE_TEXT_BYTES_MAX, GATHER_BYTES_KEPT, GATHER_ITEMS_KEPT};
-use crate::merge::Merge;
-use crate::part::Scratch;
 use crate::scan::ScanStep;
+use crate::split::Scratch;
 
 /// Joins replies. Made to be reused: it keeps its memory, within limits.
 #[derive(Debug, Default)]

@@ -7,7 +7,7 @@ use std::collections::btree_map::Entry;
 
 use respool_wire::{Encoder, Protocol, ReplyKind, Value, elements};
 
-use crate::info;
+use crate::gather::info;
 use crate::scan::ScanStep;
 
 /// How whole replies become one.

@@ -5,24 +5,23 @@
 //! at the end of the turn writes each outbox with one call. It knows nothing of RESP.
 #![forbid(unsafe_code)]
 
-mod alarm;
 mod clock;
-mod glance;
 pub mod handover;
-mod handshakes;
 pub mod limits;
-mod lingering;
+mod linger;
 mod listener;
 mod mailbox;
+mod peer_liveness;
 mod readiness;
 mod resolver;
 mod sockets;
 #[cfg(test)]
 mod testing;
+mod timerfd;
 pub mod tls;
 mod transport;
-mod vigil;
 mod worker;
+mod yielding;
 
 pub use clock::monotonic_us;
 pub use listener::{Callers, ControlSocket, ListenError, Listener, ListenerHandle, adopt, bind};

@@ -4,6 +4,7 @@
 //! while connections are open. One provider of cryptography is named everywhere; the process' default is never asked for.
 //! TLS 1.2 and 1.3, no older one.
 
+pub(crate) mod accept;
 mod certificate;
 mod client;
 mod identity;

@@ -45,7 +45,7 @@ impl TransportOptions {
         Ok(())
     }
 
-    /// The same on a socket that is about to be dialled. See `vigil` for the timeout; what it does not watch, idle
+    /// The same on a socket that is about to be dialled. See `peer_liveness` for the timeout; what it does not watch, idle
     /// connections, the kernel gives up after as many probes as it would with it.
     pub(crate) fn apply_dialled(&self, socket: SockRef<'_>) -> io::Result<()> {
         let probes = match (self.user_timeout, self.keepalive) {

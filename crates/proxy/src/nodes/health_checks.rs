@@ -5,7 +5,7 @@
 //! whatever its lanes are: by a dial, or by a PING on a lane that is ready and idle.
 //!
 //! A lane on which nothing is owed and nothing was heard for a while is sent a PING. On a connection whose peer has vanished
-//! the kernel then has something that is not acknowledged, and `net` breaks it off in time (its `vigil`); the node fails like
+//! the kernel then has something that is not acknowledged, and `net` breaks it off in time (its `peer_liveness`); the node fails like
 //! any other. A peer whose kernel acknowledges and which does not answer is busy or stopped: its lane stays, since one slow
 //! command is no reason to fail all clients, but the node is *suspect* until it answers, and routes that can go elsewhere do.
 //! Warm private lanes are sent PINGs as well, so that none is lent whose peer has gone.

@@ -8,31 +8,32 @@
 //! Readiness is edge-triggered: a connection is registered once, for both directions, and the loop remembers what each
 //! edge promised. A socket that may hold more than one read took is read again in the next turn, after everybody else.
 
-mod departing;
-mod dialling;
-mod greeting;
-mod leaving;
+mod dial;
+mod dial_addresses;
+mod graceful_close;
+mod half_close;
+mod liveness;
 mod names;
-mod watching;
-mod ways;
+mod tls_accept;
 
-use crate::alarm::Alarm;
 use crate::clock::Clock;
-use crate::glance::Glance;
-use crate::handshakes::Handshakes;
 use crate::limits::{
     ACCEPT_COMPLAINT_US, ACCEPT_PAUSE_US, ACCEPTS_PER_TURN_MAX, CONNECTIONS_KEPT, EVENTS_MAX, SETTLE_ROUNDS_MAX,
 };
-use crate::lingering::Lingering;
+use crate::linger::Lingering;
 use crate::listener::ListenerSocket;
 use crate::mailbox::{Inbox, Letter, Postbox};
+use crate::peer_liveness::Vigil;
 use crate::readiness::{Event, Events};
 use crate::resolver::Resolver;
 use crate::sockets::{Permit, Side, Sockets};
+use crate::timerfd::Alarm;
 use crate::tls::TlsClients;
+use crate::tls::accept::Handshakes;
 use crate::transport::Socket;
-use crate::vigil::Vigil;
+use crate::yielding::Glance;
 use crate::{Listener, TransportOptions};
+use dial_addresses::{Alternatives, Resolving, Silences};
 use mio::{Interest, Poll, Registry, Token, Waker};
 use names::{Named, Names};
 use respool_connection::{Action, Awaits, ConnId, Machine, Now, Peer};
@@ -40,7 +41,6 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use ways::{Alternatives, Resolving, Silences};
 
 const BELL: Token = Token(1 << 40);
 const FIRST_LINGERING: usize = 1 << 39;

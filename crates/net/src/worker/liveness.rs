@@ -3,7 +3,7 @@
 use super::{Worker, earlier};
 use crate::TransportOptions;
 use crate::limits::CLIENTS_LOOKED_AT_MAX;
-use crate::vigil::Verdict;
+use crate::peer_liveness::Verdict;
 use respool_connection::{ConnId, Machine, Now};
 use rustix::io::Errno;
 

@@ -17,7 +17,7 @@
 //! Where the kernel does not answer (not Linux, or a sandbox without netlink), TCP_USER_TIMEOUT is set after all.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-mod diag;
+mod sock_diag;
 
 use crate::limits::{LOOK_AT_CLIENTS_US, LOOK_US};
 use crate::transport::Socket;
@@ -27,7 +27,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-use diag::Diag;
+use sock_diag::Diag;
 
 /// Times of acknowledgements that differ by less are the same: the kernel tells whole milliseconds, and counts in up to ten.
 const SAME_US: u64 = 20_000;

@@ -3,8 +3,8 @@
 //! `getsockopt(TCP_INFO)` tells the same and has no safe wrapper. One question names one connection by its addresses, and
 //! the answer is there when the question has been sent. See sock_diag(7) and `linux/inet_diag.h`, `linux/tcp.h`.
 
-use super::{Asks, Signs};
 use crate::limits::DIAG_ANSWERS_MAX;
+use crate::peer_liveness::{Asks, Signs};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with};
 use std::io;

@@ -212,7 +212,7 @@ pub trait Machine {
     }
 
     /// The host name by which a connection was dialled has resolved to these addresses, without the connection's own, several times
-    /// in a row. Called once per connection, which stays open.
+    /// in a row. Called for each such connection before anything else happens, and again while that goes on. They stay open.
     fn handle_moved(&mut self, conn: ConnId, addresses: &str) {
         let _ = (conn, addresses);
     }

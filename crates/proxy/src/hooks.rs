@@ -30,7 +30,7 @@ pub enum Event {
         /// The program, its version, mode and role, as far as HELLO and INFO give them.
         server: String,
     },
-    /// A node's name no longer resolves to the address that a worker is connected to. Its connections are replaced.
+    /// A node's name no longer resolves to the address that a worker is connected to. One to another address is tried.
     NodeMoved {
         /// The node's name.
         node: String,
@@ -38,6 +38,15 @@ pub enum Event {
         worker: usize,
         /// The addresses to which its name resolves.
         to: String,
+    },
+    /// A node is up at another address of its name. Connections to the former one are replaced.
+    AddressLeft {
+        /// The node's name.
+        node: String,
+        /// The worker's number.
+        worker: usize,
+        /// How many connections.
+        connections: usize,
     },
     /// A node refuses the credentials of the last reload. Connections that it accepted before stay in use.
     NodeRefuses {

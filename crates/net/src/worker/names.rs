@@ -7,7 +7,7 @@
 //!   [address among the answers] <-------------------------------.
 //!        | an answer without it                                  | an answer with it
 //!        v                                                       |
-//!   [missed once] -- the next answer without it --> reported to the machine, once
+//!   [missed once] -- the next answer without it --> reported to the machine, and again while that goes on
 //! ```
 //!
 //! One answer is no evidence: a name server may give another part of a long list each time, or a stale list. Errors, answers
@@ -31,28 +31,23 @@ use std::time::Duration;
 pub(super) struct Named {
     name: Arc<Name>,
     ip: IpAddr,
-    /// Answers in a row without this address.
+    /// Answers in a row without this address, since the machine was last told of it.
     missing: u8,
-    /// The machine has been told that it is gone.
-    is_told: bool,
 }
 
 impl Named {
     pub(super) fn new(name: Arc<Name>, ip: IpAddr) -> Self {
-        Self { name, ip, missing: 0, is_told: false }
+        Self { name, ip, missing: 0 }
     }
 
     /// Counts an answer.
     fn hear(&mut self, is_among: bool) {
-        match is_among {
-            true => (self.missing, self.is_told) = (0, false),
-            false => self.missing = self.missing.saturating_add(1),
-        }
+        self.missing = if is_among { 0 } else { self.missing.saturating_add(1) };
     }
 
-    /// Whether the address has been missing from so many answers, and the machine has not been told.
+    /// Whether the address has been missing from so many answers.
     fn is_gone(&self, enough: u8) -> bool {
-        self.missing >= enough && !self.is_told
+        self.missing >= enough
     }
 }
 
@@ -109,7 +104,8 @@ impl History {
         let enough = if self.enough > ANSWERS_WITHOUT_MIN { self.enough } else { 1 };
         let mut gone = Vec::new();
         for (place, named) in named.into_iter().filter(|(_, named)| named.is_gone(enough)) {
-            named.is_told = true;
+            // If it goes on, it is told again: a connection may have been made in between that seemed to say otherwise.
+            named.missing = 0;
             self.note_gone(named.ip);
             gone.push(place);
         }
@@ -314,7 +310,9 @@ mod tests {
         let told = [false, true, false, true, false, false, false, true, false, false].map(|is_among| {
             named.hear(is_among);
             let is_gone = named.is_gone(ANSWERS_WITHOUT_MIN);
-            named.is_told |= is_gone;
+            if is_gone {
+                named.missing = 0;
+            }
             is_gone
         });
         assert_eq!(told, [false, false, false, false, false, true, false, false, false, true]);
@@ -408,10 +406,11 @@ mod tests {
         let none = [] as [usize; 0];
         assert_eq!(hear(&[0], &mut history), none);
         assert_eq!(hear(&[0, 1, 2], &mut history), [0, 1]);
-        assert_eq!(hear(&[0, 1, 2], &mut history), none, "once");
+        assert_eq!(hear(&[0, 1, 2], &mut history), none);
+        assert_eq!(hear(&[0, 1, 2], &mut history), [0, 1], "they are told again");
         // Where addresses come and go each is counted for itself.
         history.enough = 4;
-        all.iter_mut().for_each(|named| named.is_told = false);
+        (all[0].missing, all[1].missing) = (3, 2);
         let named = all.iter_mut().enumerate();
         assert_eq!(history.hear_answer(named.collect(), &[ip(2)]), [0]);
     }

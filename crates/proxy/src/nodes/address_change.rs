@@ -37,7 +37,10 @@ impl<E: Execute> Worker<E> {
             return;
         }
         self.lanes.all[lane].is_elsewhere = true;
-        if self.lanes.nodes[node].leads_away_us.replace(self.now.mono_us).is_none() {
+        let now_us = self.now.mono_us;
+        let is_news = self.lanes.nodes[node].leads_away_us.is_none();
+        self.lanes.nodes[node].leads_away_us.get_or_insert(now_us);
+        if is_news {
             let (node, to) = (self.lanes.nodes[node].name.clone(), addresses.to_owned());
             self.shared.hooks.tell(&Event::NodeMoved { node, worker: self.number, to });
         }
@@ -75,11 +78,17 @@ impl<E: Execute> Worker<E> {
         if self.lanes.nodes[this.node].leads_away_us.is_none() || this.is_elsewhere {
             return;
         }
-        let (node, at) = (this.node, this.at.clone());
-        if at.is_some() {
+        let (node, at, began_us) = (this.node, this.at.clone(), this.dial_began_us);
+        let is_former = |other: &Lane| other.node == node && other.is_elsewhere && at.is_some() && other.at == at;
+        if self.lanes.all.iter().any(is_former) {
+            if self.lanes.nodes[node].leads_away_us.is_some_and(|since_us| began_us < since_us) {
+                // Its name was resolved before.
+                self.lanes.all[lane].is_elsewhere = true;
+                return;
+            }
             // The name resolves to the former address again.
-            let is_back = |lane: &&mut Lane| lane.node == node && lane.at == at;
-            self.lanes.all.iter_mut().filter(is_back).for_each(|lane| lane.is_elsewhere = false);
+            let is_back = |other: &&mut Lane| is_former(other);
+            self.lanes.all.iter_mut().filter(is_back).for_each(|other| other.is_elsewhere = false);
         }
         self.leave_address(node);
     }
@@ -95,7 +104,11 @@ impl<E: Execute> Worker<E> {
         let is_told = |lane: &&Lane| lane.purpose == Purpose::Listen || lane.up.identity().tracking.is_some();
         let told = self.lanes.all.iter().filter(|lane| is_left(lane)).filter(is_told).filter_map(|lane| lane.reader);
         let mut told: Vec<Handle> = told.collect();
+        told.sort_unstable();
         told.dedup();
+        let connections = self.lanes.all.iter().filter(|lane| is_left(lane)).count();
+        let name = self.lanes.nodes[node].name.clone();
+        self.shared.hooks.tell(&Event::AddressLeft { node: name, worker: self.number, connections });
         self.lanes.nodes[node].health.forget_refusals();
         self.move_nodes(Some(node), false, false);
         let is_push = |lane: &Lane| lane.purpose == Purpose::Push && is_left(lane);

@@ -142,6 +142,28 @@ fn nothing_is_left_where_the_name_leads_back() {
 }
 
 #[test]
+fn a_dial_that_was_resolved_before_is_no_sign_that_it_leads_back() {
+    let (mut bench, client, old) = watch(PoolMode::Multiplex);
+    let late = bench.accept();
+    bench.ask(late, &["WATCH", "other"]);
+    let dialled = bench.dialling.clone();
+    assert_eq!(dialled.len(), 1);
+    leave(&mut bench, &old);
+    bench.turn(|worker| worker.handle_address(dialled[0], OLD));
+    bench.connect_these(&dialled);
+    assert!(asked(&mut bench, &dialled).contains(&"WATCH other".to_owned()));
+    bench.send(dialled[0], b"+OK\r\n");
+    pass(&mut bench, NEW);
+    for client in [client, late] {
+        bench.heard(client);
+        bench.ask(client, &["MULTI"]);
+        bench.heard(client);
+        bench.ask(client, &["EXEC"]);
+        assert_eq!(bench.heard(client), "*-1\r\n");
+    }
+}
+
+#[test]
 fn what_leads_to_an_address_that_stays_is_kept() {
     for mode in PoolMode::ALL.map(|(mode, _)| mode) {
         let (mut bench, client, old) = watch(mode);

@@ -44,7 +44,16 @@ pub(crate) fn tell(event: &Event) {
             info!(node, worker, "node {node} is reached at {address} within {took:?}: {server}");
         }
         Event::NodeMoved { node, worker, to } => {
-            info!(node, worker, "node {node} is at {to} now: its connections are replaced");
+            info!(
+                node,
+                worker, "node {node} is to be found at {to} now: its connections stay in use until one there is ready"
+            );
+        }
+        Event::AddressLeft { node, worker, connections } => {
+            info!(
+                node,
+                worker, "node {node} is up at its new address: {connections} connections to the former one are left"
+            );
         }
         Event::NodeRefuses { node, worker, why } => error!(
             node,

@@ -90,7 +90,6 @@ impl<E: Execute> Worker<E> {
         }
         let entry = &mut self.lanes.nodes[node].entry;
         *entry = Entry { told_us: entry.told_us, ..Entry::default() };
-        let mut push_lane = None;
         for lane in 0..self.lanes.all.len() {
             let this = &self.lanes.all[lane];
             let is_before = this.node == node && !this.is_retired && this.dial_began_us < since_us;
@@ -105,14 +104,10 @@ impl<E: Execute> Worker<E> {
                     self.lanes.all[lane].purpose = Purpose::Leaving;
                 }
                 Purpose::Private => this.is_stale = true,
-                Purpose::Push if this.up.is_ready() => push_lane = Some(lane),
+                // Subscriptions stay on it until its successor is ready.
+                Purpose::Push if this.up.is_ready() => (this.is_stale, this.renew_at_us) = (true, 0),
                 _ => {}
             }
-        }
-        if let Some(lane) = push_lane {
-            // It is dialled again at once, and all subscriptions are sent anew.
-            self.close_lane(lane);
-            self.dial_again(lane);
         }
         self.is_busy = true;
     }

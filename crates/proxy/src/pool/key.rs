@@ -17,7 +17,7 @@ impl Lanes {
             let is_free = match lane.purpose {
                 Purpose::Shared | Purpose::Successor | Purpose::Leaving | Purpose::Blocking => true,
                 Purpose::Private => self.warm.contains(&(place as u32)),
-                Purpose::Own | Purpose::Push | Purpose::Listen | Purpose::Dedicated => false,
+                Purpose::Own | Purpose::Push | Purpose::PushSuccessor | Purpose::Listen | Purpose::Dedicated => false,
             };
             is_free && lane.is_settled() && lane.waiters.is_empty()
         };

@@ -110,6 +110,8 @@ pub(crate) enum Purpose {
     Blocking,
     /// Subscriptions, and what the node tells of them.
     Push,
+    /// To take the place of a push lane as soon as it is ready.
+    PushSuccessor,
     /// What the node tells one client of changed keys, see [`crate::tracking::noloop`].
     Listen,
     /// One client's for good, see `dedicated`.
@@ -370,7 +372,7 @@ impl Lanes {
                 && match lane.purpose {
                     Purpose::Private => !self.warm.contains(&(*place as u32)),
                     Purpose::Own | Purpose::Listen | Purpose::Dedicated => true,
-                    Purpose::Shared | Purpose::Blocking | Purpose::Push => false,
+                    Purpose::Shared | Purpose::Blocking | Purpose::Push | Purpose::PushSuccessor => false,
                     Purpose::Successor | Purpose::Leaving => false,
                 }
         };

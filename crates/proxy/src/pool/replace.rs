@@ -188,7 +188,8 @@ impl Lanes {
     pub(crate) fn leave_node(&mut self, node: usize) -> usize {
         let lanes: Vec<usize> = self.shared_of(node).collect();
         lanes.iter().for_each(|lane| self.leave(*lane));
-        let is_successor = |lane: &&mut Lane| lane.purpose == Purpose::Successor && lane.node == node;
+        let is_successor =
+            |lane: &&mut Lane| matches!(lane.purpose, Purpose::Successor | Purpose::PushSuccessor) && lane.node == node;
         self.all.iter_mut().filter(is_successor).for_each(|lane| lane.purpose = Purpose::Leaving);
         self.leave_own_lanes_to(node);
         self.mark_apart(node);
@@ -434,6 +435,10 @@ impl<E: Execute> Worker<E> {
                     } else if self.now.mono_us >= this.renew_at_us {
                         self.lanes.begin_renewal(lane, &self.config, self.now);
                     }
+                }
+                Purpose::Push if this.is_stale => {
+                    is_busy = true;
+                    self.renew_push_lane(lane);
                 }
                 // Nothing is owed on it, and its client's next request has another dialled.
                 Purpose::Own if this.is_stale && this.is_settled() && !self.is_watched_on(lane) => {

@@ -15,9 +15,9 @@ use super::Subscriptions;
 use super::delivery::Terms;
 use super::routing::{From, nodes_of_told};
 use crate::limits::{
-    PUSH_CHECK_US, PUSH_ORDERS_MAX, PUSH_QUEUE_BYTES_MAX, PUSH_SILENT_US_MAX, STRUCK_OUT_PER_TURN_MAX,
+    PUSH_CHECK_US, PUSH_ORDERS_MAX, PUSH_QUEUE_BYTES_MAX, PUSH_SILENT_US_MAX, RENEW_US, STRUCK_OUT_PER_TURN_MAX,
 };
-use crate::pool::{Ending, Purpose};
+use crate::pool::{Ending, Lane, Purpose};
 use crate::push::frame::{Frame, Kind, Verb};
 use crate::push::node_ledger::{OutOfStep, Refusal};
 use crate::text;
@@ -50,8 +50,50 @@ impl<E: Execute> Worker<E> {
         if self.lanes.all[lane].up.is_ready() { Ok(()) } else { self.lanes.prepare(lane, &self.config, self.now) }
     }
 
+    /// Dials a successor for a push lane that is to be replaced, unless one is under way.
+    pub(crate) fn renew_push_lane(&mut self, lane: usize) {
+        let this = &mut self.lanes.all[lane];
+        if self.now.mono_us < this.renew_at_us {
+            return;
+        }
+        this.renew_at_us = self.now.mono_us + RENEW_US;
+        let (node, protocol) = (this.node, this.up.identity().protocol);
+        let is_successor = |other: &Lane| other.purpose == Purpose::PushSuccessor && other.node == node;
+        if self.lanes.all.iter().any(|other| is_successor(other) && !other.is_retired) {
+            return;
+        }
+        let successor = self.lanes.make_apart(&self.config, node, 0, Purpose::PushSuccessor);
+        self.lanes.all[successor].up.set_protocol(protocol);
+        if self.lanes.prepare(successor, &self.config, self.now).is_err() {
+            self.lanes.release(successor);
+        }
+    }
+
+    /// The successor of a push lane is ready: it takes over.
+    fn succeed_push_lane(&mut self, lane: usize) {
+        let node = self.lanes.all[lane].node;
+        self.forget_push_lane(node);
+        self.lanes.all[lane].purpose = Purpose::Push;
+        self.subscriptions.lanes[node] = Some(PushLane { lane, pinged_us: 0 });
+    }
+
+    /// Closes the push lane to a node for good.
+    pub(super) fn forget_push_lane(&mut self, node: usize) {
+        let Some(PushLane { lane, .. }) = self.subscriptions.lanes[node] else { return };
+        self.close_lane(lane);
+        self.subscriptions.lanes[node] = None;
+        self.lanes.retire(lane);
+        // Otherwise its place is free once the loop has closed its connection.
+        if !self.lanes.all[lane].is_closing {
+            self.lanes.release(lane);
+        }
+    }
+
     /// A push lane can be used: the node is told everything.
     pub(crate) fn begin_push_lane(&mut self, lane: usize) {
+        if self.lanes.all[lane].purpose == Purpose::PushSuccessor {
+            self.succeed_push_lane(lane);
+        }
         let node = self.lanes.all[lane].node;
         if let Some(this) = &mut self.subscriptions.lanes[node] {
             this.pinged_us = 0;

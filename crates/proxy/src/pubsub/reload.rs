@@ -5,6 +5,7 @@
 
 use super::Book;
 use crate::config::Config;
+use crate::pool::Purpose;
 use crate::text;
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -13,14 +14,12 @@ impl<E: Execute> Worker<E> {
     /// Ends all push lanes, because channels will be elsewhere. Whoever waits for a node's word is told to try again.
     pub(crate) fn end_push_lanes(&mut self) {
         for node in 0..self.subscriptions.lanes.len() {
-            let Some(push_lane) = self.subscriptions.lanes[node] else { continue };
-            let lane = push_lane.lane;
-            self.close_lane(lane);
-            self.subscriptions.lanes[node] = None;
-            self.lanes.retire(lane);
-            // Otherwise its place is free once the loop has closed its connection.
-            if !self.lanes.all[lane].is_closing {
-                self.lanes.release(lane);
+            self.forget_push_lane(node);
+        }
+        for lane in 0..self.lanes.all.len() {
+            let this = &self.lanes.all[lane];
+            if this.purpose == Purpose::PushSuccessor && !this.is_retired {
+                self.close_lane(lane);
             }
         }
         for node in 0..self.subscriptions.books.len() {

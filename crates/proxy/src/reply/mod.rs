@@ -227,7 +227,7 @@ impl<E: Execute> Worker<E> {
         match shaken {
             Ok(Shake::Continues) => self.lanes.list(lane),
             Ok(Shake::Ready) => {
-                let is_push = this.purpose == Purpose::Push;
+                let is_push = matches!(this.purpose, Purpose::Push | Purpose::PushSuccessor);
                 let waiters = std::mem::take(&mut this.waiters);
                 let is_successor = this.purpose == Purpose::Successor;
                 let is_hearing = this.purpose == Purpose::Listen || this.up.identity().tracking.is_some();
@@ -319,6 +319,7 @@ impl<E: Execute> Worker<E> {
             refuse(owner, loss, error, &mut self.clients, &mut self.scatters, &mut self.tasks);
         }
         if is_push {
+            self.lanes.all[lane].is_stale = false;
             self.lose_push_lane(lane, was_ready, &unsent);
         }
         self.release_throttled(lane);

@@ -497,3 +497,74 @@ fn a_refusal_of_credentials_that_were_replaced_says_nothing() {
     let (_, said) = bench.who_heard("GET key").expect("it is sent");
     assert!(said.contains("AUTH right"), "{said}");
 }
+
+/// A client listens to a channel of the only node, over this connection.
+fn subscribed() -> (Bench<crate::NoEngine>, ConnId, ConnId) {
+    let mut bench = Bench::proxy(entered(config(1, 1), "one"));
+    let client = bench.accept();
+    bench.ask(client, &["GET", "key"]);
+    let shared = bench.connect()[0];
+    bench.send(shared, b"$-1\r\n");
+    bench.ask(client, &["SUBSCRIBE", "news"]);
+    bench.connect();
+    let (push, _) = bench.who_heard("subscribe news").expect("the node is told");
+    bench.send(push, b">3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
+    bench.heard(client);
+    let config = Arc::new(entered(config(1, 1), "two"));
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(config)));
+    // The node lets the new ones in.
+    while bench.dialling.is_empty() {
+        bench.wait(10_000);
+        bench.turn(|_| ());
+    }
+    bench.connect();
+    bench.turn(|_| ());
+    (bench, client, push)
+}
+
+const MESSAGE: &[u8] = b">3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\nx\r\n";
+
+#[test]
+fn messages_come_until_a_connection_with_other_credentials_is_ready() {
+    let (mut bench, client, push) = subscribed();
+    assert!(!bench.closed.contains(&push), "nothing else brings them");
+    bench.send(push, MESSAGE);
+    assert!(bench.heard(client).contains("message"));
+    for _ in 0..3 {
+        bench.wait(500_000);
+        bench.turn(|_| ());
+        bench.connect();
+    }
+    assert!(bench.closed.contains(&push));
+    let (new, greeting) = bench.who_heard("subscribe news").expect("the successor is told");
+    assert!(greeting.contains("AUTH") && greeting.contains("two"), "{greeting}");
+    bench.send(new, b">3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
+    bench.send(new, MESSAGE);
+    assert!(bench.heard(client).contains("message"));
+    bench.cut(new);
+    for _ in 0..5 {
+        bench.wait(500_000);
+        bench.turn(|_| ());
+        bench.connect();
+    }
+    assert!(bench.who_heard("subscribe news").is_some(), "one that is lost is made again");
+}
+
+#[test]
+fn a_successor_that_is_refused_costs_no_message() {
+    let (mut bench, client, push) = subscribed();
+    for _ in 0..5 {
+        bench.wait(1_100_000);
+        bench.turn(|_| ());
+        bench.refuse_dials();
+        bench.send(push, MESSAGE);
+        assert!(bench.heard(client).contains("message"));
+    }
+    assert!(!bench.closed.contains(&push));
+    // Nothing of it is left when the nodes are others.
+    let config = Arc::new(renamed(entered(config(1, 1), "two")));
+    bench.wait(1_100_000);
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(config)));
+    bench.connect();
+    assert!(bench.who_heard("subscribe news").is_some_and(|(conn, _)| conn != push));
+}

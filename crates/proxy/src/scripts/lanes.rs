@@ -23,7 +23,7 @@
 
 use crate::limits::{SCRIPT_AHEAD_US, SCRIPTS_MIXED_US};
 use crate::pool::session_mode::Ownership;
-use crate::pool::{Lanes, Purpose};
+use crate::pool::{Lane, Lanes, Purpose};
 use crate::session::{Flow, Session, Special};
 use crate::worker::Worker;
 use respool_command::{Execute, Lane as Kind, Row};
@@ -79,26 +79,34 @@ impl Lanes {
         Some(class)
     }
 
-    /// Whether a node has left a request on a lane of this class unanswered for long.
-    pub(crate) fn is_held_up(&self, class: u16, now_us: u64) -> bool {
+    /// The shared lanes of a class.
+    fn lanes_of_class(&self, class: u16) -> impl Iterator<Item = &Lane> {
         let start = usize::from(class) * self.nodes.len();
         let places = self.table.get(start..start + self.nodes.len()).unwrap_or_default();
-        places.iter().filter_map(|lane| self.all.get(*lane as usize)).any(|lane| {
+        places.iter().filter_map(|lane| self.all.get(*lane as usize))
+    }
+
+    /// Whether a node has left a request on a lane of this class unanswered for long.
+    pub(crate) fn is_held_up(&self, class: u16, now_us: u64) -> bool {
+        self.lanes_of_class(class).any(|lane| {
             let oldest_us = lane.up.tickets().oldest_us();
             oldest_us.is_some_and(|oldest_us| now_us.saturating_sub(oldest_us) > SCRIPT_AHEAD_US)
         })
     }
 
     /// Whether a request that has timed out may still be executed on a lane of this class, or on a leaving lane whose
-    /// successor waits for it.
+    /// successor waits for it. All lanes are searched only if the shared ones owe nothing that is late.
     fn has_late(&self, class: u16) -> bool {
-        self.all.iter().any(|lane| match lane.purpose {
-            Purpose::Shared => lane.class == class && lane.up.tickets().expired() > 0,
-            // Lanes taken out of sharing for a large reply (`turn` is the largest number) leave as well, but no successor
-            // waits for them.
-            Purpose::Leaving => lane.class == class && !lane.is_retired && lane.turn < u64::MAX && !lane.is_settled(),
-            _ => false,
-        })
+        // Lanes taken out of sharing for a large reply (`turn` is the largest number) leave as well, but no successor
+        // waits for them.
+        let is_left = |lane: &Lane| {
+            lane.purpose == Purpose::Leaving
+                && lane.class == class
+                && !lane.is_retired
+                && lane.turn < u64::MAX
+                && !lane.is_settled()
+        };
+        self.lanes_of_class(class).any(|lane| lane.up.tickets().expired() > 0) || self.all.iter().any(is_left)
     }
 
     /// The class that a script goes to which nothing binds to one of them, and whether that is the second.

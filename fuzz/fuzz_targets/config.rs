@@ -8,7 +8,7 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use respool::frontend::{Program, Translation, rmux};
-use respool::settings::meaning::Understood;
+use respool::settings::config::Understood;
 use respool::settings::row::Value;
 use respool::settings::{Faults, Said, Setting, file, resolve};
 

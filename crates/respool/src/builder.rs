@@ -21,8 +21,8 @@ use crate::failure::Failure;
 use crate::serve::handover::Inherited;
 use crate::serve::hooks::{HookMaker, tell};
 use crate::serve::{self, Job};
-use crate::settings::meaning::Understood;
-use crate::settings::said::Text;
+use crate::settings::config::Understood;
+use crate::settings::raw::Text;
 use crate::settings::users::{UserKey, UserSaid};
 use crate::settings::{Address, Fault, Faults, Origin, Said, Setting, file, nearest, resolve};
 

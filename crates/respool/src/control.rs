@@ -19,7 +19,7 @@ use std::thread;
 use tracing::info;
 
 use crate::settings::Process;
-use crate::settings::meaning::Understood;
+use crate::settings::config::Understood;
 use crate::settings::table::Setting;
 
 /// What the process is doing.

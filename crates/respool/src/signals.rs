@@ -13,7 +13,7 @@ use tracing::{error, info, warn};
 use crate::control::{Adopted, Change, Control, Phase};
 use crate::logging::Logging;
 use crate::settings::Faults;
-use crate::settings::meaning::Understood;
+use crate::settings::config::Understood;
 
 /// Reads the settings from where they came from.
 pub type Load = Box<dyn Fn() -> Result<Understood, Faults> + Send>;

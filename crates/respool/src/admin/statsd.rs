@@ -18,7 +18,7 @@ use tracing::warn;
 use super::end::End;
 use super::metrics::{Metrics, Reading, Sample};
 use crate::control::{Control, Phase};
-use crate::settings::meaning::StatsdSettings;
+use crate::settings::config::StatsdSettings;
 
 /// Bytes of one datagram: what passes through an Ethernet in one piece.
 const DATAGRAM_BYTES_MAX: usize = 1432;

@@ -19,9 +19,9 @@ use crate::logging::Logging;
 use crate::serve::handover::Inherited;
 use crate::serve::hooks::HookMaker;
 use crate::serve::{Job, Opened};
-use crate::settings::meaning::Understood;
+use crate::settings::config::Understood;
+use crate::settings::raw::Statement;
 use crate::settings::row::{Reload, Scope};
-use crate::settings::said::Statement;
 use crate::settings::{Address, Said, Setting, page};
 use crate::{banner, output, serve, signals, systemd};
 

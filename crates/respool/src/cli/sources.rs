@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 
 use crate::frontend::{Program, Translation, rmux};
-use crate::settings::meaning::Understood;
+use crate::settings::config::Understood;
 use crate::settings::{CONFIG_ENV, Fault, Faults, Origin, Said, Setting, file, resolve};
 
 /// Where settings come from; can be asked again for a reload.

@@ -5,7 +5,7 @@
 
 use super::Translation;
 use super::flags::{self, Flag, Given, Takes};
-use crate::settings::said::Statement;
+use crate::settings::raw::Statement;
 use crate::settings::{Fault, Origin, Setting};
 
 const fn value(name: &'static str, doc: &'static str) -> Flag {

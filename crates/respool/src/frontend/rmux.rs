@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::flags::{self, Flag, Given, Takes};
 use super::{ReadFile, Translation};
-use crate::settings::fault;
+use crate::settings::diagnostic;
 use crate::settings::file::POOLS_MAX;
-use crate::settings::said::{FileText, PoolSaid, Statement, Text};
+use crate::settings::raw::{FileText, PoolSaid, Statement, Text};
 use crate::settings::{Fault, Origin, Setting, nearest, unit};
 
 const fn value(name: &'static str, doc: &'static str) -> Flag {
@@ -151,19 +151,19 @@ fn byte_at(text: &str, line: usize, column: usize) -> usize {
 
 fn hear_json_pool(out: &mut Translation, place: &str, pool: &Value) {
     let Value::Object(members) = pool else {
-        return fault::add(&mut out.faults, || Fault::new(whole(place), "a pool is an object".to_owned()));
+        return diagnostic::add(&mut out.faults, || Fault::new(whole(place), "a pool is an object".to_owned()));
     };
     let mut heard = Pool::default();
     for (key, member) in members {
         match json_flag(key, member, place) {
             Ok(Some(flag)) => heard = heard.with_flag(flag, out),
             Ok(None) => {}
-            Err(fault) => fault::add(&mut out.faults, || fault),
+            Err(fault) => diagnostic::add(&mut out.faults, || fault),
         }
     }
     if heard.socket.is_none() && heard.port.is_none() {
         let fault = Fault::new(whole(place), "there is nothing to listen on".to_owned());
-        return fault::add(&mut out.faults, || fault.hint("port or socket is needed"));
+        return diagnostic::add(&mut out.faults, || fault.hint("port or socket is needed"));
     }
     heard.say(out);
 }
@@ -266,7 +266,7 @@ impl Pool {
         let nodes = self.nodes();
         if nodes.texts.is_empty() {
             let message = "there is no node: tcpConnections or unixConnections is needed".to_owned();
-            fault::add(&mut out.faults, || Fault::new(nodes.origin.clone(), message));
+            diagnostic::add(&mut out.faults, || Fault::new(nodes.origin.clone(), message));
         }
         pool.statements.push(nodes);
         pool.statements.push(Statement::line(Setting::Placement, "rmux", Origin::Default));

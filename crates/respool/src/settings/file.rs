@@ -6,10 +6,10 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::fault::{self, Fault};
+use super::diagnostic::{self, Fault};
+use super::raw::{FileText, Origin, PoolSaid, Said, Statement, Text};
 use super::routing::{RoutingReader, RoutingSaid};
 use super::row::Scope;
-use super::said::{FileText, Origin, PoolSaid, Said, Statement, Text};
 use super::table::{ROWS, Setting};
 
 /// Largest settings file that is read, in bytes: hundreds of pools of hundreds of nodes.
@@ -48,7 +48,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn fault(&mut self, span: Range<usize>, message: String) {
-        fault::add(&mut self.faults, || Fault::new(Origin::File { span }, message));
+        diagnostic::add(&mut self.faults, || Fault::new(Origin::File { span }, message));
     }
 
     fn top(&mut self, table: &DeTable<'_>) {
@@ -58,7 +58,7 @@ impl Reader<'_> {
                 ("pool", _) => {
                     let fault = Fault::new(at(key), "a pool is written with two brackets: [[pool]]".to_owned());
                     let hint = "[[pool]] may stand several times, once for each pool";
-                    fault::add(&mut self.faults, || fault.hint(hint));
+                    diagnostic::add(&mut self.faults, || fault.hint(hint));
                 }
                 ("pools" | "routes", _) => {
                     let mut routing = std::mem::take(&mut self.said.routing);
@@ -95,7 +95,7 @@ impl Reader<'_> {
                 if statement.setting.row().scope == Scope::Process {
                     let message = format!("{} holds for the whole process", key.get_ref());
                     let hint = "move it in front of the first [[pool]]";
-                    fault::add(&mut self.faults, || Fault::new(at(key), message).hint(hint));
+                    diagnostic::add(&mut self.faults, || Fault::new(at(key), message).hint(hint));
                 }
                 pool.statements.push(statement);
             }
@@ -139,7 +139,7 @@ impl Reader<'_> {
         others: &[&str],
     ) -> Option<Statement> {
         let Some(setting) = Setting::named(key.get_ref()) else {
-            fault::add(&mut self.faults, || unknown(key, others));
+            diagnostic::add(&mut self.faults, || unknown(key, others));
             return None;
         };
         let row = setting.row();
@@ -196,7 +196,7 @@ fn unknown(key: &Spanned<std::borrow::Cow<'_, str>>, others: &[&str]) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::fault::Faults;
+    use crate::settings::diagnostic::Faults;
 
     fn faults(text: &str) -> String {
         let mut said = Said::default();

@@ -8,20 +8,20 @@
 //!  redis-sharding
 //! ```
 //!
-//! [`table`] holds one row per setting and is the only list of them. Collecting what was said ([`said`], [`mod@file`]) never
-//! judges a value; [`resolve`](resolve()) never asks where a value came from, except to say so when it is wrong ([`fault`]);
-//! [`meaning`] has the structs that components get.
+//! [`table`] holds one row per setting and is the only list of them. Collecting what was said ([`raw`], [`mod@file`]) never
+//! judges a value; [`resolve`](resolve()) never asks where a value came from, except to say so when it is wrong ([`diagnostic`]);
+//! [`config`] has the structs that components get.
 
 pub mod address;
-pub mod fault;
+pub mod config;
+pub mod diagnostic;
 pub mod file;
-pub mod meaning;
 pub mod page;
 pub mod placement;
+pub mod raw;
 mod resolve;
 pub mod routing;
 pub mod row;
-pub mod said;
 pub mod table;
 pub mod tls;
 pub mod unit;
@@ -29,13 +29,13 @@ pub mod users;
 mod values;
 
 pub use address::{Address, Door, NodeAddress};
-pub use fault::{Fault, Faults};
-pub use meaning::{
+pub use config::{
     AdminSettings, EngineSettings, Instance, LogSettings, NetSettings, NodeSettings, Process, ProxySettings,
 };
+pub use diagnostic::{Fault, Faults};
+pub use raw::{Origin, Said};
 pub use resolve::{ReadSecret, resolve};
 pub use row::Secret;
-pub use said::{Origin, Said};
 pub use table::{AdminCommands, LogFormat, LogLevel, PoolMode, PublishReceivers, Setting, SlowSubscribers};
 
 /// The environment variable that names the settings file.

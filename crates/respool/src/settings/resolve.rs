@@ -12,14 +12,14 @@ use std::time::Duration;
 use respool_route::{DeadNode, PlacementError, Scheme};
 
 use super::address::{Address, Door, NodeAddress, NodeText};
-use super::fault::{self, Fault, Faults};
-use super::meaning::{
+use super::config::{
     AdminSettings, Budgets, Credentials, EngineSettings, Instance, IntegritySettings, LogSettings, NetSettings,
     NodeSettings, Pooling, Process, ProxySettings, RequestSettings, SeeingSettings, StatsdSettings, Timeouts,
     Understood,
 };
+use super::diagnostic::{self, Fault, Faults};
+use super::raw::{Origin, PoolSaid, Said, Statement};
 use super::row::{Row, Secret, Value};
-use super::said::{Origin, PoolSaid, Said, Statement};
 use super::table::{
     AdminCommands, LogFormat, LogLevel, NodeTlsVerify, PoolMode, PublishReceivers, Setting, SlowSubscribers, Switch,
     TlsAuthClients, TlsIdentity,
@@ -435,7 +435,7 @@ impl Judge<'_> {
     /// Adds a fault, unless it is there: one of a value that holds for all pools is found once per pool.
     pub(super) fn fault(&mut self, fault: Fault) {
         if !self.faults.contains(&fault) {
-            fault::add(&mut self.faults, || fault);
+            diagnostic::add(&mut self.faults, || fault);
         }
     }
 }
@@ -589,12 +589,12 @@ mod tests {
         let keys: String = (0..1000).map(|number| format!("key_{number} = 1\n")).collect();
         let mut said = Said::default();
         let faults = file::hear(&mut said, "r.toml", keys);
-        assert_eq!(faults.len(), fault::FAULTS_MAX);
+        assert_eq!(faults.len(), diagnostic::FAULTS_MAX);
         assert!(Faults { file: said.file, faults }.to_string().ends_with("There may be more.\n"));
 
         let pools: String = (0..100).map(|number| format!("[[pool]]\nbacklog = {}\n", number * 1_000_000)).collect();
         let shown = understood(&pools).unwrap_err();
-        assert_eq!(shown.matches("error:").count(), fault::FAULTS_MAX);
+        assert_eq!(shown.matches("error:").count(), diagnostic::FAULTS_MAX);
 
         let nodes: Vec<String> = (0..1001).map(|number| format!("\"h{number}:1\"")).collect();
         let shown = understood(&format!("nodes = [{}]", nodes.join(","))).unwrap_err();

@@ -11,11 +11,11 @@ use respool_route::{Commands, DeadNode, Node, Placement, PoolMode, Reads, Rewrit
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::fault::{self, Fault};
-use super::meaning::NodeSettings;
+use super::config::NodeSettings;
+use super::diagnostic::{self, Fault};
+use super::raw::{Origin, PoolSaid, Statement, Text};
 use super::resolve::Judge;
 use super::row::{Choice, Value};
-use super::said::{Origin, PoolSaid, Statement, Text};
 use super::table::Setting;
 use super::values::Values;
 use super::{nearest, placement};
@@ -129,7 +129,7 @@ pub(super) struct RoutingReader<'a> {
 
 impl RoutingReader<'_> {
     fn fault(&mut self, span: Range<usize>, message: String) {
-        fault::add(self.faults, || Fault::new(Origin::File { span }, message));
+        diagnostic::add(self.faults, || Fault::new(Origin::File { span }, message));
     }
 
     /// Takes `[pools.NAME]`. Statements of a pool are read by `statement`, as those of any other table.
@@ -169,7 +169,7 @@ impl RoutingReader<'_> {
                     Origin::File { span: key.span() },
                     format!("{} is no setting of a pool that routes lead to", key.get_ref()),
                 );
-                fault::add(self.faults, || fault.hint(format!("such a pool has {names}")));
+                diagnostic::add(self.faults, || fault.hint(format!("such a pool has {names}")));
             }
             self.said.pools.push(pool);
         }
@@ -209,7 +209,7 @@ impl RoutingReader<'_> {
             None => format!("a route has {}", words().collect::<Vec<_>>().join(", ")),
         };
         let fault = Fault::new(Origin::File { span: key.span() }, format!("a route has no {:.64?}", key.get_ref()));
-        fault::add(self.faults, || fault.hint(hint));
+        diagnostic::add(self.faults, || fault.hint(hint));
     }
 
     fn texts(&mut self, value: &Spanned<DeValue<'_>>) -> Option<Vec<Text>> {

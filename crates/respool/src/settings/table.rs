@@ -1,7 +1,7 @@
 //! The settings: one row each. Flags, environment variables, TOML keys, `respool check`, the man page, the shell
 //! completions, `docs/settings.md` and CONFIG names are all read from here and nowhere else.
 //!
-//! To add a setting, add its row, and a field in the struct of [`meaning`](super::meaning) that needs it.
+//! To add a setting, add its row, and a field in the struct of [`config`](super::config) that needs it.
 
 use std::borrow::Cow;
 use std::time::Duration;

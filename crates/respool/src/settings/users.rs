@@ -13,11 +13,11 @@ use respool_proxy::{PoolMode, UserLimits};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::fault::{self, Fault};
+use super::diagnostic::{self, Fault};
 use super::nearest;
+use super::raw::{Origin, Text};
 use super::resolve::Judge;
 use super::row::{Secret, Value};
-use super::said::{Origin, Text};
 use super::table::{ChannelsByDefault, Setting, Switch};
 use super::unit;
 use super::values::Values;
@@ -122,7 +122,7 @@ fn with_rules(users: &Users, table: &UserSettings) -> Result<Users, ChangeError>
 /// Reads `[users.NAME]`.
 pub(super) fn hear(value: &Spanned<DeValue<'_>>, said: &mut Vec<UserSaid>, faults: &mut Vec<Fault>) {
     let mut fault = |span, message: &str, hint: &str| {
-        fault::add(faults, || Fault::new(Origin::File { span }, message.to_owned()).hint(hint));
+        diagnostic::add(faults, || Fault::new(Origin::File { span }, message.to_owned()).hint(hint));
     };
     let form = "users are written [users.NAME]";
     let DeValue::Table(users) = value.get_ref() else {
@@ -322,11 +322,11 @@ pub(crate) fn reason(error: &ChangeError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::meaning::Process;
-    use super::super::said::Said;
+    use super::super::config::Process;
+    use super::super::raw::Said;
     use super::super::{file, resolve};
     use super::*;
-    use crate::settings::fault::Faults;
+    use crate::settings::diagnostic::Faults;
 
     fn understood(text: &str) -> Result<Process, String> {
         let mut said = Said::default();

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::said::{FileText, Origin};
+use super::raw::{FileText, Origin};
 use super::table::{ROWS, Setting};
 
 /// One thing that is wrong.

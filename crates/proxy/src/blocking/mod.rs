@@ -190,7 +190,7 @@ impl<E: Execute> Worker<E> {
         target: Target,
     ) -> Handle {
         let Wording { args, said } = words;
-        let is_on_own = self.is_apart(index);
+        let is_on_own = self.has_noloop_lanes(index);
         let arrived_us = self.now.mono_us;
         let session = self.clients.sessions.at_mut(index).expect("it has just been given a place for its reply");
         let deadline_us = timeout_us(row, args.as_args()).map(|timeout_us| arrived_us.saturating_add(timeout_us));
@@ -288,7 +288,7 @@ impl<E: Execute> Worker<E> {
             let other = list.connections.swap_remove(at);
             self.close_lane(other.lane.index as usize);
         }
-        let lane = self.lanes.make_apart(&self.config, node, class, Purpose::Blocking);
+        let lane = self.lanes.add_unshared(&self.config, node, class, Purpose::Blocking);
         if let Err(error) = self.lanes.prepare(lane, &self.config, self.now) {
             self.lanes.release(lane);
             return Err(error);

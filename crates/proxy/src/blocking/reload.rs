@@ -152,7 +152,7 @@ impl<E: Execute> Worker<E> {
     /// Puts a request into the queue of another node. Its place among those who wait stays; what is still said of it as it was
     /// before reaches nobody.
     fn enter_anew(&mut self, index: u32, waiter: Handle, words: Wording, node: usize) {
-        let is_on_own = self.is_apart(index);
+        let is_on_own = self.has_noloop_lanes(index);
         let Some(this) = self.blocking.remove(waiter) else { return };
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let class = self.lanes.base(session.class);

@@ -55,7 +55,7 @@ impl<E: Execute> Worker<E> {
                 if is_plain { special.remove(Special::ROUTED) } else { special.add(Special::ROUTED) }
             },
         );
-        self.restart_all_apart();
+        self.restart_all_noloop();
         self.adopt_users(None);
         self.review_modes();
         self.recall_waiters(has_other_routes);

@@ -118,8 +118,8 @@ impl<E: Execute> Worker<E> {
             self.dial_again(lane);
         }
         for client in told {
-            if self.clients.sessions.get(client).is_some() && self.is_apart(client.index) {
-                self.restart_apart(client.index);
+            if self.clients.sessions.get(client).is_some() && self.has_noloop_lanes(client.index) {
+                self.restart_noloop(client.index);
             }
         }
         self.recall_waiters(false);

@@ -95,7 +95,7 @@ impl Lanes {
         if !self.may_lend(config, node) {
             return Err(text::too_many_private(&self.nodes[node].name));
         }
-        let lane = self.make_apart(config, node, self.base(class), purpose);
+        let lane = self.add_unshared(config, node, self.base(class), purpose);
         match self.prepare(lane, config, now) {
             Ok(()) => Ok(self.handle(lane)),
             Err(error) => {

@@ -499,7 +499,7 @@ impl Lanes {
     }
 
     /// Makes a lane that is not in the table of classes. It is not dialled yet.
-    pub(crate) fn make_apart(&mut self, config: &Config, node: usize, class: u16, purpose: Purpose) -> usize {
+    pub(crate) fn add_unshared(&mut self, config: &Config, node: usize, class: u16, purpose: Purpose) -> usize {
         let made = self.build(config, node, class, purpose);
         let Some(place) = self.free.pop() else {
             self.all.push(made);
@@ -524,7 +524,7 @@ impl Lanes {
         (this.generation == lane.generation && !this.is_retired).then_some(lane.index as usize)
     }
 
-    /// A lane apart from the table of classes has ended for good: its handles are void.
+    /// A lane outside the table of classes has ended for good: its handles are void.
     pub(crate) fn retire(&mut self, lane: usize) {
         let this = &mut self.all[lane];
         debug_assert!(this.purpose != Purpose::Shared && !this.is_retired, "it ends once");

@@ -179,7 +179,7 @@ impl Lanes {
                 self.leave(*lane);
             }
         }
-        self.mark_apart(node);
+        self.mark_exclusive_stale(node);
         self.let_warm_go(node);
         lanes.len()
     }
@@ -192,15 +192,18 @@ impl Lanes {
             |lane: &&mut Lane| matches!(lane.purpose, Purpose::Successor | Purpose::PushSuccessor) && lane.node == node;
         self.all.iter_mut().filter(is_successor).for_each(|lane| lane.purpose = Purpose::Leaving);
         self.leave_own_lanes_to(node);
-        self.mark_apart(node);
+        self.mark_exclusive_stale(node);
         self.let_warm_go(node);
         lanes.len()
     }
 
     /// Lanes of a node that clients have to themselves are not kept for others once they are given back.
-    fn mark_apart(&mut self, node: usize) {
-        let is_apart = |lane: &Lane| matches!(lane.purpose, Purpose::Private | Purpose::Own | Purpose::Blocking);
-        self.all.iter_mut().filter(|lane| lane.node == node && is_apart(lane)).for_each(|lane| lane.is_stale = true);
+    fn mark_exclusive_stale(&mut self, node: usize) {
+        let is_exclusive = |lane: &Lane| matches!(lane.purpose, Purpose::Private | Purpose::Own | Purpose::Blocking);
+        self.all
+            .iter_mut()
+            .filter(|lane| lane.node == node && is_exclusive(lane))
+            .for_each(|lane| lane.is_stale = true);
     }
 
     fn shared_of(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
@@ -377,7 +380,7 @@ impl Lanes {
         if self.all.iter().any(has_one) {
             return;
         }
-        let successor = self.make_apart(config, node, class, Purpose::Successor);
+        let successor = self.add_unshared(config, node, class, Purpose::Successor);
         if self.prepare(successor, config, now).is_err() {
             self.release(successor);
         }
@@ -402,7 +405,7 @@ impl Lanes {
         if let Some(known) = self.all.iter().position(is_fit) {
             return known;
         }
-        let lane = self.make_apart(config, node, class, Purpose::Leaving);
+        let lane = self.add_unshared(config, node, class, Purpose::Leaving);
         self.want_dial(lane, now);
         lane
     }
@@ -517,11 +520,11 @@ mod tests {
         for round in 0..100 {
             let at = |number: u32| Some(format!("10.0.{round}.{number}:6379").into());
             let all = [1, 2, 2].map(|number| {
-                let lane = lanes.make_apart(&config, 0, 0, Purpose::Private);
+                let lane = lanes.add_unshared(&config, 0, 0, Purpose::Private);
                 (lanes.all[lane].at, lanes.all[lane].is_elsewhere) = (at(number), true);
                 lane
             });
-            let stays = lanes.make_apart(&config, 0, 0, Purpose::Private);
+            let stays = lanes.add_unshared(&config, 0, 0, Purpose::Private);
             let handles = all.map(|lane| lanes.handle(lane));
             let moves = lanes.take_nodes(&config, Some(0), |_| false);
             assert!(handles.iter().all(|lane| moves.has_left_on(0, *lane)) && moves.has_left(0));

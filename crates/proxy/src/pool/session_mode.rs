@@ -124,7 +124,7 @@ impl Lanes {
         let warm = if takes_warm { self.warm.iter().rposition(fits) } else { None };
         let lane = match warm {
             Some(at) => self.warm.remove(at) as usize,
-            None => self.make_apart(config, node, class, Purpose::Own),
+            None => self.add_unshared(config, node, class, Purpose::Own),
         };
         let this = &mut self.all[lane];
         this.purpose = Purpose::Own;
@@ -231,7 +231,7 @@ impl<E: Execute> Worker<E> {
     fn is_to_own_all(&self, index: u32) -> bool {
         let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.special.has(Special::ROUTED));
         let is_in_mode = !is_routed && self.mode_of(index) == PoolMode::Session;
-        self.engine.is_none() && (is_in_mode || self.is_apart(index))
+        self.engine.is_none() && (is_in_mode || self.has_noloop_lanes(index))
     }
 
     /// Another mode may hold for a client than before. `None`: it is as it should be, or cannot be changed before what the
@@ -369,7 +369,7 @@ impl<E: Execute> Worker<E> {
             session.pins = pins;
             session.settle_pins();
         }
-        self.restart_apart(index);
+        self.restart_noloop(index);
     }
 
     /// A client shares with everybody from now on, unless its mode says otherwise. Nothing of it is outstanding.

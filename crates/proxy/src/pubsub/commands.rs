@@ -440,7 +440,7 @@ impl<E: Execute> Worker<E> {
 
     /// Forgets all that a client subscribes to.
     pub(crate) fn reset_subscriptions(&mut self, index: u32) {
-        self.leave_apart(index);
+        self.leave_noloop(index);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.special.remove(Special::SUBSCRIBED);
         session.special.remove(Special::TRACKING);

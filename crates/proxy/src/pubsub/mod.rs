@@ -37,7 +37,7 @@ use crate::push::node_ledger::{Book, Registries};
 use crate::push::registry::Registry;
 use crate::slab::{Handle, Slab};
 use crate::tracking::engine_changes::Changed;
-use crate::tracking::noloop::Apart;
+use crate::tracking::noloop::NoLoopLanes;
 use crate::tracking::{Redirected, Tracked, Tracking};
 use crate::workers::shared::Ledger;
 use delivery::Backlog;
@@ -83,7 +83,7 @@ pub(crate) struct Subscriber {
     /// What it wants to hear of changed keys, if anything.
     pub(crate) tracking: Option<Box<Tracking>>,
     /// The connections that it has to itself so that it does not hear of its own changes.
-    pub(crate) apart: Option<Box<Apart>>,
+    pub(crate) noloop: Option<Box<NoLoopLanes>>,
 }
 
 impl Subscriber {
@@ -104,7 +104,7 @@ impl Subscriber {
             after: None,
             backlog: Backlog::default(),
             tracking: None,
-            apart: None,
+            noloop: None,
         }
     }
 

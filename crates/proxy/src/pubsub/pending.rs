@@ -274,8 +274,8 @@ impl Subscriptions {
             if wait.tracking.is_some() && wait.failure.is_some() {
                 self.tracked.parting.push(of);
             }
-            if let Some(apart) = subscriber.apart.as_mut().filter(|apart| apart.wait == Some(*front)) {
-                apart.wait = None;
+            if let Some(noloop) = subscriber.noloop.as_mut().filter(|noloop| noloop.wait == Some(*front)) {
+                noloop.wait = None;
             }
             if let Some(wanted) = wait.tracking.take().filter(|_| wait.failure.is_none()) {
                 answers.push((wait.seq, if wait.is_wanted { respool_wire::replies::OK.to_vec() } else { Vec::new() }));

@@ -40,7 +40,7 @@ impl<E: Execute> Worker<E> {
         let lane = match self.subscriptions.lanes[node] {
             Some(known) => known.lane,
             None => {
-                let lane = self.lanes.make_apart(&self.config, node, 0, Purpose::Push);
+                let lane = self.lanes.add_unshared(&self.config, node, 0, Purpose::Push);
                 self.lanes.all[lane].up.set_protocol(Protocol::Resp3);
                 self.subscriptions.lanes[node] = Some(PushLane { lane, pinged_us: 0 });
                 self.subscriptions.check_at_us = self.now.mono_us + PUSH_CHECK_US;
@@ -62,7 +62,7 @@ impl<E: Execute> Worker<E> {
         if self.lanes.all.iter().any(|other| is_successor(other) && !other.is_retired) {
             return;
         }
-        let successor = self.lanes.make_apart(&self.config, node, 0, Purpose::PushSuccessor);
+        let successor = self.lanes.add_unshared(&self.config, node, 0, Purpose::PushSuccessor);
         self.lanes.all[successor].up.set_protocol(protocol);
         if self.lanes.prepare(successor, &self.config, self.now).is_err() {
             self.lanes.release(successor);
@@ -330,7 +330,7 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn check_push_lanes(&mut self) {
         self.subscriptions.check_at_us = self.now.mono_us + PUSH_CHECK_US;
-        self.check_apart();
+        self.check_noloop();
         for node in 0..self.subscriptions.lanes.len() {
             let Some(PushLane { lane, pinged_us }) = self.subscriptions.lanes[node] else { continue };
             let now_us = self.now.mono_us;

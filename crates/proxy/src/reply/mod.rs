@@ -267,7 +267,7 @@ impl<E: Execute> Worker<E> {
         }
         let Some(this) = self.lanes.all.get_mut(lane).filter(|l| !l.is_retired) else { return };
         let node = this.node;
-        let is_apart = !matches!(this.purpose, Purpose::Shared | Purpose::Push);
+        let is_unshared = !matches!(this.purpose, Purpose::Shared | Purpose::Push);
         let was_ready = this.up.is_ready();
         let owed_since_us = this.up.tickets().oldest_us().map(|since_us| since_us.max(this.up.last_heard_us()));
         let hearer = self.hearer_of(lane, &ending);
@@ -326,10 +326,10 @@ impl<E: Execute> Worker<E> {
         self.is_busy = true;
         // A script may have held up this connection alone.
         let is_vouched_for = self.lanes.is_at_its_node(lane) && !self.lanes.nodes[node].health.is_in_doubt();
-        if matches!(ending, Ending::Silent) && !is_apart && !is_vouched_for {
+        if matches!(ending, Ending::Silent) && !is_unshared && !is_vouched_for {
             self.end_waiting(node);
         }
-        if is_apart {
+        if is_unshared {
             self.lanes.retire(lane);
             // Otherwise its place is free once the loop has closed its connection.
             if !self.lanes.all[lane].is_closing {
@@ -345,7 +345,7 @@ impl<E: Execute> Worker<E> {
         for selecting in waiters {
             self.miss_select(selecting, number, &ending, &unsent);
         }
-        if was_ready && !is_apart && !is_given_up {
+        if was_ready && !is_unshared && !is_given_up {
             self.dial_again(lane);
         }
     }

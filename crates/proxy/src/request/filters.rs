@@ -38,7 +38,7 @@ impl<E: Execute> Worker<E> {
                 Some(self.refuse_unread(index, &words))
             }
             Special::TRACKING => {
-                let flow = self.settle_apart(index);
+                let flow = self.settle_noloop(index);
                 if flow.is_none() {
                     self.track_request(index, row, request.args);
                 }
@@ -127,7 +127,7 @@ mod tests {
     use crate::session::Pause;
 
     #[test]
-    fn reasons_to_wait_are_apart() {
+    fn reasons_to_pause_are_distinct() {
         let mut all = Pause::default();
         for (reason, name) in Pause::ALL {
             assert!(!all.has(reason), "{name}");
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn states_are_apart() {
+    fn states_are_distinct() {
         let mut all = Special::default();
         assert!(all.is_none());
         for state in Special::ORDER {

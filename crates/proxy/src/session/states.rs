@@ -46,7 +46,7 @@ impl<E: Execute> Worker<E> {
     /// watches there is cleaned once.
     pub(crate) fn forget_states(&mut self, session: &mut Session) {
         self.forget_own(session);
-        self.forget_apart(session);
+        self.forget_noloop(session);
         self.forget_pins(session);
         self.forget_large(session);
         if let Some(subscriber) = session.subscriber.take() {

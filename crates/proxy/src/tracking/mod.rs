@@ -109,7 +109,7 @@ pub(crate) struct Tracked {
     /// Numbers of subscribers that are told of what push lanes tell.
     pub(crate) clients: IdTable<()>,
     /// Of those that nodes tell on connections of their own.
-    pub(crate) apart: IdTable<()>,
+    pub(crate) noloop: IdTable<()>,
     /// Pairs of client and key.
     pub(crate) pairs: usize,
     /// Prefixes, with how many clients want each.
@@ -129,7 +129,7 @@ impl Tracked {
             readers: Slab::default(),
             forgotten: Vec::new(),
             clients: IdTable::default(),
-            apart: IdTable::default(),
+            noloop: IdTable::default(),
             pairs: 0,
             prefixes: BTreeMap::new(),
             cursor: 0,
@@ -144,7 +144,7 @@ impl Tracked {
 
     /// Shows how much is tracked.
     pub(crate) fn show(&self, counters: &Counters) {
-        counters.tracking_clients.set((self.clients.len() + self.apart.len()) as u64);
+        counters.tracking_clients.set((self.clients.len() + self.noloop.len()) as u64);
         counters.tracked_keys.set(self.keys.len() as u64);
         counters.tracked_items.set(self.pairs as u64);
         counters.tracked_prefixes.set(self.prefixes.len() as u64);
@@ -217,7 +217,7 @@ impl Tracked {
             }
         }
         self.clients.remove(subscriber.id, self.keys.mix());
-        self.apart.remove(subscriber.id, self.keys.mix());
+        self.noloop.remove(subscriber.id, self.keys.mix());
     }
 
     /// The client has read a key.
@@ -355,7 +355,7 @@ impl<E: Execute> Worker<E> {
             _ => return self.refuse(index, texts::SYNTAX.as_bytes()),
         };
         // Connections that it has to itself, or is to have, are changed when nothing is owed on them.
-        let changes_lanes = self.engine.is_none() && (is_on && wanted.is_noloop || self.is_apart(index));
+        let changes_lanes = self.engine.is_none() && (is_on && wanted.is_noloop || self.has_noloop_lanes(index));
         if changes_lanes && self.settle_before(index).is_none() {
             return Flow::Again;
         }
@@ -438,7 +438,7 @@ impl<E: Execute> Worker<E> {
         let this = &mut self.subscriptions;
         this.subscriber(&mut session.subscriber, handle);
         if self.engine.is_none() && wanted.is_noloop {
-            return self.begin_tracking_apart(index, handle, seq, wanted);
+            return self.begin_tracking_noloop(index, handle, seq, wanted);
         }
         this.is_tracking_wanted = true;
         let nodes = self.nodes_read(index);
@@ -466,13 +466,13 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The same for a client that is not to hear of its own changes.
-    fn begin_tracking_apart(&mut self, index: u32, handle: Handle, seq: Seq, wanted: Wanted) {
+    fn begin_tracking_noloop(&mut self, index: u32, handle: Handle, seq: Seq, wanted: Wanted) {
         let nodes = self.nodes_read(index).len();
         let wait = Wait::for_tracking(handle, seq, wanted.clone(), nodes, self.now.mono_us);
         let wait = self.subscriptions.waits.insert(wait);
         let Some(subscriber) = self.clients.sessions.at_mut(index).and_then(|s| s.subscriber.as_mut()) else { return };
         subscriber.pending.push_back(wait);
-        if let Err(error) = self.begin_apart(index, Some(wait), &wanted) {
+        if let Err(error) = self.begin_noloop(index, Some(wait), &wanted) {
             self.subscriptions.fail(wait, &error, &mut self.clients, &self.config);
         }
         self.is_busy = true;
@@ -482,7 +482,7 @@ impl<E: Execute> Worker<E> {
 
     /// The client is told of nothing any more. If it has connections to itself for that, nothing is owed on them.
     pub(crate) fn end_tracking(&mut self, index: u32) {
-        self.leave_apart(index);
+        self.leave_noloop(index);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.special.remove(Special::TRACKING);
         let Some(subscriber) = &mut session.subscriber else { return };
@@ -592,9 +592,10 @@ impl<E: Execute> Worker<E> {
     /// A tracking client asks for something: the keys that it reads are remembered before the request leaves.
     pub(crate) fn track_request(&mut self, index: u32, row: &'static Row, args: Args<'_>) {
         let Some(handle) = self.clients.sessions.handle(index) else { return };
-        let (is_apart, has_engine) = (self.is_apart(index), self.engine.is_some());
-        let is_told = if is_apart { self.hears_all(index) } else { self.tells_of_changes(index) };
-        let routed = if is_apart || !self.subscriptions.is_routed { None } else { self.scoped_keys(index, row, args) };
+        let (has_noloop, has_engine) = (self.has_noloop_lanes(index), self.engine.is_some());
+        let is_told = if has_noloop { self.hears_all(index) } else { self.tells_of_changes(index) };
+        let routed =
+            if has_noloop || !self.subscriptions.is_routed { None } else { self.scoped_keys(index, row, args) };
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let is_queueing = session.special.has(Special::QUEUEING);
         let (place, is_behind) = (session.down.next_place(), !session.down.is_settled());
@@ -618,12 +619,12 @@ impl<E: Execute> Worker<E> {
         tracking.is_marked &= is_queueing && !is_exec || is_about_client || is_about_block;
         let is_spent = was_marked && !tracking.is_marked;
         tracking.spent_by = if is_spent { self.counters.requests.value() } else { 0 };
-        if is_apart || tracking.mode == Mode::Broadcast {
+        if has_noloop || tracking.mode == Mode::Broadcast {
             // What is read nodes remember, or nobody has to.
             if !is_told && (is_exec || reads(row)) {
                 self.subscriptions.tracked.doubtful.push(handle);
             }
-            if is_apart && (is_spent || tracking.has_passed_mark) {
+            if has_noloop && (is_spent || tracking.has_passed_mark) {
                 self.pass_on_mark(index, is_spent);
             }
             return;
@@ -688,21 +689,22 @@ impl Subscriptions {
             tracking.prefixes.push(prefix);
         }
         let mix = self.tracked.keys.mix();
-        let is_apart = is_noloop && subscriber.apart.is_some();
-        let was_apart = self.tracked.apart.contains(subscriber.id, mix);
+        let has_noloop = is_noloop && subscriber.noloop.is_some();
+        let had_noloop = self.tracked.noloop.contains(subscriber.id, mix);
         if let Some(handle) = self.subscribers.at(subscriber.id) {
-            let is_other = was_apart != is_apart && (was_apart || self.tracked.clients.contains(subscriber.id, mix));
+            let is_other =
+                had_noloop != has_noloop && (had_noloop || self.tracked.clients.contains(subscriber.id, mix));
             if is_other && has_read {
                 // What it has read before is remembered elsewhere.
                 self.tracked.doubtful.push(*handle);
             }
-            if was_apart && !is_apart {
+            if had_noloop && !has_noloop {
                 self.tracked.parting.push(*handle);
             }
         }
-        let (table, other) = match is_apart {
-            true => (&mut self.tracked.apart, &mut self.tracked.clients),
-            false => (&mut self.tracked.clients, &mut self.tracked.apart),
+        let (table, other) = match has_noloop {
+            true => (&mut self.tracked.noloop, &mut self.tracked.clients),
+            false => (&mut self.tracked.clients, &mut self.tracked.noloop),
         };
         table.insert(subscriber.id, (), mix);
         other.remove(subscriber.id, mix);

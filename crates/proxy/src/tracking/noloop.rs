@@ -57,7 +57,7 @@ pub(crate) struct At<'a> {
 
 /// What a client has to itself because it is not to hear of its own changes.
 #[derive(Debug, Default)]
-pub(crate) struct Apart {
+pub(crate) struct NoLoopLanes {
     /// The request to track that waits for all nodes.
     pub(crate) wait: Option<Handle>,
     /// By node, whether it has told what that waits for.
@@ -87,7 +87,7 @@ impl Listening {
     }
 }
 
-impl Apart {
+impl NoLoopLanes {
     /// The whole request by which a node is to tell of changes, to the connection of this number or to the one that asks.
     fn request(&self, listener: Option<i64>) -> Arc<[u8]> {
         let id = listener.map(|id| id.to_string());
@@ -113,12 +113,12 @@ impl Speaking {
     }
 }
 
-fn apart_of(session: &Session) -> Option<&Apart> {
-    session.subscriber.as_ref()?.apart.as_deref()
+fn noloop_of(session: &Session) -> Option<&NoLoopLanes> {
+    session.subscriber.as_ref()?.noloop.as_deref()
 }
 
-fn apart_mut(session: &mut Session) -> Option<&mut Apart> {
-    session.subscriber.as_mut()?.apart.as_deref_mut()
+fn noloop_mut(session: &mut Session) -> Option<&mut NoLoopLanes> {
+    session.subscriber.as_mut()?.noloop.as_deref_mut()
 }
 
 impl Subscriptions {
@@ -148,7 +148,7 @@ impl Subscriptions {
     fn pass_on_heard(&mut self, at: At<'_>, keys: Option<&[u8]>, clients: &mut Clients) {
         let of = at.reader;
         let Some(session) = clients.sessions.get_mut(of) else { return };
-        let subscriber = session.subscriber.as_ref().filter(|s| s.apart.is_some());
+        let subscriber = session.subscriber.as_ref().filter(|s| s.noloop.is_some());
         let Some(tracking) = subscriber.and_then(|s| s.tracking.as_ref()) else { return };
         let Some(keys) = keys else { return self.invalidate_client(of, clients) };
         let keys = elements(keys).into_iter().flatten().filter_map(bulk);
@@ -166,8 +166,8 @@ impl Subscriptions {
 
 impl<E: Execute> Worker<E> {
     /// Whether a client has connections of its own because it is not to hear of its own changes.
-    pub(crate) fn is_apart(&self, index: u32) -> bool {
-        self.clients.sessions.at(index).is_some_and(|session| apart_of(session).is_some())
+    pub(crate) fn has_noloop_lanes(&self, index: u32) -> bool {
+        self.clients.sessions.at(index).is_some_and(|session| noloop_of(session).is_some())
     }
 
     /// The nodes that may hold what a client reads.
@@ -177,9 +177,9 @@ impl<E: Execute> Worker<E> {
 
     /// Gives a client, of which nothing is outstanding but perhaps the request that `wait` stands for, connections of its own
     /// on which all nodes tell of others' changes. `Err`: they cannot be had.
-    pub(super) fn begin_apart(&mut self, index: u32, wait: Option<Handle>, wanted: &Wanted) -> Result<(), Vec<u8>> {
+    pub(super) fn begin_noloop(&mut self, index: u32, wait: Option<Handle>, wanted: &Wanted) -> Result<(), Vec<u8>> {
         let options = self.options_for(index, wanted);
-        if !self.is_apart(index) {
+        if !self.has_noloop_lanes(index) {
             self.leave_large(index);
             self.forfeit_watches(index);
             if !self.own_all(index) {
@@ -192,24 +192,24 @@ impl<E: Execute> Worker<E> {
             self.close_listeners(index);
         }
         let handle = self.clients.sessions.handle(index);
-        let has_stored = self.is_apart(index) && handle.is_some_and(|handle| self.may_have_stored(handle));
+        let has_stored = self.has_noloop_lanes(index) && handle.is_some_and(|handle| self.may_have_stored(handle));
         let Some(session) = self.clients.sessions.at_mut(index) else { return Ok(()) };
         let Some(subscriber) = &mut session.subscriber else { return Ok(()) };
-        let apart = subscriber.apart.get_or_insert_default();
-        if has_stored && (apart.is_redirected != is_redirected || apart.options != options) {
+        let noloop = subscriber.noloop.get_or_insert_default();
+        if has_stored && (noloop.is_redirected != is_redirected || noloop.options != options) {
             // Other connections ask for it, and nodes forget what was read on those before.
             self.subscriptions.tracked.doubtful.extend(handle);
         }
-        apart.wait = wait;
-        apart.is_redirected = is_redirected;
-        apart.options = options;
-        apart.is_told = (0..nodes).map(|node| !read.contains(&node)).collect();
+        noloop.wait = wait;
+        noloop.is_redirected = is_redirected;
+        noloop.options = options;
+        noloop.is_told = (0..nodes).map(|node| !read.contains(&node)).collect();
         if self.subscriptions.check_at_us == 0 {
             self.subscriptions.check_at_us = self.now.mono_us + PUSH_CHECK_US;
         }
         self.name_requests(index);
         self.note_told(index);
-        self.mend_apart(index)
+        self.ensure_noloop_lanes(index)
     }
 
     /// What nodes are asked for, with what is tracked already.
@@ -238,11 +238,11 @@ impl<E: Execute> Worker<E> {
         let nodes = self.nodes_heard();
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let class = session.class;
-        let Some(apart) = apart_mut(session) else { return };
-        apart.listeners.resize(if apart.is_redirected { nodes } else { 0 }, Listener::default());
-        let request = |node: usize| match apart.listeners.get(node) {
-            None => Some(apart.request(None)),
-            Some(listener) => listener.id.map(|id| apart.request(Some(id))),
+        let Some(noloop) = noloop_mut(session) else { return };
+        noloop.listeners.resize(if noloop.is_redirected { nodes } else { 0 }, Listener::default());
+        let request = |node: usize| match noloop.listeners.get(node) {
+            None => Some(noloop.request(None)),
+            Some(listener) => listener.id.map(|id| noloop.request(Some(id))),
         };
         let by_node = (0..nodes).map(request).collect();
         if let Ownership::Client(owner) = &mut self.lanes.owners[class as usize] {
@@ -283,9 +283,9 @@ impl<E: Execute> Worker<E> {
 
     /// A node tells of changes from now on. `false`: nobody has waited for that.
     fn note_told_of(&mut self, index: u32, node: usize) -> bool {
-        let Some(apart) = self.clients.sessions.at_mut(index).and_then(apart_mut) else { return false };
-        let Some(wait) = apart.wait else { return false };
-        if let Some(is_told) = apart.is_told.get_mut(node)
+        let Some(noloop) = self.clients.sessions.at_mut(index).and_then(noloop_mut) else { return false };
+        let Some(wait) = noloop.wait else { return false };
+        if let Some(is_told) = noloop.is_told.get_mut(node)
             && !std::mem::replace(is_told, true)
         {
             self.subscriptions.progress(wait, &mut self.clients);
@@ -295,7 +295,7 @@ impl<E: Execute> Worker<E> {
 
     /// Has every connection made that a client needs, and those that say something else to their nodes replaced as soon as
     /// nothing is owed on them. `Err`: one cannot be had for now.
-    pub(super) fn mend_apart(&mut self, index: u32) -> Result<(), Vec<u8>> {
+    pub(super) fn ensure_noloop_lanes(&mut self, index: u32) -> Result<(), Vec<u8>> {
         let mut result = Ok(());
         for node in self.nodes_read(index) {
             let mended = self.mend_listener(index, node).and_then(|()| self.mend_own(index, node));
@@ -318,11 +318,11 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.handle(index) else { return Ok(()) };
         let Some(this) = self.clients.sessions.at(index) else { return Ok(()) };
         let class = this.class;
-        let Some(listener) = apart_of(this).and_then(|apart| apart.listeners.get(node)) else { return Ok(()) };
+        let Some(listener) = noloop_of(this).and_then(|noloop| noloop.listeners.get(node)) else { return Ok(()) };
         if listener.lane.is_some_and(|lane| self.lanes.find(lane).is_some()) {
             return Ok(());
         }
-        let lane = self.lanes.make_apart(&self.config, node, class, Purpose::Listen);
+        let lane = self.lanes.add_unshared(&self.config, node, class, Purpose::Listen);
         let made = &mut self.lanes.all[lane];
         made.up.set_protocol(Protocol::Resp3);
         made.up.hear();
@@ -334,8 +334,8 @@ impl<E: Execute> Worker<E> {
         }
         let handle = self.lanes.handle(lane);
         self.ask_number_of(session, node, lane);
-        if let Some(apart) = self.clients.sessions.at_mut(index).and_then(apart_mut)
-            && let Some(listener) = apart.listeners.get_mut(node)
+        if let Some(noloop) = self.clients.sessions.at_mut(index).and_then(noloop_mut)
+            && let Some(listener) = noloop.listeners.get_mut(node)
         {
             *listener = Listener { lane: Some(handle), id: None };
         }
@@ -358,12 +358,12 @@ impl<E: Execute> Worker<E> {
             self.lanes.all[place].number = Some(id);
         }
         let Some(this) = self.clients.sessions.get_mut(session) else { return };
-        let listener = apart_mut(this).and_then(|apart| apart.listeners.get_mut(node));
+        let listener = noloop_mut(this).and_then(|noloop| noloop.listeners.get_mut(node));
         let Some(listener) = listener.filter(|listener| listener.lane == Some(lane)) else { return };
         listener.id = Some(id);
         self.name_requests(session.index);
         if let Err(error) = self.mend_own(session.index, node) {
-            self.fail_apart(session, &error);
+            self.fail_noloop(session, &error);
         }
     }
 
@@ -395,9 +395,9 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client asks for something. `Some`: not before its connections say to their nodes what they should.
-    pub(crate) fn settle_apart(&mut self, index: u32) -> Option<Flow> {
+    pub(crate) fn settle_noloop(&mut self, index: u32) -> Option<Flow> {
         let session = self.clients.sessions.at(index)?;
-        apart_of(session)?;
+        noloop_of(session)?;
         let class = session.class;
         let is_wrong = |node: usize| {
             let known = self.lanes.known(node, class).map(|lane| &self.lanes.all[lane]);
@@ -411,7 +411,7 @@ impl<E: Execute> Worker<E> {
             return Some(Flow::Again);
         }
         // What cannot be had now the timers try again.
-        let _ = self.mend_apart(index);
+        let _ = self.ensure_noloop_lanes(index);
         None
     }
 
@@ -445,7 +445,7 @@ impl<E: Execute> Worker<E> {
         let Some(reader) = this.reader else { return };
         let node = this.node;
         if this.up.is_old() {
-            self.fail_apart(reader, &text::no_tracking(&self.lanes.nodes[node].told.name));
+            self.fail_noloop(reader, &text::no_tracking(&self.lanes.nodes[node].told.name));
             self.close_lane(lane);
         } else if this.purpose == Purpose::Own {
             // By it a request that waits there can be let go.
@@ -474,8 +474,8 @@ impl<E: Execute> Worker<E> {
         refusal: Option<&[u8]>,
     ) {
         let Some(session) = self.clients.sessions.get_mut(reader) else { return };
-        let Some(apart) = apart_mut(session) else { return };
-        if is_listener && let Some(listener) = apart.listeners.get_mut(node) {
+        let Some(noloop) = noloop_mut(session) else { return };
+        if is_listener && let Some(listener) = noloop.listeners.get_mut(node) {
             *listener = Listener::default();
             self.name_requests(reader.index);
         }
@@ -483,15 +483,15 @@ impl<E: Execute> Worker<E> {
             self.subscriptions.invalidate_client(reader, &mut self.clients);
         }
         match refusal {
-            Some(error) => self.fail_apart(reader, error),
+            Some(error) => self.fail_noloop(reader, error),
             // It is not there: nobody waits for it, and everything is to be forgotten when it is back.
             None => _ = self.note_told_of(reader.index, node),
         }
     }
 
     /// The request to track that waits for all nodes has failed, if there is one.
-    fn fail_apart(&mut self, session: Handle, error: &[u8]) {
-        let wait = self.clients.sessions.get_mut(session).and_then(apart_mut).and_then(|apart| apart.wait.take());
+    fn fail_noloop(&mut self, session: Handle, error: &[u8]) {
+        let wait = self.clients.sessions.get_mut(session).and_then(noloop_mut).and_then(|noloop| noloop.wait.take());
         if let Some(wait) = wait {
             self.subscriptions.fail(wait, error, &mut self.clients, &self.config);
         }
@@ -501,7 +501,7 @@ impl<E: Execute> Worker<E> {
     /// them. `false`: it has none, or is not the same.
     pub(crate) fn speak_otherwise(&mut self, index: u32, class: u16, state: Class) -> bool {
         let before = self.lanes.state_of(class);
-        if !self.is_apart(index) || before == state || (Class { protocol: state.protocol, ..before }) != state {
+        if !self.has_noloop_lanes(index) || before == state || (Class { protocol: state.protocol, ..before }) != state {
             return false;
         }
         self.lanes.set_state_of(class, state);
@@ -524,40 +524,40 @@ impl<E: Execute> Worker<E> {
         }
         if !is_whole {
             // What cannot be had now the timers try again.
-            let _ = self.mend_apart(index);
+            let _ = self.ensure_noloop_lanes(index);
         }
         true
     }
 
     /// A client has other connections than before, because it selected another database.
-    pub(crate) fn restart_apart(&mut self, index: u32) {
+    pub(crate) fn restart_noloop(&mut self, index: u32) {
         let Some(handle) = self.clients.sessions.handle(index) else { return };
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        if apart_of(session).is_none() {
+        if noloop_of(session).is_none() {
             return;
         }
-        self.fail_apart(handle, &text::nodes_changed());
+        self.fail_noloop(handle, &text::nodes_changed());
         self.subscriptions.invalidate_client(handle, &mut self.clients);
         self.close_listeners(index);
         self.name_requests(index);
         // What cannot be had now the timers try again.
-        let _ = self.mend_apart(index);
+        let _ = self.ensure_noloop_lanes(index);
     }
 
     /// Other nodes are configured.
-    pub(crate) fn restart_all_apart(&mut self) {
+    pub(crate) fn restart_all_noloop(&mut self) {
         let all: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();
-        for index in all.into_iter().filter(|index| self.is_apart(*index)).collect::<Vec<_>>() {
-            self.restart_apart(index);
+        for index in all.into_iter().filter(|index| self.has_noloop_lanes(*index)).collect::<Vec<_>>() {
+            self.restart_noloop(index);
         }
     }
 
     /// Its connections to itself are closed: a client tracks no more, or hears of its own changes as well.
-    pub(crate) fn leave_apart(&mut self, index: u32) {
+    pub(crate) fn leave_noloop(&mut self, index: u32) {
         self.close_listeners(index);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let class = session.class;
-        if session.subscriber.as_mut().and_then(|subscriber| subscriber.apart.take()).is_none() {
+        if session.subscriber.as_mut().and_then(|subscriber| subscriber.noloop.take()).is_none() {
             return;
         }
         if let Ownership::Client(owner) = &mut self.lanes.owners[class as usize] {
@@ -567,8 +567,8 @@ impl<E: Execute> Worker<E> {
     }
 
     fn close_listeners(&mut self, index: u32) {
-        let Some(apart) = self.clients.sessions.at_mut(index).and_then(apart_mut) else { return };
-        let listeners = std::mem::take(&mut apart.listeners);
+        let Some(noloop) = self.clients.sessions.at_mut(index).and_then(noloop_mut) else { return };
+        let listeners = std::mem::take(&mut noloop.listeners);
         self.end_listeners(listeners);
     }
 
@@ -581,9 +581,9 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client has left.
-    pub(crate) fn forget_apart(&mut self, session: &mut Session) {
-        let apart = session.subscriber.as_mut().and_then(|subscriber| subscriber.apart.take());
-        self.end_listeners(apart.map(|apart| apart.listeners).unwrap_or_default());
+    pub(crate) fn forget_noloop(&mut self, session: &mut Session) {
+        let noloop = session.subscriber.as_mut().and_then(|subscriber| subscriber.noloop.take());
+        self.end_listeners(noloop.map(|noloop| noloop.listeners).unwrap_or_default());
     }
 
     /// Closes connections that clients have to themselves in vain.
@@ -592,22 +592,22 @@ impl<E: Execute> Worker<E> {
             let Some(session) = self.clients.sessions.get_mut(handle) else { continue };
             let tracking = session.subscriber.as_ref().and_then(|s| s.tracking.as_ref());
             if !tracking.is_some_and(|tracking| tracking.is_noloop) {
-                self.leave_apart(handle.index);
+                self.leave_noloop(handle.index);
             }
         }
     }
 
     /// Dials what was lost, and asks those for a sign of life who have been silent.
-    pub(crate) fn check_apart(&mut self) {
-        let numbers: Vec<u32> = self.subscriptions.tracked.apart.ids().collect();
+    pub(crate) fn check_noloop(&mut self) {
+        let numbers: Vec<u32> = self.subscriptions.tracked.noloop.ids().collect();
         for number in numbers {
             let Some(handle) = self.subscriptions.subscribers.at(number).copied() else { continue };
             let Some(session) = self.clients.sessions.get_mut(handle) else { continue };
             let class = session.class;
-            let listeners = apart_of(session).map(|apart| apart.listeners.clone()).unwrap_or_default();
+            let listeners = noloop_of(session).map(|noloop| noloop.listeners.clone()).unwrap_or_default();
             if self.drain_until_us.is_none() {
                 // Refused only while a node's pause lasts, or there are too many.
-                let _ = self.mend_apart(handle.index);
+                let _ = self.ensure_noloop_lanes(handle.index);
             }
             let mut lanes = self.lanes.own_lanes(class);
             lanes.extend(listeners.into_iter().filter_map(|listener| self.lanes.find(listener.lane?)));

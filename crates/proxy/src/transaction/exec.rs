@@ -334,8 +334,8 @@ impl<E: Execute> Worker<E> {
             return self.refuse(index, text::WATCHED_ELSEWHERE.as_bytes());
         }
         let mode = mode.unwrap_or_else(|| self.mode_of(index));
-        let is_apart = mode == PoolMode::Transaction && self.engine.is_none();
-        let is_private = is_apart || is_watching || has_select || waits && self.engine.is_none();
+        let is_transaction_mode = mode == PoolMode::Transaction && self.engine.is_none();
+        let is_private = is_transaction_mode || is_watching || has_select || waits && self.engine.is_none();
         if mode == PoolMode::Session
             && !is_watching
             && self.engine.is_none()

@@ -603,7 +603,7 @@ impl<E: Execute> Worker<E> {
         let name = |node: usize| self.lanes.nodes.get(node).map(|n| n.name.clone());
         for (index, session) in self.clients.sessions.iter() {
             let mode = self.mode_of(index);
-            let owning = if self.is_apart(index) { "tracking" } else { "session" };
+            let owning = if self.has_noloop_lanes(index) { "tracking" } else { "session" };
             let line = |node: Option<usize>, reason: &'static str, since_us: u64| PinLine {
                 client: session.id,
                 node: node.and_then(name),

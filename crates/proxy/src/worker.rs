@@ -388,8 +388,8 @@ impl<E: Execute> Worker<E> {
             session.is_resuming = false;
             if session.pause.is_none() {
                 self.resume_client(index);
-            } else if session.is_to_end_script() {
-                let _: Flow = self.run_script(index);
+            } else if session.is_to_end_exec_reply() {
+                let _: Flow = self.continue_exec_reply(index);
                 self.clients.list(index);
             }
         }
@@ -403,7 +403,7 @@ impl<E: Execute> Worker<E> {
 
     fn resume_client(&mut self, index: u32) {
         if self.clients.sessions.at(index).is_some_and(|s| s.special.has(Special::QUEUEING))
-            && self.run_script(index) != Flow::Next
+            && self.continue_exec_reply(index) != Flow::Next
         {
             return;
         }

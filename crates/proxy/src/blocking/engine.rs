@@ -161,7 +161,7 @@ impl<E: Execute> Worker<E> {
         }
         let mut reply = Vec::new();
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
-        let in_transaction = session.pins.as_ref().is_some_and(|p| p.script.is_some());
+        let in_transaction = session.pins.as_ref().is_some_and(|p| p.exec_reply.is_some());
         if self.ask_engine(index, row, request.args, &mut reply) == Outcome::Done {
             self.answer(index, |out| out.raw(&reply));
             return Flow::Next;
@@ -266,7 +266,7 @@ impl<E: Execute> Worker<E> {
         }
         self.note_keys(row, args);
         let in_transaction =
-            self.clients.sessions.at(index).and_then(|s| s.pins.as_ref()).is_some_and(|p| p.script.is_some());
+            self.clients.sessions.at(index).and_then(|s| s.pins.as_ref()).is_some_and(|p| p.exec_reply.is_some());
         if !in_transaction {
             self.serve_parked();
         }

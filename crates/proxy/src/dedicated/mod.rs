@@ -245,7 +245,7 @@ impl<E: Execute> Worker<E> {
             return self.refuse(index, text::admin_refused(row.name).as_bytes());
         }
         let in_transaction =
-            self.clients.sessions.at(index).and_then(|s| s.pins.as_ref()).is_some_and(|pins| pins.script.is_some());
+            self.clients.sessions.at(index).and_then(|s| s.pins.as_ref()).is_some_and(|pins| pins.exec_reply.is_some());
         match row.command {
             Command::Server(S::Monitor) if in_transaction => self.refuse(index, texts::MONITOR_DENIED.as_bytes()),
             _ if in_transaction => self.refuse_unsupported(index, row, "not inside a transaction"),

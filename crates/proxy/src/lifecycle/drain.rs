@@ -78,7 +78,7 @@ impl<E: Execute> Worker<E> {
             session.pause.remove(Pause::OUTSTANDING);
             session.credit.lift();
             // What stands behind a transaction comes behind all of its reply.
-            if self.run_script(index) == Flow::Next {
+            if self.continue_exec_reply(index) == Flow::Next {
                 self.read_input(index);
             }
         }

@@ -278,7 +278,7 @@ impl<E: Execute> Worker<E> {
             Some(session) if flow == Flow::Next && session.down.waiting_bytes() > soft => {
                 session.pause.add(Pause::OUTPUT);
                 self.counters.pauses.add(1);
-                if self.engine.is_some() && !session.is_amid_script() {
+                if self.engine.is_some() && !session.is_amid_exec_reply() {
                     // It was read on because little was waiting, so this is one reply, which the engine bounds.
                     session.cold.owed_at_once = session.reply_bytes();
                 }

@@ -321,22 +321,22 @@ impl Session {
     }
 
     /// Whether it has been answered an EXEC in part.
-    pub(crate) fn is_amid_script(&self) -> bool {
-        self.special.has(Special::QUEUEING) && self.pins.as_ref().is_some_and(|pins| pins.script.is_some())
+    pub(crate) fn is_amid_exec_reply(&self) -> bool {
+        self.special.has(Special::QUEUEING) && self.pins.as_ref().is_some_and(|pins| pins.exec_reply.is_some())
     }
 
     /// Whether closing or suspension is the only reason not to read it, and it is in the middle of a reply to EXEC, which
     /// is completed first.
-    pub(crate) fn is_to_end_script(&self) -> bool {
+    pub(crate) fn is_to_end_exec_reply(&self) -> bool {
         let mut others = self.pause;
         others.remove(Pause::SUSPENDED);
         let is_only_suspended = others.is_none() && !self.pause.is_none();
-        (others == Pause::CLOSING || is_only_suspended) && self.is_amid_script()
+        (others == Pause::CLOSING || is_only_suspended) && self.is_amid_exec_reply()
     }
 
     /// Whether it has been given everything that it is owed, and what it wants no reply to has been done.
     pub(crate) fn is_owed_nothing(&self) -> bool {
-        self.down.is_drained() && self.down.is_settled() && !self.is_amid_script()
+        self.down.is_drained() && self.down.is_settled() && !self.is_amid_exec_reply()
     }
 
     /// Memory held for it.

@@ -205,7 +205,7 @@ impl Clients {
             return;
         }
         session.pause.remove(reason);
-        if (session.pause.is_none() || session.is_to_end_script()) && !session.is_resuming {
+        if (session.pause.is_none() || session.is_to_end_exec_reply()) && !session.is_resuming {
             session.is_resuming = true;
             self.resuming.push_back(index);
         }

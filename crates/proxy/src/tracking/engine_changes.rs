@@ -70,7 +70,8 @@ impl<E: Execute> Worker<E> {
             return;
         }
         let session = by.and_then(|by| self.clients.sessions.get_mut(by));
-        let is_in_block = session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| pins.script.is_some());
+        let is_in_block =
+            session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| pins.exec_reply.is_some());
         let keys = (!is_everything).then_some(keys);
         self.subscriptions.changed.push(Changed { by, is_in_block, keys });
     }
@@ -87,7 +88,7 @@ impl<E: Execute> Worker<E> {
     fn tell_collected(&mut self) {
         let is_in_block = |by: Handle, clients: &mut Clients| {
             let session = clients.sessions.get_mut(by);
-            session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| pins.script.is_some())
+            session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| pins.exec_reply.is_some())
         };
         let Self { subscriptions, clients, .. } = self;
         if subscriptions.changed.iter().any(|changed| changed.by.is_some_and(|by| is_in_block(by, clients))) {

@@ -256,16 +256,16 @@ struct Way {
 #[derive(Debug)]
 enum Part {
     /// The node's replies.
-    Said(Vec<u8>),
+    Remote(Vec<u8>),
     /// The node has selected a database.
-    Selected(u32),
-    /// We are to do this, and to reply.
-    Own(&'static Row, Confided),
+    Select(u32),
+    /// The proxy executes this, and replies.
+    Local(&'static Row, Confided),
 }
 
-/// What is left to do of an EXEC. The client is not read before it is done.
+/// The elements of an EXEC reply that are left; some are executed here. The client is not read before they are done.
 #[derive(Debug)]
-pub(crate) struct Script {
+pub(crate) struct ExecReply {
     parts: VecDeque<Part>,
     /// What the client wants of replies afterwards, if none of these is wanted.
     restored: Option<ReplyMode>,
@@ -366,7 +366,7 @@ impl<E: Execute> Worker<E> {
         }
         self.counters.transactions.add(1);
         if pin.is_none() && block.for_node == 0 {
-            return self.begin_script(index, block, &[]);
+            return self.begin_exec_reply(index, block, &[]);
         }
         let is_watching = pin.is_some();
         let private = match pin {
@@ -606,7 +606,7 @@ impl<E: Execute> Worker<E> {
         {
             session.reply_mode = ReplyMode::SkipNext;
         }
-        self.begin_script(index, exec.block, &reply);
+        self.begin_exec_reply(index, exec.block, &reply);
     }
 
     /// A block has run on a private connection, or tried to.
@@ -628,14 +628,14 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Puts together the reply to an EXEC of which `said` is the node's part.
-    fn begin_script(&mut self, index: u32, block: Block, said: &[u8]) -> Flow {
+    fn begin_exec_reply(&mut self, index: u32, block: Block, said: &[u8]) -> Flow {
         let mut parts: VecDeque<Part> = VecDeque::with_capacity(block.entries.len() + 1);
-        parts.push_back(Part::Said(format!("*{}\r\n", block.entries.len()).into_bytes()));
+        parts.push_back(Part::Remote(format!("*{}\r\n", block.entries.len()).into_bytes()));
         let mut said = elements(said).into_iter().flatten();
         for entry in block.entries {
             let database = match entry {
                 Entry::Own { row, args } => {
-                    parts.push_back(Part::Own(row, args));
+                    parts.push_back(Part::Local(row, args));
                     continue;
                 }
                 Entry::Select { database, .. } => Some(database),
@@ -643,11 +643,11 @@ impl<E: Execute> Worker<E> {
             };
             let element = said.next().unwrap_or_default();
             match parts.back_mut() {
-                Some(Part::Said(before)) => before.extend_from_slice(element),
-                _ => parts.push_back(Part::Said(element.to_vec())),
+                Some(Part::Remote(before)) => before.extend_from_slice(element),
+                _ => parts.push_back(Part::Remote(element.to_vec())),
             }
             if let Some(database) = database.filter(|_| element == replies::OK) {
-                parts.push_back(Part::Selected(database));
+                parts.push_back(Part::Select(database));
             }
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
@@ -659,11 +659,11 @@ impl<E: Execute> Worker<E> {
         if restored.is_some() {
             session.reply_mode = ReplyMode::Off;
         }
-        session.pins_mut().script = Some(Script { parts, restored });
+        session.pins_mut().exec_reply = Some(ExecReply { parts, restored });
         // Messages and invalidations must not be written between the elements of the array.
         session.down.begin_joint();
         session.special.add(Special::QUEUEING);
-        self.run_script(index)
+        self.continue_exec_reply(index)
     }
 
     /// Whether a client is not read only because of the replies that it has not taken. One that has more of them than it may
@@ -682,17 +682,17 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The client has ended its own connection: what comes behind that is not done.
-    fn leave_script(&mut self, index: u32) {
+    fn leave_exec_reply(&mut self, index: u32) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         if let Some(pins) = &mut session.pins {
-            pins.script = None;
+            pins.exec_reply = None;
         }
         session.settle_pins();
         session.down.end_joint(&mut self.clients.pool);
     }
 
     /// Goes on with the script of a client, as far as it goes.
-    pub(crate) fn run_script(&mut self, index: u32) -> Flow {
+    pub(crate) fn continue_exec_reply(&mut self, index: u32) -> Flow {
         let waiting = |this: &Self| this.clients.sessions.at(index).map_or(0, |session| session.down.waiting_bytes());
         let (mut own, before) = (0, waiting(self));
         loop {
@@ -704,11 +704,11 @@ impl<E: Execute> Worker<E> {
                 return Flow::Pause;
             }
             let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-            let Some(script) = session.pins.as_mut().and_then(|p| p.script.as_mut()) else { return Flow::Next };
-            let Some(part) = script.parts.pop_front() else {
-                let restored = script.restored;
+            let Some(reply) = session.pins.as_mut().and_then(|p| p.exec_reply.as_mut()) else { return Flow::Next };
+            let Some(part) = reply.parts.pop_front() else {
+                let restored = reply.restored;
                 if let Some(pins) = &mut session.pins {
-                    pins.script = None;
+                    pins.exec_reply = None;
                 }
                 if let Some(mode) = restored {
                     session.reply_mode = mode;
@@ -721,13 +721,13 @@ impl<E: Execute> Worker<E> {
                 return Flow::Next;
             };
             let flow = match &part {
-                Part::Said(bytes) => {
+                Part::Remote(bytes) => {
                     if session.reply_mode == ReplyMode::On {
                         self.clients.answer(index, |out| out.extend_from_slice(bytes));
                     }
                     Flow::Next
                 }
-                Part::Selected(database) => {
+                Part::Select(database) => {
                     let (database, protocol) = (*database, session.protocol);
                     self.shared.databases.note(database);
                     if self.reclass(index, database, protocol) {
@@ -737,7 +737,7 @@ impl<E: Execute> Worker<E> {
                     }
                     Flow::Next
                 }
-                Part::Own(row, args) => {
+                Part::Local(row, args) => {
                     own += 1;
                     let unmet = self.ask_unmet(index, row, args.as_args());
                     unmet.unwrap_or_else(|| self.run(index, row, &Request::made(args.as_args())))
@@ -749,13 +749,13 @@ impl<E: Execute> Worker<E> {
                 Flow::Pause if self.waits_for_room_alone(index) => {}
                 Flow::Pause => return flow,
                 Flow::Stop => {
-                    self.leave_script(index);
+                    self.leave_exec_reply(index);
                     return flow;
                 }
                 Flow::Again => {
                     let session = self.clients.sessions.at_mut(index);
-                    if let Some(script) = session.and_then(|s| s.pins.as_mut()?.script.as_mut()) {
-                        script.parts.push_front(part);
+                    if let Some(reply) = session.and_then(|s| s.pins.as_mut()?.exec_reply.as_mut()) {
+                        reply.parts.push_front(part);
                     }
                     // The request that is being read is EXEC, and that has been dealt with.
                     return Flow::Pause;

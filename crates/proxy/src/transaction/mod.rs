@@ -33,7 +33,7 @@ use crate::pool::{Lanes, Purpose};
 use crate::session::{Asker, Flow, Pause, ReplyMode, Session, Special};
 use crate::slab::Handle;
 use crate::text;
-use crate::transaction::exec::Script;
+use crate::transaction::exec::ExecReply;
 use crate::transaction::multi_probe::{Multi, Then};
 use crate::transaction::queue::{Block, Destination, Subjected};
 use crate::worker::Worker;
@@ -67,7 +67,7 @@ pub(crate) struct Pins {
     /// Bytes of those requests.
     pub(crate) waiting_bytes: usize,
     /// What is left to do of an EXEC whose node has answered.
-    pub(crate) script: Option<Script>,
+    pub(crate) exec_reply: Option<ExecReply>,
     /// Connections that it has for good.
     pub(crate) dedicated: Option<Box<Dedicated>>,
 }
@@ -84,7 +84,7 @@ impl Pins {
     fn is_empty(&self) -> bool {
         self.block.is_none()
             && self.watches.is_empty()
-            && self.script.is_none()
+            && self.exec_reply.is_none()
             && self.dedicated.is_none()
             && self.local_watch.is_none()
             && self.waiters.is_empty()
@@ -175,7 +175,7 @@ impl Session {
         if pins.watches.is_empty() && pins.local_watch.is_none() {
             self.special.remove(Special::PINNED);
         }
-        if pins.block.is_none() && pins.script.is_none() {
+        if pins.block.is_none() && pins.exec_reply.is_none() {
             self.special.remove(Special::QUEUEING);
         }
         if pins.dedicated.is_none() {

@@ -217,8 +217,8 @@ fn config(shape: u8) -> Config {
         subscriptions: respool_proxy::SubscriptionTerms::default(),
         lanes: LaneLimits {
             mode: PoolMode::ALL[usize::from(shape & 3) % 3].0,
-            block_bytes_max: 1_000,
-            block_commands_max: 20,
+            transaction_bytes_max: 1_000,
+            transaction_commands_max: 20,
             private_max: 3,
             private_warm_max: 1,
             session_max: 4,

@@ -82,9 +82,9 @@ pub struct LaneLimits {
     /// For how long a client has a connection to itself, where neither its route nor its user says so.
     pub mode: PoolMode,
     /// Bytes of the commands of one transaction that wait for EXEC.
-    pub block_bytes_max: usize,
+    pub transaction_bytes_max: usize,
     /// Commands of one transaction.
-    pub block_commands_max: usize,
+    pub transaction_commands_max: usize,
     /// Private connections of one worker to one node.
     pub private_max: usize,
     /// Those of them, of one database and dialect, that wait ready for the next client.
@@ -101,8 +101,8 @@ impl Default for LaneLimits {
     fn default() -> Self {
         Self {
             mode: PoolMode::Multiplex,
-            block_bytes_max: 64 << 20,
-            block_commands_max: 100_000,
+            transaction_bytes_max: 64 << 20,
+            transaction_commands_max: 100_000,
             private_max: 256,
             private_warm_max: 16,
             session_max: 1_000,

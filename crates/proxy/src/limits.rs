@@ -291,7 +291,7 @@ pub const NAMES_TURNS_MAX: usize = 32;
 pub const TRACKED_BYTES_MAX: usize = 512 << 20;
 
 /// Keys of one transaction of a tracking client that are remembered until EXEC.
-pub const TRACKED_BLOCK_KEYS_MAX: usize = 10_000;
+pub const TRACKED_TRANSACTION_KEYS_MAX: usize = 10_000;
 
 /// Prefixes of keys that one client may ask to be told of. Every change is compared with all of them.
 pub const TRACKING_PREFIXES_MAX: usize = 128;

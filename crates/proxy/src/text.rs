@@ -166,12 +166,12 @@ pub(crate) fn not_asked(node: &str) -> Vec<u8> {
 }
 
 /// A transaction with more commands than the settings allow.
-pub(crate) fn block_too_long(max: usize) -> String {
+pub(crate) fn transaction_too_long(max: usize) -> String {
     format!("ERR transaction too long: more than {max} commands")
 }
 
 /// A transaction with more bytes than the settings allow.
-pub(crate) fn block_too_large(max: usize) -> String {
+pub(crate) fn transaction_too_large(max: usize) -> String {
     format!("ERR transaction too large: its commands have more than {max} bytes")
 }
 

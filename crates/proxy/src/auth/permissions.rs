@@ -435,7 +435,7 @@ impl<E: Execute> Worker<E> {
             }
         }
         // What was queued for EXEC was allowed under other rules.
-        changed.into_iter().for_each(|index| self.spoil_block(index));
+        changed.into_iter().for_each(|index| self.spoil_transaction(index));
         for index in gone {
             if asker == Some(index) {
                 // It is nobody now, should anything still be asked of it.

@@ -138,8 +138,8 @@ impl<E: Execute> Worker<E> {
         let ends_it = row.command == Command::Connection(ConnectionCommand::ClientUnpause);
         let session = self.clients.sessions.at_mut(index)?;
         let is_exec = row.command == Command::Transactions(TransactionsCommand::Exec);
-        let block_changes = is_exec && session.block_mut().is_some_and(|block| block.may_change);
-        let changes = block_changes || self.may_change(row, args);
+        let queued_changes = is_exec && session.queued_mut().is_some_and(|queued| queued.may_change);
+        let changes = queued_changes || self.may_change(row, args);
         if ends_it || row.is_ours() || !(hold.is_for_all || changes) {
             return None;
         }

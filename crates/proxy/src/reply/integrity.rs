@@ -78,7 +78,7 @@ pub(crate) struct Proof {
     /// Whether the batch that is being queued is checked; `None` before its first request.
     batch: Option<bool>,
     /// The requests of a transaction are being queued: an echo between them would be one of them.
-    is_in_block: bool,
+    is_in_transaction: bool,
     held: Vec<Held>,
     bytes: Vec<u8>,
     /// What the worker's account has of it.
@@ -116,7 +116,7 @@ impl Proof {
             entropy: entropy | 1,
             runs: VecDeque::new(),
             batch: None,
-            is_in_block: false,
+            is_in_transaction: false,
             held: Vec::new(),
             bytes: Vec::new(),
             accounted: 0,
@@ -162,12 +162,12 @@ impl Proof {
         }
         // These two are written by us alone, and always so.
         if request == b"*1\r\n$5\r\nMULTI\r\n" {
-            self.is_in_block = true;
+            self.is_in_transaction = true;
         } else if request == b"*1\r\n$4\r\nEXEC\r\n" {
-            self.is_in_block = false;
+            self.is_in_transaction = false;
         }
         let length = self.runs.back().map_or(0, |run| run.requests);
-        is_checked && self.terms.run > 0 && length >= self.terms.run as usize && !self.is_in_block
+        is_checked && self.terms.run > 0 && length >= self.terms.run as usize && !self.is_in_transaction
     }
 
     /// The number to have echoed behind what has been queued; `None`: nothing there is to be checked.

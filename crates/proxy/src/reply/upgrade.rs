@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 enum Due {
     One(&'static Shape),
     /// The replies to a transaction's commands.
-    Block(Vec<&'static Shape>),
+    Transaction(Vec<&'static Shape>),
 }
 
 /// The shapes of the replies that one lane is owed.
@@ -25,7 +25,7 @@ enum Due {
 pub(crate) struct Dues {
     queue: VecDeque<Due>,
     /// The commands of the transaction that is being sent.
-    block: Option<Vec<&'static Shape>>,
+    queued: Option<Vec<&'static Shape>>,
     /// Parts of a reply are coming that are not kept.
     is_passing_over: bool,
 }
@@ -38,18 +38,18 @@ impl Dues {
         while let Ok(Step::Request(request)) = RequestDecoder::new().decode(requests, &limits) {
             let row = resolve(request.args).ok();
             let shape = row.map_or(&Shape::Plain, |row| row.shape(request.args));
-            let due = match (row.map(|row| row.command), &mut self.block) {
-                (Some(Command::Transactions(T::Multi)), block) => {
-                    *block = Some(Vec::new());
+            let due = match (row.map(|row| row.command), &mut self.queued) {
+                (Some(Command::Transactions(T::Multi)), queued) => {
+                    *queued = Some(Vec::new());
                     Due::One(&Shape::Plain)
                 }
-                (Some(Command::Transactions(T::Exec)), block) => Due::Block(block.take().unwrap_or_default()),
-                (Some(Command::Transactions(T::Discard)), block) => {
-                    *block = None;
+                (Some(Command::Transactions(T::Exec)), queued) => Due::Transaction(queued.take().unwrap_or_default()),
+                (Some(Command::Transactions(T::Discard)), queued) => {
+                    *queued = None;
                     Due::One(&Shape::Plain)
                 }
-                (_, Some(block)) => {
-                    block.push(shape);
+                (_, Some(queued)) => {
+                    queued.push(shape);
                     Due::One(&Shape::Plain)
                 }
                 (_, None) => Due::One(shape),
@@ -88,14 +88,14 @@ impl Dues {
         }
         let mut out = Vec::with_capacity(reply.len() + 16);
         match (due, elements(reply)) {
-            (Due::Block(shapes), Some(replies)) => {
+            (Due::Transaction(shapes), Some(replies)) => {
                 Encoder::new(&mut out, Protocol::Resp3)
                     .array(usize::try_from(replies.declared()).unwrap_or(usize::MAX));
                 for (at, reply) in replies.enumerate() {
                     shapes.get(at).copied().unwrap_or(&Shape::Plain).to_resp3(reply, &mut out).ok()?;
                 }
             }
-            (Due::Block(_), None) => to_resp3(reply, &mut out).ok()?,
+            (Due::Transaction(_), None) => to_resp3(reply, &mut out).ok()?,
             (Due::One(shape), _) => shape.to_resp3(reply, &mut out).ok()?,
         }
         Some(out)

@@ -75,7 +75,7 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn refuse_unread(&mut self, index: u32, words: &[u8]) -> Flow {
         self.note_secret();
-        self.spoil_block(index);
+        self.spoil_transaction(index);
         self.spend_mark(index);
         if self.cuts_off_stranger(index) {
             return Flow::Stop;

@@ -17,7 +17,7 @@
 //!
 //! | state | special bit | held in | entry, exit and clean-up |
 //! |---|---|---|---|
-//! | queueing, executing | `QUEUEING` | `Pins::block`, `Pins::exec_reply`, the task | [`crate::transaction`], `transaction::queue`, [`crate::transaction::exec`] |
+//! | queueing, executing | `QUEUEING` | `Pins::queued`, `Pins::exec_reply`, the task | [`crate::transaction`], `transaction::queue`, [`crate::transaction::exec`] |
 //! | watching | `PINNED` | `Pins::watches`, `Pins::local_watch` | [`crate::transaction`], [`crate::blocking::engine`] for the engine |
 //! | waiting | none: the client is not read | `Pins::waiters`, the queue of the node | `blocking`, [`crate::blocking::request`] |
 //! | scripting | `SCRIPTING` | the session's class of lanes | [`crate::scripts::lanes`] |

@@ -15,7 +15,7 @@ pub(crate) struct Changed {
     /// Whose request it was.
     by: Option<Handle>,
     /// It is part of a transaction, which may have read the keys since.
-    is_in_block: bool,
+    is_in_transaction: bool,
     /// `None`: all keys.
     keys: Option<Vec<Box<[u8]>>>,
 }
@@ -29,7 +29,7 @@ impl Subscriptions {
     }
 
     fn tell_changed(&mut self, changed: Changed, clients: &mut Clients) {
-        let Changed { by, is_in_block, keys } = changed;
+        let Changed { by, is_in_transaction, keys } = changed;
         let Some(keys) = keys else { return self.invalidate_all(clients) };
         for key in &keys {
             let Some(id) = self.tracked.keys.find(key) else { continue };
@@ -39,7 +39,7 @@ impl Subscriptions {
                 let is_own = self.is_own(handle, by, clients);
                 let Some(session) = clients.sessions.get_mut(handle) else { continue };
                 // As in Redis, what a client changes itself it has to read again to be told of it.
-                if let Some(subscriber) = session.subscriber.as_deref_mut().filter(|_| !(is_own && is_in_block)) {
+                if let Some(subscriber) = session.subscriber.as_deref_mut().filter(|_| !(is_own && is_in_transaction)) {
                     self.tracked.forget(subscriber, id);
                 }
                 if !is_own {
@@ -70,10 +70,10 @@ impl<E: Execute> Worker<E> {
             return;
         }
         let session = by.and_then(|by| self.clients.sessions.get_mut(by));
-        let is_in_block =
+        let is_in_transaction =
             session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| pins.exec_reply.is_some());
         let keys = (!is_everything).then_some(keys);
-        self.subscriptions.changed.push(Changed { by, is_in_block, keys });
+        self.subscriptions.changed.push(Changed { by, is_in_transaction, keys });
     }
 
     /// Tells clients what has changed, unless a transaction is under way whose reply comes first.
@@ -86,12 +86,12 @@ impl<E: Execute> Worker<E> {
 
     #[cold]
     fn tell_collected(&mut self) {
-        let is_in_block = |by: Handle, clients: &mut Clients| {
+        let is_in_transaction = |by: Handle, clients: &mut Clients| {
             let session = clients.sessions.get_mut(by);
             session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| pins.exec_reply.is_some())
         };
         let Self { subscriptions, clients, .. } = self;
-        if subscriptions.changed.iter().any(|changed| changed.by.is_some_and(|by| is_in_block(by, clients))) {
+        if subscriptions.changed.iter().any(|changed| changed.by.is_some_and(|by| is_in_transaction(by, clients))) {
             return;
         }
         for changed in std::mem::take(&mut subscriptions.changed) {

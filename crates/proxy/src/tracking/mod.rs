@@ -26,7 +26,7 @@ pub(crate) use noloop::{At, Hearer, Listening, Speaking};
 pub(crate) use table_limit::Said;
 
 use crate::commands::connection::integer;
-use crate::limits::{TRACKED_BLOCK_KEYS_MAX, TRACKING_PREFIXES_MAX};
+use crate::limits::{TRACKED_TRANSACTION_KEYS_MAX, TRACKING_PREFIXES_MAX};
 use crate::observe::counters::Counters;
 use crate::pubsub::pending::Wait;
 use crate::pubsub::{PAIR_BYTES, Subscriber, Subscriptions};
@@ -84,9 +84,9 @@ pub(crate) struct Tracking {
     /// Keys that it has read.
     pub(crate) keys: IdTable<()>,
     /// Keys of its transaction, which will be read at EXEC.
-    pub(crate) block: Vec<Box<[u8]>>,
+    pub(crate) queued_keys: Vec<Box<[u8]>>,
     /// There were more of them, or other routes have come to hold since.
-    pub(crate) is_block_in_doubt: bool,
+    pub(crate) is_transaction_in_doubt: bool,
     /// The place of the last request with keys: no invalidation may overtake that reply.
     pub(crate) after: Option<Seq>,
 }
@@ -602,7 +602,7 @@ impl<E: Execute> Worker<E> {
         let Some(subscriber) = session.subscriber.as_deref_mut() else { return };
         let Some(tracking) = subscriber.tracking.as_deref_mut() else { return };
         let is_exec = row.command == Command::Transactions(TransactionsCommand::Exec);
-        let is_about_block = matches!(row.command, Command::Transactions(_)) && !is_exec;
+        let is_about_transaction = matches!(row.command, Command::Transactions(_)) && !is_exec;
         let is_about_client = row.group == Group::Connection && row.name.starts_with("CLIENT ");
         if is_exec || !row.keys.is_none() {
             // The engine of this process answers in no place, unless others are outstanding, or else waits.
@@ -616,7 +616,7 @@ impl<E: Execute> Worker<E> {
         };
         let was_marked = tracking.is_marked;
         // As in Redis, CLIENT CACHING is about the next command, or about the whole transaction that follows.
-        tracking.is_marked &= is_queueing && !is_exec || is_about_client || is_about_block;
+        tracking.is_marked &= is_queueing && !is_exec || is_about_client || is_about_transaction;
         let is_spent = was_marked && !tracking.is_marked;
         tracking.spent_by = if is_spent { self.counters.requests.value() } else { 0 };
         if has_noloop || tracking.mode == Mode::Broadcast {
@@ -631,10 +631,10 @@ impl<E: Execute> Worker<E> {
         }
         let mut keys = Vec::new();
         if row.command == Command::Transactions(TransactionsCommand::Discard) {
-            tracking.block.clear();
+            tracking.queued_keys.clear();
         } else if is_exec {
-            keys = std::mem::take(&mut tracking.block);
-            if std::mem::take(&mut tracking.is_block_in_doubt) {
+            keys = std::mem::take(&mut tracking.queued_keys);
+            if std::mem::take(&mut tracking.is_transaction_in_doubt) {
                 self.subscriptions.tracked.doubtful.push(handle);
             }
         } else if let Some(routed) = routed {
@@ -649,11 +649,11 @@ impl<E: Execute> Worker<E> {
             return;
         }
         if is_queueing && !is_exec {
-            if tracking.block.len() + keys.len() <= TRACKED_BLOCK_KEYS_MAX {
-                tracking.block.extend(keys);
+            if tracking.queued_keys.len() + keys.len() <= TRACKED_TRANSACTION_KEYS_MAX {
+                tracking.queued_keys.extend(keys);
             } else {
                 // It is told to forget everything after its transaction.
-                tracking.is_block_in_doubt = true;
+                tracking.is_transaction_in_doubt = true;
             }
             return;
         }

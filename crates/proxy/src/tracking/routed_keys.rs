@@ -110,8 +110,8 @@ impl<E: Execute> Worker<E> {
         for (_, session) in self.clients.sessions.iter_mut() {
             let tracking = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut());
             if let Some(tracking) = tracking {
-                tracking.is_block_in_doubt = true;
-                tracking.block.clear();
+                tracking.is_transaction_in_doubt = true;
+                tracking.queued_keys.clear();
             }
         }
     }

@@ -20,7 +20,7 @@ use crate::session::{Asker, Flow, Pause, ReplyMode, Special};
 use crate::slab::Handle;
 use crate::text;
 use crate::transaction::multi_probe::{Multi, Then};
-use crate::transaction::queue::{Block, Entry};
+use crate::transaction::queue::{QueuedCommand, QueuedCommands};
 use crate::transaction::{Pin, Pins, WatchFailure, say};
 use crate::worker::Worker;
 use respool_command::{Execute, Row, text as texts};
@@ -42,7 +42,7 @@ pub(crate) struct Exec {
     is_wanted: bool,
     /// The client's shared class. The transaction runs there if the client has disconnected before the transaction is sent.
     class: u16,
-    block: Block,
+    queued: QueuedCommands,
     /// The private connection that it runs on, if it does.
     private: Option<Handle>,
     /// The connection that it was sent on.
@@ -118,7 +118,7 @@ impl Exec {
 
     /// Bytes held.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.block.held_bytes()
+        self.queued.held_bytes()
     }
 
     pub(crate) fn feed(&mut self, step: u16, reply: &[u8], clients: &mut Clients) -> Progress {
@@ -148,7 +148,7 @@ impl Exec {
         let replies = elements(reply).map(|replies| replies.declared());
         let is_over = match replies {
             // One reply for each request that was queued, and none was refused.
-            Some(count) => self.refusal.is_none() && count == self.block.for_node as u64,
+            Some(count) => self.refusal.is_none() && count == self.queued.for_node as u64,
             None if self.has_begun => is_null(reply) || is_abort(reply),
             None => reply.starts_with(WITHOUT_MULTI),
         };
@@ -166,7 +166,7 @@ impl Exec {
             return Progress::Through;
         }
         let has_run = replies.is_some();
-        self.lacks_script = !self.block.scripts.is_empty()
+        self.lacks_script = !self.queued.scripts.is_empty()
             && elements(reply).is_some_and(|mut replies| replies.any(|reply| reply.starts_with(b"-NOSCRIPT")));
         if !self.has_begun {
             // Without MULTI nothing was queued, and what was not refused for the same reason ran alone.
@@ -214,8 +214,8 @@ impl Exec {
 }
 
 /// The node that a block runs at, if anything binds it to one.
-fn node_of(block: &Block, watches: &[Pin]) -> Option<usize> {
-    block.node.or(watches.first().map(|watch| watch.node)).or(block.keyless_node)
+fn node_of(queued: &QueuedCommands, watches: &[Pin]) -> Option<usize> {
+    queued.node.or(watches.first().map(|watch| watch.node)).or(queued.keyless_node)
 }
 
 /// What a node says to EXEC if it has taken no MULTI.
@@ -276,19 +276,19 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn exec(&mut self, index: u32) -> Flow {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let class = session.class;
-        let Some(Pins { block: Some(block), .. }) = session.pins.as_deref_mut() else {
+        let Some(Pins { queued: Some(queued), .. }) = session.pins.as_deref_mut() else {
             return Flow::Stop;
         };
-        if block.is_dirty {
-            let is_stranded = block.strands();
-            self.leave_block(index);
+        if queued.is_dirty {
+            let is_stranded = queued.strands();
+            self.discard_queued(index);
             self.leave_watches(index);
             self.strand(index, is_stranded);
             return self.refuse(index, texts::EXECABORT.as_bytes());
         }
         let is_touched = session.pins.as_ref().is_some_and(|pins| pins.is_touched);
         if is_touched {
-            self.leave_block(index);
+            self.discard_queued(index);
             self.leave_watches(index);
             self.answer(index, |reply| reply.null_array());
             return Flow::Next;
@@ -302,33 +302,33 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let id = session.id;
         if session.pins.as_mut().and_then(|p| p.local_watch.take()).is_some() && self.has_watched_in_vain(id) {
-            self.leave_block(index);
+            self.discard_queued(index);
             self.answer(index, |reply| reply.null_array());
             self.tell_changes();
             return Flow::Next;
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let Some(Pins { block: Some(block), watches, failure, .. }) = session.pins.as_deref_mut() else {
+        let Some(Pins { queued: Some(queued), watches, failure, .. }) = session.pins.as_deref_mut() else {
             return Flow::Stop;
         };
         if *failure != WatchFailure::None {
-            let has_select = block.has_select;
-            self.leave_block(index);
+            let has_select = queued.has_select;
+            self.discard_queued(index);
             self.leave_watches(index);
             self.strand(index, has_select);
             self.answer(index, |reply| reply.raw(&text::pin_lost()));
             return Flow::Next;
         }
         let is_watching = !watches.is_empty();
-        let (has_own, has_select, mode) = (block.has_own(), block.has_select, block.mode);
-        let has_scripts = block.has_scripts;
+        let (has_own, has_select, mode) = (queued.has_own(), queued.has_select, queued.mode);
+        let has_scripts = queued.has_scripts;
         // What might wait does so on a connection of its own, should the node not take MULTI any more.
-        let waits = block.has_blocking;
-        let node = node_of(block, watches).unwrap_or(self.config.topology.default_node().get());
+        let waits = queued.has_blocking;
+        let node = node_of(queued, watches).unwrap_or(self.config.topology.default_node().get());
         let class = self.lanes.without_scripts(class);
         let is_elsewhere = watches.iter().any(|w| w.node != node || !self.lanes.is_pinned_in(w, class));
         if is_elsewhere {
-            self.leave_block(index);
+            self.discard_queued(index);
             self.leave_watches(index);
             self.strand(index, has_select);
             return self.refuse(index, text::WATCHED_ELSEWHERE.as_bytes());
@@ -342,7 +342,7 @@ impl<E: Execute> Worker<E> {
             && let Some(flow) = self.own_nodes(index, &[node])
         {
             if flow != Flow::Again {
-                self.leave_block(index);
+                self.discard_queued(index);
                 self.strand(index, has_select);
             }
             return flow;
@@ -358,15 +358,15 @@ impl<E: Execute> Worker<E> {
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let Some(pins) = session.pins.as_deref_mut() else { return Flow::Stop };
-        let Some(block) = pins.block.take() else { return Flow::Stop };
+        let Some(queued) = pins.queued.take() else { return Flow::Stop };
         let pin = pins.watches.pop();
         session.settle_pins();
         if pin.is_some() {
             self.unpin();
         }
         self.counters.transactions.add(1);
-        if pin.is_none() && block.for_node == 0 {
-            return self.begin_exec_reply(index, block, &[]);
+        if pin.is_none() && queued.for_node == 0 {
+            return self.begin_exec_reply(index, queued, &[]);
         }
         let is_watching = pin.is_some();
         let private = match pin {
@@ -381,7 +381,7 @@ impl<E: Execute> Worker<E> {
             },
             None => None,
         };
-        self.send_block(index, block, Way { private, node, is_watching })
+        self.send_transaction(index, queued, Way { private, node, is_watching })
     }
 
     /// A transaction has not run, for reasons that a server would not have. If it would have selected a database, what comes
@@ -395,19 +395,19 @@ impl<E: Execute> Worker<E> {
     /// Somebody holds requests back: EXEC waits if it would go to a node that is paused, and nothing is ended before.
     #[cold]
     fn hold_exec(&mut self, index: u32) -> Option<Flow> {
-        let Pins { block: Some(block), watches, .. } = self.clients.sessions.at(index)?.pins.as_deref()? else {
+        let Pins { queued: Some(queued), watches, .. } = self.clients.sessions.at(index)?.pins.as_deref()? else {
             return None;
         };
-        if self.engine.is_none() && block.for_node == 0 && watches.is_empty() {
+        if self.engine.is_none() && queued.for_node == 0 && watches.is_empty() {
             return None;
         }
-        let node = node_of(block, watches).unwrap_or(self.config.topology.default_node().get());
-        let has_select = block.has_select;
+        let node = node_of(queued, watches).unwrap_or(self.config.topology.default_node().get());
+        let has_select = queued.has_select;
         match self.hold_for_nodes(index, &[node])? {
             Held::Waits => Some(Flow::Again),
             Held::Refused(words) => {
                 self.counters.holds_expired.add(1);
-                self.leave_block(index);
+                self.discard_queued(index);
                 self.leave_watches(index);
                 self.strand(index, has_select);
                 let words = format!("EXECABORT Transaction discarded because of: {words}; nothing of it was sent");
@@ -426,14 +426,14 @@ impl<E: Execute> Worker<E> {
         self.lend(index, node, |lanes, config, class, now| lanes.borrow(config, node, class, now))
     }
 
-    fn send_block(&mut self, index: u32, block: Block, way: Way) -> Flow {
+    fn send_transaction(&mut self, index: u32, queued: QueuedCommands, way: Way) -> Flow {
         let Way { private, node, is_watching } = way;
         let is_wanted = self.passes_reply(index);
         let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let asker = Asker { session: handle, seq: session.down.expect() };
         let class = session.class;
-        let is_read = block.has_own() || block.has_select;
+        let is_read = queued.has_own() || queued.has_select;
         // What comes behind it must not overtake it while MULTI is tried.
         let is_tried = || {
             let lane = self.lanes.known(node, class);
@@ -449,7 +449,7 @@ impl<E: Execute> Worker<E> {
             asker,
             is_wanted,
             class: self.lanes.base(class),
-            block,
+            queued,
             private,
             sent_on: None,
             node,
@@ -475,7 +475,7 @@ impl<E: Execute> Worker<E> {
     /// Puts a whole block into the outbox of its lane: nothing of anybody else's comes between.
     pub(crate) fn send_exec(&mut self, exec: Exec) {
         let class = self.clients.sessions.get(exec.asker.session).map_or(exec.class, |session| session.class);
-        self.shared.ledger.account(0, exec.block.held_bytes());
+        self.shared.ledger.account(0, exec.queued.held_bytes());
         let lane = match exec.private {
             Some(lane) => self.lanes.find(lane),
             None => Some(self.lanes.lane(&self.config, exec.node, class)),
@@ -503,10 +503,10 @@ impl<E: Execute> Worker<E> {
             return self.try_before(lane, exec);
         }
         // Taken out for the time of the writing; the task needs it again only if the keys turn out to have moved.
-        let block = std::mem::take(&mut exec.block);
+        let queued = std::mem::take(&mut exec.queued);
         exec.sent_on = Some(self.lanes.handle(lane));
         let task = self.tasks.begin(Task::Exec(Box::new(exec)));
-        let missing = self.missing_scripts(lane, &block);
+        let missing = self.missing_scripts(lane, &queued);
         let Self { lanes, clients, now, .. } = self;
         // EXEC answers for its requests as they are, so what they need has to be there before.
         for named in missing {
@@ -518,12 +518,12 @@ impl<E: Execute> Worker<E> {
             lanes.push(lane, owner, *now, &mut clients.pool, |out| write(out));
         };
         push(BEGIN, &mut |out| say(&[b"MULTI"])(out));
-        for request in block.requests() {
+        for request in queued.requests() {
             push(QUEUE, &mut |out| out.extend_from_slice(request));
         }
         push(EXEC, &mut |out| say(&[b"EXEC"])(out));
         if let Some(Task::Exec(exec)) = self.tasks.get_mut(task) {
-            exec.block = block;
+            exec.queued = queued;
         }
     }
 
@@ -549,18 +549,18 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The scripts that a block names and that its node may not know.
-    fn missing_scripts(&mut self, lane: usize, block: &Block) -> Vec<Named> {
-        if block.scripts.is_empty() {
+    fn missing_scripts(&mut self, lane: usize, queued: &QueuedCommands) -> Vec<Named> {
+        if queued.scripts.is_empty() {
             return Vec::new();
         }
         let scripts = self.shared.scripts.lock().unwrap_or_else(PoisonError::into_inner);
         let given = &mut self.lanes.all[lane].given;
-        block.scripts.iter().filter(|named| given.lacks(named, &scripts)).cloned().collect()
+        queued.scripts.iter().filter(|named| given.lacks(named, &scripts)).cloned().collect()
     }
 
     /// The reply has come, or will not.
     pub(crate) fn conclude_exec(&mut self, mut exec: Exec) {
-        self.shared.ledger.account(exec.block.held_bytes(), 0);
+        self.shared.ledger.account(exec.queued.held_bytes(), 0);
         if exec.lacks_script {
             self.scripts().note_flushed();
         }
@@ -587,7 +587,7 @@ impl<E: Execute> Worker<E> {
         }
         let has_failed = exec.is_lost || exec.is_refused;
         if has_failed && self.clients.sessions.get_mut(exec.asker.session).is_some() {
-            self.strand(exec.asker.session.index, exec.block.has_select);
+            self.strand(exec.asker.session.index, exec.queued.has_select);
         }
         let Some(reply) = exec.reply.take() else { return };
         if self.clients.sessions.get_mut(exec.asker.session).is_none() {
@@ -606,7 +606,7 @@ impl<E: Execute> Worker<E> {
         {
             session.reply_mode = ReplyMode::SkipNext;
         }
-        self.begin_exec_reply(index, exec.block, &reply);
+        self.begin_exec_reply(index, exec.queued, &reply);
     }
 
     /// A block has run on a private connection, or tried to.
@@ -619,7 +619,7 @@ impl<E: Execute> Worker<E> {
         } else if exec.is_refused {
             self.give_back(lane, Dirt { is_watching: exec.is_watching, ..Dirt::default() });
         } else {
-            self.give_back(lane, Dirt { is_elsewhere: exec.block.has_select, ..Dirt::default() });
+            self.give_back(lane, Dirt { is_elsewhere: exec.queued.has_select, ..Dirt::default() });
         }
     }
 
@@ -628,18 +628,18 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Puts together the reply to an EXEC of which `said` is the node's part.
-    fn begin_exec_reply(&mut self, index: u32, block: Block, said: &[u8]) -> Flow {
-        let mut parts: VecDeque<Part> = VecDeque::with_capacity(block.entries.len() + 1);
-        parts.push_back(Part::Remote(format!("*{}\r\n", block.entries.len()).into_bytes()));
+    fn begin_exec_reply(&mut self, index: u32, queued: QueuedCommands, said: &[u8]) -> Flow {
+        let mut parts: VecDeque<Part> = VecDeque::with_capacity(queued.entries.len() + 1);
+        parts.push_back(Part::Remote(format!("*{}\r\n", queued.entries.len()).into_bytes()));
         let mut said = elements(said).into_iter().flatten();
-        for entry in block.entries {
+        for entry in queued.entries {
             let database = match entry {
-                Entry::Own { row, args } => {
+                QueuedCommand::Local { row, args } => {
                     parts.push_back(Part::Local(row, args));
                     continue;
                 }
-                Entry::Select { database, .. } => Some(database),
-                Entry::Node { .. } => None,
+                QueuedCommand::Select { database, .. } => Some(database),
+                QueuedCommand::Node { .. } => None,
             };
             let element = said.next().unwrap_or_default();
             match parts.back_mut() {

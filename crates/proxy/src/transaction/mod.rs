@@ -35,7 +35,7 @@ use crate::slab::Handle;
 use crate::text;
 use crate::transaction::exec::ExecReply;
 use crate::transaction::multi_probe::{Multi, Then};
-use crate::transaction::queue::{Block, Destination, Subjected};
+use crate::transaction::queue::{Destination, QueuedCommands, Subjected};
 use crate::worker::Worker;
 use respool_command::{Command, ConnectionCommand, Execute, Flags, Row, TransactionsCommand as T, text as texts};
 use respool_route::{PlanError, PoolMode, RouteError, RouteScratch};
@@ -53,7 +53,7 @@ pub(crate) struct Pin {
 /// What a session holds. Boxed, and only there while it holds something.
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
-    pub(crate) block: Option<Block>,
+    pub(crate) queued: Option<QueuedCommands>,
     pub(crate) since_us: u64,
     pub(crate) watches: Vec<Pin>,
     /// What it watches in the engine of this process.
@@ -76,13 +76,13 @@ impl Pins {
     pub(crate) fn held_bytes(&self) -> usize {
         size_of::<Self>()
             + self.waiting_bytes
-            + self.block.as_ref().map_or(0, Block::held_bytes)
+            + self.queued.as_ref().map_or(0, QueuedCommands::held_bytes)
             + self.local_watch.as_ref().map_or(0, LocalWatch::held_bytes)
             + self.dedicated.as_ref().map_or(0, |dedicated| dedicated.held_bytes())
     }
 
     fn is_empty(&self) -> bool {
-        self.block.is_none()
+        self.queued.is_none()
             && self.watches.is_empty()
             && self.exec_reply.is_none()
             && self.dedicated.is_none()
@@ -175,7 +175,7 @@ impl Session {
         if pins.watches.is_empty() && pins.local_watch.is_none() {
             self.special.remove(Special::PINNED);
         }
-        if pins.block.is_none() && pins.exec_reply.is_none() {
+        if pins.queued.is_none() && pins.exec_reply.is_none() {
             self.special.remove(Special::QUEUEING);
         }
         if pins.dedicated.is_none() {
@@ -187,8 +187,8 @@ impl Session {
     }
 
     /// The block that is being queued.
-    pub(crate) fn block_mut(&mut self) -> Option<&mut Block> {
-        self.pins.as_mut()?.block.as_mut()
+    pub(crate) fn queued_mut(&mut self) -> Option<&mut QueuedCommands> {
+        self.pins.as_mut()?.queued.as_mut()
     }
 }
 
@@ -205,7 +205,7 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn transaction_command(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
         match row.command {
-            Command::Transactions(T::Multi) => self.begin_block(index),
+            Command::Transactions(T::Multi) => self.begin_queueing(index),
             Command::Transactions(T::Exec) => self.refuse(index, texts::EXEC_WITHOUT_MULTI.as_bytes()),
             Command::Transactions(T::Discard) => self.refuse(index, texts::DISCARD_WITHOUT_MULTI.as_bytes()),
             Command::Transactions(T::Watch) => self.watch(index, row, request),
@@ -225,7 +225,7 @@ impl<E: Execute> Worker<E> {
             Command::Transactions(T::Multi) => Some(self.refuse(index, texts::NESTED_MULTI.as_bytes())),
             Command::Transactions(T::Watch) => Some(self.refuse(index, texts::WATCH_INSIDE_MULTI.as_bytes())),
             Command::Transactions(T::Discard) => {
-                self.leave_block(index);
+                self.discard_queued(index);
                 self.leave_watches(index);
                 self.answer(index, |reply| reply.raw(replies::OK));
                 Some(Flow::Next)
@@ -244,12 +244,12 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    fn begin_block(&mut self, index: u32) -> Flow {
+    fn begin_queueing(&mut self, index: u32) -> Flow {
         let now_us = self.now.mono_us;
         if let Some(session) = self.clients.sessions.at_mut(index) {
             session.special.add(Special::QUEUEING);
             let pins = session.pins_mut();
-            pins.block = Some(Block::default());
+            pins.queued = Some(QueuedCommands::default());
             pins.since_us = now_us;
         }
         self.answer(index, |reply| reply.raw(replies::OK));
@@ -276,12 +276,12 @@ impl<E: Execute> Worker<E> {
             limits: &self.config.lanes,
             has_engine: self.engine.is_some(),
         };
-        let Some(block) = self.clients.sessions.at_mut(index).and_then(Session::block_mut) else { return Flow::Stop };
-        block.may_change |= may_change;
-        match block.queue(row, request, &mut to) {
+        let Some(queued) = self.clients.sessions.at_mut(index).and_then(Session::queued_mut) else { return Flow::Stop };
+        queued.may_change |= may_change;
+        match queued.queue(row, request, &mut to) {
             Ok(()) => {
                 if let Some(named) = named {
-                    block.note_script(named, &self.config.lanes);
+                    queued.note_script(named, &self.config.lanes);
                 }
                 self.answer(index, |reply| reply.raw(replies::QUEUED));
                 Flow::Next
@@ -291,17 +291,17 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A request that should have been queued was refused: EXEC will run nothing.
-    pub(crate) fn spoil_block(&mut self, index: u32) {
-        if let Some(block) = self.clients.sessions.at_mut(index).and_then(Session::block_mut) {
-            block.refuse();
+    pub(crate) fn spoil_transaction(&mut self, index: u32) {
+        if let Some(queued) = self.clients.sessions.at_mut(index).and_then(Session::queued_mut) {
+            queued.refuse();
         }
     }
 
     /// Forgets what was queued.
-    pub(crate) fn leave_block(&mut self, index: u32) {
+    pub(crate) fn discard_queued(&mut self, index: u32) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         if let Some(pins) = &mut session.pins {
-            pins.block = None;
+            pins.queued = None;
         }
         session.settle_pins();
     }
@@ -413,10 +413,10 @@ impl<E: Execute> Worker<E> {
             };
             let is_touched = pins.watches.iter().any(|pin| has_other_ways || moves.has_left_on(pin.node, pin.lane));
             pins.watches.iter_mut().for_each(|pin| pin.node = moves.place_on(pin.node, pin.lane));
-            if let Some(block) = &mut pins.block
+            if let Some(queued) = &mut pins.queued
                 && !(is_touched || pins.is_touched)
             {
-                block.move_to(moves, has_other_ways);
+                queued.move_to(moves, has_other_ways);
             }
             if is_touched {
                 self.touch_watches(index);
@@ -438,8 +438,8 @@ impl<E: Execute> Worker<E> {
             return;
         };
         pins.is_touched = true;
-        if let Some(block) = &mut pins.block {
-            block.unbind();
+        if let Some(queued) = &mut pins.queued {
+            queued.unbind();
         }
         let watches = std::mem::take(&mut pins.watches);
         self.leave_touched(index, watches);
@@ -573,7 +573,7 @@ impl<E: Execute> Worker<E> {
 
     /// Ends a transaction, and the watching that comes before it.
     pub(crate) fn leave_transaction(&mut self, index: u32) {
-        self.leave_block(index);
+        self.discard_queued(index);
         self.leave_watches(index);
     }
 
@@ -615,7 +615,7 @@ impl<E: Execute> Worker<E> {
                 self.owned_nodes(session.class).map(|node| line(Some(node), owning, session.cold.connected_us)),
             );
             let Some(pins) = &session.pins else { continue };
-            lines.extend(pins.block.as_ref().map(|block| line(block.node, "multi", pins.since_us)));
+            lines.extend(pins.queued.as_ref().map(|queued| line(queued.node, "multi", pins.since_us)));
             lines.extend(pins.watches.iter().map(|pin| line(Some(pin.node), "watch", pin.since_us)));
             if let Some(dedicated) = &pins.dedicated {
                 let (since_us, nodes) = dedicated.places();

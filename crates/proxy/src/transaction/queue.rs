@@ -20,13 +20,13 @@ use std::collections::BTreeSet;
 
 /// One queued request.
 #[derive(Debug)]
-pub(crate) enum Entry {
+pub(crate) enum QueuedCommand {
     /// A node runs it. It ends there in the block's bytes.
     Node { end: usize },
     /// A node runs it, and it selects this database if it succeeds.
     Select { end: usize, database: u32 },
-    /// We run it once the node has run the others.
-    Own { row: &'static Row, args: Confided },
+    /// The proxy runs it once the node has run the others.
+    Local { row: &'static Row, args: Confided },
 }
 
 /// Who runs a request of a transaction.
@@ -38,8 +38,8 @@ enum Runner {
 
 /// The queued requests of one client.
 #[derive(Debug, Default)]
-pub(crate) struct Block {
-    pub(crate) entries: Vec<Entry>,
+pub(crate) struct QueuedCommands {
+    pub(crate) entries: Vec<QueuedCommand>,
     bytes: Vec<u8>,
     own_bytes: usize,
     /// How many of the entries a node runs.
@@ -76,12 +76,12 @@ pub(crate) struct Block {
     pub(crate) may_change: bool,
 }
 
-impl Block {
+impl QueuedCommands {
     /// Bytes held.
     pub(crate) fn held_bytes(&self) -> usize {
         // A hash is kept twice, once in a tree.
         let scripts = self.scripts.capacity() * size_of::<Named>() + self.script_hashes.len() * 2 * size_of::<Hash>();
-        let entries = self.entries.capacity() * size_of::<Entry>();
+        let entries = self.entries.capacity() * size_of::<QueuedCommand>();
         self.bytes.capacity() + self.own_bytes + self.script_bytes + scripts + entries
     }
 
@@ -110,7 +110,7 @@ impl Block {
     pub(crate) fn requests(&self) -> impl Iterator<Item = &[u8]> {
         let mut start = 0;
         self.entries.iter().filter_map(move |entry| {
-            let (Entry::Node { end } | Entry::Select { end, .. }) = entry else { return None };
+            let (QueuedCommand::Node { end } | QueuedCommand::Select { end, .. }) = entry else { return None };
             let request = self.bytes.get(start..*end);
             start = *end;
             request
@@ -121,7 +121,7 @@ impl Block {
     /// others says so.
     pub(crate) fn note_script(&mut self, named: Named, limits: &LaneLimits) {
         let bytes = named.script.len();
-        if self.script_bytes + bytes <= limits.block_bytes_max && self.script_hashes.insert(named.hash()) {
+        if self.script_bytes + bytes <= limits.transaction_bytes_max && self.script_hashes.insert(named.hash()) {
             self.script_bytes += bytes;
             self.scripts.push(named);
         }
@@ -176,16 +176,16 @@ impl Block {
             // It is looked at, so that the client hears of every mistake, and dropped.
             return if to.runner(row, args) == Runner::Node { self.place(row, args, to).map(|_| ()) } else { Ok(()) };
         }
-        if self.entries.len() >= to.limits.block_commands_max {
-            return Err(text::block_too_long(to.limits.block_commands_max).into());
+        if self.entries.len() >= to.limits.transaction_commands_max {
+            return Err(text::transaction_too_long(to.limits.transaction_commands_max).into());
         }
         let bytes = request.raw.map_or_else(|| args.iter().map(|a| a.len() + 16).sum(), <[u8]>::len);
-        if self.bytes.len() + self.own_bytes + bytes > to.limits.block_bytes_max {
-            return Err(text::block_too_large(to.limits.block_bytes_max).into());
+        if self.bytes.len() + self.own_bytes + bytes > to.limits.transaction_bytes_max {
+            return Err(text::transaction_too_large(to.limits.transaction_bytes_max).into());
         }
         if to.runner(row, args) == Runner::Us {
             self.own_bytes += bytes;
-            self.entries.push(Entry::Own { row, args: Confided::of(args) });
+            self.entries.push(QueuedCommand::Local { row, args: Confided::of(args) });
             return Ok(());
         }
         let renamed = self.place(row, args, to)?;
@@ -196,8 +196,8 @@ impl Block {
         self.for_node += 1;
         let end = self.bytes.len();
         self.entries.push(match selected(row, args) {
-            Some(database) => Entry::Select { end, database },
-            None => Entry::Node { end },
+            Some(database) => QueuedCommand::Select { end, database },
+            None => QueuedCommand::Node { end },
         });
         self.has_select |= row.command == Command::Connection(C::Select);
         self.has_blocking |= row.lane(args) == Lane::Blocking;
@@ -374,7 +374,7 @@ mod tests {
     use respool_route::{Node, Scheme};
 
     struct Bench {
-        block: Block,
+        queued: QueuedCommands,
         topology: Topology,
         scratch: Scratch,
         limits: LaneLimits,
@@ -384,10 +384,10 @@ mod tests {
         fn new(nodes: usize) -> Self {
             let nodes = (0..nodes).map(|n| Node::new(format!("n{n}"))).collect();
             Self {
-                block: Block::default(),
+                queued: QueuedCommands::default(),
                 topology: Topology::new(Scheme::default(), nodes).expect("the nodes have names of their own"),
                 scratch: Scratch::default(),
-                limits: LaneLimits { block_commands_max: 5, block_bytes_max: 200, ..LaneLimits::default() },
+                limits: LaneLimits { transaction_commands_max: 5, transaction_bytes_max: 200, ..LaneLimits::default() },
             }
         }
 
@@ -395,9 +395,9 @@ mod tests {
             let args: ArgsBuf = words.iter().collect();
             let row = respool_command::resolve(args.as_args()).expect("the test knows its commands");
             let request = Request::made(args.as_args());
-            let Self { block, topology, scratch, limits } = self;
+            let Self { queued, topology, scratch, limits } = self;
             let mut to = Destination { topology, scratch, limits, has_engine: false, routed: None };
-            block.queue(row, &request, &mut to).map_err(|e| String::from_utf8(e).expect("errors are text"))
+            queued.queue(row, &request, &mut to).map_err(|e| String::from_utf8(e).expect("errors are text"))
         }
     }
 
@@ -412,7 +412,7 @@ mod tests {
         bench.queue(&["PING"]).expect("it goes along");
         let error = bench.queue(&["GET", &far]).expect_err("it is elsewhere");
         assert_eq!(error, format!("{}: 'a' and '{far}' are on different nodes", texts::CROSSSLOT));
-        assert!(bench.block.is_dirty && bench.block.entries.is_empty());
+        assert!(bench.queued.is_dirty && bench.queued.entries.is_empty());
         let error = bench.queue(&["MGET", "a", &far]).expect_err("still looked at");
         assert_eq!(error, format!("{}: 'a' and '{far}' are on different nodes", texts::CROSSSLOT));
         assert!(bench.queue(&["FLUSHALL"]).expect_err("on all nodes").contains("'flushall' over several nodes"));
@@ -424,12 +424,17 @@ mod tests {
         for words in [&["SET", "a", "1"][..], &["CLIENT", "ID"], &["SELECT", "3"], &["PING"]] {
             bench.queue(words).expect("nothing is in its way");
         }
-        assert!(bench.block.has_own() && bench.block.has_select);
+        assert!(bench.queued.has_own() && bench.queued.has_select);
         assert!(matches!(
-            bench.block.entries[..],
-            [Entry::Node { .. }, Entry::Own { .. }, Entry::Select { database: 3, .. }, Entry::Node { .. }]
+            bench.queued.entries[..],
+            [
+                QueuedCommand::Node { .. },
+                QueuedCommand::Local { .. },
+                QueuedCommand::Select { database: 3, .. },
+                QueuedCommand::Node { .. }
+            ]
         ));
-        let sent: Vec<&[u8]> = bench.block.requests().collect();
+        let sent: Vec<&[u8]> = bench.queued.requests().collect();
         assert_eq!(sent[1..], [&b"*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n"[..], b"*1\r\n$4\r\nPING\r\n"]);
     }
 
@@ -456,10 +461,10 @@ mod tests {
             for _ in 0..3 {
                 let args: ArgsBuf = ["EVALSHA", hash, "0"].into_iter().collect();
                 let named = scripts.named(row, args.as_args()).expect("it is known");
-                bench.block.note_script(named, &bench.limits);
+                bench.queued.note_script(named, &bench.limits);
             }
         }
-        let kept: Vec<&[u8]> = bench.block.scripts.iter().map(|named| &*named.script).collect();
+        let kept: Vec<&[u8]> = bench.queued.scripts.iter().map(|named| &*named.script).collect();
         assert_eq!(kept, [b"return 1", b"return 2"]);
     }
 }

@@ -24,7 +24,7 @@ pub struct Row {
     pub keys: Keys,
     /// The group under which it is documented.
     pub group: Group,
-    /// The Redis version that first had it.
+    /// The Redis version that first had it; the Valkey version if only Valkey has it.
     pub since: &'static str,
     /// To which nodes it goes.
     pub request_policy: RequestPolicy,
@@ -149,6 +149,13 @@ impl Row {
                 each(database);
             }
         });
+    }
+
+    /// Whether Redis 7.0 does not have it: a command of later Redis servers or of Valkey.
+    pub fn is_later(&self) -> bool {
+        let mut numbers = self.since.split('.').map_while(|number| number.parse::<u32>().ok());
+        let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        !self.is_ours() && version > (7, 0)
     }
 
     /// Whether it is Respool's own, which no server has.

@@ -215,6 +215,7 @@ impl Script {
     pub fn new(seed: u64, subset: Subset) -> Script {
         let is_drawn_of_table = |row: &&'static Row| {
             !row.is_container()
+                && !row.is_later()
                 && !NOT_DRAWN_FROM_TABLE.split_whitespace().any(|name| name == row.name)
                 && subset.difference_of(row.name).is_none_or(|one| one.likeness != Likeness::NotSent)
         };
@@ -222,6 +223,7 @@ impl Script {
             GROUPS.contains(&row.group)
                 && !NOT_DRAWN.split_whitespace().any(|name| name == row.name)
                 && !row.is_container()
+                && !row.is_later()
                 && !row.is_internal
                 && !row.tips.contains(&"nondeterministic_output")
         };

@@ -22,8 +22,7 @@ fn redis() -> Option<RedisServer> {
 
 /// Whether Redis 7.0 has the command: it is neither our own nor newer.
 fn is_of_redis(row: &Row) -> bool {
-    let is_newer = matches!(row.since.split('.').next(), Some("7" | "8")) && !row.since.starts_with("7.0");
-    !is_newer && !row.is_ours()
+    !row.is_later() && !row.is_ours()
 }
 
 fn rows_of_redis() -> Vec<&'static Row> {

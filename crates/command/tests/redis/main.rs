@@ -11,8 +11,7 @@ mod rows;
 mod texts;
 mod touched;
 
-use differences::Differences;
-use respool_command::{Row, all, introspect, resolve};
+use respool_command::{Row, all, introspect, lookup_full, resolve};
 use respool_testkit::{RedisServer, ask_all, reference_server, test_scale as scale};
 use respool_wire::{ArgsBuf, Encoder, Protocol};
 
@@ -35,10 +34,14 @@ fn request<A: AsRef<[u8]>>(arguments: impl IntoIterator<Item = A>) -> ArgsBuf {
     arguments.into_iter().collect()
 }
 
+/// Whether only later servers have the row of this name.
+fn is_later(name: &str) -> bool {
+    lookup_full(name.as_bytes()).is_some_and(Row::is_later)
+}
+
 /// The rows that the server has too.
 fn shared_rows() -> impl Iterator<Item = &'static Row> {
-    let differences = Differences::of("name");
-    all().filter(move |row| !row.is_ours() && !differences.has(row.full_name()))
+    all().filter(|row| !row.is_ours() && !row.is_later())
 }
 
 /// The words that call a row: `CLIENT`, `ID`.

@@ -58,7 +58,7 @@ impl Engine {
         let database = self.keyspace.databases.get(database);
         database.map_or_else(KeyspaceSize::default, |database| KeyspaceSize {
             keys: database.table.len(),
-            expires: database.expiring.len(),
+            expires: database.keys.entries.len(),
         })
     }
 
@@ -108,6 +108,7 @@ impl Execute for Engine {
         let start = reply.position();
         let database = session.database as usize;
         let now = i64::try_from(session.now.0).unwrap_or(i64::MAX);
+        self.keyspace.heap.now = now;
         let answer = if database >= self.databases() {
             Err(Fault::Text(text::DB_OUT_OF_RANGE))
         } else if self.memory_bytes_max.is_some() && row.flags.has(Flags::DENYOOM) && self.is_full() {
@@ -128,7 +129,9 @@ impl Execute for Engine {
     }
 
     fn tick(&mut self, now: Millis) -> Option<Millis> {
-        let wait = self.keyspace.sweep(i64::try_from(now.0).unwrap_or(i64::MAX));
+        let at = i64::try_from(now.0).unwrap_or(i64::MAX);
+        self.keyspace.heap.now = at;
+        let wait = self.keyspace.sweep(at);
         let is_reaped = !self.keyspace.reap(limits::REAPED_PER_TICK);
         Some(Millis(now.0.saturating_add(if is_reaped { wait } else { 1 })))
     }

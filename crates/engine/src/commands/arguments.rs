@@ -1,7 +1,8 @@
 //! Arguments that many commands read in the same way.
 
-use respool_command::text;
+use std::ops::Range;
 
+use respool_command::text;
 use respool_wire::Args;
 
 use super::{Call, Fault, named};
@@ -17,11 +18,90 @@ const NOT_SYMMETRIC: &str =
     "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807";
 /// A count is too large for what it counts.
 const OUT_OF_RANGE: &str = "ERR value is out of range";
+const NX_WITH_OTHERS: &str = "ERR NX and XX, GT or LT options at the same time are not compatible";
+const GT_WITH_LT: &str = "ERR GT and LT options at the same time are not compatible";
+
 /// The unit of a time that a command is given, and whether it counts from now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Moment {
     pub(crate) is_seconds: bool,
     pub(crate) is_relative: bool,
+}
+
+impl Moment {
+    pub(super) const SECONDS_FROM_NOW: Self = Self { is_seconds: true, is_relative: true };
+    pub(super) const MILLIS_FROM_NOW: Self = Self { is_seconds: false, is_relative: true };
+    pub(super) const SECONDS: Self = Self { is_seconds: true, is_relative: false };
+    pub(super) const MILLIS: Self = Self { is_seconds: false, is_relative: false };
+
+    /// The moment that an option word is followed by: `EX`, `PX`, `EXAT`, `PXAT`.
+    pub(super) fn of(word: &[u8]) -> Option<Self> {
+        let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
+        match word.len() {
+            2 if is("EX") => Some(Self::SECONDS_FROM_NOW),
+            2 if is("PX") => Some(Self::MILLIS_FROM_NOW),
+            4 if is("EXAT") => Some(Self::SECONDS),
+            4 if is("PXAT") => Some(Self::MILLIS),
+            _ => None,
+        }
+    }
+
+    /// A deadline as `TTL` and its kin reply it.
+    pub(super) fn shown(self, deadline: i64, now: i64) -> i64 {
+        let millis = if self.is_relative { deadline.saturating_sub(now).max(0) } else { deadline };
+        if self.is_seconds { millis.saturating_add(500) / 1000 } else { millis }
+    }
+}
+
+/// The conditions of `EXPIRE` and its kin on the old deadline.
+#[derive(Default)]
+pub(super) struct Conditions {
+    only_if_absent: bool,
+    only_if_present: bool,
+    only_if_later: bool,
+    only_if_sooner: bool,
+}
+
+impl Conditions {
+    /// Parses the conditions in these arguments.
+    pub(super) fn read(call: &Call<'_, '_>, arguments: Range<usize>) -> Result<Self, Fault> {
+        let mut read = Self::default();
+        for index in arguments {
+            match () {
+                () if call.is_word(index, "NX") => read.only_if_absent = true,
+                () if call.is_word(index, "XX") => read.only_if_present = true,
+                () if call.is_word(index, "GT") => read.only_if_later = true,
+                () if call.is_word(index, "LT") => read.only_if_sooner = true,
+                () => {
+                    let text = [b"ERR Unsupported option ", c_string(call.arg(index))].concat();
+                    return Err(Fault::Written(text));
+                }
+            }
+        }
+        if read.only_if_absent && (read.only_if_present || read.only_if_later || read.only_if_sooner) {
+            return Err(NX_WITH_OTHERS.into());
+        }
+        if read.only_if_later && read.only_if_sooner {
+            return Err(GT_WITH_LT.into());
+        }
+        Ok(read)
+    }
+
+    /// Whether the new deadline may replace the old one.
+    pub(super) fn allow(&self, old: Option<i64>, new: i64) -> bool {
+        let is_refused = match old {
+            Some(old) => {
+                self.only_if_absent || (self.only_if_later && new <= old) || (self.only_if_sooner && new >= old)
+            }
+            None => self.only_if_present || self.only_if_later,
+        };
+        !is_refused
+    }
+}
+
+/// Bytes as C prints them: up to the first NUL.
+fn c_string(bytes: &[u8]) -> &[u8] {
+    bytes.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
 /// Refuses a choice with more repetition than one reply may hold.
@@ -93,10 +173,15 @@ impl<'c> Call<'c, '_> {
     /// The moment at `index` in milliseconds since the Unix epoch, as `SET` and its kin take it: it must be positive and
     /// must not overflow.
     pub(super) fn deadline(&self, index: usize, moment: Moment) -> Result<i64, Fault> {
+        self.deadline_from(index, moment, 1)
+    }
+
+    /// As [`Call::deadline`], for a moment whose number is at least `min`.
+    pub(super) fn deadline_from(&self, index: usize, moment: Moment, min: i64) -> Result<i64, Fault> {
         let value = self.integer(index)?;
         let millis = if moment.is_seconds { value.checked_mul(1000) } else { Some(value) };
         let deadline = millis
-            .filter(|_| value > 0)
+            .filter(|_| value >= min)
             .and_then(|millis| millis.checked_add(if moment.is_relative { self.at.now } else { 0 }));
         deadline.ok_or_else(|| named(self.row, text::invalid_expire_time))
     }

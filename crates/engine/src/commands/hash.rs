@@ -1,10 +1,13 @@
-//! Hashes.
+//! Hashes. Deadlines of fields have a file of their own.
+
+mod fields;
 
 use respool_command::{HashCommand, text};
 use respool_wire::{Encoder, Protocol};
 
+use super::arguments::Moment;
 use super::{Answer, Call, bulk, named};
-use crate::keyspace::Edited;
+use crate::keyspace::{Edited, Expiry};
 use crate::number::integer;
 use crate::number::integer::IntegerText;
 use crate::number::long_double::LongDouble;
@@ -18,19 +21,31 @@ pub(super) fn run(command: HashCommand, call: &mut Call<'_, '_>) -> Answer {
     match command {
         HashCommand::Hdel => hdel(call),
         HashCommand::Hexists => hexists(call),
+        HashCommand::Hexpire => fields::expire(call, Moment::SECONDS_FROM_NOW),
+        HashCommand::Hexpireat => fields::expire(call, Moment::SECONDS),
+        HashCommand::Hexpiretime => fields::time(call, Moment::SECONDS),
         HashCommand::Hget => hget(call),
         HashCommand::Hgetall => hgetall(call, Shown::Both),
+        HashCommand::Hgetdel => fields::hgetdel(call),
+        HashCommand::Hgetex => fields::hgetex(call),
         HashCommand::Hincrby => hincrby(call),
         HashCommand::Hincrbyfloat => hincrbyfloat(call),
         HashCommand::Hkeys => hgetall(call, Shown::Fields),
         HashCommand::Hlen => hlen(call),
         HashCommand::Hmget => hmget(call),
         HashCommand::Hmset => hset(call, false),
+        HashCommand::Hpersist => fields::persist(call),
+        HashCommand::Hpexpire => fields::expire(call, Moment::MILLIS_FROM_NOW),
+        HashCommand::Hpexpireat => fields::expire(call, Moment::MILLIS),
+        HashCommand::Hpexpiretime => fields::time(call, Moment::MILLIS),
+        HashCommand::Hpttl => fields::time(call, Moment::MILLIS_FROM_NOW),
         HashCommand::Hrandfield => hrandfield(call),
         HashCommand::Hscan => hscan(call),
         HashCommand::Hset => hset(call, true),
+        HashCommand::Hsetex => fields::hsetex(call),
         HashCommand::Hsetnx => hsetnx(call),
         HashCommand::Hstrlen => hstrlen(call),
+        HashCommand::Httl => fields::time(call, Moment::SECONDS_FROM_NOW),
         HashCommand::Hvals => hgetall(call, Shown::Values),
     }
 }
@@ -100,7 +115,7 @@ fn hdel(call: &mut Call<'_, '_>) -> Answer {
 
 fn hlen(call: &mut Call<'_, '_>) -> Answer {
     let found = call.read::<Hash>(call.arg(1))?;
-    let len = found.and_then(|found| call.keyspace.view::<Hash>(found)).map_or(0, |(hash, _)| hash.len());
+    let len = found.and_then(|found| call.keyspace.view::<Hash>(found)).map_or(0, |(hash, heap)| hash.len(heap));
     call.reply_count(len)
 }
 
@@ -129,7 +144,7 @@ enum Shown {
 fn hgetall(call: &mut Call<'_, '_>, shown: Shown) -> Answer {
     let found = call.read::<Hash>(call.arg(1))?;
     let hash = found.and_then(|found| call.keyspace.view::<Hash>(found));
-    let len = hash.map_or(0, |(hash, _)| hash.len());
+    let len = hash.map_or(0, |(hash, heap)| hash.len(heap));
     if shown == Shown::Both {
         call.reply.map(len)
     } else {
@@ -160,7 +175,7 @@ fn hincrby(call: &mut Call<'_, '_>) -> Answer {
                     Some(Element::Bytes(bytes)) => integer::parse(bytes).ok_or(text::HASH_VALUE_NOT_AN_INTEGER)?,
                 };
                 let sum = old.checked_add(amount).ok_or(text::OVERFLOW)?;
-                hash.set(heap, field, IntegerText::new(sum).as_bytes());
+                hash.set_with(heap, field, IntegerText::new(sum).as_bytes(), Expiry::Keep);
                 Ok::<_, &'static str>(sum)
             })
         },
@@ -184,7 +199,7 @@ fn hincrbyfloat(call: &mut Call<'_, '_>) -> Answer {
                     Some(old) => old.read(LongDouble::parse).ok_or(text::HASH_VALUE_NOT_A_FLOAT)?,
                 };
                 let sum = old.checked_add(amount).ok_or(text::INCREMENT_NOT_FINITE)?.to_text();
-                hash.set(heap, field, &sum);
+                hash.set_with(heap, field, &sum, Expiry::Keep);
                 Ok::<_, &'static str>(sum)
             })
         },
@@ -232,7 +247,8 @@ fn hrandfield(call: &mut Call<'_, '_>) -> Answer {
         return Ok(());
     };
     let is_nested = with_values && call.reply.protocol() == Protocol::Resp3;
-    let shown = if count < 0 { count.unsigned_abs() as usize } else { hash.len().min(count as usize) };
+    let len = hash.len(heap);
+    let shown = if count < 0 { count.unsigned_abs() as usize } else { len.min(count as usize) };
     call.reply.array(if with_values && !is_nested { shown * 2 } else { shown });
     let reply = &mut *call.reply;
     let show = |reply: &mut Encoder<'_>, field: Element<'_>, value: Element<'_>| {
@@ -250,7 +266,7 @@ fn hrandfield(call: &mut Call<'_, '_>) -> Answer {
             super::check_reply(reply, call.start)?;
         }
     } else {
-        let picked = super::pick(&mut heap.random, hash.len(), shown);
+        let picked = super::pick(&mut heap.random, len, shown);
         let (mut index, mut next) = (0, 0);
         hash.each(heap, |field, value| {
             if picked.as_ref().is_none_or(|picked| picked.get(next) == Some(&index)) {

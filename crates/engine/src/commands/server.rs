@@ -47,16 +47,17 @@ fn info(call: &mut Call<'_, '_>) -> Answer {
     section(
         "Store",
         format!(
-            "used_memory_dataset:{}\r\nexpired_keys:{}\r\nkeyspace_hits:{}\r\nkeyspace_misses:{}\r\n",
+            "used_memory_dataset:{}\r\nexpired_keys:{}\r\nexpired_fields:{}\r\nkeyspace_hits:{}\r\nkeyspace_misses:{}\r\n",
             keyspace.memory_bytes(),
             counters.expired_keys,
+            counters.expired_fields,
             counters.keyspace_hits,
             counters.keyspace_misses
         ),
     );
     let databases = keyspace.databases.iter().enumerate().filter(|(_, database)| database.table.len() > 0);
     let line = |(number, database): (usize, &Database)| {
-        let (keys, expires) = (database.table.len(), database.expiring.len());
+        let (keys, expires) = (database.table.len(), database.keys.entries.len());
         format!("db{number}:keys={keys},expires={expires},avg_ttl=0\r\n")
     };
     section("Keyspace", databases.map(line).collect());

@@ -1,5 +1,6 @@
-//! One numbered database: a table of key records, and the list of those that have a deadline.
+//! One numbered database: a table of key records, the list of those that have a deadline, and that of hashes whose fields have some.
 
+use crate::limits;
 use crate::store::pool::Handle;
 use crate::store::table::Table;
 
@@ -11,13 +12,39 @@ pub(crate) struct Expiring {
     pub(crate) second: u32,
 }
 
-/// See the module's text.
+/// Keys with deadlines, in no order. Each key knows its position.
+#[derive(Default)]
+pub(crate) struct Deadlines {
+    pub(crate) entries: Vec<Expiring>,
+    /// Where in `entries` the active cycle goes on.
+    pub(crate) swept: usize,
+}
+
+impl Deadlines {
+    /// Adds a key; its position.
+    pub(crate) fn push(&mut self, entry: Expiring) -> u32 {
+        self.entries.push(entry);
+        self.entries.len() as u32 - 1
+    }
+
+    /// Takes an entry out; the last one moves into its place and is returned.
+    pub(crate) fn remove(&mut self, position: u32) -> Option<Expiring> {
+        self.entries.swap_remove(position as usize);
+        if self.entries.capacity() > limits::EXPIRING_SLACK && self.entries.len() * 4 < self.entries.capacity() {
+            self.entries.shrink_to(self.entries.len() * 2);
+        }
+        self.entries.get(position as usize).copied()
+    }
+}
+
+/// See the module documentation.
 #[derive(Default)]
 pub(crate) struct Database {
     pub(crate) table: Table,
-    pub(crate) expiring: Vec<Expiring>,
-    /// Where in `expiring` the active cycle goes on.
-    pub(crate) swept: usize,
+    /// Keys with a deadline of their own.
+    pub(crate) keys: Deadlines,
+    /// Hashes with deadlines of fields, each by its earliest.
+    pub(crate) hashes: Deadlines,
 }
 
 /// The coarse form of a deadline: never later than the deadline itself.
@@ -28,6 +55,7 @@ pub(crate) fn second_of(deadline_ms: i64) -> u32 {
 impl Database {
     /// Bytes that the database holds from the allocator beside its records.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.table.memory_bytes() + self.expiring.capacity() * size_of::<Expiring>()
+        let listed = self.keys.entries.capacity() + self.hashes.entries.capacity();
+        self.table.memory_bytes() + listed * size_of::<Expiring>()
     }
 }

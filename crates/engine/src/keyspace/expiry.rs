@@ -1,7 +1,17 @@
 //! Deadlines: setting, dropping, and the active cycle that removes keys nobody asks for.
 
-use super::{At, Database, Deadline, Expiring, Found, Handle, KeyDraft, KeyRecord, Keyspace, key, second_of};
+use super::{
+    At, Database, Deadline, Deadlines, Expiring, Found, Handle, KeyDraft, KeyRecord, Keyspace, key, second_of,
+};
 use crate::limits;
+
+/// What the active cycle did with an entry.
+pub(super) struct Swept {
+    /// Keys or fields that were removed.
+    pub(super) count: usize,
+    /// The entry is still in the list.
+    pub(super) is_listed: bool,
+}
 
 impl Keyspace {
     /// Gives a key a deadline in milliseconds since the Unix epoch.
@@ -10,13 +20,13 @@ impl Keyspace {
         self.note(at.database, found);
         if let Some(old) = self.record(found).deadline() {
             key::set_deadline(self.heap.pool.get_mut(found.record), Deadline { at: moment, ..old });
-            self.databases[at.database].expiring[old.listed as usize].second = second_of(moment);
+            self.databases[at.database].keys.entries[old.listed as usize].second = second_of(moment);
             return;
         }
-        let listed = self.databases[at.database].expiring.len() as u32;
-        self.databases[at.database].expiring.push(Expiring { record: found.record, second: second_of(moment) });
+        let entry = Expiring { record: found.record, second: second_of(moment) };
+        let listed = self.databases[at.database].keys.push(entry);
         let record = self.rewrite_with(at.database, found, Some(Deadline { at: moment, listed }));
-        self.databases[at.database].expiring[listed as usize].record = record;
+        self.databases[at.database].keys.entries[listed as usize].record = record;
     }
 
     /// Takes the key's deadline away; whether it had one.
@@ -37,17 +47,22 @@ impl Keyspace {
 
     /// Takes an entry out of the list of deadlines; the last one moves into its place.
     pub(super) fn unlist(&mut self, database: usize, listed: u32) {
-        let Database { expiring, .. } = &mut self.databases[database];
-        expiring.swap_remove(listed as usize);
-        if let Some(moved) = expiring.get(listed as usize) {
+        if let Some(moved) = self.databases[database].keys.remove(listed) {
             let bytes = self.heap.pool.get_mut(moved.record);
             if let Some(deadline) = KeyRecord::new(bytes).deadline() {
                 key::set_deadline(bytes, Deadline { listed, ..deadline });
             }
         }
-        if expiring.capacity() > limits::EXPIRING_SLACK && expiring.len() * 4 < expiring.capacity() {
-            expiring.shrink_to(expiring.len() * 2);
+    }
+
+    /// Removes a key, or fields of a hash, whose time has come; whether the key is left. A key whose fields have all expired is not.
+    #[inline(never)]
+    pub(super) fn settle(&mut self, at: At, found: Found) -> bool {
+        if self.record(found).is_due(at.now) {
+            self.expire(at.database, found);
+            return false;
         }
+        self.expire_fields(at, found, limits::FIELDS_EXPIRED_AT_ONCE).is_some()
     }
 
     /// Removes a key whose time has come.
@@ -65,30 +80,43 @@ impl Keyspace {
     }
 
     fn sweep_database(&mut self, database: usize, now: i64) -> u64 {
+        let keys = self.sweep_list(database, now, |database| &mut database.keys, Self::expire_key);
+        let hashes = self.sweep_list(database, now, |database| &mut database.hashes, Self::expire_hash);
+        keys.min(hashes)
+    }
+
+    /// One turn of the active cycle in one list, as [`Keyspace::sweep`]. `expire` handles a key that may be due.
+    fn sweep_list(
+        &mut self,
+        database: usize,
+        now: i64,
+        list_of: fn(&mut Database) -> &mut Deadlines,
+        expire: fn(&mut Self, At, Handle) -> Swept,
+    ) -> u64 {
         let this_second = second_of(now);
-        let round = self.databases[database].expiring.len();
+        let round = list_of(&mut self.databases[database]).entries.len();
         let looks = round.min(limits::SWEPT_AT_ONCE);
         let (mut expired, mut nearest) = (0, u32::MAX);
         for _ in 0..looks {
-            let Database { expiring, swept, .. } = &mut self.databases[database];
-            if *swept >= expiring.len() {
-                *swept = 0;
+            let list = list_of(&mut self.databases[database]);
+            if list.swept >= list.entries.len() {
+                list.swept = 0;
             }
-            let Some(&Expiring { record, second }) = expiring.get(*swept) else { break };
+            let Some(&Expiring { record, second }) = list.entries.get(list.swept) else { break };
             if second > this_second {
                 nearest = nearest.min(second);
-                *swept += 1;
+                list.swept += 1;
                 continue;
             }
-            if self.expire_if_due(database, record, now) {
-                // The last entry has moved here and is looked at next.
-                expired += 1;
-                if expired >= limits::EXPIRED_AT_ONCE {
-                    return 1;
-                }
-            } else {
+            let swept = expire(self, At { database, now }, record);
+            expired += swept.count;
+            if expired >= limits::EXPIRED_AT_ONCE {
+                return 1;
+            }
+            // Where an entry was removed, the last one has moved there and is next.
+            if swept.is_listed {
                 nearest = this_second;
-                self.databases[database].swept += 1;
+                list_of(&mut self.databases[database]).swept += 1;
             }
         }
         let is_whole_round = looks == round;
@@ -102,17 +130,17 @@ impl Keyspace {
         }
     }
 
-    /// Removes a listed key if its time has come; whether it had.
-    fn expire_if_due(&mut self, database: usize, record: Handle, now: i64) -> bool {
+    /// Removes a listed key if its time has come.
+    fn expire_key(&mut self, at: At, record: Handle) -> Swept {
         let record = KeyRecord::new(self.heap.pool.get(record));
-        if !record.is_due(now) {
-            return false;
+        if !record.is_due(at.now) {
+            return Swept { count: 0, is_listed: true };
         }
         let key = record.key().to_vec();
-        let found = self.place_of(database, &key);
+        let found = self.place_of(at.database, &key);
         if let Some(found) = found {
-            self.expire(database, found);
+            self.expire(at.database, found);
         }
-        found.is_some()
+        Swept { count: 1, is_listed: found.is_none() }
     }
 }

@@ -192,6 +192,12 @@ impl<'a> KeyRecord<'a> {
         Some(Deadline { at: i64_at(self.bytes, at), listed: u32_at(self.bytes, at + 8) })
     }
 
+    /// Whether the key, or something that it holds, may have a deadline: all but a string without one. One test for what is rare.
+    #[inline]
+    pub(crate) fn may_be_due(self) -> bool {
+        self.bytes[0] > Kind::Long as u8
+    }
+
     /// Whether the key's time has come.
     #[inline]
     pub(crate) fn is_due(self, now: i64) -> bool {

@@ -5,6 +5,7 @@
 
 mod database;
 mod expiry;
+mod fields;
 mod journal;
 mod key;
 mod watch;
@@ -16,10 +17,10 @@ use crate::store::listpack::Element;
 use crate::store::pool::Handle;
 use crate::store::slab::Slab;
 use crate::store::table::{Place, Table};
-use crate::values::{Held, Object, Remains, Stream};
+use crate::values::{Held, Object, Remains, Stream, Volatile};
 
 pub(crate) use database::Database;
-use database::{Expiring, second_of};
+use database::{Deadlines, Expiring, second_of};
 use journal::Journal;
 use key::{Deadline, INLINE_BYTES_MAX, KeyDraft, KeyRecord, Located, text_of};
 pub(crate) use key::{EMBEDDED_BYTES_MAX, Kind, Value};
@@ -34,6 +35,8 @@ pub struct Counters {
     pub keyspace_misses: u64,
     /// Keys removed because their time had come.
     pub expired_keys: u64,
+    /// Fields of hashes removed because their time had come.
+    pub expired_fields: u64,
     /// Keys removed to make room.
     pub evicted_keys: u64,
 }
@@ -117,6 +120,8 @@ enum Grave {
     Members(Table),
     /// Of a database: its records name values that have to go as well.
     Keys(Table),
+    /// Of a hash with deadlines, which have to be freed as well.
+    Fields(Box<Volatile>),
     /// Entries and what groups have pending.
     Stream(Box<Stream>),
 }
@@ -125,6 +130,7 @@ impl From<Remains> for Grave {
     fn from(remains: Remains) -> Self {
         match remains {
             Remains::Table(table) => Self::Members(table),
+            Remains::Fields(fields) => Self::Fields(fields),
             Remains::Stream(stream) => Self::Stream(stream),
         }
     }
@@ -219,29 +225,24 @@ impl Keyspace {
     #[inline]
     pub(crate) fn peek(&mut self, at: At, key: &[u8]) -> Option<Found> {
         let found = self.place_of(at.database, key)?;
-        if self.record(found).is_due(at.now) {
-            self.expire(at.database, found);
-            return None;
-        }
-        Some(found)
+        (!self.record(found).may_be_due() || self.settle(at, found)).then_some(found)
     }
 
     /// Finds a key and changes nothing at all: an expired key is not found and stays.
     pub(crate) fn look(&self, at: At, key: &[u8]) -> Option<Found> {
         let found = self.place_of(at.database, key)?;
-        (!self.record(found).is_due(at.now)).then_some(found)
+        (!self.is_past(self.record(found), at.now)).then_some(found)
     }
 
     /// Finds a key and notes that it was used.
     #[inline]
     pub(crate) fn find(&mut self, at: At, key: &[u8]) -> Option<Found> {
         let found = self.place_of(at.database, key)?;
-        let bytes = self.heap.pool.get_mut(found.record);
-        let record = KeyRecord::new(bytes);
-        if record.is_due(at.now) {
-            self.expire(at.database, found);
+        if self.record(found).may_be_due() && !self.settle(at, found) {
             return None;
         }
+        let bytes = self.heap.pool.get_mut(found.record);
+        let record = KeyRecord::new(bytes);
         let clock = clock_of(at.now);
         if record.clock() != clock {
             key::set_clock(bytes, clock);
@@ -322,6 +323,9 @@ impl Keyspace {
     ) -> Option<R> {
         let (value, heap) = self.pick_from(found)?;
         let Edited { said, is_change } = edit(value, heap);
+        if T::KIND == Kind::Hash {
+            self.list_hash(database, found.record);
+        }
         if is_change {
             self.note(database, found);
         }
@@ -466,6 +470,9 @@ impl Keyspace {
                 let Heap { pool, hasher, .. } = &mut self.heap;
                 let table = &mut self.databases[at.database].table;
                 table.insert(hasher.hash(key), record, |moved| hasher.hash(KeyRecord::new(pool.get(moved)).key()));
+                if let Value::Object(Kind::Hash, _) = value {
+                    self.list_hash(at.database, record);
+                }
                 if let Expiry::At(deadline) = expiry {
                     self.set_deadline(at, key, deadline);
                 }
@@ -474,6 +481,7 @@ impl Keyspace {
     }
 
     fn overwrite(&mut self, at: At, key: &[u8], value: Value<'_>, expiry: Expiry, found: Found) {
+        self.unlist_hash(at.database, found.record);
         self.forget_value(found);
         let old = self.record(found).deadline();
         let is_due = self.record(found).is_due(at.now);
@@ -492,8 +500,9 @@ impl Keyspace {
         }
         let draft = KeyDraft { key, value, deadline, clock: clock_of(at.now) };
         let record = self.rewrite(at.database, found, draft);
+        self.list_hash(at.database, record);
         if let Some(deadline) = deadline {
-            let expiring = &mut self.databases[at.database].expiring[deadline.listed as usize];
+            let expiring = &mut self.databases[at.database].keys.entries[deadline.listed as usize];
             *expiring = Expiring { record, second: second_of(deadline.at) };
         } else if let Expiry::At(moment) = expiry {
             self.set_deadline(at, key, moment);
@@ -513,6 +522,9 @@ impl Keyspace {
         draft.write(self.heap.pool.get_mut(fresh));
         self.heap.pool.free(found.record);
         self.databases[database].table.replace(found.place, fresh);
+        if let Value::Object(Kind::Hash, _) = draft.value {
+            self.list_hash(database, fresh);
+        }
         fresh
     }
 
@@ -538,8 +550,10 @@ impl Keyspace {
         let mut freed = 0;
         while freed < budget {
             let Some(grave) = self.graves.last_mut() else { return false };
-            let table = match grave {
-                Grave::Members(table) | Grave::Keys(table) => table,
+            let mut records = Vec::new();
+            let is_left = match grave {
+                Grave::Members(table) | Grave::Keys(table) => table.drain_bucket(|record| records.push(record)),
+                Grave::Fields(fields) => fields.drain(|record| records.push(record)),
                 Grave::Stream(stream) => {
                     freed += stream.drain(budget - freed).max(1);
                     if stream.is_drained() {
@@ -548,8 +562,6 @@ impl Keyspace {
                     continue;
                 }
             };
-            let mut records = Vec::new();
-            let is_left = table.drain_bucket(|record| records.push(record));
             let holds_keys = matches!(grave, Grave::Keys(_));
             if !is_left {
                 self.graves.pop();
@@ -581,6 +593,7 @@ impl Keyspace {
     #[inline]
     pub(crate) fn remove(&mut self, database: usize, found: Found) {
         self.note(database, found);
+        self.unlist_hash(database, found.record);
         self.forget_value(found);
         self.forget_key(database, found);
     }
@@ -607,6 +620,7 @@ impl Keyspace {
         self.note(at.database, found);
         let deadline = self.deadline(found);
         let old = self.heap.pool.get(found.record).to_vec();
+        self.unlist_hash(at.database, found.record);
         self.forget_key(at.database, found);
         let expiry = deadline.map_or(Expiry::Never, Expiry::At);
         self.put(to, key, KeyRecord::new(&old).value(), expiry);
@@ -655,7 +669,7 @@ impl Keyspace {
     pub(crate) fn each_key(&self, at: At, mut see: impl FnMut(&[u8])) {
         for record in self.databases[at.database].table.iter() {
             let record = KeyRecord::new(self.heap.pool.get(record));
-            if !record.is_due(at.now) {
+            if !self.is_past(record, at.now) {
                 see(record.key());
             }
         }
@@ -668,7 +682,7 @@ impl Keyspace {
             cursor = self.databases[at.database].table.scan(cursor, |record| {
                 seen += 1;
                 let record = KeyRecord::new(self.heap.pool.get(record));
-                if record.is_due(at.now) {
+                if self.is_past(record, at.now) {
                     expired.push(record.key().to_vec());
                 } else {
                     see(record.key(), record.kind());
@@ -716,6 +730,7 @@ impl Keyspace {
         let databases: usize = self.databases.iter().map(Database::memory_bytes).sum();
         let graves = estimate::sum(self.graves.len(), |index| match &self.graves[index] {
             Grave::Members(table) | Grave::Keys(table) => table.memory_bytes(),
+            Grave::Fields(fields) => fields.memory_bytes(),
             Grave::Stream(stream) => stream.memory_bytes(),
         });
         let objects = self.objects.memory_bytes() + self.objects.estimate(Object::memory_bytes);

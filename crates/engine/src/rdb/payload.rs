@@ -2,8 +2,12 @@
 
 use crc::{CRC_64_REDIS, Crc, Table};
 
-/// The version that is written, and the newest one that is accepted.
+use super::kind;
+
+/// The version that is written, and the newest one of Redis that is accepted.
 const VERSION: u16 = 10;
+/// The version of Valkey 9, which hashes with deadlines are written in. Types of values that it has added are refused by their type.
+const VALKEY_VERSION: u16 = 80;
 /// Bytes of version and checksum.
 const FOOTER_BYTES: usize = 10;
 
@@ -11,7 +15,8 @@ const CHECKSUM: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_REDIS);
 
 /// Appends version and checksum to a value.
 pub(crate) fn seal(mut value: Vec<u8>) -> Vec<u8> {
-    value.extend_from_slice(&VERSION.to_le_bytes());
+    let version = if value.first() == Some(&kind::HASH_WITH_DEADLINES) { VALKEY_VERSION } else { VERSION };
+    value.extend_from_slice(&version.to_le_bytes());
     let sum = CHECKSUM.checksum(&value);
     value.extend_from_slice(&sum.to_le_bytes());
     value
@@ -23,7 +28,8 @@ pub(crate) fn open(payload: &[u8]) -> Option<&[u8]> {
     let (value, footer) = payload.split_at(len);
     let version = u16::from_le_bytes([footer[0], footer[1]]);
     let sum = CHECKSUM.checksum(&payload[..len + 2]);
-    (version <= VERSION && footer[2..] == sum.to_le_bytes()).then_some(value)
+    let is_known = version <= VERSION || version == VALKEY_VERSION;
+    (is_known && footer[2..] == sum.to_le_bytes()).then_some(value)
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
-//! Reading values of every encoding that a server of version 7.0 or older writes.
+//! Reading values of every encoding that a server of version 7.0 or older writes, and of hashes with deadlines.
 
 use std::borrow::Cow;
 
-use super::{Broken, foreign, kind, length, lzf, node, special};
+use super::{Broken, NO_DEADLINE, foreign, kind, length, lzf, node, special};
+use crate::keyspace::Expiry;
 use crate::limits::READ_BYTES_MAX;
 use crate::number::double;
 use crate::number::integer::IntegerText;
@@ -131,8 +132,10 @@ impl<'a> Reader<'a> {
 
 /// Frees the records of an object that no key holds.
 pub(super) fn free(object: Object, heap: &mut Heap) {
-    if let Some(Remains::Table(table)) = object.into_remains() {
-        table.iter().for_each(|handle| heap.pool.free(handle));
+    match object.into_remains() {
+        Some(Remains::Table(table)) => table.iter().for_each(|handle| heap.pool.free(handle)),
+        Some(Remains::Fields(mut fields)) => while fields.drain(|handle| heap.pool.free(handle)) {},
+        Some(Remains::Stream(_)) | None => {}
     }
 }
 
@@ -213,6 +216,17 @@ pub(crate) fn read(reader: &mut Reader<'_>, heap: &mut Heap) -> Result<Loaded, B
                 (0..count).try_for_each(|_| {
                     let (field, value) = (reader.text()?, reader.text()?);
                     new(hash.set(heap, &field, &value))
+                })
+            })
+        }
+        kind::HASH_WITH_DEADLINES => {
+            let count = reader.count()?;
+            fill(Hash::new(), heap, |hash, heap| {
+                (0..count).try_for_each(|_| {
+                    let (field, value) = (reader.text()?, reader.text()?);
+                    let deadline = reader.moment()?;
+                    let expiry = if deadline == NO_DEADLINE { Expiry::Never } else { Expiry::At(deadline) };
+                    new(hash.set_with(heap, &field, &value, expiry))
                 })
             })
         }

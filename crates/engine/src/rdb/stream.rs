@@ -70,7 +70,7 @@ impl Reader<'_> {
         Ok(Id::of_number(u128::from_be_bytes(self.array()?)))
     }
 
-    fn moment(&mut self) -> Result<i64, Broken> {
+    pub(super) fn moment(&mut self) -> Result<i64, Broken> {
         Ok(i64::from_le_bytes(self.array()?))
     }
 }

@@ -1,7 +1,7 @@
-//! Serialises values to the same bytes as redis-server 7.0.
+//! Serialises values to the same bytes as redis-server 7.0, and hashes with deadlines as Valkey 9 does.
 
 use super::lzf::Compressor;
-use super::{kind, length, node, special};
+use super::{NO_DEADLINE, kind, length, node, special};
 use crate::number::integer::{self, IntegerText};
 use crate::store::heap::Heap;
 use crate::store::listpack::Element;
@@ -139,9 +139,18 @@ pub(super) fn object(writer: &mut Writer, object: &Object, heap: &Heap) {
             writer.byte(kind::HASH_LISTPACK);
             writer.text(pack.as_bytes());
         }
+        Object::Hash(hash @ Hash::Volatile(_)) => {
+            writer.byte(kind::HASH_WITH_DEADLINES);
+            writer.length(hash.len(heap));
+            hash.each_volatile(heap, |field| {
+                writer.text(field.name);
+                writer.text(field.value);
+                writer.bytes.extend_from_slice(&field.deadline.unwrap_or(NO_DEADLINE).to_le_bytes());
+            });
+        }
         Object::Hash(hash) => {
             writer.byte(kind::HASH);
-            writer.length(hash.len());
+            writer.length(hash.records());
             hash.each(heap, |field, value| {
                 writer.element(field);
                 writer.element(value);

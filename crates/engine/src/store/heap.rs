@@ -65,11 +65,14 @@ pub(crate) struct Heap {
     pub(crate) hasher: KeyHasher,
     pub(crate) random: Random,
     pub(crate) encodings: EncodingLimits,
+    /// The time of the request or the tick, in milliseconds since the Unix epoch: fields whose deadline is earlier do not exist.
+    pub(crate) now: i64,
 }
 
 impl Heap {
     /// An empty heap.
     pub(crate) fn new(encodings: EncodingLimits, seed: [u64; 2]) -> Self {
-        Self { pool: Pool::default(), hasher: KeyHasher::new(seed), random: Random::new(seed[0] ^ seed[1]), encodings }
+        let random = Random::new(seed[0] ^ seed[1]);
+        Self { pool: Pool::default(), hasher: KeyHasher::new(seed), random, encodings, now: 0 }
     }
 }

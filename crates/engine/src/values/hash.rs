@@ -1,15 +1,23 @@
-//! Hashes: a listpack of fields and values while small, a table of pair records after.
+//! Hashes: a listpack of fields and values while small, a table of pair records after. A hash with deadlines on fields is
+//! neither: the others pay nothing for them.
 
+mod volatile;
+
+use crate::keyspace::Expiry;
 use crate::store::heap::{Heap, KeyHasher};
 use crate::store::listpack::{Element, Listpack};
 use crate::store::pool::{Handle, Pool};
-use crate::store::record;
+use crate::store::record::{self, Field};
 use crate::store::table::{Place, Table};
+
+pub(crate) use volatile::{NOT_LISTED, Volatile};
 
 /// A map from fields to values.
 pub(crate) enum Hash {
     Packed(Listpack),
     Table(Box<Table>),
+    /// Some fields have deadlines.
+    Volatile(Box<Volatile>),
 }
 
 fn place(table: &Table, pool: &Pool, hash: u64, field: &[u8]) -> Option<Place> {
@@ -41,11 +49,20 @@ impl Hash {
         Some(hash)
     }
 
-    /// How many fields there are.
-    pub(crate) fn len(&self) -> usize {
+    /// The number of fields, expired ones that are not removed yet included: zero if the key has to be removed.
+    pub(crate) fn records(&self) -> usize {
         match self {
             Self::Packed(pack) => pack.len() / 2,
             Self::Table(table) => table.len(),
+            Self::Volatile(volatile) => volatile.records(),
+        }
+    }
+
+    /// The number of fields.
+    pub(crate) fn len(&self, heap: &Heap) -> usize {
+        match self {
+            Self::Volatile(volatile) => volatile.len(heap.now),
+            _ => self.records(),
         }
     }
 
@@ -53,7 +70,7 @@ impl Hash {
     pub(crate) fn encoding(&self) -> &'static str {
         match self {
             Self::Packed(_) => "listpack",
-            Self::Table(_) => "hashtable",
+            Self::Table(_) | Self::Volatile(_) => "hashtable",
         }
     }
 
@@ -66,6 +83,15 @@ impl Hash {
                     table.find(heap.hasher.hash(field), |handle| record::pair(&heap.pool, handle).0 == field)?;
                 Some(Element::Bytes(record::pair(&heap.pool, handle).1))
             }
+            Self::Volatile(volatile) => volatile.get(heap, field).map(|field| Element::Bytes(field.value)),
+        }
+    }
+
+    /// The deadline of a field; `None` if the field does not exist.
+    pub(crate) fn deadline(&self, heap: &Heap, field: &[u8]) -> Option<Option<i64>> {
+        match self {
+            Self::Volatile(volatile) => volatile.get(heap, field).map(|field| field.deadline),
+            _ => self.get(heap, field).map(|_| None),
         }
     }
 
@@ -77,8 +103,16 @@ impl Hash {
         }
     }
 
-    /// Gives `field` the value; whether the field is new.
+    /// Gives `field` the value, which drops its deadline; whether the field is new.
     pub(crate) fn set(&mut self, heap: &mut Heap, field: &[u8], value: &[u8]) -> bool {
+        self.set_with(heap, field, value, Expiry::Never)
+    }
+
+    /// As [`Hash::set`], with a deadline.
+    pub(crate) fn set_with(&mut self, heap: &mut Heap, field: &[u8], value: &[u8], expiry: Expiry) -> bool {
+        if let Expiry::At(_) = expiry {
+            self.make_volatile(heap);
+        }
         self.make_room_for(heap, [field, value].into_iter());
         let Heap { pool, hasher, encodings, .. } = heap;
         match self {
@@ -105,6 +139,50 @@ impl Hash {
                     true
                 }
             },
+            Self::Volatile(volatile) => volatile.set(heap, field, value, expiry),
+        }
+    }
+
+    /// Gives a field a deadline; whether the field exists.
+    pub(crate) fn set_deadline(&mut self, heap: &mut Heap, field: &[u8], deadline: i64) -> bool {
+        if self.get(heap, field).is_none() {
+            return false;
+        }
+        self.make_volatile(heap).is_some_and(|volatile| volatile.set_deadline(heap, field, Some(deadline)))
+    }
+
+    /// Takes the deadline of a field away.
+    pub(crate) fn clear_deadline(&mut self, heap: &mut Heap, field: &[u8]) {
+        if let Self::Volatile(volatile) = self {
+            volatile.set_deadline(heap, field, None);
+        }
+    }
+
+    /// Converts to the encoding that has deadlines.
+    fn make_volatile(&mut self, heap: &mut Heap) -> Option<&mut Volatile> {
+        self.unpack(heap);
+        if let Self::Table(table) = self {
+            *self = Self::Volatile(Box::new(Volatile::new(std::mem::take(table))));
+        }
+        self.volatile_mut()
+    }
+
+    /// The fields and deadlines of a hash that has some.
+    pub(crate) fn volatile(&self) -> Option<&Volatile> {
+        if let Self::Volatile(volatile) = self { Some(volatile) } else { None }
+    }
+
+    /// As [`Hash::volatile`], for writing.
+    pub(crate) fn volatile_mut(&mut self) -> Option<&mut Volatile> {
+        if let Self::Volatile(volatile) = self { Some(volatile) } else { None }
+    }
+
+    /// Converts back to a table if no field has a deadline any more.
+    pub(crate) fn settle(&mut self) {
+        if let Self::Volatile(volatile) = self
+            && let Some(table) = volatile.take_table()
+        {
+            *self = Self::Table(Box::new(table));
         }
     }
 
@@ -125,6 +203,7 @@ impl Hash {
                 }
                 None => false,
             },
+            Self::Volatile(volatile) => volatile.remove(heap, field),
         }
     }
 
@@ -133,6 +212,16 @@ impl Hash {
         match self {
             Self::Packed(pack) => pack.pairs().for_each(|(field, value)| see(field, value)),
             Self::Table(table) => table.iter().for_each(|handle| see_record(heap, handle, &mut see)),
+            Self::Volatile(volatile) => {
+                volatile.each(heap, |Field { name, value, .. }| see(Element::Bytes(name), Element::Bytes(value)));
+            }
+        }
+    }
+
+    /// Shows every field of a hash that has deadlines; nothing of others.
+    pub(crate) fn each_volatile<'a>(&'a self, heap: &'a Heap, see: impl FnMut(Field<'a>)) {
+        if let Self::Volatile(volatile) = self {
+            volatile.each(heap, see);
         }
     }
 
@@ -150,6 +239,9 @@ impl Hash {
                 0
             }
             Self::Table(table) => super::scan_table(table, cursor, count, |handle| see_record(heap, handle, &mut see)),
+            Self::Volatile(volatile) => volatile.scan(heap, cursor, count, |Field { name, value, .. }| {
+                see(Element::Bytes(name), Element::Bytes(value));
+            }),
         }
     }
 
@@ -157,7 +249,7 @@ impl Hash {
     pub(crate) fn random(&self, heap: &mut Heap, see: impl FnOnce(Element<'_>, Element<'_>)) {
         match self {
             Self::Packed(pack) => {
-                let index = heap.random.below(self.len() as u64) as usize;
+                let index = heap.random.below(self.records() as u64) as usize;
                 if let Some((field, value)) = pack.pairs().nth(index) {
                     see(field, value);
                 }
@@ -167,6 +259,7 @@ impl Hash {
                     see_record(heap, handle, see);
                 }
             }
+            Self::Volatile(volatile) => volatile.random(heap, see),
         }
     }
 
@@ -193,6 +286,7 @@ impl Hash {
                 }
                 Self::Table(copy)
             }
+            Self::Volatile(volatile) => Self::Volatile(Box::new(volatile.duplicate(heap))),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::store::pool::Handle;
 use crate::store::quick_list::QuickList;
 use crate::store::table::Table;
 
-pub(crate) use hash::Hash;
+pub(crate) use hash::{Hash, Volatile};
 pub(crate) use set::Set;
 pub(crate) use sorted_set::SortedSet;
 pub(crate) use stream::Stream;
@@ -30,6 +30,8 @@ pub(crate) enum Object {
 pub(crate) enum Remains {
     /// The table of the records of a hash, a set or a sorted set.
     Table(Table),
+    /// A hash with deadlines.
+    Fields(Box<Volatile>),
     Stream(Box<Stream>),
 }
 
@@ -45,11 +47,11 @@ impl Object {
         }
     }
 
-    /// How many elements there are.
+    /// The number of elements, expired ones that are not removed yet included.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::List(list) => list.len(),
-            Self::Hash(hash) => hash.len(),
+            Self::Hash(hash) => hash.records(),
             Self::Set(set) => set.len(),
             Self::SortedSet(sorted) => sorted.len(),
             Self::Stream(stream) => stream.len(),
@@ -71,6 +73,7 @@ impl Object {
     pub(crate) fn into_remains(self) -> Option<Remains> {
         match self {
             Self::Hash(Hash::Table(table)) | Self::Set(Set::Table(table)) => Some(Remains::Table(*table)),
+            Self::Hash(Hash::Volatile(volatile)) => Some(Remains::Fields(volatile)),
             Self::SortedSet(sorted) => sorted.into_table().map(Remains::Table),
             Self::Stream(stream) => Some(Remains::Stream(stream)),
             _ => None,
@@ -82,6 +85,7 @@ impl Object {
         match self {
             Self::List(list) => size_of::<QuickList>() + list.memory_bytes(),
             Self::Hash(Hash::Packed(pack)) => pack.memory_bytes(),
+            Self::Hash(Hash::Volatile(volatile)) => volatile.memory_bytes(),
             Self::Hash(Hash::Table(table)) | Self::Set(Set::Table(table)) => size_of::<Table>() + table.memory_bytes(),
             Self::Set(Set::Integers(integers)) => integers.memory_bytes(),
             Self::SortedSet(sorted) => sorted.memory_bytes(),

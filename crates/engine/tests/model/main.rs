@@ -8,6 +8,7 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the run by hand says how far it is")]
 
+mod hashes;
 mod script;
 mod store;
 mod streams;

@@ -41,6 +41,9 @@ const TEMPLATES: &[&str] = &[
     "HDEL k m m m",
     "HGETALL k",
     "HRANDFIELD k c",
+    "HPEXPIRE k t FIELDS 3 m m m",
+    "HSETEX k PX t FIELDS 2 m v m v",
+    "HGETEX k PX t FIELDS 2 m m",
     "RPUSH k v m v",
     "LPUSH k m v",
     "LPOP k",
@@ -94,10 +97,46 @@ const TEMPLATES: &[&str] = &[
 /// What empties the store or turns it over, and is said seldom.
 const RARE: &[&str] = &["FLUSHDB", "FLUSHALL ASYNC", "SWAPDB d d", "SWAPDB d d"];
 /// What is said many times in a row, so that values leave their compact encodings.
-const GROWING: &[&str] =
-    &["HSET k m v", "SADD k n", "SADD k m", "ZADD k n m", "RPUSH k v m v", "SET k v", "XADD k 7-* f v"];
+const GROWING: &[&str] = &[
+    "HSET k m v",
+    "HSETEX k PX t FIELDS 1 m v",
+    "SADD k n",
+    "SADD k m",
+    "ZADD k n m",
+    "RPUSH k v m v",
+    "SET k v",
+    "XADD k 7-* f v",
+];
 /// What is said many times in a row afterwards, so that tables shrink.
-const SHRINKING: &[&str] = &["HDEL k m m m", "SREM k n m n", "ZREM k m m", "LPOP k", "DEL k", "XDEL k 7-n 7-n"];
+const SHRINKING: &[&str] =
+    &["HDEL k m m m", "HPEXPIRE k t FIELDS 3 m m m", "SREM k n m n", "ZREM k m m", "LPOP k", "DEL k", "XDEL k 7-n 7-n"];
+
+/// What is said many times in a row to one hash, so that its fields often have deadlines.
+const FIELDS: &[&str] = &[
+    "HSET k m v",
+    "HGETALL k",
+    "HRANDFIELD k c",
+    "HDEL k m m",
+    "COPY k k REPLACE",
+    "HLEN k",
+    "HSETNX k m v",
+    "HINCRBY k m n",
+    "HSET k m n",
+    "HPEXPIRE k t FIELDS 1 m",
+    "HPEXPIRE k t FIELDS 3 m m m",
+    "HPEXPIRE k t NX|XX|GT|LT FIELDS 2 m m",
+    "HPEXPIRE k 0 FIELDS 2 m m",
+    "HPTTL k FIELDS 2 m m",
+    "HPERSIST k FIELDS 2 m m",
+    "HGETEX k PX t FIELDS 2 m m",
+    "HGETEX k PERSIST FIELDS 1 m",
+    "HGETEX k FIELDS 2 m m",
+    "HGETDEL k FIELDS 2 m m",
+    "HSETEX k PX t FIELDS 2 m v m v",
+    "HSETEX k KEEPTTL FIELDS 2 m v m m",
+    "HSETEX k FNX|FXX PX t FIELDS 1 m v",
+    "HSETEX k PX 0 FIELDS 1 m v",
+];
 
 /// How many different names there are: few meet often, many make tables large.
 #[derive(Clone, Copy)]
@@ -120,8 +159,8 @@ pub(crate) enum Step {
 /// Where a script is.
 #[derive(Default)]
 pub(crate) struct Script {
-    /// The template of a burst, its key, and how many of it are left.
-    burst: Option<(&'static str, usize, usize)>,
+    /// The templates of a burst, its key, and how many requests of it are left.
+    burst: Option<(&'static [&'static str], usize, usize)>,
 }
 
 impl Script {
@@ -134,16 +173,22 @@ impl Script {
             _ => {}
         }
         let template = match self.burst.take() {
-            Some((template, key, left)) => {
-                self.burst = (left > 1).then_some((template, key, left - 1));
-                return Step::Say(fill(template, names, databases, Some(key), draw));
+            Some((templates, key, left)) => {
+                self.burst = (left > 1).then_some((templates, key, left - 1));
+                return Step::Say(fill(templates[draw(templates.len())], names, databases, Some(key), draw));
             }
             None => match draw(200) {
                 0 => RARE[draw(RARE.len())],
                 1..20 => {
                     let templates = if draw(2) == 0 { GROWING } else { SHRINKING };
-                    self.burst = Some((templates[draw(templates.len())], draw(names.keys), 1 + draw(names.members)));
+                    let one = draw(templates.len());
+                    self.burst = Some((&templates[one..=one], draw(names.keys), 1 + draw(names.members)));
                     "EXISTS k"
+                }
+                20..23 => {
+                    let key = draw(names.keys);
+                    self.burst = Some((FIELDS, key, 1 + draw(100)));
+                    return Step::Say(vec!["DEL".to_owned(), format!("k{key}")]);
                 }
                 _ => TEMPLATES[draw(TEMPLATES.len())],
             },

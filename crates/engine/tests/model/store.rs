@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use respool_testkit::elements;
 use respool_wire::{Encoder, Protocol};
 
+use super::hashes::Hash;
 use super::streams::{Stream, without_stream};
 
 const WRONGTYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
@@ -17,7 +18,7 @@ pub(crate) const DATABASES: usize = 3;
 #[derive(Clone)]
 enum Value {
     Text(Vec<u8>),
-    Hash(BTreeMap<String, String>),
+    Hash(Hash),
     List(VecDeque<String>),
     Set(BTreeSet<String>),
     Sorted(BTreeMap<String, i64>),
@@ -28,7 +29,7 @@ impl Value {
     fn is_empty(&self) -> bool {
         match self {
             Self::Text(_) | Self::Stream(_) => false,
-            Self::Hash(hash) => hash.is_empty(),
+            Self::Hash(hash) => hash.0.is_empty(),
             Self::List(list) => list.is_empty(),
             Self::Set(set) => set.is_empty(),
             Self::Sorted(sorted) => sorted.is_empty(),
@@ -150,11 +151,16 @@ impl Model {
         self.databases.iter().map(BTreeMap::len).collect()
     }
 
-    /// Lets what has expired go.
+    /// Removes keys and fields of hashes whose deadlines have passed.
     pub(crate) fn expire(&mut self) {
         let now = self.now;
         for keys in &mut self.databases {
-            keys.retain(|_, (_, deadline)| deadline.is_none_or(|deadline| now <= deadline));
+            keys.retain(|_, (value, deadline)| {
+                if let Value::Hash(hash) = value {
+                    hash.expire(now);
+                }
+                !value.is_empty() && deadline.is_none_or(|deadline| now <= deadline)
+            });
         }
     }
 
@@ -209,7 +215,7 @@ impl Model {
             "HRANDFIELD" => {
                 let Some((Value::Hash(hash), _)) = keys.get(w[1]) else { return None };
                 let drawn = texts(&parts);
-                !drawn.is_empty() && drawn.iter().all(|field| hash.contains_key(field))
+                !drawn.is_empty() && drawn.iter().all(|field| hash.0.contains_key(field))
             }
             _ => return None,
         })
@@ -315,27 +321,7 @@ impl Model {
                 Said::Ok
             }
             "KEYS" => Said::Bag(self.keys().keys().cloned().collect()),
-            "HSET" => {
-                let hash = value!(self, w[1], Hash, BTreeMap::new());
-                let new = w[2..].chunks(2).filter(|pair| hash.insert(pair[0].into(), pair[1].into()).is_none());
-                Said::Integer(new.count() as i64)
-            }
-            "HGET" => match value!(self, w[1], Hash, BTreeMap::new()).get(w[2]) {
-                Some(value) => Said::Bulk(value.clone().into()),
-                None => Said::Null,
-            },
-            "HDEL" => {
-                let hash = value!(self, w[1], Hash, BTreeMap::new());
-                Said::Integer(w[2..].iter().filter(|field| hash.remove(**field).is_some()).count() as i64)
-            }
-            "HGETALL" => {
-                let hash = value!(self, w[1], Hash, BTreeMap::new());
-                Said::Bag(hash.iter().flat_map(|(field, value)| [field.clone(), value.clone()]).collect())
-            }
-            "HRANDFIELD" => {
-                value!(self, w[1], Hash, BTreeMap::new());
-                Said::List(Vec::new())
-            }
+            command if command.starts_with('H') => value!(self, w[1], Hash, Hash::default()).execute(w, now),
             "RPUSH" | "LPUSH" => {
                 let list = value!(self, w[1], List, VecDeque::new());
                 for word in &w[2..] {

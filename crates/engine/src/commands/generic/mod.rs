@@ -9,6 +9,7 @@ use respool_command::{GenericCommand, glob, text};
 
 pub(super) use serialised::restore;
 
+use super::arguments::Moment;
 use super::{Answer, Call, Fault, unsupported};
 use crate::keyspace::At;
 use crate::number::integer;
@@ -21,9 +22,9 @@ pub(super) fn run(command: GenericCommand, call: &mut Call<'_, '_>) -> Answer {
         GenericCommand::Del | GenericCommand::Unlink => del(call),
         GenericCommand::Dump => serialised::dump(call),
         GenericCommand::Exists | GenericCommand::Touch => exists(call),
-        GenericCommand::Expire => expire::expire(call, expire::SECONDS_FROM_NOW),
-        GenericCommand::Expireat => expire::expire(call, expire::SECONDS),
-        GenericCommand::Expiretime => expire::time(call, expire::SECONDS),
+        GenericCommand::Expire => expire::expire(call, Moment::SECONDS_FROM_NOW),
+        GenericCommand::Expireat => expire::expire(call, Moment::SECONDS),
+        GenericCommand::Expiretime => expire::time(call, Moment::SECONDS),
         GenericCommand::Keys => keys(call),
         GenericCommand::Move => move_key(call),
         GenericCommand::ObjectEncoding => object::encoding(call),
@@ -32,10 +33,10 @@ pub(super) fn run(command: GenericCommand, call: &mut Call<'_, '_>) -> Answer {
         GenericCommand::ObjectIdletime => object::idletime(call),
         GenericCommand::ObjectRefcount => object::refcount(call),
         GenericCommand::Persist => expire::persist(call),
-        GenericCommand::Pexpire => expire::expire(call, expire::MILLIS_FROM_NOW),
-        GenericCommand::Pexpireat => expire::expire(call, expire::MILLIS),
-        GenericCommand::Pexpiretime => expire::time(call, expire::MILLIS),
-        GenericCommand::Pttl => expire::time(call, expire::MILLIS_FROM_NOW),
+        GenericCommand::Pexpire => expire::expire(call, Moment::MILLIS_FROM_NOW),
+        GenericCommand::Pexpireat => expire::expire(call, Moment::MILLIS),
+        GenericCommand::Pexpiretime => expire::time(call, Moment::MILLIS),
+        GenericCommand::Pttl => expire::time(call, Moment::MILLIS_FROM_NOW),
         GenericCommand::Randomkey => randomkey(call),
         GenericCommand::Rename => rename(call, false),
         GenericCommand::Renamenx => rename(call, true),
@@ -43,7 +44,7 @@ pub(super) fn run(command: GenericCommand, call: &mut Call<'_, '_>) -> Answer {
         GenericCommand::Scan => scan(call),
         GenericCommand::Sort => sort::sort(call, true),
         GenericCommand::SortRo => sort::sort(call, false),
-        GenericCommand::Ttl => expire::time(call, expire::SECONDS_FROM_NOW),
+        GenericCommand::Ttl => expire::time(call, Moment::SECONDS_FROM_NOW),
         GenericCommand::Type => key_type(call),
         // A container is never executed, and the engine knows no other server.
         GenericCommand::Object | GenericCommand::Migrate | GenericCommand::Wait => Err(unsupported(call.row)),

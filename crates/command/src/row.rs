@@ -283,7 +283,12 @@ impl Draft {
 
     /// Keys behind their count, which stands at `index`.
     pub(crate) const fn counted_keys(self, index: u8, access: &str) -> Self {
-        self.spec(KeySpec::counted(index, access))
+        self.spec(KeySpec::counted(index, 1, access))
+    }
+
+    /// Keys with a value behind each, as many as the count at `index` says.
+    pub(crate) const fn counted_pairs(self, index: u8, access: &str) -> Self {
+        self.spec(KeySpec::counted(index, 2, access))
     }
 
     /// Adds a key specification.

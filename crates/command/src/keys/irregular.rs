@@ -36,8 +36,9 @@ fn is_word(args: Args<'_>, index: usize, word: &[u8]) -> bool {
     })
 }
 
-/// The count at `index` of keys that begin at `first`: an integer as Redis reads one, not more than there are arguments.
-pub(super) fn key_count(args: Args<'_>, index: usize, first: usize) -> Result<usize, KeysError> {
+/// The count at `index` of keys that begin at `first` and are `step` apart: an integer as Redis reads one, not more than the
+/// arguments can hold.
+pub(super) fn key_count(args: Args<'_>, index: usize, first: usize, step: usize) -> Result<usize, KeysError> {
     let digits = args.get(index).ok_or(KeysError::Count)?;
     let is_canonical = match digits {
         [b'0'] => true,
@@ -51,13 +52,14 @@ pub(super) fn key_count(args: Args<'_>, index: usize, first: usize) -> Result<us
         .iter()
         .try_fold(0usize, |sum, digit| sum.checked_mul(10)?.checked_add(usize::from(digit - b'0')))
         .ok_or(KeysError::Count)?;
-    if count > args.len().saturating_sub(first) { Err(KeysError::Count) } else { Ok(count) }
+    if count > args.len().saturating_sub(first) / step.max(1) { Err(KeysError::Count) } else { Ok(count) }
 }
 
-/// `SET`: reads the old value only with `GET`.
+/// `SET`: reads the old value only with `GET`, or to compare it.
 pub(crate) fn set(args: Args<'_>, found: &mut dyn FnMut(Found)) -> Result<(), KeysError> {
-    let gets = (3..args.len()).any(|index| is_word(args, index, b"GET"));
-    found(Found::Key(1, if gets { READ_AND_UPDATE } else { OVERWRITE }));
+    const READING: [&[u8]; 5] = [b"GET", b"IFEQ", b"IFNE", b"IFDEQ", b"IFDNE"];
+    let reads = (3..args.len()).any(|index| READING.iter().any(|word| is_word(args, index, word)));
+    found(Found::Key(1, if reads { READ_AND_UPDATE } else { OVERWRITE }));
     Ok(())
 }
 

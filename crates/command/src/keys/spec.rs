@@ -64,11 +64,11 @@ impl KeySpec {
         Self { access: KeyAccess::of(access), begin: Begin::Index(first), find: Find::Range { last, step, limit: 0 } }
     }
 
-    pub(crate) const fn counted(index: u8, access: &str) -> Self {
+    pub(crate) const fn counted(index: u8, step: u8, access: &str) -> Self {
         Self {
             access: KeyAccess::of(access),
             begin: Begin::Index(index),
-            find: Find::Count { count_at: 0, first: 1, step: 1 },
+            find: Find::Count { count_at: 0, first: 1, step },
         }
     }
 
@@ -119,11 +119,11 @@ impl KeySpec {
             }
             Find::Count { count_at, first, step } => {
                 let first = begin + usize::from(first);
-                let count = key_count(args, begin + usize::from(count_at), first)?;
+                let count = key_count(args, begin + usize::from(count_at), first, usize::from(step))?;
                 if count == 0 {
                     return if may_be_none { Ok(()) } else { Err(KeysError::Count) };
                 }
-                (first, first + count - 1, step)
+                (first, first + (count - 1) * usize::from(step), step)
             }
             Find::Unknown => return Err(KeysError::Syntax),
         };

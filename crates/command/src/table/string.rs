@@ -18,6 +18,12 @@ rows! {
     /// Subtract from an integer.
     Decrby = row("DECRBY", 3, "1.0.0").flags("write denyoom fast").acl("string").key(1, "RW access update");
 
+    /// Delete a key if it holds a certain string.
+    Delex = row("DELEX", -2, "8.4.0").flags("write fast").acl("string").key(1, "RW access delete");
+
+    /// Delete a key if it holds a certain string (Valkey).
+    Delifeq = row("DELIFEQ", 3, "9.0.0").flags("write fast").acl("string").key(1, "RW access delete");
+
     /// Tell the value of a string.
     Get = row("GET", 2, "1.0.0").flags("readonly fast").acl("string").key(1, "RO access");
 
@@ -66,6 +72,15 @@ rows! {
         .acl("string")
         .key_range(1, -1, 2, "OW update")
         .tips(&["request_policy:multi_shard", "response_policy:all_succeeded"]);
+
+    /// Set several strings that expire together, if all of the keys exist or none does.
+    Msetex = row("MSETEX", -4, "8.4.0")
+        .flags("write denyoom")
+        .acl("string")
+        .counted_pairs(1, "OW update")
+        .tips(&["request_policy:multi_shard", "response_policy:all_succeeded"])
+        // Not split as the tip says: conditions hold for all keys, and a part that was set cannot be taken back.
+        .policy(RequestPolicy::OneShard, ResponsePolicy::Single);
 
     /// Set several strings if none of the keys exists.
     Msetnx = row("MSETNX", -3, "1.0.1")

@@ -1,5 +1,6 @@
 //! Strings.
 
+mod conditional;
 mod lcs;
 
 use respool_command::{StringCommand, text};
@@ -14,6 +15,8 @@ use crate::number::integer;
 use crate::number::long_double::LongDouble;
 use crate::store::listpack::Element;
 
+use conditional::Comparison;
+
 /// Runs one command of the group.
 #[inline]
 pub(super) fn run(command: StringCommand, call: &mut Call<'_, '_>) -> Answer {
@@ -21,6 +24,8 @@ pub(super) fn run(command: StringCommand, call: &mut Call<'_, '_>) -> Answer {
         StringCommand::Append => append(call),
         StringCommand::Decr => add(call, -1),
         StringCommand::Decrby => decrby(call),
+        StringCommand::Delex => conditional::delex(call),
+        StringCommand::Delifeq => conditional::delifeq(call),
         StringCommand::Get => get(call),
         StringCommand::Getdel => getdel(call),
         StringCommand::Getex => getex(call),
@@ -32,6 +37,7 @@ pub(super) fn run(command: StringCommand, call: &mut Call<'_, '_>) -> Answer {
         StringCommand::Lcs => lcs::lcs(call),
         StringCommand::Mget => mget(call),
         StringCommand::Mset => mset(call),
+        StringCommand::Msetex => conditional::msetex(call),
         StringCommand::Msetnx => msetnx(call),
         StringCommand::Psetex => setex(call, false),
         StringCommand::Set => set(call),
@@ -52,11 +58,21 @@ fn get(call: &mut Call<'_, '_>) -> Answer {
     Ok(())
 }
 
-/// The options of `SET` and `GETEX`.
+/// The commands that share options.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OptionsOf {
+    Set,
+    Getex,
+    Msetex,
+}
+
+/// The options of `SET`, `GETEX` and `MSETEX`.
 #[derive(Default)]
 struct Options {
     only_if_absent: bool,
     only_if_present: bool,
+    /// The comparison with the old value, and where the argument stands that it is compared with.
+    comparison: Option<(Comparison, usize)>,
     replies_old: bool,
     keeps_deadline: bool,
     drops_deadline: bool,
@@ -64,25 +80,14 @@ struct Options {
     deadline: Option<(usize, Moment)>,
 }
 
-fn moment_of(word: &[u8]) -> Option<Moment> {
-    let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
-    let moment = |is_seconds, is_relative| Some(Moment { is_seconds, is_relative });
-    match word.len() {
-        2 if is("EX") => moment(true, true),
-        2 if is("PX") => moment(false, true),
-        4 if is("EXAT") => moment(true, false),
-        4 if is("PXAT") => moment(false, false),
-        _ => None,
-    }
-}
-
-/// Reads options from `first` on; `is_set` tells those of `SET` from those of `GETEX`.
-fn options(args: Args<'_>, first: usize, is_set: bool) -> Result<Options, Fault> {
+/// Parses options from `first` on.
+fn options(args: Args<'_>, first: usize, of: OptionsOf) -> Result<Options, Fault> {
+    let (is_set, has_condition) = (of == OptionsOf::Set, of != OptionsOf::Getex);
     let mut options = Options::default();
     let mut index = first;
     while let Some(word) = args.get(index) {
         let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
-        let moment = moment_of(word);
+        let moment = Moment::of(word);
         match (moment, options.deadline) {
             (Some(moment), other) if other.is_none_or(|(_, other)| other == moment) => {
                 let is_free = !options.keeps_deadline && !options.drops_deadline && index + 1 < args.len();
@@ -92,16 +97,38 @@ fn options(args: Args<'_>, first: usize, is_set: bool) -> Result<Options, Fault>
                 options.deadline = Some((index + 1, moment));
                 index += 1;
             }
-            (None, _) if is_set && is("NX") && !options.only_if_present => options.only_if_absent = true,
-            (None, _) if is_set && is("XX") && !options.only_if_absent => options.only_if_present = true,
+            (None, _) if has_condition && is("NX") && !options.only_if_present && options.comparison.is_none() => {
+                options.only_if_absent = true;
+            }
+            (None, _) if has_condition && is("XX") && !options.only_if_absent && options.comparison.is_none() => {
+                options.only_if_present = true;
+            }
             (None, _) if is_set && is("GET") => options.replies_old = true,
-            (None, None) if is_set && is("KEEPTTL") => options.keeps_deadline = true,
-            (None, None) if !is_set && is("PERSIST") => options.drops_deadline = true,
+            (None, None) if has_condition && is("KEEPTTL") => options.keeps_deadline = true,
+            (None, None) if !has_condition && is("PERSIST") => options.drops_deadline = true,
+            (None, _) if is_set => {
+                let is_free = !options.only_if_absent && !options.only_if_present && options.comparison.is_none();
+                let comparison =
+                    Comparison::of(word).filter(|_| is_free && index + 1 < args.len()).ok_or(text::SYNTAX)?;
+                options.comparison = Some((comparison, index + 1));
+                index += 1;
+            }
             _ => return Err(text::SYNTAX.into()),
         }
         index += 1;
     }
     Ok(options)
+}
+
+impl Options {
+    /// What becomes of the deadline.
+    fn expiry(&self, call: &Call<'_, '_>) -> Result<Expiry, Fault> {
+        Ok(match self.deadline {
+            Some((index, moment)) => Expiry::At(call.deadline(index, moment)?),
+            None if self.keeps_deadline => Expiry::Keep,
+            None => Expiry::Never,
+        })
+    }
 }
 
 #[inline]
@@ -116,14 +143,20 @@ fn set(call: &mut Call<'_, '_>) -> Answer {
 #[inline(never)]
 fn set_with_options(call: &mut Call<'_, '_>) -> Answer {
     let (key, value) = (call.arg(1), call.arg(2));
-    let options = options(call.args, 3, true)?;
-    let expiry = match options.deadline {
-        Some((index, moment)) => Expiry::At(call.deadline(index, moment)?),
-        None if options.keeps_deadline => Expiry::Keep,
-        None => Expiry::Never,
+    let options = options(call.args, 3, OptionsOf::Set)?;
+    let expiry = options.expiry(call)?;
+    let found = match () {
+        () if options.replies_old => call.read_string(key)?,
+        () if options.comparison.is_some() => call.find_string(key)?,
+        () => call.keyspace.find(call.at, key),
     };
-    let found = if options.replies_old { call.read_string(key)? } else { call.keyspace.find(call.at, key) };
-    let is_refused = if found.is_some() { options.only_if_absent } else { options.only_if_present };
+    let is_refused = match options.comparison {
+        Some((comparison, index)) => {
+            !comparison.holds(found.and_then(|found| call.keyspace.text(found)), call.arg(index))
+        }
+        None if found.is_some() => options.only_if_absent,
+        None => options.only_if_present,
+    };
     if options.replies_old {
         call.reply_text(found);
     } else if is_refused {
@@ -170,7 +203,7 @@ fn getdel(call: &mut Call<'_, '_>) -> Answer {
 
 fn getex(call: &mut Call<'_, '_>) -> Answer {
     let key = call.arg(1);
-    let options = options(call.args, 2, false)?;
+    let options = options(call.args, 2, OptionsOf::Getex)?;
     let Some(found) = call.read_string(key)? else {
         call.reply.null();
         return Ok(());
@@ -428,6 +461,74 @@ mod tests {
              GETEX a PERSIST -> $1 x
              @5000
              GET a -> $1 x",
+        );
+    }
+
+    #[test]
+    fn strings_are_set_and_deleted_by_what_they_were() {
+        play(
+            "SET a 2 IFEQ 1 -> $-1
+             SET a 2 IFNE 1 -> +OK
+             SET a 3 IFNE 2 -> $-1
+             SET a 3 IFEQ 2 EX 10 -> +OK
+             TTL a -> :10
+             SET a 4 IFEQ 2 GET -> $1 3
+             SET a 4 IFEQ 3 GET KEEPTTL -> $1 3
+             GET a -> $1 4
+             TTL a -> :10
+             SET a 5 IFEQ 4 NX -> -ERR syntax error
+             SET a 5 XX IFEQ 4 -> -ERR syntax error
+             SET a 5 IFEQ 4 IFEQ 4 -> -ERR syntax error
+             SET a 5 IFEQ -> -ERR syntax error
+             GETEX a IFEQ 4 -> -ERR syntax error
+             RPUSH l x -> :1
+             SET l 5 IFEQ x -> -WRONGTYPE Operation against a key holding the wrong kind of value
+             DELIFEQ none x -> :0
+             DELIFEQ a 5 -> :0
+             DELIFEQ a 4 -> :1
+             DELIFEQ l x -> -WRONGTYPE Operation against a key holding the wrong kind of value
+             SET a abc -> +OK
+             DELEX a IFEQ abd -> :0
+             DELEX a IFNE abc -> :0
+             DELEX a NOPE abc -> -ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE
+             DELEX a IFEQ -> -ERR wrong number of arguments for 'delex' command
+             DELEX a IFNE abd -> :1
+             DELEX a IFNE abd -> :0
+             DELEX l IFEQ x -> -ERR Key should be of string type if conditions are specified
+             DELEX l -> :1
+             DELEX l -> :0",
+        );
+    }
+
+    #[test]
+    fn several_strings_are_set_with_one_deadline() {
+        play(
+            "MSETEX 2 a 1 b 2 EX 10 -> :1
+             TTL b -> :10
+             MSETEX 2 b 3 c 3 NX -> :0
+             MSETEX 2 b 3 c 3 XX -> :0
+             EXISTS c -> :0
+             MSETEX 2 a 4 b 5 XX KEEPTTL -> :1
+             MGET a b -> *2 $1 4 $1 5
+             TTL a -> :10
+             MSETEX 1 a 6 -> :1
+             TTL a -> :-1
+             MSETEX 2 d 1 d 2 NX PXAT 1 -> :1
+             GET d -> $-1
+             MSETEX 0 a 1 -> -ERR invalid numkeys value
+             MSETEX x a 1 -> -ERR invalid numkeys value
+             MSETEX 2147483648 a 1 -> -ERR invalid numkeys value
+             MSETEX 2147483647 a 1 -> -ERR wrong number of key-value pairs
+             MSETEX 2 a 1 b -> -ERR wrong number of key-value pairs
+             MSETEX 1 a 1 b 2 -> -ERR syntax error
+             MSETEX 1 a 1 NX XX -> -ERR syntax error
+             MSETEX 1 a 1 GET -> -ERR syntax error
+             MSETEX 1 a 1 IFEQ 6 -> -ERR syntax error
+             MSETEX 1 a 1 EX 0 -> -ERR invalid expire time in 'msetex' command
+             MSETEX 1 a 1 EX 5 KEEPTTL -> -ERR syntax error
+             RPUSH l x -> :1
+             MSETEX 1 l 1 XX -> :1
+             GET l -> $1 1",
         );
     }
 

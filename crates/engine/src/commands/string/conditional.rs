@@ -1,0 +1,91 @@
+//! Strings that are set or deleted depending on what keys hold: `DELEX`, `DELIFEQ`, `MSETEX`, and the comparisons of `SET`.
+
+use respool_command::text;
+
+use super::super::{Answer, Call, named};
+use super::{Options, OptionsOf, options};
+use crate::keyspace::Form;
+use crate::store::listpack::Element;
+
+const INVALID_CONDITION: &str = "ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE";
+const NOT_A_STRING: &str = "ERR Key should be of string type if conditions are specified";
+const INVALID_COUNT: &str = "ERR invalid numkeys value";
+const WRONG_PAIRS: &str = "ERR wrong number of key-value pairs";
+
+/// How a value is compared with an argument.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Comparison {
+    Equal,
+    Different,
+}
+
+impl Comparison {
+    /// The comparison of an option word.
+    pub(super) fn of(word: &[u8]) -> Option<Self> {
+        match () {
+            () if word.eq_ignore_ascii_case(b"IFEQ") => Some(Self::Equal),
+            () if word.eq_ignore_ascii_case(b"IFNE") => Some(Self::Different),
+            () => None,
+        }
+    }
+
+    /// Whether it holds for a value; a missing one differs from all others.
+    pub(super) fn holds(self, value: Option<Element<'_>>, argument: &[u8]) -> bool {
+        let is_equal = value.is_some_and(|value| value.read(|value| value == argument));
+        is_equal == (self == Self::Equal)
+    }
+}
+
+/// `DELIFEQ key value`, of Valkey.
+pub(super) fn delifeq(call: &mut Call<'_, '_>) -> Answer {
+    let found = call.find_string(call.arg(1))?;
+    let value = found.and_then(|found| call.keyspace.text(found));
+    let found = found.filter(|_| Comparison::Equal.holds(value, call.arg(2)));
+    if let Some(found) = found {
+        call.keyspace.remove(call.at.database, found);
+    }
+    call.reply_integer(found.is_some().into())
+}
+
+/// `DELEX key [IFEQ value|IFNE value]`, of Redis. As there, the type is checked before the word.
+pub(super) fn delex(call: &mut Call<'_, '_>) -> Answer {
+    if !matches!(call.args.len(), 2 | 4) {
+        return Err(named(call.row, text::wrong_arity));
+    }
+    let Some(found) = call.keyspace.find(call.at, call.arg(1)) else { return call.reply_integer(0) };
+    if call.args.len() == 4 {
+        let value = call.keyspace.text(found).ok_or(NOT_A_STRING)?;
+        let comparison = Comparison::of(call.arg(2)).ok_or(INVALID_CONDITION)?;
+        if !comparison.holds(Some(value), call.arg(3)) {
+            return call.reply_integer(0);
+        }
+    }
+    call.keyspace.remove(call.at.database, found);
+    call.reply_integer(1)
+}
+
+/// `MSETEX count key value ... [NX|XX] [EX|PX|EXAT|PXAT time|KEEPTTL]`.
+pub(super) fn msetex(call: &mut Call<'_, '_>) -> Answer {
+    let count = call.integer_from(1, 1, INVALID_COUNT)?;
+    if count > i32::MAX as usize {
+        return Err(INVALID_COUNT.into());
+    }
+    let first_option = 2 + 2 * count;
+    if first_option > call.args.len() {
+        return Err(WRONG_PAIRS.into());
+    }
+    let options: Options = options(call.args, first_option, OptionsOf::Msetex)?;
+    let expiry = options.expiry(call)?;
+    let keys = || (2..first_option).step_by(2);
+    for index in keys() {
+        let is_there = call.keyspace.find(call.at, call.arg(index)).is_some();
+        if is_there && options.only_if_absent || !is_there && options.only_if_present {
+            return call.reply_integer(0);
+        }
+    }
+    for index in keys() {
+        let (key, value) = (call.arg(index), call.arg(index + 1));
+        call.keyspace.set_text(call.at, key, value, expiry, Form::Smallest);
+    }
+    call.reply_integer(1)
+}

@@ -1,6 +1,6 @@
 //! Whatever the arguments are, a request gets exactly one whole reply and nothing panics.
 
-use respool_command::{Execute, Flags, Lane, Millis, Outcome, SessionView, all};
+use respool_command::{Execute, Flags, Lane, Millis, Outcome, Row, SessionView, all};
 use respool_engine::{Engine, EngineConfig};
 use respool_testkit::{Rng, elements, reply_length};
 use respool_wire::{ArgsBuf, Encoder, Protocol};
@@ -67,6 +67,12 @@ const WORDS: &[&[u8]] = &[
     b"i64",
     b"u63",
     b"i1",
+    b"FIELDS",
+    b"IDS",
+    b"FNX",
+    b"IFEQ",
+    b"ACKED",
+    b"DELREF",
     b"NX",
     b"XX",
     b"GT",
@@ -170,6 +176,38 @@ const WORDS: &[&[u8]] = &[
     b"FULL",
 ];
 
+/// Requests whose words have to fit each other; `#` is any word, and of words with bars one is taken.
+const SHAPES: &[&str] = &[
+    "HEXPIRE|HPEXPIRE|HEXPIREAT|HPEXPIREAT h # FIELDS # #",
+    "HEXPIRE|HPEXPIRE|HEXPIREAT|HPEXPIREAT h # # FIELDS 1|2 a b",
+    "HPEXPIRE h 0|1|2 NX|XX|GT|LT FIELDS 2 a|b a|b",
+    "HTTL|HPTTL|HEXPIRETIME|HPEXPIRETIME|HPERSIST|HGETDEL h FIELDS # #",
+    "HGETEX h # # FIELDS # a b",
+    "HGETEX h EX|PX|EXAT|PXAT # FIELDS 1 a",
+    "HSETEX h # # FIELDS # a # b #",
+    "HSETEX h EX|PX|EXAT|PXAT # FIELDS 1 a #",
+    "HSETEX h FNX|FXX PX|PXAT 1|3 FIELDS 2 # # # #",
+    "HSCAN h # COUNT #",
+    "HRANDFIELD h # WITHVALUES",
+    "MSETEX # s # k # # #",
+    "DELEX s|h # #",
+    "SET s # IFEQ|IFNE # # #",
+    "XDELEX e # IDS # 1-1 #",
+    "XACKDEL e g # IDS # # 2-1",
+    "XTRIM e MAXLEN|MINID ~|= # LIMIT # KEEPREF|DELREF|ACKED",
+    "XADD e # MAXLEN ~|= # KEEPREF|DELREF|ACKED * a #",
+];
+
+/// A request of one of the shapes.
+fn shaped(rng: &mut Rng) -> Vec<Vec<u8>> {
+    let shape = *rng.pick(SHAPES);
+    let mut word = |word: &str| match word {
+        "#" => rng.pick(WORDS).to_vec(),
+        word => rng.pick(&word.split('|').collect::<Vec<_>>()).as_bytes().to_vec(),
+    };
+    shape.split(' ').map(&mut word).collect()
+}
+
 /// A blocked request is re-executed as the engine rewrote it: it completes, or blocks again.
 fn ask_again(engine: &mut Engine, session: &mut SessionView, request: &[u8], protocol: Protocol) {
     let words = elements(request).into_iter().map(|word| {
@@ -186,20 +224,27 @@ fn ask_again(engine: &mut Engine, session: &mut SessionView, request: &[u8], pro
     assert_eq!(reply_length(&reply).ok().flatten(), length, "{:?}", args.as_args());
 }
 
+/// A request of a row with any words, as many as it accepts.
+fn any(row: &Row, rng: &mut Rng) -> Vec<Vec<u8>> {
+    let words = row.name.split(' ').map(str::as_bytes).map(<[u8]>::to_vec);
+    let mut request: Vec<Vec<u8>> = words.collect();
+    let needed = usize::from(row.arity.unsigned_abs());
+    let wanted = if row.arity < 0 { needed + rng.below(MORE_MAX) } else { needed };
+    while request.len() < wanted {
+        request.push(rng.pick(WORDS).to_vec());
+    }
+    request
+}
+
 fn play(protocol: Protocol) {
     let mut rng = Rng::new(protocol.version().into());
     let mut engine = Engine::new(EngineConfig::default(), [3, 4]);
     let mut session = SessionView { now: Millis(1_700_000_000_000), ..SessionView::default() };
     let mut reply = Vec::new();
-    for row in all().filter(|row| !row.is_container()) {
+    let rows = all().filter(|row| !row.is_container()).map(Some);
+    for row in rows.chain(std::iter::repeat_n(None, SHAPES.len())) {
         for number in 0..REQUESTS {
-            let words = row.name.split(' ').map(str::as_bytes).map(<[u8]>::to_vec);
-            let mut request: Vec<Vec<u8>> = words.collect();
-            let needed = usize::from(row.arity.unsigned_abs());
-            let wanted = if row.arity < 0 { needed + rng.below(MORE_MAX) } else { needed };
-            while request.len() < wanted {
-                request.push(rng.pick(WORDS).to_vec());
-            }
+            let request = if let Some(row) = row { any(row, &mut rng) } else { shaped(&mut rng) };
             // Keys of every type come back after commands that empty the store.
             if number % 20 == 0 {
                 for line in [
@@ -231,6 +276,7 @@ fn play(protocol: Protocol) {
             }
             session.now.0 += rng.below(3) as u64;
             let args: ArgsBuf = request.iter().collect();
+            let row = respool_command::resolve(args.as_args()).expect("it exists");
             reply.clear();
             let outcome = engine.execute(row, args.as_args(), &mut session, &mut Encoder::new(&mut reply, protocol));
             let told = || format!("{:?} answers {}", args.as_args(), reply.escape_ascii());

@@ -12,6 +12,9 @@ rows! {
     /// Mark entries as processed by a group.
     Xack = row("XACK", -4, "5.0.0").flags("write fast").acl("stream").key(1, "RW update");
 
+    /// Mark entries as processed by a group and delete them.
+    Xackdel = row("XACKDEL", -6, "8.2.0").flags("write fast").acl("stream").key(1, "RW update delete");
+
     /// Append an entry to a stream.
     Xadd = row("XADD", -5, "5.0.0")
         .flags("write denyoom fast")
@@ -35,6 +38,9 @@ rows! {
 
     /// Delete entries of a stream.
     Xdel = row("XDEL", -3, "5.0.0").flags("write fast").acl("stream").key(1, "RW delete");
+
+    /// Delete entries of a stream, with or without what groups have of them.
+    Xdelex = row("XDELEX", -5, "8.2.0").flags("write fast").acl("stream").key(1, "RW delete");
 
     /// Manage the groups of a stream.
     Xgroup = row("XGROUP", -2, "5.0.0") => {

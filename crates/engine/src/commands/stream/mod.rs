@@ -1,6 +1,7 @@
 //! Streams: their entries. Groups, reading and `XINFO` have files of their own.
 
 mod claim;
+mod deletion;
 mod groups;
 mod info;
 mod read;
@@ -12,7 +13,7 @@ use super::{Answer, Call, Fault, bulk, named, unsupported};
 use crate::keyspace::{Edited, Expiry};
 use crate::limits::{STREAM_ENTRY_BYTES_MAX, STREAM_TRIMMED_AT_ONCE};
 use crate::values::stream::id::{self, Said, Seq, c_text};
-use crate::values::stream::{Entry, Id, Trim, Trimming};
+use crate::values::stream::{Entry, Id, References, Trim, Trimming};
 use crate::values::{Held, Stream};
 
 const INVALID_ID: &str = "ERR Invalid stream ID specified as stream command argument";
@@ -37,10 +38,12 @@ const ADDED_BELOW_LENGTH: &str = "ERR The entries_added specified in XSETID is s
 pub(super) fn run(command: StreamCommand, call: &mut Call<'_, '_>) -> Answer {
     match command {
         StreamCommand::Xack => groups::xack(call),
+        StreamCommand::Xackdel => deletion::xackdel(call),
         StreamCommand::Xadd => xadd(call),
         StreamCommand::Xautoclaim => claim::xautoclaim(call),
         StreamCommand::Xclaim => claim::xclaim(call),
         StreamCommand::Xdel => xdel(call),
+        StreamCommand::Xdelex => deletion::xdelex(call),
         StreamCommand::XgroupCreate => groups::create(call),
         StreamCommand::XgroupCreateconsumer => groups::create_consumer(call),
         StreamCommand::XgroupDelconsumer => groups::remove_consumer(call),
@@ -134,6 +137,7 @@ fn reply_entries<'e>(
 /// The options of `XADD` and `XTRIM`.
 struct Options {
     trimming: Option<Trimming>,
+    references: References,
     only_if_there: bool,
     /// `None`: `*`, the server generates the id.
     id: Option<Said>,
@@ -145,7 +149,7 @@ impl Call<'_, '_> {
     /// Reads the options of `XADD` and `XTRIM` and, for the former, the id.
     fn trim_options(&self, is_add: bool) -> Result<Options, Fault> {
         let (mut what, mut is_approximate, mut limit) = (None, false, None);
-        let (mut only_if_there, mut id) = (false, None);
+        let (mut only_if_there, mut id, mut references) = (false, None, None);
         let mut index = 2;
         let len = self.args.len();
         while index < len {
@@ -172,6 +176,10 @@ impl Call<'_, '_> {
                 limit = Some(usize::try_from(self.integer(index)?).map_err(|_| LIMIT_NEGATIVE)?);
             } else if is_add && self.is_word(index, "NOMKSTREAM") {
                 only_if_there = true;
+            } else if let Some(treatment) = References::of(self.arg(index)) {
+                if references.replace(treatment).is_some() {
+                    return Err(text::SYNTAX.into());
+                }
             } else if is_add {
                 id = Some(id::parse(self.arg(index)).ok_or(INVALID_ID)?);
                 break;
@@ -191,7 +199,7 @@ impl Call<'_, '_> {
         }
         let limit = limit.unwrap_or(if is_approximate { STREAM_TRIMMED_AT_ONCE } else { 0 });
         let trimming = what.map(|what| Trimming { what, is_approximate, limit });
-        Ok(Options { trimming, only_if_there, id, fields_at: index + 1 })
+        Ok(Options { trimming, references: references.unwrap_or_default(), only_if_there, id, fields_at: index + 1 })
     }
 
     /// The ids from argument `index` on.
@@ -241,7 +249,7 @@ fn xadd(call: &mut Call<'_, '_>) -> Answer {
     let add = |stream: &mut Stream| {
         stream.append(id, pairs);
         if let Some(trimming) = options.trimming {
-            stream.trim(trimming);
+            stream.trim_with(trimming, options.references);
         }
     };
     match found {
@@ -266,7 +274,7 @@ fn xtrim(call: &mut Call<'_, '_>) -> Answer {
     let Some((found, trimming)) = call.find::<Stream>(call.arg(1))?.zip(options.trimming) else {
         return call.reply_integer(0);
     };
-    let trim = |stream: &mut Stream, _: &mut _| Edited::count(stream.trim(trimming));
+    let trim = |stream: &mut Stream, _: &mut _| Edited::count(stream.trim_with(trimming, options.references));
     let removed = call.keyspace.edit(call.at.database, found, trim).unwrap_or(0);
     call.reply_count(removed)
 }

@@ -161,6 +161,13 @@ fn backward<'a>(first: Id, pack: &'a Listpack) -> impl Iterator<Item = Entry<'a>
     })
 }
 
+/// The ids of the entries of one listpack.
+pub(super) struct NodeIds {
+    pub(super) ids: Vec<Id>,
+    /// The last id, whether its entry is deleted or not.
+    pub(super) last: Id,
+}
+
 impl Log {
     pub(super) fn new() -> Self {
         Self { nodes: BTreeMap::new(), radix_nodes: 1, bytes: 0 }
@@ -219,6 +226,20 @@ impl Log {
     /// The listpacks, each with the id of its first entry.
     pub(crate) fn packs(&self) -> impl Iterator<Item = (Id, &Listpack)> {
         self.nodes.iter().map(|(first, pack)| (*first, pack))
+    }
+
+    /// The ids of each listpack's entries.
+    pub(super) fn node_ids(&self) -> impl Iterator<Item = NodeIds> + '_ {
+        self.nodes.iter().map(|(first, pack)| {
+            let (mut ids, mut last) = (Vec::new(), *first);
+            for entry in forward(*first, pack) {
+                last = entry.id;
+                if !entry.is_deleted() {
+                    ids.push(entry.id);
+                }
+            }
+            NodeIds { ids, last }
+        })
     }
 
     /// Appends a listpack that was read from a dump, and returns its number of entries; `None` if it is invalid. The caller keeps

@@ -7,6 +7,7 @@ pub(crate) mod group;
 pub(crate) mod id;
 pub(crate) mod log;
 mod radix;
+mod references;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ use respool_wire::Args;
 pub(crate) use group::{Group, READ_UNKNOWN};
 pub(crate) use id::Id;
 pub(crate) use log::{Entry, Log};
+pub(crate) use references::{Deletion, References};
 
 /// Groups whose bytes are counted.
 const GROUP_SAMPLES: usize = 16;

@@ -223,7 +223,7 @@ fn config(shape: u8) -> Config {
             private_warm_max: 1,
             session_max: 4,
             blocking_max: 2,
-            waiters_max: 5,
+            blocked_commands_max: 5,
         },
         access: AccessRules::default(),
     }

@@ -94,7 +94,7 @@ pub struct LaneLimits {
     /// Connections of one worker to one node on which requests wait.
     pub blocking_max: usize,
     /// Requests of one worker that wait, with and without a connection.
-    pub waiters_max: usize,
+    pub blocked_commands_max: usize,
 }
 
 impl Default for LaneLimits {
@@ -107,7 +107,7 @@ impl Default for LaneLimits {
             private_warm_max: 16,
             session_max: 1_000,
             blocking_max: 64,
-            waiters_max: 20_000,
+            blocked_commands_max: 20_000,
         }
     }
 }

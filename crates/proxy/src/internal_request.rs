@@ -3,7 +3,7 @@
 //! A task is fed like a gather: whole replies by `feed`, and `fail` where none will come. It may answer clients while it is
 //! fed; what needs lanes or the worker is done when it is through, by `conclude_tasks`.
 
-use crate::blocking::node_queries::Wait;
+use crate::blocking::node_queries::NodeQuery;
 use crate::blocking::put_back::Returning;
 use crate::commands::config_get::Hiding;
 use crate::commands::ping::Pong;
@@ -52,7 +52,7 @@ pub(crate) enum Task {
     /// A node passes a message on.
     Publish(Publishing),
     /// Something is asked for a request that waits.
-    Wait(Box<Wait>),
+    NodeQuery(Box<NodeQuery>),
     /// What was taken for a client that had left is put back.
     Return(Box<Returning>),
     /// A node is asked whether it is there.
@@ -100,7 +100,7 @@ impl Task {
             Self::Heal(healing) => healing.feed(reply, clients),
             Self::Hide(hiding) => hiding.feed(reply, clients),
             Self::Stop(stopping) => stopping.feed(step, kind, reply, clients),
-            Self::Wait(wait) => wait.feed(step, kind, reply),
+            Self::NodeQuery(query) => query.feed(step, kind, reply),
             Self::Return(returning) => returning.feed(kind, reply),
             Self::Learn(learning) => learning.feed(reply),
             Self::List(listing) => listing.feed(reply),
@@ -122,7 +122,7 @@ impl Task {
             Self::Heal(healing) => healing.fail(error, clients),
             Self::Hide(hiding) => hiding.fail(error, clients),
             Self::Stop(stopping) => stopping.feed(step, ReplyKind::Error, error, clients),
-            Self::Wait(wait) => wait.fail(error),
+            Self::NodeQuery(query) => query.fail(error),
             Self::Return(returning) => returning.fail(loss, error),
             Self::Learn(learning) => learning.fail(error),
             Self::Listen(_) | Self::Speak(_) => Progress::Through,
@@ -164,7 +164,12 @@ impl Tasks {
                 Task::Return(returning) => returning.move_to(moves),
                 // Their questions are under way, and what they do then is not about a place.
                 Task::Clean(_) | Task::Watch(_) | Task::Stop(_) | Task::Hide(_) | Task::Pong(_) => {}
-                Task::Learn(_) | Task::List(_) | Task::Wait(_) | Task::Probe(_) | Task::Listen(_) | Task::Speak(_) => {}
+                Task::Learn(_)
+                | Task::List(_)
+                | Task::NodeQuery(_)
+                | Task::Probe(_)
+                | Task::Listen(_)
+                | Task::Speak(_) => {}
             }
         }
     }
@@ -203,7 +208,7 @@ impl Tasks {
             Task::Pong(pong) => Some(pong.asker.session),
             Task::Publish(publishing) => Some(publishing.asker.session),
             Task::Trial(trial) => trial.asker(),
-            Task::Clean(_) | Task::Watch(_) | Task::Stop(_) | Task::Learn(_) | Task::Wait(_) => None,
+            Task::Clean(_) | Task::Watch(_) | Task::Stop(_) | Task::Learn(_) | Task::NodeQuery(_) => None,
             // Several clients may wait for it.
             Task::List(_) => None,
             Task::Probe(_) | Task::Listen(_) | Task::Speak(_) | Task::Return(_) => None,
@@ -301,7 +306,7 @@ impl<E: Execute> Worker<E> {
                 Task::Learn(learning) => self.conclude_learning(*learning),
                 Task::List(listing) => self.conclude_listing(listing),
                 Task::Publish(publishing) => self.conclude_publish(publishing),
-                Task::Wait(wait) => self.conclude_wait(*wait),
+                Task::NodeQuery(query) => self.conclude_node_query(*query),
                 Task::Return(returning) => self.conclude_return(*returning),
                 Task::Probe(probe) => self.conclude_probe(probe),
                 Task::Listen(listening) => self.conclude_listening(listening),

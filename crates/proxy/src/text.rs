@@ -146,12 +146,12 @@ pub(crate) fn not_executed(cause: &[u8]) -> Vec<u8> {
 }
 
 /// A node answers a request that waits as no node should.
-pub(crate) fn wait_in_doubt() -> Vec<u8> {
+pub(crate) fn blocked_in_doubt() -> Vec<u8> {
     error("the node's answer does not fit the command; it may or may not have been executed".to_owned())
 }
 
 /// Too many requests wait already.
-pub(crate) fn too_many_waiters() -> Vec<u8> {
+pub(crate) fn too_many_blocked() -> Vec<u8> {
     error("too many clients wait already; the command was not sent".to_owned())
 }
 

@@ -158,7 +158,7 @@ impl<E: Execute> Worker<E> {
         self.lanes.leave_node(node);
         self.leave_watches_at(node);
         self.leave_large_where(|other| other == node);
-        self.recall_waiters_from(node);
+        self.recall_blocked_from(node);
     }
 
     /// Other nodes are configured: orders for those that have gone are forgotten, and those of the same names are as before.

@@ -56,19 +56,19 @@ struct Place {
 
 impl Parking {
     /// A request waits from now on.
-    fn enter(&mut self, waiter: Handle, place: Place) {
+    fn enter(&mut self, blocked: Handle, place: Place) {
         for key in &place.keys {
             let waiting = self.waiting.entry(Arc::clone(key)).or_default().entry(place.database).or_default();
             // A key may be named twice.
-            let is_new = waiting.turns.insert(place.turn, waiter).is_none();
+            let is_new = waiting.turns.insert(place.turn, blocked).is_none();
             waiting.group_readers += usize::from(is_new && place.is_group_reader);
         }
-        self.places.insert(waiter, place);
+        self.places.insert(blocked, place);
     }
 
     /// It does so no longer.
-    pub(crate) fn leave(&mut self, waiter: Handle) {
-        let Some(Place { turn, database, keys, is_group_reader }) = self.places.remove(&waiter) else { return };
+    pub(crate) fn leave(&mut self, blocked: Handle) {
+        let Some(Place { turn, database, keys, is_group_reader }) = self.places.remove(&blocked) else { return };
         for key in &keys {
             let Some(of_key) = self.waiting.get_mut(key) else { continue };
             if let Some(waiting) = of_key.get_mut(&database) {
@@ -120,7 +120,7 @@ impl Parking {
     /// Who is next behind a turn.
     fn behind(&self, database: u32, key: &[u8], turn: u64) -> Option<(u64, Handle)> {
         let mut behind = self.waiting.get(key)?.get(&database)?.turns.range(turn + 1..);
-        behind.next().map(|(turn, waiter)| (*turn, *waiter))
+        behind.next().map(|(turn, blocked)| (*turn, *blocked))
     }
 
     /// Whether a request waits that reads a key for a group.
@@ -171,9 +171,9 @@ impl<E: Execute> Worker<E> {
             self.answer(index, |out| if is_move(row) { out.null() } else { out.null_array() });
             return Flow::Next;
         }
-        if self.blocking.waiters.len() >= self.config.lanes.waiters_max {
-            self.counters.waiters_refused.add(1);
-            self.answer(index, |out| out.raw(&crate::text::too_many_waiters()));
+        if self.blocking.requests.len() >= self.config.lanes.blocked_commands_max {
+            self.counters.blocked_refused.add(1);
+            self.answer(index, |out| out.raw(&crate::text::too_many_blocked()));
             return Flow::Next;
         }
         if !self.may_wait(index) {
@@ -189,17 +189,17 @@ impl<E: Execute> Worker<E> {
             keys.truncate(1);
         }
         let words = Wording { args, said: None };
-        let waiter = self.enter_queue(index, row, words, 0, Target::Client { asker, is_wanted });
+        let blocked = self.enter_queue(index, row, words, 0, Target::Client { asker, is_wanted });
         let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
-        let turn = self.blocking.waiters.get(waiter).map_or(0, |waiter| waiter.turn);
+        let turn = self.blocking.requests.get(blocked).map_or(0, |blocked| blocked.turn);
         let keys: Vec<Arc<[u8]>> = keys.into_iter().map(Arc::from).collect();
         let is_group_reader = is_group_read(row);
         let streams = if is_group_reader { keys.clone() } else { Vec::new() };
-        self.parking.enter(waiter, Place { turn, database, keys, is_group_reader });
+        self.parking.enter(blocked, Place { turn, database, keys, is_group_reader });
         streams.iter().for_each(|key| self.note_expiry(database, key));
         self.counters.keys_waited_for.set(self.parking.waiting.len() as u64);
         if self.clients.sessions.at(index).is_some_and(|s| s.cold.has_hung_up) {
-            self.release_waiter(waiter, Release::HalfClosed);
+            self.release_blocked(blocked, Release::HalfClosed);
         }
         if self.is_leaving(index) { Flow::Stop } else { Flow::Pause }
     }
@@ -334,10 +334,10 @@ impl<E: Execute> Worker<E> {
         let mut kind = self.ask_about(database, b"TYPE", key);
         let (mut last, mut spent) = (0, BTreeSet::<Vec<u8>>::new());
         while (kind != NO_KEY || self.parking.has_group_readers(database, key))
-            && let Some((turn, waiter)) = self.parking.behind(database, key, last)
+            && let Some((turn, blocked)) = self.parking.behind(database, key, last)
         {
             last = turn;
-            let Some(this) = self.blocking.waiters.get_mut(waiter) else { continue };
+            let Some(this) = self.blocking.requests.get_mut(blocked) else { continue };
             let Target::Client { asker, .. } = this.target else { continue };
             let row = this.row;
             let group = if is_group_read(row) { this.args.as_args().get(GROUP_AT) } else { None };
@@ -349,7 +349,7 @@ impl<E: Execute> Worker<E> {
             let args = for_key(row, this.args.as_args(), key);
             let mut reply = Vec::new();
             if self.ask_engine_quietly(asker.session.index, row, args.as_args(), &mut reply) == Outcome::Done {
-                self.finish_parked(waiter, &reply);
+                self.finish_parked(blocked, &reply);
                 kind = self.ask_about(database, b"TYPE", key);
             } else {
                 spent.extend(group);
@@ -370,10 +370,10 @@ impl<E: Execute> Worker<E> {
         outcome
     }
 
-    fn finish_parked(&mut self, waiter: Handle, reply: &[u8]) {
-        self.blocking.leave_queue(0, waiter);
+    fn finish_parked(&mut self, blocked: Handle, reply: &[u8]) {
+        self.blocking.leave_queue(0, blocked);
         let kind = if reply.starts_with(b"-") { ReplyKind::Error } else { ReplyKind::Array };
-        self.finish_waiter(waiter, kind, reply);
+        self.finish_blocked(blocked, kind, reply);
     }
 
     /// WATCH, for the engine in this process.
@@ -444,8 +444,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A request waits no longer.
-    pub(crate) fn leave_parking(&mut self, waiter: Handle) {
-        self.parking.leave(waiter);
+    pub(crate) fn leave_parking(&mut self, blocked: Handle) {
+        self.parking.leave(blocked);
         self.counters.keys_waited_for.set(self.parking.waiting.len() as u64);
     }
 }

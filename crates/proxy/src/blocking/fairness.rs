@@ -13,7 +13,7 @@
 //! waits for another key. Requests that take nothing (`XREAD`), or that read for a group, are always tried, and so are
 //! those with more than `TAKEN_KEYS_MAX` keys.
 
-use crate::blocking::request::Waiter;
+use crate::blocking::request::BlockedRequest;
 use crate::limits::TAKEN_KEYS_MAX;
 use respool_command::{KeyAccess, KeyPositions, Row};
 use respool_wire::Args;
@@ -50,17 +50,17 @@ pub(crate) struct Takers {
 
 impl Takers {
     /// Adds a request, which may have an earlier turn than others in the queue.
-    pub(crate) fn enter(&mut self, waiter: &Waiter) {
-        if waiter.takes.is_empty() {
-            self.first.insert(waiter.turn, 0);
+    pub(crate) fn enter(&mut self, blocked: &BlockedRequest) {
+        if blocked.takes.is_empty() {
+            self.first.insert(blocked.turn, 0);
         }
-        for key in &waiter.takes {
+        for key in &blocked.takes {
             let queue = self.by_key.entry(key.clone()).or_default();
             let before = queue.first().copied();
-            if !queue.insert(waiter.turn) || before.is_some_and(|before| before < waiter.turn) {
+            if !queue.insert(blocked.turn) || before.is_some_and(|before| before < blocked.turn) {
                 continue;
             }
-            *self.first.entry(waiter.turn).or_default() += 1;
+            *self.first.entry(blocked.turn).or_default() += 1;
             if let Some(before) = before
                 && let Some(count) = self.first.get_mut(&before)
             {
@@ -73,13 +73,13 @@ impl Takers {
     }
 
     /// Removes a request. Returns the requests that have become the first for a key.
-    pub(crate) fn leave(&mut self, waiter: &Waiter) -> Vec<u64> {
-        self.first.remove(&waiter.turn);
+    pub(crate) fn leave(&mut self, blocked: &BlockedRequest) -> Vec<u64> {
+        self.first.remove(&blocked.turn);
         let mut next = Vec::new();
-        for key in &waiter.takes {
+        for key in &blocked.takes {
             let Some(queue) = self.by_key.get_mut(key) else { continue };
-            let was_first = queue.first() == Some(&waiter.turn);
-            if !queue.remove(&waiter.turn) {
+            let was_first = queue.first() == Some(&blocked.turn);
+            if !queue.remove(&blocked.turn) {
                 continue;
             }
             match queue.first().copied() {
@@ -96,14 +96,14 @@ impl Takers {
     }
 
     /// Whether a request is the first for one of its keys, or takes nothing.
-    pub(crate) fn is_first(&self, waiter: &Waiter) -> bool {
-        self.first.contains_key(&waiter.turn)
+    pub(crate) fn is_first(&self, blocked: &BlockedRequest) -> bool {
+        self.first.contains_key(&blocked.turn)
     }
 
-    /// The requests that are first for the keys of `waiter` in its place.
-    pub(crate) fn before(&self, waiter: &Waiter) -> BTreeSet<u64> {
-        let first = waiter.takes.iter().filter_map(|key| self.by_key.get(key)?.first().copied());
-        first.filter(|first| *first < waiter.turn).collect()
+    /// The requests that are first for the keys of `blocked` in its place.
+    pub(crate) fn before(&self, blocked: &BlockedRequest) -> BTreeSet<u64> {
+        let first = blocked.takes.iter().filter_map(|key| self.by_key.get(key)?.first().copied());
+        first.filter(|first| *first < blocked.turn).collect()
     }
 
     /// The requests that are tried, from a turn on and then from the beginning.
@@ -115,17 +115,17 @@ impl Takers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blocking::request::tests::waiter;
+    use crate::blocking::request::tests::blocked;
 
     /// Whether a request is the first for one of its keys, or takes nothing: found by comparing it with all others.
-    fn is_first(all: &[Waiter], this: &Waiter) -> bool {
-        let is_before = |other: &Waiter, key: &Taken| other.turn < this.turn && other.takes.contains(key);
+    fn is_first(all: &[BlockedRequest], this: &BlockedRequest) -> bool {
+        let is_before = |other: &BlockedRequest, key: &Taken| other.turn < this.turn && other.takes.contains(key);
         this.takes.is_empty() || this.takes.iter().any(|key| !all.iter().any(|other| is_before(other, key)))
     }
 
     #[test]
     fn requests_first_for_a_key_are_the_ones_looked_for() {
-        let (mut takers, mut all) = (Takers::default(), Vec::<Waiter>::new());
+        let (mut takers, mut all) = (Takers::default(), Vec::<BlockedRequest>::new());
         let mut chance = 1_u64;
         let mut below = |bound: u64| {
             chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -133,13 +133,13 @@ mod tests {
         };
         for _ in 0..3_000 {
             let turn = 1 + below(40);
-            let known = all.iter().position(|waiter| waiter.turn == turn);
+            let known = all.iter().position(|blocked| blocked.turn == turn);
             if let Some(known) = known {
                 let gone = all.remove(known);
                 let before: Vec<u64> = all.iter().filter(|this| takers.is_first(this)).map(|this| this.turn).collect();
                 let mut next = takers.leave(&gone);
                 next.sort_unstable();
-                let is_new = |this: &&Waiter| is_first(&all, this) && !before.contains(&this.turn);
+                let is_new = |this: &&BlockedRequest| is_first(&all, this) && !before.contains(&this.turn);
                 let mut expected: Vec<u64> = all.iter().filter(is_new).map(|this| this.turn).collect();
                 expected.sort_unstable();
                 assert_eq!(next, expected, "those that it was before");
@@ -148,7 +148,7 @@ mod tests {
                 // No key, or several, of which one may be named twice.
                 let keys = (0..below(4)).map(|_| format!("k{}", below(6))).collect::<Vec<_>>();
                 let words: Vec<&str> = std::iter::once("BLPOP").chain(keys.iter().map(String::as_str)).collect();
-                let mut this = waiter(&[&words[..], &["0"]].concat(), 0);
+                let mut this = blocked(&[&words[..], &["0"]].concat(), 0);
                 this.takes = taken_by(this.row, this.args.as_args(), 0);
                 (this.turn, _) = (turn, assert_eq!(this.takes.len(), keys.len()));
                 takers.enter(&this);
@@ -177,7 +177,7 @@ mod tests {
             (&["XREADGROUP", "GROUP", "g", "c", "BLOCK", "0", "STREAMS", "s", ">"], &[]),
             (&["BLMPOP", "0", "x", "a", "LEFT"], &[]),
         ] {
-            let this = waiter(words, 0);
+            let this = blocked(words, 0);
             let keys = taken_by(this.row, this.args.as_args(), 0);
             let keys: Vec<String> = keys.iter().map(|(_, key)| String::from_utf8_lossy(key).into_owned()).collect();
             assert_eq!(keys, taken, "{words:?}");

@@ -28,9 +28,9 @@ mod reload;
 pub(crate) mod request;
 
 use crate::blocking::fairness::taken_by;
-use crate::blocking::node_queries::{BEFORE, BEGIN, COUNTS, QUEUE, Wait, WaitPurpose};
+use crate::blocking::node_queries::{BEFORE, BEGIN, COUNTS, NodeQuery, NodeQueryPurpose, QUEUE};
 use crate::blocking::queue::{Blocking, Connection};
-use crate::blocking::request::{Release, State, Target, Waiter, Wording, begins_at_arrival, timeout_us};
+use crate::blocking::request::{BlockedRequest, Release, State, Target, Wording, begins_at_arrival, timeout_us};
 use crate::internal_request::Tasks;
 use crate::limits::{ASK_ONCE_US_MAX, UNBLOCKS_AT_ONCE, UNBLOCKS_MAX};
 use crate::pool::Purpose;
@@ -76,10 +76,10 @@ impl<E: Execute> Worker<E> {
         if !self.may_wait(index) {
             return Flow::Stop;
         }
-        let is_full = self.blocking.waiters.len() >= self.config.lanes.waiters_max;
+        let is_full = self.blocking.requests.len() >= self.config.lanes.blocked_commands_max;
         if is_full {
-            self.counters.waiters_refused.add(1);
-            self.answer(index, |reply| reply.raw(&text::too_many_waiters()));
+            self.counters.blocked_refused.add(1);
+            self.answer(index, |reply| reply.raw(&text::too_many_blocked()));
             return Flow::Next;
         }
         if is_wait(row)
@@ -127,49 +127,49 @@ impl<E: Execute> Worker<E> {
     }
 
     fn enqueue(&mut self, index: u32, row: &'static Row, words: Wording, node: usize, target: Target) {
-        let waiter = self.enter_queue(index, row, words, node, target);
-        self.begin_waiting(index, waiter);
+        let blocked = self.enter_queue(index, row, words, node, target);
+        self.begin_waiting(index, blocked);
     }
 
     /// A request stands in the queue of its node: it is sent if it can be.
-    pub(crate) fn begin_waiting(&mut self, index: u32, waiter: Handle) {
-        let Some(Waiter { node, row, is_on_own, .. }) = self.blocking.waiters.get(waiter) else { return };
+    pub(crate) fn begin_waiting(&mut self, index: u32, blocked: Handle) {
+        let Some(BlockedRequest { node, row, is_on_own, .. }) = self.blocking.requests.get(blocked) else { return };
         let (node, row, is_on_own) = (*node, *row, *is_on_own);
         if self.is_held_at(node, row) {
             // Its node is paused: it is sent when that is over, unless its client has left by then.
             self.blocking.begin_trying(self.now.mono_us);
             if self.clients.sessions.at(index).is_some_and(|s| s.cold.has_hung_up) {
-                self.release_waiter(waiter, Release::Vanished);
+                self.release_blocked(blocked, Release::Vanished);
             }
             return;
         }
         let has_hung_up = self.clients.sessions.at(index).is_some_and(|s| s.cold.has_hung_up);
-        if has_hung_up && let Some(this) = self.blocking.waiters.get_mut(waiter) {
+        if has_hung_up && let Some(this) = self.blocking.requests.get_mut(blocked) {
             this.release = Some(Release::HalfClosed);
             if !is_on_own {
                 // Where it can be tried it does not wait at the node at all.
                 self.blocking.begin_trying(self.now.mono_us);
-                self.try_behind_others(waiter);
+                self.try_behind_others(blocked);
             }
         }
         if is_on_own {
-            self.wait_on_own(index, waiter, node);
+            self.wait_on_own(index, blocked, node);
         } else {
-            self.serve_waiters(node);
+            self.serve_queue(node);
         }
-        let Some(this) = self.blocking.waiters.get(waiter).filter(|w| w.state == State::Queued) else { return };
+        let Some(this) = self.blocking.requests.get(blocked).filter(|w| w.state == State::Queued) else { return };
         let is_about_now = begins_at_arrival(row, this.args.as_args());
         self.blocking.begin_trying(self.now.mono_us);
         if has_hung_up {
-            return self.ask_once(waiter);
+            return self.ask_once(blocked);
         }
         if !self.has_one_coming(node) {
             if is_about_now {
                 let error = text::no_blocking_connection(&self.lanes.nodes[node].name);
-                self.blocking.leave_queue(node, waiter);
-                self.finish_waiter(waiter, ReplyKind::Error, &error);
-            } else if self.blocking.is_first(waiter) {
-                self.try_waiter(waiter);
+                self.blocking.leave_queue(node, blocked);
+                self.finish_blocked(blocked, ReplyKind::Error, &error);
+            } else if self.blocking.is_first(blocked) {
+                self.try_blocked(blocked);
             }
         }
     }
@@ -197,9 +197,11 @@ impl<E: Execute> Worker<E> {
         let takes = if self.engine.is_some() { Vec::new() } else { taken_by(row, args.as_args(), session.database) };
         // Its keys are kept once more where an engine's are waited for.
         let bytes_of = |args: &ArgsBuf| args.as_args().iter().map(|arg| 2 * arg.len() + 64).sum::<usize>();
-        let held_bytes =
-            size_of::<Waiter>() + bytes_of(&args) + said.as_ref().map_or(0, bytes_of) + fairness::bytes_of(&takes);
-        let waiter = self.blocking.enter(Waiter {
+        let held_bytes = size_of::<BlockedRequest>()
+            + bytes_of(&args)
+            + said.as_ref().map_or(0, bytes_of)
+            + fairness::bytes_of(&takes);
+        let blocked = self.blocking.enter(BlockedRequest {
             target,
             client: session.id,
             protocol: session.protocol,
@@ -222,29 +224,29 @@ impl<E: Execute> Worker<E> {
             asked: 0,
         });
         let pins = session.pins_mut();
-        pins.waiters.push(waiter);
+        pins.blocked.push(blocked);
         pins.waiting_bytes += held_bytes;
-        if pins.waiters.len() == 1 {
+        if pins.blocked.len() == 1 {
             self.counters.blocked_clients.set(self.counters.blocked_clients.value() + 1);
         }
         self.clients.list(index);
         self.is_busy = true;
-        waiter
+        blocked
     }
 
     /// Gives free connections to the first of a node's queue.
-    pub(crate) fn serve_waiters(&mut self, node: usize) {
+    pub(crate) fn serve_queue(&mut self, node: usize) {
         loop {
-            let Blocking { waiters, nodes, .. } = &self.blocking;
+            let Blocking { requests, nodes, .. } = &self.blocking;
             let Some(list) = nodes.get(node) else { return };
             let is_of_use = |c: &Connection| c.is_free() || self.lanes.find(c.lane).is_none();
             if list.connections.len() >= self.config.lanes.blocking_max && !list.connections.iter().any(is_of_use) {
                 return;
             }
-            let is_next = |w: &Waiter| !w.is_on_own && !self.is_held_at(node, w.row);
+            let is_next = |w: &BlockedRequest| !w.is_on_own && !self.is_held_at(node, w.row);
             let mut queue = list.queue.values().copied();
-            let first = queue.find(|w| waiters.get(*w).is_some_and(is_next));
-            let Some((waiter, this)) = first.and_then(|w| Some((w, waiters.get(w)?))) else { return };
+            let first = queue.find(|w| requests.get(*w).is_some_and(is_next));
+            let Some((blocked, this)) = first.and_then(|w| Some((w, requests.get(w)?))) else { return };
             if this.state != State::Queued {
                 // It is being tried, and is first again if that was in vain.
                 return;
@@ -252,14 +254,14 @@ impl<E: Execute> Worker<E> {
             let class = this.class;
             match self.free_connection(node, class) {
                 Ok(Found::Free(lane)) => {
-                    self.blocking.leave_queue(node, waiter);
-                    self.send_waiter(waiter, lane);
+                    self.blocking.leave_queue(node, blocked);
+                    self.send_blocked(blocked, lane);
                 }
                 Ok(Found::Coming) => {}
                 Ok(Found::Nothing) => return,
                 Err(error) => {
-                    self.blocking.leave_queue(node, waiter);
-                    self.finish_waiter(waiter, ReplyKind::Error, &error);
+                    self.blocking.leave_queue(node, blocked);
+                    self.finish_blocked(blocked, ReplyKind::Error, &error);
                 }
             }
         }
@@ -307,12 +309,12 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client that is not to hear of its own changes waits on its own connection, on which nothing else of it is owed.
-    fn wait_on_own(&mut self, index: u32, waiter: Handle, node: usize) {
+    fn wait_on_own(&mut self, index: u32, blocked: Handle, node: usize) {
         let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return };
-        self.blocking.leave_queue(node, waiter);
+        self.blocking.leave_queue(node, blocked);
         let place = self.lanes.lane(&self.config, node, class);
         if let Err(error) = self.lanes.admit(place, &self.config, self.now) {
-            return self.finish_waiter(waiter, ReplyKind::Error, &error);
+            return self.finish_blocked(blocked, ReplyKind::Error, &error);
         }
         let lane = self.lanes.handle(place);
         self.lanes.all[place].is_waiting = true;
@@ -323,25 +325,25 @@ impl<E: Execute> Worker<E> {
         if id.is_none() {
             self.ask_number(lane);
         }
-        self.send_waiter(waiter, lane);
+        self.send_blocked(blocked, lane);
     }
 
     /// Asks a node for its number of a connection.
     fn ask_number(&mut self, lane: Handle) {
         self.counters.blocked_dialling.set(self.counters.blocked_dialling.value() + 1);
-        let task = self.tasks.begin(Wait::task(WaitPurpose::Number { lane }));
+        let task = self.tasks.begin(NodeQuery::task(NodeQueryPurpose::Number { lane }));
         let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
         let owner = Tasks::owner(task, COUNTS);
         self.lanes.push(lane.index as usize, owner, self.now, &mut self.clients.pool, write);
     }
 
     /// The request waits at the node from now on.
-    fn send_waiter(&mut self, waiter: Handle, lane: Handle) {
-        self.blocking.note_sent(waiter, lane);
-        let task = self.tasks.begin(Wait::task(WaitPurpose::Request { waiter, lane }));
+    fn send_blocked(&mut self, blocked: Handle, lane: Handle) {
+        self.blocking.note_sent(blocked, lane);
+        let task = self.tasks.begin(NodeQuery::task(NodeQueryPurpose::Request { blocked, lane }));
         let place = lane.index as usize;
         let Self { lanes, clients, blocking, now, .. } = self;
-        let Some(this) = blocking.waiters.get_mut(waiter) else { return };
+        let Some(this) = blocking.requests.get_mut(blocked) else { return };
         this.begin_late(now.mono_us);
         if is_wait(this.row) {
             // WAIT is about all that had been written when its connection was last asked something: with this it is
@@ -353,13 +355,13 @@ impl<E: Execute> Worker<E> {
         lanes.push(place, Tasks::owner(task, COUNTS), *now, &mut clients.pool, write);
         if this.release.is_some() {
             self.is_busy = true;
-            self.unblock(waiter);
+            self.unblock(blocked);
         }
     }
 
     /// Looks whether what a queued request waits for is there already.
-    pub(crate) fn try_waiter(&mut self, waiter: Handle) {
-        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+    pub(crate) fn try_blocked(&mut self, blocked: Handle) {
+        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
         if is_wait(this.row) {
             return;
         }
@@ -367,9 +369,9 @@ impl<E: Execute> Worker<E> {
         // Otherwise it stands in the queue as before.
         let Some(lane) = self.lane_to_look(node, class) else { return };
         let handle = self.lanes.handle(lane);
-        let task = self.tasks.begin(Wait::task(WaitPurpose::Try { waiter, lane: handle }));
+        let task = self.tasks.begin(NodeQuery::task(NodeQueryPurpose::Try { blocked, lane: handle }));
         let Self { lanes, clients, blocking, now, .. } = self;
-        let Some(this) = blocking.waiters.get_mut(waiter) else { return };
+        let Some(this) = blocking.requests.get_mut(blocked) else { return };
         this.state = State::Tried;
         let mut push = |step: u16, write: &dyn Fn(&mut Vec<u8>)| {
             lanes.push(lane, Tasks::owner(task, step), *now, &mut clients.pool, |out| write(out));
@@ -380,18 +382,18 @@ impl<E: Execute> Worker<E> {
         self.is_busy = true;
     }
 
-    /// As [`Self::try_waiter`] for a request that cannot wait for its turn: requests queued before it for the same keys are
+    /// As [`Self::try_blocked`] for a request that cannot wait for its turn: requests queued before it for the same keys are
     /// tried first.
-    pub(crate) fn try_behind_others(&mut self, waiter: Handle) {
-        self.blocking.before(waiter).into_iter().for_each(|before| self.try_waiter(before));
-        self.try_waiter(waiter);
+    pub(crate) fn try_behind_others(&mut self, blocked: Handle) {
+        self.blocking.before(blocked).into_iter().for_each(|before| self.try_blocked(before));
+        self.try_blocked(blocked);
     }
 
     /// A task about a request that waits is through.
-    pub(crate) fn conclude_wait(&mut self, wait: Wait) {
+    pub(crate) fn conclude_node_query(&mut self, wait: NodeQuery) {
         let (kind, reply) = wait.reply.unwrap_or((ReplyKind::Error, Vec::new()));
         match wait.purpose {
-            WaitPurpose::Number { lane } => {
+            NodeQueryPurpose::Number { lane } => {
                 self.counters.blocked_dialling.set(self.counters.blocked_dialling.value().saturating_sub(1));
                 let id = match Value::parse(&reply) {
                     Ok(Value::Integer(id)) => Some(id),
@@ -403,18 +405,18 @@ impl<E: Execute> Worker<E> {
                     connection.is_coming = false;
                     place = Some(node);
                 }
-                let is_released = |w: &Waiter| w.state == State::Sent(lane) && w.release.is_some();
+                let is_released = |w: &BlockedRequest| w.state == State::Sent(lane) && w.release.is_some();
                 let mut sent = self.blocking.sent.iter().copied();
-                if let Some(waiter) = sent.find(|w| self.blocking.waiters.get(*w).is_some_and(is_released)) {
-                    self.unblock(waiter);
+                if let Some(blocked) = sent.find(|w| self.blocking.requests.get(*w).is_some_and(is_released)) {
+                    self.unblock(blocked);
                 }
                 if let Some(node) = place {
                     self.forget_lost(node);
-                    self.serve_waiters(node);
+                    self.serve_queue(node);
                 }
             }
-            WaitPurpose::Request { waiter, lane } => {
-                let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+            NodeQueryPurpose::Request { blocked, lane } => {
+                let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
                 if wait.is_lost && this.release == Some(Release::HalfClosed) {
                     // What has become of it is not known: it may have been waiting.
                     this.release = Some(Release::Vanished);
@@ -423,8 +425,8 @@ impl<E: Execute> Worker<E> {
                 this.is_looked |= kind.is_null();
                 match release {
                     // Nothing was taken for it.
-                    Some(Release::Moved) if kind.is_null() => self.ask_again(waiter),
-                    _ => self.finish_waiter(waiter, kind, &reply),
+                    Some(Release::Moved) if kind.is_null() => self.ask_again(blocked),
+                    _ => self.finish_blocked(blocked, kind, &reply),
                 }
                 match self.lanes.find(lane) {
                     Some(place) if self.lanes.all[place].is_waiting => self.end_wait_on_own(node, place, lane),
@@ -437,29 +439,29 @@ impl<E: Execute> Worker<E> {
                     None => {}
                 }
                 self.forget_lost(node);
-                self.serve_waiters(node);
+                self.serve_queue(node);
             }
-            WaitPurpose::Try { waiter, lane } => {
+            NodeQueryPurpose::Try { blocked, lane } => {
                 if !wait.has_begun
                     && let Some(place) = self.lanes.find(lane)
                 {
                     self.lanes.all[place].multi = Multi::Unknown;
                 }
-                self.conclude_try(waiter, kind, &reply);
+                self.conclude_try(blocked, kind, &reply);
             }
-            WaitPurpose::Unblock { waiter, lane } => {
+            NodeQueryPurpose::Unblock { blocked, lane } => {
                 let node = self.blocking.end_unblock(lane);
                 // 1: its reply is on the way. 0: it has come already, or the request had not: it is asked again, first at once,
                 // as it may come just now, and then by the timers.
                 if kind != ReplyKind::Integer {
-                    self.give_up_unblock(waiter, lane);
-                } else if self.blocking.waiters.get(waiter).is_some_and(|w| w.asked < UNBLOCKS_AT_ONCE)
+                    self.give_up_unblock(blocked, lane);
+                } else if self.blocking.requests.get(blocked).is_some_and(|w| w.asked < UNBLOCKS_AT_ONCE)
                     && is_zero(&reply)
                 {
-                    self.unblock(waiter);
+                    self.unblock(blocked);
                 }
                 if let Some(node) = node {
-                    self.serve_waiters(node);
+                    self.serve_queue(node);
                 }
             }
         }
@@ -483,47 +485,47 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    fn conclude_try(&mut self, waiter: Handle, kind: ReplyKind, reply: &[u8]) {
-        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+    fn conclude_try(&mut self, blocked: Handle, kind: ReplyKind, reply: &[u8]) {
+        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
         let node = this.node;
         this.state = State::Queued;
         let element = match elements(reply).and_then(|mut all| all.next()) {
             Some(element) if !kind.is_error() => element,
             _ => {
-                self.blocking.leave_queue(node, waiter);
-                self.finish_waiter(waiter, ReplyKind::Error, reply);
-                return self.serve_waiters(node);
+                self.blocking.leave_queue(node, blocked);
+                self.finish_blocked(blocked, ReplyKind::Error, reply);
+                return self.serve_queue(node);
             }
         };
         let is_nothing = matches!(element, b"*-1\r\n" | b"$-1\r\n" | b"_\r\n");
         if !is_nothing {
-            let next = self.blocking.leave_queue(node, waiter);
+            let next = self.blocking.leave_queue(node, blocked);
             let kind = if element.starts_with(b"-") { ReplyKind::Error } else { ReplyKind::Array };
-            self.finish_waiter(waiter, kind, element);
+            self.finish_blocked(blocked, kind, element);
             // Further elements may be there for the requests behind it.
-            self.serve_waiters(node);
+            self.serve_queue(node);
             return next.into_iter().for_each(|next| self.try_next(next));
-        } else if let Some(release) = self.release_of_looked(waiter) {
-            self.blocking.leave_queue(node, waiter);
-            self.finish_released(waiter, release);
+        } else if let Some(release) = self.release_of_looked(blocked) {
+            self.blocking.leave_queue(node, blocked);
+            self.finish_released(blocked, release);
         }
         // Those behind it were not served before it.
-        self.serve_waiters(node);
+        self.serve_queue(node);
     }
 
     /// A request has become the first for a key because the one before it was served.
-    fn try_next(&mut self, waiter: Handle) {
-        let Some(this) = self.blocking.waiters.get(waiter).filter(|this| this.state == State::Queued) else { return };
+    fn try_next(&mut self, blocked: Handle) {
+        let Some(this) = self.blocking.requests.get(blocked).filter(|this| this.state == State::Queued) else { return };
         if !this.is_on_own && !self.is_held_at(this.node, this.row) {
-            self.try_waiter(waiter);
+            self.try_blocked(blocked);
         }
     }
 
     /// Answers a request that waits no longer, and forgets it.
-    pub(crate) fn finish_waiter(&mut self, waiter: Handle, kind: ReplyKind, reply: &[u8]) {
-        let Some(this) = self.blocking.remove(waiter) else { return };
+    pub(crate) fn finish_blocked(&mut self, blocked: Handle, kind: ReplyKind, reply: &[u8]) {
+        let Some(this) = self.blocking.remove(blocked) else { return };
         if self.engine.is_some() {
-            self.leave_parking(waiter);
+            self.leave_parking(blocked);
         }
         let is_served = this.is_served_by(kind, reply);
         let drops_client = this.release.is_some_and(Release::drops_client);
@@ -549,28 +551,28 @@ impl<E: Execute> Worker<E> {
         };
         let index = index.or_else(|| self.clients.sessions.iter().find(|(_, s)| s.id == this.client).map(|(i, _)| i));
         let Some(index) = index else { return };
-        self.forget_waiter(index, waiter, this.held_bytes);
+        self.forget_blocked(index, blocked, this.held_bytes);
         if drops_client && (has_waited || !is_served) {
             self.drop_rest(index);
         }
     }
 
-    fn forget_waiter(&mut self, index: u32, waiter: Handle, held_bytes: usize) {
+    fn forget_blocked(&mut self, index: u32, blocked: Handle, held_bytes: usize) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let Some(pins) = &mut session.pins else { return };
-        pins.waiters.retain(|w| *w != waiter);
+        pins.blocked.retain(|w| *w != blocked);
         pins.waiting_bytes = pins.waiting_bytes.saturating_sub(held_bytes);
-        if pins.waiters.is_empty() {
+        if pins.blocked.is_empty() {
             self.counters.blocked_clients.set(self.counters.blocked_clients.value().saturating_sub(1));
         }
         session.settle_pins();
     }
 
-    pub(crate) fn finish_released(&mut self, waiter: Handle, release: Release) {
+    pub(crate) fn finish_released(&mut self, blocked: Handle, release: Release) {
         if release == Release::Moved {
-            return self.ask_again(waiter);
+            return self.ask_again(blocked);
         }
-        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
         let mut reply = Vec::new();
         let mut encoder = Encoder::new(&mut reply, this.protocol);
         let kind = match release {
@@ -588,54 +590,54 @@ impl<E: Execute> Worker<E> {
             }
             Release::HalfClosed | Release::Vanished | Release::Drained | Release::Moved => ReplyKind::Null,
         };
-        self.finish_waiter(waiter, kind, &reply);
+        self.finish_blocked(blocked, kind, &reply);
     }
 
     /// A request is to wait no longer.
-    pub(crate) fn release_waiter(&mut self, waiter: Handle, release: Release) {
-        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+    pub(crate) fn release_blocked(&mut self, blocked: Handle, release: Release) {
+        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
         if this.release.is_some_and(Release::drops_client) && release != Release::Vanished {
             // The node has been asked already.
             return;
         }
         let (node, row, state) = (this.node, this.row, this.state);
         let may_be_asked = self.engine.is_none() && !self.is_held_at(node, row);
-        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
         match state {
-            State::Queued if release == Release::HalfClosed && may_be_asked => self.ask_once(waiter),
+            State::Queued if release == Release::HalfClosed && may_be_asked => self.ask_once(blocked),
             State::Queued => {
                 this.release = Some(release);
-                self.blocking.leave_queue(node, waiter);
-                self.finish_released(waiter, release);
+                self.blocking.leave_queue(node, blocked);
+                self.finish_released(blocked, release);
             }
             State::Tried => this.release = Some(release),
             State::Sent(_) => {
                 this.release = Some(release);
                 self.is_busy = true;
-                self.unblock(waiter);
+                self.unblock(blocked);
             }
         }
     }
 
     /// A client has closed its side right behind a request that has not reached its node: it is asked there all the same, as it
     /// may have what the request is for, and let go at once.
-    fn ask_once(&mut self, waiter: Handle) {
-        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+    fn ask_once(&mut self, blocked: Handle) {
+        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
         this.release = Some(Release::HalfClosed);
         let (node, can_be_tried) = (this.node, !is_wait(this.row) && !begins_at_arrival(this.row, this.args.as_args()));
         if can_be_tried || self.has_one_coming(node) {
-            self.blocking.hasten(waiter, self.now.mono_us + ASK_ONCE_US_MAX);
+            self.blocking.hasten(blocked, self.now.mono_us + ASK_ONCE_US_MAX);
             self.blocking.begin_trying(self.now.mono_us);
-            self.try_behind_others(waiter);
+            self.try_behind_others(blocked);
         } else {
-            self.blocking.leave_queue(node, waiter);
-            self.finish_released(waiter, Release::HalfClosed);
+            self.blocking.leave_queue(node, blocked);
+            self.finish_released(blocked, Release::HalfClosed);
         }
     }
 
     /// Asks the node to let a request go.
-    pub(crate) fn unblock(&mut self, waiter: Handle) {
-        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+    pub(crate) fn unblock(&mut self, blocked: Handle) {
+        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
         let (node, release) = (this.node, this.release);
         let State::Sent(lane) = this.state else { return };
         this.asked += 1;
@@ -649,17 +651,17 @@ impl<E: Execute> Worker<E> {
         let id = self.blocking.connection(node, lane).and_then(|c| c.id);
         if let Some(release) = release.filter(|_| !is_sent) {
             // Nothing can have been taken for a request that has not been sent.
-            self.finish_released(waiter, release);
+            self.finish_released(blocked, release);
             if self.lanes.find(lane).is_some() {
                 self.close_lane(place);
             }
-            self.serve_waiters(node);
+            self.serve_queue(node);
             return;
         }
         let Some(id) = id.filter(|_| !is_over) else {
             // Otherwise the number is about to come, and the timers ask again.
             if is_over {
-                self.give_up_waiting(waiter);
+                self.give_up_waiting(blocked);
             }
             return;
         };
@@ -671,7 +673,7 @@ impl<E: Execute> Worker<E> {
         if let Some(connection) = self.blocking.connection(node, lane) {
             connection.unblocks += 1;
         }
-        let task = self.tasks.begin(Wait::task(WaitPurpose::Unblock { waiter, lane }));
+        let task = self.tasks.begin(NodeQuery::task(NodeQueryPurpose::Unblock { blocked, lane }));
         let other = self.lane_for_aftermath(node, 0);
         let write = |out: &mut Vec<u8>| encode_request(out, words.iter().copied());
         let owner = Tasks::owner(task, COUNTS);
@@ -682,16 +684,16 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Nobody knows whether the node has let a request go, or will: its connection must not serve anybody else.
-    fn give_up_unblock(&mut self, waiter: Handle, lane: Handle) {
-        self.give_up_waiting(waiter);
+    fn give_up_unblock(&mut self, blocked: Handle, lane: Handle) {
+        self.give_up_waiting(blocked);
         if let Some(place) = self.lanes.find(lane) {
             self.close_lane(place);
         }
     }
 
     /// The node does not let the request go: its connection is closed, which ends it in any case.
-    fn give_up_waiting(&mut self, waiter: Handle) {
-        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+    fn give_up_waiting(&mut self, blocked: Handle) {
+        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
         let State::Sent(lane) = this.state else { return };
         if let Some(place) = self.lanes.find(lane) {
             self.close_lane(place);
@@ -699,67 +701,67 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client has left: what it waits for is not wanted.
-    pub(crate) fn release_all_of(&mut self, waiters: Vec<Handle>) {
-        for waiter in waiters {
-            self.release_waiter(waiter, Release::Vanished);
+    pub(crate) fn release_all_of(&mut self, requests: Vec<Handle>) {
+        for blocked in requests {
+            self.release_blocked(blocked, Release::Vanished);
         }
     }
 
     /// Time has passed for those who have no connection: some are told that theirs is over, and some are tried.
     #[cold]
-    pub(crate) fn mind_waiters(&mut self) {
+    pub(crate) fn handle_blocked_deadlines(&mut self) {
         let now_us = self.now.mono_us;
-        for waiter in self.blocking.take_overdue(now_us) {
+        for blocked in self.blocking.take_overdue(now_us) {
             // One that is being tried is told behind that, unless there is another reason to let it go.
-            let Some(this) = self.blocking.waiters.get(waiter) else { continue };
+            let Some(this) = self.blocking.requests.get(blocked) else { continue };
             match (this.release, this.state) {
-                (None, State::Queued) if !this.may_end_unasked() => self.ask_late(waiter),
-                (None, _) => self.release_waiter(waiter, Release::Timeout),
+                (None, State::Queued) if !this.may_end_unasked() => self.ask_late(blocked),
+                (None, _) => self.release_blocked(blocked, Release::Timeout),
                 (Some(Release::HalfClosed), State::Queued) => {
                     let node = this.node;
-                    self.blocking.leave_queue(node, waiter);
-                    self.finish_released(waiter, Release::HalfClosed);
+                    self.blocking.leave_queue(node, blocked);
+                    self.finish_released(blocked, Release::HalfClosed);
                 }
                 _ => {}
             }
         }
         let Some(tries) = self.blocking.take_tries(now_us) else { return };
-        let is_fit = |w: &Waiter| w.state == State::Queued && !(w.is_looked && w.is_overdue(now_us));
+        let is_fit = |w: &BlockedRequest| w.state == State::Queued && !(w.is_looked && w.is_overdue(now_us));
         for (node, chosen) in tries.into_iter().enumerate() {
-            self.serve_waiters(node);
+            self.serve_queue(node);
             self.stop_looking(node);
-            for waiter in chosen {
-                if self.blocking.waiters.get(waiter).is_some_and(|w| is_fit(w) && !self.is_held_at(node, w.row)) {
-                    self.try_waiter(waiter);
+            for blocked in chosen {
+                if self.blocking.requests.get(blocked).is_some_and(|w| is_fit(w) && !self.is_held_at(node, w.row)) {
+                    self.try_blocked(blocked);
                 }
             }
         }
     }
 
     /// Looks after those who wait at nodes. Returns whether anybody is to be looked after again.
-    pub(crate) fn check_waiters(&mut self) -> bool {
+    pub(crate) fn check_queues(&mut self) -> bool {
         let now_us = self.now.mono_us;
         let grace_us = self.config.timeouts.response_us;
         let (mut stuck, mut asked) = (Vec::new(), Vec::new());
         for handle in self.blocking.sent.iter().copied() {
-            let Some(waiter) = self.blocking.waiters.get(handle) else { continue };
-            if waiter.release.is_some() {
+            let Some(blocked) = self.blocking.requests.get(handle) else { continue };
+            if blocked.release.is_some() {
                 asked.push(handle);
-            } else if waiter.deadline_us.is_some_and(|at| now_us >= at.saturating_add(grace_us)) {
+            } else if blocked.deadline_us.is_some_and(|at| now_us >= at.saturating_add(grace_us)) {
                 stuck.push(handle);
             }
         }
-        stuck.into_iter().for_each(|waiter| self.give_up_waiting(waiter));
-        asked.into_iter().for_each(|waiter| self.unblock(waiter));
+        stuck.into_iter().for_each(|blocked| self.give_up_waiting(blocked));
+        asked.into_iter().for_each(|blocked| self.unblock(blocked));
         if self.engine.is_some() {
             return false;
         }
         for node in 0..self.blocking.nodes.len() {
-            self.serve_waiters(node);
+            self.serve_queue(node);
         }
-        let Blocking { waiters, sent, .. } = &self.blocking;
+        let Blocking { requests, sent, .. } = &self.blocking;
         // Who waits at a node needs no look at the clock, but for being asked back.
-        waiters.len() > sent.len() || sent.iter().any(|w| waiters.get(*w).is_some_and(|w| w.release.is_some()))
+        requests.len() > sent.len() || sent.iter().any(|w| requests.get(*w).is_some_and(|w| w.release.is_some()))
     }
 
     /// A node says nothing any more: nobody waits for it any longer.
@@ -775,23 +777,23 @@ impl<E: Execute> Worker<E> {
     /// Lets the waiting clients of this worker go that are meant. Returns how many.
     pub(crate) fn unblock_clients(&mut self, ids: &Ids, release: Release) -> usize {
         let meant = |s: &crate::session::Session| ids.has(s.id);
-        let of = |s: &crate::session::Session| s.pins.as_ref().map(|p| p.waiters.clone()).unwrap_or_default();
+        let of = |s: &crate::session::Session| s.pins.as_ref().map(|p| p.blocked.clone()).unwrap_or_default();
         let found: Vec<Vec<Handle>> =
             self.clients.sessions.iter().filter(|(_, s)| meant(s)).map(|(_, s)| of(s)).collect();
         let mut released = 0;
-        for waiters in found.into_iter().filter(|w| !w.is_empty()) {
+        for requests in found.into_iter().filter(|w| !w.is_empty()) {
             released += 1;
-            waiters.into_iter().for_each(|waiter| self.release_waiter(waiter, release));
+            requests.into_iter().for_each(|blocked| self.release_blocked(blocked, release));
         }
         released
     }
 
     /// Lets everybody go who waits: the worker is about to end.
     pub(crate) fn unblock_all(&mut self) {
-        let all: Vec<u32> = self.blocking.waiters.iter().map(|(index, _)| index).collect();
+        let all: Vec<u32> = self.blocking.requests.iter().map(|(index, _)| index).collect();
         for index in all {
-            if let Some(waiter) = self.blocking.waiters.handle(index) {
-                self.release_waiter(waiter, Release::Drained);
+            if let Some(blocked) = self.blocking.requests.handle(index) {
+                self.release_blocked(blocked, Release::Drained);
             }
         }
     }

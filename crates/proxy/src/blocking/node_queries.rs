@@ -8,8 +8,8 @@ use respool_wire::{ReplyKind, elements, replies};
 
 /// What the node is asked on behalf of requests that wait, and what it said.
 #[derive(Debug)]
-pub(crate) struct Wait {
-    pub(crate) purpose: WaitPurpose,
+pub(crate) struct NodeQuery {
+    pub(crate) purpose: NodeQueryPurpose,
     pub(crate) reply: Option<(ReplyKind, Vec<u8>)>,
     /// The reply is not the node's: its connection has gone.
     pub(crate) is_lost: bool,
@@ -19,15 +19,15 @@ pub(crate) struct Wait {
 
 /// What for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum WaitPurpose {
+pub(crate) enum NodeQueryPurpose {
     /// The number of a fresh connection.
     Number { lane: Handle },
     /// The request itself.
-    Request { waiter: Handle, lane: Handle },
+    Request { blocked: Handle, lane: Handle },
     /// The request, without waiting.
-    Try { waiter: Handle, lane: Handle },
+    Try { blocked: Handle, lane: Handle },
     /// To let the request go.
-    Unblock { waiter: Handle, lane: Handle },
+    Unblock { blocked: Handle, lane: Handle },
 }
 
 /// The requests of these tasks: what comes before, and the one whose reply counts.
@@ -37,17 +37,17 @@ pub(crate) const COUNTS: u16 = 1;
 pub(crate) const BEGIN: u16 = 2;
 pub(crate) const QUEUE: u16 = 3;
 
-impl Wait {
-    pub(crate) fn task(purpose: WaitPurpose) -> Task {
-        Task::Wait(Box::new(Self { purpose, reply: None, is_lost: false, has_begun: false }))
+impl NodeQuery {
+    pub(crate) fn task(purpose: NodeQueryPurpose) -> Task {
+        Task::NodeQuery(Box::new(Self { purpose, reply: None, is_lost: false, has_begun: false }))
     }
 
     pub(crate) fn feed(&mut self, step: u16, kind: ReplyKind, reply: &[u8]) -> Progress {
-        if let WaitPurpose::Try { .. } = self.purpose {
+        if let NodeQueryPurpose::Try { .. } = self.purpose {
             return self.feed_try(step, kind, reply);
         }
         if !kind.is_error() && !self.is_fit(step, kind, reply) {
-            self.reply = Some((ReplyKind::Error, text::wait_in_doubt()));
+            self.reply = Some((ReplyKind::Error, text::blocked_in_doubt()));
             return Progress::OutOfStep;
         }
         // An error on the way, such as a request that cannot be queued, says more than the one that follows from it.
@@ -61,10 +61,10 @@ impl Wait {
     /// Whether a node may answer so. What does not fit is another request's, and so are the replies behind it.
     fn is_fit(&self, step: u16, kind: ReplyKind, reply: &[u8]) -> bool {
         match (self.purpose, step) {
-            (WaitPurpose::Number { .. } | WaitPurpose::Unblock { .. }, _) => kind == ReplyKind::Integer,
-            (WaitPurpose::Request { .. }, BEFORE) => reply == replies::PONG,
-            (WaitPurpose::Request { .. }, _) => true,
-            (WaitPurpose::Try { .. }, _) => true,
+            (NodeQueryPurpose::Number { .. } | NodeQueryPurpose::Unblock { .. }, _) => kind == ReplyKind::Integer,
+            (NodeQueryPurpose::Request { .. }, BEFORE) => reply == replies::PONG,
+            (NodeQueryPurpose::Request { .. }, _) => true,
+            (NodeQueryPurpose::Try { .. }, _) => true,
         }
     }
 
@@ -102,7 +102,7 @@ impl Wait {
             }
             // The transaction may still be open: the connection is of no use to whoever is tried next.
             _ => {
-                let kept = || if kind.is_error() { reply.to_vec() } else { text::wait_in_doubt() };
+                let kept = || if kind.is_error() { reply.to_vec() } else { text::blocked_in_doubt() };
                 self.reply.get_or_insert_with(|| (ReplyKind::Error, kept()));
                 Progress::OutOfStep
             }
@@ -110,7 +110,7 @@ impl Wait {
     }
 
     fn doubt_try(&mut self) -> Progress {
-        self.reply = Some((ReplyKind::Error, text::wait_in_doubt()));
+        self.reply = Some((ReplyKind::Error, text::blocked_in_doubt()));
         Progress::OutOfStep
     }
 

@@ -13,7 +13,7 @@
 //! nothing that was there before it was read: both may end unasked.
 
 use crate::blocking::is_wait;
-use crate::blocking::request::{Release, State, Waiter, begins_at_arrival};
+use crate::blocking::request::{BlockedRequest, Release, State, begins_at_arrival};
 use crate::slab::Handle;
 use crate::text;
 use crate::transaction::multi_probe::Multi;
@@ -24,7 +24,7 @@ use respool_wire::ReplyKind;
 /// What is left of its time to a request that is sent when it has none, in microseconds: the least that nodes know.
 const LATE_US: u64 = 1_000;
 
-impl Waiter {
+impl BlockedRequest {
     /// Whether its time is over.
     pub(crate) fn is_overdue(&self, now_us: u64) -> bool {
         self.deadline_us.is_some_and(|at| at <= now_us)
@@ -45,36 +45,36 @@ impl Waiter {
 
 impl<E: Execute> Worker<E> {
     /// A node had nothing for a request that queues: why it waits no longer, if it does not.
-    pub(crate) fn release_of_looked(&mut self, waiter: Handle) -> Option<Release> {
+    pub(crate) fn release_of_looked(&mut self, blocked: Handle) -> Option<Release> {
         let now_us = self.now.mono_us;
-        let this = self.blocking.waiters.get_mut(waiter)?;
+        let this = self.blocking.requests.get_mut(blocked)?;
         this.is_looked = true;
         this.release.or_else(|| this.is_overdue(now_us).then_some(Release::Timeout))
     }
 
     /// The time of a request that queues is over, and its node has not been asked: it is asked as soon as that can be done.
     #[cold]
-    pub(crate) fn ask_late(&mut self, waiter: Handle) {
+    pub(crate) fn ask_late(&mut self, blocked: Handle) {
         let (now_us, patience_us) = (self.now.mono_us, self.config.timeouts.response_us);
-        let Some(this) = self.blocking.waiters.get(waiter) else { return };
+        let Some(this) = self.blocking.requests.get(blocked) else { return };
         let (node, class, row) = (this.node, this.class, this.row);
         let until_us = this.deadline_us.unwrap_or(now_us).saturating_add(patience_us);
         if self.is_held_at(node, row) {
             // It is asked once the pause is over, like any other.
-            return self.blocking.put_off(waiter, now_us + patience_us);
+            return self.blocking.put_off(blocked, now_us + patience_us);
         }
         if now_us < until_us {
-            self.try_behind_others(waiter);
+            self.try_behind_others(blocked);
         }
-        let is_tried = self.blocking.waiters.get(waiter).is_none_or(|this| this.state != State::Queued);
+        let is_tried = self.blocking.requests.get(blocked).is_none_or(|this| this.state != State::Queued);
         if is_tried || now_us < until_us && self.may_be_asked_yet(node, class) {
             self.blocking.begin_trying(now_us);
-            return self.blocking.put_off(waiter, until_us);
+            return self.blocking.put_off(blocked, until_us);
         }
         let name = &self.lanes.nodes[node].name;
         let error = if now_us < until_us { text::no_blocking_connection(name) } else { text::not_asked(name) };
-        self.blocking.leave_queue(node, waiter);
-        self.finish_waiter(waiter, ReplyKind::Error, &error);
+        self.blocking.leave_queue(node, blocked);
+        self.finish_blocked(blocked, ReplyKind::Error, &error);
     }
 
     /// Whether a connection on which a queued request can be asked is about to be there.

@@ -14,7 +14,7 @@
 //! [`RETURN_US_MAX`] has passed, which a pause of the node does not count against. An element is back at the end of its list from which it was taken; who else waits for it gets
 //! it as if it had just been pushed.
 
-use crate::blocking::request::Waiter;
+use crate::blocking::request::BlockedRequest;
 use crate::hooks::Event;
 use crate::internal_request::{Loss, Progress, Task, Tasks};
 use crate::limits::{RETURN_AGAIN_US, RETURN_US_MAX, RETURNS_BYTES_MAX, RETURNS_MAX};
@@ -140,11 +140,11 @@ impl Returns {
 
 impl<E: Execute> Worker<E> {
     /// The client left before it could get what was taken for it. `false`: there is nothing to put back.
-    pub(crate) fn put_back(&mut self, waiter: &Waiter, reply: &[u8]) -> bool {
-        let Some(request) = waiter.undo(reply) else { return false };
+    pub(crate) fn put_back(&mut self, blocked: &BlockedRequest, reply: &[u8]) -> bool {
+        let Some(request) = blocked.undo(reply) else { return false };
         let bytes = size_of::<Return>() + request.as_args().iter().map(|arg| arg.len() + 16).sum::<usize>();
         let until_us = self.now.mono_us + RETURN_US_MAX;
-        let what = Return { node: waiter.node, class: waiter.class, request, bytes, until_us };
+        let what = Return { node: blocked.node, class: blocked.class, request, bytes, until_us };
         let returns = &mut self.blocking.returns;
         if returns.count >= RETURNS_MAX || returns.bytes + bytes > RETURNS_BYTES_MAX {
             self.lose(&what, b"too much waits to be put back");

@@ -6,7 +6,7 @@
 use crate::blocking::fairness::Takers;
 use crate::blocking::polling::Look;
 use crate::blocking::put_back::Returns;
-use crate::blocking::request::{State, Waiter};
+use crate::blocking::request::{BlockedRequest, State};
 use crate::limits::{TIMEOUTS_PER_TURN_MAX, TRIES_AT_ONCE, TRY_US};
 use crate::slab::{Handle, Slab};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +34,7 @@ impl Connection {
 
 /// The blocking lane to one node.
 #[derive(Debug, Default)]
-pub(crate) struct Waitlist {
+pub(crate) struct NodeQueue {
     /// By their turns.
     pub(crate) queue: BTreeMap<u64, Handle>,
     /// The order of these requests by keys.
@@ -48,15 +48,15 @@ pub(crate) struct Waitlist {
     tried: Option<Handle>,
 }
 
-impl Waitlist {
+impl NodeQueue {
     /// How many connections are being dialled.
     pub(crate) fn coming(&self) -> usize {
         self.connections.iter().filter(|c| c.is_coming).count()
     }
 
     /// The next few of the requests that are first for a key, round robin.
-    fn choose(&mut self, waiters: &Slab<Waiter>) -> Vec<Handle> {
-        let is_tried = |w: &Handle| waiters.get(*w).is_some_and(|w| w.state == State::Tried);
+    fn choose(&mut self, requests: &Slab<BlockedRequest>) -> Vec<Handle> {
+        let is_tried = |w: &Handle| requests.get(*w).is_some_and(|w| w.state == State::Tried);
         if self.tried.as_ref().is_some_and(is_tried) {
             return Vec::new();
         }
@@ -65,8 +65,8 @@ impl Waitlist {
         self.next_try = chosen.last().map_or(0, |(turn, _)| turn + 1);
         // What is there is for who came first.
         chosen.sort_unstable();
-        let queued = chosen.into_iter().map(|(_, waiter)| waiter);
-        let queued: Vec<_> = queued.filter(|w| waiters.get(*w).is_some_and(|w| w.state == State::Queued)).collect();
+        let queued = chosen.into_iter().map(|(_, blocked)| blocked);
+        let queued: Vec<_> = queued.filter(|w| requests.get(*w).is_some_and(|w| w.state == State::Queued)).collect();
         self.tried = queued.last().copied();
         queued
     }
@@ -77,8 +77,8 @@ impl Waitlist {
 pub(crate) struct Blocking {
     /// What was taken for clients that have left, and is not back yet.
     pub(crate) returns: Returns,
-    pub(crate) waiters: Slab<Waiter>,
-    pub(crate) nodes: Vec<Waitlist>,
+    pub(crate) requests: Slab<BlockedRequest>,
+    pub(crate) nodes: Vec<NodeQueue>,
     /// Those who wait at a node.
     pub(crate) sent: BTreeSet<Handle>,
     /// When the time of those runs out who have no connection.
@@ -91,13 +91,13 @@ pub(crate) struct Blocking {
 impl Blocking {
     /// How many places in queues are taken, and on how many connections somebody waits.
     pub(crate) fn waiting(&self) -> [usize; 2] {
-        let taken = |list: &Waitlist| list.connections.iter().filter(|connection| connection.is_taken).count();
+        let taken = |list: &NodeQueue| list.connections.iter().filter(|connection| connection.is_taken).count();
         [self.nodes.iter().map(|list| list.queue.len()).sum(), self.nodes.iter().map(taken).sum()]
     }
 
-    pub(crate) fn at(&mut self, node: usize) -> &mut Waitlist {
+    pub(crate) fn at(&mut self, node: usize) -> &mut NodeQueue {
         if self.nodes.len() <= node {
-            self.nodes.resize_with(node + 1, Waitlist::default);
+            self.nodes.resize_with(node + 1, NodeQueue::default);
         }
         &mut self.nodes[node]
     }
@@ -122,70 +122,70 @@ impl Blocking {
     }
 
     /// Puts a request at the end of its node's queue; one that has had a turn keeps it.
-    pub(crate) fn enter(&mut self, mut waiter: Waiter) -> Handle {
-        if waiter.turn == 0 {
+    pub(crate) fn enter(&mut self, mut blocked: BlockedRequest) -> Handle {
+        if blocked.turn == 0 {
             self.turns += 1;
-            waiter.turn = self.turns;
+            blocked.turn = self.turns;
         }
-        waiter.due_us = waiter.deadline_us;
-        let (node, turn, due_us) = (waiter.node, waiter.turn, waiter.due_us);
-        self.at(node).takers.enter(&waiter);
-        let handle = self.waiters.insert(waiter);
+        blocked.due_us = blocked.deadline_us;
+        let (node, turn, due_us) = (blocked.node, blocked.turn, blocked.due_us);
+        self.at(node).takers.enter(&blocked);
+        let handle = self.requests.insert(blocked);
         self.at(node).queue.insert(turn, handle);
         self.deadlines.extend(due_us.map(|at| (at, handle)));
         handle
     }
 
     /// A request that queues waits no longer than until then.
-    pub(crate) fn hasten(&mut self, waiter: Handle, at_us: u64) {
-        let Some(this) = self.waiters.get_mut(waiter) else { return };
+    pub(crate) fn hasten(&mut self, blocked: Handle, at_us: u64) {
+        let Some(this) = self.requests.get_mut(blocked) else { return };
         if this.deadline_us.is_some_and(|deadline_us| deadline_us <= at_us) {
             return;
         }
         this.deadline_us = Some(at_us);
-        self.put_off(waiter, at_us);
+        self.put_off(blocked, at_us);
     }
 
     /// A request that queues is looked after then.
-    pub(crate) fn put_off(&mut self, waiter: Handle, at_us: u64) {
-        let Some(this) = self.waiters.get_mut(waiter) else { return };
+    pub(crate) fn put_off(&mut self, blocked: Handle, at_us: u64) {
+        let Some(this) = self.requests.get_mut(blocked) else { return };
         if let Some(due_us) = this.due_us.replace(at_us) {
-            self.deadlines.remove(&(due_us, waiter));
+            self.deadlines.remove(&(due_us, blocked));
         }
-        self.deadlines.insert((at_us, waiter));
+        self.deadlines.insert((at_us, blocked));
     }
 
     /// Removes a request from its node's queue. Returns the requests that have become the first for a key.
-    pub(crate) fn leave_queue(&mut self, node: usize, waiter: Handle) -> Vec<Handle> {
-        let Self { waiters, nodes, .. } = self;
-        let (Some(waiter), Some(list)) = (waiters.get(waiter), nodes.get_mut(node)) else { return Vec::new() };
-        list.queue.remove(&waiter.turn);
-        let next = list.takers.leave(waiter);
+    pub(crate) fn leave_queue(&mut self, node: usize, blocked: Handle) -> Vec<Handle> {
+        let Self { requests, nodes, .. } = self;
+        let (Some(blocked), Some(list)) = (requests.get(blocked), nodes.get_mut(node)) else { return Vec::new() };
+        list.queue.remove(&blocked.turn);
+        let next = list.takers.leave(blocked);
         next.into_iter().filter_map(|turn| list.queue.get(&turn).copied()).collect()
     }
 
     /// Whether a queued request is the first for one of its keys.
-    pub(crate) fn is_first(&self, waiter: Handle) -> bool {
-        let Some(waiter) = self.waiters.get(waiter) else { return false };
-        self.nodes.get(waiter.node).is_some_and(|list| list.takers.is_first(waiter))
+    pub(crate) fn is_first(&self, blocked: Handle) -> bool {
+        let Some(blocked) = self.requests.get(blocked) else { return false };
+        self.nodes.get(blocked.node).is_some_and(|list| list.takers.is_first(blocked))
     }
 
     /// The requests that are first for a key of this one in its place, and are not being tried.
-    pub(crate) fn before(&self, waiter: Handle) -> Vec<Handle> {
-        let Some((waiter, list)) = self.waiters.get(waiter).and_then(|w| Some((w, self.nodes.get(w.node)?))) else {
+    pub(crate) fn before(&self, blocked: Handle) -> Vec<Handle> {
+        let Some((blocked, list)) = self.requests.get(blocked).and_then(|w| Some((w, self.nodes.get(w.node)?))) else {
             return Vec::new();
         };
-        let before = list.takers.before(waiter).into_iter().filter_map(|turn| list.queue.get(&turn).copied());
-        before.filter(|before| self.waiters.get(*before).is_some_and(|w| w.state == State::Queued)).collect()
+        let before = list.takers.before(blocked).into_iter().filter_map(|turn| list.queue.get(&turn).copied());
+        before.filter(|before| self.requests.get(*before).is_some_and(|w| w.state == State::Queued)).collect()
     }
 
     /// A request waits at the node from now on, which minds its time.
-    pub(crate) fn note_sent(&mut self, waiter: Handle, lane: Handle) {
-        let Some(this) = self.waiters.get_mut(waiter) else { return };
+    pub(crate) fn note_sent(&mut self, blocked: Handle, lane: Handle) {
+        let Some(this) = self.requests.get_mut(blocked) else { return };
         this.state = State::Sent(lane);
-        self.sent.insert(waiter);
+        self.sent.insert(blocked);
         if let Some(at) = this.due_us {
-            self.deadlines.remove(&(at, waiter));
+            self.deadlines.remove(&(at, blocked));
         }
     }
 
@@ -203,7 +203,7 @@ impl Blocking {
         overdue.iter().for_each(|one| {
             self.deadlines.remove(one);
         });
-        overdue.into_iter().map(|(_, waiter)| waiter).collect()
+        overdue.into_iter().map(|(_, blocked)| blocked).collect()
     }
 
     /// Somebody is in a queue: now and then some are tried.
@@ -216,17 +216,17 @@ impl Blocking {
         self.try_at_us.filter(|at| *at <= now_us)?;
         let is_anybody_left = self.nodes.iter().any(|list| !list.queue.is_empty());
         self.try_at_us = is_anybody_left.then_some(now_us + TRY_US);
-        let waiters = &self.waiters;
-        Some(self.nodes.iter_mut().map(|list| list.choose(waiters)).collect())
+        let requests = &self.requests;
+        Some(self.nodes.iter_mut().map(|list| list.choose(requests)).collect())
     }
 
     /// Forgets a request.
-    pub(crate) fn remove(&mut self, waiter: Handle) -> Option<Waiter> {
-        self.waiters.get(waiter)?;
-        let gone = self.waiters.remove(waiter.index)?;
-        self.sent.remove(&waiter);
+    pub(crate) fn remove(&mut self, blocked: Handle) -> Option<BlockedRequest> {
+        self.requests.get(blocked)?;
+        let gone = self.requests.remove(blocked.index)?;
+        self.sent.remove(&blocked);
         if let Some(at) = gone.due_us {
-            self.deadlines.remove(&(at, waiter));
+            self.deadlines.remove(&(at, blocked));
         }
         Some(gone)
     }

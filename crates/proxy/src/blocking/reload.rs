@@ -19,7 +19,7 @@ use crate::blocking::fairness::taken_by;
 use crate::blocking::is_wait;
 use crate::blocking::polling::Look;
 use crate::blocking::queue::Connection;
-use crate::blocking::request::{Release, State, Target, Waiter, Wording, begins_at_arrival};
+use crate::blocking::request::{BlockedRequest, Release, State, Target, Wording, begins_at_arrival};
 use crate::pool::replace::Moves;
 use crate::slab::Handle;
 use crate::text;
@@ -29,7 +29,7 @@ use respool_wire::{ArgsBuf, ReplyKind, Request};
 
 impl<E: Execute> Worker<E> {
     /// Other nodes are configured: those who wait, and the connections on which they do, are with the same server as before.
-    pub(crate) fn move_waiters(&mut self, moves: &Moves) {
+    pub(crate) fn move_blocked(&mut self, moves: &Moves) {
         if self.engine.is_some() {
             return;
         }
@@ -46,46 +46,46 @@ impl<E: Execute> Worker<E> {
                 *self.blocking.at(moves.place_of(before)) = list;
             }
         }
-        for (_, waiter) in self.blocking.waiters.iter_mut() {
-            waiter.node = match waiter.state {
-                State::Sent(lane) => moves.place_on(waiter.node, lane),
-                State::Queued | State::Tried => moves.place_of(waiter.node),
+        for (_, blocked) in self.blocking.requests.iter_mut() {
+            blocked.node = match blocked.state {
+                State::Sent(lane) => moves.place_on(blocked.node, lane),
+                State::Queued | State::Tried => moves.place_of(blocked.node),
             };
-            debug_assert!(waiter.node != usize::MAX, "nodes at which somebody waits stay");
+            debug_assert!(blocked.node != usize::MAX, "nodes at which somebody waits stay");
         }
     }
 
     /// Asks those back who wait where their keys are not any more: their node has gone, or keys are placed or named in another
     /// way now (`has_other_ways`).
-    pub(crate) fn recall_waiters(&mut self, has_other_ways: bool) {
+    pub(crate) fn recall_blocked(&mut self, has_other_ways: bool) {
         if self.engine.is_some() {
             return;
         }
-        let is_astray = |waiter: &Waiter| has_other_ways || self.lanes.nodes[waiter.node].is_gone;
-        let waiters = &self.blocking.waiters;
-        let astray = waiters.iter().filter(|(_, waiter)| is_astray(waiter));
+        let is_astray = |blocked: &BlockedRequest| has_other_ways || self.lanes.nodes[blocked.node].is_gone;
+        let requests = &self.blocking.requests;
+        let astray = requests.iter().filter(|(_, blocked)| is_astray(blocked));
         let mut astray: Vec<(u64, Handle)> =
-            astray.filter_map(|(index, waiter)| Some((waiter.turn, waiters.handle(index)?))).collect();
+            astray.filter_map(|(index, blocked)| Some((blocked.turn, requests.handle(index)?))).collect();
         // Who came first asks again first.
         astray.sort_unstable_by_key(|(turn, _)| *turn);
-        for (_, waiter) in astray {
-            if !self.is_at_home(waiter) {
-                self.recall(waiter);
+        for (_, blocked) in astray {
+            if !self.is_at_home(blocked) {
+                self.recall(blocked);
             }
         }
     }
 
     /// A node is drained: nobody waits there any longer.
-    pub(crate) fn recall_waiters_from(&mut self, node: usize) {
-        let waiters = &self.blocking.waiters;
-        let there = waiters.iter().filter(|(_, waiter)| waiter.node == node);
-        let there: Vec<Handle> = there.filter_map(|(index, _)| waiters.handle(index)).collect();
-        there.into_iter().for_each(|waiter| self.recall(waiter));
+    pub(crate) fn recall_blocked_from(&mut self, node: usize) {
+        let requests = &self.blocking.requests;
+        let there = requests.iter().filter(|(_, blocked)| blocked.node == node);
+        let there: Vec<Handle> = there.filter_map(|(index, _)| requests.handle(index)).collect();
+        there.into_iter().for_each(|blocked| self.recall(blocked));
     }
 
     /// Whether a request waits where it would be sent if it was asked now.
-    fn is_at_home(&mut self, waiter: Handle) -> bool {
-        let Some(this) = self.blocking.waiters.get(waiter) else { return true };
+    fn is_at_home(&mut self, blocked: Handle) -> bool {
+        let Some(this) = self.blocking.requests.get(blocked) else { return true };
         if self.lanes.nodes[this.node].is_gone {
             return false;
         }
@@ -95,12 +95,12 @@ impl<E: Execute> Worker<E> {
         }
         let (node, row, said) = (this.node, this.row, this.said.as_ref().unwrap_or(&this.args).clone());
         let home = self.home(asker.session.index, row, &Request::made(said.as_args()));
-        let is_sent_as = |args: &ArgsBuf| self.blocking.waiters.get(waiter).is_some_and(|this| this.args == *args);
+        let is_sent_as = |args: &ArgsBuf| self.blocking.requests.get(blocked).is_some_and(|this| this.args == *args);
         home.is_ok_and(|(now, args)| now == node && is_sent_as(&args))
     }
 
-    fn recall(&mut self, waiter: Handle) {
-        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+    fn recall(&mut self, blocked: Handle) {
+        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
         if this.state == State::Queued {
             // Whatever it is to be let go for, it has not been sent.
             this.release = None;
@@ -111,30 +111,30 @@ impl<E: Execute> Worker<E> {
             Target::Client { .. } if !is_wait(this.row) => Release::Moved,
             _ => Release::Timeout,
         };
-        self.counters.waiters_recalled.add(1);
-        self.release_waiter(waiter, release);
+        self.counters.blocked_recalled.add(1);
+        self.release_blocked(blocked, release);
     }
 
     /// A request has been let go, and nothing was taken for it: it is asked as if its client had just done so, but for the time
     /// that has passed.
-    pub(crate) fn ask_again(&mut self, waiter: Handle) {
+    pub(crate) fn ask_again(&mut self, blocked: Handle) {
         let now_us = self.now.mono_us;
-        let Some(this) = self.blocking.waiters.get_mut(waiter) else { return };
+        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
         let Target::Client { asker, .. } = this.target else {
-            return self.finish_waiter(waiter, ReplyKind::Error, &text::nodes_changed());
+            return self.finish_blocked(blocked, ReplyKind::Error, &text::nodes_changed());
         };
         if self.clients.sessions.get(asker.session).is_none() {
-            return self.finish_released(waiter, Release::Vanished);
+            return self.finish_released(blocked, Release::Vanished);
         }
         // A look at the former node says nothing of the present one.
         let ends_unasked = is_wait(this.row) || begins_at_arrival(this.row, this.args.as_args());
         if this.is_overdue(now_us) && ends_unasked {
-            return self.finish_released(waiter, Release::Timeout);
+            return self.finish_released(blocked, Release::Timeout);
         }
         let (index, row) = (asker.session.index, this.row);
         let said = this.said.take().unwrap_or_else(|| this.args.clone());
         if begins_at_arrival(row, said.as_args()) {
-            return self.finish_waiter(waiter, ReplyKind::Error, &text::unblocked_by_change());
+            return self.finish_blocked(blocked, ReplyKind::Error, &text::unblocked_by_change());
         }
         let denial = self.verdict_text(index, row, said.as_args()).map(String::into_bytes);
         let home = denial.map_or_else(|| self.home(index, row, &Request::made(said.as_args())), Err);
@@ -142,27 +142,28 @@ impl<E: Execute> Worker<E> {
             Ok(home) => home,
             Err(words) => {
                 let error = text::verbatim(&String::from_utf8_lossy(&words));
-                return self.finish_waiter(waiter, ReplyKind::Error, &error);
+                return self.finish_blocked(blocked, ReplyKind::Error, &error);
             }
         };
         let said = (said != args).then_some(said);
-        self.enter_anew(index, waiter, Wording { args, said }, node);
+        self.enter_anew(index, blocked, Wording { args, said }, node);
     }
 
     /// Puts a request into the queue of another node. Its place among those who wait stays; what is still said of it as it was
     /// before reaches nobody.
-    fn enter_anew(&mut self, index: u32, waiter: Handle, words: Wording, node: usize) {
+    fn enter_anew(&mut self, index: u32, blocked: Handle, words: Wording, node: usize) {
         let is_on_own = self.has_noloop_lanes(index);
-        let Some(this) = self.blocking.remove(waiter) else { return };
+        let Some(this) = self.blocking.remove(blocked) else { return };
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let class = self.lanes.base(session.class);
         let Wording { args, said } = words;
         let takes = taken_by(this.row, args.as_args(), session.database);
         let is_looked = this.is_looked && (this.node, this.class) == (node, class) && this.args == args;
         let (state, release, asked) = (State::Queued, None, 0);
-        let again = Waiter { node, class, args, said, takes, is_on_own, is_looked, state, release, asked, ..this };
+        let again =
+            BlockedRequest { node, class, args, said, takes, is_on_own, is_looked, state, release, asked, ..this };
         let again = self.blocking.enter(again);
-        let known = session.pins_mut().waiters.iter_mut().find(|known| **known == waiter);
+        let known = session.pins_mut().blocked.iter_mut().find(|known| **known == blocked);
         if let Some(known) = known {
             *known = again;
         }
@@ -182,18 +183,18 @@ impl<E: Execute> Worker<E> {
         if self.engine.is_some() {
             return;
         }
-        let waiters = &self.blocking.waiters;
-        let is_to_go_on = |waiter: &Waiter| waiter.is_on_own && waiter.state == State::Queued;
-        let of_own = waiters.iter().filter(|(_, waiter)| is_to_go_on(waiter));
-        let of_own: Vec<Handle> = of_own.filter_map(|(index, _)| waiters.handle(index)).collect();
-        for waiter in of_own {
-            let Some(Target::Client { asker, .. }) = self.blocking.waiters.get(waiter).map(|w| w.target) else {
+        let requests = &self.blocking.requests;
+        let is_to_go_on = |blocked: &BlockedRequest| blocked.is_on_own && blocked.state == State::Queued;
+        let of_own = requests.iter().filter(|(_, blocked)| is_to_go_on(blocked));
+        let of_own: Vec<Handle> = of_own.filter_map(|(index, _)| requests.handle(index)).collect();
+        for blocked in of_own {
+            let Some(Target::Client { asker, .. }) = self.blocking.requests.get(blocked).map(|w| w.target) else {
                 continue;
             };
-            self.begin_waiting(asker.session.index, waiter);
+            self.begin_waiting(asker.session.index, blocked);
         }
         for node in 0..self.blocking.nodes.len() {
-            self.serve_waiters(node);
+            self.serve_queue(node);
         }
     }
 }

@@ -68,7 +68,7 @@ impl Release {
 
 /// A request that may wait.
 #[derive(Debug)]
-pub(crate) struct Waiter {
+pub(crate) struct BlockedRequest {
     pub(crate) target: Target,
     pub(crate) client: u64,
     pub(crate) protocol: Protocol,
@@ -163,7 +163,7 @@ pub(crate) fn begins_at_arrival(row: &Row, args: Args<'_>) -> bool {
     row.command == Command::Stream(StreamCommand::Xread) && args.iter().skip(2).any(|a| a == b"$")
 }
 
-impl Waiter {
+impl BlockedRequest {
     /// Writes the request, with what is left of its time if some of it has passed.
     pub(crate) fn encode(&self, now_us: u64, out: &mut Vec<u8>) {
         let args = self.args.as_args();
@@ -268,12 +268,12 @@ pub(crate) mod tests {
     use super::*;
     use respool_connection::Seq;
 
-    pub(crate) fn waiter(words: &[&str], arrived_us: u64) -> Waiter {
+    pub(crate) fn blocked(words: &[&str], arrived_us: u64) -> BlockedRequest {
         let args: ArgsBuf = words.iter().collect();
         let row = respool_command::resolve(args.as_args()).expect("the test knows its commands");
         let deadline_us = timeout_us(row, args.as_args()).map(|t| arrived_us + t);
         let session = Handle { index: 0, generation: 0 };
-        Waiter {
+        BlockedRequest {
             target: Target::Client { asker: Asker { session, seq: Seq(0) }, is_wanted: true },
             client: 1,
             protocol: Protocol::Resp2,
@@ -298,7 +298,7 @@ pub(crate) mod tests {
 
     fn sent(words: &[&str], after_us: u64) -> String {
         let mut out = Vec::new();
-        waiter(words, 5_000_000).encode(5_000_000 + after_us, &mut out);
+        blocked(words, 5_000_000).encode(5_000_000 + after_us, &mut out);
         let text = String::from_utf8(out).expect("the test sends text");
         text.split("\r\n").skip(2).step_by(2).collect::<Vec<_>>().join(" ")
     }
@@ -319,7 +319,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_timeout_is_read_as_nodes_read_it() {
-        let timeout = |text: &str| waiter(&["BLPOP", "a", text], 0).deadline_us;
+        let timeout = |text: &str| blocked(&["BLPOP", "a", text], 0).deadline_us;
         for (text, us) in [("1", 1_000_000), ("+1.5", 1_500_000), ("1e-9", 1_000), (".5", 500_000)] {
             assert_eq!(timeout(text), Some(us), "{text}");
         }
@@ -335,7 +335,7 @@ pub(crate) mod tests {
     fn a_request_that_is_tried_waits_a_moment_at_most() {
         let tried = |words: &[&str]| {
             let mut out = Vec::new();
-            waiter(words, 0).encode_at_once(&mut out);
+            blocked(words, 0).encode_at_once(&mut out);
             let text = String::from_utf8(out).expect("the test sends text");
             text.split("\r\n").skip(2).step_by(2).collect::<Vec<_>>().join(" ")
         };
@@ -351,7 +351,7 @@ pub(crate) mod tests {
     #[test]
     fn what_was_taken_in_vain_is_put_back_where_it_was() {
         let undo = |words: &[&str], reply: &str| {
-            let made = waiter(words, 0).undo(reply.as_bytes())?;
+            let made = blocked(words, 0).undo(reply.as_bytes())?;
             let words: Vec<_> = made.as_args().iter().map(|a| String::from_utf8_lossy(a).into_owned()).collect();
             Some(words.join(" "))
         };

@@ -238,7 +238,7 @@ impl<E: Execute> Worker<E> {
         let [channels, patterns, shards] = session.subscriber.as_ref().map_or([0; 3], |s| s.counts());
         let pins = session.pins.as_deref();
         let queued = pins.and_then(|p| p.queued.as_ref()).map(|b| b.entries.len());
-        let is_blocked = pins.is_some_and(|p| !p.waiters.is_empty());
+        let is_blocked = pins.is_some_and(|p| !p.blocked.is_empty());
         flags.extend(session.dedicated().and_then(|dedicated| dedicated.flag()));
         for (flag, is_set) in [
             ('P', is_subscriber),

@@ -144,7 +144,7 @@ impl<E: Execute> Worker<E> {
                 Ok(()) => {
                     self.is_busy = true;
                     selecting.asked.push(node);
-                    self.lanes.all[lane].waiters.push(selecting);
+                    self.lanes.all[lane].selects.push(selecting);
                     return;
                 }
                 Err(refusal) => {

@@ -10,7 +10,7 @@ impl<E: Execute> Worker<E> {
     pub fn remains(&self) -> Vec<(&'static str, usize)> {
         let owners = self.lanes.owners.iter().filter(|owner| matches!(owner, Ownership::Client(_))).count();
         let lanes = self.lanes.all.iter();
-        let outstanding = lanes.map(|lane| lane.up.tickets().len() + lane.waiters.len() + lane.throttled.len()).sum();
+        let outstanding = lanes.map(|lane| lane.up.tickets().len() + lane.selects.len() + lane.throttled.len()).sum();
         let [queued, taken] = self.blocking.waiting();
         let [asked_for, held] = self.learnings.counts();
         let all = [
@@ -19,7 +19,7 @@ impl<E: Execute> Worker<E> {
             ("clients expected to ask again", self.clients.awaited.count()),
             ("requests in parts", self.scatters.len()),
             ("tasks", self.tasks.len()),
-            ("requests that may wait", self.blocking.waiters.len()),
+            ("requests that may wait", self.blocking.requests.len()),
             ("elements to put back", self.blocking.returns.len()),
             ("places in queues", queued),
             ("connections on which somebody waits", taken),

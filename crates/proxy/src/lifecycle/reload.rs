@@ -58,7 +58,7 @@ impl<E: Execute> Worker<E> {
         self.restart_all_noloop();
         self.adopt_users(None);
         self.review_modes();
-        self.recall_waiters(has_other_routes);
+        self.recall_blocked(has_other_routes);
         self.settle_holding();
         self.try_entries();
         self.is_busy = true;
@@ -67,12 +67,12 @@ impl<E: Execute> Worker<E> {
     /// Takes over other nodes: those that are configured now, or the one whose name resolves to another address (`left`). Every
     /// feature that holds something at a node has a walk of its own.
     pub(crate) fn move_nodes(&mut self, left: Option<usize>, has_other_routes: bool, has_other_ways: bool) {
-        let waiters = &self.blocking.waiters;
-        let is_waited_at = |node: usize| waiters.iter().any(|(_, waiter)| waiter.node == node);
+        let requests = &self.blocking.requests;
+        let is_waited_at = |node: usize| requests.iter().any(|(_, blocked)| blocked.node == node);
         let moves = self.lanes.take_nodes(&self.config, left, is_waited_at);
         let now = self.now;
         moves.entered_anew.iter().for_each(|node| self.lanes.enter_anew(*node, now));
-        self.move_waiters(&moves);
+        self.move_blocked(&moves);
         if left.is_none() {
             self.keep_orders();
         }

@@ -22,7 +22,7 @@ impl<E: Execute> Worker<E> {
         self.clients.shrink();
         self.scatters.shrink();
         self.tasks.shrink();
-        self.blocking.waiters.shrink();
+        self.blocking.requests.shrink();
         self.subscriptions.shrink();
     }
 }

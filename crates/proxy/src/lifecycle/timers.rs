@@ -23,7 +23,7 @@ impl<E: Execute> Worker<E> {
             self.check_push_lanes();
         }
         if self.blocking.next_due_us().is_some_and(|at| self.now.mono_us >= at) {
-            self.mind_waiters();
+            self.handle_blocked_deadlines();
         }
         if self.scatters.words_due_us().is_some_and(|at| self.now.mono_us >= at) {
             self.end_waits_for_words();
@@ -45,7 +45,7 @@ impl<E: Execute> Worker<E> {
             self.dial_ahead();
             self.note_figures();
             self.is_busy = self.check_lanes();
-            self.is_busy |= self.check_waiters();
+            self.is_busy |= self.check_queues();
             self.is_busy |= self.check_returns();
             self.is_busy |= self.check_health();
             self.is_busy |= self.mind_nodes();

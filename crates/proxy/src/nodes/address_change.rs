@@ -122,7 +122,7 @@ impl<E: Execute> Worker<E> {
                 self.restart_noloop(client.index);
             }
         }
-        self.recall_waiters(false);
+        self.recall_blocked(false);
         self.is_busy = true;
     }
 }

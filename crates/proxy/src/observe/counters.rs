@@ -226,9 +226,9 @@ counters! {
     /// Requests that are to wait on connections that are still being made.
     blocked_dialling: Gauge,
     /// Requests that may wait and were refused because too many do.
-    waiters_refused: Total,
+    blocked_refused: Total,
     /// Commands that waited where their keys were not any more after a reload, and were asked back.
-    waiters_recalled: Total,
+    blocked_recalled: Total,
     /// Times that what was taken for a client that had left was put back.
     elements_put_back: Total,
     /// Times that it could not be put back, or that it is not known.

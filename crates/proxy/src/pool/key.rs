@@ -19,7 +19,7 @@ impl Lanes {
                 Purpose::Private => self.warm.contains(&(place as u32)),
                 Purpose::Own | Purpose::Push | Purpose::PushSuccessor | Purpose::Listen | Purpose::Dedicated => false,
             };
-            is_free && lane.is_settled() && lane.waiters.is_empty()
+            is_free && lane.is_settled() && lane.selects.is_empty()
         };
         let lanes =
             self.all.iter().enumerate().filter(|(_, lane)| !lane.is_retired && usize::from(lane.class) == class);
@@ -50,12 +50,12 @@ impl<E: Execute> Worker<E> {
         // Everybody begins in the first.
         is_used[0] = true;
         let of_sessions = self.clients.sessions.iter().map(|(_, session)| self.lanes.base(session.class));
-        let of_waiters = self.blocking.waiters.iter().map(|(_, waiter)| waiter.class);
+        let of_blocked = self.blocking.requests.iter().map(|(_, blocked)| blocked.class);
         let of_returns = self.blocking.returns.classes().chain(self.tasks.classes());
         let of_scripts = self.clients.sessions.iter().map(|(_, session)| self.lanes.sharing(session.class));
         of_sessions
             .chain(of_scripts)
-            .chain(of_waiters)
+            .chain(of_blocked)
             .chain(of_returns)
             .for_each(|class| is_used[usize::from(class)] = true);
         is_used

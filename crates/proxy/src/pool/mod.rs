@@ -184,7 +184,7 @@ pub(crate) struct Lane {
     /// When its node last answered BUSY; 0: never.
     pub(crate) busy_us: u64,
     /// Clients that wait to hear whether the lane comes to be (`SELECT`).
-    pub(crate) waiters: Vec<Selecting>,
+    pub(crate) selects: Vec<Selecting>,
     /// Clients that are not read until less waits for the node.
     pub(crate) throttled: Vec<u32>,
     /// Bytes of the beginning of a reply that are in the account of the process.
@@ -481,7 +481,7 @@ impl Lanes {
             late_since_us: None,
             probed_us: 0,
             busy_us: 0,
-            waiters: Vec::new(),
+            selects: Vec::new(),
             throttled: Vec::new(),
             accounted: 0,
             queue_accounted: 0,

@@ -456,7 +456,7 @@ impl<E: Execute> Worker<E> {
                     }
                     let this = &self.lanes.all[lane];
                     let is_idle = matches!(this.up.phase(), Phase::Idle) && !this.wants_dial;
-                    if is_idle || this.is_settled() && this.waiters.is_empty() {
+                    if is_idle || this.is_settled() && this.selects.is_empty() {
                         self.counters.lanes_renewed.add(1);
                         self.close_lane(lane);
                     }

@@ -228,7 +228,7 @@ impl<E: Execute> Worker<E> {
             Ok(Shake::Continues) => self.lanes.list(lane),
             Ok(Shake::Ready) => {
                 let is_push = matches!(this.purpose, Purpose::Push | Purpose::PushSuccessor);
-                let waiters = std::mem::take(&mut this.waiters);
+                let selects = std::mem::take(&mut this.selects);
                 let is_successor = this.purpose == Purpose::Successor;
                 let is_hearing = this.purpose == Purpose::Listen || this.up.identity().tracking.is_some();
                 if is_push {
@@ -246,8 +246,8 @@ impl<E: Execute> Worker<E> {
                 self.shared.databases.note(self.lanes.class_database(lane));
                 self.lanes.list(lane);
                 self.counters.upstreams.add(1);
-                for waiter in waiters {
-                    self.finish_select(waiter, lane);
+                for selecting in selects {
+                    self.finish_select(selecting, lane);
                 }
                 if is_hearing {
                     self.begin_hearing(lane);
@@ -274,7 +274,7 @@ impl<E: Execute> Worker<E> {
         let Some(this) = self.lanes.all.get_mut(lane) else { return };
         let follower = if this.purpose == Purpose::Dedicated { this.reader.take() } else { None };
         let orphans = this.up.reset(&mut self.clients.pool);
-        let waiters = std::mem::take(&mut this.waiters);
+        let selects = std::mem::take(&mut this.selects);
         this.sending = None;
         this.given = Default::default();
         this.multi = Default::default();
@@ -342,7 +342,7 @@ impl<E: Execute> Worker<E> {
         if let Some(follower) = follower {
             self.lose_dedicated(follower, if was_ready { &sent } else { &unsent });
         }
-        for selecting in waiters {
+        for selecting in selects {
             self.miss_select(selecting, number, &ending, &unsent);
         }
         if was_ready && !is_unshared && !is_given_up {

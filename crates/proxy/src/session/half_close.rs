@@ -25,7 +25,7 @@ use respool_command::Execute;
 impl Session {
     /// Whether a request waits that ends with its client: one that may wait, or one that is held back.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.pause.has(Pause::HELD) || self.pins.as_ref().is_some_and(|pins| !pins.waiters.is_empty())
+        self.pause.has(Pause::HELD) || self.pins.as_ref().is_some_and(|pins| !pins.blocked.is_empty())
     }
 
     /// Room for what comes behind a request that waits. `None`: the client is not read.
@@ -60,10 +60,10 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.cold.has_hung_up = true;
         let is_held = session.pause.has(Pause::HELD) || session.pause.has(Pause::SUSPENDED);
-        let waiters = session.pins.as_ref().map(|p| p.waiters.clone()).unwrap_or_default();
-        for waiter in waiters {
-            let release = self.release_of(waiter);
-            self.release_waiter(waiter, release);
+        let blocked = session.pins.as_ref().map(|p| p.blocked.clone()).unwrap_or_default();
+        for blocked in blocked {
+            let release = self.release_of(blocked);
+            self.release_blocked(blocked, release);
         }
         if is_held {
             self.drop_rest(index);
@@ -71,8 +71,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether a request of a client that closes its side has had the time to be answered if it could be.
-    fn release_of(&self, waiter: Handle) -> Release {
-        let arrived_us = self.blocking.waiters.get(waiter).map_or(0, |waiter| waiter.arrived_us);
+    fn release_of(&self, blocked: Handle) -> Release {
+        let arrived_us = self.blocking.requests.get(blocked).map_or(0, |blocked| blocked.arrived_us);
         let has_waited = self.now.mono_us.saturating_sub(arrived_us) > AT_ONCE_US;
         if has_waited { Release::Vanished } else { Release::HalfClosed }
     }

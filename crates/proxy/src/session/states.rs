@@ -19,7 +19,7 @@
 //! |---|---|---|---|
 //! | queueing, executing | `QUEUEING` | `Pins::queued`, `Pins::exec_reply`, the task | [`crate::transaction`], `transaction::queue`, [`crate::transaction::exec`] |
 //! | watching | `PINNED` | `Pins::watches`, `Pins::local_watch` | [`crate::transaction`], [`crate::blocking::engine`] for the engine |
-//! | waiting | none: the client is not read | `Pins::waiters`, the queue of the node | `blocking`, [`crate::blocking::request`] |
+//! | waiting | none: the client is not read | `Pins::blocked`, the queue of the node | `blocking`, [`crate::blocking::request`] |
 //! | scripting | `SCRIPTING` | the session's class of lanes | [`crate::scripts::lanes`] |
 //! | large | `LARGE` | `Session::large` | [`crate::pool::large_reply`], [`crate::session::large_request`] |
 //! | owning | `UNSETTLED` until it is so | the session's class of lanes | [`crate::pool::session_mode`]; [`crate::tracking::noloop`] for NOLOOP |

@@ -63,7 +63,7 @@ pub(crate) struct Pins {
     /// Keys were watched where they are not any more: EXEC is answered as if one of them had changed.
     pub(crate) is_touched: bool,
     /// Requests that wait: one, or one for each node.
-    pub(crate) waiters: Vec<Handle>,
+    pub(crate) blocked: Vec<Handle>,
     /// Bytes of those requests.
     pub(crate) waiting_bytes: usize,
     /// What is left to do of an EXEC whose node has answered.
@@ -87,7 +87,7 @@ impl Pins {
             && self.exec_reply.is_none()
             && self.dedicated.is_none()
             && self.local_watch.is_none()
-            && self.waiters.is_empty()
+            && self.blocked.is_empty()
             && !self.is_touched
             && self.failure == WatchFailure::None
     }
@@ -590,10 +590,10 @@ impl<E: Execute> Worker<E> {
             if pins.local_watch.is_some() {
                 self.leave_local_watch(session.id);
             }
-            if !pins.waiters.is_empty() {
+            if !pins.blocked.is_empty() {
                 self.counters.blocked_clients.set(self.counters.blocked_clients.value().saturating_sub(1));
             }
-            self.release_all_of(pins.waiters);
+            self.release_all_of(pins.blocked);
         }
     }
 
@@ -622,8 +622,8 @@ impl<E: Execute> Worker<E> {
                 lines.extend(nodes.map(|node| line(Some(node), dedicated.reason(), since_us)));
             }
             lines.extend(pins.local_watch.as_ref().map(|_| line(None, "watch", pins.since_us)));
-            let waiters = pins.waiters.iter().filter_map(|w| self.blocking.waiters.at(w.index));
-            lines.extend(waiters.map(|waiter| line(Some(waiter.node), "blocked", waiter.arrived_us)));
+            let blocked = pins.blocked.iter().filter_map(|w| self.blocking.requests.at(w.index));
+            lines.extend(blocked.map(|blocked| line(Some(blocked.node), "blocked", blocked.arrived_us)));
         }
         lines
     }

@@ -87,7 +87,7 @@ fn server() -> (Bench<Lists>, Arc<AtomicUsize>) {
     let asked = Arc::clone(&engine.asked);
     let mut config = config(1, 1);
     config.clients_max = 100_000;
-    config.lanes.waiters_max = 100_000;
+    config.lanes.blocked_commands_max = 100_000;
     config.request_limits.elements_max = 1 << 20;
     config.budgets.process = 4 << 30;
     (Bench::server(config, engine), asked)

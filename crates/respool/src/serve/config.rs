@@ -76,7 +76,7 @@ pub(super) fn proxy(process: &Process, instance: &Instance, clients_max: usize) 
             private_warm_max: settings.pooling.private_warm_max,
             session_max: settings.pooling.session_max,
             blocking_max: settings.pooling.blocking_max,
-            waiters_max: settings.pooling.waiters_max,
+            blocked_commands_max: settings.pooling.blocked_commands_max,
         },
         clients_max,
         databases: instance.engine.databases,

@@ -272,7 +272,7 @@ pub struct Pooling {
     /// Connections on which commands wait, per node and worker.
     pub blocking_max: usize,
     /// Commands that wait, per worker.
-    pub waiters_max: usize,
+    pub blocked_commands_max: usize,
 }
 
 /// What is looked at and remembered.

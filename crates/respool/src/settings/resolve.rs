@@ -455,7 +455,7 @@ fn pooling(of: &Values<'_>) -> Pooling {
         gather: of.duration(Setting::Gather),
         publish_receivers: PublishReceivers::ALL[of.word(Setting::PublishReceivers)],
         blocking_max: count(Setting::BlockingConnectionsMax),
-        waiters_max: count(Setting::BlockedCommandsMax),
+        blocked_commands_max: count(Setting::BlockedCommandsMax),
     }
 }
 

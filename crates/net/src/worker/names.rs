@@ -140,7 +140,10 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) fn set_interval(&mut self, interval: Option<Duration>) {
-        (self.interval, self.due_us) = (interval, None);
+        // A reload that leaves it as it is puts off no round.
+        if self.interval != interval {
+            (self.interval, self.due_us) = (interval, None);
+        }
     }
 
     pub(super) fn due_us(&self) -> Option<u64> {

@@ -75,7 +75,8 @@ impl<E: Execute> Worker<E> {
     /// A lane is ready. This ends the trial of another address, if one is under way.
     pub(crate) fn note_address(&mut self, lane: usize) {
         let this = &self.lanes.all[lane];
-        if self.lanes.nodes[this.node].leads_away_us.is_none() || this.is_elsewhere {
+        let is_gone = this.node >= self.config.nodes.len();
+        if is_gone || self.lanes.nodes[this.node].leads_away_us.is_none() || this.is_elsewhere {
             return;
         }
         let (node, at, began_us) = (this.node, this.at.clone(), this.dial_began_us);

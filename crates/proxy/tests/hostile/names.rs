@@ -464,3 +464,35 @@ fn a_name_that_moves_for_ever_leaves_nothing_behind() {
         assert!(conns.len() <= 2, "{round}: {}", conns.len());
     }
 }
+
+#[test]
+fn a_node_that_a_reload_moves_while_its_name_does_is_where_the_reload_says() {
+    for mode in PoolMode::ALL.map(|(mode, _)| mode) {
+        let mut bench = named_in(mode);
+        let clients = [bench.accept(), bench.accept()];
+        bench.ask(clients[0], &["GET", "key"]);
+        let old = arrive(&mut bench, OLD);
+        bench.send(old[0], b"$-1\r\n");
+        leave(&mut bench, &old);
+        bench.wait(10_000);
+        bench.turn(|_| ());
+        // A connection by the former name is made late.
+        bench.ask(clients[1], &["WATCH", "key"]);
+        let late = bench.dialling.clone();
+        let endpoint = Arc::new(Endpoint::Tcp { host: "other.example".to_owned(), port: 6379 });
+        let mut config = named(mode);
+        config.nodes.iter_mut().for_each(|node| node.endpoint = Arc::clone(&endpoint));
+        bench.turn(|worker| worker.handle_mail(respool_proxy::Mail::Reload(Arc::new(config))));
+        for conn in late.iter().filter(|conn| bench.dialling.contains(conn)).copied().collect::<Vec<_>>() {
+            bench.turn(|worker| worker.handle_address(conn, NEW));
+            bench.connect_these(&[conn]);
+        }
+        leave(&mut bench, &old);
+        bench.ask(clients[0], &["SET", "key", "1"]);
+        pass(&mut bench, "10.0.0.3:6379");
+        let asked: Vec<ConnId> = bench.nodes.clone();
+        let asked = asked.into_iter().filter(|conn| requests(&bench.heard(*conn)).contains(&"SET key 1".to_owned()));
+        let asked: Vec<String> = asked.collect::<Vec<_>>().into_iter().map(|conn| bench.dialled_to(conn)).collect();
+        assert_eq!(asked, ["other.example:6379"], "{mode:?}");
+    }
+}

@@ -205,6 +205,8 @@ impl<'a> Chaos<'a> {
     fn inflict(&mut self, fault: Fault, rng: &mut Rng) -> io::Result<()> {
         // The last is the one with a replica.
         let node = rng.below(if self.form.is_routed { NODES + 1 } else { NODES });
+        // One that all clients use, so that there are requests that run out of time in every run.
+        let node = if fault == Fault::Slow { node % NODES } else { node };
         let length = Duration::from_millis(rng.between(0, 600) as u64);
         // Longer than a request may take, so that some do not.
         let long = Duration::from_millis(rng.between(400, 600) as u64);

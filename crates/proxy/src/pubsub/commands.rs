@@ -1,7 +1,7 @@
 //! SUBSCRIBE and its kin, as clients say them, and what a client with subscriptions may say in RESP2.
 
 use super::Begun;
-use super::pending::{Item, Wait};
+use super::pending::{Item, PendingChange};
 use super::routing::{Scope, scope_of};
 use super::unsubscribing::Departure;
 use crate::limits::{
@@ -136,8 +136,8 @@ impl<E: Execute> Worker<E> {
     /// Abandons a request that is executed in slices: its remaining names are not subscribed to, and the earlier ones are
     /// given up.
     pub(crate) fn abandon_names(&mut self, index: u32) {
-        if let Some(wait) = self.begun(index).and_then(|begun| begun.wait) {
-            self.subscriptions.fail(wait, text::DRAINING, &mut self.clients, &self.config);
+        if let Some(pending) = self.begun(index).and_then(|begun| begun.pending) {
+            self.subscriptions.fail(pending, text::DRAINING, &mut self.clients, &self.config);
         }
     }
 
@@ -150,13 +150,13 @@ impl<E: Execute> Worker<E> {
             },
         };
         // If it has failed by now, its client has been told so, and the rest is not done.
-        let Some(wait) = begun.wait.filter(|wait| self.subscriptions.waits.is_hopeful(*wait)) else {
+        let Some(pending) = begun.pending.filter(|pending| self.subscriptions.pending.is_hopeful(*pending)) else {
             return Flow::Next;
         };
         let rest = names.from(begun.done);
         let part = rest.first(rest.len().min(names_per_turn(names.len())));
-        let nodes = self.subscribe_to(index, kind, part, wait, begun.number);
-        self.await_nodes(wait, &nodes);
+        let nodes = self.subscribe_to(index, kind, part, pending, begun.number);
+        self.await_nodes(pending, &nodes);
         // In RESP2 it may do little else from now on.
         if let Some(session) = self.clients.sessions.handle(index) {
             self.subscriptions.answer(session, &mut self.clients);
@@ -165,7 +165,7 @@ impl<E: Execute> Worker<E> {
         if rest.len() > part.len() {
             return self.go_on_behind(index, Begun { done: begun.done + part.len(), ..begun });
         }
-        self.subscriptions.progress(wait, &mut self.clients);
+        self.subscriptions.progress(pending, &mut self.clients);
         self.counters.requests_local.add(1);
         self.keep_outstanding(index)
     }
@@ -204,12 +204,12 @@ impl<E: Execute> Worker<E> {
         session.reply_mode.pass();
         let change =
             Change { kind, verb: Verb::Subscribe, items: Vec::new(), departures: Vec::new(), is_silent: false };
-        let wait = self.queue_wait(index, handle, change, is_wanted, 1);
-        Ok(Begun { wait, number, done: 0 })
+        let pending = self.queue_change(index, handle, change, is_wanted, 1);
+        Ok(Begun { pending, number, done: 0 })
     }
 
-    /// Subscribes to some of the names of the request that `wait` stands for. Gives the nodes that have to do their part.
-    fn subscribe_to(&mut self, index: u32, kind: Kind, names: Args<'_>, wait: Handle, number: u32) -> Vec<usize> {
+    /// Subscribes to some of the names of the request that `pending` stands for. Gives the nodes that have to do their part.
+    fn subscribe_to(&mut self, index: u32, kind: Kind, names: Args<'_>, pending: Handle, number: u32) -> Vec<usize> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Vec::new() };
         let this = &mut self.subscriptions;
         let scope = if this.has_ways() { scope_of(session) } else { Scope::default() };
@@ -256,7 +256,7 @@ impl<E: Execute> Worker<E> {
             }
         }
         subscriber.pending_names += items.len();
-        this.waits.extend(wait, items, nodes.len(), self.now.mono_us);
+        this.pending.extend(pending, items, nodes.len(), self.now.mono_us);
         nodes
     }
 
@@ -273,7 +273,7 @@ impl<E: Execute> Worker<E> {
         if has_to_wait && self.settle_before(index).is_none() {
             let session = self.clients.sessions.at_mut(index);
             if let Some(subscriber) = session.and_then(|session| session.subscriber.as_mut()).filter(|_| done > 0) {
-                subscriber.begun = Some(Begun { wait: None, number: 0, done });
+                subscriber.begun = Some(Begun { pending: None, number: 0, done });
             }
             return Flow::Again;
         }
@@ -319,30 +319,32 @@ impl<E: Execute> Worker<E> {
         let is_all = names.is_empty() && subscriber.count(kind) == 0;
         // Each of them is acknowledged by itself, so each part may be.
         let change = Change { kind, verb: Verb::Unsubscribe, items, departures, is_silent: false };
-        let flow = self.begin_wait(index, change, &nodes);
+        let flow = self.begin_change(index, change, &nodes);
         if flow == Flow::Stop || is_all || !names.is_empty() && rest.len() == part.len() {
             return flow;
         }
-        self.go_on_behind(index, Begun { wait: None, number: 0, done: done + part.len() })
+        self.go_on_behind(index, Begun { pending: None, number: 0, done: done + part.len() })
     }
 
     /// The request is answered once these nodes have done their part; at once if there are none.
-    fn begin_wait(&mut self, index: u32, change: Change, nodes: &[usize]) -> Flow {
+    fn begin_change(&mut self, index: u32, change: Change, nodes: &[usize]) -> Flow {
         let Some(session) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         // It is acknowledged as a subscription is.
         let is_wanted = this.reply_mode == ReplyMode::On;
         this.reply_mode.pass();
-        let Some(wait) = self.queue_wait(index, session, change, is_wanted, nodes.len()) else { return Flow::Stop };
+        let Some(pending) = self.queue_change(index, session, change, is_wanted, nodes.len()) else {
+            return Flow::Stop;
+        };
         self.counters.requests_local.add(1);
-        self.await_nodes(wait, nodes);
+        self.await_nodes(pending, nodes);
         self.subscriptions.answer(session, &mut self.clients);
         self.account_subscriptions();
         self.keep_outstanding(index)
     }
 
     /// Takes a place for the reply to a request that changes subscriptions.
-    fn queue_wait(
+    fn queue_change(
         &mut self,
         index: u32,
         session: Handle,
@@ -362,7 +364,7 @@ impl<E: Execute> Worker<E> {
         let asked_us = self.now.mono_us;
         let (failure, tracking) = (None, None);
         let departures = self.subscriptions.depart(departures);
-        let wait = Wait {
+        let pending = PendingChange {
             session,
             seq,
             kind,
@@ -376,23 +378,23 @@ impl<E: Execute> Worker<E> {
             is_silent,
             is_wanted,
         };
-        let wait = self.subscriptions.waits.insert(wait);
-        subscriber.pending.push_back(wait);
-        Some(wait)
+        let pending = self.subscriptions.pending.insert(pending);
+        subscriber.pending.push_back(pending);
+        Some(pending)
     }
 
     /// Has nodes do their part of what a request waits for.
-    fn await_nodes(&mut self, wait: Handle, nodes: &[usize]) {
-        let Some((verb, kind)) = self.subscriptions.change_of(wait) else { return };
+    fn await_nodes(&mut self, pending: Handle, nodes: &[usize]) {
+        let Some((verb, kind)) = self.subscriptions.change_of(pending) else { return };
         for node in nodes {
             self.subscriptions.has_news = true;
             let book = &mut self.subscriptions.books[*node];
             match verb {
-                Verb::Unsubscribe => book.wait_for_word(wait, kind),
+                Verb::Unsubscribe => book.await_word(pending, kind),
                 Verb::Subscribe => {
-                    book.wait(wait, kind);
+                    book.await_acknowledgements(pending, kind);
                     if let Err(error) = self.prepare_push_lane(*node) {
-                        self.subscriptions.fail(wait, &error, &mut self.clients, &self.config);
+                        self.subscriptions.fail(pending, &error, &mut self.clients, &self.config);
                     }
                 }
             }
@@ -422,8 +424,8 @@ impl<E: Execute> Worker<E> {
         this.pause.add(Pause::BARRIER);
         let (kind, verb) = (Kind::Channel, Verb::Unsubscribe);
         let change = Change { kind, verb, items: Vec::new(), departures: Vec::new(), is_silent: true };
-        let wait = self.queue_wait(index, session, change, false, nodes.len())?;
-        self.await_nodes(wait, &nodes);
+        let pending = self.queue_change(index, session, change, false, nodes.len())?;
+        self.await_nodes(pending, &nodes);
         Some(Flow::Again)
     }
 

@@ -42,7 +42,7 @@ use crate::tracking::{Redirected, Tracked, Tracking};
 use crate::workers::shared::Ledger;
 use delivery::Backlog;
 use inspect::Askings;
-use pending::{Failing, Waits};
+use pending::{Failing, PendingChanges};
 use push_lane::PushLane;
 use respool_connection::Seq;
 use routing::Scope;
@@ -133,7 +133,7 @@ impl Subscriber {
 #[derive(Clone, Copy, Debug)]
 struct Begun {
     /// What waits for nodes on behalf of all names, and for the last of them.
-    wait: Option<Handle>,
+    pending: Option<Handle>,
     /// The number of that among those that wait.
     number: u32,
     /// Names that are dealt with.
@@ -156,7 +156,7 @@ pub(crate) const PAIR_BYTES: usize = 12;
 struct Leaving {
     id: u32,
     left: Vec<(Kind, u32)>,
-    waits: VecDeque<Handle>,
+    pending: VecDeque<Handle>,
 }
 
 /// The subscriptions of one worker's clients.
@@ -171,7 +171,7 @@ pub(crate) struct Subscriptions {
     pub(crate) lanes: Vec<Option<PushLane>>,
     /// Whose the numbers of subscribers are.
     pub(crate) subscribers: Slab<Handle>,
-    pub(crate) waits: Waits,
+    pub(crate) pending: PendingChanges,
     /// Requests that are to fail, and are answered in slices.
     failing: Failing,
     /// Channels that were given up, while their last messages are on their way.
@@ -221,7 +221,7 @@ impl Subscriptions {
             books: (0..nodes).map(|_| Book::default()).collect(),
             lanes: (0..nodes).map(|_| None).collect(),
             subscribers: Slab::default(),
-            waits: Waits::default(),
+            pending: PendingChanges::default(),
             failing: Failing::default(),
             departing: Departing::default(),
             leaving: Vec::new(),
@@ -292,7 +292,7 @@ impl Subscriptions {
         self.subscribers.retire(subscriber.id);
         let all = Kind::ALL.into_iter().zip(&subscriber.sets);
         let left = all.flat_map(|(kind, set)| set.ids().map(move |id| (kind, id))).collect();
-        self.leaving.push(Leaving { id: subscriber.id, left, waits: subscriber.pending });
+        self.leaving.push(Leaving { id: subscriber.id, left, pending: subscriber.pending });
     }
 
     /// Strikes out subscriptions of those who have left, and keys that are forgotten, `most` at most. Returns whether there are
@@ -303,9 +303,9 @@ impl Subscriptions {
             && let Some(mut leaving) = self.leaving.pop()
         {
             while room > 0
-                && let Some(wait) = leaving.waits.pop_front()
+                && let Some(pending) = leaving.pending.pop_front()
             {
-                room = room.saturating_sub(1 + self.end_wait(wait));
+                room = room.saturating_sub(1 + self.end_change(pending));
             }
             while room > 0
                 && let Some((kind, id)) = leaving.left.pop()
@@ -313,7 +313,7 @@ impl Subscriptions {
                 self.leave(config, leaving.id, kind, id);
                 room -= 1;
             }
-            if leaving.left.is_empty() && leaving.waits.is_empty() {
+            if leaving.left.is_empty() && leaving.pending.is_empty() {
                 self.subscribers.release(leaving.id);
             } else {
                 self.leaving.push(leaving);
@@ -326,7 +326,7 @@ impl Subscriptions {
     /// Makes tables smaller of which most is unused.
     pub(crate) fn shrink(&mut self) {
         self.subscribers.shrink();
-        self.waits.shrink();
+        self.pending.shrink();
     }
 
     /// Whether messages wait for clients that have room.
@@ -351,7 +351,7 @@ impl Subscriptions {
     /// Clients, channels, keys and questions that are not forgotten.
     pub(crate) fn remains(&self) -> usize {
         let channels: usize = self.counts().iter().sum();
-        let asked = self.waits.len() + self.askings.len() + self.redirected.len();
+        let asked = self.pending.len() + self.askings.len() + self.redirected.len();
         let held_up = self.leaving.len() + self.departing.len() + self.failing.len() + self.tracked.forgotten();
         self.subscribers.len() + held_up + self.pairs + channels + self.tracked.pairs + asked
     }

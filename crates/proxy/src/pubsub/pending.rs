@@ -30,7 +30,7 @@ pub(super) struct Item {
 
 /// One request.
 #[derive(Debug)]
-pub(crate) struct Wait {
+pub(crate) struct PendingChange {
     pub(super) session: Handle,
     pub(super) seq: Seq,
     pub(super) kind: Kind,
@@ -53,18 +53,18 @@ pub(crate) struct Wait {
 
 /// All requests that wait.
 #[derive(Debug, Default)]
-pub(crate) struct Waits {
-    all: Slab<Wait>,
+pub(crate) struct PendingChanges {
+    all: Slab<PendingChange>,
     /// Those that nodes have to do something for, by when they were made.
     by_time: BTreeSet<(u64, Handle)>,
     /// Those that are about changed keys.
     of_tracking: BTreeSet<Handle>,
 }
 
-impl Waits {
-    pub(crate) fn insert(&mut self, wait: Wait) -> Handle {
-        let (asked_us, is_waiting, is_tracking) = (wait.asked_us, wait.missing > 0, wait.tracking.is_some());
-        let handle = self.all.insert(wait);
+impl PendingChanges {
+    pub(crate) fn insert(&mut self, pending: PendingChange) -> Handle {
+        let (asked_us, is_waiting, is_tracking) = (pending.asked_us, pending.missing > 0, pending.tracking.is_some());
+        let handle = self.all.insert(pending);
         if is_waiting {
             self.by_time.insert((asked_us, handle));
         }
@@ -81,27 +81,27 @@ impl Waits {
 
     /// Whether a request is there and has not failed.
     pub(super) fn is_hopeful(&self, handle: Handle) -> bool {
-        self.all.get(handle).is_some_and(|wait| wait.failure.is_none())
+        self.all.get(handle).is_some_and(|pending| pending.failure.is_none())
     }
 
     /// Adds channels to a request, for which `missing` nodes have to acknowledge. Their time begins now.
     pub(super) fn extend(&mut self, handle: Handle, items: Vec<Item>, missing: usize, now_us: u64) {
-        if let Some(wait) = self.all.get_mut(handle) {
-            wait.items.extend(items);
-            wait.missing += missing;
-            if self.by_time.remove(&(wait.asked_us, handle)) {
-                wait.asked_us = now_us;
+        if let Some(pending) = self.all.get_mut(handle) {
+            pending.items.extend(items);
+            pending.missing += missing;
+            if self.by_time.remove(&(pending.asked_us, handle)) {
+                pending.asked_us = now_us;
                 self.by_time.insert((now_us, handle));
             }
         }
     }
 
-    fn remove(&mut self, handle: Handle) -> Option<Wait> {
+    fn remove(&mut self, handle: Handle) -> Option<PendingChange> {
         self.all.get_mut(handle)?;
-        let wait = self.all.remove(handle.index)?;
-        self.by_time.remove(&(wait.asked_us, handle));
+        let pending = self.all.remove(handle.index)?;
+        self.by_time.remove(&(pending.asked_us, handle));
         self.of_tracking.remove(&handle);
-        Some(wait)
+        Some(pending)
     }
 
     /// One that has waited since `due_us` or longer. It is not told of again.
@@ -116,8 +116,8 @@ impl Waits {
         self.all.len()
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Wait> {
-        self.all.iter_mut().map(|(_, wait)| wait)
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut PendingChange> {
+        self.all.iter_mut().map(|(_, pending)| pending)
     }
 }
 
@@ -135,7 +135,7 @@ impl Failing {
     }
 }
 
-impl Wait {
+impl PendingChange {
     /// A request to track, at place `seq`, that `nodes` nodes have to do their part of.
     pub(crate) fn for_tracking(session: Handle, seq: Seq, wanted: Wanted, nodes: usize, now_us: u64) -> Self {
         Self {
@@ -185,8 +185,8 @@ impl Wait {
 
 impl Subscriptions {
     /// A node has done its part of what a request waits for.
-    pub(crate) fn progress(&mut self, wait: Handle, clients: &mut Clients) {
-        let Some(this) = self.waits.all.get_mut(wait) else { return };
+    pub(crate) fn progress(&mut self, pending: Handle, clients: &mut Clients) {
+        let Some(this) = self.pending.all.get_mut(pending) else { return };
         this.missing = this.missing.saturating_sub(1);
         if this.missing == 0 {
             let session = this.session;
@@ -197,11 +197,11 @@ impl Subscriptions {
     /// A request cannot be done. What it has changed so far is undone, and later requests of the client that named the same
     /// channels fail with it. Giving something up cannot fail: that request is simply over. Returns how many requests and
     /// channels were looked at.
-    pub(crate) fn fail(&mut self, wait: Handle, error: &[u8], clients: &mut Clients, config: &Config) -> usize {
-        let Some(session) = self.waits.all.get_mut(wait).map(|wait| wait.session) else { return 1 };
-        let (mut next, mut steps) = (vec![wait], 0);
-        while let Some(wait) = next.pop() {
-            steps += 1 + self.undo(wait, error, clients, config, &mut next);
+    pub(crate) fn fail(&mut self, pending: Handle, error: &[u8], clients: &mut Clients, config: &Config) -> usize {
+        let Some(session) = self.pending.all.get_mut(pending).map(|pending| pending.session) else { return 1 };
+        let (mut next, mut steps) = (vec![pending], 0);
+        while let Some(pending) = next.pop() {
+            steps += 1 + self.undo(pending, error, clients, config, &mut next);
         }
         // Only now: one of them may be over, as far as nodes are concerned, and rely on another that is not.
         self.answer(session, clients);
@@ -211,14 +211,14 @@ impl Subscriptions {
     /// The same without answering, for one request. Those that rely on it come to `next`.
     fn undo(
         &mut self,
-        wait: Handle,
+        pending: Handle,
         error: &[u8],
         clients: &mut Clients,
         config: &Config,
         next: &mut Vec<Handle>,
     ) -> usize {
         // One that is over may still wait for those before it.
-        let Some(this) = self.waits.all.get_mut(wait).filter(|w| w.failure.is_none()) else { return 0 };
+        let Some(this) = self.pending.all.get_mut(pending).filter(|w| w.failure.is_none()) else { return 0 };
         if this.verb == Verb::Unsubscribe {
             this.missing = 0;
             return 0;
@@ -242,17 +242,17 @@ impl Subscriptions {
     }
 
     /// A request is to fail, with others: when its turn comes.
-    pub(super) fn fail_later(&mut self, wait: Handle, error: &Arc<[u8]>) {
-        self.failing.0.push_back((wait, Arc::clone(error)));
+    pub(super) fn fail_later(&mut self, pending: Handle, error: &Arc<[u8]>) {
+        self.failing.0.push_back((pending, Arc::clone(error)));
     }
 
     /// Fails those whose turn has come: `most` requests and channels, or the one that has more.
     pub(super) fn fail_some(&mut self, most: usize, clients: &mut Clients, config: &Config) -> usize {
         let mut steps = 0;
         while steps < most
-            && let Some((wait, error)) = self.failing.0.pop_front()
+            && let Some((pending, error)) = self.failing.0.pop_front()
         {
-            steps += self.fail(wait, &error, clients, config);
+            steps += self.fail(pending, &error, clients, config);
         }
         steps
     }
@@ -265,39 +265,42 @@ impl Subscriptions {
         let Some(subscriber) = &mut session.subscriber else { return };
         let mut answers = Vec::new();
         while let Some(front) = subscriber.pending.front() {
-            let Some(wait) = self.waits.all.get_mut(*front).filter(|w| w.is_over()) else { break };
-            if wait.verb == Verb::Unsubscribe {
+            let Some(pending) = self.pending.all.get_mut(*front).filter(|w| w.is_over()) else { break };
+            if pending.verb == Verb::Unsubscribe {
                 // What came before it was given up is delivered before the client hears that nothing more will.
                 subscriber.backlog.flush(&mut session.down, subscriber.after, pool, protocol);
                 subscriber.pending_departures -= 1;
             }
-            if wait.tracking.is_some() && wait.failure.is_some() {
+            if pending.tracking.is_some() && pending.failure.is_some() {
                 self.tracked.parting.push(of);
             }
-            if let Some(noloop) = subscriber.noloop.as_mut().filter(|noloop| noloop.wait == Some(*front)) {
-                noloop.wait = None;
+            if let Some(noloop) = subscriber.noloop.as_mut().filter(|noloop| noloop.pending == Some(*front)) {
+                noloop.pending = None;
             }
-            if let Some(wanted) = wait.tracking.take().filter(|_| wait.failure.is_none()) {
-                answers.push((wait.seq, if wait.is_wanted { respool_wire::replies::OK.to_vec() } else { Vec::new() }));
+            if let Some(wanted) = pending.tracking.take().filter(|_| pending.failure.is_none()) {
+                answers.push((
+                    pending.seq,
+                    if pending.is_wanted { respool_wire::replies::OK.to_vec() } else { Vec::new() },
+                ));
                 session.special.add(Special::TRACKING);
                 if let Some(front) = subscriber.pop_pending() {
-                    self.end_wait(front);
+                    self.end_change(front);
                 }
                 self.track(subscriber, wanted);
                 continue;
             }
-            answers.push((wait.seq, wait.answer(&self.registries, subscriber, protocol)));
-            if let Some(unsettled) = subscriber.unsettled.as_mut().filter(|_| wait.verb == Verb::Subscribe) {
-                let (kind, mix) = (wait.kind as usize, self.registries[wait.kind as usize].mix());
-                for item in &wait.items {
+            answers.push((pending.seq, pending.answer(&self.registries, subscriber, protocol)));
+            if let Some(unsettled) = subscriber.unsettled.as_mut().filter(|_| pending.verb == Verb::Subscribe) {
+                let (kind, mix) = (pending.kind as usize, self.registries[pending.kind as usize].mix());
+                for item in &pending.items {
                     unsettled[kind].remove(item.id, mix);
                     if !subscriber.relying.is_empty() {
-                        subscriber.relying.remove(&(wait.kind, item.id));
+                        subscriber.relying.remove(&(pending.kind, item.id));
                     }
                 }
             }
             if let Some(front) = subscriber.pop_pending() {
-                self.end_wait(front);
+                self.end_change(front);
             }
         }
         if subscriber.pending.is_empty() {
@@ -317,19 +320,19 @@ impl Subscriptions {
     }
 
     /// Forgets a request. Returns how many channels it was about.
-    pub(super) fn end_wait(&mut self, wait: Handle) -> usize {
-        let Some(wait) = self.waits.remove(wait) else { return 0 };
+    pub(super) fn end_change(&mut self, pending: Handle) -> usize {
+        let Some(pending) = self.pending.remove(pending) else { return 0 };
         // Nodes may have been asked to tell of changed keys for it alone.
-        self.has_news |= wait.tracking.is_some();
-        wait.items.iter().for_each(|item| self.registries[wait.kind as usize].release(item.id));
-        for departure in &wait.departures {
+        self.has_news |= pending.tracking.is_some();
+        pending.items.iter().for_each(|item| self.registries[pending.kind as usize].release(item.id));
+        for departure in &pending.departures {
             if self.departing.end(*departure)
                 && let Some(at_nodes) = &mut self.at_nodes
             {
                 at_nodes[departure.kind as usize].release(departure.told);
             }
         }
-        wait.items.len() + wait.departures.len()
+        pending.items.len() + pending.departures.len()
     }
 
     /// Messages of these channels are passed on to the client until its request is answered. Gives those that are new.
@@ -344,7 +347,7 @@ impl Subscriptions {
     /// Channels have other numbers: what is still on its way is lost, as everything is that is said meanwhile.
     pub(super) fn forget_departures(&mut self) {
         self.departing.clear();
-        self.waits.iter_mut().for_each(|wait| wait.departures.clear());
+        self.pending.iter_mut().for_each(|pending| pending.departures.clear());
     }
 
     /// Has the requests fail that have waited since before `due_us`. `error` says which node has kept one waiting.
@@ -358,17 +361,17 @@ impl Subscriptions {
         let mut expired = 0;
         // Many that came together have been kept waiting by the same node.
         let mut errors: Option<(usize, Arc<[u8]>)> = None;
-        while let Some(handle) = self.waits.pop_due(due_us) {
-            let Some(wait) = self.waits.all.get_mut(handle).filter(|wait| !wait.is_over()) else { continue };
+        while let Some(handle) = self.pending.pop_due(due_us) {
+            let Some(pending) = self.pending.all.get_mut(handle).filter(|pending| !pending.is_over()) else { continue };
             expired += 1;
-            if wait.tracking.is_some() {
+            if pending.tracking.is_some() {
                 // The node that keeps it waiting may not be there. If it is, in the end, everything is to be forgotten.
-                wait.missing = 0;
-                let session = wait.session;
+                pending.missing = 0;
+                let session = pending.session;
                 self.answer(session, clients);
                 continue;
             }
-            let (kind, items) = (wait.kind, std::mem::take(&mut wait.items));
+            let (kind, items) = (pending.kind, std::mem::take(&mut pending.items));
             let owing = |item: &Item| {
                 let mut owing = None;
                 self.each_spot(config, kind, item.id, |node, told| {
@@ -379,8 +382,8 @@ impl Subscriptions {
                 owing
             };
             let node = items.iter().find_map(owing).unwrap_or_default();
-            if let Some(wait) = self.waits.all.get_mut(handle) {
-                wait.items = items;
+            if let Some(pending) = self.pending.all.get_mut(handle) {
+                pending.items = items;
             }
             let words = match &errors {
                 Some((known, words)) if *known == node => Arc::clone(words),
@@ -393,32 +396,32 @@ impl Subscriptions {
     }
 
     /// Whether what waits is no subscription, but a request to track.
-    pub(super) fn is_tracking_request(&mut self, wait: Handle) -> bool {
-        self.waits.all.get_mut(wait).is_some_and(|w| w.tracking.is_some())
+    pub(super) fn is_tracking_request(&mut self, pending: Handle) -> bool {
+        self.pending.all.get_mut(pending).is_some_and(|w| w.tracking.is_some())
     }
 
     /// What waits to begin a subscription, or to give some up: which kind of channel it is about.
-    pub(super) fn change_of(&mut self, wait: Handle) -> Option<(Verb, Kind)> {
-        self.waits.all.get_mut(wait).map(|wait| (wait.verb, wait.kind))
+    pub(super) fn change_of(&mut self, pending: Handle) -> Option<(Verb, Kind)> {
+        self.pending.all.get_mut(pending).map(|pending| (pending.verb, pending.kind))
     }
 
     /// The requests that wait for nodes to tell of changed keys.
-    pub(super) fn waits_for_tracking(&self) -> Vec<Handle> {
-        self.waits.of_tracking.iter().copied().collect()
+    pub(super) fn pending_of_tracking(&self) -> Vec<Handle> {
+        self.pending.of_tracking.iter().copied().collect()
     }
 
     /// Whether any request waits for nodes to tell of changed keys.
-    pub(super) fn has_waits_for_tracking(&self) -> bool {
-        !self.waits.of_tracking.is_empty()
+    pub(super) fn has_pending_of_tracking(&self) -> bool {
+        !self.pending.of_tracking.is_empty()
     }
 
     /// Whether any request waits for a node.
-    pub(super) fn has_waits(&self) -> bool {
-        self.waits.len() > 0
+    pub(super) fn has_pending_changes(&self) -> bool {
+        self.pending.len() > 0
     }
 
     /// The requests that wait for a channel to be subscribed to.
-    pub(super) fn waits_for(&self, kind: Kind, id: u32, clients: &mut Clients) -> Vec<Handle> {
+    pub(super) fn pending_of_channel(&self, kind: Kind, id: u32, clients: &mut Clients) -> Vec<Handle> {
         let mix = self.registries[kind as usize].mix();
         let mut found = Vec::new();
         for number in self.registries[kind as usize].subscribers(id) {

@@ -113,13 +113,13 @@ impl<E: Execute> Worker<E> {
             self.counters.push_lanes.set(self.counters.push_lanes.value().saturating_sub(1));
         }
         let error = error.into();
-        for wait in this.books[node].take_waits() {
+        for pending in this.books[node].take_pending() {
             // What is given up is given up with the connection; who tracks is told to forget everything when it is back.
-            match this.change_of(wait) {
-                _ if this.is_tracking_request(wait) => this.progress(wait, &mut self.clients),
-                Some((Verb::Unsubscribe, _)) => this.progress(wait, &mut self.clients),
-                Some((Verb::Subscribe, kind)) if was_ready => this.books[node].wait(wait, kind),
-                Some((Verb::Subscribe, _)) => this.fail_later(wait, &error),
+            match this.change_of(pending) {
+                _ if this.is_tracking_request(pending) => this.progress(pending, &mut self.clients),
+                Some((Verb::Unsubscribe, _)) => this.progress(pending, &mut self.clients),
+                Some((Verb::Subscribe, kind)) if was_ready => this.books[node].await_acknowledgements(pending, kind),
+                Some((Verb::Subscribe, _)) => this.fail_later(pending, &error),
                 // Its client has left.
                 None => {}
             }
@@ -181,8 +181,8 @@ impl<E: Execute> Worker<E> {
                     Ok(Refusal::Channel(kind, told)) => {
                         counters.subscriptions_refused.add(1);
                         for id in subscriptions.called(kind, told) {
-                            for wait in subscriptions.waits_for(kind, id, clients) {
-                                subscriptions.fail(wait, words, clients, config);
+                            for pending in subscriptions.pending_of_channel(kind, id, clients) {
+                                subscriptions.fail(pending, words, clients, config);
                             }
                         }
                         let (_, registries) = subscriptions.book(node);
@@ -190,8 +190,8 @@ impl<E: Execute> Worker<E> {
                         Ok(())
                     }
                     Ok(Refusal::Tracking) => {
-                        for wait in subscriptions.waits_for_tracking() {
-                            subscriptions.fail(wait, words, clients, config);
+                        for pending in subscriptions.pending_of_tracking() {
+                            subscriptions.fail(pending, words, clients, config);
                         }
                         Ok(())
                     }
@@ -277,7 +277,7 @@ impl<E: Execute> Worker<E> {
     fn tell_news(&mut self) {
         let Self { subscriptions, lanes, clients, config, now, engine, parking, .. } = self;
         subscriptions.has_news = false;
-        let is_tracking = subscriptions.tracked.is_any() || subscriptions.has_waits_for_tracking();
+        let is_tracking = subscriptions.tracked.is_any() || subscriptions.has_pending_of_tracking();
         subscriptions.is_tracking_wanted = is_tracking;
         if let Some(engine) = engine {
             parking.is_told = is_tracking;
@@ -368,7 +368,7 @@ impl<E: Execute> Worker<E> {
     /// Clients that have waited too long for a node's word are told so.
     /// Returns whether any still wait.
     pub(crate) fn expire_subscriptions(&mut self) -> bool {
-        if !self.subscriptions.has_waits() {
+        if !self.subscriptions.has_pending_changes() {
             return false;
         }
         let Some(due_us) = self.now.mono_us.checked_sub(self.config.timeouts.response_us) else { return true };

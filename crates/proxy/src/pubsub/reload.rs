@@ -26,9 +26,9 @@ impl<E: Execute> Worker<E> {
             let this = &mut self.subscriptions;
             let (book, registries) = this.book(node);
             book.lose(registries);
-            for wait in this.books[node].take_waits() {
+            for pending in this.books[node].take_pending() {
                 // At once: channels are about to get other numbers.
-                this.fail(wait, &text::nodes_changed(), &mut self.clients, &self.config);
+                this.fail(pending, &text::nodes_changed(), &mut self.clients, &self.config);
             }
         }
     }

@@ -374,7 +374,7 @@ impl Subscriptions {
     fn rename_all(&mut self, is_scoped: bool, clients: &mut Clients) {
         // Clients that are leaving have nothing to be struck out any more.
         for leaving in std::mem::take(&mut self.leaving) {
-            leaving.waits.into_iter().for_each(|wait| _ = self.end_wait(wait));
+            leaving.pending.into_iter().for_each(|pending| _ = self.end_change(pending));
             self.subscribers.release(leaving.id);
         }
         let mixes = [0, 1, 2].map(|kind: usize| self.registries[kind].mix());
@@ -410,12 +410,12 @@ impl Subscriptions {
                 subscriber.relying.insert((kind, id), numbers);
             }
         }
-        for wait in self.waits.iter_mut() {
-            let scope = clients.sessions.get(wait.session).filter(|_| is_scoped).map(scope_of).unwrap_or_default();
-            for item in &mut wait.items {
-                let name = old[wait.kind as usize].name(item.id);
-                item.id = self.registries[wait.kind as usize].intern(&[&scope, name].concat());
-                self.registries[wait.kind as usize].hold(item.id);
+        for pending in self.pending.iter_mut() {
+            let scope = clients.sessions.get(pending.session).filter(|_| is_scoped).map(scope_of).unwrap_or_default();
+            for item in &mut pending.items {
+                let name = old[pending.kind as usize].name(item.id);
+                item.id = self.registries[pending.kind as usize].intern(&[&scope, name].concat());
+                self.registries[pending.kind as usize].hold(item.id);
             }
         }
     }
@@ -442,8 +442,8 @@ impl Subscriptions {
             }
         }
         for (kind, id) in moved {
-            for wait in self.waits_for(kind, id, clients) {
-                self.fail(wait, error, clients, new);
+            for pending in self.pending_of_channel(kind, id, clients) {
+                self.fail(pending, error, clients, new);
             }
         }
     }

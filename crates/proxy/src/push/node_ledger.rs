@@ -239,32 +239,32 @@ impl Book {
         }
     }
 
-    /// `wait` is over once the node has acknowledged everything of its kind noted so far; without a connection, once there is
+    /// `pending` is over once the node has acknowledged everything of its kind noted so far; without a connection, once there is
     /// one and it has acknowledged everything.
-    pub(crate) fn wait(&mut self, wait: Handle, kind: Kind) {
+    pub(crate) fn await_acknowledgements(&mut self, pending: Handle, kind: Kind) {
         match (self.is_live, kind) {
-            (true, Kind::Pattern) => self.unwritten_patterns.push(wait),
-            (true, Kind::Channel | Kind::Shard) => self.unwritten.push(wait),
-            (false, _) => self.stranded.push(wait),
+            (true, Kind::Pattern) => self.unwritten_patterns.push(pending),
+            (true, Kind::Channel | Kind::Shard) => self.unwritten.push(pending),
+            (false, _) => self.stranded.push(pending),
         }
     }
 
-    /// `wait` is over once everything has come that the node has said by now: behind its next acknowledgement, or, if it is
+    /// `pending` is over once everything has come that the node has said by now: behind its next acknowledgement, or, if it is
     /// told of nothing, behind its answer to a PING. There is a connection.
-    pub(crate) fn wait_for_word(&mut self, wait: Handle, kind: Kind) {
+    pub(crate) fn await_word(&mut self, pending: Handle, kind: Kind) {
         self.mark_behind = Some(self.written);
-        self.wait(wait, kind);
+        self.await_acknowledgements(pending, kind);
     }
 
-    /// `wait`, which has just begun to wait, does so no more.
-    pub(crate) fn forget_wait(&mut self, wait: Handle) {
-        for waits in [&mut self.unwritten, &mut self.stranded] {
-            waits.pop_if(|last| *last == wait);
+    /// `pending`, which has just begun to wait, does so no more.
+    pub(crate) fn forget_pending(&mut self, pending: Handle) {
+        for list in [&mut self.unwritten, &mut self.stranded] {
+            list.pop_if(|last| *last == pending);
         }
     }
 
     /// Everybody who waits for this node; nobody does afterwards.
-    pub(crate) fn take_waits(&mut self) -> Vec<Handle> {
+    pub(crate) fn take_pending(&mut self) -> Vec<Handle> {
         let mut all = std::mem::take(&mut self.unwritten);
         all.append(&mut self.unwritten_patterns);
         all.append(&mut self.stranded);
@@ -292,7 +292,7 @@ impl Book {
         for (registry, told) in registries.iter_mut().zip(&mut self.told) {
             std::mem::take(told).ids().for_each(|id| registry.release(id));
         }
-        self.stranded = self.take_waits();
+        self.stranded = self.take_pending();
         let (stranded, is_tracking_wanted) = (std::mem::take(&mut self.stranded), self.is_tracking_wanted);
         *self = Self { stranded, is_tracking_wanted, wanted: self.wanted, ..Self::default() };
     }
@@ -352,9 +352,9 @@ impl Book {
         }
     }
 
-    fn await_all(&mut self, waits: Vec<Handle>) {
+    fn await_all(&mut self, pending: Vec<Handle>) {
         let written = self.written;
-        self.waiting.extend(waits.into_iter().map(|wait| Reverse((written, wait.index, wait.generation))));
+        self.waiting.extend(pending.into_iter().map(|pending| Reverse((written, pending.index, pending.generation))));
     }
 
     /// Tells of the next few channels that were subscribed to before the connection was.
@@ -585,13 +585,13 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_over_with_the_last_acknowledgement_it_needs() {
+    fn a_change_is_over_with_the_last_acknowledgement_it_needs() {
         let (mut book, mut registries) = begun();
         join(&mut book, &mut registries, "a");
-        book.wait(handle(1), Kind::Channel);
+        book.await_acknowledgements(handle(1), Kind::Channel);
         assert_eq!(write(&mut book, &mut registries), "subscribe a");
         join(&mut book, &mut registries, "b");
-        book.wait(handle(2), Kind::Channel);
+        book.await_acknowledgements(handle(2), Kind::Channel);
         assert_eq!(write(&mut book, &mut registries), "subscribe b");
         assert_eq!(book.next_over(), None);
         done(&mut book, &mut registries, Verb::Subscribe, "a");
@@ -634,7 +634,7 @@ mod tests {
         for name in ["a", "b", "c"] {
             join(&mut book, &mut registries, name);
         }
-        book.wait(handle(1), Kind::Channel);
+        book.await_acknowledgements(handle(1), Kind::Channel);
         write(&mut book, &mut registries);
         book.lose(&mut registries);
         leave(&mut book, &mut registries, "b");
@@ -655,7 +655,7 @@ mod tests {
         for name in ["a", "b"] {
             join(&mut book, &mut registries, name);
         }
-        book.wait(handle(1), Kind::Channel);
+        book.await_acknowledgements(handle(1), Kind::Channel);
         assert_eq!(write(&mut book, &mut registries), "subscribe a b");
         assert_eq!(book.refuse(&mut registries), Ok(Refusal::Nothing));
         assert_eq!(write(&mut book, &mut registries), "subscribe b subscribe a");

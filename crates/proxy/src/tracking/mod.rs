@@ -28,7 +28,7 @@ pub(crate) use table_limit::Said;
 use crate::commands::connection::integer;
 use crate::limits::{TRACKED_TRANSACTION_KEYS_MAX, TRACKING_PREFIXES_MAX};
 use crate::observe::counters::Counters;
-use crate::pubsub::pending::Wait;
+use crate::pubsub::pending::PendingChange;
 use crate::pubsub::{PAIR_BYTES, Subscriber, Subscriptions};
 use crate::push::frame::Kind;
 use crate::push::id_map::{IdTable, Ids};
@@ -444,20 +444,20 @@ impl<E: Execute> Worker<E> {
         let nodes = self.nodes_read(index);
         let this = &mut self.subscriptions;
         let nodes: Vec<usize> = nodes.into_iter().filter(|node| !this.books[*node].is_tracking()).collect();
-        let wait = Wait::for_tracking(handle, seq, wanted, nodes.len(), self.now.mono_us);
-        let wait = this.waits.insert(wait);
+        let pending = PendingChange::for_tracking(handle, seq, wanted, nodes.len(), self.now.mono_us);
+        let pending = this.pending.insert(pending);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let Some(subscriber) = &mut session.subscriber else { return };
-        subscriber.pending.push_back(wait);
+        subscriber.pending.push_back(pending);
         for node in &nodes {
-            self.subscriptions.books[*node].wait(wait, Kind::Channel);
+            self.subscriptions.books[*node].await_acknowledgements(pending, Kind::Channel);
             self.subscriptions.has_news = true;
             if self.prepare_push_lane(*node).is_err() {
                 // What is read while it is not there is in doubt, and everything is when it is there again.
-                self.subscriptions.books[*node].forget_wait(wait);
-                self.subscriptions.progress(wait, &mut self.clients);
+                self.subscriptions.books[*node].forget_pending(pending);
+                self.subscriptions.progress(pending, &mut self.clients);
             } else if let Err(error) = self.check_push_dialect(*node) {
-                self.subscriptions.fail(wait, &error, &mut self.clients, &self.config);
+                self.subscriptions.fail(pending, &error, &mut self.clients, &self.config);
             }
         }
         self.is_busy |= !nodes.is_empty();
@@ -468,12 +468,12 @@ impl<E: Execute> Worker<E> {
     /// The same for a client that is not to hear of its own changes.
     fn begin_tracking_noloop(&mut self, index: u32, handle: Handle, seq: Seq, wanted: Wanted) {
         let nodes = self.nodes_read(index).len();
-        let wait = Wait::for_tracking(handle, seq, wanted.clone(), nodes, self.now.mono_us);
-        let wait = self.subscriptions.waits.insert(wait);
+        let pending = PendingChange::for_tracking(handle, seq, wanted.clone(), nodes, self.now.mono_us);
+        let pending = self.subscriptions.pending.insert(pending);
         let Some(subscriber) = self.clients.sessions.at_mut(index).and_then(|s| s.subscriber.as_mut()) else { return };
-        subscriber.pending.push_back(wait);
-        if let Err(error) = self.begin_noloop(index, Some(wait), &wanted) {
-            self.subscriptions.fail(wait, &error, &mut self.clients, &self.config);
+        subscriber.pending.push_back(pending);
+        if let Err(error) = self.begin_noloop(index, Some(pending), &wanted) {
+            self.subscriptions.fail(pending, &error, &mut self.clients, &self.config);
         }
         self.is_busy = true;
         self.subscriptions.answer(handle, &mut self.clients);

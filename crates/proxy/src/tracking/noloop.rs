@@ -59,7 +59,7 @@ pub(crate) struct At<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct NoLoopLanes {
     /// The request to track that waits for all nodes.
-    pub(crate) wait: Option<Handle>,
+    pub(crate) pending: Option<Handle>,
     /// By node, whether it has told what that waits for.
     is_told: Vec<bool>,
     /// Another client is told in its place.
@@ -175,9 +175,9 @@ impl<E: Execute> Worker<E> {
         if self.config.routes.are_plain() { self.config.topology.node_count() } else { self.config.nodes.len() }
     }
 
-    /// Gives a client, of which nothing is outstanding but perhaps the request that `wait` stands for, connections of its own
+    /// Gives a client, of which nothing is outstanding but perhaps the request that `pending` stands for, connections of its own
     /// on which all nodes tell of others' changes. `Err`: they cannot be had.
-    pub(super) fn begin_noloop(&mut self, index: u32, wait: Option<Handle>, wanted: &Wanted) -> Result<(), Vec<u8>> {
+    pub(super) fn begin_noloop(&mut self, index: u32, pending: Option<Handle>, wanted: &Wanted) -> Result<(), Vec<u8>> {
         let options = self.options_for(index, wanted);
         if !self.has_noloop_lanes(index) {
             self.leave_large(index);
@@ -200,7 +200,7 @@ impl<E: Execute> Worker<E> {
             // Other connections ask for it, and nodes forget what was read on those before.
             self.subscriptions.tracked.doubtful.extend(handle);
         }
-        noloop.wait = wait;
+        noloop.pending = pending;
         noloop.is_redirected = is_redirected;
         noloop.options = options;
         noloop.is_told = (0..nodes).map(|node| !read.contains(&node)).collect();
@@ -284,11 +284,11 @@ impl<E: Execute> Worker<E> {
     /// A node tells of changes from now on. `false`: nobody has waited for that.
     fn note_told_of(&mut self, index: u32, node: usize) -> bool {
         let Some(noloop) = self.clients.sessions.at_mut(index).and_then(noloop_mut) else { return false };
-        let Some(wait) = noloop.wait else { return false };
+        let Some(pending) = noloop.pending else { return false };
         if let Some(is_told) = noloop.is_told.get_mut(node)
             && !std::mem::replace(is_told, true)
         {
-            self.subscriptions.progress(wait, &mut self.clients);
+            self.subscriptions.progress(pending, &mut self.clients);
         }
         true
     }
@@ -491,9 +491,10 @@ impl<E: Execute> Worker<E> {
 
     /// The request to track that waits for all nodes has failed, if there is one.
     fn fail_noloop(&mut self, session: Handle, error: &[u8]) {
-        let wait = self.clients.sessions.get_mut(session).and_then(noloop_mut).and_then(|noloop| noloop.wait.take());
-        if let Some(wait) = wait {
-            self.subscriptions.fail(wait, error, &mut self.clients, &self.config);
+        let pending =
+            self.clients.sessions.get_mut(session).and_then(noloop_mut).and_then(|noloop| noloop.pending.take());
+        if let Some(pending) = pending {
+            self.subscriptions.fail(pending, error, &mut self.clients, &self.config);
         }
     }
 

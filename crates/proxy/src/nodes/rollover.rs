@@ -9,18 +9,21 @@
 //!
 //! Only the node can tell whether credentials are valid. If they are not, a worker that had closed all its connections
 //! would fail every request until the next reload; so no connection is closed for them before. Each lane authenticates with
-//! the new ones at its next dial, whatever the reason for that. Lanes of users with node credentials of their own are not
-//! affected.
+//! the new ones at its next dial, whatever the reason for that. Once they have been refused, what clients need is dialled with
+//! the former ones, as long as the node accepts those, and successors try the new ones. Lanes of users with node credentials
+//! of their own are not affected.
 
 use crate::hooks::Event;
+use crate::limits::RENEW_US;
 use crate::nodes::health_checks::is_about_user;
 use crate::pool::{Ending, Lane, Lanes, Purpose};
 use crate::worker::Worker;
 use respool_command::Execute;
-use respool_connection::{Fault, Now, Phase};
+use respool_connection::{Credentials, Fault, Now, Phase};
+use std::sync::Arc;
 
 /// Whether a node has accepted the configured credentials and address.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Entry {
     /// Since when they are on trial; `None`: they have been accepted.
     since_us: Option<u64>,
@@ -28,6 +31,17 @@ pub(crate) struct Entry {
     told_us: u64,
     /// The refusal of the credentials has been logged.
     is_told: bool,
+    /// The credentials before those on trial, unless the node has refused them.
+    former: Option<Option<Arc<Credentials>>>,
+}
+
+impl Entry {
+    /// The credentials of a node are replaced by others. If they were on trial themselves, the former ones stay.
+    pub(crate) fn keep_former(&mut self, credentials: Option<&Arc<Credentials>>) {
+        if self.since_us.is_none() {
+            self.former = Some(credentials.cloned());
+        }
+    }
 }
 
 impl Lanes {
@@ -40,7 +54,10 @@ impl Lanes {
                 continue;
             }
             let this = &mut self.all[lane];
-            this.up.set_credentials(credentials.clone());
+            if !this.up.is_ready() {
+                // Unless it has authenticated already.
+                this.up.set_credentials(credentials.clone());
+            }
             match this.purpose {
                 // A lane that is not connected has nothing to lose, and may be in the middle of a handshake.
                 Purpose::Shared if !this.up.is_ready() => self.leave(lane),
@@ -51,7 +68,37 @@ impl Lanes {
         }
         self.nodes[node].health.forget_refusals();
         let (since_us, told_us) = (Some(now.mono_us), now.mono_us);
-        self.nodes[node].entry = Entry { since_us, told_us, is_told: false };
+        let former = self.nodes[node].entry.former.take();
+        self.nodes[node].entry = Entry { since_us, told_us, is_told: false, former };
+    }
+
+    /// Sets the credentials that a lane is dialled with, which may have changed since it was made.
+    pub(crate) fn take_credentials(&mut self, lane: usize) {
+        let this = &self.all[lane];
+        if self.speaker_of(this.class) != 0 {
+            return;
+        }
+        let node = &self.nodes[this.node];
+        let former = node.entry.former.as_ref().filter(|_| node.entry.is_told && self.needs_credentials(lane));
+        let credentials = former.unwrap_or(&node.told.credentials).clone();
+        self.all[lane].up.set_credentials(credentials);
+    }
+
+    /// Whether a lane must be accepted by its node: another one only tries the credentials on trial.
+    fn needs_credentials(&self, lane: usize) -> bool {
+        let this = &self.all[lane];
+        let is_ready = |other: &Lane| other.node == this.node && !other.is_retired && other.up.is_ready();
+        match this.purpose {
+            Purpose::Successor | Purpose::PushSuccessor => false,
+            Purpose::Shared => this.up.queued_bytes() > 0 || !this.selects.is_empty() || !self.all.iter().any(is_ready),
+            _ => true,
+        }
+    }
+
+    /// Whether a lane was dialled with the credentials that its node has now.
+    fn has_credentials(&self, lane: usize) -> bool {
+        let this = &self.all[lane];
+        self.speaker_of(this.class) != 0 || this.up.identity().credentials == self.nodes[this.node].told.credentials
     }
 
     /// Whether a node is on trial (its credentials or its address) and no lane is being dialled or replaced that would end the
@@ -83,17 +130,27 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn note_entry(&mut self, lane: usize) {
         let this = &self.lanes.all[lane];
         let node = this.node;
-        let Entry { since_us: Some(since_us), .. } = self.lanes.nodes[node].entry else { return };
-        let is_concerned = |lanes: &Lanes, lane: usize| lanes.speaker_of(lanes.all[lane].class) == 0;
-        if this.dial_began_us < since_us || !is_concerned(&self.lanes, lane) {
+        let since_us = self.lanes.nodes[node].entry.since_us;
+        if !self.lanes.has_credentials(lane) {
+            let is_shared = matches!(this.purpose, Purpose::Shared | Purpose::Push);
+            let renew_at_us = since_us.map_or(0, |_| self.now.mono_us + RENEW_US);
+            let this = &mut self.lanes.all[lane];
+            if is_shared || since_us.is_none() && matches!(this.purpose, Purpose::Own | Purpose::Private) {
+                (this.is_stale, this.renew_at_us) = (true, renew_at_us);
+            }
+            return;
+        }
+        let is_new = self.lanes.speaker_of(this.class) == 0;
+        if since_us.is_none_or(|since_us| this.dial_began_us < since_us) || !is_new {
             return;
         }
         let entry = &mut self.lanes.nodes[node].entry;
         *entry = Entry { told_us: entry.told_us, ..Entry::default() };
         for lane in 0..self.lanes.all.len() {
             let this = &self.lanes.all[lane];
-            let is_before = this.node == node && !this.is_retired && this.dial_began_us < since_us;
-            if !is_before || !is_concerned(&self.lanes, lane) {
+            let is_before = since_us.is_some_and(|since_us| this.dial_began_us < since_us);
+            let is_ours = this.node == node && !this.is_retired && self.lanes.speaker_of(this.class) == 0;
+            if !is_ours || self.lanes.has_credentials(lane) && !is_before {
                 continue;
             }
             let this = &mut self.lanes.all[lane];
@@ -110,6 +167,37 @@ impl<E: Execute> Worker<E> {
             }
         }
         self.is_busy = true;
+    }
+
+    /// A node refuses the credentials on trial on a lane that is needed: the lane is dialled anew with the former ones, with the
+    /// requests that wait on it.
+    pub(crate) fn falls_back(&mut self, lane: usize, ending: &Ending) -> bool {
+        let Ending::Fault(Fault::Refused(words)) = ending else { return false };
+        let Some(this) = self.lanes.all.get(lane) else { return false };
+        let node = this.node;
+        let entry = &self.lanes.nodes[node].entry;
+        // What was dialled before may have authenticated with other credentials than it is to have now.
+        let is_dialled = !this.is_retired && !this.up.is_ready() && this.dial_began_us >= entry.told_us;
+        if !is_dialled || self.lanes.speaker_of(this.class) != 0 || !is_about_user(words) || entry.since_us.is_none() {
+            return false;
+        }
+        if entry.former.as_ref() == Some(&this.up.identity().credentials) {
+            // Those are refused as well.
+            self.lanes.nodes[node].entry.former = None;
+            return false;
+        }
+        let may_fall_back = entry.former.is_some() && self.lanes.has_credentials(lane);
+        let is_of_use = this.purpose != Purpose::Leaving && self.drain_until_us.is_none();
+        if !may_fall_back || !is_of_use || !self.lanes.needs_credentials(lane) {
+            return false;
+        }
+        self.note_entry_refused(node, ending);
+        let this = &mut self.lanes.all[lane];
+        this.up.begin_anew(&mut self.clients.pool);
+        this.is_blocked = false;
+        self.lanes.end_dial(lane);
+        self.lanes.want_dial(lane, self.now);
+        true
     }
 
     /// Whether a refusal is about credentials that have been replaced since: it is no evidence against the current ones.

@@ -200,6 +200,7 @@ impl Lanes {
             }
             self.take_out(node, at);
             self.dialling.at(node).in_flight += 1;
+            self.take_credentials(lane);
             let endpoint = std::sync::Arc::clone(&self.nodes[node].told.endpoint);
             let this = &mut self.all[lane];
             this.wants_dial = false;

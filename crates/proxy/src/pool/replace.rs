@@ -260,6 +260,7 @@ impl Lanes {
                         }
                         node = std::mem::replace(this, Node::new(told));
                         if node.told.credentials != told.credentials {
+                            node.entry.keep_former(node.told.credentials.as_ref());
                             moves.entered_anew.push(place);
                         }
                         node.told = told.clone();
@@ -276,6 +277,7 @@ impl Lanes {
             moves.place[place] = nodes.len();
             node.is_gone = true;
             node.is_paused = false;
+            node.leads_away_us = None;
             nodes.push(node);
         }
         self.nodes = nodes;

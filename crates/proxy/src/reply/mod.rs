@@ -262,7 +262,7 @@ impl<E: Execute> Worker<E> {
 
     /// A lane's connection is gone. Everybody who was owed a reply hears of it, and the lane may be dialled anew.
     pub(crate) fn end_lane(&mut self, lane: usize, ending: Ending) {
-        if self.is_asked_in_vain(lane, &ending) {
+        if self.is_asked_in_vain(lane, &ending) || self.falls_back(lane, &ending) {
             return;
         }
         let Some(this) = self.lanes.all.get_mut(lane).filter(|l| !l.is_retired) else { return };

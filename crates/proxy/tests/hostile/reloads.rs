@@ -568,3 +568,86 @@ fn a_successor_that_is_refused_costs_no_message() {
     bench.connect();
     assert!(bench.who_heard("subscribe news").is_some_and(|(conn, _)| conn != push));
 }
+
+/// The node of the only dial is asked for a password. Gives the connection.
+fn login(bench: &mut Bench<crate::NoEngine>, password: &str, accepts: bool) -> ConnId {
+    for _ in 0..300 {
+        if bench.dialling.is_empty() {
+            bench.wait(10_000);
+            bench.turn(|_| ());
+        }
+    }
+    let conn = bench.dialling.pop().expect("the node is dialled");
+    assert!(bench.dialling.is_empty());
+    bench.nodes.push(conn);
+    bench.heard(conn);
+    bench.turn(|worker| worker.handle_connected(conn));
+    assert_eq!(requests(&bench.heard(conn)), [format!("AUTH {password}")]);
+    match accepts {
+        true => {
+            bench.send(conn, b"+OK\r\n");
+            bench.heard(conn);
+            bench.send(conn, b"+PONG\r\n");
+        }
+        false => bench.send(conn, b"-WRONGPASS invalid username-password pair\r\n"),
+    }
+    conn
+}
+
+#[test]
+fn where_no_connection_stands_the_former_credentials_are_used() {
+    let mut bench = Bench::proxy(entered(config(1, 1), "one"));
+    let client = bench.accept();
+    let reload = |bench: &mut Bench<crate::NoEngine>, password: &str| {
+        let config = Arc::new(entered(config(1, 1), password));
+        bench.turn(|worker| worker.handle_mail(Mail::Reload(config)));
+    };
+    reload(&mut bench, "two");
+    bench.ask(client, &["GET", "key"]);
+    login(&mut bench, "two", false);
+    let shared = login(&mut bench, "one", true);
+    assert_eq!(requests(&bench.heard(shared)), ["GET key"], "nothing is lost");
+    bench.send(shared, b"$1\r\n1\r\n");
+    assert_eq!(bench.heard(client), "$1\r\n1\r\n");
+    assert_eq!(bench.shared.sum(|c| c.nodes_ejected.value()), 0);
+    // What one client needs is dialled in the same way.
+    bench.ask(client, &["WATCH", "key"]);
+    let own = login(&mut bench, "one", true);
+    assert!(bench.take_multi(own));
+    bench.send(own, b"+OK\r\n");
+    assert_eq!(bench.heard(client), "+OK\r\n");
+    // The new ones are tried until the node accepts them.
+    login(&mut bench, "two", false);
+    let new = login(&mut bench, "two", true);
+    // It was asked whether it is there.
+    requests(&bench.heard(shared)).iter().for_each(|_| bench.send(shared, b"+PONG\r\n"));
+    bench.wait(200_000);
+    bench.turn(|_| ());
+    assert!(!bench.nodes.contains(&shared));
+    bench.ask(client, &["GET", "key"]);
+    assert!(requests(&bench.heard(new)).contains(&"GET key".to_owned()));
+    bench.send(new, b"$1\r\n1\r\n");
+    bench.ask(client, &["UNWATCH"]);
+    bench.send(own, b"+OK\r\n");
+    assert!(!bench.nodes.contains(&own), "it is not kept for others");
+    bench.cut(new);
+    bench.ask(client, &["GET", "key"]);
+    login(&mut bench, "two", true);
+}
+
+#[test]
+fn former_credentials_that_are_refused_are_not_tried_again() {
+    let mut bench = Bench::proxy(entered(config(1, 1), "one"));
+    let client = bench.accept();
+    let config = Arc::new(entered(config(1, 1), "two"));
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(config)));
+    bench.ask(client, &["GET", "key"]);
+    login(&mut bench, "two", false);
+    login(&mut bench, "one", false);
+    assert!(bench.heard(client).contains("WRONGPASS"));
+    assert_eq!(bench.shared.sum(|c| c.nodes_ejected.value()), 1, "it is out, as it would be without a reload");
+    assert!(bench.dialling.is_empty(), "after a pause");
+    for _ in 0..3 {
+        login(&mut bench, "two", false);
+    }
+}

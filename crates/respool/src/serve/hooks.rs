@@ -58,8 +58,8 @@ pub(crate) fn tell(event: &Event) {
         Event::NodeRefuses { node, worker, why } => error!(
             node,
             worker,
-            "node {node} refuses new connections ({why}): those that it has let in before are used on, others are not \
-             possible"
+            "node {node} refuses its new credentials ({why}): connections that it has accepted before stay in use, and others \
+             are made with the former credentials if it accepts those"
         ),
         Event::NodeUnfit { node, worker, what } => warn!(node, worker, "node {node} is {what}"),
         Event::NodeBack { node, worker } => info!(node, worker, "node {node} is back in use"),

@@ -6,6 +6,8 @@ use respool_wire::{Args, Encoder};
 use crate::commands::{self, Call, Fault};
 use crate::keyspace::{At, Counters, Keyspace};
 use crate::limits;
+#[cfg(feature = "scripting")]
+use crate::script::{Desk, Scripts};
 use crate::store::heap::{EncodingLimits, Heap};
 
 /// What an engine is told when it is made.
@@ -38,6 +40,10 @@ pub struct KeyspaceSize {
 pub struct Engine {
     keyspace: Keyspace,
     memory_bytes_max: Option<u64>,
+    /// How many databases requests may use: none while a script is under way, so that its test is the one that there is anyway.
+    open_databases: usize,
+    #[cfg(feature = "scripting")]
+    scripts: Scripts,
 }
 
 impl Engine {
@@ -45,7 +51,14 @@ impl Engine {
     /// seed gives the same choices.
     pub fn new(config: EngineConfig, seed: [u64; 2]) -> Self {
         let heap = Heap::new(config.encodings, seed);
-        Self { keyspace: Keyspace::new(heap, config.databases.max(1)), memory_bytes_max: config.memory_bytes_max }
+        let databases = config.databases.max(1);
+        Self {
+            keyspace: Keyspace::new(heap, databases),
+            memory_bytes_max: config.memory_bytes_max,
+            open_databases: databases,
+            #[cfg(feature = "scripting")]
+            scripts: Scripts::default(),
+        }
     }
 
     /// How many databases there are.
@@ -73,6 +86,14 @@ impl Engine {
         self.keyspace.memory_bytes()
     }
 
+    /// Says how long scripts have been running, in milliseconds from any point on. Without it the engine counts what they do.
+    #[cfg(feature = "scripting")]
+    #[must_use]
+    pub fn with_script_clock(mut self, clock: impl FnMut() -> u64 + Send + 'static) -> Self {
+        self.scripts.set_clock(Box::new(clock));
+        self
+    }
+
     /// The keyspace itself, for tests below the commands.
     #[cfg(test)]
     pub(crate) fn keyspace_mut(&mut self) -> &mut Keyspace {
@@ -84,16 +105,72 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// A request for a database that is not open: there is none, or a script is under way.
+    #[cold]
+    fn execute_closed(
+        &mut self,
+        row: &'static Row,
+        args: Args<'_>,
+        session: &mut SessionView,
+        reply: &mut Encoder<'_>,
+    ) -> Result<Outcome, Fault> {
+        if self.open_databases > 0 {
+            return Err(Fault::Text(text::DB_OUT_OF_RANGE));
+        }
+        self.execute_script(row, args, session, reply)
+    }
+
+    /// A request about scripts, or one while a script is under way.
+    #[cfg(feature = "scripting")]
+    #[cold]
+    fn execute_script(
+        &mut self,
+        row: &'static Row,
+        args: Args<'_>,
+        session: &mut SessionView,
+        reply: &mut Encoder<'_>,
+    ) -> Result<Outcome, Fault> {
+        let Self { keyspace, memory_bytes_max, scripts, .. } = self;
+        let mut desk = Desk { keyspace, scripts, memory_bytes_max: *memory_bytes_max };
+        let outcome = crate::script::execute(&mut desk, row, args, session, reply);
+        self.open_databases = if self.scripts.is_running() { 0 } else { self.databases() };
+        outcome
+    }
+
+    /// Without scripts.
+    #[cfg(not(feature = "scripting"))]
+    #[cold]
+    fn execute_script(
+        &mut self,
+        row: &'static Row,
+        _: Args<'_>,
+        _: &mut SessionView,
+        _: &mut Encoder<'_>,
+    ) -> Result<Outcome, Fault> {
+        Err(commands::unsupported(row))
+    }
+}
+
 /// Replies an error in the place of whatever was written since `start`.
 #[cold]
-fn refuse(fault: Fault, start: usize, reply: &mut Encoder<'_>) {
+pub(crate) fn refuse(fault: Fault, start: usize, reply: &mut Encoder<'_>) {
     reply.truncate(start);
     match fault {
         Fault::Text(text) => reply.error(text.as_bytes()),
         Fault::Written(text) => reply.error(&text),
-        Fault::Waits => {}
+        Fault::Waits | Fault::Scripts => {}
         Fault::WaitsFor(request) => reply.raw(&request),
     }
+}
+
+/// Writes what has become of a request about scripts, if it is an error.
+#[cold]
+fn settle(answer: Result<Outcome, Fault>, start: usize, reply: &mut Encoder<'_>) -> Outcome {
+    answer.unwrap_or_else(|fault| {
+        refuse(fault, start, reply);
+        Outcome::Done
+    })
 }
 
 impl Execute for Engine {
@@ -109,8 +186,9 @@ impl Execute for Engine {
         let database = session.database as usize;
         let now = i64::try_from(session.now.0).unwrap_or(i64::MAX);
         self.keyspace.heap.now = now;
-        let answer = if database >= self.databases() {
-            Err(Fault::Text(text::DB_OUT_OF_RANGE))
+        let answer = if database >= self.open_databases {
+            let answer = self.execute_closed(row, args, session, reply);
+            return settle(answer, start, reply);
         } else if self.memory_bytes_max.is_some() && row.flags.has(Flags::DENYOOM) && self.is_full() {
             Err(Fault::Text(text::OOM))
         } else {
@@ -119,6 +197,10 @@ impl Execute for Engine {
         };
         match answer {
             Ok(()) => Outcome::Done,
+            Err(Fault::Scripts) => {
+                let answer = self.execute_script(row, args, session, reply);
+                settle(answer, start, reply)
+            }
             Err(fault) => {
                 let is_parked = matches!(fault, Fault::Waits | Fault::WaitsFor(_));
                 let outcome = if is_parked { Outcome::Parked } else { Outcome::Done };
@@ -129,6 +211,10 @@ impl Execute for Engine {
     }
 
     fn tick(&mut self, now: Millis) -> Option<Millis> {
+        if self.open_databases == 0 {
+            // Time stands still for a script.
+            return Some(Millis(now.0.saturating_add(1)));
+        }
         let at = i64::try_from(now.0).unwrap_or(i64::MAX);
         self.keyspace.heap.now = at;
         let wait = self.keyspace.sweep(at);

@@ -14,6 +14,8 @@ mod keyspace;
 mod limits;
 mod number;
 mod rdb;
+#[cfg(feature = "scripting")]
+mod script;
 mod store;
 #[cfg(test)]
 mod transcript;

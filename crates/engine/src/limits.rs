@@ -65,3 +65,70 @@ pub(crate) const CLAIMED_AT_ONCE: i64 = 1 << 30;
 /// Bytes that the compressed strings of one serialised value may become: what a reply may have, since a value that is larger could not
 /// have been dumped.
 pub(crate) const READ_BYTES_MAX: usize = REPLY_BYTES_MAX;
+
+/// Bytes that all scripts of an engine may hold together: their variables and their compiled texts. Redis has no such bound.
+#[cfg(feature = "scripting")]
+pub(crate) const SCRIPT_MEMORY_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Above this many bytes after a script its garbage is collected at once.
+#[cfg(feature = "scripting")]
+pub(crate) const SCRIPT_GARBAGE_BYTES: usize = SCRIPT_MEMORY_BYTES_MAX / 4;
+
+/// Bytes of the interpreter's own stack. Lua nests at most 200 C calls, of which `gsub` takes the most, some 10 KB each.
+/// Pages that are not touched take no memory.
+#[cfg(feature = "scripting")]
+pub(crate) const SCRIPT_STACK_BYTES: usize = 16 * 1024 * 1024;
+
+/// Instructions of a script between two looks at whether it may go on, as in Redis: about a millisecond.
+#[cfg(feature = "scripting")]
+pub(crate) const SCRIPT_SLICE_INSTRUCTIONS: u32 = 100_000;
+
+/// Coroutines that a script makes between two looks: each counts its instructions anew.
+#[cfg(feature = "scripting")]
+pub(crate) const SCRIPT_SLICE_COROUTINES: u32 = 8;
+
+/// Commands that a script runs between two looks.
+#[cfg(feature = "scripting")]
+pub(crate) const SCRIPT_SLICE_COMMANDS: u32 = 256;
+
+/// Milliseconds after which others are told that a script runs: Redis's `busy-reply-threshold`.
+#[cfg(feature = "scripting")]
+pub(crate) const SCRIPT_BUSY_AFTER_MS: u64 = 5_000;
+
+/// What a look counts for where there is no clock.
+#[cfg(feature = "scripting")]
+pub(crate) const SCRIPT_SLICE_MS: u64 = 1;
+
+/// How deep a script's reply may be: what client libraries take. A table that holds itself gets 7,995 levels out of Redis.
+#[cfg(feature = "scripting")]
+pub(crate) const SCRIPT_REPLY_DEPTH_MAX: usize = 1_000;
+
+/// Bytes of one string that `string.rep` makes.
+#[cfg(feature = "scripting")]
+pub(crate) const SCRIPT_STRING_BYTES_MAX: usize = SCRIPT_MEMORY_BYTES_MAX / 2;
+
+/// Values that `unpack` gives at most. Lua's own stack of 8,000 ends there.
+#[cfg(feature = "scripting")]
+pub(crate) const UNPACKED_VALUES_MAX: i64 = 7_900;
+
+/// How deep values may be that cjson writes or reads, whatever a script sets.
+#[cfg(feature = "scripting")]
+pub(crate) const JSON_DEPTH_MAX: usize = 1_000;
+
+/// Bytes of the texts of cached scripts. Redis keeps all; the oldest are forgotten here, and a client that gets `NOSCRIPT` says
+/// them again.
+#[cfg(feature = "scripting")]
+pub(crate) const SCRIPT_CACHE_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// What a cached script takes beside its text: its compiled form is as long again and more.
+#[cfg(feature = "scripting")]
+pub(crate) const SCRIPT_COST_BYTES: usize = 1024;
+
+/// Calls within each other that one match of a pattern takes: each has a frame on the interpreter's stack, and Lua 5.1 has no such
+/// bound. Later versions of Lua allow 200.
+#[cfg(feature = "scripting")]
+pub(crate) const PATTERN_DEPTH_MAX: usize = 1_000;
+
+/// Steps of matching between two looks at whether the script may go on: some milliseconds.
+#[cfg(feature = "scripting")]
+pub(crate) const PATTERN_SLICE_STEPS: u32 = 200_000;

@@ -53,6 +53,8 @@ pub(crate) enum Fault {
     Waits,
     /// The request blocks; this is the request to re-execute.
     WaitsFor(Vec<u8>),
+    /// It is about scripts, which are the engine's own business.
+    Scripts,
 }
 
 impl From<&'static str> for Fault {
@@ -81,18 +83,16 @@ pub(crate) fn run(call: &mut Call<'_, '_>) -> Answer {
         Command::Stream(command) => stream::run(command, call),
         Command::Transactions(command) => transactions::run(command, call),
         // Data types and duties that the engine does not have yet, and what is not its business.
-        Command::Cluster(_)
-        | Command::Connection(_)
-        | Command::Learnt
-        | Command::Proxy(_)
-        | Command::Pubsub(_)
-        | Command::Scripting(_) => Err(unsupported(call.row)),
+        Command::Cluster(_) | Command::Connection(_) | Command::Learnt | Command::Proxy(_) | Command::Pubsub(_) => {
+            Err(unsupported(call.row))
+        }
+        Command::Scripting(_) => Err(Fault::Scripts),
     }
 }
 
 /// The engine does not have this command.
 #[cold]
-fn unsupported(row: &Row) -> Fault {
+pub(crate) fn unsupported(row: &Row) -> Fault {
     Fault::Written(format!("ERR the embedded server does not have '{}' yet", row.full_name()).into_bytes())
 }
 

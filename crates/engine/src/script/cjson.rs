@@ -1,0 +1,578 @@
+//! The library `cjson`: JSON as lua-cjson 2.1 writes and reads it.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use mlua::{Lua, MultiValue, Result, Table, Value};
+
+use super::arguments::{Given, as_number};
+use super::raise;
+use crate::limits::JSON_DEPTH_MAX;
+use crate::script::numbers::{general, read_number};
+
+/// What scripts have set. It stays set for others, as in Redis.
+#[derive(Clone, Copy)]
+struct Settings {
+    sparse_convert: bool,
+    sparse_ratio: f64,
+    sparse_safe: f64,
+    encode_depth: i64,
+    decode_depth: i64,
+    precision: usize,
+    /// Numbers that are none: `Some(true)` as they are, `None` as null.
+    encode_invalid: Option<bool>,
+    decode_invalid: bool,
+    keeps_buffer: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            sparse_convert: false,
+            sparse_ratio: 2.0,
+            sparse_safe: 10.0,
+            encode_depth: 1000,
+            decode_depth: 1000,
+            precision: 14,
+            encode_invalid: Some(false),
+            decode_invalid: true,
+            keeps_buffer: true,
+        }
+    }
+}
+
+type Shared = Rc<RefCell<Settings>>;
+/// One of the two depths that can be set.
+type Depth = fn(&mut Settings) -> &mut i64;
+
+/// Makes the library.
+pub(super) fn library(lua: &Lua) -> Result<Table> {
+    let settings = Shared::default();
+    let library = lua.create_table()?;
+    let shared = Rc::clone(&settings);
+    let encode = lua.create_function(move |lua, values: MultiValue| {
+        if values.len() != 1 {
+            return Err(raise::bad_argument(lua, 1, "expected 1 argument"));
+        }
+        let mut writing = Writing { lua, settings: *shared.borrow(), out: Vec::new() };
+        writing.value(&values[0], 0)?;
+        lua.create_string(writing.out)
+    })?;
+    library.raw_set("encode", encode)?;
+    let shared = Rc::clone(&settings);
+    let decode = lua.create_function(move |lua, values: MultiValue| {
+        let given = Given::new(lua, &values);
+        if given.len() != 1 {
+            return Err(raise::bad_argument(lua, 1, "expected 1 argument"));
+        }
+        let text = given.string(1)?;
+        let text = text.as_bytes();
+        if text.len() >= 2 && (text[0] == 0 || text[1] == 0) {
+            return Err(raise::fail(lua, "JSON parser does not support UTF-16 or UTF-32"));
+        }
+        let mut reading = Reading { lua, settings: *shared.borrow(), text: &text, at: 0, depth: 0 };
+        let token = reading.next();
+        let value = reading.value(token)?;
+        let token = reading.next();
+        if !matches!(token.kind, Kind::End) {
+            return Err(reading.unexpected("the end", &token));
+        }
+        Ok(value)
+    })?;
+    library.raw_set("decode", decode)?;
+    settings_functions(lua, &library, &settings)?;
+    library.raw_set("new", lua.create_function(|lua, ()| self::library(lua))?)?;
+    library.raw_set("null", Value::NULL)?;
+    library.raw_set("_NAME", "cjson")?;
+    library.raw_set("_VERSION", "2.1.0")?;
+    Ok(library)
+}
+
+fn settings_functions(lua: &Lua, library: &Table, settings: &Shared) -> Result<()> {
+    let at_most = |given: &Given<'_>, most: usize| match given.len() {
+        count if count > most => Err(raise::bad_argument(given.lua, most + 1, "found too many arguments")),
+        _ => Ok(()),
+    };
+    let within = |given: &Given<'_>, number: usize, low: i64, high: i64| {
+        let value = given.integer(number)?;
+        let text = format!("expected integer between {low} and {high}");
+        if (low..=high).contains(&value) { Ok(value) } else { Err(raise::bad_argument(given.lua, number, &text)) }
+    };
+    let flag = |given: &Given<'_>, number: usize| match given.get(number) {
+        Some(Value::Boolean(value)) => Ok(Some(*value)),
+        Some(Value::String(text)) => match &*text.as_bytes() {
+            b"on" => Ok(Some(true)),
+            b"off" => Ok(Some(false)),
+            b"null" => Ok(None),
+            other => {
+                let why = format!("invalid option '{}'", String::from_utf8_lossy(other));
+                Err(raise::bad_argument(given.lua, number, &why))
+            }
+        },
+        value => Err(raise::bad_type(given.lua, number, "string", value)),
+    };
+    let shown = |value: Option<bool>| value.map_or(Value::Nil, Value::Boolean);
+    let s = Rc::clone(settings);
+    let function = lua.create_function(move |lua, values: MultiValue| {
+        let given = Given::new(lua, &values);
+        at_most(&given, 3)?;
+        let mut now = s.borrow_mut();
+        if !given.is_none(1) {
+            now.sparse_convert = flag(&given, 1)?.unwrap_or(false);
+        }
+        if !given.is_none(2) {
+            now.sparse_ratio = within(&given, 2, 0, i64::from(i32::MAX))? as f64;
+        }
+        if !given.is_none(3) {
+            now.sparse_safe = within(&given, 3, 0, i64::from(i32::MAX))? as f64;
+        }
+        Ok((now.sparse_convert, now.sparse_ratio, now.sparse_safe))
+    })?;
+    library.raw_set("encode_sparse_array", function)?;
+    let depths: [(&str, Depth); 2] = [
+        ("encode_max_depth", |settings| &mut settings.encode_depth),
+        ("decode_max_depth", |settings| &mut settings.decode_depth),
+    ];
+    for (name, field) in depths {
+        let s = Rc::clone(settings);
+        let function = lua.create_function(move |lua, values: MultiValue| {
+            let given = Given::new(lua, &values);
+            at_most(&given, 1)?;
+            if !given.is_none(1) {
+                *field(&mut s.borrow_mut()) = within(&given, 1, 1, i64::from(i32::MAX))?;
+            }
+            Ok(*field(&mut s.borrow_mut()))
+        })?;
+        library.raw_set(name, function)?;
+    }
+    let s = Rc::clone(settings);
+    let function = lua.create_function(move |lua, values: MultiValue| {
+        let given = Given::new(lua, &values);
+        at_most(&given, 1)?;
+        if !given.is_none(1) {
+            s.borrow_mut().precision = within(&given, 1, 1, 14)? as usize;
+        }
+        Ok(s.borrow().precision)
+    })?;
+    library.raw_set("encode_number_precision", function)?;
+    let s = Rc::clone(settings);
+    let function = lua.create_function(move |lua, values: MultiValue| {
+        let given = Given::new(lua, &values);
+        at_most(&given, 1)?;
+        if !given.is_none(1) {
+            s.borrow_mut().keeps_buffer = flag(&given, 1)?.unwrap_or(false);
+        }
+        Ok(s.borrow().keeps_buffer)
+    })?;
+    library.raw_set("encode_keep_buffer", function)?;
+    let s = Rc::clone(settings);
+    let function = lua.create_function(move |lua, values: MultiValue| {
+        let given = Given::new(lua, &values);
+        at_most(&given, 1)?;
+        if !given.is_none(1) {
+            s.borrow_mut().encode_invalid = flag(&given, 1)?;
+        }
+        match s.borrow().encode_invalid {
+            None => lua.create_string("null").map(Value::String),
+            is_allowed => Ok(shown(is_allowed)),
+        }
+    })?;
+    library.raw_set("encode_invalid_numbers", function)?;
+    let s = Rc::clone(settings);
+    let function = lua.create_function(move |lua, values: MultiValue| {
+        let given = Given::new(lua, &values);
+        at_most(&given, 1)?;
+        if !given.is_none(1) {
+            s.borrow_mut().decode_invalid = flag(&given, 1)?.unwrap_or(false);
+        }
+        Ok(s.borrow().decode_invalid)
+    })?;
+    library.raw_set("decode_invalid_numbers", function)
+}
+
+struct Writing<'a> {
+    lua: &'a Lua,
+    settings: Settings,
+    out: Vec<u8>,
+}
+
+impl Writing<'_> {
+    fn refuse<T>(&self, value: &Value, why: &str) -> Result<T> {
+        Err(raise::fail(self.lua, format!("Cannot serialise {}: {why}", raise::type_name(value))))
+    }
+
+    fn value(&mut self, value: &Value, depth: i64) -> Result<()> {
+        match value {
+            Value::String(text) => self.string(&text.as_bytes()),
+            Value::Integer(number) => self.number(value, *number as f64)?,
+            Value::Number(number) => self.number(value, *number)?,
+            Value::Boolean(true) => self.out.extend_from_slice(b"true"),
+            Value::Boolean(false) => self.out.extend_from_slice(b"false"),
+            Value::Table(table) => {
+                let depth = depth + 1;
+                if depth > self.settings.encode_depth.min(JSON_DEPTH_MAX as i64) {
+                    return Err(raise::fail(self.lua, format!("Cannot serialise, excessive nesting ({depth})")));
+                }
+                match self.array_length(table)? {
+                    Some(length) if length > 0 => self.array(table, length, depth)?,
+                    _ => self.object(table, depth)?,
+                }
+            }
+            Value::Nil => self.out.extend_from_slice(b"null"),
+            value if value.is_null() => self.out.extend_from_slice(b"null"),
+            other => return self.refuse(other, "type not supported"),
+        }
+        Ok(())
+    }
+
+    fn number(&mut self, value: &Value, number: f64) -> Result<()> {
+        if !number.is_finite() {
+            match self.settings.encode_invalid {
+                Some(false) => return self.refuse(value, "must not be NaN or Inf"),
+                None => {
+                    self.out.extend_from_slice(b"null");
+                    return Ok(());
+                }
+                Some(true) if number.is_nan() => {
+                    self.out.extend_from_slice(b"nan");
+                    return Ok(());
+                }
+                Some(true) => {}
+            }
+        }
+        general(number, self.settings.precision, &mut self.out);
+        Ok(())
+    }
+
+    fn string(&mut self, text: &[u8]) {
+        self.out.push(b'"');
+        for &byte in text {
+            match byte {
+                b'"' => self.out.extend_from_slice(b"\\\""),
+                b'\\' => self.out.extend_from_slice(b"\\\\"),
+                b'/' => self.out.extend_from_slice(b"\\/"),
+                8 => self.out.extend_from_slice(b"\\b"),
+                12 => self.out.extend_from_slice(b"\\f"),
+                b'\n' => self.out.extend_from_slice(b"\\n"),
+                b'\r' => self.out.extend_from_slice(b"\\r"),
+                b'\t' => self.out.extend_from_slice(b"\\t"),
+                0..=31 | 127 => self.out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+                other => self.out.push(other),
+            }
+        }
+        self.out.push(b'"');
+    }
+
+    /// How long an array a table is. `None`: it is none.
+    fn array_length(&self, table: &Table) -> Result<Option<usize>> {
+        let (mut most, mut items, mut is_array) = (0.0_f64, 0.0_f64, true);
+        table.for_each::<Value, Value>(|key, _| {
+            let number = match key {
+                Value::Integer(number) => number as f64,
+                Value::Number(number) => number,
+                _ => 0.0,
+            };
+            is_array &= number >= 1.0 && number.floor() == number;
+            most = most.max(number);
+            items += 1.0;
+            Ok(())
+        })?;
+        if !is_array {
+            return Ok(None);
+        }
+        let settings = &self.settings;
+        if settings.sparse_ratio > 0.0 && most > items * settings.sparse_ratio && most > settings.sparse_safe {
+            if !settings.sparse_convert {
+                return self.refuse(&Value::Table(table.clone()), "excessively sparse array");
+            }
+            return Ok(None);
+        }
+        Ok(Some(most as usize))
+    }
+
+    fn array(&mut self, table: &Table, length: usize, depth: i64) -> Result<()> {
+        self.out.push(b'[');
+        for place in 1..=length {
+            if place > 1 {
+                self.out.push(b',');
+            }
+            self.value(&table.raw_get::<Value>(place)?, depth)?;
+        }
+        self.out.push(b']');
+        Ok(())
+    }
+
+    fn object(&mut self, table: &Table, depth: i64) -> Result<()> {
+        self.out.push(b'{');
+        for (number, pair) in table.pairs::<Value, Value>().enumerate() {
+            let (key, value) = pair?;
+            if number > 0 {
+                self.out.push(b',');
+            }
+            match &key {
+                Value::String(text) => self.string(&text.as_bytes()),
+                Value::Integer(_) | Value::Number(_) => {
+                    self.out.push(b'"');
+                    self.number(&key, as_number(&key))?;
+                    self.out.push(b'"');
+                }
+                other => return self.refuse(other, "table key must be a number or string"),
+            }
+            self.out.push(b':');
+            self.value(&value, depth)?;
+        }
+        self.out.push(b'}');
+        Ok(())
+    }
+}
+
+/// A piece of JSON.
+struct Token {
+    kind: Kind,
+    /// Where it begins.
+    at: usize,
+}
+
+enum Kind {
+    ObjectBegin,
+    ObjectEnd,
+    ArrayBegin,
+    ArrayEnd,
+    String(Vec<u8>),
+    Number(f64),
+    Boolean(bool),
+    Null,
+    Colon,
+    Comma,
+    End,
+    Error(&'static str),
+}
+
+impl Kind {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::ObjectBegin => "T_OBJ_BEGIN",
+            Self::ObjectEnd => "T_OBJ_END",
+            Self::ArrayBegin => "T_ARR_BEGIN",
+            Self::ArrayEnd => "T_ARR_END",
+            Self::String(_) => "T_STRING",
+            Self::Number(_) => "T_NUMBER",
+            Self::Boolean(_) => "T_BOOLEAN",
+            Self::Null => "T_NULL",
+            Self::Colon => "T_COLON",
+            Self::Comma => "T_COMMA",
+            Self::End => "T_END",
+            Self::Error(text) => text,
+        }
+    }
+}
+
+struct Reading<'a> {
+    lua: &'a Lua,
+    settings: Settings,
+    text: &'a [u8],
+    at: usize,
+    depth: i64,
+}
+
+impl Reading<'_> {
+    fn unexpected(&self, expected: &str, token: &Token) -> mlua::Error {
+        let found = token.kind.name();
+        raise::fail(self.lua, format!("Expected {expected} but found {found} at character {}", token.at + 1))
+    }
+
+    fn next(&mut self) -> Token {
+        while matches!(self.text.get(self.at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+        let at = self.at;
+        let mut single = |kind| {
+            self.at += 1;
+            Token { kind, at }
+        };
+        match self.text.get(at) {
+            None | Some(0) => Token { kind: Kind::End, at },
+            Some(b'{') => single(Kind::ObjectBegin),
+            Some(b'}') => single(Kind::ObjectEnd),
+            Some(b'[') => single(Kind::ArrayBegin),
+            Some(b']') => single(Kind::ArrayEnd),
+            Some(b',') => single(Kind::Comma),
+            Some(b':') => single(Kind::Colon),
+            Some(b'"') => self.string(at),
+            Some(b'-' | b'0'..=b'9') if self.settings.decode_invalid || self.is_valid_number() => self.number(at),
+            Some(b'-' | b'0'..=b'9') => Token { kind: Kind::Error("invalid number"), at },
+            Some(_) => self.word(at),
+        }
+    }
+
+    fn word(&mut self, at: usize) -> Token {
+        let rest = &self.text[at..];
+        for (word, kind) in [("true", Kind::Boolean(true)), ("false", Kind::Boolean(false)), ("null", Kind::Null)] {
+            if rest.starts_with(word.as_bytes()) {
+                self.at += word.len();
+                return Token { kind, at };
+            }
+        }
+        let is_infinity_or_none =
+            rest.len() >= 3 && (rest[..3].eq_ignore_ascii_case(b"inf") || rest[..3].eq_ignore_ascii_case(b"nan"));
+        if self.settings.decode_invalid && (is_infinity_or_none || rest[0] == b'+') {
+            return self.number(at);
+        }
+        Token { kind: Kind::Error("invalid token"), at }
+    }
+
+    /// Whether what begins here is no number that only C knows.
+    fn is_valid_number(&self) -> bool {
+        let rest = &self.text[self.at..];
+        let digits = rest.strip_prefix(b"-").unwrap_or(rest);
+        match digits {
+            [b'0', b'x' | b'X' | b'0'..=b'9', ..] => false,
+            [b'0'..=b'9', ..] => true,
+            _ => false,
+        }
+    }
+
+    fn number(&mut self, at: usize) -> Token {
+        match read_number(&self.text[at..]) {
+            Some((number, length)) => {
+                self.at += length;
+                Token { kind: Kind::Number(number), at }
+            }
+            None => Token { kind: Kind::Error("invalid number"), at },
+        }
+    }
+
+    fn string(&mut self, at: usize) -> Token {
+        let mut made = Vec::new();
+        self.at += 1;
+        loop {
+            let error = |text, at| Token { kind: Kind::Error(text), at };
+            match self.text.get(self.at) {
+                None | Some(0) => return error("unexpected end of string", self.at),
+                Some(b'"') => {
+                    self.at += 1;
+                    return Token { kind: Kind::String(made), at };
+                }
+                Some(b'\\') => {
+                    let plain = match self.text.get(self.at + 1) {
+                        Some(byte @ (b'"' | b'\\' | b'/')) => *byte,
+                        Some(b'b') => 8,
+                        Some(b'f') => 12,
+                        Some(b'n') => b'\n',
+                        Some(b'r') => b'\r',
+                        Some(b't') => b'\t',
+                        Some(b'u') => match self.unicode() {
+                            Some(letter) => {
+                                let mut bytes = [0; 4];
+                                made.extend_from_slice(encode_utf8(letter, &mut bytes));
+                                continue;
+                            }
+                            None => return error("invalid unicode escape code", self.at),
+                        },
+                        _ => return error("invalid escape code", self.at),
+                    };
+                    made.push(plain);
+                    self.at += 2;
+                }
+                Some(byte) => {
+                    made.push(*byte);
+                    self.at += 1;
+                }
+            }
+        }
+    }
+
+    /// A letter written as `\uXXXX`, or as two of those.
+    fn unicode(&mut self) -> Option<u32> {
+        let unit = |at: usize| {
+            let digits = self.text.get(at..at + 4)?;
+            digits.iter().try_fold(0, |all, &digit| Some(all << 4 | char::from(digit).to_digit(16)?))
+        };
+        let first = unit(self.at + 2)?;
+        if !(0xd800..0xe000).contains(&first) {
+            self.at += 6;
+            return Some(first);
+        }
+        if first >= 0xdc00 || self.text.get(self.at + 6..self.at + 8) != Some(b"\\u") {
+            return None;
+        }
+        let second = unit(self.at + 8).filter(|second| (0xdc00..0xe000).contains(second))?;
+        self.at += 12;
+        Some(0x10000 + ((first & 0x3ff) << 10 | second & 0x3ff))
+    }
+
+    fn value(&mut self, token: Token) -> Result<Value> {
+        match token.kind {
+            Kind::String(text) => self.lua.create_string(text).map(Value::String),
+            Kind::Number(number) => Ok(Value::Number(number)),
+            Kind::Boolean(value) => Ok(Value::Boolean(value)),
+            Kind::Null => Ok(Value::NULL),
+            Kind::ObjectBegin => self.deeper(Self::object),
+            Kind::ArrayBegin => self.deeper(Self::array),
+            _ => Err(self.unexpected("value", &token)),
+        }
+    }
+
+    fn deeper(&mut self, read: fn(&mut Self) -> Result<Value>) -> Result<Value> {
+        self.depth += 1;
+        if self.depth > self.settings.decode_depth.min(JSON_DEPTH_MAX as i64) {
+            let (depth, at) = (self.depth, self.at);
+            let text = format!("Found too many nested data structures ({depth}) at character {at}");
+            return Err(raise::fail(self.lua, text));
+        }
+        let value = read(self)?;
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    fn object(&mut self) -> Result<Value> {
+        let table = self.lua.create_table()?;
+        let mut token = self.next();
+        if matches!(token.kind, Kind::ObjectEnd) {
+            return Ok(Value::Table(table));
+        }
+        loop {
+            let Kind::String(key) = &token.kind else {
+                return Err(self.unexpected("object key string", &token));
+            };
+            let key = self.lua.create_string(key)?;
+            let colon = self.next();
+            if !matches!(colon.kind, Kind::Colon) {
+                return Err(self.unexpected("colon", &colon));
+            }
+            let first = self.next();
+            table.raw_set(key, self.value(first)?)?;
+            let next = self.next();
+            match next.kind {
+                Kind::ObjectEnd => return Ok(Value::Table(table)),
+                Kind::Comma => token = self.next(),
+                _ => return Err(self.unexpected("comma or object end", &next)),
+            }
+        }
+    }
+
+    fn array(&mut self) -> Result<Value> {
+        let table = self.lua.create_table()?;
+        let mut token = self.next();
+        if matches!(token.kind, Kind::ArrayEnd) {
+            return Ok(Value::Table(table));
+        }
+        for place in 1_usize.. {
+            table.raw_set(place, self.value(token)?)?;
+            let next = self.next();
+            match next.kind {
+                Kind::ArrayEnd => break,
+                Kind::Comma => token = self.next(),
+                _ => return Err(self.unexpected("comma or array end", &next)),
+            }
+        }
+        Ok(Value::Table(table))
+    }
+}
+
+fn encode_utf8(letter: u32, bytes: &mut [u8; 4]) -> &[u8] {
+    match char::from_u32(letter) {
+        Some(letter) => letter.encode_utf8(bytes).as_bytes(),
+        None => b"",
+    }
+}

@@ -1,0 +1,239 @@
+//! Replies as Lua values, and Lua values as replies: Redis's conversion rules, both ways.
+
+use mlua::{Lua, Result, Table, Value};
+use respool_wire::{DoubleText, Encoder, Protocol};
+
+use super::arguments::to_integer;
+use super::text;
+use crate::limits::SCRIPT_REPLY_DEPTH_MAX;
+use crate::number::integer::IntegerText;
+
+/// Reads replies that the engine has written, one after the other.
+pub(super) struct Reading<'a> {
+    pub(super) lua: &'a Lua,
+    pub(super) rest: &'a [u8],
+}
+
+impl<'a> Reading<'a> {
+    fn line(&mut self) -> &'a [u8] {
+        let end = self.rest.iter().position(|&byte| byte == b'\r').unwrap_or(self.rest.len());
+        let line = &self.rest[..end];
+        self.rest = self.rest.get(end + 2..).unwrap_or_default();
+        line
+    }
+
+    fn text(&mut self, length: usize) -> &'a [u8] {
+        let length = length.min(self.rest.len());
+        let text = &self.rest[..length];
+        self.rest = self.rest.get(length + 2..).unwrap_or_default();
+        text
+    }
+
+    /// The next reply. How deep it is the engine's own commands decide, which nest a few levels.
+    pub(super) fn value(&mut self) -> Result<Value> {
+        let line = self.line();
+        let (kind, head) = line.split_first().map_or((b'_', line), |(kind, head)| (*kind, head));
+        let number = || std::str::from_utf8(head).ok().and_then(|text| text.parse::<i64>().ok());
+        let length = || number().and_then(|length| usize::try_from(length).ok());
+        match kind {
+            b'+' => self.tagged("ok", head),
+            b'-' => self.tagged("err", head),
+            b':' => Ok(Value::Number(number().unwrap_or_default() as f64)),
+            b'$' => match length() {
+                Some(length) => self.lua.create_string(self.text(length)).map(Value::String),
+                None => Ok(Value::Boolean(false)),
+            },
+            b'*' | b'>' => match length() {
+                Some(length) => self.array(length),
+                None => Ok(Value::Boolean(false)),
+            },
+            b'%' => {
+                let map = self.lua.create_table()?;
+                for _ in 0..length().unwrap_or_default() {
+                    let (key, value) = (self.value()?, self.value()?);
+                    map.raw_set(key, value)?;
+                }
+                self.wrapped("map", Value::Table(map))
+            }
+            b'~' => {
+                let set = self.lua.create_table()?;
+                for _ in 0..length().unwrap_or_default() {
+                    set.raw_set(self.value()?, true)?;
+                }
+                self.wrapped("set", Value::Table(set))
+            }
+            b'#' => Ok(Value::Boolean(head == b"t")),
+            b',' => self.wrapped("double", Value::Number(double(head))),
+            b'(' => self.tagged("big_number", head),
+            b'=' => {
+                let text = self.text(length().unwrap_or_default());
+                let (format, string) = text.split_at(text.len().min(4));
+                let verbatim = self.lua.create_table()?;
+                verbatim.raw_set("format", self.lua.create_string(&format[..format.len().min(3)])?)?;
+                verbatim.raw_set("string", self.lua.create_string(string)?)?;
+                self.wrapped("verbatim_string", Value::Table(verbatim))
+            }
+            b'!' => {
+                let text = self.text(length().unwrap_or_default());
+                self.tagged("err", text)
+            }
+            _ => Ok(Value::Nil),
+        }
+    }
+
+    fn array(&mut self, length: usize) -> Result<Value> {
+        let array = self.lua.create_table_with_capacity(length, 0)?;
+        for place in 1..=length {
+            array.raw_set(place, self.value()?)?;
+        }
+        Ok(Value::Table(array))
+    }
+
+    fn tagged(&self, tag: &str, text: &[u8]) -> Result<Value> {
+        self.wrapped(tag, Value::String(self.lua.create_string(text)?))
+    }
+
+    fn wrapped(&self, tag: &str, value: Value) -> Result<Value> {
+        let table = self.lua.create_table_with_capacity(0, 1)?;
+        table.raw_set(tag, value)?;
+        Ok(Value::Table(table))
+    }
+}
+
+fn double(text: &[u8]) -> f64 {
+    std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(f64::NAN)
+}
+
+/// A number as an argument of a command.
+pub(super) fn number_argument(number: f64, out: &mut Vec<u8>) {
+    let whole = number as i64;
+    if whole as f64 == number && number.abs() < 9.2e18 {
+        out.extend_from_slice(IntegerText::new(whole).as_bytes());
+    } else {
+        out.extend_from_slice(DoubleText::new(number).as_bytes());
+    }
+}
+
+/// Writes a script's value as a reply. `is_resp3` is the dialect that the script has asked for itself.
+pub(super) fn write(value: &Value, is_resp3: bool, reply: &mut Encoder<'_>) -> Result<()> {
+    Writing { is_resp3, reply }.value(value, 0)
+}
+
+struct Writing<'a, 'o> {
+    is_resp3: bool,
+    reply: &'a mut Encoder<'o>,
+}
+
+impl Writing<'_, '_> {
+    fn value(&mut self, value: &Value, depth: usize) -> Result<()> {
+        match value {
+            Value::String(text) => self.reply.bulk(&text.as_bytes()),
+            Value::Integer(number) => self.reply.integer(*number),
+            Value::Number(number) => self.reply.integer(to_integer(*number)),
+            Value::Boolean(is_true) if self.is_resp3 => self.reply.boolean(*is_true),
+            Value::Boolean(true) => self.reply.integer(1),
+            Value::Table(_) if depth >= SCRIPT_REPLY_DEPTH_MAX => self.reply.error(text::STACK_LIMIT),
+            Value::Table(table) => return self.table(table, depth + 1),
+            _ => self.reply.null(),
+        }
+        Ok(())
+    }
+
+    fn table(&mut self, table: &Table, depth: usize) -> Result<()> {
+        let reply = &mut *self.reply;
+        let string = |tag: &str| -> Result<Option<mlua::LuaString>> {
+            Ok(match table.raw_get::<Value>(tag)? {
+                Value::String(text) => Some(text),
+                _ => None,
+            })
+        };
+        if let Some(text) = string("err")? {
+            reply.error(&text.as_bytes());
+            return Ok(());
+        }
+        if let Some(text) = string("ok")? {
+            reply.simple_bytes(&text.as_bytes());
+            return Ok(());
+        }
+        match table.raw_get::<Value>("double")? {
+            // What Lua makes of 0/0 is printed with a sign by C.
+            Value::Number(number) if number.is_nan() && number.is_sign_negative() => {
+                if reply.protocol() == Protocol::Resp3 {
+                    reply.raw(b",-nan\r\n")
+                } else {
+                    reply.bulk(b"-nan")
+                }
+                return Ok(());
+            }
+            Value::Number(number) => {
+                reply.double(number);
+                return Ok(());
+            }
+            Value::Integer(number) => {
+                reply.double(number as f64);
+                return Ok(());
+            }
+            _ => {}
+        }
+        if let Value::Table(map) = table.raw_get("map")? {
+            return self.pairs(&map, false, depth);
+        }
+        if let Value::Table(set) = table.raw_get("set")? {
+            return self.pairs(&set, true, depth);
+        }
+        if let Some(digits) = string("big_number")? {
+            let digits: Vec<u8> =
+                digits.as_bytes().iter().map(|&byte| if is_line_end(byte) { b' ' } else { byte }).collect();
+            if reply.protocol() == Protocol::Resp3 {
+                reply.big_number(&digits)
+            } else {
+                reply.bulk(&digits)
+            }
+            return Ok(());
+        }
+        if let Value::Table(verbatim) = table.raw_get("verbatim_string")?
+            && let (Value::String(format), Value::String(text)) =
+                (verbatim.raw_get("format")?, verbatim.raw_get("string")?)
+        {
+            let mut kind = [b' '; 3];
+            kind.iter_mut().zip(format.as_bytes().iter()).for_each(|(kind, byte)| *kind = *byte);
+            reply.verbatim_bytes(kind, &text.as_bytes());
+            return Ok(());
+        }
+        let mut length = 0;
+        while !matches!(table.raw_get::<Value>(length + 1)?, Value::Nil) {
+            length += 1;
+        }
+        reply.array(length);
+        for place in 1..=length {
+            self.value(&table.raw_get::<Value>(place)?, depth)?;
+        }
+        Ok(())
+    }
+
+    /// The keys of a table, with their values unless it stands for a set.
+    fn pairs(&mut self, table: &Table, is_set: bool, depth: usize) -> Result<()> {
+        let mut count = 0;
+        table.for_each::<Value, Value>(|_, _| {
+            count += 1;
+            Ok(())
+        })?;
+        if is_set {
+            self.reply.set(count)
+        } else {
+            self.reply.map(count)
+        }
+        for pair in table.pairs::<Value, Value>() {
+            let (key, value) = pair?;
+            self.value(&key, depth)?;
+            if !is_set {
+                self.value(&value, depth)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_line_end(byte: u8) -> bool {
+    matches!(byte, b'\r' | b'\n')
+}

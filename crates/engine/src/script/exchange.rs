@@ -1,0 +1,65 @@
+//! What the vm and the engine say to each other, and the buffers that go with it.
+
+use std::cell::{Cell, RefCell};
+
+use respool_wire::{ArgsBuf, Protocol};
+
+use super::cache::Hash;
+
+/// What the vm is to do next.
+pub(super) enum Order {
+    /// Compile a text and keep it under its hash.
+    Compile { hash: Hash, text: Vec<u8> },
+    /// Run what is kept under a hash.
+    Run { hash: Hash, keys: usize, protocol: Protocol },
+    /// Forget what is kept under a hash.
+    Forget(Hash),
+    /// Go on.
+    Go,
+    /// Go on, and end the script as soon as it has the word: it is killed.
+    Kill,
+    /// The vm is no longer needed.
+    End,
+}
+
+/// Where the vm stands.
+pub(super) enum Report {
+    /// It waits for an order.
+    Ready,
+    /// A text has been compiled, or this is why not.
+    Compiled(Result<(), Vec<u8>>),
+    /// The script wants a command run: it is in [`Exchange::request`], and its reply belongs into [`Exchange::reply`].
+    Call,
+    /// The script wants to know whether the user may run a command: it is in [`Exchange::request`].
+    Look,
+    /// The script has run for a while, and asks whether it may go on.
+    Paused,
+    /// The script has run through; its reply is in [`Exchange::answer`].
+    Done(Result<(), Raised>),
+}
+
+/// An error that has ended a script.
+#[derive(Debug)]
+pub(super) struct Raised {
+    /// Its text, the code first.
+    pub(super) text: Vec<u8>,
+    /// Where: the chunk and the line.
+    pub(super) place: Option<(String, i64)>,
+}
+
+/// Buffers between the vm and the engine, which never use them at once.
+#[derive(Default)]
+pub(super) struct Exchange {
+    /// The command that a script wants run; before that, the keys and arguments of a script.
+    pub(super) request: RefCell<ArgsBuf>,
+    /// The reply to a command, in the script's dialect.
+    pub(super) reply: RefCell<Vec<u8>>,
+    /// The reply of a script, in the client's dialect.
+    pub(super) answer: RefCell<Vec<u8>>,
+    /// The dialect in which a script reads replies.
+    pub(super) protocol: Cell<Protocol>,
+    /// The script that runs is being ended.
+    pub(super) is_killed: Cell<bool>,
+    /// Coroutines that it has made since the last look.
+    pub(super) coroutines: Cell<u32>,
+}

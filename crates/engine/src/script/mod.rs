@@ -1,0 +1,40 @@
+//! Scripts: Lua 5.1 as Redis runs it, on a stack of its own.
+//!
+//! ```text
+//!   engine                         host                        vm (on the script's stack)
+//!     |---- EVAL: run this --------->|---- Order::Run ---------->| compiled once, run
+//!     |                              |<--- Report::Call ---------| redis.call: the arguments are in the exchange
+//!     | runs the command             |                           |
+//!     |------------------------------|---- Order::Go ----------->| the reply is in the exchange
+//!     |<--- late: others first ------|<--- Report::Paused -------| a look every 100,000 instructions
+//!     |---- next slice ------------->|---- Order::Go or Kill --->|
+//!     |<--- the reply ---------------|<--- Report::Done ---------|
+//! ```
+//!
+//! The interpreter is C code that calls back in the middle of `pcall`, `sort` or `gsub`. Lua 5.1 cannot yield there, so a script is
+//! left and gone on with by changing stacks: `redis.call` hands its request to the engine, which is borrowed by
+//! nothing meanwhile, and a script that takes long is left while the engine answers others with `BUSY`.
+//!
+//! The vm knows nothing of keys, and the engine nothing of Lua. Nothing here is reached by what a script may name that it
+//! could change for others: see `prelude.lua`.
+
+mod api;
+mod arguments;
+mod bits;
+mod cache;
+mod cjson;
+mod cmsgpack;
+mod convert;
+mod exchange;
+mod host;
+mod numbers;
+mod pattern;
+mod raise;
+mod random;
+mod run;
+mod shebang;
+mod structs;
+mod text;
+mod vm;
+
+pub(crate) use run::{Desk, Scripts, execute};

@@ -1,0 +1,190 @@
+-- What of a script's world is written in Lua: protected tables, and calls that turn what the host raises into plain values.
+--
+-- Shared tables are unreachable for scripts. What they see of one is a userdata that reads through to it: no function of the
+-- library can write into a userdata, whatever it is given.
+local host, names = ...
+local raw_type, raw_next, raw_pairs, raw_rawget, raw_rawset = type, next, pairs, rawget, rawset
+local raw_setmetatable, raw_getmetatable, raw_pcall, raw_xpcall = setmetatable, getmetatable, pcall, xpcall
+local raw_select, newproxy = select, newproxy
+local raw_create, raw_resume, raw_wrap = coroutine.create, coroutine.resume, coroutine.wrap
+local unwrap, bad, refuse, absent, handle, note_coroutine =
+    host.unwrap, host.bad, host.refuse, host.absent, host.handle, host.note_coroutine
+
+-- Protected tables by what stands for them.
+local real = {}
+
+local function protect(table)
+    local stand_in = newproxy(true)
+    local meta = raw_getmetatable(stand_in)
+    meta.__index = table
+    meta.__newindex = refuse
+    meta.__metatable = false
+    real[stand_in] = table
+    return stand_in
+end
+
+-- What every script sees. A name that is not there is an error.
+local base = {}
+for _, name in ipairs(names) do
+    base[name] = _G[name]
+end
+raw_setmetatable(base, { __index = absent })
+
+function base.type(...)
+    if raw_select('#', ...) == 0 then bad(1, 'value expected') end
+    local value = ...
+    return real[value] and 'table' or raw_type(value)
+end
+
+function base.next(table, key)
+    if real[table] then return raw_next(real[table], key) end
+    if raw_type(table) ~= 'table' then bad(1, 'table', table) end
+    return raw_next(table, key)
+end
+
+function base.pairs(...)
+    local table = ...
+    if real[table] then
+        local copy = {}
+        for key, value in raw_pairs(real[table]) do copy[key] = value end
+        return raw_next, copy, nil
+    end
+    if raw_type(table) ~= 'table' then bad(1, 'table', ...) end
+    return raw_next, table, nil
+end
+
+function base.rawget(...)
+    local table, key = ...
+    if real[table] then return raw_rawget(real[table], key) end
+    if raw_type(table) ~= 'table' then bad(1, 'table', ...) end
+    return raw_rawget(table, key)
+end
+
+function base.rawset(...)
+    local table, key, value = ...
+    if real[table] then host.refuse_call() end
+    if raw_type(table) ~= 'table' then bad(1, 'table', ...) end
+    return raw_rawset(table, key, value)
+end
+
+function base.setmetatable(...)
+    local table, meta = ...
+    if real[table] then host.refuse_call() end
+    if raw_type(table) ~= 'table' then bad(1, 'table', ...) end
+    if meta ~= nil and raw_type(meta) ~= 'table' then bad(2, 'nil or table expected') end
+    local own = raw_getmetatable(table)
+    if own == nil or raw_type(own) == 'table' and raw_rawget(own, '__metatable') == nil then
+        return raw_setmetatable(table, meta)
+    end
+    host.fail('cannot change a protected metatable')
+end
+
+-- The metatables of strings and of the globals are shared by all scripts.
+local of_strings
+local of_globals = protect({ __index = absent })
+local is_globals = {}
+
+function base.getmetatable(...)
+    if raw_select('#', ...) == 0 then bad(1, 'value expected') end
+    local value = ...
+    if raw_type(value) == 'string' then return of_strings end
+    if real[value] then
+        return is_globals[value] and of_globals or nil
+    end
+    return raw_getmetatable(value)
+end
+
+-- What is raised by the host is a value of its own: scripts see what it stands for. A script that is being stopped gets
+-- no further: unwrap raises again.
+local function outcome(ok, ...)
+    if ok then return true, ... end
+    return false, unwrap((...))
+end
+
+local function called(ok, ...)
+    if ok then return true, ... end
+    local err = unwrap((...))
+    if raw_type(err) == 'table' then
+        local text = err.err
+        if raw_type(text) == 'string' or raw_type(text) == 'number' then return false, text end
+        return false, err, text
+    end
+    return false, err
+end
+
+function base.pcall(...)
+    if raw_select('#', ...) == 0 then bad(1, 'value expected') end
+    return called(raw_pcall(...))
+end
+
+function base.xpcall(...)
+    if raw_select('#', ...) < 2 then bad(2, 'value expected') end
+    local f, handler = ...
+    return outcome(raw_xpcall(f, function(err)
+        return handler(unwrap(err))
+    end))
+end
+
+local coroutines = {}
+for name, value in raw_pairs(coroutine) do coroutines[name] = value end
+
+function coroutines.create(...)
+    note_coroutine(...)
+    return raw_create(...)
+end
+
+function coroutines.wrap(...)
+    note_coroutine(...)
+    return raw_wrap(...)
+end
+
+function coroutines.resume(...)
+    if raw_type((...)) ~= 'thread' then bad(1, 'coroutine expected') end
+    return outcome(raw_resume(...))
+end
+
+base.coroutine = coroutines
+
+for name, value in raw_pairs(host.globals) do base[name] = value end
+
+local raw_unpack, range = unpack, base.unpack
+function base.unpack(...)
+    local first, last = range(...)
+    return raw_unpack((...), first, last)
+end
+for _, name in ipairs({ 'string', 'table', 'math' }) do
+    local library = {}
+    for key, value in raw_pairs(_G[name]) do library[key] = value end
+    for key, value in raw_pairs(host[name] or {}) do library[key] = value end
+    base[name] = library
+end
+-- Methods of strings are found in the protected library.
+local strings = raw_getmetatable('')
+strings.__index = base.string
+
+for name, value in raw_pairs(base) do
+    if raw_type(value) == 'table' then base[name] = protect(value) end
+end
+of_strings = protect({ __index = base.string })
+
+-- The globals of one kind of scripts, and the environment of their functions: an empty table that reads through.
+local function world(own)
+    local globals = raw_setmetatable({}, { __index = absent })
+    for name, value in raw_pairs(base) do globals[name] = value end
+    for name, value in raw_pairs(own) do
+        if raw_type(value) == 'table' then value = protect(value) end
+        globals[name] = value
+    end
+    globals._G = protect(globals)
+    is_globals[globals._G] = true
+    return globals, raw_setmetatable({}, { __index = globals, __newindex = refuse })
+end
+
+local of_eval, eval_world = world({ redis = host.redis, __redis__err__handler = handle })
+
+local function run(f, keys, argv)
+    of_eval.KEYS, of_eval.ARGV = keys, argv
+    return raw_xpcall(f, handle)
+end
+
+return eval_world, run

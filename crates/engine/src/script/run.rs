@@ -1,0 +1,436 @@
+//! The engine's side of scripts: what `EVAL` and its kin do, and the script that is under way.
+//!
+//! ```text
+//!   EVAL --> [running] -- done --> reply
+//!               |  late: Parked, others are answered BUSY, the request is asked again ...
+//!               '--<-- ... and goes on ---- SCRIPT KILL, nothing written: ends with an error
+//! ```
+//!
+//! A script is late once it has run as long as Redis lets one run before it serves others. The engine has no clock: it is
+//! given one, or counts what the script does.
+
+use respool_command::{
+    Command, ConnectionCommand, Flags, Outcome, Row, ScriptingCommand, ServerCommand, SessionView, resolve,
+    text as texts,
+};
+use respool_wire::{Args, Encoder};
+
+use super::cache::{Cache, Hash, hash_of, parsed, written};
+use super::exchange::{Order, Raised, Report};
+use super::host::Host;
+use super::shebang::{self, ScriptFlags};
+use super::text;
+use crate::commands::{self, Call, Fault};
+use crate::engine::refuse;
+use crate::keyspace::{At, Keyspace};
+use crate::limits::{SCRIPT_BUSY_AFTER_MS, SCRIPT_SLICE_COMMANDS, SCRIPT_SLICE_MS};
+use crate::number::integer;
+
+/// Milliseconds since some point in time, asked while a script runs.
+pub(crate) type Clock = Box<dyn FnMut() -> u64 + Send>;
+
+/// The scripts of an engine.
+#[derive(Default)]
+pub(crate) struct Scripts {
+    host: Option<Host>,
+    cache: Cache,
+    running: Option<Box<Running>>,
+    clock: Option<Clock>,
+}
+
+/// A script under way.
+struct Running {
+    /// The session that waits for it.
+    owner: u64,
+    hash: Hash,
+    /// The database in which its commands run.
+    database: u32,
+    now: i64,
+    may_write: bool,
+    may_exceed_memory: bool,
+    has_written: bool,
+    is_killed: bool,
+    started_ms: u64,
+    /// Looks since it began.
+    looks: u64,
+    commands: u32,
+    /// What the vm is to do next.
+    order: Order,
+}
+
+/// What scripts need of their engine.
+pub(crate) struct Desk<'e> {
+    pub(crate) keyspace: &'e mut Keyspace,
+    pub(crate) scripts: &'e mut Scripts,
+    pub(crate) memory_bytes_max: Option<u64>,
+}
+
+impl Scripts {
+    /// From now on the clock says how long a script has been running.
+    pub(crate) fn set_clock(&mut self, clock: Clock) {
+        self.clock = Some(clock);
+    }
+
+    /// Whether a script is under way.
+    pub(crate) fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
+    fn clock_ms(&mut self) -> u64 {
+        self.clock.as_mut().map_or(0, |clock| clock())
+    }
+
+    /// The interpreter; made when it is needed.
+    fn host(&mut self) -> Result<&mut Host, Fault> {
+        if self.host.is_none() {
+            self.host = Host::new();
+            // A fresh one knows none of the scripts.
+            self.cache.forget_compiled();
+        }
+        self.host.as_mut().ok_or(Fault::Text(text::NO_MEMORY))
+    }
+
+    /// Whether the script that runs should be left for others now.
+    fn is_late(&mut self) -> bool {
+        let now = self.clock_ms();
+        let has_clock = self.clock.is_some();
+        let Some(running) = &mut self.running else { return false };
+        running.looks += 1;
+        let elapsed = if has_clock { now.saturating_sub(running.started_ms) } else { running.looks * SCRIPT_SLICE_MS };
+        elapsed >= SCRIPT_BUSY_AFTER_MS
+    }
+
+    /// Puts a script into the cache and compiles it, if it is not there.
+    fn load(&mut self, hash: Hash, script: &[u8]) -> Result<ScriptFlags, Fault> {
+        self.host()?;
+        if let Some(flags) = self.cache.compiled_flags(&hash) {
+            return Ok(flags);
+        }
+        let (flags, start) = shebang::read(script).map_err(Fault::Written)?;
+        let order = Order::Compile { hash, text: script[start..].to_vec() };
+        match self.host()?.resume(order) {
+            Some(Report::Compiled(Ok(()))) => {}
+            Some(Report::Compiled(Err(why))) => return Err(Fault::Written(why)),
+            _ => {
+                self.host = None;
+                return Err(Fault::Text(text::NO_MEMORY));
+            }
+        }
+        for gone in self.cache.insert(hash, script, flags) {
+            self.host()?.resume(Order::Forget(gone));
+        }
+        Ok(flags)
+    }
+}
+
+/// Runs one command of the group, or goes on with the script of this session.
+pub(crate) fn execute(
+    desk: &mut Desk<'_>,
+    row: &'static Row,
+    args: Args<'_>,
+    session: &mut SessionView,
+    reply: &mut Encoder<'_>,
+) -> Result<Outcome, Fault> {
+    if desk.scripts.is_running() {
+        return amid_script(desk, row, args, session, reply);
+    }
+    let Command::Scripting(command) = row.command else { return Err(commands::unsupported(row)) };
+    match command {
+        ScriptingCommand::Eval | ScriptingCommand::EvalRo | ScriptingCommand::Evalsha | ScriptingCommand::EvalshaRo => {
+            return begin(desk, command, args, session, reply);
+        }
+        ScriptingCommand::ScriptLoad => {
+            let hash = hash_of(args.at(2));
+            desk.scripts.load(hash, args.at(2))?;
+            reply.bulk(written(&hash).as_bytes());
+        }
+        ScriptingCommand::ScriptExists => {
+            reply.array(args.len() - 2);
+            for name in args.from(2).iter() {
+                let is_there = parsed(name).is_some_and(|hash| desk.scripts.cache.flags(&hash).is_some());
+                reply.integer(is_there.into());
+            }
+        }
+        ScriptingCommand::ScriptFlush => {
+            let is_mode = |mode: &[u8]| mode.eq_ignore_ascii_case(b"SYNC") || mode.eq_ignore_ascii_case(b"ASYNC");
+            if args.len() > 3 || args.get(2).is_some_and(|mode| !is_mode(mode)) {
+                return Err(text::FLUSH_OPTION.into());
+            }
+            desk.scripts.cache.clear();
+            desk.scripts.host = None;
+            reply.simple("OK");
+        }
+        ScriptingCommand::ScriptKill | ScriptingCommand::FunctionKill => return Err(text::NOT_BUSY.into()),
+        _ => return Err(commands::unsupported(row)),
+    }
+    Ok(Outcome::Done)
+}
+
+/// A request while a script runs: its own, one that may come in between, or one that has to come later.
+fn amid_script(
+    desk: &mut Desk<'_>,
+    row: &'static Row,
+    args: Args<'_>,
+    session: &mut SessionView,
+    reply: &mut Encoder<'_>,
+) -> Result<Outcome, Fault> {
+    let Some(running) = &mut desk.scripts.running else { return Err(text::NOT_BUSY.into()) };
+    if session.has_waited && session.client_id == running.owner {
+        return go_on(desk, reply);
+    }
+    match row.command {
+        Command::Scripting(ScriptingCommand::ScriptKill) if running.has_written => Err(text::UNKILLABLE.into()),
+        Command::Scripting(ScriptingCommand::ScriptKill) => {
+            running.is_killed = true;
+            reply.simple("OK");
+            Ok(Outcome::Done)
+        }
+        // What a session watches is no matter of data.
+        Command::Transactions(_) => {
+            let at = At { database: session.database as usize, now: running.now };
+            let mut call = Call { keyspace: desk.keyspace, row, args, at, session, start: 0, reply };
+            commands::run(&mut call).map(|()| Outcome::Done)
+        }
+        _ => Err(text::BUSY.into()),
+    }
+}
+
+fn begin(
+    desk: &mut Desk<'_>,
+    command: ScriptingCommand,
+    args: Args<'_>,
+    session: &SessionView,
+    reply: &mut Encoder<'_>,
+) -> Result<Outcome, Fault> {
+    let is_by_hash = matches!(command, ScriptingCommand::Evalsha | ScriptingCommand::EvalshaRo);
+    let is_readonly = matches!(command, ScriptingCommand::EvalRo | ScriptingCommand::EvalshaRo);
+    if is_by_hash && args.at(1).len() != 40 {
+        return Err(texts::NOSCRIPT.into());
+    }
+    let keys = integer::parse(args.at(2)).ok_or(Fault::Text(texts::NOT_AN_INTEGER))?;
+    if keys > (args.len() - 3) as i64 {
+        return Err(text::TOO_MANY_KEYS.into());
+    }
+    let keys = usize::try_from(keys).map_err(|_| Fault::Text(text::NEGATIVE_KEYS))?;
+    let scripts = &mut *desk.scripts;
+    let (hash, flags) = if is_by_hash {
+        let hash = parsed(args.at(1)).ok_or(Fault::Text(texts::NOSCRIPT))?;
+        let known =
+            scripts.cache.text(&hash).map(<[u8]>::to_vec).filter(|_| scripts.cache.compiled_flags(&hash).is_none());
+        match (known, scripts.cache.flags(&hash)) {
+            // The interpreter was made anew: the text is still there.
+            (Some(known), Some(_)) => (hash, scripts.load(hash, &known)?),
+            (None, Some(flags)) => (hash, flags),
+            _ => return Err(texts::NOSCRIPT.into()),
+        }
+    } else {
+        let hash = hash_of(args.at(1));
+        (hash, scripts.load(hash, args.at(1))?)
+    };
+    if flags.is_declared && !flags.no_writes {
+        if is_readonly {
+            return Err(text::NO_WRITES_NEEDED.into());
+        }
+        let is_full = desk.memory_bytes_max.is_some_and(|max| desk.keyspace.memory_bytes() as u64 > max);
+        if is_full && !flags.allow_oom {
+            return Err(text::OOM_NOT_ALLOWED.into());
+        }
+    }
+    let started_ms = scripts.clock_ms();
+    let exchange = &scripts.host()?.exchange;
+    let mut request = exchange.request.borrow_mut();
+    request.clear();
+    args.from(3).iter().for_each(|argument| _ = request.push(argument));
+    drop(request);
+    scripts.running = Some(Box::new(Running {
+        owner: session.client_id,
+        hash,
+        database: session.database,
+        now: i64::try_from(session.now.0).unwrap_or(i64::MAX),
+        may_write: !is_readonly && !flags.no_writes,
+        may_exceed_memory: flags.allow_oom || flags.no_writes,
+        has_written: false,
+        is_killed: false,
+        started_ms,
+        looks: 0,
+        commands: 0,
+        order: Order::Run { hash, keys, protocol: reply.protocol() },
+    }));
+    go_on(desk, reply)
+}
+
+/// Lets the script run until it is done, or late.
+fn go_on(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault> {
+    loop {
+        let Some(running) = &mut desk.scripts.running else { return Err(text::NOT_BUSY.into()) };
+        let order = match std::mem::replace(&mut running.order, Order::Go) {
+            Order::Go if running.is_killed => Order::Kill,
+            order => order,
+        };
+        let report = desk.scripts.host.as_mut().and_then(|host| host.resume(order));
+        match report {
+            Some(Report::Call) => {
+                run_command(desk);
+                let Some(running) = &mut desk.scripts.running else { continue };
+                running.commands += 1;
+                if running.commands % SCRIPT_SLICE_COMMANDS == 0 && desk.scripts.is_late() {
+                    return Ok(Outcome::Parked);
+                }
+            }
+            Some(Report::Look) => look_up(desk),
+            Some(Report::Paused) => {
+                if desk.scripts.is_late() {
+                    return Ok(Outcome::Parked);
+                }
+            }
+            Some(Report::Done(Ok(()))) => {
+                desk.scripts.running = None;
+                if let Some(host) = &desk.scripts.host {
+                    let mut answer = host.exchange.answer.borrow_mut();
+                    reply.raw(&answer);
+                    if answer.capacity() > BUFFER_BYTES_KEPT {
+                        *answer = Vec::new();
+                    }
+                }
+                return Ok(Outcome::Done);
+            }
+            Some(Report::Done(Err(raised))) => {
+                let ended = desk.scripts.running.take();
+                return Err(Fault::Written(told(raised, ended.map(|running| running.hash))));
+            }
+            Some(Report::Ready | Report::Compiled(_)) | None => {
+                // The interpreter has ended: there was no memory for it.
+                desk.scripts.host = None;
+                desk.scripts.running = None;
+                return Err(text::NO_MEMORY.into());
+            }
+        }
+    }
+}
+
+/// Bytes that a buffer may keep from one script to the next.
+const BUFFER_BYTES_KEPT: usize = 64 * 1024;
+
+/// What a client is told of an error in a script.
+fn told(raised: Raised, hash: Option<Hash>) -> Vec<u8> {
+    let Raised { mut text, place } = raised;
+    if let (Some((source, line)), Some(hash)) = (place, hash) {
+        text.extend_from_slice(format!(" script: {}, on {source}:{line}.", written(&hash)).as_bytes());
+    }
+    text
+}
+
+/// Tells a script whether there is a command. Users whose rights are limited run no scripts, so there is no more to it.
+fn look_up(desk: &mut Desk<'_>) {
+    let Some(host) = &desk.scripts.host else { return };
+    let exchange = &host.exchange;
+    let request = exchange.request.borrow();
+    let is_known = resolve(request.as_args()).is_ok_and(|row| row.accepts(request.as_args().len()));
+    let mut answer = exchange.reply.borrow_mut();
+    answer.clear();
+    answer.extend_from_slice(if is_known { b"1" } else { b"" });
+}
+
+/// Runs the command that a script has put into the exchange.
+fn run_command(desk: &mut Desk<'_>) {
+    let Desk { keyspace, scripts, memory_bytes_max } = desk;
+    let (Some(running), Some(host)) = (&mut scripts.running, &scripts.host) else { return };
+    let exchange = &host.exchange;
+    let request = exchange.request.borrow();
+    let mut buffer = exchange.reply.borrow_mut();
+    buffer.clear();
+    if buffer.capacity() > BUFFER_BYTES_KEPT {
+        *buffer = Vec::new();
+    }
+    let mut reply = Encoder::new(&mut buffer, exchange.protocol.get());
+    let args = request.as_args();
+    let answer = permitted(args, running, keyspace, *memory_bytes_max)
+        .and_then(|row| answer(row, args, running, keyspace, &mut reply));
+    if let Err(fault) = answer {
+        let fault = match fault {
+            Fault::Waits | Fault::WaitsFor(_) => Fault::Text(text::NOT_FROM_SCRIPT),
+            fault => fault,
+        };
+        refuse(fault, 0, &mut reply);
+    }
+}
+
+/// The row of a command that a script may run.
+fn permitted(
+    args: Args<'_>,
+    running: &Running,
+    keyspace: &Keyspace,
+    memory_bytes_max: Option<u64>,
+) -> Result<&'static Row, Fault> {
+    let row = resolve(args).map_err(|_| Fault::Text(text::UNKNOWN_COMMAND))?;
+    if !row.accepts(args.len()) {
+        return Err(text::WRONG_ARITY.into());
+    }
+    if row.flags.has(Flags::NOSCRIPT) {
+        return Err(text::NOT_FROM_SCRIPT.into());
+    }
+    let is_write = row.flags.has(Flags::WRITE);
+    if is_write && !running.may_write {
+        return Err(text::READ_ONLY.into());
+    }
+    // Once a script has written, it may end what it has begun.
+    let is_full = || memory_bytes_max.is_some_and(|max| keyspace.memory_bytes() as u64 > max);
+    if row.flags.has(Flags::DENYOOM) && !running.may_exceed_memory && !running.has_written && is_full() {
+        return Err(texts::OOM.into());
+    }
+    if row.flags.has(Flags::BLOCKING) && has_block_option(args) {
+        let name = String::from_utf8_lossy(args.name());
+        let text = format!("ERR {name} command is not allowed with BLOCK option from scripts");
+        return Err(Fault::Written(text.into_bytes()));
+    }
+    Ok(row)
+}
+
+fn has_block_option(args: Args<'_>) -> bool {
+    let options = args.from(1);
+    options
+        .iter()
+        .take_while(|word| !word.eq_ignore_ascii_case(b"STREAMS"))
+        .any(|word| word.eq_ignore_ascii_case(b"BLOCK"))
+}
+
+fn answer(
+    row: &'static Row,
+    args: Args<'_>,
+    running: &mut Running,
+    keyspace: &mut Keyspace,
+    reply: &mut Encoder<'_>,
+) -> Result<(), Fault> {
+    running.has_written |= row.flags.has(Flags::WRITE);
+    match row.command {
+        Command::Connection(ConnectionCommand::Ping) => match args.len() {
+            1 => reply.simple("PONG"),
+            2 => reply.bulk(args.at(1)),
+            _ => return Err(text::WRONG_ARITY.into()),
+        },
+        Command::Connection(ConnectionCommand::Echo) => reply.bulk(args.at(1)),
+        Command::Connection(ConnectionCommand::Select) => {
+            let number = integer::parse(args.at(1)).ok_or(Fault::Text(texts::NOT_AN_INTEGER))?;
+            let number = u32::try_from(number).ok().filter(|number| (*number as usize) < keyspace.databases.len());
+            running.database = number.ok_or(Fault::Text(texts::DB_OUT_OF_RANGE))?;
+            reply.simple("OK");
+        }
+        Command::Server(ServerCommand::Time) => {
+            reply.array(2);
+            reply.bulk((running.now / 1000).to_string().as_bytes());
+            reply.bulk((running.now % 1000 * 1000).to_string().as_bytes());
+        }
+        _ => {
+            let mut session = SessionView {
+                database: running.database,
+                client_id: running.owner,
+                now: respool_command::Millis(running.now.unsigned_abs()),
+                ..SessionView::default()
+            };
+            let at = At { database: running.database as usize, now: running.now };
+            keyspace.heap.now = running.now;
+            return commands::run(&mut Call { keyspace, row, args, at, session: &mut session, start: 0, reply });
+        }
+    }
+    Ok(())
+}

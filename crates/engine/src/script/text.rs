@@ -1,0 +1,24 @@
+//! The texts of errors about scripts, byte for byte as Redis 7.0.15 writes them.
+
+pub(super) const NO_ARGUMENTS: &str = "ERR Please specify at least one argument for this redis lib call";
+pub(super) const BAD_ARGUMENTS: &str = "ERR Lua redis lib command arguments must be strings or integers";
+pub(super) const UNKNOWN_COMMAND: &str = "ERR Unknown Redis command called from script";
+pub(super) const WRONG_ARITY: &str = "ERR Wrong number of args calling Redis command from script";
+pub(super) const NOT_FROM_SCRIPT: &str = "ERR This Redis command is not allowed from script";
+pub(super) const READ_ONLY: &str = "ERR Write commands are not allowed from read-only scripts.";
+pub(super) const NEGATIVE_KEYS: &str = "ERR Number of keys can't be negative";
+pub(super) const TOO_MANY_KEYS: &str = "ERR Number of keys can't be greater than number of args";
+pub(super) const FLUSH_OPTION: &str = "ERR SCRIPT FLUSH only support SYNC|ASYNC option";
+pub(super) const NOT_BUSY: &str = "NOTBUSY No scripts in execution right now.";
+pub(super) const UNKILLABLE: &str = "UNKILLABLE Sorry the script already executed write commands against the dataset. You can \
+                                     either wait the script termination or kill the server in a hard way using the SHUTDOWN \
+                                     NOSAVE command.";
+pub(super) const BUSY: &str = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
+pub(super) const KILLED: &str = "ERR Script killed by user with SCRIPT KILL...";
+pub(super) const STACK_LIMIT: &[u8] = b"ERR reached lua stack limit";
+pub(super) const NO_WRITES_NEEDED: &str = "ERR Can not execute a script with write flag using *_ro command.";
+pub(super) const NO_MEMORY: &str = "ERR not enough memory for scripts";
+pub(super) const OOM_NOT_ALLOWED: &str =
+    "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'";
+pub(super) const NO_TEXT: &[u8] = b"ERR the script failed with a table that has no err";
+pub(super) const READ_ONLY_TABLE: &str = "Attempt to modify a readonly table";

@@ -1,0 +1,399 @@
+//! The interpreter: made once, with a world in which nothing shared can be changed, and then fed orders.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use corosensei::Yielder;
+use mlua::chunk::ChunkMode;
+use mlua::{Function, HookTriggers, Lua, LuaOptions, MultiValue, Result, Scope, StdLib, Table, Value, VmState};
+use respool_wire::{Encoder, Protocol};
+
+use super::api;
+use super::arguments::Given;
+use super::cache::Hash;
+use super::exchange::{Exchange, Order, Raised, Report};
+use super::raise::{self, PRELUDE};
+use super::random::Random;
+use super::{bits, cjson, cmsgpack, convert, pattern, structs, text};
+use crate::limits::{
+    SCRIPT_GARBAGE_BYTES, SCRIPT_MEMORY_BYTES_MAX, SCRIPT_SLICE_COROUTINES, SCRIPT_SLICE_INSTRUCTIONS,
+    SCRIPT_STRING_BYTES_MAX, UNPACKED_VALUES_MAX,
+};
+
+/// The way from the script's stack to the engine's.
+pub(super) type Way = Yielder<Order, Report>;
+
+/// How scripts are called in errors.
+const SCRIPT_NAME: &str = "@user_script";
+
+/// Functions of Lua's own that scripts see as they are. What may load bytecode, see other worlds, or reach files is not among
+/// them.
+const SAFE: [&str; 9] =
+    ["assert", "error", "gcinfo", "ipairs", "rawequal", "select", "tonumber", "tostring", "_VERSION"];
+
+/// Runs an interpreter until it is no longer needed.
+pub(super) fn serve(way: &Way, exchange: &Rc<Exchange>) {
+    let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH;
+    // Lua's own `pcall` and `xpcall`: the binding's would put frames of theirs between an error and its handler.
+    let Ok(lua) = Lua::new_with(libraries, LuaOptions::new().catch_rust_panics(true)) else { return };
+    let look = |lua: &Lua| look(lua, way, exchange);
+    let look: &pattern::Look<'_> = &look;
+    // What goes wrong here goes wrong before the first script: there is no memory.
+    let _: Result<()> = lua.scope(|scope| {
+        let world = World::new(&lua, scope, way, exchange, look)?;
+        lua.set_memory_limit(SCRIPT_MEMORY_BYTES_MAX)?;
+        let pause = scope.create_function(|lua, ()| look(lua))?;
+        let triggers = HookTriggers::new().every_nth_instruction(SCRIPT_SLICE_INSTRUCTIONS);
+        lua.set_global_hook(triggers, move |_, _| pause.call::<()>(()).map(|()| VmState::Continue))?;
+        world.work(way, exchange);
+        lua.remove_global_hook();
+        Ok(())
+    });
+}
+
+/// Asks whether the script may go on.
+fn look(lua: &Lua, way: &Way, exchange: &Exchange) -> Result<()> {
+    // One that is being ended asks as well: others have to be served until it is.
+    if matches!(way.suspend(Report::Paused), Order::Kill | Order::End) {
+        exchange.is_killed.set(true);
+    }
+    if exchange.is_killed.get() { Err(raise::throw_text(lua, text::KILLED)) } else { Ok(()) }
+}
+
+/// What scripts live in.
+struct World<'l> {
+    lua: &'l Lua,
+    /// The environment of scripts.
+    of_eval: Table,
+    run: Function,
+    /// By their hashes. A table of Lua's: the binding can hold some thousands of values, not of scripts.
+    compiled: Table,
+}
+
+impl<'l> World<'l> {
+    fn new<'s, 'e>(
+        lua: &'l Lua,
+        scope: &'s Scope<'s, 'e>,
+        way: &'e Way,
+        exchange: &'e Rc<Exchange>,
+        look: &'e pattern::Look<'e>,
+    ) -> Result<Self> {
+        let host = lua.create_table()?;
+        host.raw_set("redis", api::table(lua, scope, way, exchange)?)?;
+        let unwrap = scope.create_function(|lua, error: Value| {
+            if exchange.is_killed.get() {
+                return Err(raise::throw_text(lua, text::KILLED));
+            }
+            match &error {
+                Value::Error(error) => raise::unwrap(lua, error),
+                _ => Ok(error),
+            }
+        })?;
+        host.raw_set("unwrap", unwrap)?;
+        let note_coroutine = scope.create_function(|lua, values: MultiValue| {
+            if !matches!(values.front(), Some(Value::Function(_))) {
+                return Err(raise::bad_argument(lua, 1, "Lua function expected"));
+            }
+            let made = exchange.coroutines.get() + 1;
+            exchange.coroutines.set(made % SCRIPT_SLICE_COROUTINES);
+            if made == SCRIPT_SLICE_COROUTINES { look(lua) } else { Ok(()) }
+        })?;
+        host.raw_set("note_coroutine", note_coroutine)?;
+        errors(lua, &host)?;
+        let globals = lua.create_table()?;
+        for (name, library) in [
+            ("bit", bits::library(lua)?),
+            ("cjson", cjson::library(lua)?),
+            ("cmsgpack", cmsgpack::library(lua)?),
+            ("struct", structs::library(lua)?),
+        ] {
+            globals.raw_set(name, library)?;
+        }
+        basics(lua, &globals)?;
+        let slot = WorldSlot::default();
+        loaders(lua, &globals, &slot)?;
+        host.raw_set("globals", &globals)?;
+        let strings = lua.create_table()?;
+        pattern::register(lua, scope, &strings, look)?;
+        strings.raw_set("rep", lua.create_function(pattern::repeat)?)?;
+        host.raw_set("string", strings)?;
+        let math = lua.create_table()?;
+        Random::new().register(lua, &math)?;
+        host.raw_set("math", math)?;
+        let prelude = lua.load(include_str!("prelude.lua")).set_name(PRELUDE);
+        let names = lua.create_sequence_from(SAFE)?;
+        let (of_eval, run): (Table, Function) = prelude.call((host, names))?;
+        *slot.borrow_mut() = Some(of_eval.clone());
+        Ok(Self { lua, of_eval, run, compiled: lua.create_table()? })
+    }
+
+    /// Carries orders out until the last.
+    fn work(&self, way: &Way, exchange: &Exchange) {
+        let mut order = way.suspend(Report::Ready);
+        loop {
+            let report = match order {
+                Order::Compile { hash, text } => Report::Compiled(self.compile(hash, &text)),
+                Order::Run { hash, keys, protocol } => Report::Done(self.run(exchange, hash, keys, protocol)),
+                Order::Forget(hash) => {
+                    // What is not forgotten takes room, and does nothing.
+                    let _: Result<()> =
+                        self.lua.create_string(hash).and_then(|hash| self.compiled.raw_set(hash, Value::Nil));
+                    Report::Ready
+                }
+                Order::Go | Order::Kill => Report::Ready,
+                Order::End => return,
+            };
+            order = way.suspend(report);
+        }
+    }
+
+    fn compile(&self, hash: Hash, text: &[u8]) -> std::result::Result<(), Vec<u8>> {
+        let function = compile(self.lua, text, SCRIPT_NAME, &self.of_eval);
+        match function.and_then(|function| self.compiled.raw_set(self.lua.create_string(hash)?, function)) {
+            Ok(()) => Ok(()),
+            Err(error) => Err([b"ERR Error compiling script (new function): ", &why(&error)[..]].concat()),
+        }
+    }
+
+    fn run(&self, exchange: &Exchange, hash: Hash, keys: usize, protocol: Protocol) -> std::result::Result<(), Raised> {
+        exchange.is_killed.set(false);
+        exchange.coroutines.set(0);
+        exchange.protocol.set(Protocol::Resp2);
+        let function = self.lua.create_string(hash).and_then(|hash| self.compiled.raw_get::<Function>(hash));
+        let ran = function.and_then(|function| self.call(exchange, &function, keys));
+        let written = ran.and_then(|ran| match ran {
+            Ok(value) => {
+                let mut answer = exchange.answer.borrow_mut();
+                answer.clear();
+                let is_resp3 = exchange.protocol.get() == Protocol::Resp3;
+                convert::write(&value, is_resp3, &mut Encoder::new(&mut answer, protocol)).map(|()| Ok(()))
+            }
+            Err(raised) => Ok(Err(raised)),
+        });
+        if self.lua.used_memory() > SCRIPT_GARBAGE_BYTES {
+            // A collection that fails leaves what it has not collected.
+            let _: Result<()> = self.lua.gc_collect();
+        }
+        written.unwrap_or_else(|error| Err(Raised { text: [b"ERR ", &why(&error)[..]].concat(), place: None }))
+    }
+
+    fn call(
+        &self,
+        exchange: &Exchange,
+        function: &Function,
+        keys: usize,
+    ) -> Result<std::result::Result<Value, Raised>> {
+        let (keys, arguments) = {
+            let request = exchange.request.borrow();
+            let args = request.as_args();
+            let texts = |args: respool_wire::Args<'_>| {
+                let table = self.lua.create_table_with_capacity(args.len(), 0)?;
+                for (place, text) in args.iter().enumerate() {
+                    table.raw_set(place + 1, self.lua.create_string(text)?)?;
+                }
+                Result::Ok(table)
+            };
+            (texts(args.first(keys))?, texts(args.from(keys))?)
+        };
+        let (is_done, value): (bool, Value) = self.run.call((function, keys, arguments))?;
+        Ok(if is_done { Ok(value) } else { Err(self.raised(value)?) })
+    }
+
+    /// What a script has ended with.
+    fn raised(&self, value: Value) -> Result<Raised> {
+        let Value::Table(table) = &value else {
+            let text = match &value {
+                Value::Error(error) => why(error),
+                Value::String(text) => text.as_bytes().to_vec(),
+                _ => Vec::new(),
+            };
+            return Ok(Raised { text: [b"ERR ", &text[..]].concat(), place: None });
+        };
+        let text = match table.raw_get("err")? {
+            Value::String(text) => text.as_bytes().to_vec(),
+            _ => text::NO_TEXT.to_vec(),
+        };
+        let place = match (table.raw_get::<Value>("source")?, table.raw_get::<Value>("line")?) {
+            (Value::String(source), Value::Integer(line)) => Some((source.to_string_lossy(), line)),
+            _ => None,
+        };
+        Ok(Raised { text, place })
+    }
+}
+
+/// Makes a function of a text, never of bytecode. Nothing is collected meanwhile: Lua 5.1 does not hold on to the name of what
+/// it compiles.
+fn compile(lua: &Lua, text: &[u8], name: &str, world: &Table) -> Result<Function> {
+    lua.gc_stop();
+    let chunk = lua.load(text).set_name(name).set_mode(ChunkMode::Text).set_environment(world.clone());
+    let function = chunk.into_function();
+    lua.gc_restart();
+    function
+}
+
+/// The text of an error.
+fn why(error: &mlua::Error) -> Vec<u8> {
+    match error {
+        mlua::Error::SyntaxError { message, .. } => message.clone().into_bytes(),
+        mlua::Error::MemoryError(_) => b"not enough memory".to_vec(),
+        mlua::Error::CallbackError { cause, .. } => why(cause),
+        mlua::Error::ExternalError(inner) => match inner.downcast_ref::<raise::Thrown>() {
+            Some(raise::Thrown(Value::String(text))) => text.as_bytes().to_vec(),
+            _ => inner.to_string().into_bytes(),
+        },
+        mlua::Error::RuntimeError(text) => text.clone().into_bytes(),
+        other => other.to_string().into_bytes(),
+    }
+}
+
+/// What raises errors for the prelude, and what makes Redis's tables of them.
+fn errors(lua: &Lua, host: &Table) -> Result<()> {
+    let bad = lua.create_function(|lua, values: MultiValue| -> Result<()> {
+        let given = Given::new(lua, &values);
+        let number = usize::try_from(given.integer(1)?).unwrap_or(1);
+        let expected = given.string(2)?.to_string_lossy();
+        Err(match expected.contains(' ') {
+            true => raise::bad_argument(lua, number, &expected),
+            false => raise::bad_type(lua, number, &expected, given.get(3)),
+        })
+    })?;
+    host.raw_set("bad", bad)?;
+    let refuse = |lua: &Lua, _: MultiValue| -> Result<()> { Err(raise::fail(lua, text::READ_ONLY_TABLE)) };
+    host.raw_set("refuse", lua.create_function(refuse)?)?;
+    let refuse = |lua: &Lua, _: MultiValue| -> Result<()> { Err(raise::throw_text(lua, text::READ_ONLY_TABLE)) };
+    host.raw_set("refuse_call", lua.create_function(refuse)?)?;
+    let fail = |lua: &Lua, text: mlua::LuaString| -> Result<()> { Err(raise::fail(lua, &*text.as_bytes())) };
+    host.raw_set("fail", lua.create_function(fail)?)?;
+    let absent = |lua: &Lua, (_, name): (Value, Value)| -> Result<()> {
+        let name = lua.coerce_string(name)?.map(|name| name.as_bytes().to_vec()).unwrap_or_default();
+        let text = [b"Script attempted to access nonexistent global variable '", &name[..], b"'"].concat();
+        Err(raise::fail(lua, text))
+    };
+    host.raw_set("absent", lua.create_function(absent)?)?;
+    let tostring: Function = lua.globals().raw_get("tostring")?;
+    let handle = lua.create_function(move |lua, error: Value| {
+        let error = match &error {
+            Value::Error(error) => raise::unwrap(lua, error)?,
+            _ => error,
+        };
+        let origin = raise::origin(lua);
+        let table = match error {
+            Value::Table(table) => table,
+            other => {
+                let text = match &other {
+                    Value::String(text) => text.as_bytes().to_vec(),
+                    _ => tostring.call::<mlua::LuaString>(other)?.as_bytes().to_vec(),
+                };
+                let table = lua.create_table()?;
+                let text = if text == text::KILLED.as_bytes() { text } else { [b"ERR ", &text[..]].concat() };
+                table.raw_set("err", lua.create_string(text)?)?;
+                table
+            }
+        };
+        if let Some((source, line)) = origin {
+            table.raw_set("source", source)?;
+            table.raw_set("line", line)?;
+        }
+        Ok(table)
+    })?;
+    host.raw_set("handle", handle)
+}
+
+/// Functions of Lua's that have a bound here, or a flaw there.
+fn basics(lua: &Lua, globals: &Table) -> Result<()> {
+    // In Lua's own the count of values overflows.
+    let range = lua.create_function(|lua, values: MultiValue| {
+        let given = Given::new(lua, &values);
+        let table = given.table(1)?;
+        // As C's int, which is what Lua reads.
+        let first = given.integer_or(2, 1)? as i32;
+        let last = if given.is_none(3) {
+            i32::try_from(table.raw_len()).unwrap_or(i32::MAX)
+        } else {
+            given.integer(3)? as i32
+        };
+        if i64::from(last) - i64::from(first) >= UNPACKED_VALUES_MAX {
+            return Err(raise::fail(lua, "too many results to unpack"));
+        }
+        Ok((first, last))
+    })?;
+    globals.raw_set("unpack", range)?;
+    // A script may have its garbage collected, and may not stop that of others from being.
+    let collect = lua.create_function(|lua, values: MultiValue| {
+        let given = Given::new(lua, &values);
+        let option = if given.is_none(1) { b"collect".to_vec() } else { given.string(1)?.as_bytes().to_vec() };
+        match &option[..] {
+            b"count" => Ok(Value::Number(lua.used_memory() as f64 / 1024.0)),
+            b"collect" => lua.gc_collect().map(|()| Value::Integer(0)),
+            b"step" => lua.gc_step().map(Value::Boolean),
+            b"stop" | b"restart" => Ok(Value::Integer(0)),
+            b"setpause" | b"setstepmul" => Ok(Value::Integer(200)),
+            other => {
+                let why = format!("invalid option '{}'", String::from_utf8_lossy(other));
+                Err(raise::bad_argument(lua, 1, &why))
+            }
+        }
+    })?;
+    globals.raw_set("collectgarbage", collect)?;
+    Ok(())
+}
+
+/// The world that texts are compiled for, once there is one.
+type WorldSlot = Rc<RefCell<Option<Table>>>;
+
+/// `load` and `loadstring`: text alone, and all of it before it is compiled.
+fn loaders(lua: &Lua, globals: &Table, world: &WorldSlot) -> Result<()> {
+    let slot = Rc::clone(world);
+    let loadstring = lua.create_function(move |lua, values: MultiValue| {
+        let given = Given::new(lua, &values);
+        let text = given.string(1)?;
+        let name = if given.is_none(2) { text.clone() } else { given.string(2)? };
+        loaded(lua, &text.as_bytes(), &name.to_string_lossy(), &slot)
+    })?;
+    globals.raw_set("loadstring", loadstring)?;
+    let slot = Rc::clone(world);
+    let protected: Function = lua.globals().raw_get("pcall")?;
+    let load = lua.create_function(move |lua, values: MultiValue| {
+        let given = Given::new(lua, &values);
+        let Some(Value::Function(reader)) = given.get(1) else {
+            return Err(raise::bad_type(lua, 1, "function", given.get(1)));
+        };
+        let name = if given.is_none(2) { "=(load)".to_owned() } else { given.string(2)?.to_string_lossy() };
+        let mut text = Vec::new();
+        loop {
+            let (is_done, piece): (bool, Value) = protected.call(reader)?;
+            match piece {
+                Value::Error(error) if !is_done => return Err(*error),
+                other if !is_done => return Ok((Value::Nil, other)),
+                Value::Nil => break,
+                piece @ (Value::String(_) | Value::Integer(_) | Value::Number(_)) => {
+                    let piece = lua.coerce_string(piece)?;
+                    let before = text.len();
+                    text.extend_from_slice(&piece.as_ref().map(|piece| piece.as_bytes().to_vec()).unwrap_or_default());
+                    if text.len() == before {
+                        break;
+                    }
+                }
+                _ => {
+                    let why = lua.create_string("reader function must return a string")?;
+                    return Ok((Value::Nil, Value::String(why)));
+                }
+            }
+            if text.len() > SCRIPT_STRING_BYTES_MAX {
+                return Err(raise::throw_text(lua, "not enough memory"));
+            }
+        }
+        loaded(lua, &text, &name, &slot)
+    })?;
+    globals.raw_set("load", load)
+}
+
+/// The function of a text, or nil and what is wrong with it.
+fn loaded(lua: &Lua, text: &[u8], name: &str, world: &WorldSlot) -> Result<(Value, Value)> {
+    let Some(world) = world.borrow().clone() else { return Ok((Value::Nil, Value::Nil)) };
+    let name = name.split('\0').next().unwrap_or_default();
+    match compile(lua, text, name, &world) {
+        Ok(function) => Ok((Value::Function(function), Value::Nil)),
+        Err(error) => Ok((Value::Nil, Value::String(lua.create_string(why(&error))?))),
+    }
+}

@@ -1,0 +1,299 @@
+//! Scripts that mean harm: none may end the process, hold others up for good, take memory without bound, or leave anything behind
+//! for the scripts of others.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use respool_command::{Execute, Outcome, SessionView, lookup, resolve};
+use respool_engine::{Engine, EngineConfig};
+use respool_wire::{ArgsBuf, Encoder, Protocol};
+
+/// An engine whose clock goes on by a second each time it is asked.
+struct Hostile {
+    engine: Engine,
+}
+
+impl Hostile {
+    fn new() -> Self {
+        let asked = Arc::new(AtomicU64::new(0));
+        let clock = move || asked.fetch_add(1_000, Ordering::Relaxed);
+        Self { engine: Engine::new(EngineConfig::default(), [1, 2]).with_script_clock(clock) }
+    }
+
+    fn send(&mut self, client_id: u64, has_waited: bool, words: &[&[u8]]) -> (Outcome, String) {
+        let args: ArgsBuf = words.iter().collect();
+        let row = resolve(args.as_args()).expect("it has a row");
+        let mut session = SessionView { client_id, has_waited, ..SessionView::default() };
+        let mut out = Vec::new();
+        let outcome =
+            self.engine.execute(row, args.as_args(), &mut session, &mut Encoder::new(&mut out, Protocol::Resp2));
+        (outcome, String::from_utf8_lossy(&out).into_owned())
+    }
+
+    /// The reply to a script, which may become late on its way.
+    fn eval(&mut self, script: &str) -> String {
+        let mut asked = self.send(1, false, &[b"EVAL", script.as_bytes(), b"0"]);
+        while asked.0 == Outcome::Parked {
+            asked = self.send(1, true, &[b"EVAL", script.as_bytes(), b"0"]);
+        }
+        asked.1
+    }
+
+    /// Begins a script that is expected to become late.
+    fn begin(&mut self, script: &str) {
+        let asked = self.send(1, false, &[b"EVAL", script.as_bytes(), b"0"]);
+        assert_eq!(asked.0, Outcome::Parked, "{script}: {}", asked.1);
+    }
+
+    /// Goes on with it until it has ended.
+    fn end(&mut self) -> String {
+        for _ in 0..50 {
+            let asked = self.send(1, true, &[b"EVAL", b"", b"0"]);
+            if asked.0 == Outcome::Done {
+                return asked.1;
+            }
+        }
+        panic!("a script that is killed ends");
+    }
+}
+
+#[test]
+fn scripts_without_end_are_killed_wherever_they_are() {
+    for script in [
+        "while true do end",
+        "while true do pcall(function() while true do end end) end",
+        "while true do xpcall(function() while true do end end, function(e) while true do end end) end",
+        "table.sort({3,2,1}, function() while true do end end)",
+        "string.gsub('a', 'a', function() while true do end end)",
+        "while true do pcall(coroutine.wrap(function() while true do end end)) end",
+        "while true do coroutine.wrap(function() for i=1,50000 do end end)() end",
+        "while true do coroutine.resume(coroutine.create(function() pcall(error) end)) end",
+        "local t = setmetatable({}, {__index = function() while true do end end}) return t.x",
+        "while true do redis.call('get', 'x') end",
+        "while true do redis.pcall('nosuch') end",
+        "load(function() while true do end end)",
+        "string.find(string.rep('a', 40), string.rep('a?', 40) .. string.rep('a', 40) .. 'b')",
+        "while true do loadstring('return 1')() end",
+        "while true do pcall(string.rep, 'x', 1e9) end",
+    ] {
+        let mut hostile = Hostile::new();
+        hostile.begin(script);
+        let (_, busy) = hostile.send(2, false, &[b"GET", b"x"]);
+        assert!(busy.starts_with("-BUSY "), "{script}: {busy}");
+        // The one that waits is no exception for what else it asks.
+        assert!(hostile.send(1, false, &[b"GET", b"x"]).1.starts_with("-BUSY "));
+        assert_eq!(hostile.send(2, false, &[b"SCRIPT", b"KILL"]).1, "+OK\r\n");
+        let ended = hostile.end();
+        assert!(ended.starts_with("-ERR Script killed by user with SCRIPT KILL..."), "{script}: {ended}");
+        assert_eq!(hostile.send(2, false, &[b"GET", b"x"]).1, "$-1\r\n");
+        assert!(hostile.send(2, false, &[b"SCRIPT", b"KILL"]).1.starts_with("-NOTBUSY "));
+        assert_eq!(hostile.eval("return 1"), ":1\r\n");
+    }
+}
+
+#[test]
+fn a_script_that_has_written_is_not_killed() {
+    let mut hostile = Hostile::new();
+    hostile.begin("redis.call('set', 'k', 'v') for i = 1, 3000000 do end return redis.call('get', 'k')");
+    assert!(hostile.send(2, false, &[b"SCRIPT", b"KILL"]).1.starts_with("-UNKILLABLE "));
+    assert!(hostile.send(2, false, &[b"EVAL", b"return 1", b"0"]).1.starts_with("-BUSY "));
+    assert_eq!(hostile.end(), "$1\r\nv\r\n");
+}
+
+#[test]
+fn watches_end_while_a_script_runs() {
+    let mut hostile = Hostile::new();
+    assert_eq!(hostile.send(2, false, &[b"WATCH", b"k"]).1, "+OK\r\n");
+    hostile.begin("while true do end");
+    assert_eq!(hostile.send(2, false, &[b"UNWATCH"]).1, "+OK\r\n");
+    let row = lookup(b"EXEC").expect("it has a row");
+    assert_eq!(row.name, "EXEC");
+    assert_eq!(hostile.send(2, false, &[b"EXEC"]).1, "", "nothing is watched any more");
+}
+
+#[test]
+fn an_engine_is_given_up_amid_a_script() {
+    let mut hostile = Hostile::new();
+    hostile.begin("while true do pcall(function() while true do end end) end");
+}
+
+#[test]
+fn memory_is_bounded() {
+    let mut hostile = Hostile::new();
+    for script in [
+        "local t = {} for i = 1, 1e9 do t[i] = i end",
+        "local s = 'x' while true do s = s .. s end",
+        "return string.rep('x', 1e10)",
+        "local t = {} while true do t[#t + 1] = string.rep('x', 1e6) .. #t end",
+        "local s = string.rep('x', 1e6) return string.gsub(s, '.', s)",
+        "return string.rep('', 1e15) .. string.rep('x', 2 ^ 53)",
+        "return struct.pack('c2147483647', 'x')",
+    ] {
+        let reply = hostile.eval(script);
+        assert!(reply.starts_with('-'), "{script}: {}", &reply[..reply.len().min(100)]);
+        assert_eq!(hostile.eval("return 'still here'"), "$10\r\nstill here\r\n");
+    }
+    // What is caught is let go.
+    assert_eq!(hostile.eval("return select(2, pcall(string.rep, 'x', 1e10))"), "$17\r\nnot enough memory\r\n");
+}
+
+#[test]
+fn depth_is_bounded() {
+    let mut hostile = Hostile::new();
+    for script in [
+        "local function f() return f() + 1 end return f()",
+        "local function f() return pcall(f) end return f()",
+        "local function f() return (string.gsub('a', 'a', f)) end return f()",
+        "local t = {} t = setmetatable(t, {__index = function(t, k) return t[k] end}) return t.x",
+        "local function f() return coroutine.wrap(f)() end return f()",
+        "return loadstring('return ' .. string.rep('(', 100000) .. '1' .. string.rep(')', 100000))()",
+        "return loadstring(string.rep('do ', 100000))()",
+        "return string.find(string.rep('a', 100000), string.rep('a?', 100000))",
+        "return string.find(string.rep('a', 100000), string.rep('a-', 100000) .. 'b')",
+        "return cjson.decode(string.rep('[', 100000))",
+        "cjson.decode_max_depth(2147483647) return cjson.decode(string.rep('[', 5000) .. string.rep(']', 5000))",
+        "cjson.encode_max_depth(2147483647) local t = {} for i = 1, 5000 do t = {t} end return cjson.encode(t)",
+        "return cmsgpack.unpack(string.rep('\\145', 100000))",
+        "local t = {} t[1] = t return cjson.encode(t)",
+        "return table.concat({unpack({}, 1, 8000)})",
+    ] {
+        // Some are caught on their way, and say so; what counts is that there is an answer.
+        let reply = hostile.eval(script);
+        assert!(!reply.is_empty(), "{script}");
+        assert_eq!(hostile.eval("return 'still here'"), "$10\r\nstill here\r\n", "{script}");
+    }
+    let nested = hostile.eval("local t = {} t[1] = t return t");
+    assert!(nested.ends_with("-ERR reached lua stack limit\r\n") && nested.matches("*1\r\n").count() == 1_000);
+}
+
+/// What published attacks on Redis's scripts have tried, each written anew.
+#[test]
+fn published_escapes_lead_nowhere() {
+    let mut hostile = Hostile::new();
+    let is_refused = |reply: &str| reply.starts_with('-');
+    // CVE-2022-0543 (Debian's package library), and what else reaches the system.
+    for name in ["package", "require", "io", "os", "debug", "dofile", "loadfile", "print", "module", "newproxy"] {
+        assert!(is_refused(&hostile.eval(&format!("return {name}"))), "{name}");
+        assert_eq!(hostile.eval(&format!("return rawget(_G, '{name}')")), "$-1\r\n", "{name}");
+    }
+    // CVE-2022-24735: code that is left behind for other users.
+    for script in [
+        "redis.call = function() return 'mine' end",
+        "function redis.call() return 'mine' end",
+        "rawset(redis, 'call', nil)",
+        "rawset(_G, 'redis', {})",
+        "setmetatable(_G, {__index = function() return 'mine' end})",
+        "getmetatable(_G).__index = function() return 'mine' end",
+        "getmetatable(redis).__index = {}",
+        "for k in pairs(getmetatable(_G)) do rawset(getmetatable(_G), k, nil) end",
+        "string.format = nil",
+        "table.insert(redis, 'x')",
+        "table.sort(redis)",
+        "table.remove(_G, 1)",
+        "setfenv(1, {})",
+        "getfenv().redis = nil",
+        "tostring = nil",
+        "_G = {}",
+        "_G._G.redis = 1",
+        "cjson.null = 1",
+        "coroutine.wrap(function() redis.call = nil end)()",
+        "loadstring('redis = nil')()",
+        "load(function() return nil end)() redis = nil",
+        // CVE-2025-46818: the metatables of strings and other basic types.
+        "getmetatable('').__index = function() return 'mine' end",
+        "getmetatable('').__add = function() return 'mine' end",
+        "setmetatable(getmetatable(''), {})",
+        "rawset(getmetatable(''), '__index', nil)",
+        "getmetatable(nil).__index = {}",
+        "getmetatable(1).__index = {}",
+        "getmetatable(print or next).__index = {}",
+        "getmetatable(cjson.null).__index = {}",
+    ] {
+        assert!(is_refused(&hostile.eval(script)), "{script}");
+        assert_eq!(hostile.eval("return redis.call('echo', ('x'):rep(2))"), "$2\r\nxx\r\n", "{script}");
+    }
+    // What is read through a stand-in is a copy.
+    hostile.eval("local f, t = pairs(redis) t.call = function() return 'mine' end");
+    hostile.eval("for k, v in pairs(_G) do pcall(rawset, v, 'call', 1) pcall(setmetatable, v, {}) end");
+    assert_eq!(hostile.eval("return redis.call('echo', 'x')"), "$1\r\nx\r\n");
+    // CVE-2022-24736 and bytecode in general: nothing is loaded but text.
+    for script in [
+        "return loadstring(string.dump(function() return 1 end))",
+        "return loadstring('\\27Lua')",
+        "return loadstring('\\27LuaQ\\0\\1\\4\\8\\4\\8\\0')",
+        "local sent return load(function() if sent then return nil end sent = 1 return '\\27LuaQ' end)",
+    ] {
+        assert_eq!(hostile.eval(script), "$-1\r\n", "{script}");
+    }
+    assert!(is_refused(&hostile.eval("\x1bLuaQ")));
+    // CVE-2022-24834: long texts in cjson and cmsgpack.
+    hostile.eval("return #cjson.encode(string.rep('\\1', 5e6))");
+    hostile.eval("return #cmsgpack.pack(string.rep('x', 5e6))");
+    for text in [
+        "\\219\\255\\255\\255\\255",
+        "\\221\\255\\255\\255\\255",
+        "\\223\\255\\255\\255\\255",
+        "\\198\\255\\255\\255\\255x",
+    ] {
+        assert!(is_refused(&hostile.eval(&format!("return cmsgpack.unpack('{text}')"))));
+    }
+    // CVE-2020-14147 and its kin: sizes in struct.
+    for format in ["i99999999999", "c2147483647c2147483647", "!2147483648i4", "Bc0Bc0", "i33", "!0i"] {
+        for call in [format!("struct.pack('{format}', 1, 1)"), format!("struct.unpack('{format}', '\\255x')")] {
+            assert!(is_refused(&hostile.eval(&format!("return {call}"))), "{call}");
+        }
+    }
+    hostile.eval("return struct.unpack('B', 'abc', -2147483648)");
+    hostile.eval("return struct.unpack('I4', 'abcdefgh', 2147483647)");
+    // CVE-2024-31449: the smallest number of digits.
+    assert_eq!(hostile.eval("return bit.tohex(65535, -2147483648)"), "$8\r\n0000FFFF\r\n");
+    // CVE-2024-46981: what is collected while the world ends.
+    hostile.eval("local t = setmetatable({}, {__gc = function() redis.call = nil end, __mode = 'k'}) t[t] = t");
+    assert_eq!(hostile.send(2, false, &[b"SCRIPT", b"FLUSH"]).1, "+OK\r\n");
+    hostile.eval("collectgarbage('stop') collectgarbage('setpause', 0) collectgarbage() return 1");
+    // CVE-2025-46817: ranges that overflow.
+    for range in ["0, 2147483647", "-2147483648, 2147483647", "-1, 2147483646", "1, 1e8", "-2147483648, -1"] {
+        assert!(is_refused(&hostile.eval(&format!("return unpack({{1, 2, 3}}, {range})"))), "{range}");
+    }
+    hostile.eval("return select(-2147483648, 1, 2)");
+    hostile.eval("return ('x'):byte(-2147483648, 2147483647)");
+    hostile.eval("return table.concat({}, '', -2147483648, -2147483640)");
+    hostile.eval("local t = {} t[2147483647] = 1 t[-2147483648] = 1 return #t");
+    // CVE-2025-46819: long brackets.
+    for text in ["[====", "--[====", "[==[x]=]", "local x = [=", "a = [[\\n]=]"] {
+        assert_eq!(hostile.eval(&format!("return loadstring('{text}')")), "$-1\r\n", "{text}");
+    }
+    hostile.eval("return loadstring('return [' .. string.rep('=', 1e6) .. '[x]' .. string.rep('=', 1e6) .. ']')()");
+    // CVE-2025-49844: what is compiled is collected meanwhile.
+    let piecewise = "local n = 0 return load(function() n = n + 1 collectgarbage() if n < 200 then \
+                     return 'local a' .. n .. ' = \"' .. string.rep('x', 1000) .. n .. '\" ' end end, string.rep('n', 100)) ~= nil";
+    assert_eq!(hostile.eval(piecewise), ":1\r\n");
+    hostile.eval("for i = 1, 200 do loadstring('return \"' .. string.rep('x', 1000) .. i .. '\"', 'name' .. i)() end");
+    assert_eq!(hostile.eval("return redis.call('echo', 'x')"), "$1\r\nx\r\n");
+}
+
+#[test]
+fn many_values_and_scripts_are_no_trouble() {
+    let mut hostile = Hostile::new();
+    let map = "local t = {} for i = 1, 20000 do t['k' .. i] = 'v' .. i end ";
+    assert!(hostile.eval(&format!("{map} return {{map = t}}")).starts_with("*40000\r\n"));
+    assert_eq!(hostile.eval(&format!("{map} return #cjson.encode(t) > 20000")), ":1\r\n");
+    assert_eq!(hostile.eval(&format!("{map} return #cmsgpack.pack(t) > 20000")), ":1\r\n");
+    assert_eq!(
+        hostile.eval("local t = {} for i = 1, 7000 do t[i] = 'k' .. i end return redis.call('del', unpack(t))"),
+        ":0\r\n"
+    );
+    for number in 0..9_000 {
+        assert_eq!(hostile.eval(&format!("return {number}")), format!(":{number}\r\n"));
+    }
+}
+
+#[test]
+fn what_a_script_sets_ends_with_it() {
+    let mut hostile = Hostile::new();
+    assert_eq!(hostile.eval("local x = 1 KEYS[1] = 'left' ARGV.x = 1 redis.setresp(3) return 1"), ":1\r\n");
+    assert_eq!(hostile.eval("return #KEYS + #ARGV"), ":0\r\n");
+    assert_eq!(hostile.eval("redis.call('hset', 'h', 'a', 'b') return redis.call('hgetall', 'h')[1]"), "$1\r\na\r\n");
+    hostile.eval("redis.call('select', 5) redis.call('set', 'there', 1)");
+    assert_eq!(hostile.eval("return redis.call('exists', 'there')"), ":0\r\n");
+}

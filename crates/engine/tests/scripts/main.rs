@@ -1,0 +1,107 @@
+//! Scripts against a real redis-server 7.0: the same scripts to both, in both dialects, replies compared byte for byte.
+//!
+//! The environment variable `RESPOOL_TEST_REDIS=off` leaves these tests out, for machines without a redis-server.
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "the engine is told the time that the server lives in"
+)]
+
+mod hostile;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use respool_command::{Execute, Millis, SessionView, resolve, text};
+use respool_engine::{Engine, EngineConfig};
+use respool_testkit::{Client, RedisServer, reference_server};
+use respool_wire::{ArgsBuf, Encoder, Protocol};
+
+/// What is answered otherwise, and why.
+const EXCEPTIONS: &[(&str, &str)] = &[
+    ("return pairs(nil)", TAIL_CALL),
+    ("return next({},'x')", TAIL_CALL),
+    ("return type()", TAIL_CALL),
+    ("return setmetatable(1,{})", TAIL_CALL),
+    ("return setmetatable({},1)", TAIL_CALL),
+    ("return coroutine.resume(1)", TAIL_CALL),
+    ("return coroutine.create(1)", TAIL_CALL),
+    ("return unpack(nil)", TAIL_CALL),
+];
+
+const TAIL_CALL: &str = "the function is written in Lua here, and a tail call of one leaves no place to tell";
+
+/// An engine with one session.
+struct Subject {
+    engine: Engine,
+    session: SessionView,
+    protocol: Protocol,
+}
+
+impl Subject {
+    fn new(protocol: Protocol) -> Self {
+        let engine = Engine::new(EngineConfig::default(), [7, 11]);
+        Self { engine, session: SessionView::default(), protocol }
+    }
+
+    fn command(&mut self, request: &[Vec<u8>]) -> Vec<u8> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is past 1970");
+        self.session.now = Millis(since.as_millis() as u64);
+        let args: ArgsBuf = request.iter().collect();
+        let args = args.as_args();
+        let mut out = Vec::new();
+        let mut reply = Encoder::new(&mut out, self.protocol);
+        let mut refusal = Vec::new();
+        match resolve(args) {
+            Ok(row) if row.accepts(args.len()) => _ = self.engine.execute(row, args, &mut self.session, &mut reply),
+            Ok(row) => text::wrong_arity(row, &mut refusal),
+            Err(unknown) => unknown.write_text(args, &mut refusal),
+        }
+        if !refusal.is_empty() {
+            reply.error(&refusal);
+        }
+        out
+    }
+}
+
+fn both(protocol: Protocol) -> Option<(RedisServer, Client, Subject)> {
+    let server = reference_server(&[])?;
+    let mut client = server.client().expect("it has just started");
+    if protocol == Protocol::Resp3 {
+        client.ask("HELLO 3").expect("it speaks RESP3");
+    }
+    Some((server, client, Subject::new(protocol)))
+}
+
+fn words(line: &[&str]) -> Vec<Vec<u8>> {
+    line.iter().map(|word| word.as_bytes().to_vec()).collect()
+}
+
+fn shown(reply: &[u8]) -> String {
+    let start = &reply[..reply.len().min(400)];
+    start.escape_ascii().to_string()
+}
+
+fn scripts() -> Vec<String> {
+    let lines = include_str!("cases.lua").lines().skip(1).filter(|line| !line.is_empty());
+    lines.map(|line| if line.starts_with("#!") { line.replace("\\n", "\n") } else { line.to_owned() }).collect()
+}
+
+#[test]
+fn scripts_answer_as_in_redis() {
+    for protocol in [Protocol::Resp2, Protocol::Resp3] {
+        let Some((_server, mut redis, mut subject)) = both(protocol) else { return };
+        let mut differences = Vec::new();
+        for script in scripts() {
+            let request = words(&["EVAL", &script, "2", "k1", "k2", "a1", "a2"]);
+            let expected =
+                redis.command(&request).unwrap_or_else(|error| panic!("redis-server left at {script}: {error}"));
+            let said = subject.command(&request);
+            let is_excepted = EXCEPTIONS.iter().any(|(start, _)| script.starts_with(start));
+            if expected != said && !is_excepted {
+                differences.push(format!("{script}\n  redis   {}\n  respool {}", shown(&expected), shown(&said)));
+            }
+        }
+        assert!(differences.is_empty(), "{} in {protocol:?}:\n{}", differences.len(), differences.join("\n"));
+    }
+}

@@ -228,7 +228,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// [`Self::run_engine`] with a given view of the session.
-    fn run_engine_as(
+    pub(crate) fn run_engine_as(
         &mut self,
         mut view: SessionView,
         index: u32,
@@ -272,6 +272,19 @@ impl<E: Execute> Worker<E> {
         }
     }
 
+    /// A script has been run, which may have written to any key.
+    pub(crate) fn note_script_run(&mut self, index: Option<u32>) {
+        if self.parking.is_empty() {
+            return;
+        }
+        self.tell_changes();
+        self.parking.is_everything_written |= !self.parking.waiting.is_empty();
+        let session = index.and_then(|index| self.clients.sessions.at(index));
+        if !session.and_then(|s| s.pins.as_ref()).is_some_and(|p| p.exec_reply.is_some()) {
+            self.serve_parked();
+        }
+    }
+
     /// The keys of a request that has been run: those who wait for them may be served.
     fn note_keys(&mut self, row: &'static Row, args: Args<'_>) {
         if !may_serve(row) {
@@ -285,7 +298,8 @@ impl<E: Execute> Worker<E> {
 
     /// Serves those who wait for keys that have been written to.
     pub(crate) fn serve_parked(&mut self) {
-        loop {
+        // The engine would answer each of them that it is busy. The end of the script brings them here again.
+        while !self.is_amid_late_script() {
             let keys = match std::mem::take(&mut self.parking.is_everything_written) {
                 true => self.parking.waiting.keys().cloned().collect(),
                 false => std::mem::take(&mut self.parking.written),
@@ -404,7 +418,7 @@ impl<E: Execute> Worker<E> {
         Flow::Pause
     }
 
-    fn view(&self, database: u32, client_id: u64) -> SessionView {
+    pub(crate) fn view(&self, database: u32, client_id: u64) -> SessionView {
         SessionView { database, now: Millis(self.now.unix_us / 1000), client_id, ..SessionView::default() }
     }
 

@@ -3,6 +3,7 @@
 //! The client is not read meanwhile. The rest of the request is kept by the feature that executes it; this list has the clients
 //! that continue in the next turn.
 
+use crate::scripts::engine::LateScript;
 use crate::session::Pause;
 use crate::slab::Handle;
 use crate::worker::Worker;
@@ -10,13 +11,19 @@ use respool_command::Execute;
 
 /// Clients whose request continues in the next turn.
 #[derive(Debug, Default)]
-pub(crate) struct Slices(Vec<Handle>);
+pub(crate) struct Slices {
+    clients: Vec<Handle>,
+    /// The script that the engine of this process has left.
+    pub(crate) script: Option<LateScript>,
+    /// Its client has left too: it goes on in the next turn all the same.
+    is_orphaned: bool,
+}
 
 impl Slices {
     /// Whether no client does.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.clients.is_empty() && !self.is_orphaned
     }
 }
 
@@ -27,13 +34,16 @@ impl<E: Execute> Worker<E> {
         let Some(client) = self.clients.sessions.handle(index) else { return };
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.pause.add(Pause::SLICE);
-        self.slices.0.push(client);
+        self.slices.clients.push(client);
     }
 
     /// The turn is over: the clients in the list continue.
     #[inline]
     pub(crate) fn begin_slices(&mut self) {
-        for client in std::mem::take(&mut self.slices.0) {
+        if self.slices.script.is_some() {
+            self.slices.is_orphaned = self.run_orphaned_script();
+        }
+        for client in std::mem::take(&mut self.slices.clients) {
             if self.clients.sessions.get(client).is_some() {
                 self.clients.unpause(client.index, Pause::SLICE);
             }

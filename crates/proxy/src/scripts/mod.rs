@@ -9,6 +9,7 @@
 //! more behind the EVALSHA, which the node may have executed already, the script must not run after that: then the node is
 //! only given the script, and the client gets the NOSCRIPT that it knows how to deal with.
 
+pub(crate) mod engine;
 pub(crate) mod functions;
 pub(crate) mod kill;
 pub(crate) mod lanes;
@@ -231,6 +232,8 @@ impl<E: Execute> Worker<E> {
                 }
                 _ => {}
             }
+        } else if row.runs_scripts {
+            return self.run_in_engine(index, row, request);
         }
         self.pass_on(index, row, request)
     }

@@ -246,13 +246,8 @@ impl Running {
             stop_nodes: Box::new(|| {}),
         };
         for (worker, inbox) in insides.into_iter().enumerate() {
-            let setup = WorkerSetup {
-                config: Arc::clone(&config),
-                shared: Arc::clone(&shared),
-                number: worker,
-                engine: instance.is_embedded().then(|| engine(&instance.engine)),
-                entropy: chance(),
-            };
+            let (config, shared) = (Arc::clone(&config), Arc::clone(&shared));
+            let settings = instance.is_embedded().then(|| instance.engine.clone());
             let mut listeners = std::mem::take(&mut shares[worker]);
             if doors.opens_late {
                 running.late.push((slots[worker].clone(), std::mem::take(&mut listeners)));
@@ -261,8 +256,11 @@ impl Running {
             let workers = slots.clone();
             let (tls, sockets) = (Arc::clone(&clients), Arc::clone(&doors.files.sockets));
             running.workers.push(Box::new(move || {
-                let machine = respool_proxy::Worker::<Engine>::new(setup);
+                // Its scripts have a stack of their own, which stays in one thread: it is made where it is used.
+                let engine = settings.as_ref().map(engine);
                 let number = worker;
+                let machine = WorkerSetup { config, shared, number, engine, entropy: chance() };
+                let machine = respool_proxy::Worker::<Engine>::new(machine);
                 let setup =
                     Setup { machine, inbox, workers, number, listeners, engines, transport: to_nodes, tls, sockets };
                 respool_net::Worker::new(setup)?.run()
@@ -368,7 +366,9 @@ fn join(thread: JoinHandle<std::io::Result<()>>) -> Result<(), Failure> {
 struct EmbeddedNode {
     slot: Postbox<Mail>,
     inbox: Inbox<Mail>,
-    setup: WorkerSetup<Engine>,
+    config: Arc<respool_proxy::Config>,
+    shared: Arc<Shared>,
+    settings: EngineSettings,
     transport: TransportOptions,
     sockets: Arc<Sockets>,
 }
@@ -384,20 +384,16 @@ impl EmbeddedNode {
         let (slot, inbox) = mailbox();
         // Its clients are this process's own lanes: they count against nobody's limit.
         let shared = Shared::new(1, respool_net::monotonic_us(), about.clone(), Arc::default());
-        let setup = WorkerSetup {
-            config: Arc::new(config::embedded_node(process, settings)),
-            shared: Arc::new(shared),
-            number: 0,
-            engine: Some(engine(settings)),
-            entropy: chance(),
-        };
-        Self { slot, inbox, setup, transport, sockets: Arc::clone(sockets) }
+        let (config, shared) = (Arc::new(config::embedded_node(process, settings)), Arc::new(shared));
+        Self { slot, inbox, config, shared, settings: settings.clone(), transport, sockets: Arc::clone(sockets) }
     }
 
     fn into_run(self) -> Box<dyn FnOnce() -> std::io::Result<()> + Send> {
-        let Self { slot, inbox, setup, transport, sockets } = self;
+        let Self { slot, inbox, config, shared, settings, transport, sockets } = self;
         Box::new(move || {
-            let machine = respool_proxy::Worker::new(setup);
+            let engine = Some(engine(&settings));
+            let machine =
+                respool_proxy::Worker::new(WorkerSetup { config, shared, number: 0, engine, entropy: chance() });
             let (workers, listeners, engines, tls) = (vec![slot], Vec::new(), Vec::new(), Arc::default());
             let setup = Setup { machine, inbox, workers, number: 0, listeners, engines, transport, tls, sockets };
             respool_net::Worker::new(setup)?.run()
@@ -427,7 +423,10 @@ fn engine(settings: &EngineSettings) -> Engine {
         memory_bytes_max: settings.memory_bytes_max,
         ..EngineConfig::default()
     };
-    Engine::new(config, [chance(), chance()])
+    let engine = Engine::new(config, [chance(), chance()]);
+    #[cfg(feature = "scripting")]
+    let engine = engine.with_script_clock(|| respool_net::monotonic_us() / 1000);
+    engine
 }
 
 /// Opens all listeners of an instance. Result: each worker's, and the addresses really listened on.

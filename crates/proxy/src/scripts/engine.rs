@@ -1,0 +1,79 @@
+//! Scripts of the engine in this process.
+//!
+//! ```text
+//!   EVAL --> engine -- done ----------------------------> reply
+//!              '-- late --> the request stays unread; others are served, and answered BUSY
+//!                            ^        |  next turn
+//!                            '--------+--> engine goes on --> reply
+//! ```
+//!
+//! The engine runs a script for as long as a redis-server would before it serves others. Then it leaves it and is asked again in
+//! every turn, in the request's own name: what it answers belongs to the client that waits, and to none if that has left. The script
+//! goes on in either case, as in Redis.
+
+use crate::session::Flow;
+use crate::slab::Handle;
+use crate::worker::Worker;
+use respool_command::{Execute, Outcome, Row, SessionView};
+use respool_wire::{Args, Encoder, Protocol, Request};
+
+/// A script that has become late.
+#[derive(Debug)]
+pub(crate) struct LateScript {
+    client: Handle,
+    /// The client's number, which the engine knows it by.
+    id: u64,
+    row: &'static Row,
+    database: u32,
+}
+
+impl<E: Execute> Worker<E> {
+    /// A request that runs a script here, or goes on with the one that it has begun.
+    pub(crate) fn run_in_engine(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+        let Some(client) = self.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
+        let (id, database) = (session.id, session.database);
+        let is_late = self.slices.script.as_ref().is_some_and(|late| late.client == client);
+        let view = SessionView { has_waited: is_late, ..self.view(database, id) };
+        let mut reply = Vec::new();
+        if self.run_engine_as(view, index, row, request.args, &mut reply) == Some(Outcome::Parked) {
+            self.slices.script = Some(LateScript { client, id, row, database });
+            self.end_slice(index);
+            return Flow::Again;
+        }
+        if is_late {
+            self.slices.script = None;
+        }
+        self.answer(index, |out| out.raw(&reply));
+        self.note_script_run(Some(index));
+        self.keep_room(index, Flow::Next)
+    }
+
+    /// Goes on with a late script whose client has left. Whether there is one.
+    #[cold]
+    pub(crate) fn run_orphaned_script(&mut self) -> bool {
+        let Some(late) = &self.slices.script else { return false };
+        if self.clients.sessions.get(late.client).is_some() {
+            return false;
+        }
+        let (row, mut view) = (late.row, self.view(late.database, late.id));
+        view.has_waited = true;
+        let mut reply = Vec::new();
+        let Some(engine) = &mut self.engine else { return false };
+        let outcome =
+            engine.execute(row, Args::new(&[], &[]), &mut view, &mut Encoder::new(&mut reply, Protocol::Resp2));
+        if self.parking.is_told {
+            self.collect_changes(None);
+        }
+        if outcome == Outcome::Done {
+            self.slices.script = None;
+            self.note_script_run(None);
+        }
+        outcome == Outcome::Parked
+    }
+
+    /// Whether the engine has left a script that it goes on with.
+    pub(crate) fn is_amid_late_script(&self) -> bool {
+        self.slices.script.is_some()
+    }
+}

@@ -280,7 +280,7 @@ impl<E: Execute> Worker<E> {
         self.tell_changes();
         self.parking.is_everything_written |= !self.parking.waiting.is_empty();
         let session = index.and_then(|index| self.clients.sessions.at(index));
-        if !session.and_then(|s| s.pins.as_ref()).is_some_and(|p| p.exec_reply.is_some()) {
+        if session.and_then(|s| s.pins.as_ref()).is_none_or(|p| p.exec_reply.is_none()) {
             self.serve_parked();
         }
     }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConstantTimeEq};
+use zeroize::zeroize_stack;
 
 /// Hexadecimal digits of a hash.
 const DIGITS: usize = 64;
@@ -19,7 +20,7 @@ impl PasswordHash {
     /// Of a password.
     pub(crate) fn of(password: &[u8]) -> Self {
         let hash = digest(password);
-        bleach();
+        zeroize_stack::<STACK_BYTES>();
         Self(hash)
     }
 
@@ -58,16 +59,10 @@ impl PasswordHash {
     }
 }
 
-/// Apart, so that what it leaves on the stack is where [`bleach`] writes.
+/// Not inlined, so that what it leaves on the stack is where `zeroize_stack` writes: the last block of a password as it is.
 #[inline(never)]
 fn digest(password: &[u8]) -> [u8; DIGITS / 2] {
     Sha256::digest(password).into()
-}
-
-/// Overwrites what a digest has left on the stack: the last block of a password as it is.
-#[inline(never)]
-fn bleach() {
-    std::hint::black_box([0_u8; STACK_BYTES].as_mut_slice());
 }
 
 impl fmt::Debug for PasswordHash {

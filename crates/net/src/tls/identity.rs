@@ -60,7 +60,7 @@ impl IdentityRule {
             NameField::Email => alternative_names(certificate, EMAIL)?,
         };
         // Every one has to be fit, not only the one that counts: such a certificate was made to be misread.
-        let names = names.into_iter().map(fit).collect::<Result<Vec<_>, _>>()?;
+        let names = names.iter().map(|name| fit(name)).collect::<Result<Vec<_>, _>>()?;
         Ok(match &self.users {
             Some(users) => names.iter().find_map(|name| users.get(*name).cloned()),
             None => names.first().map(|name| (*name).to_owned()),

@@ -1,7 +1,11 @@
 //! What the kernel knows of a TCP connection, asked over netlink.
 //!
-//! `getsockopt(TCP_INFO)` tells the same and has no safe wrapper. One question names one connection by its addresses, and
-//! the answer is there when the question has been sent. See sock_diag(7) and `linux/inet_diag.h`, `linux/tcp.h`.
+//! `getsockopt(TCP_INFO)` tells the same and has no safe wrapper that is kept well: rustix, socket2 and nix do not have it,
+//! and nix's macro for options of one's own is unsafe code in the crate that uses it. This crate reads what the network
+//! sends, so it keeps `forbid(unsafe_code)`. Once one of them has the option, it takes the place of this file.
+//!
+//! One question names one connection by its addresses, and the answer is there when the question has been sent. See
+//! sock_diag(7) and `linux/inet_diag.h`, `linux/tcp.h`.
 
 use crate::limits::DIAG_ANSWERS_MAX;
 use crate::peer_liveness::{Asks, Signs};

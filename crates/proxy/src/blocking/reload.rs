@@ -17,8 +17,6 @@
 
 use crate::blocking::fairness::taken_by;
 use crate::blocking::is_wait;
-use crate::blocking::polling::Look;
-use crate::blocking::queue::Connection;
 use crate::blocking::request::{BlockedRequest, Release, State, Target, Wording, begins_at_arrival};
 use crate::pool::replace::Moves;
 use crate::slab::Handle;
@@ -35,15 +33,23 @@ impl<E: Execute> Worker<E> {
         }
         let lists = std::mem::take(&mut self.blocking.nodes);
         for (before, mut list) in lists.into_iter().enumerate() {
-            if moves.left == Some(before) {
-                let stays = |lane: Handle| !moves.has_left_on(before, lane);
-                let now = self.blocking.at(moves.named[before]);
-                now.connections.extend(list.connections.extract_if(.., |c: &mut Connection| stays(c.lane)));
-                now.looks.extend(list.looks.extract_if(.., |look: &mut Look| stays(look.lane)));
-            }
+            let connections = std::mem::take(&mut list.connections);
+            let looks = std::mem::take(&mut list.looks);
             // Where nobody waits and no connection is left there is nothing to keep.
             if moves.place_of(before) != usize::MAX {
                 *self.blocking.at(moves.place_of(before)) = list;
+            }
+            // Each connection is with the server that it leads to: where a name moves, those of one node lead to several.
+            let place = |lane: Handle| Some(moves.place_on(before, lane)).filter(|place| *place != usize::MAX);
+            for connection in connections {
+                if let Some(place) = place(connection.lane) {
+                    self.blocking.at(place).connections.push(connection);
+                }
+            }
+            for look in looks {
+                if let Some(place) = place(look.lane) {
+                    self.blocking.at(place).looks.push(look);
+                }
             }
         }
         for (_, blocked) in self.blocking.requests.iter_mut() {

@@ -496,3 +496,29 @@ fn a_node_that_a_reload_moves_while_its_name_does_is_where_the_reload_says() {
         assert_eq!(asked, ["other.example:6379"], "{mode:?}");
     }
 }
+
+#[test]
+fn what_waits_is_asked_back_at_each_address_that_is_left() {
+    let mut bench = named_in(PoolMode::Multiplex);
+    let mut waits = Vec::new();
+    for (number, at) in [(7, OLD), (8, "10.0.0.3:6379")] {
+        let client = bench.accept();
+        bench.ask(client, &["BLPOP", "key", "0"]);
+        let lane = arrive(&mut bench, at)[0];
+        bench.send(lane, format!(":{number}\r\n").as_bytes());
+        assert!(requests(&bench.heard(lane)).contains(&"BLPOP key 0".to_owned()));
+        waits.push((number, at));
+    }
+    let old = bench.nodes.clone();
+    leave(&mut bench, &old);
+    bench.wait(10_000);
+    bench.turn(|_| ());
+    arrive(&mut bench, NEW);
+    bench.turn(|_| ());
+    for (number, at) in waits {
+        let back = bench.dialling.iter().copied().find(|conn| bench.dialled_to(*conn) == at);
+        let back = back.expect("what is left to be said to an address is said there");
+        bench.connect_these(&[back]);
+        assert_eq!(asked(&mut bench, &[back]), [format!("CLIENT UNBLOCK {number}")], "{at}");
+    }
+}

@@ -118,6 +118,9 @@ impl<E: Execute> Worker<E> {
             self.close_lane(lane);
             self.dial_again(lane);
         }
+        // What was read where the name led may be other values now, wherever the node tells of changes from.
+        let Self { subscriptions, config, clients, .. } = self;
+        subscriptions.invalidate_node(config, node, clients);
         for client in told {
             if self.clients.sessions.get(client).is_some() && self.has_noloop_lanes(client.index) {
                 self.restart_noloop(client.index);

@@ -522,3 +522,24 @@ fn what_waits_is_asked_back_at_each_address_that_is_left() {
         assert_eq!(asked(&mut bench, &[back]), [format!("CLIENT UNBLOCK {number}")], "{at}");
     }
 }
+
+#[test]
+fn what_was_read_where_a_name_led_is_forgotten_by_all_who_track() {
+    let mut bench = named_in(PoolMode::Multiplex);
+    let client = bench.accept();
+    bench.ask(client, &["HELLO", "3"]);
+    bench.heard(client);
+    bench.ask(client, &["CLIENT", "TRACKING", "ON"]);
+    // The node tells of changes where the name leads already, and it is read where it led before.
+    let push = arrive(&mut bench, NEW);
+    let told = push.iter().copied().find(|conn| bench.heard(*conn).contains("TRACKING"));
+    bench.send(told.expect("changes are asked for"), b"+OK\r\n");
+    bench.ask(client, &["GET", "key"]);
+    let old = arrive(&mut bench, OLD);
+    let reads = old.iter().copied().find(|conn| requests(&bench.heard(*conn)).contains(&"GET key".to_owned()));
+    bench.send(reads.expect("it is read"), b"$1\r\n1\r\n");
+    bench.heard(client);
+    leave(&mut bench, &old);
+    pass(&mut bench, NEW);
+    assert!(bench.heard(client).contains("invalidate"), "it may be another value there");
+}

@@ -84,6 +84,11 @@ const TEMPLATES: &[&str] = &[
     "XDEL k 7-n 7-n",
     "XTRIM k MAXLEN n",
     "XTRIM k MINID 7-n",
+    "XADD k DELREF|ACKED MAXLEN n 7-* f v",
+    "XTRIM k MAXLEN n DELREF|ACKED",
+    "XTRIM k MINID 7-n DELREF|ACKED",
+    "XDELEX k KEEPREF|DELREF|ACKED IDS 2 7-n 7-n",
+    "XACKDEL k g KEEPREF|DELREF|ACKED IDS 2 7-n 7-n",
     "XGROUP CREATE k g 0 MKSTREAM",
     "XGROUP CREATE k g 0",
     "XGROUP DESTROY k g",
@@ -138,6 +143,24 @@ const FIELDS: &[&str] = &[
     "HSETEX k PX 0 FIELDS 1 m v",
 ];
 
+/// What is said many times in a row to one stream, so that entries are pending and acknowledged.
+const ENTRIES: &[&str] = &[
+    "XADD k 7-* f v",
+    "XADD k 7-* f v",
+    "XADD k DELREF|ACKED MAXLEN n 7-* f v",
+    "XGROUP CREATE k g 0 MKSTREAM",
+    "XGROUP CREATE k h 0 MKSTREAM",
+    "XREADGROUP GROUP g|h m COUNT c STREAMS k >",
+    "XREADGROUP GROUP g|h m COUNT c STREAMS k >",
+    "XACK k g|h 7-n 7-n",
+    "XRANGE k - +",
+    "XTRIM k MAXLEN n DELREF|ACKED",
+    "XTRIM k MINID 7-n DELREF|ACKED",
+    "XDELEX k KEEPREF|DELREF|ACKED IDS 2 7-n 7-n",
+    "XACKDEL k g|h KEEPREF|DELREF|ACKED IDS 2 7-n 7-n",
+    "XPENDING k g|h",
+];
+
 /// How many different names there are: few meet often, many make tables large.
 #[derive(Clone, Copy)]
 pub(crate) struct Names {
@@ -185,9 +208,10 @@ impl Script {
                     self.burst = Some((&templates[one..=one], draw(names.keys), 1 + draw(names.members)));
                     "EXISTS k"
                 }
-                20..23 => {
+                20..24 => {
                     let key = draw(names.keys);
-                    self.burst = Some((FIELDS, key, 1 + draw(100)));
+                    let templates = if draw(3) == 0 { ENTRIES } else { FIELDS };
+                    self.burst = Some((templates, key, 1 + draw(100)));
                     return Step::Say(vec!["DEL".to_owned(), format!("k{key}")]);
                 }
                 _ => TEMPLATES[draw(TEMPLATES.len())],

@@ -41,6 +41,14 @@ fn integer(value: usize) -> Vec<u8> {
     encoded(|reply| reply.integer(value as i64))
 }
 
+fn results(results: impl Iterator<Item = i64>) -> Vec<u8> {
+    let results: Vec<i64> = results.collect();
+    encoded(|reply| {
+        reply.array(results.len());
+        results.into_iter().for_each(|result| reply.integer(result));
+    })
+}
+
 fn ids(reply: &mut Encoder<'_>, numbers: &[u64]) {
     reply.array(numbers.len());
     numbers.iter().for_each(|number| reply.bulk(id(*number).as_bytes()));
@@ -59,10 +67,34 @@ impl Stream {
         }
     }
 
-    fn trim(&mut self, len: usize) -> usize {
-        let removed = self.entries.len().saturating_sub(len);
-        (0..removed).for_each(|_| _ = self.entries.pop_first());
-        removed
+    /// Deletes the entries among these that the treatment of references lets go; how many.
+    fn delete(&mut self, numbers: Vec<u64>, references: &str) -> usize {
+        let mut deleted = 0;
+        for number in numbers {
+            if references == "ACKED" && self.is_referred_to(number) {
+                continue;
+            }
+            if references == "DELREF" {
+                self.groups.values_mut().for_each(|group| _ = group.pending.remove(&number));
+            }
+            deleted += usize::from(self.entries.remove(&number).is_some());
+        }
+        deleted
+    }
+
+    fn is_referred_to(&self, number: u64) -> bool {
+        self.groups.values().any(|group| group.next <= number || group.pending.contains_key(&number))
+    }
+
+    /// Deletes entries by `MAXLEN` or `MINID`, as the words say.
+    fn trim(&mut self, w: &[&str]) -> usize {
+        let word = |name: &str| w.iter().position(|word| *word == name).map(|at| w[at + 1]);
+        let references = w.iter().find(|word| ["ACKED", "DELREF"].contains(*word)).copied().unwrap_or_default();
+        let len = word("MAXLEN").map(|len| len.parse::<usize>().expect("the script writes numbers"));
+        let least = word("MINID").map_or(u64::MAX, number);
+        let most = len.map_or(usize::MAX, |len| self.entries.len().saturating_sub(len));
+        let numbers = self.entries.keys().copied().take(most).take_while(|number| *number < least).collect();
+        self.delete(numbers, references)
     }
 
     /// The reply to the request `w`.
@@ -72,8 +104,8 @@ impl Stream {
                 let entry = (w[w.len() - 2].to_owned(), w[w.len() - 1].to_owned());
                 self.entries.insert(self.next, entry);
                 self.next += 1;
-                if w[2] == "MAXLEN" {
-                    self.trim(w[3].parse().expect("the script writes numbers"));
+                if w.contains(&"MAXLEN") {
+                    self.trim(w);
                 }
                 encoded(|reply| reply.bulk(id(self.next - 1).as_bytes()))
             }
@@ -83,12 +115,28 @@ impl Stream {
                 encoded(|reply| self.write(reply, &all))
             }
             "XDEL" => integer(w[2..].iter().filter(|id| self.entries.remove(&number(id)).is_some()).count()),
-            "XTRIM" if w[2] == "MINID" => {
-                let before = self.entries.len();
-                self.entries.retain(|entry, _| *entry >= number(w[3]));
-                integer(before - self.entries.len())
-            }
-            "XTRIM" => integer(self.trim(w[3].parse().expect("the script writes numbers"))),
+            "XTRIM" => integer(self.trim(w)),
+            "XDELEX" => results(w[5..].iter().map(|id| {
+                let number = number(id);
+                let is_there = self.entries.contains_key(&number);
+                let is_kept = w[2] == "ACKED" && (self.groups.is_empty() || self.is_referred_to(number));
+                match is_there {
+                    true if is_kept => 2,
+                    _ if self.delete(vec![number], w[2]) > 0 => 1,
+                    _ => -1,
+                }
+            })),
+            "XACKDEL" => results(w[6..].iter().map(|id| {
+                let number = number(id);
+                let pending = self.groups.get_mut(w[2]).and_then(|group| group.pending.remove(&number));
+                match pending {
+                    None => -1,
+                    Some(_) => {
+                        self.delete(vec![number], w[3]);
+                        if self.entries.contains_key(&number) { 2 } else { 1 }
+                    }
+                }
+            })),
             "XGROUP" if w[1] == "CREATE" => {
                 if self.groups.contains_key(w[3]) {
                     return b"-BUSYGROUP Consumer Group name already exists\r\n".to_vec();

@@ -24,6 +24,9 @@ rows! {
     /// Delete a key if it holds a certain string (Valkey).
     Delifeq = row("DELIFEQ", 3, "9.0.0").flags("write fast").acl("string").key(1, "RW access delete");
 
+    /// Tell a hash of a string, with which others can be compared.
+    Digest = row("DIGEST", 2, "8.4.0").flags("readonly fast").acl("string").key(1, "RO access");
+
     /// Tell the value of a string.
     Get = row("GET", 2, "1.0.0").flags("readonly fast").acl("string").key(1, "RO access");
 

@@ -13,3 +13,4 @@ pub(crate) mod record;
 pub(crate) mod slab;
 pub(crate) mod sorted_index;
 pub(crate) mod table;
+pub(crate) mod xxh3;

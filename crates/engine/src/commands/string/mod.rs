@@ -26,6 +26,7 @@ pub(super) fn run(command: StringCommand, call: &mut Call<'_, '_>) -> Answer {
         StringCommand::Decrby => decrby(call),
         StringCommand::Delex => conditional::delex(call),
         StringCommand::Delifeq => conditional::delifeq(call),
+        StringCommand::Digest => conditional::digest(call),
         StringCommand::Get => get(call),
         StringCommand::Getdel => getdel(call),
         StringCommand::Getex => getex(call),
@@ -152,7 +153,8 @@ fn set_with_options(call: &mut Call<'_, '_>) -> Answer {
     };
     let is_refused = match options.comparison {
         Some((comparison, index)) => {
-            !comparison.holds(found.and_then(|found| call.keyspace.text(found)), call.arg(index))
+            let value = found.and_then(|found| call.keyspace.text(found));
+            !comparison.holds(value, call.arg(index))?
         }
         None if found.is_some() => options.only_if_absent,
         None => options.only_if_present,
@@ -497,6 +499,27 @@ mod tests {
              DELEX l IFEQ x -> -ERR Key should be of string type if conditions are specified
              DELEX l -> :1
              DELEX l -> :0",
+        );
+    }
+
+    #[test]
+    fn strings_are_compared_by_digests() {
+        play(
+            "DIGEST a -> $-1
+             SET a hello -> +OK
+             DIGEST a -> $16 9555e8555c62dcfd
+             SET a world IFDEQ 9555e8555c62dcfe -> $-1
+             SET a world IFDNE 9555e8555c62dcfd -> $-1
+             SET a 12 IFDEQ 9555E8555C62DCFD -> +OK
+             SET b 1 IFDEQ x -> $-1
+             SET b 1 IFDNE x -> +OK
+             SET b 1 IFDNE x -> -ERR must be exactly 16 hexadecimal characters
+             DELEX a IFDEQ zzzzzzzzzzzzzzzz -> :0
+             DELEX a IFDEQ zzz -> -ERR must be exactly 16 hexadecimal characters
+             DELEX a IFDNE zzzzzzzzzzzzzzzz -> :1
+             DELEX a IFDEQ zzz -> :0
+             RPUSH l x -> :1
+             DIGEST l -> -WRONGTYPE Operation against a key holding the wrong kind of value",
         );
     }
 

@@ -245,10 +245,10 @@ mod tests {
 
     #[test]
     fn a_learnt_subcommand_is_judged_as_its_container_is() {
-        let show = learnt("SCRIPT SHOW", &["noscript"], &["@slow"], 0);
+        let trace = learnt("SCRIPT TRACE", &["noscript"], &["@slow"], 0);
         let check = |rules: &[&str]| {
-            let args: ArgsBuf = ["SCRIPT", "SHOW", "x"].into_iter().collect();
-            user(rules).check(show, args.as_args(), &mut KeyPositions::new())
+            let args: ArgsBuf = ["SCRIPT", "TRACE", "x"].into_iter().collect();
+            user(rules).check(trace, args.as_args(), &mut KeyPositions::new())
         };
         assert_eq!(check(&["+@all", "~*"]), Ok(()));
         assert_eq!(check(&["+@all", "-script", "~*"]), Err(Denial::Command));

@@ -138,5 +138,11 @@ rows! {
             .tips(&["request_policy:all_nodes", "response_policy:all_succeeded"])
             .retry_safe()
             .lane(Lane::Script);
+        /// Tell the text of a script in the cache (Valkey).
+        ScriptShow = row("SCRIPT SHOW", 3, "8.0.0")
+            .flags("noscript stale")
+            .acl("scripting")
+            .policy(RequestPolicy::AnyNode, ResponsePolicy::Single)
+            .retry_safe();
     };
 }

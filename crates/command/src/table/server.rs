@@ -92,6 +92,30 @@ rows! {
             .lane(Lane::Local);
     };
 
+    /// See which commands were slow, or had large requests or replies (Valkey).
+    Commandlog = row("COMMANDLOG", -2, "8.1.0") => {
+        /// List commands of one of the logs.
+        CommandlogGet = row("COMMANDLOG GET", 4, "8.1.0")
+            .flags("admin loading stale")
+            .tips(&["request_policy:all_nodes", "nondeterministic_output"])
+            .policy(RequestPolicy::AllNodes, ResponsePolicy::Newest)
+            .retry_safe();
+        /// List the subcommands.
+        CommandlogHelp = row("COMMANDLOG HELP", 2, "8.1.0")
+            .flags("loading stale")
+            .policy(RequestPolicy::AnyNode, ResponsePolicy::Single)
+            .retry_safe();
+        /// Count the entries of one of the logs.
+        CommandlogLen = row("COMMANDLOG LEN", 3, "8.1.0")
+            .flags("admin loading stale")
+            .tips(&["request_policy:all_nodes", "response_policy:agg_sum", "nondeterministic_output"])
+            .retry_safe();
+        /// Empty one of the logs.
+        CommandlogReset = row("COMMANDLOG RESET", 3, "8.1.0")
+            .flags("admin loading stale")
+            .tips(&["request_policy:all_nodes", "response_policy:all_succeeded"]);
+    };
+
     /// Read and change settings.
     Config = row("CONFIG", -2, "2.0.0") => {
         /// Show the settings whose names match patterns.

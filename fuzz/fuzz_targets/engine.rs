@@ -4,6 +4,8 @@
 //! The first bytes are the hash seed and say how many names there are; the rest is choices. Where they end, so does the run.
 #![no_main]
 
+#[path = "../../crates/engine/tests/model/hashes.rs"]
+mod hashes;
 #[path = "../../crates/engine/tests/model/script.rs"]
 mod script;
 #[path = "../../crates/engine/tests/model/store.rs"]

@@ -7,7 +7,7 @@ use crate::admin::Inquiries;
 use crate::auth::users::Allowances;
 use crate::blocking::engine::Parking;
 use crate::blocking::queue::Blocking;
-use crate::commands::client_pause::Hold;
+use crate::commands::client_pause::ClientPause;
 use crate::config::Config;
 use crate::hooks::Event;
 use crate::internal_request::Tasks;
@@ -115,7 +115,7 @@ pub struct Worker<E> {
     pub(crate) learnings: Learnings,
     pub(crate) functions: Functions,
     /// All clients hold their requests back until then.
-    pub(crate) hold: Option<Hold>,
+    pub(crate) client_pause: Option<ClientPause>,
     pub(crate) retirement: Retirement,
     pub(crate) slices: Slices,
     pub(crate) tidying: Tidying,
@@ -167,7 +167,7 @@ impl<E: Execute> Worker<E> {
             learnt: Arc::default(),
             learnings: Learnings::default(),
             functions: Functions::default(),
-            hold: None,
+            client_pause: None,
             retirement: Retirement::default(),
             slices: Slices::default(),
             tidying: Tidying::default(),
@@ -472,7 +472,7 @@ impl<E: Execute> Machine for Worker<E> {
         if self.shared.hooks.wants_requests() {
             session.special.add(Special::HOOKED);
         }
-        if self.hold.is_some() || self.is_holding() {
+        if self.client_pause.is_some() || self.is_holding() {
             session.special.add(Special::HELD);
         }
         let allowance = session.cold.allowance.clone();
@@ -618,15 +618,15 @@ impl<E: Execute> Machine for Worker<E> {
             self.lanes.listed.reverse();
         }
         // Held bytes are looked at again: their replies may have come in this turn, or their time.
-        self.lanes.list_held();
+        self.lanes.list_unflushed();
         let before = self.lanes.listed.len();
         self.run_timers();
         self.lanes.write_first(before);
         self.evict_tracked();
         self.tell_nodes();
         self.begin_slices();
-        if !self.clients.held.is_empty() && self.patient_until_us().is_none() {
-            self.clients.release_held();
+        if !self.clients.unflushed.is_empty() && self.patient_until_us().is_none() {
+            self.clients.release_unflushed();
         }
     }
 
@@ -739,7 +739,7 @@ impl<E: Execute> Machine for Worker<E> {
         }
         self.lanes.is_gathering = false;
         self.clients.crowd.stop();
-        self.lanes.list_held();
+        self.lanes.list_unflushed();
     }
 
     fn next_wakeup_us(&self) -> Option<u64> {
@@ -747,10 +747,10 @@ impl<E: Execute> Machine for Worker<E> {
         if self.engine_at_us > 0 {
             due = due.min(self.engine_at_us);
         }
-        for lane in &self.lanes.held {
+        for lane in &self.lanes.unflushed {
             due = due.min(self.lanes.all[*lane as usize].up.held_until_us());
         }
-        if !self.clients.held.is_empty() {
+        if !self.clients.unflushed.is_empty() {
             due = due.min(self.now.mono_us + HELD_AGE_US_MAX);
         }
         if let Some(at) = self.subscriptions_due_us() {

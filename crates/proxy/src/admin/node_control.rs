@@ -140,7 +140,7 @@ impl<E: Execute> Worker<E> {
 
     /// Has sessions know whether requests are held back, and those go on that waited.
     pub(crate) fn settle_holding(&mut self) {
-        let is_holding = self.is_holding() || self.hold.is_some();
+        let is_holding = self.is_holding() || self.client_pause.is_some();
         self.for_each_session(
             |special| {
                 if is_holding { special.add(Special::HELD) } else { special.remove(Special::HELD) }

@@ -24,12 +24,12 @@ pub(crate) struct Standing {
     /// The suspension of clients. It is not handed over to another process, which has none of these clients.
     pub(crate) suspended: Option<Suspension>,
     /// The pause of all clients.
-    pub(crate) hold: Option<StandingHold>,
+    pub(crate) client_pause: Option<StandingClientPause>,
 }
 
 /// A pause of all clients (`CLIENT PAUSE`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StandingHold {
+pub(crate) struct StandingClientPause {
     /// When it ends, on the clock of this process.
     pub(crate) until_us: u64,
     /// Whether reads wait, too.
@@ -72,7 +72,7 @@ impl Standing {
         }
         self.paused.iter().for_each(|name| _ = writeln!(text, "pause {name}"));
         self.drained.iter().for_each(|name| _ = writeln!(text, "drain {name}"));
-        if let Some(hold) = self.hold.filter(|hold| hold.until_us > now_us) {
+        if let Some(hold) = self.client_pause.filter(|hold| hold.until_us > now_us) {
             let what = if hold.is_for_all { "all" } else { "writes" };
             let _ = writeln!(text, "hold {what} {}", hold.until_us - now_us);
         }
@@ -95,7 +95,7 @@ impl Standing {
                         _ => return None,
                     };
                     let until_us = now_us.saturating_add(left_us.parse().ok()?);
-                    standing.hold = Some(StandingHold { until_us, is_for_all });
+                    standing.client_pause = Some(StandingClientPause { until_us, is_for_all });
                 }
                 _ => return None,
             }
@@ -171,7 +171,7 @@ impl<E: Execute> Worker<E> {
     /// A process that ran before has left orders.
     pub(crate) fn take_up_orders(&mut self) {
         self.adopt_orders();
-        self.adopt_hold();
+        self.adopt_client_pause();
         self.settle_holding();
     }
 }
@@ -202,10 +202,13 @@ mod tests {
         standing.pause(&[]);
         standing.pause(&names(&["a", "10.0.0.1:6379"]));
         standing.drained.extend(names(&["a"]));
-        standing.hold = Some(StandingHold { until_us: 17, is_for_all: false });
-        let there = Standing { hold: Some(StandingHold { until_us: 107, is_for_all: false }), ..standing.clone() };
+        standing.client_pause = Some(StandingClientPause { until_us: 17, is_for_all: false });
+        let there = Standing {
+            client_pause: Some(StandingClientPause { until_us: 107, is_for_all: false }),
+            ..standing.clone()
+        };
         assert_eq!(Standing::read(&standing.text(10), 100), Some(there), "seven microseconds are left on either clock");
-        let ended = Standing { hold: None, ..standing.clone() };
+        let ended = Standing { client_pause: None, ..standing.clone() };
         assert_eq!(Standing::read(&standing.text(17), 100), Some(ended));
         for other in ["resume a", "drain", "hold all", "hold some 7", "hold all x"] {
             assert_eq!(Standing::read(other, 0), None, "{other}");

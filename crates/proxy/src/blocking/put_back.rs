@@ -162,7 +162,7 @@ impl<E: Execute> Worker<E> {
             return self.give_up_return(&what, b"its node is not configured any more");
         }
         let (node, class) = (what.node, what.class);
-        if self.hold.is_some() || self.is_all_paused || self.lanes.nodes[node].is_paused {
+        if self.client_pause.is_some() || self.is_all_paused || self.lanes.nodes[node].is_paused {
             // What is taken back while a node is exchanged must not go to the one that is left behind.
             return self.try_later(what);
         }

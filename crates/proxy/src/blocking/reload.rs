@@ -181,7 +181,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn is_held_at(&self, node: usize, row: &'static Row) -> bool {
         self.is_all_paused
             || self.lanes.nodes.get(node).is_some_and(|node| node.is_paused)
-            || self.hold.is_some_and(|hold| hold.holds(row))
+            || self.client_pause.is_some_and(|hold| hold.holds(row))
     }
 
     /// A pause may be over: those who have waited for that in the queues are sent on.

@@ -3,7 +3,7 @@
 //! Every session gets a mark, so that nobody pays for a pause that is not; a request that has to wait stays unread in its
 //! client's input, and is read again when the pause is over.
 
-use crate::admin::operator_state::StandingHold;
+use crate::admin::operator_state::StandingClientPause;
 use crate::commands::connection::integer;
 use crate::session::{Flow, Pause, Special};
 use crate::text;
@@ -17,22 +17,22 @@ use respool_wire::Args;
 
 /// A pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Hold {
+pub(crate) struct ClientPause {
     /// When it ends, on the monotonic clock.
     until_us: u64,
     /// Whether reads wait, too.
     is_for_all: bool,
 }
 
-impl Hold {
+impl ClientPause {
     /// Whether commands of this kind are held back.
     pub(crate) fn holds(&self, row: &Row) -> bool {
         self.is_for_all || may_change(row)
     }
 }
 
-impl From<StandingHold> for Hold {
-    fn from(StandingHold { until_us, is_for_all }: StandingHold) -> Self {
+impl From<StandingClientPause> for ClientPause {
+    fn from(StandingClientPause { until_us, is_for_all }: StandingClientPause) -> Self {
         Self { until_us, is_for_all }
     }
 }
@@ -75,8 +75,8 @@ impl<E: Execute> Worker<E> {
         };
         let until_us = self.now.mono_us.saturating_add(timeout_ms.saturating_mul(1000));
         let is_taken = self.change_orders(|standing| {
-            let before = standing.hold.filter(|hold| hold.until_us > self.now.mono_us);
-            standing.hold = Some(StandingHold {
+            let before = standing.client_pause.filter(|hold| hold.until_us > self.now.mono_us);
+            standing.client_pause = Some(StandingClientPause {
                 until_us: before.map_or(until_us, |before| before.until_us.max(until_us)),
                 is_for_all: is_for_all || before.is_some_and(|before| before.is_for_all),
             });
@@ -85,56 +85,56 @@ impl<E: Execute> Worker<E> {
             return self.refuse(index, text::HANDED_OVER.as_bytes());
         }
         // Once that is answered, every worker holds requests back.
-        self.ask_all(index, Question::Hold, ClientFilter::default())
+        self.ask_all(index, Question::ClientPause, ClientFilter::default())
     }
 
     /// `CLIENT UNPAUSE`.
     pub(crate) fn client_unpause(&mut self, index: u32) -> Flow {
-        if !self.change_orders(|standing| standing.hold = None) {
+        if !self.change_orders(|standing| standing.client_pause = None) {
             return self.refuse(index, text::HANDED_OVER.as_bytes());
         }
-        self.ask_all(index, Question::Hold, ClientFilter::default())
+        self.ask_all(index, Question::ClientPause, ClientFilter::default())
     }
 
     /// Replaces the pause of this worker by the one in the standing orders. These may have changed since the letter was
     /// sent, and letters of two workers arrive in any order: after the last of them all workers hold back the same
     /// requests.
-    pub(crate) fn adopt_hold(&mut self) {
-        let ordered = self.shared.standing().hold.map(Hold::from);
+    pub(crate) fn adopt_client_pause(&mut self) {
+        let ordered = self.shared.standing().client_pause.map(ClientPause::from);
         let Some(hold) = ordered.filter(|hold| hold.until_us > self.now.mono_us) else { return self.release() };
-        let before = self.hold.replace(hold);
+        let before = self.client_pause.replace(hold);
         self.clients.sessions.iter_mut().for_each(|(_, session)| session.special.add(Special::HELD));
         if before.is_some_and(|before| before.is_for_all && !hold.is_for_all) {
             self.settle_holding();
         }
-        self.mind_hold();
+        self.schedule_client_pause();
     }
 
     /// Ends a pause.
     pub(crate) fn release(&mut self) {
-        if self.hold.take().is_some() {
+        if self.client_pause.take().is_some() {
             self.functions.forget();
             self.settle_holding();
         }
     }
 
     /// Ends a pause whose time has come.
-    pub(crate) fn check_hold(&mut self) {
-        if self.hold.is_some_and(|hold| self.now.mono_us >= hold.until_us) {
+    pub(crate) fn check_client_pause(&mut self) {
+        if self.client_pause.is_some_and(|hold| self.now.mono_us >= hold.until_us) {
             self.release();
         }
     }
 
     /// Sees to it that timers are looked at when a pause ends.
-    pub(crate) fn mind_hold(&mut self) {
-        if let Some(hold) = self.hold {
+    pub(crate) fn schedule_client_pause(&mut self) {
+        if let Some(hold) = self.client_pause {
             self.cron_at_us = self.cron_at_us.min(hold.until_us.max(self.now.mono_us));
         }
     }
 
     /// A request during a pause. Whoever ends the pause is always heard, and so is the console.
-    pub(crate) fn hold_back(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
-        let hold = self.hold?;
+    pub(crate) fn hold_for_client_pause(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+        let hold = self.client_pause?;
         let ends_it = row.command == Command::Connection(ConnectionCommand::ClientUnpause);
         let session = self.clients.sessions.at_mut(index)?;
         let is_exec = row.command == Command::Transactions(TransactionsCommand::Exec);

@@ -126,7 +126,7 @@ impl<E: Execute> Worker<E> {
         // What was heard of a node that is busy with a script may have been just that.
         let base = self.lanes.base(session.class);
         let is_busy =
-            self.lanes.script_classes_of(base).any(|class| self.lanes.is_held_up(class as u16, self.now.mono_us));
+            self.lanes.script_classes_of(base).any(|class| self.lanes.is_busy_for_long(class as u16, self.now.mono_us));
         !is_busy && (is_fresh(session.class) || is_fresh(base))
     }
 }

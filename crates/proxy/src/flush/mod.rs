@@ -28,13 +28,13 @@ impl<E: Execute> Worker<E> {
                 ) && this.up.may_gather(GATHERED_ENOUGH)
                 {
                     self.lanes.is_gathering = true;
-                    self.lanes.held.push(lane);
+                    self.lanes.unflushed.push(lane);
                     continue;
                 }
                 if self.clients.are_awaited() && this.up.is_filling(self.now.mono_us) {
                     this.is_filling = true;
                     self.lanes.is_filling = true;
-                    self.lanes.held.push(lane);
+                    self.lanes.unflushed.push(lane);
                     continue;
                 }
                 let has_failed_to_fill = std::mem::take(&mut this.is_filling) && this.up.is_batch_small();
@@ -49,7 +49,7 @@ impl<E: Execute> Worker<E> {
                     return Some(lane);
                 }
             } else if this.up.is_ready() && this.up.queued_bytes() > 0 {
-                self.lanes.held.push(lane);
+                self.lanes.unflushed.push(lane);
             }
             if self.lanes.all[lane as usize].is_queue_of_note() {
                 self.account_queue(lane as usize);
@@ -91,7 +91,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn stop_filling(&mut self) {
         self.clients.awaited.give_up();
         self.lanes.is_filling = false;
-        self.lanes.list_held();
+        self.lanes.list_unflushed();
     }
 
     /// A pipeline over several nodes is answered piece by piece. While the other pieces are due, the first ones wait for
@@ -104,9 +104,9 @@ impl<E: Execute> Worker<E> {
             && session.down.waiting_bytes() < HELD_BYTES_MAX
             && now_us - since_us < HELD_AGE_US_MAX;
         session.held_since_us = if is_held { since_us } else { 0 };
-        if is_held && !session.is_in_held {
-            session.is_in_held = true;
-            self.clients.held.push(index);
+        if is_held && !session.is_unflushed {
+            session.is_unflushed = true;
+            self.clients.unflushed.push(index);
         }
         is_held
     }

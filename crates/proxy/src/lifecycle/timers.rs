@@ -40,7 +40,7 @@ impl<E: Execute> Worker<E> {
 
     #[cold]
     fn run_cron(&mut self, is_due: bool) {
-        self.check_hold();
+        self.check_client_pause();
         if is_due {
             self.dial_ahead();
             self.note_figures();
@@ -80,7 +80,7 @@ impl<E: Execute> Worker<E> {
         }
         self.cron_at_us = self.now.mono_us + interval;
         self.is_cron_slow = interval > self.busy_interval_us();
-        self.mind_hold();
+        self.schedule_client_pause();
     }
 
     /// Returns whether anything is outstanding.

@@ -23,7 +23,7 @@ use crate::nodes::rollover::Entry;
 use crate::observe::histogram::Histogram;
 use crate::pool::dial_queue::Dialling;
 use crate::pool::session_mode::Ownership;
-use crate::reply::integrity::Proof;
+use crate::reply::integrity::EchoCheck;
 use crate::reply::observer::Beside;
 use crate::scripts::Given;
 use crate::scripts::lanes::ScriptClasses;
@@ -253,7 +253,7 @@ pub(crate) struct Lanes {
     /// Lanes with something to write, each once.
     pub(crate) listed: Vec<u32>,
     /// Lanes whose bytes are held back until their next replies.
-    pub(crate) held: Vec<u32>,
+    pub(crate) unflushed: Vec<u32>,
     /// One of them is held back for clients that are about to send more.
     pub(crate) is_filling: bool,
     /// One of them is held back for the requests of a crowd.
@@ -440,7 +440,7 @@ impl Lanes {
         let credentials = own.or(self.nodes[node].told.credentials.as_ref()).cloned();
         let is_shared = matches!(purpose, Purpose::Shared | Purpose::Successor);
         let policy = if is_shared { config.write_policy } else { WritePolicy::EachTurn };
-        let proof = Proof::new(config.integrity, self.entropy_of(self.all.len()));
+        let proof = EchoCheck::new(config.integrity, self.entropy_of(self.all.len()));
         let told = &self.nodes[node];
         let is_elsewhere = !matches!(*told.told.endpoint, Endpoint::Embedded { .. });
         let is_asked = self.asks && class == 0 && is_shared && is_elsewhere && !told.shuns_questions;
@@ -616,8 +616,8 @@ impl Lanes {
     }
 
     /// What was held back is looked at again.
-    pub(crate) fn list_held(&mut self) {
-        while let Some(lane) = self.held.pop() {
+    pub(crate) fn list_unflushed(&mut self) {
+        while let Some(lane) = self.unflushed.pop() {
             self.list(lane as usize);
         }
     }

@@ -220,7 +220,7 @@ impl<E: Execute> Worker<E> {
             let id = this.number(subscriber, &scope, kind, name);
             let registry = &mut this.registries[kind as usize];
             // Held until the request is answered, so that the number outlives what else happens.
-            registry.hold(id);
+            registry.retain(id);
             let is_change = subscriber.sets[kind as usize].insert(id, (), registry.mix());
             items.push(Item { id, is_change });
             if is_change {
@@ -286,14 +286,14 @@ impl<E: Execute> Worker<E> {
             .iter()
             .map(|name| {
                 let id = this.number(subscriber, &scope, kind, name);
-                this.registries[kind as usize].hold(id);
+                this.registries[kind as usize].retain(id);
                 id
             })
             .collect();
         let registry = &mut this.registries[kind as usize];
         if names.is_empty() {
             named.extend(subscriber.sets[kind as usize].ids().take(NAMES_PER_TURN_MAX));
-            named.iter().for_each(|id| registry.hold(*id));
+            named.iter().for_each(|id| registry.retain(*id));
         }
         let mut items = Vec::with_capacity(named.len());
         let (mut nodes, mut departures) = (Vec::new(), Vec::new());

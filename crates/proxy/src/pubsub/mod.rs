@@ -269,7 +269,7 @@ impl Subscriptions {
     /// Strikes a subscription out.
     fn leave(&mut self, config: &Config, subscriber: u32, kind: Kind, id: u32) {
         self.pairs -= 1;
-        self.registries[kind as usize].hold(id);
+        self.registries[kind as usize].retain(id);
         if self.registries[kind as usize].leave(id, subscriber) {
             self.end(config, kind, id);
         }

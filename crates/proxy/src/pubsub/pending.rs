@@ -339,7 +339,7 @@ impl Subscriptions {
     pub(super) fn depart(&mut self, mut departures: Vec<Departure>) -> Vec<Departure> {
         departures.retain(|departure| self.departing.begin(*departure));
         if let Some(at_nodes) = &mut self.at_nodes {
-            departures.iter().for_each(|departure| at_nodes[departure.kind as usize].hold(departure.told));
+            departures.iter().for_each(|departure| at_nodes[departure.kind as usize].retain(departure.told));
         }
         departures
     }

@@ -346,7 +346,7 @@ impl Subscriptions {
         for way in ways {
             let Some(at_nodes) = &mut self.at_nodes else { return };
             let Some(told) = at_nodes[kind as usize].find(&way.told()) else { continue };
-            at_nodes[kind as usize].hold(told);
+            at_nodes[kind as usize].retain(told);
             if at_nodes[kind as usize].leave(told, id) {
                 self.note(config, kind, told);
             }
@@ -415,7 +415,7 @@ impl Subscriptions {
             for item in &mut pending.items {
                 let name = old[pending.kind as usize].name(item.id);
                 item.id = self.registries[pending.kind as usize].intern(&[&scope, name].concat());
-                self.registries[pending.kind as usize].hold(item.id);
+                self.registries[pending.kind as usize].retain(item.id);
             }
         }
     }

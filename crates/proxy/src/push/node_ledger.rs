@@ -231,7 +231,7 @@ impl Book {
             Kind::Channel | Kind::Shard => self.changed.last() == Some(&(kind, id)),
         };
         if self.is_live && !is_noted {
-            registries[kind as usize].hold(id);
+            registries[kind as usize].retain(id);
             match kind {
                 Kind::Pattern => self.changed_patterns.push(id),
                 Kind::Channel | Kind::Shard => self.changed.push((kind, id)),
@@ -413,8 +413,8 @@ impl Book {
             Verb::Subscribe if is_wanted && !is_told => {
                 told.insert(id, number, registry.mix());
                 // One hold for the table, one for the ledger.
-                registry.hold(id);
-                registry.hold(id);
+                registry.retain(id);
+                registry.retain(id);
             }
             // The ledger takes over the table's hold.
             Verb::Unsubscribe if !is_wanted && is_told => _ = told.remove(id, registry.mix()),
@@ -573,7 +573,7 @@ mod tests {
 
     fn leave(book: &mut Book, registries: &mut Registries, name: &str) {
         let id = registries[0].find(name.as_bytes()).unwrap();
-        registries[0].hold(id);
+        registries[0].retain(id);
         if registries[0].leave(id, 1) {
             book.note(registries, Kind::Channel, id);
         }

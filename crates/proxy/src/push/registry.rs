@@ -158,11 +158,11 @@ impl Registry {
     }
 
     /// The number must last until [`Self::release`].
-    pub(crate) fn hold(&mut self, id: u32) {
+    pub(crate) fn retain(&mut self, id: u32) {
         self.channels[id as usize].holds += 1;
     }
 
-    /// Undoes one [`Self::hold`].
+    /// Undoes one [`Self::retain`].
     pub(crate) fn release(&mut self, id: u32) {
         let channel = &mut self.channels[id as usize];
         debug_assert!(channel.holds > 0, "only what is held is released");
@@ -280,7 +280,7 @@ mod tests {
                     }
                     _ if below(2) == 0 => {
                         let id = registry.intern(&name);
-                        registry.hold(id);
+                        registry.retain(id);
                         held.push((id, name.clone()));
                     }
                     _ => {

@@ -43,7 +43,7 @@ struct Run {
 
 /// A reply that waits for its proof.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct UnprovedReply {
     pub(crate) owner: Owner,
     /// `None` while it is arriving.
     pub(crate) kind: Option<ReplyKind>,
@@ -55,11 +55,11 @@ pub(crate) struct Held {
 
 /// What becomes of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Word {
+pub(crate) enum Verdict {
     /// It is not checked: it leaves as it is.
     Pass,
     /// It is held.
-    Held,
+    Kept,
     /// It was an echo in its place: what is held may leave.
     Proved,
     /// It stands where an echo should, and is an error: nothing is known of what is held.
@@ -70,7 +70,7 @@ pub(crate) enum Word {
 
 /// What one lane knows of its replies beyond its tickets.
 #[derive(Debug)]
-pub(crate) struct Proof {
+pub(crate) struct EchoCheck {
     terms: IntegrityTerms,
     entropy: u64,
     /// All that is owed, in the order of the tickets.
@@ -79,7 +79,7 @@ pub(crate) struct Proof {
     batch: Option<bool>,
     /// The requests of a transaction are being queued: an echo between them would be one of them.
     is_in_transaction: bool,
-    held: Vec<Held>,
+    held: Vec<UnprovedReply>,
     bytes: Vec<u8>,
     /// What the worker's account has of it.
     pub(crate) accounted: usize,
@@ -108,7 +108,7 @@ fn is_mark(number: u64, reply: &[u8]) -> bool {
     reply == mark
 }
 
-impl Proof {
+impl EchoCheck {
     /// For a lane on which nothing is owed; `None` if nothing is to be checked.
     pub(crate) fn new(terms: IntegrityTerms, entropy: u64) -> Option<Self> {
         (terms.every > 0).then(|| Self {
@@ -185,38 +185,38 @@ impl Proof {
     }
 
     /// A reply, or a piece of one if `kind` is `None`, has come for a ticket of `owner`.
-    pub(crate) fn take(&mut self, owner: Owner, kind: Option<ReplyKind>, bytes: &[u8]) -> Word {
-        let Some(run) = self.runs.front_mut() else { return Word::OutOfStep };
+    pub(crate) fn take(&mut self, owner: Owner, kind: Option<ReplyKind>, bytes: &[u8]) -> Verdict {
+        let Some(run) = self.runs.front_mut() else { return Verdict::OutOfStep };
         if run.requests > 0 {
             if kind.is_some() && run.is_checked && run.seal.is_some_and(|number| is_mark(number, bytes)) {
-                return Word::OutOfStep;
+                return Verdict::OutOfStep;
             }
             run.requests -= usize::from(kind.is_some());
             if run.is_checked {
-                self.hold(owner, kind, bytes);
-                return Word::Held;
+                self.keep(owner, kind, bytes);
+                return Verdict::Kept;
             }
             if run.requests == 0 {
                 self.runs.pop_front();
             }
-            return Word::Pass;
+            return Verdict::Pass;
         }
         let word = match kind {
-            Some(_) if run.seal.is_some_and(|number| is_mark(number, bytes)) => Word::Proved,
-            Some(ReplyKind::Error) => Word::Unproved,
-            _ => return Word::OutOfStep,
+            Some(_) if run.seal.is_some_and(|number| is_mark(number, bytes)) => Verdict::Proved,
+            Some(ReplyKind::Error) => Verdict::Unproved,
+            _ => return Verdict::OutOfStep,
         };
         self.runs.pop_front();
         word
     }
 
-    fn hold(&mut self, owner: Owner, kind: Option<ReplyKind>, bytes: &[u8]) {
+    fn keep(&mut self, owner: Owner, kind: Option<ReplyKind>, bytes: &[u8]) {
         let at = self.bytes.len();
         // A request without a reply is counted: of one that is arriving its ticket tells, and only of a whole one this.
         let is_counted = matches!(owner, Owner::Unanswered { .. });
         if self.held.last().is_none_or(|last| last.kind.is_some()) {
             let owner = if is_counted { Owner::Nobody } else { owner };
-            self.held.push(Held { owner, kind: None, start: at, end: at, is_too_large: false });
+            self.held.push(UnprovedReply { owner, kind: None, start: at, end: at, is_too_large: false });
         }
         let Some(last) = self.held.last_mut() else { return };
         if is_counted && kind.is_some() {
@@ -233,12 +233,12 @@ impl Proof {
     }
 
     /// Takes what is held, for as long as [`Self::release`] is not called.
-    pub(crate) fn held(&mut self) -> (Vec<Held>, Vec<u8>) {
+    pub(crate) fn held(&mut self) -> (Vec<UnprovedReply>, Vec<u8>) {
         (std::mem::take(&mut self.held), std::mem::take(&mut self.bytes))
     }
 
     /// Nothing is held any more.
-    pub(crate) fn release(&mut self, mut held: Vec<Held>, mut bytes: Vec<u8>) {
+    pub(crate) fn release(&mut self, mut held: Vec<UnprovedReply>, mut bytes: Vec<u8>) {
         held.clear();
         bytes.clear();
         if bytes.capacity() > INTEGRITY_KEPT_BYTES {
@@ -260,7 +260,7 @@ impl Proof {
     }
 }
 
-impl Held {
+impl UnprovedReply {
     /// The reply among all that is held.
     pub(crate) fn reply<'a>(&self, all: &'a [u8]) -> &'a [u8] {
         all.get(self.start..self.end).unwrap_or_default()
@@ -273,8 +273,8 @@ mod tests {
 
     const TERMS: IntegrityTerms = IntegrityTerms { every: 1, run: 0, held_bytes: 1024 };
 
-    fn proof(terms: IntegrityTerms) -> Proof {
-        Proof::new(terms, 77).expect("it checks")
+    fn proof(terms: IntegrityTerms) -> EchoCheck {
+        EchoCheck::new(terms, 77).expect("it checks")
     }
 
     fn mark(number: u64) -> Vec<u8> {
@@ -283,7 +283,7 @@ mod tests {
         mark
     }
 
-    fn simple(proof: &mut Proof, reply: &[u8]) -> Word {
+    fn simple(proof: &mut EchoCheck, reply: &[u8]) -> Verdict {
         proof.take(Owner::Nobody, Some(ReplyKind::Simple), reply)
     }
 
@@ -293,9 +293,9 @@ mod tests {
         assert!(!proof.note(b"a") && !proof.note(b"b"));
         let number = proof.end_batch().expect("two are checked");
         assert_eq!(proof.end_batch(), None, "nothing has been queued since");
-        assert_eq!(simple(&mut proof, b"+1\r\n"), Word::Held);
-        assert_eq!(simple(&mut proof, b"+2\r\n"), Word::Held);
-        assert_eq!(proof.take(Owner::Nobody, Some(ReplyKind::Bulk), &mark(number)), Word::Proved);
+        assert_eq!(simple(&mut proof, b"+1\r\n"), Verdict::Kept);
+        assert_eq!(simple(&mut proof, b"+2\r\n"), Verdict::Kept);
+        assert_eq!(proof.take(Owner::Nobody, Some(ReplyKind::Bulk), &mark(number)), Verdict::Proved);
         let (held, bytes) = proof.held();
         let replies: Vec<&[u8]> = held.iter().map(|held| held.reply(&bytes)).collect();
         assert_eq!(replies, [b"+1\r\n", b"+2\r\n"]);
@@ -307,40 +307,40 @@ mod tests {
         missing.note(b"a");
         missing.note(b"b");
         let number = missing.end_batch().expect("two are checked");
-        assert_eq!(simple(&mut missing, b"+2\r\n"), Word::Held);
-        assert_eq!(missing.take(Owner::Nobody, Some(ReplyKind::Bulk), &mark(number)), Word::OutOfStep);
+        assert_eq!(simple(&mut missing, b"+2\r\n"), Verdict::Kept);
+        assert_eq!(missing.take(Owner::Nobody, Some(ReplyKind::Bulk), &mark(number)), Verdict::OutOfStep);
         let mut more = proof(TERMS);
         more.note(b"a");
         more.end_batch();
-        assert_eq!(simple(&mut more, b"+1\r\n"), Word::Held);
-        assert_eq!(simple(&mut more, b"+1\r\n"), Word::OutOfStep);
+        assert_eq!(simple(&mut more, b"+1\r\n"), Verdict::Kept);
+        assert_eq!(simple(&mut more, b"+1\r\n"), Verdict::OutOfStep);
         let mut refused = proof(TERMS);
         refused.note(b"a");
         refused.end_batch();
         simple(&mut refused, b"+1\r\n");
-        assert_eq!(refused.take(Owner::Nobody, Some(ReplyKind::Error), b"-BUSY\r\n"), Word::Unproved);
+        assert_eq!(refused.take(Owner::Nobody, Some(ReplyKind::Error), b"-BUSY\r\n"), Verdict::Unproved);
     }
 
     #[test]
     fn what_was_queued_under_other_terms_is_answered_under_them() {
-        let mut proof = Proof::behind(TERMS, 77, 2).expect("it checks");
+        let mut proof = EchoCheck::behind(TERMS, 77, 2).expect("it checks");
         assert!(!proof.note(b"c"));
         let number = proof.end_batch().expect("one is checked");
-        assert_eq!(simple(&mut proof, b"+a\r\n"), Word::Pass);
+        assert_eq!(simple(&mut proof, b"+a\r\n"), Verdict::Pass);
         // From here on nothing more is checked, but what was.
         proof.set_terms(IntegrityTerms::default());
         assert!(!proof.note(b"d"));
         assert_eq!(proof.end_batch(), None);
-        assert_eq!(simple(&mut proof, b"+b\r\n"), Word::Pass);
-        assert_eq!(simple(&mut proof, b"+c\r\n"), Word::Held);
-        assert_eq!(proof.take(Owner::Nobody, Some(ReplyKind::Bulk), &mark(number)), Word::Proved);
+        assert_eq!(simple(&mut proof, b"+b\r\n"), Verdict::Pass);
+        assert_eq!(simple(&mut proof, b"+c\r\n"), Verdict::Kept);
+        assert_eq!(proof.take(Owner::Nobody, Some(ReplyKind::Bulk), &mark(number)), Verdict::Proved);
         let (held, bytes) = proof.held();
         proof.release(held, bytes);
-        assert_eq!(simple(&mut proof, b"+d\r\n"), Word::Pass);
+        assert_eq!(simple(&mut proof, b"+d\r\n"), Verdict::Pass);
         assert!(proof.anew().is_none());
-        assert!(Proof::behind(IntegrityTerms::default(), 77, 2).is_none());
-        let mut idle = Proof::behind(TERMS, 77, 0).expect("it checks");
-        assert_eq!(simple(&mut idle, b"+1\r\n"), Word::OutOfStep);
+        assert!(EchoCheck::behind(IntegrityTerms::default(), 77, 2).is_none());
+        let mut idle = EchoCheck::behind(TERMS, 77, 0).expect("it checks");
+        assert_eq!(simple(&mut idle, b"+1\r\n"), Verdict::OutOfStep);
     }
 
     #[test]
@@ -361,12 +361,12 @@ mod tests {
         proof.note(b"a");
         proof.note(b"b");
         let number = proof.end_batch().expect("two are checked");
-        assert_eq!(proof.take(Owner::Nobody, None, b"$6\r\nab"), Word::Held);
-        assert_eq!(proof.take(Owner::Nobody, Some(ReplyKind::Bulk), b"cdef\r\n"), Word::Held);
-        assert_eq!(proof.take(Owner::Nobody, None, &[b'x'; 1000]), Word::Held);
-        assert_eq!(proof.take(Owner::Nobody, None, &[b'x'; 1000]), Word::Held);
-        assert_eq!(proof.take(Owner::Nobody, Some(ReplyKind::Bulk), b"x\r\n"), Word::Held);
-        assert_eq!(proof.take(Owner::Nobody, Some(ReplyKind::Bulk), &mark(number)), Word::Proved);
+        assert_eq!(proof.take(Owner::Nobody, None, b"$6\r\nab"), Verdict::Kept);
+        assert_eq!(proof.take(Owner::Nobody, Some(ReplyKind::Bulk), b"cdef\r\n"), Verdict::Kept);
+        assert_eq!(proof.take(Owner::Nobody, None, &[b'x'; 1000]), Verdict::Kept);
+        assert_eq!(proof.take(Owner::Nobody, None, &[b'x'; 1000]), Verdict::Kept);
+        assert_eq!(proof.take(Owner::Nobody, Some(ReplyKind::Bulk), b"x\r\n"), Verdict::Kept);
+        assert_eq!(proof.take(Owner::Nobody, Some(ReplyKind::Bulk), &mark(number)), Verdict::Proved);
         let (held, bytes) = proof.held();
         assert_eq!(held[0].reply(&bytes), b"$6\r\nabcdef\r\n");
         assert!(!held[0].is_too_large && held[1].is_too_large);
@@ -382,12 +382,12 @@ mod tests {
             match proof.end_batch() {
                 Some(number) => {
                     checked += 1;
-                    assert_eq!(simple(&mut proof, b"+1\r\n"), Word::Held);
-                    assert_eq!(proof.take(Owner::Nobody, Some(ReplyKind::Bulk), &mark(number)), Word::Proved);
+                    assert_eq!(simple(&mut proof, b"+1\r\n"), Verdict::Kept);
+                    assert_eq!(proof.take(Owner::Nobody, Some(ReplyKind::Bulk), &mark(number)), Verdict::Proved);
                     let (held, bytes) = proof.held();
                     proof.release(held, bytes);
                 }
-                None => assert_eq!(simple(&mut proof, b"+1\r\n"), Word::Pass),
+                None => assert_eq!(simple(&mut proof, b"+1\r\n"), Verdict::Pass),
             }
         }
         assert!((800..1_200).contains(&checked), "{checked}");
@@ -398,7 +398,7 @@ mod tests {
         let client = Owner::Unanswered { index: 1, generation: 1 };
         let mut proof = proof(TERMS);
         assert!(!proof.note(b"a") && !proof.note(b"b"));
-        let told = |proof: &mut Proof| {
+        let told = |proof: &mut EchoCheck| {
             let mut told = Vec::new();
             proof.give_up(|owner| told.push(owner));
             told

@@ -5,7 +5,7 @@ use crate::hooks::Event;
 use crate::internal_request::{Loss, Tasks};
 use crate::observe::counters::Counters;
 use crate::pool::{Lanes, Purpose};
-use crate::reply::integrity::{Held, IntegrityTerms, Proof, Word, write_echo};
+use crate::reply::integrity::{EchoCheck, IntegrityTerms, UnprovedReply, Verdict, write_echo};
 use crate::reply::refuse;
 use crate::reply::upgrade::{Dues, kind_of};
 use crate::request::gathers::Scatters;
@@ -25,12 +25,12 @@ pub(crate) struct Beside {
     /// What its replies look like, if they have to be converted.
     pub(crate) dues: Option<Dues>,
     /// What proves them, if that is wanted.
-    pub(crate) proof: Option<Proof>,
+    pub(crate) proof: Option<EchoCheck>,
 }
 
 impl Beside {
     /// For a lane with this proof and nothing else; `None` if there is nothing to keep.
-    pub(crate) fn proving(proof: Option<Proof>) -> Option<Box<Self>> {
+    pub(crate) fn proving(proof: Option<EchoCheck>) -> Option<Box<Self>> {
         proof.map(|proof| Box::new(Self { dues: None, proof: Some(proof) }))
     }
 }
@@ -46,14 +46,14 @@ impl Lanes {
             dues.note(request);
         }
         if beside.proof.as_mut().is_some_and(|proof| proof.note(request)) {
-            self.seal(lane, now, pool, Proof::seal);
+            self.seal(lane, now, pool, EchoCheck::seal);
         }
     }
 
     /// What is queued for a lane of which more is known is about to be written.
     #[cold]
     pub(crate) fn end_batch(&mut self, lane: usize, now: Now, pool: &mut BufferPool) {
-        self.seal(lane, now, pool, Proof::end_batch);
+        self.seal(lane, now, pool, EchoCheck::end_batch);
     }
 
     /// Whether replies are checked has changed. What is owed is answered as it was asked for, and what comes is checked as it
@@ -68,7 +68,7 @@ impl Lanes {
             }
             let owed = this.up.tickets().len();
             let Some(proof) = this.beside.as_mut().and_then(|beside| beside.proof.as_mut()) else {
-                if let Some(proof) = Proof::behind(terms, entropy, owed) {
+                if let Some(proof) = EchoCheck::behind(terms, entropy, owed) {
                     this.beside.get_or_insert_default().proof = Some(proof);
                 }
                 continue;
@@ -84,7 +84,7 @@ impl Lanes {
         }
     }
 
-    fn seal(&mut self, lane: usize, now: Now, pool: &mut BufferPool, number: impl Fn(&mut Proof) -> Option<u64>) {
+    fn seal(&mut self, lane: usize, now: Now, pool: &mut BufferPool, number: impl Fn(&mut EchoCheck) -> Option<u64>) {
         let this = &mut self.all[lane];
         let Some(beside) = &mut this.beside else { return };
         let Some(number) = beside.proof.as_mut().and_then(number) else { return };
@@ -136,7 +136,7 @@ impl Takers<'_> {
     }
 
     /// What was held is proved, or has to be given up because an error stands where the proof should.
-    fn let_go(&mut self, held: &[Held], all: &[u8], node: &str, error: Option<&[u8]>) -> bool {
+    fn let_go(&mut self, held: &[UnprovedReply], all: &[u8], node: &str, error: Option<&[u8]>) -> bool {
         let mut is_in_step = true;
         for one in held {
             let reply = one.reply(all);
@@ -200,21 +200,21 @@ impl<E: Execute> Worker<E> {
             };
             let is_large = delivery.end.is_none();
             was_awaited |= !matches!(owner, Owner::Nobody | Owner::Unanswered { .. });
-            let word = beside.proof.as_mut().map_or(Word::Pass, |proof| proof.take(owner, kind, &reply));
+            let word = beside.proof.as_mut().map_or(Verdict::Pass, |proof| proof.take(owner, kind, &reply));
             let is_in_step = match (word, &mut beside.proof) {
-                (Word::Proved | Word::Unproved, Some(proof)) => {
+                (Verdict::Proved | Verdict::Unproved, Some(proof)) => {
                     let (held, all) = proof.held();
-                    let error = (word == Word::Unproved).then_some(&*reply);
+                    let error = (word == Verdict::Unproved).then_some(&*reply);
                     let is_in_step = takers.let_go(&held, &all, node, error);
                     proof.release(held, all);
                     is_in_step
                 }
-                (Word::OutOfStep, _) => {
+                (Verdict::OutOfStep, _) => {
                     // Its ticket has gone: nobody else would tell.
                     takers.refuse(owner, &text::broken_off(node, &Fault::OutOfStep));
                     break Some(Fault::OutOfStep);
                 }
-                (Word::Held, _) => true,
+                (Verdict::Kept, _) => true,
                 _ => takers.deliver(owner, kind, &reply),
             };
             if let Some(multi) = takers.tasks.take_known() {

@@ -44,9 +44,9 @@ impl<E: Execute> Worker<E> {
                 }
                 flow
             }
-            Special::HELD => {
-                self.hold_back(index, row, request.args).or_else(|| self.hold_for_operator(index, row, request.args))
-            }
+            Special::HELD => self
+                .hold_for_client_pause(index, row, request.args)
+                .or_else(|| self.hold_for_operator(index, row, request.args)),
             Special::SUBSCRIBED => self.ask_subscribed(index, row, request.args),
             Special::UNAUTHENTICATED => self.ask_stranger(index, row),
             Special::UNMET => self.ask_unmet(index, row, request.args),

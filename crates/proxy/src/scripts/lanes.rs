@@ -87,7 +87,7 @@ impl Lanes {
     }
 
     /// Whether a node has left a request on a lane of this class unanswered for long.
-    pub(crate) fn is_held_up(&self, class: u16, now_us: u64) -> bool {
+    pub(crate) fn is_busy_for_long(&self, class: u16, now_us: u64) -> bool {
         self.lanes_of_class(class).any(|lane| {
             let oldest_us = lane.up.tickets().oldest_us();
             oldest_us.is_some_and(|oldest_us| now_us.saturating_sub(oldest_us) > SCRIPT_AHEAD_US)
@@ -112,7 +112,7 @@ impl Lanes {
     /// The class that a script goes to which nothing binds to one of them, and whether that is the second.
     fn class_for_script(&mut self, beside: u16, now_us: u64) -> Option<(u16, bool)> {
         let first = self.script_class(beside, 0)?;
-        if !self.is_held_up(first, now_us) {
+        if !self.is_busy_for_long(first, now_us) {
             return Some((first, false));
         }
         self.script_class(beside, 1).map(|second| (second, true))
@@ -184,7 +184,7 @@ impl<E: Execute> Worker<E> {
         }
         let Some(session) = self.clients.sessions.at(index) else { return };
         let may_stay = is_mixed(session, now_us) && row.lane(args) == Kind::Shared;
-        if may_stay && !self.lanes.is_held_up(self.lanes.sharing(class), now_us) {
+        if may_stay && !self.lanes.is_busy_for_long(self.lanes.sharing(class), now_us) {
             return;
         }
         self.share_lanes_of(index, self.lanes.base(class));

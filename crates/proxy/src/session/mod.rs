@@ -265,7 +265,7 @@ pub(crate) struct Session {
     /// Since when replies have waited for the rest of the client's pipeline; 0 if none do.
     pub(crate) held_since_us: u64,
     /// It is in the list of those whose replies may be waiting so.
-    pub(crate) is_in_held: bool,
+    pub(crate) is_unflushed: bool,
     pub(crate) last_active_us: u64,
     pub(crate) pace: crate::flush::closed_loop::Pace,
     pub(crate) last_row: Option<&'static Row>,
@@ -301,7 +301,7 @@ impl Session {
             is_resuming: false,
             is_blocked: false,
             held_since_us: 0,
-            is_in_held: false,
+            is_unflushed: false,
             last_active_us: now_us,
             pace: crate::flush::closed_loop::Pace::default(),
             last_row: None,

@@ -21,7 +21,7 @@ pub(crate) struct Clients {
     /// Clients with something to write or to look at, each once.
     pub(crate) listed: Vec<u32>,
     /// Clients whose replies may be waiting for the rest of their pipeline.
-    pub(crate) held: Vec<u32>,
+    pub(crate) unflushed: Vec<u32>,
     /// Clients that may be read again, each once.
     pub(crate) resuming: VecDeque<u32>,
     /// How often the reading of a client has been halted.
@@ -43,7 +43,7 @@ impl Clients {
             sessions: Slab::default(),
             pool: BufferPool::new(),
             listed: Vec::new(),
-            held: Vec::new(),
+            unflushed: Vec::new(),
             resuming: VecDeque::new(),
             halts: 0,
             doomed: Vec::new(),
@@ -57,7 +57,7 @@ impl Clients {
     /// Makes tables smaller of which most is unused.
     pub(crate) fn shrink(&mut self) {
         self.sessions.shrink();
-        for list in [&mut self.listed, &mut self.held] {
+        for list in [&mut self.listed, &mut self.unflushed] {
             list.shrink_to(SLAB_KEPT_PLACES.max(2 * list.len()));
         }
         self.resuming.shrink_to(SLAB_KEPT_PLACES.max(2 * self.resuming.len()));
@@ -188,10 +188,10 @@ impl Clients {
     }
 
     /// Has all replies written that waited for the rest of their client's pipeline.
-    pub(crate) fn release_held(&mut self) {
-        while let Some(index) = self.held.pop() {
+    pub(crate) fn release_unflushed(&mut self) {
+        while let Some(index) = self.unflushed.pop() {
             let Some(session) = self.sessions.at_mut(index) else { continue };
-            session.is_in_held = false;
+            session.is_unflushed = false;
             if session.held_since_us > 0 {
                 self.list(index);
             }

@@ -33,7 +33,7 @@ impl Subscriptions {
         let Some(keys) = keys else { return self.invalidate_all(clients) };
         for key in &keys {
             let Some(id) = self.tracked.keys.find(key) else { continue };
-            self.tracked.keys.hold(id);
+            self.tracked.keys.retain(id);
             let readers: Vec<u32> = self.tracked.keys.subscribers(id).collect();
             for handle in readers.into_iter().filter_map(|number| self.tracked.reader(number)).collect::<Vec<_>>() {
                 let is_own = self.is_own(handle, by, clients);

@@ -75,7 +75,7 @@ impl Subscriptions {
     pub(super) fn invalidate_key(&mut self, id: u32, clients: &mut Clients) {
         let key = self.tracked.keys.name(id);
         let key: Box<[u8]> = if self.is_routed { routed_keys::name(key).into() } else { key.into() };
-        self.tracked.keys.hold(id);
+        self.tracked.keys.retain(id);
         let numbers: Vec<u32> = self.tracked.keys.subscribers(id).collect();
         for number in numbers {
             let reader = self.tracked.reader(number);

@@ -231,7 +231,7 @@ impl<E: Execute> Worker<E> {
                 Some(Flow::Next)
             }
             Command::Transactions(T::Exec) => {
-                let held = self.hold_back(index, row, request.args);
+                let held = self.hold_for_client_pause(index, row, request.args);
                 Some(held.unwrap_or_else(|| self.exec(index)))
             }
             _ if row.is_admin(request.args) && !row.flags.has(Flags::NO_MULTI) && self.refuses_to_steer(row) => {

@@ -79,7 +79,7 @@ pub(crate) enum Question {
     /// Let them wait no longer, if they do.
     Unblock(Release),
     /// Adopt the pause of the standing orders (`CLIENT PAUSE`).
-    Hold,
+    ClientPause,
 }
 
 /// Which clients are meant: those that fit everything that is said.
@@ -232,8 +232,8 @@ impl<E: Execute> Worker<E> {
         let mut answer = Answer { handle: *handle, lines: Vec::new(), killed: 0 };
         if let Question::Users { .. } = question {
             self.adopt_users(asker.map(|asker| asker.index));
-        } else if let Question::Hold = question {
-            self.adopt_hold();
+        } else if let Question::ClientPause = question {
+            self.adopt_client_pause();
         } else if let Question::Unblock(release) = question {
             answer.killed = filter.ids.as_ref().map_or(0, |ids| self.unblock_clients(ids, *release));
         } else if let Question::List { request_bytes } = *question {
@@ -276,7 +276,7 @@ impl<E: Execute> Worker<E> {
                 reply.verbatim("txt", text.as_bytes());
             }
             Question::KillOne if pending.killed == 0 => reply.error(texts::NO_SUCH_CLIENT.as_bytes()),
-            Question::KillOne | Question::Hold => reply.raw(respool_wire::replies::OK),
+            Question::KillOne | Question::ClientPause => reply.raw(respool_wire::replies::OK),
             Question::Users { removed: None } => reply.raw(respool_wire::replies::OK),
             Question::Users { removed: Some(removed) } => reply.integer(removed.into()),
             Question::KillSome | Question::Unblock(_) => reply.integer(pending.killed as i64),

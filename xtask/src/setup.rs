@@ -29,6 +29,9 @@ const FURTHER_PROGRAMS: [Program; 4] =
 /// Target without sockets that the pure crates are built for.
 pub(crate) const BARE_TARGET: &str = "wasm32-unknown-unknown";
 
+/// The oldest toolchain that builds the pure crates, `rust-version` of the workspace.
+pub(crate) const OLDEST_TOOLCHAIN: &str = env!("CARGO_PKG_RUST_VERSION");
+
 /// Install what tests and benches need, where it is missing
 #[derive(Args, Default)]
 pub(crate) struct Options {
@@ -40,6 +43,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Outcome {
     let mut installed = programs(options.minimal)?;
     installed.extend(bare_target());
+    installed.extend(oldest_toolchain());
     installed.extend(cargo_deny(options.minimal));
     if installed.is_empty() {
         return Ok("everything was there".into());
@@ -98,6 +102,28 @@ fn bare_target() -> Option<String> {
 pub(crate) fn has_bare_target() -> bool {
     let installed = command::capture(Command::new("rustup").args(["target", "list", "--installed"]));
     installed.is_ok_and(|targets| targets.lines().any(|target| target == BARE_TARGET))
+}
+
+/// The toolchain is used where it can be had, like the target.
+fn oldest_toolchain() -> Option<String> {
+    if has_oldest_toolchain() {
+        return None;
+    }
+    let install = ["toolchain", "install", OLDEST_TOOLCHAIN, "--profile", "minimal", "--no-self-update"];
+    match command::capture(Command::new("rustup").args(install)) {
+        Ok(_) => Some(format!("Rust {OLDEST_TOOLCHAIN}")),
+        Err(_) => {
+            println!("note: no Rust {OLDEST_TOOLCHAIN} here; the pure crates are not built with the oldest toolchain");
+            None
+        }
+    }
+}
+
+pub(crate) fn has_oldest_toolchain() -> bool {
+    let installed = command::capture(Command::new("rustup").args(["toolchain", "list"]));
+    installed.is_ok_and(|names| {
+        names.lines().any(|name| name.strip_prefix(OLDEST_TOOLCHAIN).is_some_and(|rest| rest.starts_with('-')))
+    })
 }
 
 pub(crate) fn has_cargo_deny() -> bool {

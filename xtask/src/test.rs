@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything that has to hold before a change is taken, cheapest first.
 
+use std::process::Command;
 use std::time::Instant;
 
 use clap::Args;
@@ -31,6 +32,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     step("lint", || cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?;
     step("links between items", check_doc_links)?;
     step("build without sockets", build_without_sockets)?;
+    step("build with the oldest toolchain", build_with_oldest_toolchain)?;
     step("dependencies", check_dependencies)?;
     // The binary is built before the tests that run it.
     step("build", || cargo(&["build", "--locked", "--package", "respool"]))?;
@@ -67,6 +69,19 @@ fn build_without_sockets() -> Outcome {
     let mut arguments = vec!["check", "--locked", "--target", setup::BARE_TARGET];
     arguments.extend(PURE_PACKAGES.iter().flat_map(|package| ["--package", package]));
     cargo(&arguments)
+}
+
+/// What `rust-version` promises to programs that build on the pure crates. Without the toolchain clippy still finds functions
+/// of the standard library that are too new, but not syntax.
+fn build_with_oldest_toolchain() -> Outcome {
+    if !setup::has_oldest_toolchain() {
+        return Ok(format!("skipped, Rust {} is not installed", setup::OLDEST_TOOLCHAIN));
+    }
+    let mut check = Command::new("rustup");
+    check.args(["run", setup::OLDEST_TOOLCHAIN, "cargo", "check", "--locked"]);
+    check.args(PURE_PACKAGES.iter().flat_map(|package| ["--package", package]));
+    command::run(check.current_dir(command::root()))?;
+    Ok("ok".into())
 }
 
 fn check_dependencies() -> Outcome {

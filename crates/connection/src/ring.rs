@@ -436,7 +436,9 @@ impl Ring {
     fn let_pushes_go(&mut self, out: &mut Vec<u8>) {
         let Some(behind) = &mut self.behind else { return };
         let left = Seq(self.head.wrapping_sub(1));
-        if let Some((_, bytes)) = behind.pop_front_if(|(seq, _)| *seq == left) {
+        if behind.front().is_some_and(|(seq, _)| *seq == left)
+            && let Some((_, bytes)) = behind.pop_front()
+        {
             self.waiting_bytes -= bytes.len();
             out.extend_from_slice(&bytes);
         }

@@ -231,19 +231,18 @@ impl ReplyScanner {
         let mut rest = input;
         loop {
             let is_element_done = match self.state {
-                // For the reply as a whole it was tried by `scan`.
-                State::Type
-                    if self.levels.depth > 0
-                        && let Some((consumed, _)) = short_reply(rest, limits) =>
-                {
-                    rest = rest.get(consumed..).unwrap_or_default();
-                    self.is_attributed = false;
-                    true
-                }
                 State::Type => {
-                    let Some((&byte, tail)) = rest.split_first() else { return Ok(None) };
-                    rest = tail;
-                    self.begin(byte, &mut rest, limits)?
+                    // For the reply as a whole it was tried by `scan`.
+                    let short = if self.levels.depth > 0 { short_reply(rest, limits) } else { None };
+                    if let Some((consumed, _)) = short {
+                        rest = rest.get(consumed..).unwrap_or_default();
+                        self.is_attributed = false;
+                        true
+                    } else {
+                        let Some((&byte, tail)) = rest.split_first() else { return Ok(None) };
+                        rest = tail;
+                        self.begin(byte, &mut rest, limits)?
+                    }
                 }
                 State::Number(number) => self.number(number, &mut rest)?,
                 State::NumberEnd(number) => match rest.split_first() {

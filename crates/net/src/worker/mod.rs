@@ -533,11 +533,10 @@ impl<M: Machine> Worker<M> {
                         self.refuse(socket, peer, is_encrypted);
                     }
                     Some(permit) if listener.is_shared => self.hand_round(socket, peer, permit),
-                    Some(permit) if let Some(tls) = &listener.tls => {
-                        let tls = tls.current();
-                        self.greet(socket, peer, permit, tls, now);
-                    }
-                    Some(permit) => self.adopt(socket, peer, permit),
+                    Some(permit) => match listener.tls.as_ref().map(|tls| tls.current()) {
+                        Some(tls) => self.greet(socket, peer, permit, tls, now),
+                        None => self.adopt(socket, peer, permit),
+                    },
                 },
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // The peer was gone before we came: nothing is wrong with the listener.

@@ -20,27 +20,28 @@ impl<E: Execute> Worker<E> {
         // Borrowed for the time of the call, which may change anything else of the worker.
         let mut scratch = std::mem::take(&mut self.route_scratch);
         let planned = self.plan_routed(&routes, index, row, request.args, &mut scratch);
-        let flow = match planned {
-            Ok(planned) if let Some(flow) = self.own_planned(index, row, &routes, planned, &scratch) => flow,
-            Ok(Routed::One(place)) => {
+        let own = planned.as_ref().ok().and_then(|planned| self.own_planned(index, row, &routes, *planned, &scratch));
+        let flow = match (own, planned) {
+            (Some(flow), _) => flow,
+            (None, Ok(Routed::One(place))) => {
                 let node = self.stand_in(index, &routes, place, row);
                 self.note_route(place.route);
                 self.send_to(index, node, |out| {
                     scratch.encode_one(&routes, place.route, request.args, request.raw, out);
                 })
             }
-            Ok(Routed::Split) => self.scatter_routed(index, row, &routes, &scratch, request),
-            Ok(Routed::All(route)) => {
+            (None, Ok(Routed::Split)) => self.scatter_routed(index, row, &routes, &scratch, request),
+            (None, Ok(Routed::All(route))) => {
                 self.note_route(route);
                 let nodes = nodes_of_all(&routes, route, row);
                 self.scatter_to_all(index, row, &nodes, request.args)
             }
-            Ok(Routed::Scan(route, step)) => {
+            (None, Ok(Routed::Scan(route, step))) => {
                 self.note_route(route);
                 let node = routes.pool_of(route).place(step.node);
                 self.scan(index, row, request, step, node)
             }
-            Err(error) => {
+            (None, Err(error)) => {
                 self.answer(index, |reply| error.write(&routes, row, request.args, reply));
                 Flow::Next
             }

@@ -226,15 +226,15 @@ fn only_here() -> Result<Topology, PlacementError> {
 }
 
 fn node_config(node: &NodeSettings, engines: &mut impl Iterator<Item = usize>) -> NodeConfig {
-    let endpoint = match &node.address {
-        NodeAddress::Remote(Address::Tcp { host, port }) if let Some(tls) = &node.tls => Endpoint::Tls {
+    let endpoint = match (&node.address, &node.tls) {
+        (NodeAddress::Remote(Address::Tcp { host, port }), Some(tls)) => Endpoint::Tls {
             host: host.clone(),
             port: *port,
             server_name: tls.server_name.as_ref().unwrap_or(host).clone(),
             profile: super::tls::profile(tls),
         },
-        NodeAddress::Remote(address) => endpoint(address),
-        NodeAddress::Embedded => Endpoint::Embedded { index: engines.next().unwrap_or_default() },
+        (NodeAddress::Remote(address), _) => endpoint(address),
+        (NodeAddress::Embedded, _) => Endpoint::Embedded { index: engines.next().unwrap_or_default() },
     };
     let credentials = node.credentials.as_ref().map(|credentials| {
         let password = credentials.password.reveal().to_owned().into();

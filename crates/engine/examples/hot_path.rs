@@ -40,6 +40,10 @@ const KINDS: &[Kind] = &[
     }),
     ("hget", |number| words(&["HGET", "hash", &format!("field:{number}")])),
     ("hset", |number| words(&["HSET", "hash", &format!("field:{number}"), "value"])),
+    ("hget-ttl", |number| words(&["HGET", "volatile", &format!("field:{number}")])),
+    ("hsetex", |number| {
+        words(&["HSETEX", "volatile", "EX", "1000", "FIELDS", "1", &format!("field:{number}"), "value"])
+    }),
     ("sadd", |number| words(&["SADD", "set", &format!("member:{number}")])),
     ("zadd", |number| words(&["ZADD", "sorted", &(number * 7 % KEYS).to_string(), &format!("member:{number}")])),
     ("zrank", |number| words(&["ZRANK", "sorted", &format!("member:{number}")])),
@@ -94,6 +98,8 @@ impl Bench {
             bench.say(&words(&["SET", &key(number), "xxx"]));
             bench.say(&words(&["SET", &format!("t{number}"), "xxx", "EX", "1000"]));
             bench.say(&words(&["HSET", "hash", &format!("field:{number}"), "value"]));
+            let field = format!("field:{number}");
+            bench.say(&words(&["HSETEX", "volatile", "EX", "1000", "FIELDS", "1", &field, "value"]));
             bench.say(&words(&["SADD", "set", &format!("member:{number}")]));
             bench.say(&words(&["ZADD", "sorted", &number.to_string(), &format!("member:{number}")]));
         }
@@ -156,6 +162,10 @@ const FILLINGS: &[Filling] = &[
     ("200 k short strings with TTL", 200_000, |n| words(&["SET", &format!("k:{n}"), "value", "EX", "1000"])),
     ("200 k integer values", 200_000, |n| words(&["SET", &format!("k:{n}"), &n.to_string()])),
     ("one hash, 200 k fields", 200_000, |n| words(&["HSET", "h", &format!("f:{n}"), "value"])),
+    ("one hash, 200 k fields with TTL", 200_000, |n| {
+        let ttl = (1_000 + n * 7919 % 100_000).to_string();
+        words(&["HSETEX", "h", "EX", &ttl, "FIELDS", "1", &format!("f:{n}"), "value"])
+    }),
     ("one sorted set, 200 k members", 200_000, |n| {
         words(&["ZADD", "z", &(n * 7919 % 200_000).to_string(), &format!("m:{n}")])
     }),

@@ -1,7 +1,7 @@
 //! Deadlines: setting, dropping, and the active cycle that removes keys nobody asks for.
 
 use super::{
-    At, Database, Deadline, Deadlines, Expiring, Found, Handle, KeyDraft, KeyRecord, Keyspace, key, second_of,
+    At, Database, Deadline, Deadlines, Expiring, Found, Handle, KeyDraft, KeyRecord, Keyspace, Kind, key, second_of,
 };
 use crate::limits;
 
@@ -62,7 +62,9 @@ impl Keyspace {
             self.expire(at.database, found);
             return false;
         }
-        self.expire_fields(at, found, limits::FIELDS_EXPIRED_AT_ONCE).is_some()
+        let has_deadlines =
+            self.record(found).kind() == Kind::Hash && !self.databases[at.database].hashes.entries.is_empty();
+        !has_deadlines || self.expire_fields(at, found, limits::FIELDS_EXPIRED_AT_ONCE).is_some()
     }
 
     /// Removes a key whose time has come.

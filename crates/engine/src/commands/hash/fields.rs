@@ -562,6 +562,28 @@ mod tests {
     }
 
     #[test]
+    fn a_hash_without_deadlines_pays_nothing_for_them() {
+        const FIELDS: usize = 20_000;
+        let bytes_of = |request: &str, more: &str| {
+            let mut script = Script::new();
+            for number in 0..FIELDS {
+                script.say(&format!("{request} f:{number} value"));
+            }
+            script.say(more);
+            script.engine.memory_bytes() as f64 / FIELDS as f64
+        };
+        let plain = bytes_of("HSET h", "EXISTS h");
+        assert!(plain < 36.0, "{plain} bytes a field");
+        let volatile = bytes_of("HSETEX h EX 100 FIELDS 1", "EXISTS h");
+        assert!(volatile < plain + 36.0, "{volatile} bytes a field with a deadline");
+        // One deadline among many fields, which takes one page for a record of another size, and one that was removed.
+        for more in ["HEXPIRE h 100 FIELDS 1 f:7", "HEXPIRE h 0 FIELDS 1 f:7"] {
+            let bytes = bytes_of("HSET h", more);
+            assert!(bytes < plain + 4.0, "{bytes} bytes a field after {more}");
+        }
+    }
+
+    #[test]
     fn a_watched_hash_changes_when_a_field_expires() {
         let mut script = Script::new();
         script.session.client_id = 1;

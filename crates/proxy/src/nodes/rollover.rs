@@ -213,8 +213,10 @@ impl<E: Execute> Worker<E> {
         let this = &self.lanes.nodes[node];
         let is_about_trial =
             this.leads_away_us.is_some() || this.entry.since_us.is_some() && words.is_some_and(is_about_user);
+        // Where there are former credentials, those say whether the node is up.
+        let has_others = this.entry.former.is_some() && this.leads_away_us.is_none();
         let is_ready = |other: &Lane| other.node == node && !other.is_retired && other.up.is_ready();
-        is_about_trial && self.lanes.all.iter().any(is_ready)
+        is_about_trial && (has_others || self.lanes.all.iter().any(is_ready))
     }
 
     /// A dial has failed although the node is in use: logs the first refusal of credentials on trial.

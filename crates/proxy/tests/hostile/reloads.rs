@@ -651,3 +651,30 @@ fn former_credentials_that_are_refused_are_not_tried_again() {
         login(&mut bench, "two", false);
     }
 }
+
+#[test]
+fn a_successor_that_is_refused_is_no_evidence_though_all_is_lost() {
+    let mut bench = Bench::proxy(entered(config(1, 1), "one"));
+    let client = bench.accept();
+    let config = Arc::new(entered(config(1, 1), "two"));
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(config)));
+    bench.ask(client, &["GET", "key"]);
+    login(&mut bench, "two", false);
+    let shared = login(&mut bench, "one", true);
+    bench.send(shared, b"$-1\r\n");
+    while bench.dialling.is_empty() {
+        bench.wait(10_000);
+        bench.turn(|_| ());
+    }
+    let successor = bench.dialling.remove(0);
+    bench.nodes.push(successor);
+    bench.turn(|worker| worker.handle_connected(successor));
+    assert_eq!(requests(&bench.heard(successor)), ["AUTH two"]);
+    bench.cut(shared);
+    bench.send(successor, b"-WRONGPASS invalid username-password pair\r\n");
+    assert_eq!(bench.shared.sum(|c| c.nodes_ejected.value()), 0);
+    bench.heard(client);
+    bench.ask(client, &["GET", "key"]);
+    let again = login(&mut bench, "one", true);
+    assert_eq!(requests(&bench.heard(again)), ["GET key"]);
+}

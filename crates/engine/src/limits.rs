@@ -132,3 +132,11 @@ pub(crate) const PATTERN_DEPTH_MAX: usize = 1_000;
 /// Steps of matching between two looks at whether the script may go on: some milliseconds.
 #[cfg(feature = "scripting")]
 pub(crate) const PATTERN_SLICE_STEPS: u32 = 200_000;
+
+/// Looks at a library while it is loaded, before it is given up: about as long as Redis waits.
+#[cfg(feature = "scripting")]
+pub(crate) const LIBRARY_LOAD_LOOKS_MAX: u32 = 500;
+
+/// Functions of one library.
+#[cfg(feature = "scripting")]
+pub(crate) const LIBRARY_FUNCTIONS_MAX: usize = 10_000;

@@ -8,6 +8,8 @@
 //! [`READ_BYTES_MAX`](crate::limits::READ_BYTES_MAX).
 
 mod foreign;
+#[cfg(feature = "scripting")]
+pub(crate) mod libraries;
 mod lzf;
 pub(crate) mod payload;
 mod read;

@@ -38,6 +38,12 @@ impl<'a> Reader<'a> {
         Self { rest: bytes, left: READ_BYTES_MAX }
     }
 
+    /// Whether everything has been read.
+    #[cfg(feature = "scripting")]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     fn take(&mut self, len: u64) -> Result<&'a [u8], Broken> {
         let len = usize::try_from(len).map_err(|_| Broken)?;
         let (taken, rest) = self.rest.split_at_checked(len).ok_or(Broken)?;

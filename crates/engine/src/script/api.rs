@@ -9,6 +9,7 @@ use super::arguments::{Given, as_number, to_integer};
 use super::cache::{Hash, written};
 use super::convert::{Reading, number_argument};
 use super::exchange::{Exchange, Order, Report};
+use super::library::Draft;
 use super::raise::{self, throw};
 use super::text;
 use super::vm::Way;
@@ -62,6 +63,97 @@ pub(super) fn table<'s, 'e>(
     constants(&redis)?;
     plain_functions(lua, &redis)?;
     Ok(redis)
+}
+
+/// Makes the smaller table that a library sees while it is loaded.
+pub(super) fn library_table(lua: &Lua, exchange: &Rc<Exchange>, registered: &Table) -> Result<Table> {
+    let redis = lua.create_table()?;
+    let (exchange, functions) = (Rc::clone(exchange), registered.clone());
+    let register = lua.create_function(move |lua, values: MultiValue| {
+        let refuse = |text: &str| error_table(lua, text, false).map_or_else(|error| error, throw);
+        let (draft, callback) = match values.len() {
+            1 => named_arguments(&values[0]).map_err(refuse)?,
+            2 => placed_arguments(&values).map_err(refuse)?,
+            _ => return Err(refuse("ERR wrong number of arguments to redis.register_function")),
+        };
+        let function = draft.finish(&exchange.registered.borrow()).map_err(refuse)?;
+        if exchange.registered.borrow().len() >= crate::limits::LIBRARY_FUNCTIONS_MAX {
+            return Err(refuse("ERR too many functions in one library"));
+        }
+        functions.raw_set(lua.create_string(function.name.to_ascii_lowercase())?, callback)?;
+        exchange.registered.borrow_mut().push(function);
+        Ok(())
+    })?;
+    let whole = lua.create_table()?;
+    constants(&whole)?;
+    plain_functions(lua, &whole)?;
+    for name in ["LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING", "REDIS_VERSION", "REDIS_VERSION_NUM", "log"] {
+        redis.raw_set(name, whole.raw_get::<Value>(name)?)?;
+    }
+    redis.raw_set("register_function", register)?;
+    Ok(redis)
+}
+
+/// The arguments of `redis.register_function{function_name=..., callback=...}`.
+fn named_arguments(value: &Value) -> std::result::Result<(Draft, Value), &'static str> {
+    let Value::Table(table) = value else {
+        return Err("ERR calling redis.register_function with a single argument is only applicable to Lua table \
+                    (representing named arguments).");
+    };
+    let mut draft = Draft::default();
+    let mut callback = Value::Nil;
+    for pair in table.pairs::<Value, Value>() {
+        let (key, value) = pair.map_err(|_| UNKNOWN_ARGUMENT)?;
+        let Value::String(key) = key else {
+            return Err("ERR named argument key given to redis.register_function is not a string");
+        };
+        match (&*key.as_bytes(), value) {
+            (b"function_name", Value::String(name)) => draft.name = Some(name.as_bytes().to_vec()),
+            (b"function_name", _) => {
+                return Err("ERR function_name argument given to redis.register_function must be a string");
+            }
+            (b"description", Value::String(text)) => draft.description = Some(text.as_bytes().to_vec()),
+            (b"description", _) => {
+                return Err("ERR description argument given to redis.register_function must be a string");
+            }
+            (b"callback", function @ Value::Function(_)) => {
+                draft.has_callback = true;
+                callback = function;
+            }
+            (b"callback", _) => {
+                return Err("ERR callback argument given to redis.register_function must be a function");
+            }
+            (b"flags", Value::Table(flags)) => {
+                for flag in flags.sequence_values::<Value>() {
+                    match flag {
+                        Ok(Value::String(flag)) => draft.flags.push(flag.as_bytes().to_vec()),
+                        _ => return Err("ERR unknown flag given"),
+                    }
+                }
+            }
+            (b"flags", _) => {
+                return Err(
+                    "ERR flags argument to redis.register_function must be a table representing function flags",
+                );
+            }
+            _ => return Err(UNKNOWN_ARGUMENT),
+        }
+    }
+    Ok((draft, callback))
+}
+
+const UNKNOWN_ARGUMENT: &str = "ERR unknown argument given to redis.register_function";
+
+/// The arguments of `redis.register_function(name, callback)`.
+fn placed_arguments(values: &MultiValue) -> std::result::Result<(Draft, Value), &'static str> {
+    let Value::String(name) = &values[0] else {
+        return Err("ERR first argument to redis.register_function must be a string");
+    };
+    let Value::Function(_) = &values[1] else {
+        return Err("ERR second argument to redis.register_function must be a function");
+    };
+    let draft = Draft { name: Some(name.as_bytes().to_vec()), has_callback: true, ..Draft::default() };
+    Ok((draft, values[1].clone()))
 }
 
 fn constants(redis: &Table) -> Result<()> {

@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use respool_wire::{ArgsBuf, Protocol};
 
 use super::cache::Hash;
+use super::library::Function;
 
 /// What the vm is to do next.
 pub(super) enum Order {
@@ -14,6 +15,16 @@ pub(super) enum Order {
     Run { hash: Hash, keys: usize, protocol: Protocol },
     /// Forget what is kept under a hash.
     Forget(Hash),
+    /// Forget all scripts.
+    ForgetAll,
+    /// Run the text of a library, which registers its functions.
+    Load(Vec<u8>),
+    /// What was registered last may be called from now on.
+    Adopt,
+    /// These functions may be called no more.
+    Drop(Vec<Vec<u8>>),
+    /// Call the function of this name in small letters.
+    Call { name: Vec<u8>, keys: usize, protocol: Protocol },
     /// Go on.
     Go,
     /// Go on, and end the script as soon as it has the word: it is killed.
@@ -26,7 +37,7 @@ pub(super) enum Order {
 pub(super) enum Report {
     /// It waits for an order.
     Ready,
-    /// A text has been compiled, or this is why not.
+    /// A text has been compiled, or this is why not; or a library has been run, which has registered [`Exchange::registered`].
     Compiled(Result<(), Vec<u8>>),
     /// The script wants a command run: it is in [`Exchange::request`], and its reply belongs into [`Exchange::reply`].
     Call,
@@ -60,6 +71,8 @@ pub(super) struct Exchange {
     pub(super) protocol: Cell<Protocol>,
     /// The script that runs is being ended.
     pub(super) is_killed: Cell<bool>,
+    /// The functions that a library has registered.
+    pub(super) registered: RefCell<Vec<Function>>,
     /// Coroutines that it has made since the last look.
     pub(super) coroutines: Cell<u32>,
 }

@@ -187,4 +187,20 @@ local function run(f, keys, argv)
     return raw_xpcall(f, handle)
 end
 
-return eval_world, run
+-- A library is loaded in a world that has nothing but a smaller `redis`; its functions then run in the whole one.
+local of_functions, function_world = world({ redis = host.redis, __redis__err__handler = handle })
+local meta_of_functions = raw_getmetatable(function_world)
+local of_load = raw_setmetatable({ redis = protect(raw_setmetatable(host.library, { __index = absent })) }, { __index = absent })
+
+local function load_library(f)
+    meta_of_functions.__index = of_load
+    local ok, err = raw_xpcall(f, handle)
+    meta_of_functions.__index = of_functions
+    return ok, err
+end
+
+local function call(f, keys, argv)
+    return raw_xpcall(function() return f(keys, argv) end, handle)
+end
+
+return eval_world, run, function_world, load_library, call

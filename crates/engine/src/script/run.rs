@@ -17,7 +17,9 @@ use respool_wire::{Args, Encoder};
 
 use super::cache::{Cache, Hash, hash_of, parsed, written};
 use super::exchange::{Order, Raised, Report};
+use super::functions;
 use super::host::Host;
+use super::library::Libraries;
 use super::shebang::{self, ScriptFlags};
 use super::text;
 use crate::commands::{self, Call, Fault};
@@ -34,6 +36,7 @@ pub(crate) type Clock = Box<dyn FnMut() -> u64 + Send>;
 pub(crate) struct Scripts {
     host: Option<Host>,
     cache: Cache,
+    pub(super) libraries: Libraries,
     running: Option<Box<Running>>,
     clock: Option<Clock>,
 }
@@ -42,7 +45,7 @@ pub(crate) struct Scripts {
 struct Running {
     /// The session that waits for it.
     owner: u64,
-    hash: Hash,
+    name: Name,
     /// The database in which its commands run.
     database: u32,
     now: i64,
@@ -56,6 +59,19 @@ struct Running {
     commands: u32,
     /// What the vm is to do next.
     order: Order,
+}
+
+/// What it is called in errors.
+enum Name {
+    Script(Hash),
+    Function { name: Vec<u8>, command: Vec<Vec<u8>> },
+}
+
+/// A function under way, as `FUNCTION STATS` tells of it.
+pub(super) struct Called<'s> {
+    pub(super) name: &'s [u8],
+    pub(super) command: &'s [Vec<u8>],
+    pub(super) duration_ms: u64,
 }
 
 /// What scripts need of their engine.
@@ -81,13 +97,27 @@ impl Scripts {
     }
 
     /// The interpreter; made when it is needed.
-    fn host(&mut self) -> Result<&mut Host, Fault> {
+    pub(super) fn host(&mut self) -> Result<&mut Host, Fault> {
         if self.host.is_none() {
             self.host = Host::new();
             // A fresh one knows none of the scripts.
             self.cache.forget_compiled();
+            if self.host.is_some() {
+                functions::bring_back(self)?;
+            }
         }
         self.host.as_mut().ok_or(Fault::Text(text::NO_MEMORY))
+    }
+
+    /// The function that runs.
+    pub(super) fn called(&mut self) -> Option<Called<'_>> {
+        let now = self.clock_ms();
+        let Running { name: Name::Function { name, command }, started_ms, looks, .. } = &**self.running.as_ref()?
+        else {
+            return None;
+        };
+        let duration_ms = if self.clock.is_some() { now.saturating_sub(*started_ms) } else { looks * SCRIPT_SLICE_MS };
+        Some(Called { name, command, duration_ms })
     }
 
     /// Whether the script that runs should be left for others now.
@@ -139,6 +169,9 @@ pub(crate) fn execute(
         ScriptingCommand::Eval | ScriptingCommand::EvalRo | ScriptingCommand::Evalsha | ScriptingCommand::EvalshaRo => {
             return begin(desk, command, args, session, reply);
         }
+        ScriptingCommand::Fcall | ScriptingCommand::FcallRo => {
+            return call(desk, command == ScriptingCommand::FcallRo, args, session, reply);
+        }
         ScriptingCommand::ScriptLoad => {
             let hash = hash_of(args.at(2));
             desk.scripts.load(hash, args.at(2))?;
@@ -157,11 +190,13 @@ pub(crate) fn execute(
                 return Err(text::FLUSH_OPTION.into());
             }
             desk.scripts.cache.clear();
-            desk.scripts.host = None;
+            if let Some(host) = &mut desk.scripts.host {
+                host.resume(Order::ForgetAll);
+            }
             reply.simple("OK");
         }
         ScriptingCommand::ScriptKill | ScriptingCommand::FunctionKill => return Err(text::NOT_BUSY.into()),
-        _ => return Err(commands::unsupported(row)),
+        _ => functions::execute(desk.scripts, command, args, reply).ok_or_else(|| commands::unsupported(row))??,
     }
     Ok(Outcome::Done)
 }
@@ -178,11 +213,22 @@ fn amid_script(
     if session.has_waited && session.client_id == running.owner {
         return go_on(desk, reply);
     }
+    let is_function = matches!(running.name, Name::Function { .. });
+    let busy = if is_function { text::BUSY_FUNCTION } else { text::BUSY };
     match row.command {
-        Command::Scripting(ScriptingCommand::ScriptKill) if running.has_written => Err(text::UNKILLABLE.into()),
-        Command::Scripting(ScriptingCommand::ScriptKill) => {
+        Command::Scripting(kill @ (ScriptingCommand::ScriptKill | ScriptingCommand::FunctionKill)) => {
+            if running.has_written {
+                return Err(text::UNKILLABLE.into());
+            }
+            if is_function != (kill == ScriptingCommand::FunctionKill) {
+                return Err(busy.into());
+            }
             running.is_killed = true;
             reply.simple("OK");
+            Ok(Outcome::Done)
+        }
+        Command::Scripting(ScriptingCommand::FunctionStats) => {
+            functions::stats(desk.scripts, reply);
             Ok(Outcome::Done)
         }
         // What a session watches is no matter of data.
@@ -191,7 +237,7 @@ fn amid_script(
             let mut call = Call { keyspace: desk.keyspace, row, args, at, session, start: 0, reply };
             commands::run(&mut call).map(|()| Outcome::Done)
         }
-        _ => Err(text::BUSY.into()),
+        _ => Err(busy.into()),
     }
 }
 
@@ -208,10 +254,7 @@ fn begin(
         return Err(texts::NOSCRIPT.into());
     }
     let keys = integer::parse(args.at(2)).ok_or(Fault::Text(texts::NOT_AN_INTEGER))?;
-    if keys > (args.len() - 3) as i64 {
-        return Err(text::TOO_MANY_KEYS.into());
-    }
-    let keys = usize::try_from(keys).map_err(|_| Fault::Text(text::NEGATIVE_KEYS))?;
+    let keys = keys_of(keys, args)?;
     let scripts = &mut *desk.scripts;
     let (hash, flags) = if is_by_hash {
         let hash = parsed(args.at(1)).ok_or(Fault::Text(texts::NOSCRIPT))?;
@@ -227,6 +270,48 @@ fn begin(
         let hash = hash_of(args.at(1));
         (hash, scripts.load(hash, args.at(1))?)
     };
+    let order = Order::Run { hash, keys, protocol: reply.protocol() };
+    start(desk, Start { flags, is_readonly, order, name: Name::Script(hash) }, args, session)?;
+    go_on(desk, reply)
+}
+
+/// Calls a function.
+fn call(
+    desk: &mut Desk<'_>,
+    is_readonly: bool,
+    args: Args<'_>,
+    session: &SessionView,
+    reply: &mut Encoder<'_>,
+) -> Result<Outcome, Fault> {
+    let function = desk.scripts.libraries.function(args.at(1)).ok_or(Fault::Text(text::FUNCTION_NOT_FOUND))?;
+    let (flags, name) = (function.flags, function.name.clone());
+    let keys = integer::parse(args.at(2)).ok_or(Fault::Text(text::BAD_KEY_COUNT))?;
+    let keys = keys_of(keys, args)?;
+    // A fresh interpreter has to be brought the libraries first.
+    desk.scripts.host()?;
+    let order = Order::Call { name: name.to_ascii_lowercase(), keys, protocol: reply.protocol() };
+    let name = Name::Function { name, command: args.iter().map(<[u8]>::to_vec).collect() };
+    start(desk, Start { flags, is_readonly, order, name }, args, session)?;
+    go_on(desk, reply)
+}
+
+fn keys_of(keys: i64, args: Args<'_>) -> Result<usize, Fault> {
+    if keys > (args.len() - 3) as i64 {
+        return Err(text::TOO_MANY_KEYS.into());
+    }
+    usize::try_from(keys).map_err(|_| Fault::Text(text::NEGATIVE_KEYS))
+}
+
+/// A script or function that is to run.
+struct Start {
+    flags: ScriptFlags,
+    is_readonly: bool,
+    order: Order,
+    name: Name,
+}
+
+fn start(desk: &mut Desk<'_>, what: Start, args: Args<'_>, session: &SessionView) -> Result<(), Fault> {
+    let Start { flags, is_readonly, order, name } = what;
     if flags.is_declared && !flags.no_writes {
         if is_readonly {
             return Err(text::NO_WRITES_NEEDED.into());
@@ -236,6 +321,7 @@ fn begin(
             return Err(text::OOM_NOT_ALLOWED.into());
         }
     }
+    let scripts = &mut *desk.scripts;
     let started_ms = scripts.clock_ms();
     let exchange = &scripts.host()?.exchange;
     let mut request = exchange.request.borrow_mut();
@@ -244,7 +330,7 @@ fn begin(
     drop(request);
     scripts.running = Some(Box::new(Running {
         owner: session.client_id,
-        hash,
+        name,
         database: session.database,
         now: i64::try_from(session.now.0).unwrap_or(i64::MAX),
         may_write: !is_readonly && !flags.no_writes,
@@ -254,9 +340,9 @@ fn begin(
         started_ms,
         looks: 0,
         commands: 0,
-        order: Order::Run { hash, keys, protocol: reply.protocol() },
+        order,
     }));
-    go_on(desk, reply)
+    Ok(())
 }
 
 /// Lets the script run until it is done, or late.
@@ -296,7 +382,7 @@ fn go_on(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault>
             }
             Some(Report::Done(Err(raised))) => {
                 let ended = desk.scripts.running.take();
-                return Err(Fault::Written(told(raised, ended.map(|running| running.hash))));
+                return Err(Fault::Written(told(raised, ended.map(|running| running.name))));
             }
             Some(Report::Ready | Report::Compiled(_)) | None => {
                 // The interpreter has ended: there was no memory for it.
@@ -312,10 +398,15 @@ fn go_on(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault>
 const BUFFER_BYTES_KEPT: usize = 64 * 1024;
 
 /// What a client is told of an error in a script.
-fn told(raised: Raised, hash: Option<Hash>) -> Vec<u8> {
+fn told(raised: Raised, name: Option<Name>) -> Vec<u8> {
     let Raised { mut text, place } = raised;
-    if let (Some((source, line)), Some(hash)) = (place, hash) {
-        text.extend_from_slice(format!(" script: {}, on {source}:{line}.", written(&hash)).as_bytes());
+    if let (Some((source, line)), Some(name)) = (place, name) {
+        text.extend_from_slice(b" script: ");
+        match name {
+            Name::Script(hash) => text.extend_from_slice(written(&hash).as_bytes()),
+            Name::Function { name, .. } => text.extend_from_slice(&name),
+        }
+        text.extend_from_slice(format!(", on {source}:{line}.").as_bytes());
     }
     text
 }

@@ -11,7 +11,7 @@ pub(super) struct ScriptFlags {
 
 impl ScriptFlags {
     /// Reads one flag. `None`: there is no such flag.
-    fn add(&mut self, flag: &[u8]) -> Option<()> {
+    pub(super) fn add(&mut self, flag: &[u8]) -> Option<()> {
         match flag {
             b"no-writes" => self.no_writes = true,
             b"allow-oom" => self.allow_oom = true,

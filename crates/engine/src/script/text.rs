@@ -14,6 +14,18 @@ pub(super) const UNKILLABLE: &str = "UNKILLABLE Sorry the script already execute
                                      either wait the script termination or kill the server in a hard way using the SHUTDOWN \
                                      NOSAVE command.";
 pub(super) const BUSY: &str = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
+pub(super) const BUSY_FUNCTION: &str =
+    "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.";
+pub(super) const LOAD_TIMEOUT: &str = "ERR FUNCTION LOAD timeout";
+pub(super) const NO_FUNCTIONS: &str = "ERR No functions registered";
+pub(super) const FUNCTION_NOT_FOUND: &str = "ERR Function not found";
+pub(super) const LIBRARY_NOT_FOUND: &str = "ERR Library not found";
+pub(super) const BAD_KEY_COUNT: &str = "ERR Bad number of keys provided";
+pub(super) const FUNCTION_FLUSH_OPTION: &str = "ERR FUNCTION FLUSH only supports SYNC|ASYNC option";
+pub(super) const RESTORE_POLICY: &str =
+    "ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.";
+pub(super) const NOT_LIBRARIES: &str = "ERR given type is not a function";
+pub(super) const NO_LIBRARY_NAME: &str = "ERR library name argument was not given";
 pub(super) const KILLED: &str = "ERR Script killed by user with SCRIPT KILL...";
 pub(super) const STACK_LIMIT: &[u8] = b"ERR reached lua stack limit";
 pub(super) const NO_WRITES_NEEDED: &str = "ERR Can not execute a script with write flag using *_ro command.";

@@ -25,6 +25,8 @@ pub(super) type Way = Yielder<Order, Report>;
 
 /// How scripts are called in errors.
 const SCRIPT_NAME: &str = "@user_script";
+/// And libraries of functions.
+const FUNCTION_NAME: &str = "@user_function";
 
 /// Functions of Lua's own that scripts see as they are. What may load bytecode, see other worlds, or reach files is not among
 /// them.
@@ -66,6 +68,13 @@ struct World<'l> {
     /// The environment of scripts.
     of_eval: Table,
     run: Function,
+    /// The environment of functions.
+    of_functions: Table,
+    load_library: Function,
+    call_function: Function,
+    /// Functions by their names in small letters: those that may be called, and those that a library has just registered.
+    functions: Table,
+    registered: Table,
     /// By their hashes. A table of Lua's: the binding can hold some thousands of values, not of scripts.
     compiled: Table,
 }
@@ -100,6 +109,8 @@ impl<'l> World<'l> {
         })?;
         host.raw_set("note_coroutine", note_coroutine)?;
         errors(lua, &host)?;
+        let registered = lua.create_table()?;
+        host.raw_set("library", api::library_table(lua, exchange, &registered)?)?;
         let globals = lua.create_table()?;
         for (name, library) in [
             ("bit", bits::library(lua)?),
@@ -122,9 +133,11 @@ impl<'l> World<'l> {
         host.raw_set("math", math)?;
         let prelude = lua.load(include_str!("prelude.lua")).set_name(PRELUDE);
         let names = lua.create_sequence_from(SAFE)?;
-        let (of_eval, run): (Table, Function) = prelude.call((host, names))?;
+        let (of_eval, run, of_functions, load_library, call_function): (Table, Function, Table, Function, Function) =
+            prelude.call((host, names))?;
         *slot.borrow_mut() = Some(of_eval.clone());
-        Ok(Self { lua, of_eval, run, compiled: lua.create_table()? })
+        let (compiled, functions) = (lua.create_table()?, lua.create_table()?);
+        Ok(Self { lua, of_eval, run, of_functions, load_library, call_function, functions, registered, compiled })
     }
 
     /// Carries orders out until the last.
@@ -133,7 +146,30 @@ impl<'l> World<'l> {
         loop {
             let report = match order {
                 Order::Compile { hash, text } => Report::Compiled(self.compile(hash, &text)),
-                Order::Run { hash, keys, protocol } => Report::Done(self.run(exchange, hash, keys, protocol)),
+                Order::Run { hash, keys, protocol } => {
+                    let function = self.lua.create_string(hash).and_then(|hash| self.compiled.raw_get(hash));
+                    Report::Done(self.run(exchange, &self.run, function, keys, protocol))
+                }
+                Order::Call { name, keys, protocol } => {
+                    let function = self.lua.create_string(name).and_then(|name| self.functions.raw_get(name));
+                    Report::Done(self.run(exchange, &self.call_function, function, keys, protocol))
+                }
+                Order::Load(text) => Report::Compiled(self.load(exchange, &text)),
+                Order::Adopt => {
+                    let adopt = |name: Value, function: Value| self.functions.raw_set(name, function);
+                    Report::Compiled(self.registered.for_each(adopt).map_err(|error| why(&error)))
+                }
+                Order::Drop(names) => {
+                    for name in names {
+                        let _: Result<()> =
+                            self.lua.create_string(name).and_then(|name| self.functions.raw_set(name, Value::Nil));
+                    }
+                    Report::Ready
+                }
+                Order::ForgetAll => {
+                    let _: Result<()> = self.compiled.clear().and_then(|()| self.lua.gc_collect());
+                    Report::Ready
+                }
                 Order::Forget(hash) => {
                     // What is not forgotten takes room, and does nothing.
                     let _: Result<()> =
@@ -155,12 +191,18 @@ impl<'l> World<'l> {
         }
     }
 
-    fn run(&self, exchange: &Exchange, hash: Hash, keys: usize, protocol: Protocol) -> std::result::Result<(), Raised> {
+    fn run(
+        &self,
+        exchange: &Exchange,
+        way_in: &Function,
+        function: Result<Function>,
+        keys: usize,
+        protocol: Protocol,
+    ) -> std::result::Result<(), Raised> {
         exchange.is_killed.set(false);
         exchange.coroutines.set(0);
         exchange.protocol.set(Protocol::Resp2);
-        let function = self.lua.create_string(hash).and_then(|hash| self.compiled.raw_get::<Function>(hash));
-        let ran = function.and_then(|function| self.call(exchange, &function, keys));
+        let ran = function.and_then(|function| self.call(exchange, way_in, &function, keys));
         let written = ran.and_then(|ran| match ran {
             Ok(value) => {
                 let mut answer = exchange.answer.borrow_mut();
@@ -180,6 +222,7 @@ impl<'l> World<'l> {
     fn call(
         &self,
         exchange: &Exchange,
+        way_in: &Function,
         function: &Function,
         keys: usize,
     ) -> Result<std::result::Result<Value, Raised>> {
@@ -195,8 +238,28 @@ impl<'l> World<'l> {
             };
             (texts(args.first(keys))?, texts(args.from(keys))?)
         };
-        let (is_done, value): (bool, Value) = self.run.call((function, keys, arguments))?;
+        let (is_done, value): (bool, Value) = way_in.call((function, keys, arguments))?;
         Ok(if is_done { Ok(value) } else { Err(self.raised(value)?) })
+    }
+
+    /// Runs the text of a library.
+    fn load(&self, exchange: &Exchange, text: &[u8]) -> std::result::Result<(), Vec<u8>> {
+        exchange.is_killed.set(false);
+        exchange.coroutines.set(0);
+        exchange.registered.borrow_mut().clear();
+        let said = |error: &mlua::Error| [b"ERR Error compiling function: ", &why(error)[..]].concat();
+        self.registered.clear().map_err(|error| said(&error))?;
+        let function = compile(self.lua, text, FUNCTION_NAME, &self.of_functions).map_err(|error| said(&error))?;
+        let raised = match self.load_library.call::<(bool, Value)>(function) {
+            Ok((true, _)) => return Ok(()),
+            Ok((false, value)) => self.raised(value).map(|raised| raised.text),
+            Err(error) => Ok(why(&error)),
+        };
+        let text = match exchange.is_killed.get() {
+            true => text::LOAD_TIMEOUT.into(),
+            false => raised.unwrap_or_default(),
+        };
+        Err([b"ERR Error registering functions: ", &text[..]].concat())
     }
 
     /// What a script has ended with.

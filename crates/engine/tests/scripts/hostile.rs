@@ -101,6 +101,30 @@ fn a_script_that_has_written_is_not_killed() {
 }
 
 #[test]
+fn functions_without_end_are_killed_as_functions() {
+    let mut hostile = Hostile::new();
+    let library = b"#!lua name=l\nredis.register_function('f', function() while true do end end)";
+    assert_eq!(hostile.send(1, false, &[b"FUNCTION", b"LOAD", library]).1, "$1\r\nl\r\n");
+    assert_eq!(hostile.send(1, false, &[b"FCALL", b"f", b"0"]).0, Outcome::Parked);
+    for refused in
+        [&[&b"GET"[..], b"x"][..], &[b"SCRIPT", b"KILL"], &[b"FUNCTION", b"DELETE", b"l"], &[b"FCALL", b"f", b"0"]]
+    {
+        let said = hostile.send(2, false, refused).1;
+        assert!(said.starts_with("-BUSY ") && said.contains("FUNCTION KILL"), "{said}");
+    }
+    let stats = hostile.send(2, false, &[b"FUNCTION", b"STATS"]).1;
+    assert!(stats.contains("$7\r\ncommand\r\n*3\r\n$5\r\nFCALL\r\n$1\r\nf\r\n$1\r\n0\r\n"), "{stats}");
+    assert_eq!(hostile.send(2, false, &[b"FUNCTION", b"KILL"]).1, "+OK\r\n");
+    let ended = hostile.end();
+    assert_eq!(ended, "-ERR Script killed by user with SCRIPT KILL... script: f, on @user_function:2.\r\n");
+    assert_eq!(hostile.eval("return 1"), ":1\r\n");
+    // One that is never loaded is given up, and leaves the others alone.
+    let endless = hostile.send(1, false, &[b"FUNCTION", b"LOAD", b"#!lua name=e\nwhile true do end"]).1;
+    assert_eq!(endless, "-ERR Error registering functions: ERR FUNCTION LOAD timeout\r\n");
+    assert!(hostile.send(1, false, &[b"FUNCTION", b"LIST"]).1.starts_with("*1\r\n"));
+}
+
+#[test]
 fn watches_end_while_a_script_runs() {
     let mut hostile = Hostile::new();
     assert_eq!(hostile.send(2, false, &[b"WATCH", b"k"]).1, "+OK\r\n");

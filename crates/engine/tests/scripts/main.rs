@@ -8,6 +8,7 @@
     reason = "the engine is told the time that the server lives in"
 )]
 
+mod functions;
 mod hostile;
 
 use std::time::{SystemTime, UNIX_EPOCH};

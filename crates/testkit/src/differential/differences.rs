@@ -132,7 +132,6 @@ pub const DIFFERENCES: &[Difference] = &[
 
 /// What the embedded server may say differently besides, compared with a redis-server.
 pub const EMBEDDED_DIFFERENCES: &[Difference] = &[
-    difference("FCALL,FCALL_RO,FUNCTION *", Likeness::NotSent, "the embedded server has no functions yet, and says so"),
     difference(
         "MIGRATE,MEMORY *",
         Likeness::NotSent,
@@ -155,7 +154,7 @@ pub const EMBEDDED_DIFFERENCES: &[Difference] = &[
          out of range anywhere, which is not held against the engine",
     ),
     difference(
-        "OBJECT HELP,XGROUP HELP,XINFO HELP,SCRIPT HELP",
+        "OBJECT HELP,XGROUP HELP,XINFO HELP,SCRIPT HELP,FUNCTION HELP",
         Likeness::NotSent,
         "help is in the words of whoever answers",
     ),

@@ -1,0 +1,145 @@
+//! Libraries of functions: what they are called, what they hold, and the texts that they are made of.
+
+use std::collections::BTreeMap;
+
+use super::shebang::{self, ScriptFlags};
+
+const BAD_NAME: &str =
+    "ERR Library names can only contain letters, numbers, or underscores(_) and must be at least one character long";
+
+/// A function that a library has registered.
+#[derive(Clone, Debug)]
+pub(super) struct Function {
+    pub(super) name: Vec<u8>,
+    pub(super) description: Option<Vec<u8>>,
+    /// As they are told.
+    pub(super) flag_names: Vec<&'static str>,
+    pub(super) flags: ScriptFlags,
+}
+
+/// A library.
+#[derive(Clone, Debug)]
+pub(super) struct Library {
+    pub(super) text: Box<[u8]>,
+    pub(super) functions: Vec<Function>,
+}
+
+/// All libraries of an engine.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Libraries {
+    by_name: BTreeMap<Vec<u8>, Library>,
+    /// By a function's name in small letters its library.
+    owners: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+impl Libraries {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Vec<u8>, &Library)> {
+        self.by_name.iter()
+    }
+
+    pub(super) fn get(&self, name: &[u8]) -> Option<&Library> {
+        self.by_name.get(name)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    pub(super) fn functions(&self) -> usize {
+        self.owners.len()
+    }
+
+    /// A function by its name in any case.
+    pub(super) fn function(&self, name: &[u8]) -> Option<&Function> {
+        let library = self.by_name.get(self.owners.get(&name.to_ascii_lowercase())?)?;
+        library.functions.iter().find(|function| function.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Adds a library, in the place of one of that name. Nothing has changed if one of its functions belongs to another.
+    pub(super) fn insert(&mut self, name: &[u8], library: Library) -> Result<(), Vec<u8>> {
+        for function in &library.functions {
+            if self.owners.get(&function.name.to_ascii_lowercase()).is_some_and(|owner| owner != name) {
+                return Err([b"ERR Function ", &function.name[..], b" already exists"].concat());
+            }
+        }
+        self.remove(name);
+        for function in &library.functions {
+            self.owners.insert(function.name.to_ascii_lowercase(), name.to_vec());
+        }
+        self.by_name.insert(name.to_vec(), library);
+        Ok(())
+    }
+
+    pub(super) fn remove(&mut self, name: &[u8]) -> Option<Library> {
+        let library = self.by_name.remove(name)?;
+        self.owners.retain(|_, owner| owner != name);
+        Some(library)
+    }
+}
+
+/// Reads the first line of a library. Result: its name, and where the text begins that is to be compiled.
+pub(super) fn read(text: &[u8]) -> Result<(Vec<u8>, usize), Vec<u8>> {
+    if !text.starts_with(b"#!") {
+        return Err("ERR Missing library metadata".into());
+    }
+    let invalid = || Vec::from("ERR Invalid library metadata");
+    let end = text.iter().position(|&byte| byte == b'\n').ok_or_else(invalid)?;
+    let words = shebang::words(&text[..end]).ok_or_else(invalid)?;
+    let (engine, options) = words.split_first().ok_or_else(invalid)?;
+    let mut name = None;
+    for option in options {
+        match option.split_at_checked(5) {
+            Some((key, value)) if key.eq_ignore_ascii_case(b"name=") => {
+                if name.replace(value.to_vec()).is_some() {
+                    return Err("ERR Invalid metadata value, name argument was given multiple times".into());
+                }
+            }
+            _ => return Err([b"ERR Invalid metadata value given: ", &option[..]].concat()),
+        }
+    }
+    let name = name.ok_or("ERR Library name was not given")?;
+    if !is_name(&name) {
+        return Err(BAD_NAME.into());
+    }
+    if !engine[2..].eq_ignore_ascii_case(b"lua") {
+        return Err([b"ERR Engine '", &engine[2..], b"' not found"].concat());
+    }
+    Ok((name, end))
+}
+
+fn is_name(name: &[u8]) -> bool {
+    !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+}
+
+/// What `redis.register_function` is told of a function.
+#[derive(Default)]
+pub(super) struct Draft {
+    pub(super) name: Option<Vec<u8>>,
+    pub(super) description: Option<Vec<u8>>,
+    pub(super) flags: Vec<Vec<u8>>,
+    pub(super) has_callback: bool,
+}
+
+impl Draft {
+    /// The function, if nothing is wrong with it and none of these has its name.
+    pub(super) fn finish(self, others: &[Function]) -> Result<Function, &'static str> {
+        const FLAGS: [&str; 5] = ["no-writes", "allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys"];
+        let name = self.name.ok_or("ERR redis.register_function must get a function name argument")?;
+        if !self.has_callback {
+            return Err("ERR redis.register_function must get a callback argument");
+        }
+        let mut flags = ScriptFlags { is_declared: true, ..ScriptFlags::default() };
+        for flag in &self.flags {
+            flags.add(flag).ok_or("ERR unknown flag given")?;
+        }
+        if !is_name(&name) {
+            return Err(BAD_NAME);
+        }
+        if others.iter().any(|other| other.name.eq_ignore_ascii_case(&name)) {
+            return Err("ERR Function already exists in the library");
+        }
+        let is_given = |flag: &&str| self.flags.iter().any(|given| given == flag.as_bytes());
+        let flag_names = FLAGS.into_iter().filter(is_given).collect();
+        Ok(Function { name, description: self.description, flag_names, flags })
+    }
+}

@@ -1,6 +1,6 @@
 //! Replies as Lua values, and Lua values as replies: Redis's conversion rules, both ways.
 
-use mlua::{Lua, Result, Table, Value};
+use mlua::{Lua, LuaString, Result, Table, Value};
 use respool_wire::{DoubleText, Encoder, Protocol};
 
 use super::arguments::to_integer;
@@ -114,12 +114,38 @@ pub(super) fn number_argument(number: f64, out: &mut Vec<u8>) {
     }
 }
 
+/// The fields by which a table says what it stands for: made once, since each is looked for in every table.
+pub(super) struct Tags {
+    err: LuaString,
+    ok: LuaString,
+    double: LuaString,
+    map: LuaString,
+    set: LuaString,
+    big_number: LuaString,
+    verbatim_string: LuaString,
+}
+
+impl Tags {
+    pub(super) fn new(lua: &Lua) -> Result<Self> {
+        Ok(Self {
+            err: lua.create_string("err")?,
+            ok: lua.create_string("ok")?,
+            double: lua.create_string("double")?,
+            map: lua.create_string("map")?,
+            set: lua.create_string("set")?,
+            big_number: lua.create_string("big_number")?,
+            verbatim_string: lua.create_string("verbatim_string")?,
+        })
+    }
+}
+
 /// Writes a script's value as a reply. `is_resp3` is the dialect that the script has asked for itself.
-pub(super) fn write(value: &Value, is_resp3: bool, reply: &mut Encoder<'_>) -> Result<()> {
-    Writing { is_resp3, reply }.value(value, 0)
+pub(super) fn write(tags: &Tags, value: &Value, is_resp3: bool, reply: &mut Encoder<'_>) -> Result<()> {
+    Writing { tags, is_resp3, reply }.value(value, 0)
 }
 
 struct Writing<'a, 'o> {
+    tags: &'a Tags,
     is_resp3: bool,
     reply: &'a mut Encoder<'o>,
 }
@@ -140,22 +166,23 @@ impl Writing<'_, '_> {
     }
 
     fn table(&mut self, table: &Table, depth: usize) -> Result<()> {
+        let tags = self.tags;
         let reply = &mut *self.reply;
-        let string = |tag: &str| -> Result<Option<mlua::LuaString>> {
+        let string = |tag: &LuaString| -> Result<Option<LuaString>> {
             Ok(match table.raw_get::<Value>(tag)? {
                 Value::String(text) => Some(text),
                 _ => None,
             })
         };
-        if let Some(text) = string("err")? {
+        if let Some(text) = string(&tags.err)? {
             reply.error(&text.as_bytes());
             return Ok(());
         }
-        if let Some(text) = string("ok")? {
+        if let Some(text) = string(&tags.ok)? {
             reply.simple_bytes(&text.as_bytes());
             return Ok(());
         }
-        match table.raw_get::<Value>("double")? {
+        match table.raw_get::<Value>(&tags.double)? {
             // What Lua makes of 0/0 is printed with a sign by C.
             Value::Number(number) if number.is_nan() && number.is_sign_negative() => {
                 if reply.protocol() == Protocol::Resp3 {
@@ -175,13 +202,13 @@ impl Writing<'_, '_> {
             }
             _ => {}
         }
-        if let Value::Table(map) = table.raw_get("map")? {
+        if let Value::Table(map) = table.raw_get(&tags.map)? {
             return self.pairs(&map, false, depth);
         }
-        if let Value::Table(set) = table.raw_get("set")? {
+        if let Value::Table(set) = table.raw_get(&tags.set)? {
             return self.pairs(&set, true, depth);
         }
-        if let Some(digits) = string("big_number")? {
+        if let Some(digits) = string(&tags.big_number)? {
             let digits: Vec<u8> =
                 digits.as_bytes().iter().map(|&byte| if is_line_end(byte) { b' ' } else { byte }).collect();
             if reply.protocol() == Protocol::Resp3 {
@@ -191,7 +218,7 @@ impl Writing<'_, '_> {
             }
             return Ok(());
         }
-        if let Value::Table(verbatim) = table.raw_get("verbatim_string")?
+        if let Value::Table(verbatim) = table.raw_get(&tags.verbatim_string)?
             && let (Value::String(format), Value::String(text)) =
                 (verbatim.raw_get("format")?, verbatim.raw_get("string")?)
         {

@@ -182,8 +182,21 @@ end
 
 local of_eval, eval_world = world({ redis = host.redis, __redis__err__handler = handle })
 
-local function run(f, keys, argv)
-    of_eval.KEYS, of_eval.ARGV = keys, argv
+-- Tables are made here: for the host each element would be a protected call of its own.
+local function split(keys_count, ...)
+    if keys_count < 0 then return ... end
+    local count = raw_select('#', ...)
+    if count == 0 then return {}, {} end
+    if keys_count == count then return { ... }, {} end
+    if keys_count == 0 then return {}, { ... } end
+    local all, keys, argv = { ... }, {}, {}
+    for i = 1, keys_count do keys[i] = all[i] end
+    for i = keys_count + 1, count do argv[i - keys_count] = all[i] end
+    return keys, argv
+end
+
+local function run(f, keys_count, ...)
+    of_eval.KEYS, of_eval.ARGV = split(keys_count, ...)
     return raw_xpcall(f, handle)
 end
 
@@ -199,7 +212,8 @@ local function load_library(f)
     return ok, err
 end
 
-local function call(f, keys, argv)
+local function call(f, keys_count, ...)
+    local keys, argv = split(keys_count, ...)
     return raw_xpcall(function() return f(keys, argv) end, handle)
 end
 

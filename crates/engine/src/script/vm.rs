@@ -1,6 +1,7 @@
 //! The interpreter: made once, with a world in which nothing shared can be changed, and then fed orders.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use corosensei::Yielder;
@@ -22,6 +23,12 @@ use crate::limits::{
 
 /// The way from the script's stack to the engine's.
 pub(super) type Way = Yielder<Order, Report>;
+
+/// Arguments of a script that go by Lua's stack.
+const STACKED_ARGUMENTS_MAX: usize = 100;
+
+/// Compiled scripts that are found without a look into Lua's table.
+const AT_HAND_MAX: usize = 128;
 
 /// How scripts are called in errors.
 const SCRIPT_NAME: &str = "@user_script";
@@ -77,6 +84,9 @@ struct World<'l> {
     registered: Table,
     /// By their hashes. A table of Lua's: the binding can hold some thousands of values, not of scripts.
     compiled: Table,
+    /// Some of them.
+    at_hand: RefCell<BTreeMap<Hash, Function>>,
+    tags: convert::Tags,
 }
 
 impl<'l> World<'l> {
@@ -137,7 +147,19 @@ impl<'l> World<'l> {
             prelude.call((host, names))?;
         *slot.borrow_mut() = Some(of_eval.clone());
         let (compiled, functions) = (lua.create_table()?, lua.create_table()?);
-        Ok(Self { lua, of_eval, run, of_functions, load_library, call_function, functions, registered, compiled })
+        Ok(Self {
+            lua,
+            of_eval,
+            run,
+            of_functions,
+            load_library,
+            call_function,
+            functions,
+            registered,
+            compiled,
+            tags: convert::Tags::new(lua)?,
+            at_hand: RefCell::default(),
+        })
     }
 
     /// Carries orders out until the last.
@@ -147,7 +169,7 @@ impl<'l> World<'l> {
             let report = match order {
                 Order::Compile { hash, text } => Report::Compiled(self.compile(hash, &text)),
                 Order::Run { hash, keys, protocol } => {
-                    let function = self.lua.create_string(hash).and_then(|hash| self.compiled.raw_get(hash));
+                    let function = self.compiled(hash);
                     Report::Done(self.run(exchange, &self.run, function, keys, protocol))
                 }
                 Order::Call { name, keys, protocol } => {
@@ -167,10 +189,12 @@ impl<'l> World<'l> {
                     Report::Ready
                 }
                 Order::ForgetAll => {
+                    self.at_hand.borrow_mut().clear();
                     let _: Result<()> = self.compiled.clear().and_then(|()| self.lua.gc_collect());
                     Report::Ready
                 }
                 Order::Forget(hash) => {
+                    self.at_hand.borrow_mut().remove(&hash);
                     // What is not forgotten takes room, and does nothing.
                     let _: Result<()> =
                         self.lua.create_string(hash).and_then(|hash| self.compiled.raw_set(hash, Value::Nil));
@@ -181,6 +205,20 @@ impl<'l> World<'l> {
             };
             order = way.suspend(report);
         }
+    }
+
+    /// What is kept under a hash.
+    fn compiled(&self, hash: Hash) -> Result<Function> {
+        if let Some(function) = self.at_hand.borrow().get(&hash) {
+            return Ok(function.clone());
+        }
+        let function: Function = self.compiled.raw_get(self.lua.create_string(hash)?)?;
+        let mut at_hand = self.at_hand.borrow_mut();
+        if at_hand.len() >= AT_HAND_MAX {
+            at_hand.clear();
+        }
+        at_hand.insert(hash, function.clone());
+        Ok(function)
     }
 
     fn compile(&self, hash: Hash, text: &[u8]) -> std::result::Result<(), Vec<u8>> {
@@ -208,7 +246,7 @@ impl<'l> World<'l> {
                 let mut answer = exchange.answer.borrow_mut();
                 answer.clear();
                 let is_resp3 = exchange.protocol.get() == Protocol::Resp3;
-                convert::write(&value, is_resp3, &mut Encoder::new(&mut answer, protocol)).map(|()| Ok(()))
+                convert::write(&self.tags, &value, is_resp3, &mut Encoder::new(&mut answer, protocol)).map(|()| Ok(()))
             }
             Err(raised) => Ok(Err(raised)),
         });
@@ -226,9 +264,19 @@ impl<'l> World<'l> {
         function: &Function,
         keys: usize,
     ) -> Result<std::result::Result<Value, Raised>> {
-        let (keys, arguments) = {
-            let request = exchange.request.borrow();
-            let args = request.as_args();
+        let request = exchange.request.borrow();
+        let args = request.as_args();
+        // What goes by the stack is bounded by the binding; a script with more arguments has its tables made here.
+        let called: (bool, Value) = if args.len() <= STACKED_ARGUMENTS_MAX {
+            let mut values = MultiValue::with_capacity(args.len() + 2);
+            values.push_back(Value::Function(function.clone()));
+            values.push_back(Value::Integer(keys as i64));
+            for text in args.iter() {
+                values.push_back(Value::String(self.lua.create_string(text)?));
+            }
+            drop(request);
+            way_in.call(values)?
+        } else {
             let texts = |args: respool_wire::Args<'_>| {
                 let table = self.lua.create_table_with_capacity(args.len(), 0)?;
                 for (place, text) in args.iter().enumerate() {
@@ -236,9 +284,11 @@ impl<'l> World<'l> {
                 }
                 Result::Ok(table)
             };
-            (texts(args.first(keys))?, texts(args.from(keys))?)
+            let (keys, arguments) = (texts(args.first(keys))?, texts(args.from(keys))?);
+            drop(request);
+            way_in.call((function, -1, keys, arguments))?
         };
-        let (is_done, value): (bool, Value) = way_in.call((function, keys, arguments))?;
+        let (is_done, value) = called;
         Ok(if is_done { Ok(value) } else { Err(self.raised(value)?) })
     }
 

@@ -106,3 +106,59 @@ fn scripts_answer_as_in_redis() {
         assert!(differences.is_empty(), "{} in {protocol:?}:\n{}", differences.len(), differences.join("\n"));
     }
 }
+
+#[test]
+fn keys_and_arguments_are_told_apart_as_in_redis() {
+    for protocol in [Protocol::Resp2, Protocol::Resp3] {
+        let Some((_server, mut redis, mut subject)) = both(protocol) else { return };
+        let many: Vec<String> = (0..300).map(|number| format!("a{number}")).collect();
+        let mut requests: Vec<Vec<Vec<u8>>> = Vec::new();
+        let script = "return {#KEYS, #ARGV, KEYS, ARGV}";
+        for count in ["-1", "0", "1", "2", "3", "4", "300", "x", "1.5", "9223372036854775808"] {
+            for arguments in [0, 1, 3, 99, 101, 300] {
+                let line: Vec<&str> = ["EVAL", script, count]
+                    .into_iter()
+                    .chain(many.iter().take(arguments).map(String::as_str))
+                    .collect();
+                requests.push(words(&line));
+            }
+        }
+        for line in [
+            "EVALSHA x 0",
+            "EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0",
+            "EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db x",
+            "SCRIPT LOAD return\u{b}1",
+            "SCRIPT LOAD x",
+            "SCRIPT EXISTS x e0e1f9fabfc9d4800c877a703b823ac0578ff8db",
+            "SCRIPT FLUSH X",
+            "SCRIPT FLUSH ASYNC",
+            "SCRIPT FLUSH SYNC x",
+            "SCRIPT KILL",
+            "EVALSHA_RO x 0",
+        ] {
+            requests.push(words(&line.split(' ').collect::<Vec<_>>()));
+        }
+        for (command, script) in [
+            ("EVAL_RO", "return redis.call('set', 'a', 'b')"),
+            ("EVAL_RO", "return redis.call('get', 'a')"),
+            ("EVAL_RO", "#!lua\nreturn redis.call('get', 'a')"),
+            ("EVAL_RO", "#!lua flags=no-writes\nreturn redis.call('set', 'a', 'b')"),
+            ("EVAL", "#!lua flags=no-writes\nreturn redis.pcall('set', 'a', 'b')"),
+            ("EVAL", "#!lua flags=x\nreturn 1"),
+            ("EVAL", "#!lua foo=x\nreturn 1"),
+            ("EVAL", "#!python\nreturn 1"),
+            ("EVAL", "#!lua"),
+            ("EVAL", "#!lua\n\nreturn x"),
+            ("EVAL", "return 1"),
+        ] {
+            requests.push(words(&[command, script, "0"]));
+            requests.push(words(&["SCRIPT", "LOAD", script]));
+        }
+        requests.push(words(&["EVALSHA", "E0E1F9FABFC9D4800C877A703B823AC0578FF8DB", "0"]));
+        for request in requests {
+            let (expected, said) = (redis.command(&request).expect("the server answers"), subject.command(&request));
+            let line: Vec<String> = request.iter().take(5).map(|word| shown(word)).collect();
+            assert_eq!(shown(&expected), shown(&said), "{line:?} in {protocol:?}");
+        }
+    }
+}

@@ -9,6 +9,7 @@ mod blocking;
 mod dedicated;
 mod differential;
 mod ending;
+mod engine_scripts;
 mod everywhere;
 mod half_close;
 mod hazards;

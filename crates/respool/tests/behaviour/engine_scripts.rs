@@ -1,0 +1,93 @@
+//! Scripts of the embedded server: who is served while one runs, who is served by what it writes, and what ends it.
+
+use std::io;
+use std::time::Duration;
+
+use respool_testkit::{Address, Client, request, wait_until};
+
+use super::proxy;
+
+/// Longer than a script runs before others are served: five seconds.
+const LIMIT: Duration = Duration::from_secs(60);
+
+const ENDLESS: [&str; 3] = ["EVAL", "while true do pcall(function() while true do end end) end", "0"];
+
+fn patient(server: &Address) -> io::Result<Client> {
+    let client = Client::connect(server)?;
+    client.set_timeout(LIMIT)?;
+    Ok(client)
+}
+
+/// The script has been left for others, who are told that it runs.
+fn wait_for_busy(other: &mut Client) -> io::Result<()> {
+    wait_until("others are served", LIMIT, || Ok(other.ask("GET k")?.starts_with("-BUSY ")))
+}
+
+#[test]
+fn others_are_told_of_a_script_without_end_and_may_kill_it() -> io::Result<()> {
+    let server = proxy(&[], &[])?;
+    let (mut client, mut other) = (patient(&server.tcp())?, patient(&server.tcp())?);
+    // What stands behind it is answered behind it, and executed after it.
+    client.send(&[request(&ENDLESS), request(&["SET", "k", "v"])].concat())?;
+    wait_for_busy(&mut other)?;
+    assert_eq!(other.ask("PING")?, "+PONG\r\n");
+    assert_eq!(other.ask("SCRIPT KILL")?, "+OK\r\n");
+    assert!(client.reply()?.starts_with(b"-ERR Script killed by user with SCRIPT KILL..."));
+    assert_eq!(client.reply()?, b"+OK\r\n");
+    assert_eq!(other.ask("GET k")?, "$1\r\nv\r\n");
+    Ok(())
+}
+
+#[test]
+fn a_script_goes_on_without_its_client() -> io::Result<()> {
+    let server = proxy(&[], &[])?;
+    let (mut client, mut other) = (patient(&server.tcp())?, patient(&server.tcp())?);
+    client.send(&request(&ENDLESS))?;
+    wait_for_busy(&mut other)?;
+    drop(client);
+    assert!(other.ask("GET k")?.starts_with("-BUSY "));
+    assert_eq!(other.ask("SCRIPT KILL")?, "+OK\r\n");
+    wait_until("the script has ended", LIMIT, || Ok(other.ask("GET k")? == "$-1\r\n"))
+}
+
+#[test]
+fn a_transaction_goes_on_behind_a_late_script() -> io::Result<()> {
+    let server = proxy(&[], &[])?;
+    let (mut client, mut other) = (patient(&server.tcp())?, patient(&server.tcp())?);
+    let requests = [
+        request(&["MULTI"]),
+        request(&["SET", "k", "v"]),
+        request(&ENDLESS),
+        request(&["GET", "k"]),
+        request(&["EXEC"]),
+    ];
+    client.send(&requests.concat())?;
+    wait_for_busy(&mut other)?;
+    assert_eq!(other.ask("SCRIPT KILL")?, "+OK\r\n");
+    for _ in 0..4 {
+        client.reply()?;
+    }
+    let reply = String::from_utf8_lossy(&client.reply()?).into_owned();
+    assert!(
+        reply.starts_with("*3\r\n+OK\r\n-ERR Script killed by user") && reply.ends_with("\r\n$1\r\nv\r\n"),
+        "{reply}"
+    );
+    Ok(())
+}
+
+#[test]
+fn what_a_script_writes_serves_those_who_wait_and_stops_transactions() -> io::Result<()> {
+    let server = proxy(&[], &[])?;
+    let (mut waiter, mut watcher, mut other) =
+        (patient(&server.tcp())?, patient(&server.tcp())?, patient(&server.tcp())?);
+    waiter.send(&request(&["BLPOP", "list", "0"]))?;
+    wait_until("it waits", LIMIT, || Ok(other.ask("INFO clients")?.contains("blocked_clients:1\r\n")))?;
+    watcher.ask("WATCH k")?;
+    let script = "redis.call('set', 'k', 'v') return redis.call('rpush', 'list', 'a', 'b')";
+    assert_eq!(other.command(&["EVAL", script, "0"])?, b":2\r\n");
+    assert_eq!(waiter.reply()?, b"*2\r\n$4\r\nlist\r\n$1\r\na\r\n");
+    watcher.ask("MULTI")?;
+    watcher.ask("GET k")?;
+    assert_eq!(watcher.ask("EXEC")?, "*-1\r\n");
+    Ok(())
+}

@@ -189,6 +189,15 @@ impl Tasks {
         self.running.len() + self.through.len()
     }
 
+    /// Whether what a task has left on a lane is not known before it is concluded, although nothing is owed there any more.
+    pub(crate) fn leaves_something_on(&self, lane: Handle) -> bool {
+        self.through.iter().any(|task| match task {
+            Task::Exec(exec) => exec.runs_on(lane),
+            Task::Clean(cleaning) => cleaning.leaves_something_on(lane),
+            _ => false,
+        })
+    }
+
     /// Who is owed the reply to a task's request number `step`.
     pub(crate) fn owner(task: Handle, step: u16) -> Owner {
         Owner::Task { task: task.index, generation: task.generation, step }

@@ -52,6 +52,11 @@ impl Cleaning {
         if self.awaited == 0 { Progress::Through } else { Progress::Waits }
     }
 
+    /// Whether the node has refused to bring this lane back to its plain state.
+    pub(crate) fn leaves_something_on(&self, lane: Handle) -> bool {
+        self.lane == lane && !self.is_clean
+    }
+
     pub(crate) fn fail(&mut self) -> Progress {
         self.is_clean = false;
         Progress::Through
@@ -187,14 +192,16 @@ impl<E: Execute> Worker<E> {
         if awaited == 0 && stays {
             return;
         }
-        if awaited == 0 && this.up.tickets().is_empty() {
+        // A transaction that was answered in this turn may have selected a database.
+        let is_in_doubt = self.tasks.leaves_something_on(lane);
+        if awaited == 0 && this.up.tickets().is_empty() && !is_in_doubt {
             if !self.lanes.keep_warm(place, &self.config) {
                 self.close_lane(place);
             }
             return;
         }
         if awaited == 0 {
-            // Something is owed that nobody cleans up after: what it was does not matter, in doubt it goes.
+            // Something is owed, or left, that nobody cleans up after: what it was does not matter, in doubt it goes.
             self.close_lane(place);
             return;
         }

@@ -104,6 +104,11 @@ impl Exec {
         }
     }
 
+    /// Whether it runs on this private connection.
+    pub(crate) fn runs_on(&self, lane: Handle) -> bool {
+        self.private == Some(lane)
+    }
+
     pub(crate) fn is_overtaken(&self) -> bool {
         self.is_overtaken
     }

@@ -5,7 +5,7 @@ use crate::NoEngine;
 use crate::bench::{Bench, request, requests, users};
 use crate::support::config;
 use respool_connection::{ConnId, Credentials, DialFailure, Machine};
-use respool_proxy::{Config, Mail, UserLimits, limits};
+use respool_proxy::{Config, LaneLimits, Mail, PoolMode, UserLimits, limits};
 use respool_route::{Pool, Reads, Rewrite, Route, Routes, When};
 use std::sync::Arc;
 
@@ -315,4 +315,33 @@ fn a_select_ends_when_its_client_or_all_nodes_are_gone() {
     }
     assert!(bench.heard(staying).contains("could not be reached in time"));
     assert_eq!(bench.answer(staying, &["GET", "k"]), NO_DATABASE);
+}
+
+/// In one turn its transaction, which selects a database, is answered, and the client breaks off.
+#[test]
+fn a_database_that_a_client_leaves_selected_is_no_others() {
+    let lanes = LaneLimits { mode: PoolMode::Session, ..LaneLimits::default() };
+    let mut bench = Bench::proxy(Config { lanes, databases: 16, ..config(1, 1) });
+    let client = bench.accept();
+    bench.ask(client, &["GET", "key"]);
+    let node = bench.connect()[0];
+    bench.heard(node);
+    bench.send(node, b"$-1\r\n");
+    for words in [&["MULTI"][..], &["SELECT", "5"], &["SET", "key", "1"], &["EXEC"]] {
+        bench.ask(client, words);
+    }
+    bench.connect();
+    assert!(bench.take_multi(node));
+    assert_eq!(requests(&bench.heard(node)), ["MULTI", "SELECT 5", "SET key 1", "EXEC"]);
+    let replies = b"+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+OK\r\n+OK\r\n";
+    bench.turn(|worker| {
+        worker.read_buffer(node).expect("it is read")[..replies.len()].copy_from_slice(replies);
+        worker.handle_read(node, replies.len());
+        worker.handle_broken(client, "reset");
+    });
+    let other = bench.accept();
+    bench.ask(other, &["SET", "key", "2"]);
+    assert_ne!(requests(&bench.heard(node)), ["SET key 2"], "this would write to database 5");
+    let made = bench.connect();
+    assert!(made.iter().any(|conn| requests(&bench.heard(*conn)) == ["SET key 2"]));
 }

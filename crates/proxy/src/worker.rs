@@ -604,11 +604,17 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn handle_mail(&mut self, mail: Mail) {
+        // What replies of this turn lead to comes before orders that hold requests back.
+        self.conclude_tasks();
         self.take_mail(mail);
     }
 
     fn end_turn(&mut self) {
         self.lanes.is_filling = false;
+        if self.now.mono_us >= self.cron_at_us {
+            // What replies lead to is a request that is outstanding, which the timers must see.
+            self.conclude_tasks();
+        }
         if self.lanes.may_go_on {
             self.lanes.let_go_on();
         }

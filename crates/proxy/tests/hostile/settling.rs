@@ -193,3 +193,23 @@ fn a_drain_ends_clients_that_are_suspended() {
     assert!(bench.has_ended);
     assert_eq!(requests(&bench.heard(node)), Vec::<String>::new());
 }
+
+/// In the turn in which the replies to a trial of MULTI arrive, with the transaction that waits for it, the timers run as well.
+#[test]
+fn a_pause_that_is_waited_for_waits_for_what_replies_lead_to() {
+    let (mut bench, operator, client, node) = asking(config(1, 1));
+    bench.send(node, b"$-1\r\n");
+    for words in [&["MULTI"][..], &["SET", "key", "1"], &["EXEC"]] {
+        bench.ask(client, words);
+    }
+    assert_eq!(requests(&bench.heard(node)), ["MULTI", "EXEC"]);
+    bench.ask(operator, &["PROXY", "PAUSE", "WAIT"]);
+    bench.wait(200_000);
+    bench.send(node, b"+OK\r\n*0\r\n");
+    assert_eq!(requests(&bench.heard(node)), ["MULTI", "SET key 1", "EXEC"]);
+    bench.pass(100_000);
+    assert_eq!(bench.heard(operator), "", "the transaction has not been answered");
+    bench.send(node, b"+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n");
+    bench.pass(200_000);
+    assert_eq!(bench.heard(operator), "+OK\r\n");
+}

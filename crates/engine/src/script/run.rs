@@ -184,6 +184,10 @@ pub(crate) fn execute(
                 reply.integer(is_there.into());
             }
         }
+        ScriptingCommand::ScriptShow => {
+            let script = parsed(args.at(2)).and_then(|hash| desk.scripts.cache.text(&hash));
+            reply.bulk(script.ok_or(Fault::Text(texts::NOSCRIPT))?);
+        }
         ScriptingCommand::ScriptFlush => {
             let is_mode = |mode: &[u8]| mode.eq_ignore_ascii_case(b"SYNC") || mode.eq_ignore_ascii_case(b"ASYNC");
             if args.len() > 3 || args.get(2).is_some_and(|mode| !is_mode(mode)) {

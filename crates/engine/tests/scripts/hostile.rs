@@ -313,6 +313,15 @@ fn many_values_and_scripts_are_no_trouble() {
 }
 
 #[test]
+fn a_cached_script_is_shown() {
+    let mut hostile = Hostile::new();
+    let hash = b"e0e1f9fabfc9d4800c877a703b823ac0578ff8db";
+    assert!(hostile.send(1, false, &[b"SCRIPT", b"SHOW", hash]).1.starts_with("-NOSCRIPT "));
+    hostile.eval("return 1");
+    assert_eq!(hostile.send(1, false, &[b"SCRIPT", b"SHOW", hash]).1, "$8\r\nreturn 1\r\n");
+}
+
+#[test]
 fn what_a_script_sets_ends_with_it() {
     let mut hostile = Hostile::new();
     assert_eq!(hostile.eval("local x = 1 KEYS[1] = 'left' ARGV.x = 1 redis.setresp(3) return 1"), ":1\r\n");

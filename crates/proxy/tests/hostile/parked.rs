@@ -30,9 +30,13 @@ impl Execute for Lists {
     ) -> Outcome {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let at = |key: &[u8]| (view.database, key.to_vec());
-        for (key, _) in self.expiries.extract_if(.., |_, expires_ms| *expires_ms < view.now.0) {
-            self.streams.remove(&key);
-        }
+        self.expiries.retain(|key, expires_ms| {
+            let is_expired = *expires_ms < view.now.0;
+            if is_expired {
+                self.streams.remove(key);
+            }
+            !is_expired
+        });
         match row.name {
             "RPUSH" => {
                 let list = self.lists.entry(at(args.at(1))).or_default();

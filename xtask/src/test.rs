@@ -33,6 +33,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     step("links between items", check_doc_links)?;
     step("build without sockets", build_without_sockets)?;
     step("build with the oldest toolchain", build_with_oldest_toolchain)?;
+    step("build with fewer features", build_with_fewer_features)?;
     step("dependencies", check_dependencies)?;
     // The binary is built before the tests that run it.
     step("build", || cargo(&["build", "--locked", "--package", "respool"]))?;
@@ -81,6 +82,16 @@ fn build_with_oldest_toolchain() -> Outcome {
     check.args(["run", setup::OLDEST_TOOLCHAIN, "cargo", "check", "--locked"]);
     check.args(PURE_PACKAGES.iter().flat_map(|package| ["--package", package]));
     command::run(check.current_dir(command::root()))?;
+    Ok("ok".into())
+}
+
+/// What programs that embed the library leave out: everything, and the part that the program cannot do without alone. Only
+/// `respool` itself is compiled anew for them.
+fn build_with_fewer_features() -> Outcome {
+    for rest in [&["--lib"][..], &["--features", "cli"]] {
+        let check = ["check", "--locked", "--package", "respool", "--no-default-features"];
+        command::run(command::cargo().args(check).args(rest))?;
+    }
     Ok("ok".into())
 }
 

@@ -11,17 +11,24 @@
 #![forbid(unsafe_code)]
 
 pub mod admin;
+#[cfg(feature = "cli")]
 pub mod banner;
 mod builder;
+#[cfg(feature = "cli")]
 pub mod cli;
 pub mod control;
 pub mod failure;
+#[cfg(feature = "cli")]
 pub mod frontend;
+#[cfg(feature = "cli")]
 pub mod logging;
+#[cfg(feature = "cli")]
 pub mod output;
 pub mod serve;
 pub mod settings;
+#[cfg(feature = "cli")]
 pub mod signals;
+#[cfg(feature = "cli")]
 pub mod systemd;
 
 pub use builder::{Builder, Server};

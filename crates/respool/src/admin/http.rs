@@ -22,8 +22,10 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::Sleep;
 use tracing::error;
 
+use super::Running;
 use super::end::{End, Token};
-use super::metrics::{Metrics, OPENMETRICS, Reading, Sample};
+use super::metrics::{Metrics, OPENMETRICS};
+use super::readiness::about_nodes;
 use crate::control::{Control, Phase};
 use crate::settings::Address;
 
@@ -37,17 +39,6 @@ const CONNECTION_LIFE: Duration = Duration::from_secs(10);
 struct Admin {
     control: Arc<Control>,
     metrics: Metrics,
-}
-
-/// A server that runs.
-#[derive(Debug)]
-pub struct Running {
-    /// The address really listened on.
-    pub address: Address,
-    /// A second hand on the listening socket, which keeps it listening.
-    pub socket: OwnedFd,
-    /// When the server has stopped listening.
-    pub end: End,
 }
 
 /// Opens the listener, or goes on with one that listens already, and serves on a thread of its own until everything stops or
@@ -125,34 +116,14 @@ async fn metrics(State(admin): State<Admin>) -> axum::response::Response {
 async fn readyz(State(admin): State<Admin>) -> impl IntoResponse {
     match admin.control.phase() {
         Phase::Starting => (StatusCode::SERVICE_UNAVAILABLE, "starting\n".to_owned()),
-        Phase::Serving => about_nodes(&admin.metrics.sums(), admin.control.settings().admin.ready_percent),
+        Phase::Serving => {
+            let (is_ready, words) = about_nodes(&admin.metrics.sums(), admin.control.settings().admin.ready_percent);
+            (if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, words)
+        }
         Phase::Leaving | Phase::Retiring | Phase::Draining | Phase::Stopping => {
             (StatusCode::SERVICE_UNAVAILABLE, "draining\n".to_owned())
         }
     }
-}
-
-/// Whether enough nodes are reached, and the names of those that are not. Drained nodes do not count.
-pub(crate) fn about_nodes(sums: &[Sample], percent: Option<u32>) -> (StatusCode, String) {
-    let named = |name: &'static str| sums.iter().filter(move |sample| sample.family.name == name);
-    let drained = named("node_drained").filter(|sample| sample.reading == Reading::Gauge(1));
-    let drained: Vec<_> = drained.map(|sample| &sample.labels).collect();
-    let nodes: Vec<&Sample> = named("node_up").filter(|sample| !drained.contains(&&sample.labels)).collect();
-    let missed: Vec<&&Sample> = nodes.iter().filter(|sample| sample.reading == Reading::Gauge(0)).collect();
-    let reached = nodes.len() - missed.len();
-    let wanted = (nodes.len() * percent.unwrap_or(0) as usize).div_ceil(100);
-    let (status, mut text) = if reached >= wanted {
-        (StatusCode::OK, "ready\n".to_owned())
-    } else {
-        let text = format!("too few nodes: {reached} of {} are reached, {wanted} are needed\n", nodes.len());
-        (StatusCode::SERVICE_UNAVAILABLE, text)
-    };
-    for missed in missed {
-        let label = |name: &str| missed.labels.iter().find(|(label, _)| *label == name).map(|(_, value)| value);
-        let of = label("pool").map_or_else(String::new, |pool| format!(" of {pool}"));
-        text.push_str(&format!("{}{of} is not reached\n", label("node").map_or("", String::as_str)));
-    }
-    (status, text)
 }
 
 /// One request per connection, so that none needs to be kept.

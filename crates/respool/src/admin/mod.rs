@@ -1,11 +1,31 @@
 //! The side of the process that operators look at: metrics over HTTP, health and readiness. On a thread of its own, and
 //! never on a request's path: it asks for counters when somebody asks for them.
 
+use std::os::fd::OwnedFd;
+
+use crate::settings::Address;
+
 mod end;
+#[cfg(feature = "admin-http")]
+pub mod http;
+#[cfg(not(feature = "admin-http"))]
+#[path = "http_absent.rs"]
 pub mod http;
 pub mod metrics;
 pub mod process;
+pub(crate) mod readiness;
 pub mod statsd;
 
 pub use end::End;
 pub use metrics::{Family, Histogram, Labels, Metrics, Reading, Sample, Source};
+
+/// A server of metrics that runs.
+#[derive(Debug)]
+pub struct Running {
+    /// The address really listened on.
+    pub address: Address,
+    /// A second hand on the listening socket, which keeps it listening.
+    pub socket: OwnedFd,
+    /// When the server has stopped listening.
+    pub end: End,
+}

@@ -4,6 +4,9 @@
 //! serves whom it has for the drain's time, and ends. A service manager that listens itself (`LISTEN_FDS`) does the same for
 //! a restart. A socket is known by what the settings call its address, so both may be told different things otherwise.
 
+// Only the program takes sockets over, and only its own are taken over; a program that embeds the library has neither.
+#![cfg_attr(not(feature = "cli"), allow(dead_code))]
+
 use std::collections::HashMap;
 use std::io::{Read, Seek, Write};
 use std::os::fd::OwnedFd;

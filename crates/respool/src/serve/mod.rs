@@ -18,7 +18,7 @@ use respool_net::{EngineDoor, Inbox, Listener, Postbox, Setup, TransportOptions,
 use respool_proxy::{About, Access, Ledger, Mail, Shared, WorkerSetup};
 
 use crate::admin::Metrics;
-use crate::admin::http::about_nodes;
+use crate::admin::readiness::about_nodes;
 use crate::control::{Control, Phase};
 use crate::failure::Failure;
 use crate::settings::{Address, EngineSettings, Instance, NodeAddress, Process};
@@ -56,6 +56,7 @@ pub struct Opened<'a> {
     /// Sockets that listened before.
     pub inherited: &'a mut Inherited,
     /// Where sockets are put that another process may ask for, if it may.
+    #[cfg_attr(not(feature = "cli"), allow(dead_code))]
     pub(crate) offered: Option<&'a Offered>,
 }
 
@@ -148,11 +149,11 @@ fn await_nodes(job: &Job, process: &Process) -> Result<(), Failure> {
     let dial = process.instances.iter().map(|instance| instance.proxy.timeouts.connect).max().unwrap_or_default();
     let until = Instant::now() + dial.saturating_mul(DIALS_AWAITED).min(NODES_AWAITED_MAX);
     loop {
-        let (status, words) = about_nodes(&job.metrics.sums(), process.admin.ready_percent);
+        let (is_ready, words) = about_nodes(&job.metrics.sums(), process.admin.ready_percent);
         if job.control.phase() >= Phase::Draining {
             return Err(told_to_end());
         }
-        if status.is_success() {
+        if is_ready {
             return Ok(());
         }
         if Instant::now() >= until {

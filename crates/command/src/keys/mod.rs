@@ -281,6 +281,7 @@ mod tests {
         check("EVAL s 0 a", &[]);
         check("ZUNIONSTORE d 2 a b WEIGHTS 1 2", &["d OW update", "a RO access", "b RO access"]);
         check("BLMPOP 0 1 a LEFT", &["a RW access delete"]);
+        check("MSETEX 2 a 1 b 2 NX EX 5", &["a OW update", "b OW update"]);
         for refused in [
             "EVAL s 4 a b c",
             "EVAL s -1 a",
@@ -290,6 +291,9 @@ mod tests {
             "ZUNION 0 a",
             "ZUNION 2 a",
             "LMPOP",
+            "MSETEX 2 a 1 b",
+            "MSETEX 0 a 1",
+            "MSETEX 9223372036854775807 a 1",
         ] {
             assert_eq!(keys(refused), Err(KeysError::Count), "{refused}");
         }
@@ -319,6 +323,7 @@ mod tests {
         assert_eq!(keys("XREAD BLOCK 0 STREAMS"), Err(KeysError::Syntax));
         check("SET k v GET", &["k RW access update"]);
         check("SET k GET", &["k OW update"]);
+        check("SET k v IFEQ w", &["k RW access update"]);
         check("BITFIELD k GET u8 0", &["k RO access"]);
         check("BITFIELD k OVERFLOW WRAP GET u8 0 SET u8 0 1", &["k RW access update"]);
     }

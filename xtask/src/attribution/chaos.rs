@@ -77,6 +77,12 @@ impl Fault {
     ];
 }
 
+impl Fault {
+    fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(fault, _)| *fault == self).map_or("", |(_, name)| name)
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Summary {
     counts: [usize; Fault::ALL.len()],
@@ -223,7 +229,7 @@ impl<'a> Chaos<'a> {
             Fault::Disconnect => Nodes::ALL,
         };
         let server = if node == MOVED && self.form.has_moved { NODES + 2 } else { node };
-        let window = faults.begin(nodes);
+        let window = faults.begin(fault.name(), nodes);
         match fault {
             Fault::Reload | Fault::Move | Fault::Reconnect => faults.note_change(Nodes::ALL),
             // Keys that are watched at a drained node count as changed.

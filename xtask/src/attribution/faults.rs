@@ -35,6 +35,7 @@ const HOLD_GRACE: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 struct Window {
+    kind: &'static str,
     nodes: Nodes,
     until: Option<Instant>,
 }
@@ -56,10 +57,10 @@ impl Faults {
         Faults { names, ..Faults::default() }
     }
 
-    /// A fault begins. It lasts until [`Faults::end`] is called with the number that this returns.
-    pub(super) fn begin(&self, nodes: Nodes) -> usize {
+    /// A fault of this kind begins. It lasts until [`Faults::end`] is called with the number that this returns.
+    pub(super) fn begin(&self, kind: &'static str, nodes: Nodes) -> usize {
         let mut windows = self.windows.write().expect("no client panics");
-        windows.push(Window { nodes, until: None });
+        windows.push(Window { kind, nodes, until: None });
         windows.len() - 1
     }
 
@@ -102,21 +103,32 @@ impl Faults {
         windows.iter().rev().any(|window| window.nodes.meets(nodes) && is_felt(window))
     }
 
+    /// The last fault of one of the nodes that was over by then.
+    fn latest(&self, nodes: Nodes, since: Instant) -> String {
+        let windows = self.windows.read().expect("no client panics");
+        let last = windows.iter().rev().find(|window| window.nodes.meets(nodes));
+        let Some((window, until)) = last.and_then(|window| Some((window, window.until?))) else {
+            return "no fault before".to_owned();
+        };
+        let after_ms = since.saturating_duration_since(until).as_millis();
+        format!("sent {after_ms} ms after {}, answered {} ms later", window.kind, since.elapsed().as_millis())
+    }
+
     /// What an error says about a request for these nodes that was sent then: how the request ended, or why the error cannot be
     /// its own.
-    pub(super) fn judge(&self, error: &[u8], nodes: Nodes, since: Instant) -> Result<Fate, &'static str> {
+    pub(super) fn judge(&self, error: &[u8], nodes: Nodes, since: Instant) -> Result<Fate, String> {
         let text = String::from_utf8_lossy(error);
         let known = KNOWN.iter().find(|(beginning, _)| text.starts_with(beginning));
         let about = match text.strip_prefix("-ERR node ").and_then(|rest| rest.split(' ').next()) {
             Some(name) => match self.names.iter().position(|known| known == name) {
                 Some(node) if Nodes::one(node).meets(nodes) => Nodes::one(node),
-                _ => return Err("an error about a node that it was not sent to"),
+                _ => return Err("an error about a node that it was not sent to".to_owned()),
             },
             None if known.is_some() => nodes,
-            None => return Err("an error that trouble with nodes does not explain"),
+            None => return Err("an error that trouble with nodes does not explain".to_owned()),
         };
         if !self.were_in_trouble(about, since) {
-            return Err("an error although nothing was done to the node");
+            return Err(format!("an error although nothing was done to the node ({})", self.latest(about, since)));
         }
         let is_not_done = text.contains("was not sent") || text.contains("was not executed");
         Ok(if is_not_done { Fate::NotDone } else { known.map_or(Fate::Unknown, |(_, fate)| *fate) })
@@ -177,7 +189,7 @@ mod tests {
         let late = b"-ERR node node1 did not answer within 250 ms; the command may or may not have been executed\r\n";
         let both = Nodes::one(0).and(Nodes::one(1));
         assert!(faults.judge(down, both, before).is_err(), "nothing has happened");
-        let number = faults.begin(Nodes::one(1));
+        let number = faults.begin("kills of nodes", Nodes::one(1));
         assert_eq!(faults.judge(down, both, before), Ok(Fate::NotDone));
         assert_eq!(faults.judge(late, both, before), Ok(Fate::Unknown));
         assert!(faults.judge(down, Nodes::one(0), before).is_err(), "another node");

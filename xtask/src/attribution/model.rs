@@ -542,7 +542,7 @@ mod tests {
         let set = Step::Set { key: 3, seq: 1 };
         let late = b"-ERR node node3 did not answer within 250 ms; the command may or may not have been executed\r\n";
         assert!(is_wrong(bench.check(&set, late)), "nothing was done to the node");
-        bench.faults.begin(Nodes::one(3));
+        bench.faults.begin("kills of nodes", Nodes::one(3));
         assert!(matches!(bench.check(&set, late), Verdict::Failed(_)));
         let get = Step::Get { key: 3 };
         assert!(is_right(bench.check(&get, b"$-1\r\n")));
@@ -559,7 +559,7 @@ mod tests {
     #[test]
     fn errors_of_other_requests_are_wrong() {
         let mut bench = Bench::new(7);
-        bench.faults.begin(Nodes::ALL);
+        bench.faults.begin("kills of nodes", Nodes::ALL);
         let get = Step::Get { key: 3 };
         let unknown_words =
             |token: &str| format!("-ERR unknown command 'NOSUCH7', with args beginning with: '{token}' \r\n");

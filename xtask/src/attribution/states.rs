@@ -464,7 +464,7 @@ mod tests {
 
     fn troubled() -> Faults {
         let faults = calm();
-        faults.begin(Nodes::one(0));
+        faults.begin("kills of nodes", Nodes::one(0));
         faults
     }
 

@@ -1,14 +1,14 @@
--- What of a script's world is written in Lua: protected tables, and calls that turn what the host raises into plain values.
+-- What of a script's world is written in Lua: protected tables, and calls that turn what the engine raises into plain values.
 --
 -- Shared tables are unreachable for scripts. What they see of one is a userdata that reads through to it: no function of the
 -- library can write into a userdata, whatever it is given.
-local host, names = ...
+local engine, names = ...
 local raw_type, raw_next, raw_pairs, raw_rawget, raw_rawset = type, next, pairs, rawget, rawset
 local raw_setmetatable, raw_getmetatable, raw_pcall, raw_xpcall = setmetatable, getmetatable, pcall, xpcall
 local raw_select, newproxy = select, newproxy
 local raw_create, raw_resume, raw_wrap = coroutine.create, coroutine.resume, coroutine.wrap
 local unwrap, bad, refuse, absent, handle, note_coroutine =
-    host.unwrap, host.bad, host.refuse, host.absent, host.handle, host.note_coroutine
+    engine.unwrap, engine.bad, engine.refuse, engine.absent, engine.handle, engine.note_coroutine
 
 -- Protected tables by what stands for them.
 local real = {}
@@ -62,21 +62,21 @@ end
 
 function base.rawset(...)
     local table, key, value = ...
-    if real[table] then host.refuse_call() end
+    if real[table] then engine.refuse_call() end
     if raw_type(table) ~= 'table' then bad(1, 'table', ...) end
     return raw_rawset(table, key, value)
 end
 
 function base.setmetatable(...)
     local table, meta = ...
-    if real[table] then host.refuse_call() end
+    if real[table] then engine.refuse_call() end
     if raw_type(table) ~= 'table' then bad(1, 'table', ...) end
     if meta ~= nil and raw_type(meta) ~= 'table' then bad(2, 'nil or table expected') end
     local own = raw_getmetatable(table)
     if own == nil or raw_type(own) == 'table' and raw_rawget(own, '__metatable') == nil then
         return raw_setmetatable(table, meta)
     end
-    host.fail('cannot change a protected metatable')
+    engine.fail('cannot change a protected metatable')
 end
 
 -- The metatables of strings and of the globals are shared by all scripts.
@@ -94,7 +94,7 @@ function base.getmetatable(...)
     return raw_getmetatable(value)
 end
 
--- What is raised by the host is a value of its own: scripts see what it stands for. A script that is being stopped gets
+-- What is raised by the engine is a value of its own: scripts see what it stands for. A script that is being stopped gets
 -- no further: unwrap raises again.
 local function outcome(ok, ...)
     if ok then return true, ... end
@@ -145,7 +145,7 @@ end
 
 base.coroutine = coroutines
 
-for name, value in raw_pairs(host.globals) do base[name] = value end
+for name, value in raw_pairs(engine.globals) do base[name] = value end
 
 local raw_unpack, range = unpack, base.unpack
 function base.unpack(...)
@@ -155,7 +155,7 @@ end
 for _, name in ipairs({ 'string', 'table', 'math' }) do
     local library = {}
     for key, value in raw_pairs(_G[name]) do library[key] = value end
-    for key, value in raw_pairs(host[name] or {}) do library[key] = value end
+    for key, value in raw_pairs(engine[name] or {}) do library[key] = value end
     base[name] = library
 end
 -- Methods of strings are found in the protected library.
@@ -180,9 +180,9 @@ local function world(own)
     return globals, raw_setmetatable({}, { __index = globals, __newindex = refuse })
 end
 
-local of_eval, eval_world = world({ redis = host.redis, __redis__err__handler = handle })
+local of_eval, eval_world = world({ redis = engine.redis, __redis__err__handler = handle })
 
--- Tables are made here: for the host each element would be a protected call of its own.
+-- Tables are made here: for the engine each element would be a protected call of its own.
 local function split(keys_count, ...)
     if keys_count < 0 then return ... end
     local count = raw_select('#', ...)
@@ -201,9 +201,9 @@ local function run(f, keys_count, ...)
 end
 
 -- A library is loaded in a world that has nothing but a smaller `redis`; its functions then run in the whole one.
-local of_functions, function_world = world({ redis = host.redis, __redis__err__handler = handle })
+local of_functions, function_world = world({ redis = engine.redis, __redis__err__handler = handle })
 local meta_of_functions = raw_getmetatable(function_world)
-local of_load = raw_setmetatable({ redis = protect(raw_setmetatable(host.library, { __index = absent })) }, { __index = absent })
+local of_load = raw_setmetatable({ redis = protect(raw_setmetatable(engine.library, { __index = absent })) }, { __index = absent })
 
 local function load_library(f)
     meta_of_functions.__index = of_load

@@ -635,14 +635,20 @@ fn where_no_connection_stands_the_former_credentials_are_used() {
     login(&mut bench, "two", true);
 }
 
-#[test]
-fn former_credentials_that_are_refused_are_not_tried_again() {
+/// A client has asked after a reload with other credentials, which the node has refused.
+fn refuse_new_credentials() -> (Bench<crate::NoEngine>, ConnId) {
     let mut bench = Bench::proxy(entered(config(1, 1), "one"));
     let client = bench.accept();
     let config = Arc::new(entered(config(1, 1), "two"));
     bench.turn(|worker| worker.handle_mail(Mail::Reload(config)));
     bench.ask(client, &["GET", "key"]);
     login(&mut bench, "two", false);
+    (bench, client)
+}
+
+#[test]
+fn former_credentials_that_are_refused_are_not_tried_again() {
+    let (mut bench, client) = refuse_new_credentials();
     login(&mut bench, "one", false);
     assert!(bench.heard(client).contains("WRONGPASS"));
     assert_eq!(bench.shared.sum(|c| c.nodes_ejected.value()), 1, "it is out, as it would be without a reload");
@@ -654,12 +660,7 @@ fn former_credentials_that_are_refused_are_not_tried_again() {
 
 #[test]
 fn a_successor_that_is_refused_is_no_evidence_though_all_is_lost() {
-    let mut bench = Bench::proxy(entered(config(1, 1), "one"));
-    let client = bench.accept();
-    let config = Arc::new(entered(config(1, 1), "two"));
-    bench.turn(|worker| worker.handle_mail(Mail::Reload(config)));
-    bench.ask(client, &["GET", "key"]);
-    login(&mut bench, "two", false);
+    let (mut bench, client) = refuse_new_credentials();
     let shared = login(&mut bench, "one", true);
     bench.send(shared, b"$-1\r\n");
     while bench.dialling.is_empty() {

@@ -482,7 +482,7 @@ impl Reading<'_> {
         }
     }
 
-    /// A letter written as `\uXXXX`, or as two of those.
+    /// Parses an escape of four hexadecimal digits (`\u0041`), or a surrogate pair of two.
     fn unicode(&mut self) -> Option<u32> {
         let unit = |at: usize| {
             let digits = self.text.get(at..at + 4)?;

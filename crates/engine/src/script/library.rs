@@ -77,7 +77,7 @@ impl Libraries {
     }
 }
 
-/// Reads the first line of a library. Result: its name, and where the text begins that is to be compiled.
+/// Parses the first line of a library. Returns its name, and the offset of the source to compile.
 pub(super) fn read(text: &[u8]) -> Result<(Vec<u8>, usize), Vec<u8>> {
     if !text.starts_with(b"#!") {
         return Err("ERR Missing library metadata".into());

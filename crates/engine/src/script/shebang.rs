@@ -23,7 +23,7 @@ impl ScriptFlags {
     }
 }
 
-/// Reads the first line. Result: what it says, and where the text begins that is to be compiled; its lines are counted from
+/// Parses the first line. Returns its engine and flags, and the offset of the source to compile; its lines are counted from
 /// the first one on.
 pub(super) fn read(text: &[u8]) -> Result<(ScriptFlags, usize), Vec<u8>> {
     let mut flags = ScriptFlags::default();

@@ -201,7 +201,7 @@ impl<E: Execute> Worker<E> {
             return;
         }
         if awaited == 0 {
-            // Something is owed, or left, that nobody cleans up after: what it was does not matter, in doubt it goes.
+            // Replies are outstanding, or state is left that no task resets: a connection in doubt is closed.
             self.close_lane(place);
             return;
         }

@@ -368,7 +368,7 @@ impl Lanes {
         }
     }
 
-    /// Dials a successor for a lane that is to be replaced, unless one is under way.
+    /// Dials the successor of a stale lane, unless a dial is under way.
     fn begin_renewal(&mut self, lane: usize, config: &Config, now: Now) {
         let this = &mut self.all[lane];
         this.renew_at_us = now.mono_us + RENEW_US;

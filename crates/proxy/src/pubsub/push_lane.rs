@@ -50,7 +50,7 @@ impl<E: Execute> Worker<E> {
         if self.lanes.all[lane].up.is_ready() { Ok(()) } else { self.lanes.prepare(lane, &self.config, self.now) }
     }
 
-    /// Dials a successor for a push lane that is to be replaced, unless one is under way.
+    /// Dials the successor of a stale push lane, unless a dial is under way.
     pub(crate) fn renew_push_lane(&mut self, lane: usize) {
         let this = &mut self.lanes.all[lane];
         if self.now.mono_us < this.renew_at_us {

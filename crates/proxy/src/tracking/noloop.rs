@@ -1,7 +1,7 @@
 //! NOLOOP: a client that is not to hear of its own changes has connections of its own to all nodes.
 //!
 //! Whose a change was only the node knows, and it knows connections. So everything that such a client asks for goes over
-//! connections that nobody else uses (see [`crate::pool::session_mode`]), and the node tells of changes there.
+//! connections of its own (see [`crate::pool::session_mode`]), and the node tells of changes there.
 //!
 //! ```text
 //!   itself         client === own lane === node    CLIENT TRACKING ON NOLOOP, in the handshake; told between the replies

@@ -167,7 +167,7 @@ fn a_dial_that_was_resolved_before_is_no_sign_that_it_leads_back() {
 fn what_leads_to_an_address_that_stays_is_kept() {
     for mode in PoolMode::ALL.map(|(mode, _)| mode) {
         let (mut bench, client, old) = watch(mode);
-        // Somebody else's connection is at the other of two addresses.
+        // Another client's connection leads to the second address.
         let other = bench.accept();
         bench.ask(other, &["WATCH", "other"]);
         let at_other = arrive(&mut bench, NEW);

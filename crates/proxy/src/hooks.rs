@@ -131,7 +131,7 @@ pub enum Event {
 
 /// What an operator wants of the process as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Demand {
+pub enum ProcessAction {
     /// Read the settings again.
     Reload,
     /// End once what is owed has been answered.
@@ -139,7 +139,7 @@ pub enum Demand {
 }
 
 type OnEvent = Box<dyn Fn(&Event) + Send + Sync>;
-type OnDemand = Box<dyn Fn(Demand) + Send + Sync>;
+type OnDemand = Box<dyn Fn(ProcessAction) + Send + Sync>;
 type OnAccept = Box<dyn Fn(&Peer) -> bool + Send + Sync>;
 type OnRequest = Box<dyn Fn(&Peer, &'static Row, Args<'_>) -> Result<(), String> + Send + Sync>;
 
@@ -161,7 +161,7 @@ impl Hooks {
 
     /// Has `on_demand` asked for what operators demand.
     #[must_use]
-    pub fn on_demand(self, on_demand: impl Fn(Demand) + Send + Sync + 'static) -> Self {
+    pub fn on_demand(self, on_demand: impl Fn(ProcessAction) + Send + Sync + 'static) -> Self {
         Self { on_demand: Some(Box::new(on_demand)), ..self }
     }
 
@@ -204,7 +204,7 @@ impl Hooks {
     }
 
     /// `false`: nobody does such things here.
-    pub(crate) fn demand(&self, demand: Demand) -> bool {
+    pub(crate) fn demand(&self, demand: ProcessAction) -> bool {
         self.on_demand.as_ref().map(|on_demand| on_demand(demand)).is_some()
     }
 }

@@ -5,21 +5,21 @@
 
 use crate::blocking::node_queries::NodeQuery;
 use crate::blocking::put_back::Returning;
-use crate::commands::config_get::Hiding;
-use crate::commands::ping::Pong;
+use crate::commands::config_get::RedactedConfigGet;
+use crate::commands::ping::SubscriberPing;
 use crate::limits::FUNCTIONS_READ_BYTES_MAX;
 use crate::nodes::health_checks::Probe;
-use crate::pool::lease::Cleaning;
+use crate::pool::lease::LaneReset;
 use crate::pool::replace::Moves;
 use crate::pubsub::Publishing;
-use crate::request::unknown_command::Learning;
-use crate::scripts::Healing;
+use crate::request::unknown_command::CommandInfoQuery;
+use crate::scripts::EvalshaRetry;
 use crate::scripts::functions::Listing;
-use crate::scripts::kill::Stopping;
+use crate::scripts::kill::ScriptKill;
 use crate::session::table::Clients;
 use crate::slab::{Handle, Slab};
-use crate::tracking::{Listening, Speaking};
-use crate::transaction::Watching;
+use crate::tracking::{ListenerId, ProtocolSwitch};
+use crate::transaction::PendingWatch;
 use crate::transaction::exec::Exec;
 use crate::transaction::multi_probe::{Multi, Trial};
 use crate::worker::Worker;
@@ -30,23 +30,23 @@ use std::collections::VecDeque;
 
 /// What the worker is about. One variant for each purpose.
 #[derive(Debug)]
-pub(crate) enum Task {
+pub(crate) enum InternalRequest {
     /// A private connection is brought back to its plain state.
-    Clean(Cleaning),
+    Clean(LaneReset),
     /// Keys are watched for a client.
-    Watch(Watching),
+    Watch(PendingWatch),
     /// A transaction is executed for a client.
     Exec(Box<Exec>),
     /// A node is asked whether it takes MULTI.
     Trial(Box<Trial>),
     /// A script is run by its hash, and brought back if the node has forgotten it.
-    Heal(Healing),
+    Heal(EvalshaRetry),
     /// A node shows settings, some of them not to clients.
-    Hide(Hiding),
+    Hide(RedactedConfigGet),
     /// Nodes are told to stop what they run.
-    Stop(Box<Stopping>),
+    Stop(Box<ScriptKill>),
     /// A node is asked for a command that the table does not know.
-    Learn(Box<Learning>),
+    Learn(Box<CommandInfoQuery>),
     /// A node is asked for its functions.
     List(Listing),
     /// A node passes a message on.
@@ -58,11 +58,11 @@ pub(crate) enum Task {
     /// A node is asked whether it is there.
     Probe(Probe),
     /// PING of a RESP2 subscriber.
-    Pong(Pong),
+    SubscriberPing(SubscriberPing),
     /// A node is asked for the number of a connection on which it is to tell a client of changed keys.
-    Listen(Listening),
+    Listen(ListenerId),
     /// A node is to speak another dialect on a connection.
-    Speak(Speaking),
+    Speak(ProtocolSwitch),
 }
 
 /// Whether a task waits for more.
@@ -78,7 +78,7 @@ pub(crate) enum Progress {
 
 /// Why a reply will not come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Loss {
+pub(crate) enum LostReply {
     /// The request never left: it may be sent again, to anybody.
     Unsent,
     /// It left, at least in part: nobody knows what became of it.
@@ -87,12 +87,12 @@ pub(crate) enum Loss {
     Late,
 }
 
-impl Task {
+impl InternalRequest {
     fn feed(&mut self, step: u16, kind: ReplyKind, reply: &[u8], clients: &mut Clients) -> Progress {
         match self {
             Self::Publish(publishing) => publishing.feed(kind, reply, clients),
             Self::Probe(probe) => probe.feed(reply),
-            Self::Pong(pong) => pong.feed(kind, reply, clients),
+            Self::SubscriberPing(pong) => pong.feed(kind, reply, clients),
             Self::Clean(cleaning) => cleaning.feed(step, reply),
             Self::Watch(watching) => watching.feed(reply, clients),
             Self::Exec(exec) => exec.feed(step, reply, clients),
@@ -109,11 +109,11 @@ impl Task {
         }
     }
 
-    fn fail(&mut self, step: u16, loss: Loss, error: &[u8], clients: &mut Clients) -> Progress {
+    fn fail(&mut self, step: u16, loss: LostReply, error: &[u8], clients: &mut Clients) -> Progress {
         match self {
             Self::Publish(publishing) => publishing.fail(error, clients),
             Self::Probe(probe) => probe.fail(loss),
-            Self::Pong(pong) => pong.fail(error, clients),
+            Self::SubscriberPing(pong) => pong.fail(error, clients),
             Self::List(_) => Progress::Through,
             Self::Clean(cleaning) => cleaning.fail(),
             Self::Watch(watching) => watching.feed(error, clients),
@@ -132,22 +132,22 @@ impl Task {
 
 /// The tasks of one worker.
 #[derive(Debug, Default)]
-pub(crate) struct Tasks {
-    running: Slab<Task>,
+pub(crate) struct InternalRequests {
+    running: Slab<InternalRequest>,
     /// Tasks whose replies have all come, in the order of their last replies.
-    pub(crate) through: VecDeque<Task>,
+    pub(crate) through: VecDeque<InternalRequest>,
     is_out_of_step: bool,
     known: Option<Multi>,
 }
 
-impl Tasks {
+impl InternalRequests {
     /// Makes tables smaller of which most is unused.
     pub(crate) fn shrink(&mut self) {
         self.running.shrink();
     }
 
-    /// Begins a task; its requests are sent with [`Tasks::owner`].
-    pub(crate) fn begin(&mut self, task: Task) -> Handle {
+    /// Begins a task; its requests are sent with [`InternalRequests::owner`].
+    pub(crate) fn begin(&mut self, task: InternalRequest) -> Handle {
         self.running.insert(task)
     }
 
@@ -157,19 +157,23 @@ impl Tasks {
         let running = self.running.iter_mut().map(|(_, task)| task);
         for task in running.chain(&mut self.through) {
             match task {
-                Task::Exec(exec) => exec.move_to(moves),
-                Task::Trial(trial) => trial.move_to(moves, has_other_ways),
-                Task::Heal(healing) => healing.move_to(moves, has_other_ways),
-                Task::Publish(publishing) => publishing.move_to(moves),
-                Task::Return(returning) => returning.move_to(moves),
+                InternalRequest::Exec(exec) => exec.move_to(moves),
+                InternalRequest::Trial(trial) => trial.move_to(moves, has_other_ways),
+                InternalRequest::Heal(healing) => healing.move_to(moves, has_other_ways),
+                InternalRequest::Publish(publishing) => publishing.move_to(moves),
+                InternalRequest::Return(returning) => returning.move_to(moves),
                 // Their questions are under way, and what they do then is not about a place.
-                Task::Clean(_) | Task::Watch(_) | Task::Stop(_) | Task::Hide(_) | Task::Pong(_) => {}
-                Task::Learn(_)
-                | Task::List(_)
-                | Task::NodeQuery(_)
-                | Task::Probe(_)
-                | Task::Listen(_)
-                | Task::Speak(_) => {}
+                InternalRequest::Clean(_)
+                | InternalRequest::Watch(_)
+                | InternalRequest::Stop(_)
+                | InternalRequest::Hide(_)
+                | InternalRequest::SubscriberPing(_) => {}
+                InternalRequest::Learn(_)
+                | InternalRequest::List(_)
+                | InternalRequest::NodeQuery(_)
+                | InternalRequest::Probe(_)
+                | InternalRequest::Listen(_)
+                | InternalRequest::Speak(_) => {}
             }
         }
     }
@@ -177,9 +181,9 @@ impl Tasks {
     /// The classes of elements being put back and of transactions not yet sent: their clients may have disconnected.
     pub(crate) fn classes(&self) -> impl Iterator<Item = u16> {
         self.running.iter().map(|(_, task)| task).chain(&self.through).filter_map(|task| match task {
-            Task::Return(returning) => Some(returning.class()),
-            Task::Exec(exec) => Some(exec.class()),
-            Task::Trial(trial) => trial.class(),
+            InternalRequest::Return(returning) => Some(returning.class()),
+            InternalRequest::Exec(exec) => Some(exec.class()),
+            InternalRequest::Trial(trial) => trial.class(),
             _ => None,
         })
     }
@@ -192,8 +196,8 @@ impl Tasks {
     /// Whether what a task has left on a lane is not known before it is concluded, although nothing is owed there any more.
     pub(crate) fn leaves_something_on(&self, lane: Handle) -> bool {
         self.through.iter().any(|task| match task {
-            Task::Exec(exec) => exec.runs_on(lane),
-            Task::Clean(cleaning) => cleaning.leaves_something_on(lane),
+            InternalRequest::Exec(exec) => exec.runs_on(lane),
+            InternalRequest::Clean(cleaning) => cleaning.leaves_something_on(lane),
             _ => false,
         })
     }
@@ -204,29 +208,36 @@ impl Tasks {
     }
 
     /// A task that is under way.
-    pub(crate) fn get_mut(&mut self, of: Handle) -> Option<&mut Task> {
+    pub(crate) fn get_mut(&mut self, of: Handle) -> Option<&mut InternalRequest> {
         self.running.get_mut(of)
     }
 
     /// The client that waits for what a task answers, if it answers in the place of a node.
     pub(crate) fn asker(&self, of: Handle) -> Option<Handle> {
         match self.running.get(of)? {
-            Task::Exec(exec) => Some(exec.asker.session),
-            Task::Heal(healing) => Some(healing.asker.session),
-            Task::Hide(hiding) => Some(hiding.asker.session),
-            Task::Pong(pong) => Some(pong.asker.session),
-            Task::Publish(publishing) => Some(publishing.asker.session),
-            Task::Trial(trial) => trial.asker(),
-            Task::Clean(_) | Task::Watch(_) | Task::Stop(_) | Task::Learn(_) | Task::NodeQuery(_) => None,
+            InternalRequest::Exec(exec) => Some(exec.asker.session),
+            InternalRequest::Heal(healing) => Some(healing.asker.session),
+            InternalRequest::Hide(hiding) => Some(hiding.asker.session),
+            InternalRequest::SubscriberPing(pong) => Some(pong.asker.session),
+            InternalRequest::Publish(publishing) => Some(publishing.asker.session),
+            InternalRequest::Trial(trial) => trial.asker(),
+            InternalRequest::Clean(_)
+            | InternalRequest::Watch(_)
+            | InternalRequest::Stop(_)
+            | InternalRequest::Learn(_)
+            | InternalRequest::NodeQuery(_) => None,
             // Several clients may wait for it.
-            Task::List(_) => None,
-            Task::Probe(_) | Task::Listen(_) | Task::Speak(_) | Task::Return(_) => None,
+            InternalRequest::List(_) => None,
+            InternalRequest::Probe(_)
+            | InternalRequest::Listen(_)
+            | InternalRequest::Speak(_)
+            | InternalRequest::Return(_) => None,
         }
     }
 
     /// The bound of a reply that is for no client in particular.
     pub(crate) fn reply_bytes_max(&self, of: Handle) -> Option<usize> {
-        matches!(self.running.get(of)?, Task::List(_)).then_some(FUNCTIONS_READ_BYTES_MAX)
+        matches!(self.running.get(of)?, InternalRequest::List(_)).then_some(FUNCTIONS_READ_BYTES_MAX)
     }
 
     /// The whole reply to one request of a task.
@@ -237,7 +248,7 @@ impl Tasks {
         };
         let progress = task.feed(step, kind, reply, clients);
         self.is_out_of_step |= progress == Progress::OutOfStep;
-        if let Task::Trial(trial) = task
+        if let InternalRequest::Trial(trial) = task
             && progress != Progress::Waits
         {
             self.known = Some(trial.verdict());
@@ -252,9 +263,9 @@ impl Tasks {
     pub(crate) fn follows(&self, owner: Owner) -> bool {
         let Owner::Task { task, generation, .. } = owner else { return false };
         match self.running.get(Handle { index: task, generation }) {
-            Some(Task::Exec(exec)) => exec.is_late(),
-            Some(Task::Trial(trial)) => trial.is_late(),
-            Some(Task::Probe(probe)) => probe.is_late(),
+            Some(InternalRequest::Exec(exec)) => exec.is_late(),
+            Some(InternalRequest::Trial(trial)) => trial.is_late(),
+            Some(InternalRequest::Probe(probe)) => probe.is_late(),
             _ => false,
         }
     }
@@ -264,7 +275,7 @@ impl Tasks {
         let Owner::Task { task, generation, .. } = owner else { return false };
         matches!(
             self.running.get(Handle { index: task, generation }),
-            Some(Task::Exec(_) | Task::Trial(_) | Task::Probe(_))
+            Some(InternalRequest::Exec(_) | InternalRequest::Trial(_) | InternalRequest::Probe(_))
         )
     }
 
@@ -289,7 +300,7 @@ impl Tasks {
     }
 
     /// One request of a task will have no reply; `error` says why.
-    pub(crate) fn fail(&mut self, to: Handle, step: u16, loss: Loss, error: &[u8], clients: &mut Clients) {
+    pub(crate) fn fail(&mut self, to: Handle, step: u16, loss: LostReply, error: &[u8], clients: &mut Clients) {
         let Some(task) = self.running.get_mut(to) else { return };
         if task.fail(step, loss, error, clients) != Progress::Waits {
             self.end(to);
@@ -306,19 +317,22 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn conclude_tasks(&mut self) {
         while let Some(task) = self.tasks.through.pop_front() {
             match task {
-                Task::Clean(cleaning) => self.conclude_cleaning(cleaning),
-                Task::Watch(_) | Task::Hide(_) | Task::Speak(_) | Task::Pong(_) => {}
-                Task::Exec(exec) => self.conclude_exec(*exec),
-                Task::Trial(trial) => self.conclude_trial(*trial),
-                Task::Heal(healing) => self.conclude_healing(healing),
-                Task::Stop(stopping) => self.conclude_stopping(*stopping),
-                Task::Learn(learning) => self.conclude_learning(*learning),
-                Task::List(listing) => self.conclude_listing(listing),
-                Task::Publish(publishing) => self.conclude_publish(publishing),
-                Task::NodeQuery(query) => self.conclude_node_query(*query),
-                Task::Return(returning) => self.conclude_return(*returning),
-                Task::Probe(probe) => self.conclude_probe(probe),
-                Task::Listen(listening) => self.conclude_listening(listening),
+                InternalRequest::Clean(cleaning) => self.conclude_cleaning(cleaning),
+                InternalRequest::Watch(_)
+                | InternalRequest::Hide(_)
+                | InternalRequest::Speak(_)
+                | InternalRequest::SubscriberPing(_) => {}
+                InternalRequest::Exec(exec) => self.conclude_exec(*exec),
+                InternalRequest::Trial(trial) => self.conclude_trial(*trial),
+                InternalRequest::Heal(healing) => self.conclude_healing(healing),
+                InternalRequest::Stop(stopping) => self.conclude_stopping(*stopping),
+                InternalRequest::Learn(learning) => self.conclude_learning(*learning),
+                InternalRequest::List(listing) => self.conclude_listing(listing),
+                InternalRequest::Publish(publishing) => self.conclude_publish(publishing),
+                InternalRequest::NodeQuery(query) => self.conclude_node_query(*query),
+                InternalRequest::Return(returning) => self.conclude_return(*returning),
+                InternalRequest::Probe(probe) => self.conclude_probe(probe),
+                InternalRequest::Listen(listening) => self.conclude_listening(listening),
             }
         }
     }
@@ -333,12 +347,12 @@ mod tests {
     #[test]
     fn a_reply_for_a_task_that_has_gone_is_swallowed() {
         let mut clients = Clients::new(Arc::new(Counters::default()));
-        let mut tasks = Tasks::default();
+        let mut tasks = InternalRequests::default();
         let lane = Handle { index: 0, generation: 0 };
-        let first = tasks.begin(Task::Clean(Cleaning::new(lane, 1)));
-        tasks.fail(first, 0, Loss::Unknown, b"-ERR gone\r\n", &mut clients);
+        let first = tasks.begin(InternalRequest::Clean(LaneReset::new(lane, 1)));
+        tasks.fail(first, 0, LostReply::Unknown, b"-ERR gone\r\n", &mut clients);
         assert_eq!(tasks.through.len(), 1);
-        let second = tasks.begin(Task::Clean(Cleaning::new(lane, 1)));
+        let second = tasks.begin(InternalRequest::Clean(LaneReset::new(lane, 1)));
         assert_eq!(first.index, second.index);
         tasks.feed(first, 0, ReplyKind::Simple, b"+OK\r\n", &mut clients);
         assert!(tasks.get_mut(second).is_some(), "it was not meant");

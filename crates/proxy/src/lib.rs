@@ -53,16 +53,16 @@ mod lifecycle;
 pub mod observe;
 mod workers;
 
-pub use admin::Letter;
+pub use admin::AdminMessage;
 pub use auth::quota::UserLimits;
-pub use auth::users::{Access, AccessRules, Outside};
+pub use auth::users::{Access, AccessRules, AclStore};
 pub use config::{
     Budgets, Config, LaneLimits, NodeConfig, Receivers, Reconnects, SlowSubscribers, SubscriptionTerms, Timeouts,
 };
 pub use pubsub::{Message, SubscriptionAnswer, SubscriptionInquiry};
 pub use reply::integrity::IntegrityTerms;
 pub use respool_route::PoolMode;
-pub use tracking::{Broken, Redirected};
+pub use tracking::{LostRedirect, Redirected};
 pub use worker::{Worker, WorkerSetup};
 pub use workers::mail::{Answer, Inquiry, Mail};
-pub use workers::shared::{About, Ledger, Measured, NodeReach, Shared};
+pub use workers::shared::{Measured, NodeReach, ProcessBudget, ProcessFacts, Shared};

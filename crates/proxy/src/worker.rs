@@ -4,28 +4,28 @@
 //! reply in `reply`, to time in `lifecycle::timers`.
 
 use crate::admin::Inquiries;
-use crate::auth::users::Allowances;
+use crate::auth::users::UserQuotas;
 use crate::blocking::engine::Parking;
 use crate::blocking::queue::Blocking;
 use crate::commands::client_pause::ClientPause;
 use crate::config::Config;
 use crate::hooks::Event;
-use crate::internal_request::Tasks;
-use crate::lifecycle::drain::Retirement;
-use crate::lifecycle::memory::Pressure;
-use crate::lifecycle::table_shrink::Tidying;
+use crate::internal_request::InternalRequests;
+use crate::lifecycle::drain::DrainProgress;
+use crate::lifecycle::memory::MemoryPressure;
+use crate::lifecycle::table_shrink::TableShrink;
 use crate::limits::{CLAIM_SOFT_FACTOR, READ_BYTES, REVIEWED_WRITE_BYTES};
 use crate::observe::counters::Counters;
-use crate::observe::sampling::Seen;
-use crate::pool::{Ending, Lanes};
+use crate::observe::sampling::Samples;
+use crate::pool::{LaneEnd, Lanes};
 use crate::pubsub::Subscriptions;
 use crate::request::gathers::Scatters;
 use crate::request::time_slices::Slices;
-use crate::request::unknown_command::Learnings;
+use crate::request::unknown_command::CommandInfoQueries;
 use crate::scripts::functions::Functions;
-use crate::session::forced_disconnect::{CutOff, CutOffLines};
+use crate::session::forced_disconnect::{DisconnectLog, DisconnectReason};
 use crate::session::table::Clients;
-use crate::session::{Flow, Pause, Session, Special};
+use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::text;
 use crate::workers::mail::{Mail, Questions};
 use crate::workers::shared::Shared;
@@ -61,7 +61,7 @@ pub struct Worker<E> {
     /// The users that this worker goes by.
     pub(crate) users: Arc<Users>,
     /// What some of them may ask for.
-    pub(crate) allowances: Arc<Allowances>,
+    pub(crate) allowances: Arc<UserQuotas>,
     /// Some of them have connections of their own to nodes.
     pub(crate) has_speakers: bool,
     /// Room for the keys of requests that are judged.
@@ -73,12 +73,12 @@ pub struct Worker<E> {
     pub(crate) clients: Clients,
     pub(crate) lanes: Lanes,
     pub(crate) scatters: Scatters,
-    pub(crate) tasks: Tasks,
+    pub(crate) tasks: InternalRequests,
     pub(crate) blocking: Blocking,
     pub(crate) parking: Parking,
     pub(crate) questions: Questions,
     pub(crate) inquiries: Inquiries,
-    pub(crate) seen: Seen,
+    pub(crate) seen: Samples,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) scratch: Scratch,
     pub(crate) route_scratch: RouteScratch,
@@ -103,8 +103,8 @@ pub struct Worker<E> {
     /// The timers run later than they would if anything were outstanding.
     pub(crate) is_cron_slow: bool,
     pub(crate) engine_at_us: u64,
-    pub(crate) pressure: Pressure,
-    pub(crate) cut_off_lines: CutOffLines,
+    pub(crate) pressure: MemoryPressure,
+    pub(crate) cut_off_lines: DisconnectLog,
     /// Bytes of tables that are in the account of the process.
     pub(crate) tables_accounted: usize,
     /// A drain is under way and ends by then.
@@ -112,13 +112,13 @@ pub struct Worker<E> {
     /// Commands learnt from nodes, as far as this worker has heard of them.
     pub(crate) learnt: Arc<BTreeMap<String, &'static Row>>,
     /// Names that nodes are asked for.
-    pub(crate) learnings: Learnings,
+    pub(crate) learnings: CommandInfoQueries,
     pub(crate) functions: Functions,
     /// All clients hold their requests back until then.
     pub(crate) client_pause: Option<ClientPause>,
-    pub(crate) retirement: Retirement,
+    pub(crate) retirement: DrainProgress,
     pub(crate) slices: Slices,
-    pub(crate) tidying: Tidying,
+    pub(crate) tidying: TableShrink,
 }
 
 impl<E: Execute> Worker<E> {
@@ -134,14 +134,14 @@ impl<E: Execute> Worker<E> {
             has_speakers: false,
             permit_keys: KeyPositions::new(),
             scatters: Scatters::new(Arc::clone(&setup.shared.last_words)),
-            seen: Seen::new(setup.config.seeing),
+            seen: Samples::new(setup.config.seeing),
             config: setup.config,
             shared: setup.shared,
             counters,
             number: setup.number,
             engine: setup.engine,
             now: Now::default(),
-            tasks: Tasks::default(),
+            tasks: InternalRequests::default(),
             blocking: Blocking::default(),
             parking: Parking::default(),
             questions: Questions::default(),
@@ -160,17 +160,17 @@ impl<E: Execute> Worker<E> {
             cron_at_us: 0,
             is_cron_slow: true,
             engine_at_us: 0,
-            pressure: Pressure::default(),
-            cut_off_lines: CutOffLines::default(),
+            pressure: MemoryPressure::default(),
+            cut_off_lines: DisconnectLog::default(),
             tables_accounted: 0,
             drain_until_us: None,
             learnt: Arc::default(),
-            learnings: Learnings::default(),
+            learnings: CommandInfoQueries::default(),
             functions: Functions::default(),
             client_pause: None,
-            retirement: Retirement::default(),
+            retirement: DrainProgress::default(),
             slices: Slices::default(),
-            tidying: Tidying::default(),
+            tidying: TableShrink::default(),
         };
         worker.clients.output_hard = worker.config.budgets.client_output_hard;
         worker.adopt_allowances();
@@ -290,7 +290,7 @@ impl<E: Execute> Worker<E> {
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         if waiting > session.output_hard(budgets.client_output_hard) && waiting > session.cold.owed_at_once {
-            self.cut_off(index, CutOff::Output);
+            self.cut_off(index, DisconnectReason::Output);
             return false;
         }
         if waiting > budgets.client_output_soft && !session.pause.has(Pause::OUTPUT) {
@@ -402,7 +402,7 @@ impl<E: Execute> Worker<E> {
     }
 
     fn resume_client(&mut self, index: u32) {
-        if self.clients.sessions.at(index).is_some_and(|s| s.special.has(Special::QUEUEING))
+        if self.clients.sessions.at(index).is_some_and(|s| s.special.has(SessionFlags::QUEUEING))
             && self.continue_exec_reply(index) != Flow::Next
         {
             return;
@@ -467,13 +467,13 @@ impl<E: Execute> Machine for Worker<E> {
             return Err(text::TOO_MANY_OF_DEFAULT);
         }
         if !self.config.routes.are_plain() {
-            session.special.add(Special::ROUTED);
+            session.special.add(SessionFlags::ROUTED);
         }
         if self.shared.hooks.wants_requests() {
-            session.special.add(Special::HOOKED);
+            session.special.add(SessionFlags::HOOKED);
         }
         if self.client_pause.is_some() || self.is_holding() {
-            session.special.add(Special::HELD);
+            session.special.add(SessionFlags::HELD);
         }
         let allowance = session.cold.allowance.clone();
         let handle = self.clients.sessions.insert(session);
@@ -537,7 +537,7 @@ impl<E: Execute> Machine for Worker<E> {
         }
         if conn.is_upstream() {
             self.close_upstream(conn.index());
-            self.end_lane(conn.index(), Ending::Lost(None));
+            self.end_lane(conn.index(), LaneEnd::Lost(None));
             return;
         }
         self.note_ended(conn.index() as u32);
@@ -561,7 +561,7 @@ impl<E: Execute> Machine for Worker<E> {
             return;
         }
         if conn.is_upstream() {
-            self.end_lane(conn.index(), Ending::Lost(Some(error.to_owned())));
+            self.end_lane(conn.index(), LaneEnd::Lost(Some(error.to_owned())));
         } else {
             self.drop_client(conn.index() as u32);
         }
@@ -600,7 +600,7 @@ impl<E: Execute> Machine for Worker<E> {
             return;
         }
         self.counters.dials_without_descriptor.add(u64::from(failure == DialFailure::NoDescriptor));
-        self.end_lane(conn.index(), Ending::Dial(failure));
+        self.end_lane(conn.index(), LaneEnd::Dial(failure));
     }
 
     fn handle_mail(&mut self, mail: Mail) {
@@ -701,7 +701,7 @@ impl<E: Execute> Machine for Worker<E> {
         if bytes >= REVIEWED_WRITE_BYTES {
             session.credit.review(&session.down, self.config.budgets.client_output_soft);
         }
-        if session.special.has(Special::LIMITED)
+        if session.special.has(SessionFlags::LIMITED)
             && let Some(allowance) = &session.cold.allowance
         {
             allowance.charge(self.now.mono_us, bytes);

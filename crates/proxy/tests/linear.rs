@@ -6,7 +6,7 @@
 //! `RESPOOL_WORLD_FIRST=n` on.
 
 use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
-use respool_proxy::{About, Config, LaneLimits, Ledger, Mail, PoolMode, Shared, Worker, WorkerSetup};
+use respool_proxy::{Config, LaneLimits, Mail, PoolMode, ProcessBudget, ProcessFacts, Shared, Worker, WorkerSetup};
 use respool_testkit::linear::{Verdict, check, count};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ fn first_config(seed: u64) -> Config {
 
 impl World {
     fn new(seed: u64, has_clock_steps: bool) -> Self {
-        let shared = Arc::new(Shared::new(1, 0, About::default(), Arc::new(Ledger::default())));
+        let shared = Arc::new(Shared::new(1, 0, ProcessFacts::default(), Arc::new(ProcessBudget::default())));
         let config = Arc::new(first_config(seed));
         let setup = WorkerSetup { config, shared, number: 0, engine: None, entropy: seed };
         Self {

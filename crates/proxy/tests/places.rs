@@ -17,7 +17,7 @@ use chance::Chance;
 use client::Client;
 use node::{End, Servers};
 use respool_connection::{Action, ConnId, Endpoint, Machine, Now, Peer};
-use respool_proxy::{About, Ledger, Mail, Shared, Worker, WorkerSetup};
+use respool_proxy::{Mail, ProcessBudget, ProcessFacts, Shared, Worker, WorkerSetup};
 use settings::Settings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -61,12 +61,12 @@ struct World {
     next_token: u64,
     /// Elements that clients have got.
     popped: BTreeSet<u64>,
-    seen: Seen,
+    seen: Samples,
 }
 
 /// How often what was to happen has happened.
 #[derive(Debug, Default)]
-struct Seen {
+struct Samples {
     arrived: usize,
     executed: usize,
     touched: usize,
@@ -82,7 +82,7 @@ impl World {
     fn new(seed: u64) -> Self {
         let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let settings = Settings::any(&mut chance);
-        let shared = Arc::new(Shared::new(1, 0, About::default(), Arc::new(Ledger::default())));
+        let shared = Arc::new(Shared::new(1, 0, ProcessFacts::default(), Arc::new(ProcessBudget::default())));
         let config = Arc::new(settings.config(seed));
         let setup = WorkerSetup { config, shared: Arc::clone(&shared), number: 0, engine: None, entropy: seed };
         let mut worker = Worker::new(setup);
@@ -106,7 +106,7 @@ impl World {
             asked: BTreeMap::new(),
             next_token: 0,
             popped: BTreeSet::new(),
-            seen: Seen::default(),
+            seen: Samples::default(),
         }
     }
 
@@ -387,7 +387,7 @@ fn live(seed: u64) -> World {
 
 #[test]
 fn after_a_reload_nothing_reaches_a_place_that_has_gone() {
-    let mut total = Seen::default();
+    let mut total = Samples::default();
     for seed in seeds() {
         let mut world = live(seed);
         // Behind a command that waits without end may stand another.
@@ -455,7 +455,7 @@ impl World {
     }
 }
 
-impl Seen {
+impl Samples {
     fn add(&mut self, other: &Self) {
         self.arrived += other.arrived;
         self.executed += other.executed;

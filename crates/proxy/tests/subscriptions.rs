@@ -6,7 +6,7 @@
 //! there, and those who subscribe notice nothing but what they miss on the way. A seed that fails fails again: `RESPOOL_WORLD_SEED=n`.
 
 use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
-use respool_proxy::{About, Config, Ledger, Mail, Shared, Worker, WorkerSetup};
+use respool_proxy::{Config, Mail, ProcessBudget, ProcessFacts, Shared, Worker, WorkerSetup};
 use respool_route::{Node, Pool, Reads, Rewrite, Route, Routes, Scheme, Topology, When};
 use respool_wire::{
     Encoder, Protocol, ReplyLimits, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step, Value, elements,
@@ -161,7 +161,7 @@ impl World {
 
     fn new(seed: u64) -> Self {
         let config = Arc::new(config(NODES, seed));
-        let shared = Arc::new(Shared::new(WORKERS, 0, About::default(), Arc::new(Ledger::default())));
+        let shared = Arc::new(Shared::new(WORKERS, 0, ProcessFacts::default(), Arc::new(ProcessBudget::default())));
         let worker = |number| {
             let (config, shared) = (Arc::clone(&config), Arc::clone(&shared));
             Worker::new(WorkerSetup { config, shared, number, engine: None, entropy: seed })

@@ -7,7 +7,9 @@
 
 use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
 use respool_proxy::limits::LARGE_REPLY_BYTES;
-use respool_proxy::{About, Budgets, Config, LaneLimits, Ledger, Mail, PoolMode, Shared, Worker, WorkerSetup};
+use respool_proxy::{
+    Budgets, Config, LaneLimits, Mail, PoolMode, ProcessBudget, ProcessFacts, Shared, Worker, WorkerSetup,
+};
 use respool_wire::{
     Encoder, Protocol, ReplyLimits, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step, encode_request,
 };
@@ -159,7 +161,7 @@ fn first_config(seed: u64) -> Config {
 impl World {
     fn new(seed: u64, fate: Fate) -> Self {
         let config = first_config(seed);
-        let shared = Arc::new(Shared::new(1, 0, About::default(), Arc::new(Ledger::default())));
+        let shared = Arc::new(Shared::new(1, 0, ProcessFacts::default(), Arc::new(ProcessBudget::default())));
         let setup = WorkerSetup {
             config: Arc::new(config),
             shared: Arc::clone(&shared),

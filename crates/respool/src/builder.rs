@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 
 use respool_command::{Categories, Row};
 use respool_connection::Peer;
-use respool_proxy::hooks::{Demand, Event, Hooks};
+use respool_proxy::hooks::{Event, Hooks, ProcessAction};
 use respool_wire::Args;
 
 use crate::admin::{End, Metrics, process};
@@ -179,7 +179,7 @@ impl Builder {
         HookMaker::new(move || {
             let control = control.clone();
             let mut hooks = Hooks::default().on_demand(move |demand| match (demand, control.upgrade()) {
-                (Demand::Drain, Some(control)) => {
+                (ProcessAction::Drain, Some(control)) => {
                     if control.phase() < Phase::Leaving {
                         control.begin_to_end();
                     }

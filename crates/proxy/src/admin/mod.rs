@@ -15,7 +15,7 @@ mod slowlog;
 mod suspend;
 mod table;
 
-use crate::hooks::Demand;
+use crate::hooks::ProcessAction;
 use crate::session::Flow;
 use crate::worker::Worker;
 use crate::workers::mail::{ClientFilter, Ids, Question};
@@ -23,9 +23,9 @@ use respool_command::{Execute, ProxyCommand, Row, text as texts};
 use respool_wire::Args;
 
 pub(crate) use held_requests::{Held, HeldTime};
+pub use query::AdminMessage;
 pub(crate) use query::Inquiries;
-pub use query::Letter;
-pub(crate) use quiesce::Settling;
+pub(crate) use quiesce::Quiescence;
 use show::Show;
 pub(crate) use suspend::Suspension;
 
@@ -45,7 +45,7 @@ impl<E: Execute> Worker<E> {
             | ProxyCommand::ProxyReconnect
             | ProxyCommand::ProxySuspend
             | ProxyCommand::ProxyWaitClose => self.order(index, command, args.from(2)),
-            ProxyCommand::ProxyReload => self.demand(index, Demand::Reload),
+            ProxyCommand::ProxyReload => self.demand(index, ProcessAction::Reload),
             ProxyCommand::ProxyNode => self.ask_node(index, args.from(2)),
             ProxyCommand::ProxySlowlog => self.slowlog(index, args.from(2)),
             ProxyCommand::Proxy | ProxyCommand::ProxyHelp => self.console_help(index, row),

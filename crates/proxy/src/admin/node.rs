@@ -5,7 +5,7 @@
 //! sent: it goes the usual way or not at all.
 
 use crate::commands::config_get::shows_secrets;
-use crate::session::{Flow, Special};
+use crate::session::{Flow, SessionFlags};
 use crate::worker::Worker;
 use respool_command::{Execute, Flags, Lane, Row, resolve};
 use respool_wire::{Args, encode_request};
@@ -49,7 +49,9 @@ impl<E: Execute> Worker<E> {
         if let Some(denial) = self.verdict_text(index, row, request) {
             return Err(denial);
         }
-        if let Some(session) = self.clients.sessions.at(index).filter(|session| session.special.has(Special::HOOKED)) {
+        if let Some(session) =
+            self.clients.sessions.at(index).filter(|session| session.special.has(SessionFlags::HOOKED))
+        {
             self.shared.hooks.allows(&session.cold.peer, row, request)?;
         }
         let is_about_server = matches!(row.lane(request), Lane::Shared | Lane::Admin);

@@ -8,8 +8,8 @@ use crate::admin::held_requests::HeldTime;
 use crate::admin::quiesce::Until;
 use crate::admin::suspend::Suspension;
 use crate::config::Config;
-use crate::hooks::{Demand, Event};
-use crate::session::{Flow, Pause, Special};
+use crate::hooks::{Event, ProcessAction};
+use crate::session::{Flow, Pause, SessionFlags};
 use crate::text;
 use crate::worker::Worker;
 use respool_command::{Execute, ProxyCommand};
@@ -18,7 +18,7 @@ use respool_wire::Args;
 /// An order to every worker. Nodes are named, because workers may be about to take over other lists of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
-    what: Deed,
+    what: NodeAction,
     /// Nobody named: all nodes.
     nodes: Vec<String>,
     /// What the reply to it waits for.
@@ -27,7 +27,7 @@ pub(crate) struct Order {
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Deed {
+enum NodeAction {
     Pause,
     Resume,
     Drain,
@@ -45,27 +45,28 @@ impl Order {
 
     /// Whether the asker wants to know how many there were.
     pub(super) fn is_counted(&self) -> bool {
-        self.what == Deed::Reconnect
+        self.what == NodeAction::Reconnect
     }
 }
 
 impl<E: Execute> Worker<E> {
     pub(super) fn order(&mut self, index: u32, command: ProxyCommand, args: Args<'_>) -> Flow {
         let what = match command {
-            ProxyCommand::ProxyPause => Deed::Pause,
-            ProxyCommand::ProxyResume => Deed::Resume,
-            ProxyCommand::ProxyDrain if args.is_empty() => return self.demand(index, Demand::Drain),
-            ProxyCommand::ProxyDrain => Deed::Drain,
-            ProxyCommand::ProxySuspend => Deed::Suspend,
-            ProxyCommand::ProxyWaitClose => Deed::WaitClose,
-            _ => Deed::Reconnect,
+            ProxyCommand::ProxyPause => NodeAction::Pause,
+            ProxyCommand::ProxyResume => NodeAction::Resume,
+            ProxyCommand::ProxyDrain if args.is_empty() => return self.demand(index, ProcessAction::Drain),
+            ProxyCommand::ProxyDrain => NodeAction::Drain,
+            ProxyCommand::ProxySuspend => NodeAction::Suspend,
+            ProxyCommand::ProxyWaitClose => NodeAction::WaitClose,
+            _ => NodeAction::Reconnect,
         };
-        let waits = what == Deed::Pause && args.iter().next().is_some_and(|word| word.eq_ignore_ascii_case(b"WAIT"));
+        let waits =
+            what == NodeAction::Pause && args.iter().next().is_some_and(|word| word.eq_ignore_ascii_case(b"WAIT"));
         let args = args.from(usize::from(waits));
         let until = match what {
-            Deed::Pause if waits => Some(Until::Answered),
-            Deed::Suspend => Some(Until::Flushed),
-            Deed::WaitClose => Some(Until::Closed),
+            NodeAction::Pause if waits => Some(Until::Answered),
+            NodeAction::Suspend => Some(Until::Flushed),
+            NodeAction::WaitClose => Some(Until::Closed),
             _ => None,
         };
         let mut nodes = Vec::new();
@@ -80,15 +81,15 @@ impl<E: Execute> Worker<E> {
         let by = self.clients.sessions.at(index).map_or(0, |session| session.id);
         let all = self.config.nodes.iter().map(|node| node.name.clone());
         let is_taken = match what {
-            Deed::Pause => self.change_orders(|standing| standing.pause(&nodes)),
-            Deed::Suspend => self.change_orders(|standing| {
+            NodeAction::Pause => self.change_orders(|standing| standing.pause(&nodes)),
+            NodeAction::Suspend => self.change_orders(|standing| {
                 standing.pause(&[]);
                 standing.suspended = Some(Suspension { since_us: self.now.mono_us, by });
             }),
-            Deed::Resume => self.change_orders(|standing| standing.resume(&nodes, all)),
-            Deed::Drain => self.change_orders(|standing| standing.drained.extend(nodes.iter().cloned())),
+            NodeAction::Resume => self.change_orders(|standing| standing.resume(&nodes, all)),
+            NodeAction::Drain => self.change_orders(|standing| standing.drained.extend(nodes.iter().cloned())),
             // It is over once it is carried out.
-            Deed::Reconnect | Deed::WaitClose => true,
+            NodeAction::Reconnect | NodeAction::WaitClose => true,
         };
         if !is_taken {
             return self.refuse(index, text::HANDED_OVER.as_bytes());
@@ -98,14 +99,16 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Asks the process for something.
-    pub(super) fn demand(&mut self, index: u32, demand: Demand) -> Flow {
+    pub(super) fn demand(&mut self, index: u32, demand: ProcessAction) -> Flow {
         self.tell_order(index, &format!("{demand:?}"));
         if !self.shared.hooks.demand(demand) {
             return self.refuse(index, b"ERR this process takes no such orders");
         }
         self.answer(index, |reply| match demand {
-            Demand::Reload => reply.simple("The settings are being read again; the log says what has changed"),
-            Demand::Drain => reply.simple("Draining: no new clients, and the process ends once all replies are out"),
+            ProcessAction::Reload => reply.simple("The settings are being read again; the log says what has changed"),
+            ProcessAction::Drain => {
+                reply.simple("Draining: no new clients, and the process ends once all replies are out")
+            }
         });
         Flow::Next
     }
@@ -118,11 +121,11 @@ impl<E: Execute> Worker<E> {
     /// Does what was ordered. Returns how many connections were replaced.
     pub(super) fn carry_out(&mut self, order: &Order) -> u64 {
         let mut lanes = 0;
-        if order.what == Deed::Reconnect {
+        if order.what == NodeAction::Reconnect {
             let is_meant = |name: &String| order.nodes.is_empty() || order.nodes.contains(name);
             let nodes = (0..self.config.nodes.len()).filter(|node| is_meant(&self.lanes.nodes[*node].name));
             lanes = nodes.collect::<Vec<_>>().into_iter().map(|node| self.lanes.renew(node)).sum();
-        } else if order.what != Deed::WaitClose {
+        } else if order.what != NodeAction::WaitClose {
             self.adopt_orders();
             self.settle_holding();
         }
@@ -141,11 +144,9 @@ impl<E: Execute> Worker<E> {
     /// Has sessions know whether requests are held back, and those go on that waited.
     pub(crate) fn settle_holding(&mut self) {
         let is_holding = self.is_holding() || self.client_pause.is_some();
-        self.for_each_session(
-            |special| {
-                if is_holding { special.add(Special::HELD) } else { special.remove(Special::HELD) }
-            },
-        );
+        self.for_each_session(|special| {
+            if is_holding { special.add(SessionFlags::HELD) } else { special.remove(SessionFlags::HELD) }
+        });
         if !self.is_holding() {
             self.clients.sessions.iter_mut().for_each(|(_, session)| session.cold.held = HeldTime::default());
         }

@@ -14,7 +14,7 @@ use std::sync::{MutexGuard, PoisonError};
 
 /// The orders in force.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct OperatorState {
     /// All requests are held back, whatever nodes there are.
     pub(crate) is_all_paused: bool,
     /// Nodes whose requests are held back.
@@ -24,19 +24,19 @@ pub(crate) struct Standing {
     /// The suspension of clients. It is not handed over to another process, which has none of these clients.
     pub(crate) suspended: Option<Suspension>,
     /// The pause of all clients.
-    pub(crate) client_pause: Option<StandingClientPause>,
+    pub(crate) client_pause: Option<KeptClientPause>,
 }
 
 /// A pause of all clients (`CLIENT PAUSE`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StandingClientPause {
+pub(crate) struct KeptClientPause {
     /// When it ends, on the clock of this process.
     pub(crate) until_us: u64,
     /// Whether reads wait, too.
     pub(crate) is_for_all: bool,
 }
 
-impl Standing {
+impl OperatorState {
     /// Requests to these nodes are held back; without names all are.
     pub(crate) fn pause(&mut self, names: &[String]) {
         self.is_all_paused |= names.is_empty();
@@ -95,7 +95,7 @@ impl Standing {
                         _ => return None,
                     };
                     let until_us = now_us.saturating_add(left_us.parse().ok()?);
-                    standing.client_pause = Some(StandingClientPause { until_us, is_for_all });
+                    standing.client_pause = Some(KeptClientPause { until_us, is_for_all });
                 }
                 _ => return None,
             }
@@ -105,7 +105,7 @@ impl Standing {
 }
 
 impl Shared {
-    pub(crate) fn standing(&self) -> MutexGuard<'_, Standing> {
+    pub(crate) fn standing(&self) -> MutexGuard<'_, OperatorState> {
         self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -120,7 +120,7 @@ impl Shared {
     /// # Errors
     /// It is nothing of the kind; then nothing is changed.
     pub fn go_on_with_orders(&self, text: &str, now_us: u64) -> Result<(), String> {
-        let standing = Standing::read(text, now_us).ok_or("they are in a form that this version does not know")?;
+        let standing = OperatorState::read(text, now_us).ok_or("they are in a form that this version does not know")?;
         *self.standing() = standing;
         Ok(())
     }
@@ -128,7 +128,7 @@ impl Shared {
 
 impl<E: Execute> Worker<E> {
     /// Changes the orders in force. `false`: another process takes over, or has done so, and would not hear of it.
-    pub(crate) fn change_orders(&self, change: impl FnOnce(&mut Standing)) -> bool {
+    pub(crate) fn change_orders(&self, change: impl FnOnce(&mut OperatorState)) -> bool {
         let mut standing = self.shared.standing();
         // Asked while the orders are locked: what is handed over afterwards has this change, or it is refused.
         if self.shared.ledger.has_successor() {
@@ -186,32 +186,36 @@ mod tests {
 
     #[test]
     fn resuming_one_node_leaves_the_others_paused() {
-        let mut standing = Standing::default();
+        let mut standing = OperatorState::default();
         standing.pause(&[]);
         standing.resume(&names(&["a"]), names(&["a", "b", "c"]).into_iter());
         assert!(!standing.is_all_paused);
         assert_eq!(standing.paused.iter().collect::<Vec<_>>(), ["b", "c"]);
         standing.resume(&[], names(&["a", "b", "c"]).into_iter());
-        assert_eq!(standing, Standing::default());
+        assert_eq!(standing, OperatorState::default());
     }
 
     #[test]
     fn orders_are_read_as_they_are_written() {
-        let mut standing = Standing::default();
+        let mut standing = OperatorState::default();
         assert_eq!(standing.text(0), "");
         standing.pause(&[]);
         standing.pause(&names(&["a", "10.0.0.1:6379"]));
         standing.drained.extend(names(&["a"]));
-        standing.client_pause = Some(StandingClientPause { until_us: 17, is_for_all: false });
-        let there = Standing {
-            client_pause: Some(StandingClientPause { until_us: 107, is_for_all: false }),
+        standing.client_pause = Some(KeptClientPause { until_us: 17, is_for_all: false });
+        let there = OperatorState {
+            client_pause: Some(KeptClientPause { until_us: 107, is_for_all: false }),
             ..standing.clone()
         };
-        assert_eq!(Standing::read(&standing.text(10), 100), Some(there), "seven microseconds are left on either clock");
-        let ended = Standing { client_pause: None, ..standing.clone() };
-        assert_eq!(Standing::read(&standing.text(17), 100), Some(ended));
+        assert_eq!(
+            OperatorState::read(&standing.text(10), 100),
+            Some(there),
+            "seven microseconds are left on either clock"
+        );
+        let ended = OperatorState { client_pause: None, ..standing.clone() };
+        assert_eq!(OperatorState::read(&standing.text(17), 100), Some(ended));
         for other in ["resume a", "drain", "hold all", "hold some 7", "hold all x"] {
-            assert_eq!(Standing::read(other, 0), None, "{other}");
+            assert_eq!(OperatorState::read(other, 0), None, "{other}");
         }
     }
 }

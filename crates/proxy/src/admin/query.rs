@@ -18,7 +18,7 @@ use respool_wire::Encoder;
 
 /// What workers write each other about the console.
 #[derive(Clone, Debug)]
-pub struct Letter(Content);
+pub struct AdminMessage(Content);
 
 #[derive(Clone, Debug)]
 enum Content {
@@ -108,7 +108,7 @@ impl<E: Execute> Worker<E> {
         let pending = Pending { asker, what: what.clone(), awaited, asked_us, told: Told::default() };
         let inquiry = self.inquiries.waiting.insert(pending);
         for worker in (0..workers).filter(|worker| *worker != self.number) {
-            let letter = Letter(Content::Ask { from: self.number, inquiry, what: what.clone() });
+            let letter = AdminMessage(Content::Ask { from: self.number, inquiry, what: what.clone() });
             self.actions.push_back(Action::Post { worker, mail: Mail::Console(Box::new(letter)) });
         }
         self.is_busy = true;
@@ -118,10 +118,10 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Another worker wrote.
-    pub(crate) fn take_letter(&mut self, letter: Letter) {
+    pub(crate) fn take_letter(&mut self, letter: AdminMessage) {
         match letter.0 {
             Content::Ask { from, inquiry, what } => {
-                let letter = Letter(Content::Tell { inquiry, told: self.answer_letter(&what) });
+                let letter = AdminMessage(Content::Tell { inquiry, told: self.answer_letter(&what) });
                 self.actions.push_back(Action::Post { worker: from, mail: Mail::Console(Box::new(letter)) });
             }
             Content::Tell { inquiry, told } => self.take_told(inquiry, told),

@@ -13,7 +13,7 @@
 
 use crate::admin::node_control::Order;
 use crate::limits::SETTLING_MAX;
-use crate::pool::{Lane, Purpose};
+use crate::pool::{Lane, LaneUse};
 use crate::session::{Asker, Pause};
 use crate::text;
 use crate::worker::Worker;
@@ -36,7 +36,7 @@ pub(super) enum Until {
 
 /// What one worker has left with one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Left {
+struct NodeOutstanding {
     /// Requests sent to the node without a reply, and requests queued for it.
     requests: usize,
     /// Connections marked for closing, or whose successors are being dialled.
@@ -45,20 +45,20 @@ struct Left {
 
 /// What one worker has left, by the names of nodes, and clients with replies that have not been written.
 #[derive(Debug, Default)]
-struct Unsettled {
-    nodes: BTreeMap<String, Left>,
+struct WorkerOutstanding {
+    nodes: BTreeMap<String, NodeOutstanding>,
     clients: usize,
 }
 
 /// What all workers have left.
 #[derive(Debug)]
-pub(crate) struct Settling {
+pub(crate) struct Quiescence {
     /// How many operators wait.
     waits: AtomicUsize,
-    of_workers: Vec<Mutex<Unsettled>>,
+    of_workers: Vec<Mutex<WorkerOutstanding>>,
 }
 
-impl Settling {
+impl Quiescence {
     pub(crate) fn new(workers: usize) -> Self {
         Self { waits: AtomicUsize::new(0), of_workers: (0..workers).map(|_| Mutex::default()).collect() }
     }
@@ -121,13 +121,13 @@ impl<E: Execute> Worker<E> {
 
     /// Publishes what this worker has left.
     pub(super) fn note_unsettled(&self) {
-        let mut unsettled = Unsettled::default();
+        let mut unsettled = WorkerOutstanding::default();
         for lane in self.lanes.all.iter().filter(|lane| !lane.is_retired) {
             let Some(node) = self.lanes.nodes.get(lane.node) else { continue };
-            let is_to_close = lane.is_stale || node.is_gone || lane.purpose == Purpose::Leaving;
+            let is_to_close = lane.is_stale || node.is_gone || lane.purpose == LaneUse::Leaving;
             let left = unsettled.nodes.entry(node.name.clone()).or_default();
             left.requests += owed(lane);
-            left.closing += usize::from(is_to_close || lane.purpose == Purpose::Successor);
+            left.closing += usize::from(is_to_close || lane.purpose == LaneUse::Successor);
         }
         let is_left = |session: &&crate::session::Session| {
             let listens = session.subscriber.as_ref().is_some_and(|subscriber| subscriber.is_subscribed());
@@ -187,6 +187,6 @@ impl<E: Execute> Worker<E> {
 
 /// Requests on a lane without a reply. A health PING does not count, nor do blocking requests and subscriptions.
 fn owed(lane: &Lane) -> usize {
-    let waits = matches!(lane.purpose, Purpose::Push | Purpose::Listen | Purpose::Dedicated | Purpose::Blocking);
+    let waits = matches!(lane.purpose, LaneUse::Push | LaneUse::Listen | LaneUse::Dedicated | LaneUse::Blocking);
     if waits || lane.is_waiting { 0 } else { lane.up.tickets().len().saturating_sub(usize::from(lane.probed_us > 0)) }
 }

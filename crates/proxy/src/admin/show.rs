@@ -3,8 +3,8 @@
 use crate::admin::table::{Cell, Line, Table};
 use crate::limits::RANKED_KEYS_MAX;
 use crate::observe::histogram::quantile_us;
-use crate::pool::{Lane, Purpose};
-use crate::session::{Pause, Special};
+use crate::pool::{Lane, LaneUse};
+use crate::session::{Pause, SessionFlags};
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_route::{Route, When};
@@ -18,7 +18,7 @@ pub(crate) enum Show {
     Latency,
     Mem,
     Nodes,
-    Pins,
+    TransactionState,
     Pools,
     Routes,
 }
@@ -31,7 +31,7 @@ impl Show {
         Self::Latency,
         Self::Mem,
         Self::Nodes,
-        Self::Pins,
+        Self::TransactionState,
         Self::Pools,
         Self::Routes,
     ];
@@ -44,7 +44,7 @@ impl Show {
             Self::Latency => "LATENCY",
             Self::Mem => "MEM",
             Self::Nodes => "NODES",
-            Self::Pins => "PINS",
+            Self::TransactionState => "PINS",
             Self::Pools => "POOLS",
             Self::Routes => "ROUTES",
         }
@@ -61,7 +61,7 @@ impl Show {
 
     /// Brings the rows into the order in which they are shown.
     pub(crate) fn arrange(self, table: &mut Table) {
-        if matches!(self, Self::Clients | Self::Pins | Self::Mem) {
+        if matches!(self, Self::Clients | Self::TransactionState | Self::Mem) {
             let number = |row: &Line| match row.first() {
                 Some((_, Cell::Same(number))) => *number,
                 _ => u64::MAX,
@@ -93,7 +93,7 @@ impl<E: Execute> Worker<E> {
             Show::Latency => self.show_latency(),
             Show::Mem => self.show_mem(),
             Show::Nodes => self.show_nodes(),
-            Show::Pins => self.show_pins(),
+            Show::TransactionState => self.show_pins(),
             Show::Pools => self.show_pools(),
             Show::Routes => self.show_routes(),
         };
@@ -221,8 +221,8 @@ impl<E: Execute> Worker<E> {
             ("role", text(role)),
             ("address", text(told.endpoint.to_string())),
             ("state", Cell::Word(rank, state)),
-            ("connections", Cell::Sum(ready().filter(|lane| lane.purpose == Purpose::Shared).count() as u64)),
-            ("private_connections", Cell::Sum(ready().filter(|lane| lane.purpose != Purpose::Shared).count() as u64)),
+            ("connections", Cell::Sum(ready().filter(|lane| lane.purpose == LaneUse::Shared).count() as u64)),
+            ("private_connections", Cell::Sum(ready().filter(|lane| lane.purpose != LaneUse::Shared).count() as u64)),
             ("outstanding", sum(|lane| lane.up.tickets().outstanding())),
             ("queued_bytes", sum(|lane| lane.up.queued_bytes())),
             ("round_trip_us", Cell::Max(ready().map(|lane| lane.up.round_trip_us()).max().unwrap_or(0))),
@@ -323,18 +323,18 @@ impl<E: Execute> Worker<E> {
 }
 
 /// The states of a session, in words.
-const STATES: [(Special, &str); 11] = [
-    (Special::UNAUTHENTICATED, "unauthenticated"),
-    (Special::RESTRICTED, "restricted"),
-    (Special::LIMITED, "limited"),
-    (Special::SUBSCRIBED, "subscribed"),
-    (Special::QUEUEING, "queueing"),
-    (Special::PINNED, "pinned"),
-    (Special::DEDICATED, "dedicated"),
-    (Special::LARGE, "large"),
-    (Special::HELD, "held"),
-    (Special::ROUTED, "routed"),
-    (Special::TRACKING, "tracking"),
+const STATES: [(SessionFlags, &str); 11] = [
+    (SessionFlags::UNAUTHENTICATED, "unauthenticated"),
+    (SessionFlags::RESTRICTED, "restricted"),
+    (SessionFlags::LIMITED, "limited"),
+    (SessionFlags::SUBSCRIBED, "subscribed"),
+    (SessionFlags::QUEUEING, "queueing"),
+    (SessionFlags::PINNED, "pinned"),
+    (SessionFlags::DEDICATED, "dedicated"),
+    (SessionFlags::LARGE, "large"),
+    (SessionFlags::HELD, "held"),
+    (SessionFlags::ROUTED, "routed"),
+    (SessionFlags::TRACKING, "tracking"),
 ];
 
 fn words<'a, T: 'a>(named: impl Iterator<Item = &'a (T, &'static str)>) -> String {

@@ -17,18 +17,18 @@ use respool_command::{Categories, Command, Execute, GenericCommand, KeyPositions
 use respool_connection::Peer;
 use respool_wire::{Args, Request, RequestLimits, limits as wire_limits};
 
-use crate::auth::quota::Allowance;
+use crate::auth::quota::UserQuota;
 use crate::limits::STRANGER_OUTPUT_BYTES_MAX;
-use crate::pool::Class;
-use crate::session::forced_disconnect::CutOff;
-use crate::session::refused_state::Wish;
-use crate::session::{Flow, Pause, Session, Special};
+use crate::pool::LaneKey;
+use crate::session::forced_disconnect::DisconnectReason;
+use crate::session::refused_state::WantedState;
+use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::text;
 use crate::worker::Worker;
 
 /// Why a client was not let in as somebody else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotLetIn {
+pub(crate) enum LoginError {
     /// The name or password is wrong, or the user may not log in.
     Wrong,
     /// The user has as many connections as it may have.
@@ -37,7 +37,7 @@ pub(crate) enum NotLetIn {
     TooManySpeakers,
 }
 
-impl NotLetIn {
+impl LoginError {
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Wrong => texts::WRONGPASS,
@@ -76,7 +76,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn welcome(&self, session: &mut Session) -> bool {
         let named = self.user_of_certificate(&session.cold.peer).cloned();
         if named.is_none() && !self.users.admits_anybody() {
-            session.special.add(Special::UNAUTHENTICATED);
+            session.special.add(SessionFlags::UNAUTHENTICATED);
             session.cold.stranger_since_us = self.now.mono_us;
             return true;
         }
@@ -94,7 +94,7 @@ impl<E: Execute> Worker<E> {
 
     /// What a client may send, if it is less than everybody may.
     pub(crate) fn stranger_limits(&self, index: u32) -> Option<RequestLimits> {
-        let is_stranger = self.clients.sessions.at(index)?.special.has(Special::UNAUTHENTICATED);
+        let is_stranger = self.clients.sessions.at(index)?.special.has(SessionFlags::UNAUTHENTICATED);
         is_stranger.then_some(RequestLimits {
             unauth_elements_max: wire_limits::UNAUTH_ELEMENTS_MAX,
             unauth_bulk_bytes_max: wire_limits::UNAUTH_BULK_BYTES_MAX,
@@ -105,10 +105,10 @@ impl<E: Execute> Worker<E> {
     /// Whether a stranger has been answered more than it may leave unread. It is disconnected.
     pub(crate) fn cuts_off_stranger(&mut self, index: u32) -> bool {
         let Some(session) = self.clients.sessions.at(index) else { return true };
-        let is_too_much =
-            session.special.has(Special::UNAUTHENTICATED) && session.down.waiting_bytes() > STRANGER_OUTPUT_BYTES_MAX;
+        let is_too_much = session.special.has(SessionFlags::UNAUTHENTICATED)
+            && session.down.waiting_bytes() > STRANGER_OUTPUT_BYTES_MAX;
         if is_too_much {
-            self.cut_off(index, CutOff::Unauthenticated);
+            self.cut_off(index, DisconnectReason::Unauthenticated);
         }
         is_too_much
     }
@@ -222,7 +222,7 @@ impl<E: Execute> Worker<E> {
     }
 
     pub(crate) fn log_denial(&self, index: u32, reason: Reason, object: &[u8], user: &[u8]) {
-        let is_queueing = self.clients.sessions.at(index).is_some_and(|s| s.special.has(Special::QUEUEING));
+        let is_queueing = self.clients.sessions.at(index).is_some_and(|s| s.special.has(SessionFlags::QUEUEING));
         let place = if is_queueing { Place::Multi } else { Place::TopLevel };
         let client = self.describe_client(index, None);
         let unix_ms = self.now.unix_us / 1_000;
@@ -236,44 +236,44 @@ impl<E: Execute> Worker<E> {
         name: &[u8],
         password: &[u8],
         command: &[u8],
-    ) -> Result<(), NotLetIn> {
+    ) -> Result<(), LoginError> {
         let found = self.users.authenticate(name, password).cloned();
         let Some(user) = found else {
             self.counters.auth_failures.add(1);
             self.log_denial(index, Reason::Auth, command, name);
-            return Err(NotLetIn::Wrong);
+            return Err(LoginError::Wrong);
         };
         let entered = self.become_user(index, &user);
         match entered {
-            Ok(()) => self.note_met(index, &[Wish::User]),
+            Ok(()) => self.note_met(index, &[WantedState::User]),
             // What it has sent behind this is for that user, and for nobody else.
-            Err(_) => self.note_unmet(index, Wish::User),
+            Err(_) => self.note_unmet(index, WantedState::User),
         }
         entered
     }
 
     /// Makes a client somebody, whatever it was.
-    pub(crate) fn become_user(&mut self, index: u32, user: &Arc<User>) -> Result<(), NotLetIn> {
+    pub(crate) fn become_user(&mut self, index: u32, user: &Arc<User>) -> Result<(), LoginError> {
         let allowance = self.allowances.get(user.name()).cloned();
         let Some(session) = self.clients.sessions.at(index) else { return Ok(()) };
-        let was_it = !session.special.has(Special::UNAUTHENTICATED) && session.user_name() == user.name();
+        let was_it = !session.special.has(SessionFlags::UNAUTHENTICATED) && session.user_name() == user.name();
         // Who is not let in stays who it was, to nodes as well.
         let enters = allowance.as_ref().filter(|_| !was_it);
         if enters.is_some_and(|allowance| !allowance.enter()) {
             self.counters.refused_by_user_limit.add(1);
-            return Err(NotLetIn::TooManyConnections);
+            return Err(LoginError::TooManyConnections);
         }
         if !self.speak_as(index, allowance.as_deref()) {
             if let Some(allowance) = enters {
                 allowance.leave();
             }
-            return Err(NotLetIn::TooManySpeakers);
+            return Err(LoginError::TooManySpeakers);
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Ok(()) };
         if !was_it && let Some(before) = std::mem::replace(&mut session.cold.allowance, allowance) {
             before.leave();
         }
-        session.special.remove(Special::UNAUTHENTICATED);
+        session.special.remove(SessionFlags::UNAUTHENTICATED);
         session.cold.user = (user.name() != DEFAULT_USER).then(|| Arc::clone(user));
         session.judge(user);
         self.review_mode(index);
@@ -285,17 +285,17 @@ impl<E: Execute> Worker<E> {
 
     /// Has a client's requests go to nodes in the name of its user. `false`: there are too many such names already. What is
     /// under way in another name is answered on its connections, and waited for before anything follows on others.
-    pub(crate) fn speak_as(&mut self, index: u32, allowance: Option<&Allowance>) -> bool {
+    pub(crate) fn speak_as(&mut self, index: u32, allowance: Option<&UserQuota>) -> bool {
         let credentials = allowance.and_then(|allowance| allowance.limits.node_credentials.as_ref());
         let Some(speaker) = self.speaker(credentials) else { return false };
         let Some(session) = self.clients.sessions.at_mut(index) else { return true };
         if self.lanes.speaker_of(session.class) == speaker {
             return true;
         }
-        let class = Class { database: session.database, protocol: session.protocol, speaker };
+        let class = LaneKey { database: session.database, protocol: session.protocol, speaker };
         let Some(class) = self.class_of(class) else { return false };
         if let Some(session) = self.clients.sessions.at_mut(index).filter(|session| !session.down.is_settled()) {
-            session.special.add(Special::OVERTAKEN);
+            session.special.add(SessionFlags::OVERTAKEN);
             let own = session.class;
             self.leave_busy_own(own);
         }
@@ -320,8 +320,8 @@ impl<E: Execute> Worker<E> {
         self.speak_as(index, None);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.leave_user();
-        session.special.remove(Special::RESTRICTED);
-        session.special.add(Special::UNAUTHENTICATED);
+        session.special.remove(SessionFlags::RESTRICTED);
+        session.special.add(SessionFlags::UNAUTHENTICATED);
         session.cold.stranger_since_us = now_us;
     }
 
@@ -350,8 +350,8 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn note_put_back(&mut self, index: u32) {
         let number = self.counters.requests.value();
         if let Some(session) = self.clients.sessions.at_mut(index) {
-            session.cold.has_paid = session.special.has(Special::LIMITED) && session.cold.paid_at == number;
-            if session.special.has(Special::TRACKING) {
+            session.cold.has_paid = session.special.has(SessionFlags::LIMITED) && session.cold.paid_at == number;
+            if session.special.has(SessionFlags::TRACKING) {
                 self.keep_mark(index, number);
             }
         }
@@ -363,7 +363,7 @@ impl<E: Execute> Worker<E> {
         let (now_us, deadline_us) = (self.now.mono_us, self.config.access.auth_deadline_us);
         let (mut strangers, mut throttled) = (Vec::new(), Vec::new());
         for (index, session) in self.clients.sessions.iter() {
-            let is_stranger = session.special.has(Special::UNAUTHENTICATED);
+            let is_stranger = session.special.has(SessionFlags::UNAUTHENTICATED);
             if is_stranger && now_us.saturating_sub(session.cold.stranger_since_us) > deadline_us {
                 strangers.push(index);
             }
@@ -386,7 +386,7 @@ impl<E: Execute> Worker<E> {
         self.adopt_allowances();
         let mut gone = Vec::new();
         let (mut muted, mut changed) = (Vec::new(), Vec::new());
-        let mut lost = Lost::default();
+        let mut lost = LostChannels::default();
         let indexes: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();
         for index in indexes {
             let Some(session) = self.clients.sessions.at_mut(index) else { continue };
@@ -396,9 +396,9 @@ impl<E: Execute> Worker<E> {
                 gone.push(index);
                 continue;
             };
-            if session.special.has(Special::UNAUTHENTICATED) {
+            if session.special.has(SessionFlags::UNAUTHENTICATED) {
                 if users.admits_anybody() {
-                    session.special.remove(Special::UNAUTHENTICATED);
+                    session.special.remove(SessionFlags::UNAUTHENTICATED);
                 } else {
                     continue;
                 }
@@ -418,7 +418,7 @@ impl<E: Execute> Worker<E> {
             session.cold.user = known.as_ref().map(|_| Arc::clone(new));
             session.judge(new);
             let allowance = session.cold.allowance.clone();
-            if !Arc::ptr_eq(new, old) && !new.is_all_powerful() && session.special.has(Special::QUEUEING) {
+            if !Arc::ptr_eq(new, old) && !new.is_all_powerful() && session.special.has(SessionFlags::QUEUEING) {
                 changed.push(index);
             }
             if lost.has_lost(old, new) {
@@ -441,7 +441,7 @@ impl<E: Execute> Worker<E> {
                 // It is nobody now, should anything still be asked of it.
                 if let Some(session) = self.clients.sessions.at_mut(index) {
                     session.leave_user();
-                    session.special.add(Special::UNAUTHENTICATED);
+                    session.special.add(SessionFlags::UNAUTHENTICATED);
                 }
                 self.stop_client(index);
             } else {
@@ -465,11 +465,11 @@ impl<E: Execute> Worker<E> {
 
 /// Whether users may have lost channels: many clients are the same user, and most users are as they were.
 #[derive(Default)]
-struct Lost {
+struct LostChannels {
     asked: Option<(Arc<User>, Arc<User>, bool)>,
 }
 
-impl Lost {
+impl LostChannels {
     fn has_lost(&mut self, old: &Arc<User>, new: &Arc<User>) -> bool {
         if Arc::ptr_eq(old, new) {
             return false;
@@ -540,14 +540,14 @@ impl Session {
     /// Sets the bits that follow from its user.
     fn judge(&mut self, user: &User) {
         if user.is_all_powerful() {
-            self.special.remove(Special::RESTRICTED);
+            self.special.remove(SessionFlags::RESTRICTED);
         } else {
-            self.special.add(Special::RESTRICTED);
+            self.special.add(SessionFlags::RESTRICTED);
         }
         if self.cold.allowance.as_ref().is_some_and(|allowance| allowance.limits.has_rates()) {
-            self.special.add(Special::LIMITED);
+            self.special.add(SessionFlags::LIMITED);
         } else {
-            self.special.remove(Special::LIMITED);
+            self.special.remove(SessionFlags::LIMITED);
         }
     }
 
@@ -557,7 +557,7 @@ impl Session {
             allowance.leave();
         }
         self.cold.user = None;
-        self.special.remove(Special::LIMITED);
+        self.special.remove(SessionFlags::LIMITED);
     }
 }
 

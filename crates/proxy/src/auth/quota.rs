@@ -34,20 +34,20 @@ impl UserLimits {
 
 /// What one user may ask for, and has asked for.
 #[derive(Debug)]
-pub(crate) struct Allowance {
+pub(crate) struct UserQuota {
     pub(crate) limits: UserLimits,
-    used: Arc<Used>,
+    used: Arc<QuotaUse>,
 }
 
 #[derive(Debug, Default)]
-struct Used {
+struct QuotaUse {
     connections: AtomicUsize,
     private: AtomicUsize,
-    requests: Bucket,
-    bytes: Bucket,
+    requests: RateBucket,
+    bytes: RateBucket,
 }
 
-impl Allowance {
+impl UserQuota {
     /// These limits; what is in use already is taken over.
     pub(crate) fn with(limits: UserLimits, before: Option<&Self>) -> Self {
         Self { limits, used: before.map_or_else(Arc::default, |before| Arc::clone(&before.used)) }
@@ -82,11 +82,11 @@ impl Allowance {
     }
 
     /// Counts a connection to a node in, for as long as the result is kept, unless there are as many as there may be.
-    pub(crate) fn lend(&self) -> Option<Lent> {
+    pub(crate) fn lend(&self) -> Option<QuotaGuard> {
         let max = self.limits.private_connections.unwrap_or(usize::MAX);
         let next = |now| (now < max).then_some(now + 1);
         let is_let = self.used.private.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok();
-        is_let.then(|| Lent(Arc::clone(&self.used)))
+        is_let.then(|| QuotaGuard(Arc::clone(&self.used)))
     }
 
     /// Counts a request of so many bytes, unless it comes too early.
@@ -117,9 +117,9 @@ impl Allowance {
 
 /// A connection to a node that counts among those of a user.
 #[derive(Debug)]
-pub(crate) struct Lent(Arc<Used>);
+pub(crate) struct QuotaGuard(Arc<QuotaUse>);
 
-impl Drop for Lent {
+impl Drop for QuotaGuard {
     fn drop(&mut self) {
         self.0.private.fetch_sub(1, Ordering::Relaxed);
     }
@@ -128,11 +128,11 @@ impl Drop for Lent {
 /// When all that was taken has been paid for, in nanoseconds of the monotonic clock. A second's worth may be owed, and more
 /// if something came that was larger than what was left. 0, as at first: nothing is owed, whatever time it is.
 #[derive(Debug, Default)]
-struct Bucket(AtomicU64);
+struct RateBucket(AtomicU64);
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-impl Bucket {
+impl RateBucket {
     fn has_room(&self, now_us: u64) -> bool {
         self.0.load(Ordering::Relaxed) <= now_us * 1_000 + SECOND_NS
     }
@@ -163,7 +163,7 @@ mod tests {
     /// A process that has just begun: nothing is owed then either.
     const START_US: u64 = 1;
 
-    fn allowance(requests: Option<u64>, bytes: Option<u64>) -> Allowance {
+    fn allowance(requests: Option<u64>, bytes: Option<u64>) -> UserQuota {
         let limits = UserLimits {
             connections: Some(2),
             requests_per_second: requests,
@@ -171,7 +171,7 @@ mod tests {
             private_connections: Some(1),
             ..UserLimits::default()
         };
-        Allowance::with(limits, None)
+        UserQuota::with(limits, None)
     }
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
         let first = allowance(None, None);
         let lent = first.lend();
         assert!(lent.is_some() && first.lend().is_none());
-        let wider = Allowance::with(UserLimits { private_connections: Some(2), ..first.limits.clone() }, Some(&first));
+        let wider = UserQuota::with(UserLimits { private_connections: Some(2), ..first.limits.clone() }, Some(&first));
         let second = wider.lend();
         assert!(second.is_some() && wider.lend().is_none());
         drop((lent, second));
@@ -208,7 +208,7 @@ mod tests {
     fn connections_are_counted_over_changes_of_the_limit() {
         let first = allowance(None, None);
         assert!(first.enter() && first.enter() && !first.enter());
-        let wider = Allowance::with(UserLimits { connections: Some(3), ..first.limits.clone() }, Some(&first));
+        let wider = UserQuota::with(UserLimits { connections: Some(3), ..first.limits.clone() }, Some(&first));
         assert!(wider.enter() && !wider.enter());
         first.leave();
         assert_eq!(wider.connections(), 2);

@@ -15,9 +15,9 @@ use respool_wire::{Args, ArgsBuf};
 
 /// Arguments that are overwritten when they are given up.
 #[derive(Debug)]
-pub(crate) struct Confided(ArgsBuf);
+pub(crate) struct SecretArgs(ArgsBuf);
 
-impl Confided {
+impl SecretArgs {
     /// A copy of these.
     pub(crate) fn of(args: Args<'_>) -> Self {
         let mut own = ArgsBuf::with_room(args.len(), args.iter().map(<[u8]>::len).sum());
@@ -32,7 +32,7 @@ impl Confided {
     }
 }
 
-impl Drop for Confided {
+impl Drop for SecretArgs {
     fn drop(&mut self) {
         self.0.wipe();
     }

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use respool_access::{DenialLog, Users, difference};
 
-use crate::auth::quota::{Allowance, UserLimits};
+use crate::auth::quota::{UserLimits, UserQuota};
 
 /// What the users need that a pure crate does not have: a file and chance.
-pub trait Outside: fmt::Debug + Send + Sync {
+pub trait AclStore: fmt::Debug + Send + Sync {
     /// The path of the ACL file as the settings name it; `None` if users are kept in no file.
     fn acl_file(&self) -> Option<&str>;
 
@@ -38,9 +38,9 @@ pub trait Outside: fmt::Debug + Send + Sync {
 
 /// Nothing outside: users are kept in no file, and no password can be made.
 #[derive(Debug)]
-struct Nowhere;
+struct NoAclStore;
 
-impl Outside for Nowhere {
+impl AclStore for NoAclStore {
     fn acl_file(&self) -> Option<&str> {
         None
     }
@@ -77,7 +77,7 @@ impl Default for AccessRules {
 }
 
 /// Users by name with what each may ask for.
-pub(crate) type Allowances = BTreeMap<Box<[u8]>, Arc<Allowance>>;
+pub(crate) type UserQuotas = BTreeMap<Box<[u8]>, Arc<UserQuota>>;
 
 /// Shared by all workers of a process.
 #[derive(Debug)]
@@ -85,21 +85,21 @@ pub struct Access {
     users: Mutex<Arc<Users>>,
     /// The users as the settings or the ACL file have them.
     saved: Mutex<Arc<Users>>,
-    allowances: Mutex<Arc<Allowances>>,
+    allowances: Mutex<Arc<UserQuotas>>,
     log: Mutex<DenialLog>,
-    outside: Box<dyn Outside>,
+    outside: Box<dyn AclStore>,
 }
 
 impl Default for Access {
     /// One user, who needs no password and may do everything.
     fn default() -> Self {
-        Self::new(Users::new(), Box::new(Nowhere))
+        Self::new(Users::new(), Box::new(NoAclStore))
     }
 }
 
 impl Access {
     /// With these users.
-    pub fn new(users: Users, outside: Box<dyn Outside>) -> Self {
+    pub fn new(users: Users, outside: Box<dyn AclStore>) -> Self {
         let users = Arc::new(users);
         Self {
             saved: Mutex::new(Arc::clone(&users)),
@@ -162,14 +162,14 @@ impl Access {
     pub fn set_limits(&self, limits: impl Iterator<Item = (Box<[u8]>, UserLimits)>) {
         let mut allowances = lock(&self.allowances);
         let next = limits.map(|(name, limits)| {
-            let allowance = Allowance::with(limits, allowances.get(&name).map(Arc::as_ref));
+            let allowance = UserQuota::with(limits, allowances.get(&name).map(Arc::as_ref));
             (name, Arc::new(allowance))
         });
         *allowances = Arc::new(next.collect());
     }
 
     /// What users may ask for.
-    pub(crate) fn allowances(&self) -> Arc<Allowances> {
+    pub(crate) fn allowances(&self) -> Arc<UserQuotas> {
         Arc::clone(&lock(&self.allowances))
     }
 
@@ -183,7 +183,7 @@ impl Access {
         self.log().set_entries_max(entries_max);
     }
 
-    pub(crate) fn outside(&self) -> &dyn Outside {
+    pub(crate) fn outside(&self) -> &dyn AclStore {
         &*self.outside
     }
 }

@@ -7,7 +7,7 @@
 //! the session, and it alone knows whether they have changed.
 
 use crate::blocking::request::{Release, Target, Wording};
-use crate::session::{Flow, Pause, Special};
+use crate::session::{Flow, Pause, SessionFlags};
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{
@@ -250,7 +250,7 @@ impl<E: Execute> Worker<E> {
         let Some(outcome) = self.run_engine(index, row, args, reply) else { return Outcome::Done };
         if outcome == Outcome::Done && !reply.starts_with(b"-") {
             // Those who wait hear of the change before they are served; who has made it, behind its reply.
-            if !self.clients.sessions.at(index).is_some_and(|s| s.special.has(Special::TRACKING)) {
+            if !self.clients.sessions.at(index).is_some_and(|s| s.special.has(SessionFlags::TRACKING)) {
                 self.tell_changes();
             }
             self.note_written(index, row, args);
@@ -398,7 +398,7 @@ impl<E: Execute> Worker<E> {
         if reply == replies::OK
             && let Some(session) = self.clients.sessions.at_mut(index)
         {
-            session.special.add(Special::PINNED);
+            session.special.add(SessionFlags::PINNED);
             session.pins_mut().local_watch = Some(LocalWatch { held_bytes: view.watched_bytes });
         }
         self.answer(index, |out| out.raw(&reply));

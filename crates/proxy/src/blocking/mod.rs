@@ -31,10 +31,10 @@ use crate::blocking::fairness::taken_by;
 use crate::blocking::node_queries::{BEFORE, BEGIN, COUNTS, NodeQuery, NodeQueryPurpose, QUEUE};
 use crate::blocking::queue::{Blocking, Connection};
 use crate::blocking::request::{BlockedRequest, Release, State, Target, Wording, begins_at_arrival, timeout_us};
-use crate::internal_request::Tasks;
+use crate::internal_request::InternalRequests;
 use crate::limits::{ASK_ONCE_US_MAX, UNBLOCKS_AT_ONCE, UNBLOCKS_MAX};
-use crate::pool::Purpose;
-use crate::session::{Flow, Special};
+use crate::pool::LaneUse;
+use crate::session::{Flow, SessionFlags};
 use crate::slab::Handle;
 use crate::text;
 use crate::transaction::multi_probe::Multi;
@@ -119,7 +119,8 @@ impl<E: Execute> Worker<E> {
     /// The nodes that may have a client's writes. Under routes those of all pools: which of them the client has been led to
     /// is not remembered, and one that is left out might be the one that lags.
     fn nodes_written(&self, index: u32) -> Vec<usize> {
-        let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.special.has(Special::ROUTED));
+        let is_routed =
+            self.clients.sessions.at(index).is_some_and(|session| session.special.has(SessionFlags::ROUTED));
         if !is_routed {
             return (0..self.config.topology.node_count()).collect();
         }
@@ -290,7 +291,7 @@ impl<E: Execute> Worker<E> {
             let other = list.connections.swap_remove(at);
             self.close_lane(other.lane.index as usize);
         }
-        let lane = self.lanes.add_unshared(&self.config, node, class, Purpose::Blocking);
+        let lane = self.lanes.add_unshared(&self.config, node, class, LaneUse::Blocking);
         if let Err(error) = self.lanes.prepare(lane, &self.config, self.now) {
             self.lanes.release(lane);
             return Err(error);
@@ -333,7 +334,7 @@ impl<E: Execute> Worker<E> {
         self.counters.blocked_dialling.set(self.counters.blocked_dialling.value() + 1);
         let task = self.tasks.begin(NodeQuery::task(NodeQueryPurpose::Number { lane }));
         let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
-        let owner = Tasks::owner(task, COUNTS);
+        let owner = InternalRequests::owner(task, COUNTS);
         self.lanes.push(lane.index as usize, owner, self.now, &mut self.clients.pool, write);
     }
 
@@ -349,10 +350,10 @@ impl<E: Execute> Worker<E> {
             // WAIT is about all that had been written when its connection was last asked something: with this it is
             // everything that this client has written, on whatever connection, and has an answer for.
             let write = |out: &mut Vec<u8>| encode_request(out, [&b"PING"[..]].into_iter());
-            lanes.push(place, Tasks::owner(task, BEFORE), *now, &mut clients.pool, write);
+            lanes.push(place, InternalRequests::owner(task, BEFORE), *now, &mut clients.pool, write);
         }
         let write = |out: &mut Vec<u8>| this.encode(now.mono_us, out);
-        lanes.push(place, Tasks::owner(task, COUNTS), *now, &mut clients.pool, write);
+        lanes.push(place, InternalRequests::owner(task, COUNTS), *now, &mut clients.pool, write);
         if this.release.is_some() {
             self.is_busy = true;
             self.unblock(blocked);
@@ -374,7 +375,7 @@ impl<E: Execute> Worker<E> {
         let Some(this) = blocking.requests.get_mut(blocked) else { return };
         this.state = State::Tried;
         let mut push = |step: u16, write: &dyn Fn(&mut Vec<u8>)| {
-            lanes.push(lane, Tasks::owner(task, step), *now, &mut clients.pool, |out| write(out));
+            lanes.push(lane, InternalRequests::owner(task, step), *now, &mut clients.pool, |out| write(out));
         };
         push(BEGIN, &|out| encode_request(out, [&b"MULTI"[..]].into_iter()));
         push(QUEUE, &|out| this.encode_at_once(out));
@@ -676,10 +677,10 @@ impl<E: Execute> Worker<E> {
         let task = self.tasks.begin(NodeQuery::task(NodeQueryPurpose::Unblock { blocked, lane }));
         let other = self.lane_for_aftermath(node, 0);
         let write = |out: &mut Vec<u8>| encode_request(out, words.iter().copied());
-        let owner = Tasks::owner(task, COUNTS);
+        let owner = InternalRequests::owner(task, COUNTS);
         let sent = self.lanes.send(other, owner, &self.config, self.now, &mut self.clients.pool, write);
         if let Err(error) = sent {
-            self.tasks.fail(task, COUNTS, crate::internal_request::Loss::Unsent, &error, &mut self.clients);
+            self.tasks.fail(task, COUNTS, crate::internal_request::LostReply::Unsent, &error, &mut self.clients);
         }
     }
 

@@ -1,6 +1,6 @@
 //! What nodes are asked on behalf of requests that wait: as tasks, since the replies are read here first.
 
-use crate::internal_request::{Progress, Task};
+use crate::internal_request::{InternalRequest, Progress};
 use crate::slab::Handle;
 use crate::text;
 use crate::transaction::exec::is_abort;
@@ -38,8 +38,8 @@ pub(crate) const BEGIN: u16 = 2;
 pub(crate) const QUEUE: u16 = 3;
 
 impl NodeQuery {
-    pub(crate) fn task(purpose: NodeQueryPurpose) -> Task {
-        Task::NodeQuery(Box::new(Self { purpose, reply: None, is_lost: false, has_begun: false }))
+    pub(crate) fn task(purpose: NodeQueryPurpose) -> InternalRequest {
+        InternalRequest::NodeQuery(Box::new(Self { purpose, reply: None, is_lost: false, has_begun: false }))
     }
 
     pub(crate) fn feed(&mut self, step: u16, kind: ReplyKind, reply: &[u8]) -> Progress {

@@ -6,7 +6,7 @@
 //! waits there for its shortest time and holds up nobody.
 
 use crate::limits::LOOK_AGAIN_US;
-use crate::pool::lease::Dirt;
+use crate::pool::lease::ResetNeeded;
 use crate::slab::Handle;
 use crate::transaction::multi_probe::{Multi, Then};
 use crate::worker::Worker;
@@ -69,7 +69,7 @@ impl<E: Execute> Worker<E> {
         let list = self.blocking.at(node);
         if list.queue.is_empty() {
             for look in std::mem::take(&mut list.looks) {
-                self.give_back(look.lane, Dirt::default());
+                self.give_back(look.lane, ResetNeeded::default());
             }
         }
     }

@@ -16,10 +16,10 @@
 
 use crate::blocking::request::BlockedRequest;
 use crate::hooks::Event;
-use crate::internal_request::{Loss, Progress, Task, Tasks};
+use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{RETURN_AGAIN_US, RETURN_US_MAX, RETURNS_BYTES_MAX, RETURNS_MAX};
 use crate::pool::replace::Moves;
-use crate::session::forced_disconnect::CutOffLines;
+use crate::session::forced_disconnect::DisconnectLog;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_wire::{ArgsBuf, ReplyKind, encode_request};
@@ -88,10 +88,10 @@ impl Returning {
         Progress::Through
     }
 
-    pub(crate) fn fail(&mut self, loss: Loss, error: &[u8]) -> Progress {
+    pub(crate) fn fail(&mut self, loss: LostReply, error: &[u8]) -> Progress {
         self.outcome = match loss {
-            Loss::Unsent => Outcome::NotNow(error.to_vec()),
-            Loss::Unknown | Loss::Late => Outcome::Lost(error.to_vec()),
+            LostReply::Unsent => Outcome::NotNow(error.to_vec()),
+            LostReply::Unknown | LostReply::Late => Outcome::Lost(error.to_vec()),
         };
         Progress::Through
     }
@@ -119,7 +119,7 @@ pub(crate) struct Returns {
     /// How many there are of both.
     count: usize,
     again_us: u64,
-    lines: CutOffLines,
+    lines: DisconnectLog,
 }
 
 impl Returns {
@@ -167,15 +167,15 @@ impl<E: Execute> Worker<E> {
             return self.try_later(what);
         }
         let lane = self.lane_for_aftermath(node, class);
-        let task = Task::Return(Box::new(Returning { what, outcome: Outcome::Asked }));
+        let task = InternalRequest::Return(Box::new(Returning { what, outcome: Outcome::Asked }));
         let task = self.tasks.begin(task);
         let Self { lanes, clients, config, now, tasks, .. } = self;
-        let Some(Task::Return(returning)) = tasks.get_mut(task) else { return };
+        let Some(InternalRequest::Return(returning)) = tasks.get_mut(task) else { return };
         let write = |out: &mut Vec<u8>| encode_request(out, returning.what.request.as_args().iter());
-        let sent = lanes.send(lane, Tasks::owner(task, 0), config, *now, &mut clients.pool, write);
+        let sent = lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write);
         self.is_busy = true;
         if let Err(error) = sent {
-            self.tasks.fail(task, 0, Loss::Unsent, &error, &mut self.clients);
+            self.tasks.fail(task, 0, LostReply::Unsent, &error, &mut self.clients);
         }
     }
 

@@ -3,9 +3,9 @@
 //! Every session gets a mark, so that nobody pays for a pause that is not; a request that has to wait stays unread in its
 //! client's input, and is read again when the pause is over.
 
-use crate::admin::operator_state::StandingClientPause;
+use crate::admin::operator_state::KeptClientPause;
 use crate::commands::connection::integer;
-use crate::session::{Flow, Pause, Special};
+use crate::session::{Flow, Pause, SessionFlags};
 use crate::text;
 use crate::worker::Worker;
 use crate::workers::mail::{ClientFilter, Question};
@@ -31,8 +31,8 @@ impl ClientPause {
     }
 }
 
-impl From<StandingClientPause> for ClientPause {
-    fn from(StandingClientPause { until_us, is_for_all }: StandingClientPause) -> Self {
+impl From<KeptClientPause> for ClientPause {
+    fn from(KeptClientPause { until_us, is_for_all }: KeptClientPause) -> Self {
         Self { until_us, is_for_all }
     }
 }
@@ -76,7 +76,7 @@ impl<E: Execute> Worker<E> {
         let until_us = self.now.mono_us.saturating_add(timeout_ms.saturating_mul(1000));
         let is_taken = self.change_orders(|standing| {
             let before = standing.client_pause.filter(|hold| hold.until_us > self.now.mono_us);
-            standing.client_pause = Some(StandingClientPause {
+            standing.client_pause = Some(KeptClientPause {
                 until_us: before.map_or(until_us, |before| before.until_us.max(until_us)),
                 is_for_all: is_for_all || before.is_some_and(|before| before.is_for_all),
             });
@@ -103,7 +103,7 @@ impl<E: Execute> Worker<E> {
         let ordered = self.shared.standing().client_pause.map(ClientPause::from);
         let Some(hold) = ordered.filter(|hold| hold.until_us > self.now.mono_us) else { return self.release() };
         let before = self.client_pause.replace(hold);
-        self.clients.sessions.iter_mut().for_each(|(_, session)| session.special.add(Special::HELD));
+        self.clients.sessions.iter_mut().for_each(|(_, session)| session.special.add(SessionFlags::HELD));
         if before.is_some_and(|before| before.is_for_all && !hold.is_for_all) {
             self.settle_holding();
         }

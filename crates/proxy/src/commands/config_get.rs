@@ -5,7 +5,7 @@
 //! and of the proxy's own only the hash is kept. So `requirepass` is that of the proxy, as `CONFIG SET` is, and every value that
 //! is not shown is [`HIDDEN`].
 
-use crate::internal_request::{Loss, Progress, Task, Tasks};
+use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::text;
@@ -20,7 +20,7 @@ const HIDDEN: &[u8] = b"(hidden)";
 
 /// What may be shown.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms {
+pub(crate) struct VisibleSettings {
     /// Whether clients need a password here; `None`: it is a node's own that is asked for.
     pub(crate) has_password: Option<bool>,
     /// The client may steer nodes.
@@ -31,12 +31,12 @@ pub(crate) struct Terms {
 
 /// A request for what may hold secrets, on its way.
 #[derive(Debug)]
-pub(crate) struct Hiding {
+pub(crate) struct RedactedConfigGet {
     pub(crate) asker: Asker,
-    terms: Terms,
+    terms: VisibleSettings,
 }
 
-impl Hiding {
+impl RedactedConfigGet {
     pub(crate) fn feed(&mut self, reply: &[u8], clients: &mut Clients) -> Progress {
         clients.feed(self.asker.session, self.asker.seq, &hidden(reply, self.terms), true);
         Progress::Through
@@ -67,7 +67,7 @@ fn head(reply: &[u8]) -> Option<&[u8]> {
 }
 
 /// A reply without secrets. What is no list as it should be is not shown at all.
-fn hidden(reply: &[u8], terms: Terms) -> Vec<u8> {
+fn hidden(reply: &[u8], terms: VisibleSettings) -> Vec<u8> {
     let is_nothing = matches!(reply.first(), Some(b'-' | b'_')) || reply == b"*-1\r\n" || reply == b"$-1\r\n";
     if is_nothing {
         return reply.to_vec();
@@ -80,7 +80,7 @@ fn hidden(reply: &[u8], terms: Terms) -> Vec<u8> {
     shown.map_or_else(|| text::NOT_SHOWN.to_vec(), |()| out)
 }
 
-fn show_modules(reply: &[u8], terms: Terms, out: &mut Vec<u8>) -> Option<()> {
+fn show_modules(reply: &[u8], terms: VisibleSettings, out: &mut Vec<u8>) -> Option<()> {
     out.extend_from_slice(head(reply)?);
     for module in elements(reply)? {
         out.extend_from_slice(head(module)?);
@@ -96,7 +96,7 @@ fn show_modules(reply: &[u8], terms: Terms, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-fn show_pairs(reply: &[u8], terms: Terms, out: &mut Vec<u8>) -> Option<()> {
+fn show_pairs(reply: &[u8], terms: VisibleSettings, out: &mut Vec<u8>) -> Option<()> {
     out.extend_from_slice(head(reply)?);
     let mut fields = elements(reply)?;
     while let Some(name) = fields.next() {
@@ -119,8 +119,8 @@ fn show_pairs(reply: &[u8], terms: Terms, out: &mut Vec<u8>) -> Option<()> {
 
 impl<E: Execute> Worker<E> {
     /// What a client is shown of the settings of one node, or of the one that answers for all.
-    pub(crate) fn terms_of_hiding(&self, row: &Row, is_nodes_own: bool) -> Terms {
-        Terms {
+    pub(crate) fn terms_of_hiding(&self, row: &Row, is_nodes_own: bool) -> VisibleSettings {
+        VisibleSettings {
             has_password: (!is_nodes_own).then(|| !self.users.default_user().needs_no_password()),
             is_admin: self.config.allows_admin || self.engine.is_some(),
             are_modules: row.command == Command::Server(ServerCommand::ModuleList),
@@ -155,19 +155,25 @@ impl<E: Execute> Worker<E> {
     }
 
     /// One node shows settings, and nothing secret of them. `None`: no reply is wanted.
-    pub(crate) fn show_settings_of(&mut self, index: u32, node: usize, args: ArgsBuf, terms: Terms) -> Option<Flow> {
+    pub(crate) fn show_settings_of(
+        &mut self,
+        index: u32,
+        node: usize,
+        args: ArgsBuf,
+        terms: VisibleSettings,
+    ) -> Option<Flow> {
         let handle = self.clients.sessions.handle(index)?;
         let session = self.clients.sessions.at_mut(index).filter(|session| session.reply_mode == ReplyMode::On)?;
         let (class, asker) = (session.class, Asker { session: handle, seq: session.down.expect() });
-        let task = self.tasks.begin(Task::Hide(Hiding { asker, terms }));
+        let task = self.tasks.begin(InternalRequest::Hide(RedactedConfigGet { asker, terms }));
         let Self { lanes, clients, config, now, tasks, .. } = self;
         let lane = lanes.lane(config, node, class);
         let write = |out: &mut Vec<u8>| encode_request(out, args.as_args().iter());
-        let sent = lanes.send(lane, Tasks::owner(task, 0), config, *now, &mut clients.pool, write);
+        let sent = lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write);
         self.is_busy = true;
         if let Err(error) = sent {
             self.counters.node_errors.add(1);
-            tasks.fail(task, 0, Loss::Unsent, &error, clients);
+            tasks.fail(task, 0, LostReply::Unsent, &error, clients);
         }
         Some(self.keep_pace_of_all(index, Some(lane)))
     }
@@ -175,11 +181,11 @@ impl<E: Execute> Worker<E> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Terms, hidden};
+    use super::{VisibleSettings, hidden};
     use respool_wire::{ReplyLimits, ReplyScanner, Scan};
 
     fn shown(reply: &str, has_password: bool, is_admin: bool, are_modules: bool) -> String {
-        let terms = Terms { has_password: Some(has_password), is_admin, are_modules };
+        let terms = VisibleSettings { has_password: Some(has_password), is_admin, are_modules };
         String::from_utf8(hidden(reply.as_bytes(), terms)).expect("it is text")
     }
 

@@ -1,8 +1,8 @@
 //! Requests about the session itself: answered here, whatever nodes there are.
 
 use crate::pool::Node;
-use crate::session::refused_state::Wish;
-use crate::session::{Flow, Special};
+use crate::session::refused_state::WantedState;
+use crate::session::{Flow, SessionFlags};
 use crate::text;
 use crate::worker::Worker;
 use respool_command::{ClusterCommand, Command, ConnectionCommand, Execute, Row, ServerCommand, text as texts};
@@ -120,7 +120,7 @@ impl<E: Execute> Worker<E> {
             if option.eq_ignore_ascii_case(b"AUTH") && options.len() >= 3 {
                 if let Err(why) = self.authenticate(index, options.at(1), options.at(2), args.name()) {
                     if why.is_ours() && protocol != before {
-                        self.note_unmet(index, Wish::Dialect);
+                        self.note_unmet(index, WantedState::Dialect);
                     }
                     return self.refuse(index, why.text().as_bytes());
                 }
@@ -140,18 +140,18 @@ impl<E: Execute> Worker<E> {
             }
         }
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
-        if session.special.has(Special::UNAUTHENTICATED) {
+        if session.special.has(SessionFlags::UNAUTHENTICATED) {
             return self.refuse(index, texts::NOAUTH_HELLO.as_bytes());
         }
         if protocol != before {
             if !self.reclass(index, database, protocol) {
-                self.note_unmet(index, Wish::Dialect);
+                self.note_unmet(index, WantedState::Dialect);
                 return self.refuse(index, text::TOO_MANY_CLASSES);
             }
             self.review_subscribed(index);
         }
         if args.len() > 1 {
-            self.note_met(index, &[Wish::Dialect]);
+            self.note_met(index, &[WantedState::Dialect]);
         }
         self.answer(index, |reply| greet(reply, id, protocol));
         Flow::Next
@@ -166,7 +166,7 @@ impl<E: Execute> Worker<E> {
         }
         self.leave_states(index);
         self.forget_user(index);
-        self.note_met(index, &[Wish::Database, Wish::User, Wish::Dialect]);
+        self.note_met(index, &[WantedState::Database, WantedState::User, WantedState::Dialect]);
         // Only for a user whom nodes know by its own name may there be no room.
         let is_plain = self.reclass(index, 0, Protocol::Resp2);
         if let Some(session) = self.clients.sessions.at_mut(index) {
@@ -175,8 +175,8 @@ impl<E: Execute> Worker<E> {
             session.cold.is_no_evict = false;
         }
         if !is_plain {
-            self.note_unmet(index, Wish::Database);
-            self.note_unmet(index, Wish::Dialect);
+            self.note_unmet(index, WantedState::Database);
+            self.note_unmet(index, WantedState::Dialect);
             return self.refuse(index, text::TOO_MANY_CLASSES);
         }
         self.answer(index, |reply| reply.raw(respool_wire::replies::RESET));

@@ -11,11 +11,11 @@
 //! outstanding, the same INFO is not sent to that node again: monitoring does not queue up requests at a node that hangs.
 
 use crate::limits::{INFO_KEPT_BYTES_MAX, INFO_KEPT_MAX, INFO_LINK_FACTOR, INFO_PATIENCE_US, INFO_SECTIONS_BYTES_MAX};
-use crate::request::gathers::{Due, NodeWords};
+use crate::request::gathers::{InfoReplies, PartOwner};
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::slab::Handle;
 use crate::worker::Worker;
-use crate::workers::shared::Ledger;
+use crate::workers::shared::ProcessBudget;
 use respool_command::{Execute, Row};
 use respool_connection::Endpoint;
 use respool_wire::{Encoder, Protocol, Request, Value};
@@ -25,15 +25,15 @@ use std::sync::Arc;
 
 /// The last replies of nodes to INFO, the oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct LastWords {
+pub(crate) struct InfoCache {
     said: VecDeque<Said>,
     /// Accounts for their bytes.
-    ledger: Arc<Ledger>,
+    ledger: Arc<ProcessBudget>,
 }
 
 /// The key of a remembered reply: node and sections.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct InfoKey {
     pub(crate) node: String,
     pub(crate) endpoint: Arc<Endpoint>,
     /// The sections as requested, in lower case.
@@ -41,15 +41,15 @@ pub(crate) struct Asked {
 }
 
 /// The text of a reply, and when the request was sent.
-type Words = (Arc<[u8]>, u64);
+type CachedReply = (Arc<[u8]>, u64);
 
 /// The substitute for a node's reply: the number and name of the node; its last reply and when that was requested, if one
 /// is remembered.
-type Note = (usize, String, Option<(Vec<u8>, u64)>);
+type Substitute = (usize, String, Option<(Vec<u8>, u64)>);
 
 #[derive(Debug)]
 struct Said {
-    asked: Asked,
+    asked: InfoKey,
     text: Arc<[u8]>,
     at_us: u64,
 }
@@ -60,14 +60,14 @@ impl Said {
     }
 }
 
-impl LastWords {
+impl InfoCache {
     /// Remembers nothing yet.
-    pub(crate) fn new(ledger: Arc<Ledger>) -> Self {
+    pub(crate) fn new(ledger: Arc<ProcessBudget>) -> Self {
         Self { said: VecDeque::new(), ledger }
     }
 
     /// Remembers the reply to a request that was sent at `at_us`.
-    pub(crate) fn note(&mut self, asked: &Asked, reply: &[u8], at_us: u64) {
+    pub(crate) fn note(&mut self, asked: &InfoKey, reply: &[u8], at_us: u64) {
         let (Ok(Value::Bulk(text)) | Ok(Value::Verbatim { text, .. })) = Value::parse(reply) else { return };
         // The reply to unknown sections is empty.
         let is_fit = !text.is_empty() && text.len() <= INFO_KEPT_BYTES_MAX;
@@ -88,7 +88,7 @@ impl LastWords {
     }
 
     /// The last reply to such a request.
-    fn find(&self, asked: &Asked) -> Option<Words> {
+    fn find(&self, asked: &InfoKey) -> Option<CachedReply> {
         self.said.iter().find(|said| said.asked == *asked).map(|said| (Arc::clone(&said.text), said.at_us))
     }
 }
@@ -123,25 +123,25 @@ impl<E: Execute> Worker<E> {
             true => request.args.from(1).iter().collect::<Vec<_>>().join(&b' ').to_ascii_lowercase().into(),
             false => Arc::default(),
         };
-        let asked = self.config.nodes.iter().take(nodes).map(|node| Asked {
+        let asked = self.config.nodes.iter().take(nodes).map(|node| InfoKey {
             node: node.name.clone(),
             endpoint: Arc::clone(&node.endpoint),
             sections: Arc::clone(&sections),
         });
-        let asked: Vec<Asked> = asked.collect();
+        let asked: Vec<InfoKey> = asked.collect();
         let is_asked = |node: usize| {
             let is_paused = self.is_all_paused || self.lanes.nodes[node].is_paused;
             !(is_paused || is_known && self.scatters.is_late(&asked[node]))
         };
         let is_due: Vec<bool> = (0..nodes).map(is_asked).collect();
-        let words = NodeWords::new(asked, is_due.clone(), self.now.mono_us, is_known);
+        let words = InfoReplies::new(asked, is_due.clone(), self.now.mono_us, is_known);
         let args = request.args;
         let chance = self.chance();
         let gather = self.scatters.begin(asker, |gather| {
             gather.begin_all(row, args, nodes, chance);
             gather.precede_by(own);
         });
-        let due = Due::Joint(gather);
+        let due = PartOwner::Joint(gather);
         let mut fullest = None;
         let mut patience_us = INFO_PATIENCE_US;
         let mut refused = Vec::new();
@@ -180,13 +180,13 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The name of the node that a part was requested from (another node may have it by now), and its last reply.
-    fn last_words(&self, gather: Handle, node: usize) -> Option<(String, Option<Words>)> {
+    fn last_words(&self, gather: Handle, node: usize) -> Option<(String, Option<CachedReply>)> {
         let asked = self.scatters.asked(gather, node)?;
         Some((asked.node.clone(), self.shared.last_words().find(asked)))
     }
 
     /// Puts remembered replies in the place of those of nodes, with their age.
-    fn tell_last_words(&mut self, gather: Handle, notes: Vec<Note>) {
+    fn tell_last_words(&mut self, gather: Handle, notes: Vec<Substitute>) {
         let mut text = String::new();
         for (node, name, said) in &notes {
             let _ = match said {
@@ -224,7 +224,7 @@ impl<E: Execute> Worker<E> {
                 let (text, at_us) = said?;
                 Some((node, name, Some((frame(&text, protocol), at_us))))
             });
-            let notes: Vec<Note> = known.collect();
+            let notes: Vec<Substitute> = known.collect();
             self.tell_last_words(gather, notes);
         }
     }
@@ -241,14 +241,14 @@ fn frame(text: &[u8], protocol: Protocol) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn asked(node: &str) -> Asked {
+    fn asked(node: &str) -> InfoKey {
         let endpoint = Arc::new(Endpoint::Unix { path: node.to_owned() });
-        Asked { node: node.to_owned(), endpoint, sections: Arc::from(&b"all"[..]) }
+        InfoKey { node: node.to_owned(), endpoint, sections: Arc::from(&b"all"[..]) }
     }
 
     #[test]
     fn the_newest_words_are_kept_and_errors_are_not() {
-        let mut words = LastWords::default();
+        let mut words = InfoCache::default();
         words.note(&asked("a"), b"$3\r\nold\r\n", 5);
         words.note(&asked("a"), b"=7\r\ntxt:new\r\n", 7);
         words.note(&asked("a"), b"$4\r\nlate\r\n", 6);
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn there_is_an_end_to_what_is_remembered() {
-        let mut words = LastWords::default();
+        let mut words = InfoCache::default();
         for number in 0..2 * INFO_KEPT_MAX {
             words.note(&asked(&number.to_string()), b"$1\r\nx\r\n", number as u64);
         }

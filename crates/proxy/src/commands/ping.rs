@@ -7,22 +7,22 @@
 //!
 //! With several nodes there is no one to ask, and PONG says that Respool is there.
 
-use crate::internal_request::{Loss, Progress, Task, Tasks};
+use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{PING_FRESH_US, PING_TEXT_BYTES_MAX};
 use crate::session::table::Clients;
-use crate::session::{Asker, Flow, Special};
+use crate::session::{Asker, Flow, SessionFlags};
 use crate::worker::Worker;
 use respool_command::{Execute, Row, text as texts};
 use respool_wire::{Args, Encoder, Protocol, ReplyKind, Request, encode_request, replies};
 
 /// A PING that a RESP2 subscriber has sent, outstanding at the node: the reply has another form for such a client.
 #[derive(Debug)]
-pub(crate) struct Pong {
+pub(crate) struct SubscriberPing {
     pub(crate) asker: Asker,
     text: Box<[u8]>,
 }
 
-impl Pong {
+impl SubscriberPing {
     /// Passes on the node's reply.
     pub(crate) fn feed(&self, kind: ReplyKind, reply: &[u8], clients: &mut Clients) -> Progress {
         let Asker { session, seq } = self.asker;
@@ -61,15 +61,15 @@ impl<E: Execute> Worker<E> {
         let Some(asker) = self.expect_reply(index) else { return Flow::Stop };
         let (Some(asker), Some(session)) = (asker, self.clients.sessions.at(index)) else { return Flow::Next };
         let class = session.class;
-        let task = self.tasks.begin(Task::Pong(Pong { asker, text: text.into() }));
+        let task = self.tasks.begin(InternalRequest::SubscriberPing(SubscriberPing { asker, text: text.into() }));
         let Self { lanes, clients, config, now, tasks, .. } = self;
         let lane = lanes.lane(config, node, class);
         let ping = |out: &mut Vec<u8>| encode_request(out, [b"PING".as_slice()].into_iter());
-        let sent = lanes.send(lane, Tasks::owner(task, 0), config, *now, &mut clients.pool, ping);
+        let sent = lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, ping);
         self.is_busy = true;
         if let Err(error) = sent {
             self.counters.node_errors.add(1);
-            tasks.fail(task, 0, Loss::Unsent, &error, clients);
+            tasks.fail(task, 0, LostReply::Unsent, &error, clients);
         }
         self.keep_outstanding(index)
     }
@@ -100,7 +100,7 @@ impl<E: Execute> Worker<E> {
         if self.engine.is_some() || session.dedicated().is_some() || self.is_all_paused {
             return None;
         }
-        let node = if session.special.has(Special::ROUTED) {
+        let node = if session.special.has(SessionFlags::ROUTED) {
             match self.config.routes.nodes_in(self.user_of(index), session.database)[..] {
                 [only] => only,
                 _ => return None,

@@ -15,9 +15,9 @@
 use crate::commands::connection::integer;
 use crate::config::Config;
 use crate::limits::DATABASE_ASKED_MAX;
-use crate::pool::{Class, Ending, Hopeless};
-use crate::session::refused_state::Wish;
-use crate::session::{Asker, Flow, Special};
+use crate::pool::{DialRefusal, LaneEnd, LaneKey};
+use crate::session::refused_state::WantedState;
+use crate::session::{Asker, Flow, SessionFlags};
 use crate::text;
 use crate::worker::Worker;
 use respool_command::{Execute, text as texts};
@@ -97,14 +97,14 @@ impl<E: Execute> Worker<E> {
     }
 
     fn confirm_select(&mut self, index: u32) -> Flow {
-        self.note_met(index, &[Wish::Database]);
+        self.note_met(index, &[WantedState::Database]);
         self.answer(index, |reply| reply.raw(replies::OK));
         Flow::Next
     }
 
     /// There is no room for another kind of connection.
     fn refuse_select(&mut self, index: u32) -> Flow {
-        self.note_unmet(index, Wish::Database);
+        self.note_unmet(index, WantedState::Database);
         self.refuse(index, text::TOO_MANY_CLASSES)
     }
 
@@ -112,7 +112,7 @@ impl<E: Execute> Worker<E> {
     fn ask_for_database(&mut self, index: u32, database: u32) -> Flow {
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
         let (protocol, speaker) = (session.protocol, self.lanes.speaker_of(session.class));
-        let Some(class) = self.class_of(Class { database, protocol, speaker }) else {
+        let Some(class) = self.class_of(LaneKey { database, protocol, speaker }) else {
             return self.refuse_select(index);
         };
         let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
@@ -167,7 +167,8 @@ impl<E: Execute> Worker<E> {
 
     /// The nodes that a client's requests may go to in a database.
     fn nodes_in(&self, index: u32, database: u32) -> Vec<usize> {
-        let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.special.has(Special::ROUTED));
+        let is_routed =
+            self.clients.sessions.at(index).is_some_and(|session| session.special.has(SessionFlags::ROUTED));
         if is_routed {
             return self.config.routes.nodes_in(self.user_of(index), database);
         }
@@ -177,7 +178,7 @@ impl<E: Execute> Worker<E> {
 
     fn note_unmet_of(&mut self, asker: Asker) {
         if self.clients.sessions.get_mut(asker.session).is_some() {
-            self.note_unmet(asker.session.index, Wish::Database);
+            self.note_unmet(asker.session.index, WantedState::Database);
         }
     }
 
@@ -192,21 +193,21 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.get_mut(selecting.asker.session) else { return };
         let (index, protocol) = (selecting.asker.session.index, session.protocol);
         if self.reclass(index, database, protocol) {
-            self.note_met(index, &[Wish::Database]);
+            self.note_met(index, &[WantedState::Database]);
             self.answer_select(&selecting, replies::OK);
         } else {
             // The classes have been given to others while the node was dialled.
-            self.note_unmet(index, Wish::Database);
+            self.note_unmet(index, WantedState::Database);
             self.answer_select(&selecting, &text::verbatim(&String::from_utf8_lossy(text::TOO_MANY_CLASSES)));
         }
     }
 
     /// A lane that a SELECT waited for will not be ready; `error` says so.
-    pub(crate) fn miss_select(&mut self, selecting: Selecting, class: u16, ending: &Ending, error: &[u8]) {
+    pub(crate) fn miss_select(&mut self, selecting: Selecting, class: u16, ending: &LaneEnd, error: &[u8]) {
         let (words, is_of_select) = match ending {
-            Ending::Fault(Fault::NoDatabase(words)) => (Some(words), true),
-            Ending::Fault(Fault::Refused(words)) => (Some(words), false),
-            Ending::Hopeless(Hopeless { words, .. }) => (words.as_ref(), true),
+            LaneEnd::Fault(Fault::NoDatabase(words)) => (Some(words), true),
+            LaneEnd::Fault(Fault::Refused(words)) => (Some(words), false),
+            LaneEnd::DialRefusal(DialRefusal { words, .. }) => (words.as_ref(), true),
             _ => (None, false),
         };
         match words {

@@ -19,9 +19,9 @@
 use crate::config::Config;
 use crate::limits::{AGREEMENT_BYTES_MAX, AGREEMENT_US_MIN, MONITOR_LINE_BYTES_MAX};
 use crate::pool::replace::Moves;
-use crate::pool::{Lanes, Purpose};
+use crate::pool::{LaneUse, Lanes};
 use crate::session::table::Clients;
-use crate::session::{Asker, Flow, Pause, Session, Special};
+use crate::session::{Asker, Flow, Pause, Session, SessionFlags};
 use crate::slab::Handle;
 use crate::text;
 use crate::worker::Worker;
@@ -72,7 +72,7 @@ pub(crate) struct Dedicated {
 
 /// What a node's bytes mean.
 #[derive(Debug, PartialEq, Eq)]
-enum Taken {
+enum Parsed {
     /// Nothing yet.
     Nothing,
     /// These are the client's.
@@ -86,59 +86,59 @@ enum Taken {
 }
 
 impl Link {
-    fn take(&mut self, kind: Kind, bytes: &[u8]) -> Taken {
+    fn take(&mut self, kind: Kind, bytes: &[u8]) -> Parsed {
         if self.has_agreed {
             return match kind {
-                Kind::Replica => Taken::Bytes(bytes.to_vec()),
+                Kind::Replica => Parsed::Bytes(bytes.to_vec()),
                 Kind::Monitor => self.lines(bytes),
             };
         }
         self.partial.extend_from_slice(bytes);
         let end = self.partial.windows(2).position(|pair| pair == b"\r\n").map(|at| at + 2);
         match (self.partial.first(), kind, end) {
-            (None, ..) => Taken::Nothing,
+            (None, ..) => Parsed::Nothing,
             (Some(b'-'), _, Some(end)) => {
                 let is_all = end == self.partial.len();
                 self.partial.truncate(end);
-                if is_all { Taken::Refused(std::mem::take(&mut self.partial)) } else { Taken::Nonsense }
+                if is_all { Parsed::Refused(std::mem::take(&mut self.partial)) } else { Parsed::Nonsense }
             }
             (Some(b'-'), _, None) | (Some(_), Kind::Monitor, None) => {
                 if self.partial.len() > AGREEMENT_BYTES_MAX {
-                    Taken::Nonsense
+                    Parsed::Nonsense
                 } else {
-                    Taken::Nothing
+                    Parsed::Nothing
                 }
             }
             // Whatever else begins here: the status of PSYNC, the length of a snapshot, or the empty lines by which the
             // node says that it is still making it.
             (Some(_), Kind::Replica, _) => {
                 self.has_agreed = true;
-                Taken::Agreed(std::mem::take(&mut self.partial))
+                Parsed::Agreed(std::mem::take(&mut self.partial))
             }
             (Some(_), Kind::Monitor, Some(end)) => {
                 if self.partial.get(..end) != Some(replies::OK) {
-                    return Taken::Nonsense;
+                    return Parsed::Nonsense;
                 }
                 self.has_agreed = true;
                 let rest = std::mem::take(&mut self.partial).split_off(end);
                 match self.lines(&rest) {
-                    Taken::Bytes(lines) => Taken::Agreed(lines),
-                    Taken::Nonsense => Taken::Nonsense,
-                    _ => Taken::Agreed(Vec::new()),
+                    Parsed::Bytes(lines) => Parsed::Agreed(lines),
+                    Parsed::Nonsense => Parsed::Nonsense,
+                    _ => Parsed::Agreed(Vec::new()),
                 }
             }
         }
     }
 
     /// Whole lines, each with its end; what is left of the last one is kept. A very long line is cut.
-    fn lines(&mut self, bytes: &[u8]) -> Taken {
+    fn lines(&mut self, bytes: &[u8]) -> Parsed {
         let mut lines = Vec::new();
         let mut rest = bytes;
         let mut is_begun = self.is_cut || !self.partial.is_empty();
         while let Some(first) = rest.first() {
             // What is shown to the client is nothing else, so that no reply of another kind can be made of it.
             if !is_begun && *first != b'+' {
-                return Taken::Nonsense;
+                return Parsed::Nonsense;
             }
             is_begun = false;
             let Some(at) = rest.iter().position(|byte| *byte == b'\n') else { break };
@@ -151,7 +151,7 @@ impl Link {
                 false => lines.extend_from_slice(line),
             }
             if !is_line(lines.get(start..).unwrap_or_default()) {
-                return Taken::Nonsense;
+                return Parsed::Nonsense;
             }
         }
         if !self.is_cut {
@@ -161,7 +161,7 @@ impl Link {
             let rest = rest.strip_suffix(b"\r").filter(|_| self.is_cut).unwrap_or(rest);
             self.partial.extend_from_slice(rest.get(..room).unwrap_or(rest));
         }
-        if lines.is_empty() { Taken::Nothing } else { Taken::Bytes(lines) }
+        if lines.is_empty() { Parsed::Nothing } else { Parsed::Bytes(lines) }
     }
 }
 
@@ -291,12 +291,12 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A connection to a node that will be nobody else's. `Err` is what the client is told instead.
-    fn link(&mut self, index: u32, node: usize, purpose: Purpose) -> Result<Link, Vec<u8>> {
+    fn link(&mut self, index: u32, node: usize, purpose: LaneUse) -> Result<Link, Vec<u8>> {
         let lend = |lanes: &mut Lanes, config: &Config, class, now| lanes.lend_new(config, node, class, purpose, now);
         let lane = self.lend(index, node, lend)?;
         if let Some(place) = self.lanes.find(lane) {
             self.lanes.all[place].reader =
-                self.clients.sessions.handle(index).filter(|_| purpose == Purpose::Dedicated);
+                self.clients.sessions.handle(index).filter(|_| purpose == LaneUse::Dedicated);
         }
         self.is_busy = true;
         Ok(Link { node, lane, has_agreed: false, partial: Vec::new(), is_cut: false })
@@ -310,7 +310,7 @@ impl<E: Execute> Worker<E> {
         self.leave_dedicated(index);
         let mut dedicated = Box::new(Dedicated::new(Kind::Monitor, self.now.mono_us));
         for node in 0..self.config.nodes.len() {
-            match self.link(index, node, Purpose::Dedicated) {
+            match self.link(index, node, LaneUse::Dedicated) {
                 Ok(link) => dedicated.links.push(link),
                 Err(error) => {
                     self.close_links(&dedicated);
@@ -335,7 +335,7 @@ impl<E: Execute> Worker<E> {
         let known = self.clients.sessions.at(index).and_then(Session::dedicated).and_then(|d| d.links.first());
         let lane = match known.map(|link| link.lane) {
             Some(lane) => lane,
-            None => match self.link(index, 0, Purpose::Private) {
+            None => match self.link(index, 0, LaneUse::Private) {
                 Ok(link) => {
                     let lane = link.lane;
                     let mut dedicated = Box::new(Dedicated::new(Kind::Replica, self.now.mono_us));
@@ -384,7 +384,8 @@ impl<E: Execute> Worker<E> {
             return Flow::Again;
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        if session.subscriber.as_ref().is_some_and(|s| s.is_subscribed()) || session.special.has(Special::TRACKING) {
+        if session.subscriber.as_ref().is_some_and(|s| s.is_subscribed()) || session.special.has(SessionFlags::TRACKING)
+        {
             return self.refuse_unsupported(index, row, "its client is told of messages or changed keys");
         }
         let class = self.lanes.base(session.class);
@@ -400,13 +401,13 @@ impl<E: Execute> Worker<E> {
                 return self.refuse_lost(index);
             };
             let this = &mut self.lanes.all[lane];
-            this.purpose = Purpose::Dedicated;
+            this.purpose = LaneUse::Dedicated;
             this.reader = self.clients.sessions.handle(index);
             link.has_agreed = false;
         }
         let dedicated = match prepared {
             Some(dedicated) => dedicated,
-            None => match self.link(index, 0, Purpose::Dedicated) {
+            None => match self.link(index, 0, LaneUse::Dedicated) {
                 Ok(link) => {
                     let mut dedicated = Box::new(Dedicated::new(Kind::Replica, self.now.mono_us));
                     dedicated.links.push(link);
@@ -439,13 +440,13 @@ impl<E: Execute> Worker<E> {
 
     fn hold_dedicated(&mut self, index: u32, dedicated: Box<Dedicated>) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        session.special.add(Special::DEDICATED);
+        session.special.add(SessionFlags::DEDICATED);
         session.pins_mut().dedicated = Some(dedicated);
         self.count_dedicated();
     }
 
     fn count_dedicated(&mut self) {
-        let is_its = |lane: &&crate::pool::Lane| lane.purpose == Purpose::Dedicated && !lane.is_retired;
+        let is_its = |lane: &&crate::pool::Lane| lane.purpose == LaneUse::Dedicated && !lane.is_retired;
         let count = self.lanes.all.iter().filter(is_its).count();
         self.shared.ledger.account_dedicated(self.counters.dedicated.value() as usize, count);
         self.counters.dedicated.set(count as u64);
@@ -464,11 +465,11 @@ impl<E: Execute> Worker<E> {
         let kind = dedicated.kind;
         let Some(link) = dedicated.links.iter_mut().find(|link| link.lane == handle) else { return };
         match link.take(kind, bytes) {
-            Taken::Nothing => {}
-            Taken::Bytes(bytes) => self.pass_to_client(reader, &bytes),
-            Taken::Agreed(bytes) => self.agree(reader, &bytes),
-            Taken::Refused(error) => self.refuse_dedicated(reader, &error),
-            Taken::Nonsense => {
+            Parsed::Nothing => {}
+            Parsed::Bytes(bytes) => self.pass_to_client(reader, &bytes),
+            Parsed::Agreed(bytes) => self.agree(reader, &bytes),
+            Parsed::Refused(error) => self.refuse_dedicated(reader, &error),
+            Parsed::Nonsense => {
                 let node = link.node;
                 let error = text::broken_off(&self.lanes.nodes[node].name, &"answered as no node should");
                 self.lose_dedicated(reader, &error);
@@ -518,7 +519,7 @@ impl<E: Execute> Worker<E> {
             self.leave_dedicated(reader.index);
         } else if let Some(lane) = dedicated.links.first().and_then(|link| self.lanes.find(link.lane)) {
             let this = &mut self.lanes.all[lane];
-            this.purpose = Purpose::Private;
+            this.purpose = LaneUse::Private;
             this.reader = None;
             self.count_dedicated();
         }
@@ -677,7 +678,7 @@ mod tests {
     }
 
     /// All that a link makes of bytes, fed in two pieces.
-    fn take(kind: Kind, bytes: &[u8], split: usize) -> (Vec<u8>, bool, Vec<Taken>) {
+    fn take(kind: Kind, bytes: &[u8], split: usize) -> (Vec<u8>, bool, Vec<Parsed>) {
         let mut link = link();
         let (mut shown, mut ends) = (Vec::new(), Vec::new());
         for piece in [&bytes[..split], &bytes[split..]] {
@@ -685,8 +686,8 @@ mod tests {
                 continue;
             }
             match link.take(kind, piece) {
-                Taken::Nothing => {}
-                Taken::Bytes(bytes) | Taken::Agreed(bytes) => shown.extend(bytes),
+                Parsed::Nothing => {}
+                Parsed::Bytes(bytes) | Parsed::Agreed(bytes) => shown.extend(bytes),
                 end => ends.push(end),
             }
         }
@@ -711,13 +712,13 @@ mod tests {
             for split in 0..error.len() {
                 let (shown, has_agreed, ends) = take(kind, error, split);
                 assert!(shown.is_empty() && !has_agreed);
-                assert_eq!(ends, [Taken::Refused(error.to_vec())], "split at {split}");
+                assert_eq!(ends, [Parsed::Refused(error.to_vec())], "split at {split}");
             }
         }
-        assert_eq!(take(Kind::Replica, b"-ERR no\r\n$3\r\n", 0).2, [Taken::Nonsense]);
-        assert_eq!(take(Kind::Monitor, b"$3\r\nabc\r\n", 0).2, [Taken::Nonsense]);
+        assert_eq!(take(Kind::Replica, b"-ERR no\r\n$3\r\n", 0).2, [Parsed::Nonsense]);
+        assert_eq!(take(Kind::Monitor, b"$3\r\nabc\r\n", 0).2, [Parsed::Nonsense]);
         let endless = [&b"-"[..], &[b'x'; AGREEMENT_BYTES_MAX + 1]].concat();
-        assert_eq!(take(Kind::Monitor, &endless, 0).2, [Taken::Nonsense]);
+        assert_eq!(take(Kind::Monitor, &endless, 0).2, [Parsed::Nonsense]);
     }
 
     #[test]
@@ -740,7 +741,7 @@ mod tests {
             b"+OK\r\n+1\r2\r\n",
         ] {
             for split in 0..bytes.len() {
-                assert_eq!(take(Kind::Monitor, bytes, split).2, [Taken::Nonsense], "split at {split}");
+                assert_eq!(take(Kind::Monitor, bytes, split).2, [Parsed::Nonsense], "split at {split}");
             }
         }
     }
@@ -748,14 +749,14 @@ mod tests {
     #[test]
     fn a_line_without_end_is_cut_and_holds_no_more_than_its_limit() {
         let mut link = link();
-        assert_eq!(link.take(Kind::Monitor, b"+OK\r\n+"), Taken::Agreed(Vec::new()));
+        assert_eq!(link.take(Kind::Monitor, b"+OK\r\n+"), Parsed::Agreed(Vec::new()));
         let mut shown = Vec::new();
         for _ in 0..(2 * MONITOR_LINE_BYTES_MAX / 1024) {
-            assert_eq!(link.take(Kind::Monitor, &[b'x'; 1024]), Taken::Nothing);
+            assert_eq!(link.take(Kind::Monitor, &[b'x'; 1024]), Parsed::Nothing);
             assert!(link.partial.len() <= MONITOR_LINE_BYTES_MAX);
         }
         for bytes in [&b"\r"[..], b"\n+next\r\n"] {
-            if let Taken::Bytes(bytes) = link.take(Kind::Monitor, bytes) {
+            if let Parsed::Bytes(bytes) = link.take(Kind::Monitor, bytes) {
                 shown.extend(bytes);
             }
         }

@@ -10,7 +10,7 @@ use crate::limits::{CROWD_PART, CROWD_WINDOW_US, GATHERED_MIN};
 
 /// When the clients of one worker ask, and until when their requests may wait for each other.
 #[derive(Debug)]
-pub(crate) struct Crowd {
+pub(crate) struct ArrivalRate {
     /// The shortest time that a client let pass whose request waits, in microseconds.
     pause_us: u64,
     /// The first of the requests that wait in this turn does so no longer.
@@ -22,13 +22,13 @@ pub(crate) struct Crowd {
     counted: u64,
 }
 
-impl Default for Crowd {
+impl Default for ArrivalRate {
     fn default() -> Self {
         Self { pause_us: u64::MAX, until_us: u64::MAX, interval_us: u64::MAX, counted_us: 0, counted: 0 }
     }
 }
 
-impl Crowd {
+impl ArrivalRate {
     /// A client asks that asked last `pause_us` ago.
     #[inline]
     pub(crate) fn note_asked(&mut self, pause_us: u64) {
@@ -88,7 +88,7 @@ mod tests {
 
     /// `clients` that ask every `period_us`, one after the other, and how long the last request may wait.
     fn wait_of(clients: u64, period_us: u64) -> u64 {
-        let mut crowd = Crowd::default();
+        let mut crowd = ArrivalRate::default();
         let mut wait_us = 0;
         for round in 1..=20 {
             for client in 0..clients {
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn who_asks_again_at_once_takes_all_that_waits_along() {
-        let mut crowd = Crowd::default();
+        let mut crowd = ArrivalRate::default();
         let mut asked = 0;
         for now_us in (100_000..200_000).step_by(20) {
             asked += 1;
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn what_waits_longest_is_not_made_to_wait_for_what_came_later() {
-        let mut crowd = Crowd::default();
+        let mut crowd = ArrivalRate::default();
         crowd.may_wait(1, 1, MOST_US, 0);
         for (turn, asked) in [(100_000, 10_000), (200_000, 20_000)] {
             crowd.begin_turn(false);

@@ -7,7 +7,7 @@ use crate::limits::PROMPT_US_MAX;
 
 /// How one client goes about asking.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pace {
+pub(crate) struct ClientPace {
     /// When its last replies were written.
     answered_us: u64,
     /// Last time it asked again within [`PROMPT_US_MAX`].
@@ -18,26 +18,26 @@ pub(crate) struct Pace {
 
 /// The clients of one worker that are awaited.
 #[derive(Debug)]
-pub(crate) struct Awaited {
+pub(crate) struct ExpectedClients {
     count: usize,
     /// Whoever is awaited in an earlier period has not come in time.
     period: u32,
 }
 
-impl Default for Awaited {
+impl Default for ExpectedClients {
     fn default() -> Self {
         Self { count: 0, period: 1 }
     }
 }
 
-impl Awaited {
+impl ExpectedClients {
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
     /// All that a client has asked is answered.
     #[inline]
-    pub(crate) fn note_answered(&mut self, pace: &mut Pace, now_us: u64) {
+    pub(crate) fn note_answered(&mut self, pace: &mut ClientPace, now_us: u64) {
         pace.answered_us = now_us;
         if pace.is_prompt && pace.awaited_in != self.period {
             pace.awaited_in = self.period;
@@ -47,14 +47,14 @@ impl Awaited {
 
     /// A client has asked something.
     #[inline]
-    pub(crate) fn note_asked(&mut self, pace: &mut Pace, now_us: u64) {
+    pub(crate) fn note_asked(&mut self, pace: &mut ClientPace, now_us: u64) {
         self.forget(pace);
         pace.is_prompt = now_us.saturating_sub(pace.answered_us) < PROMPT_US_MAX;
     }
 
     /// A client has gone, or is not awaited any more.
     #[inline]
-    pub(crate) fn forget(&mut self, pace: &mut Pace) {
+    pub(crate) fn forget(&mut self, pace: &mut ClientPace) {
         if pace.awaited_in == self.period {
             self.count -= 1;
         }
@@ -75,8 +75,8 @@ mod tests {
 
     #[test]
     fn only_clients_that_came_back_at_once_are_awaited() {
-        let mut awaited = Awaited::default();
-        let (mut prompt, mut slow) = (Pace::default(), Pace::default());
+        let mut awaited = ExpectedClients::default();
+        let (mut prompt, mut slow) = (ClientPace::default(), ClientPace::default());
         for (pace, pause_us) in [(&mut prompt, 10), (&mut slow, PROMPT_US_MAX)] {
             awaited.note_answered(pace, 1_000);
             assert_eq!(awaited.count(), 0, "nothing is known of a new client");
@@ -92,8 +92,8 @@ mod tests {
 
     #[test]
     fn who_was_given_up_counts_again_only_after_its_next_answer() {
-        let mut awaited = Awaited::default();
-        let mut pace = Pace::default();
+        let mut awaited = ExpectedClients::default();
+        let mut pace = ClientPace::default();
         awaited.note_answered(&mut pace, 10);
         awaited.note_asked(&mut pace, 11);
         awaited.note_answered(&mut pace, 20);

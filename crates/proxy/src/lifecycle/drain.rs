@@ -14,7 +14,7 @@
 
 use crate::hooks::Event;
 use crate::limits::RETIRE_US_MIN;
-use crate::pool::{Lane, Purpose};
+use crate::pool::{Lane, LaneUse};
 use crate::session::{Flow, Pause};
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -22,7 +22,7 @@ use respool_connection::Action;
 
 /// What there is of a worker's end so far, in microseconds of the monotonic clock.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Retirement {
+pub(crate) struct DrainProgress {
     since_us: u64,
     until_us: Option<u64>,
 }
@@ -33,7 +33,7 @@ impl<E: Execute> Worker<E> {
         if self.retirement.until_us.is_none() && self.drain_until_us.is_none() {
             let since_us = self.now.mono_us;
             let until_us = Some(since_us + self.config.timeouts.drain_us.max(RETIRE_US_MIN));
-            self.retirement = Retirement { since_us, until_us };
+            self.retirement = DrainProgress { since_us, until_us };
             self.actions.push_back(Action::StopAccepting);
             self.is_busy = true;
         }
@@ -136,7 +136,7 @@ impl<E: Execute> Worker<E> {
     /// How many requests nodes have been sent, or will be, and have not answered. A PING of our own is none.
     fn unanswered_requests(&self) -> usize {
         let asks = |lane: &&Lane| {
-            !lane.is_retired && !matches!(lane.purpose, Purpose::Push | Purpose::Listen | Purpose::Dedicated)
+            !lane.is_retired && !matches!(lane.purpose, LaneUse::Push | LaneUse::Listen | LaneUse::Dedicated)
         };
         let owed = |lane: &Lane| lane.up.tickets().len().saturating_sub(usize::from(lane.probed_us > 0));
         self.lanes.all.iter().filter(asks).map(owed).sum()

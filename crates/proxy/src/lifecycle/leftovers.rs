@@ -1,14 +1,14 @@
 //! What a worker is still about. Once every client has left and every connection to a node has ended this is nothing: tests of
 //! whole worlds ask, whatever has happened in them before.
 
-use crate::pool::session_mode::Ownership;
+use crate::pool::session_mode::KeyOwner;
 use crate::worker::Worker;
 use respool_command::Execute;
 
 impl<E: Execute> Worker<E> {
     /// Everything that somebody still waits for or has to himself, by kind, with how much of it there is.
     pub fn remains(&self) -> Vec<(&'static str, usize)> {
-        let owners = self.lanes.owners.iter().filter(|owner| matches!(owner, Ownership::Client(_))).count();
+        let owners = self.lanes.owners.iter().filter(|owner| matches!(owner, KeyOwner::Client(_))).count();
         let lanes = self.lanes.all.iter();
         let outstanding = lanes.map(|lane| lane.up.tickets().len() + lane.selects.len() + lane.throttled.len()).sum();
         let [queued, taken] = self.blocking.waiting();

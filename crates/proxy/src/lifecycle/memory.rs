@@ -5,7 +5,7 @@
 //! and in the next one the highest bidder disconnects it.
 
 use crate::limits::{PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US};
-use crate::session::forced_disconnect::CutOff;
+use crate::session::forced_disconnect::DisconnectReason;
 use crate::session::{Pause, Session};
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -13,14 +13,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The highest bid of an interval: its number in the upper bits, kibibytes in the lower.
 #[derive(Debug, Default)]
-pub(crate) struct Auction {
+pub(crate) struct EvictionVote {
     /// One for even intervals, one for odd ones, so that the last one's stands while the next is made.
     bids: [AtomicU64; 2],
 }
 
 const SIZE_BITS: u32 = 40;
 
-impl Auction {
+impl EvictionVote {
     /// Bids in an interval.
     pub(crate) fn bid(&self, interval: u64, bytes: usize) {
         self.bids[interval as usize % 2].fetch_max(pack(interval, bytes), Ordering::Relaxed);
@@ -39,7 +39,7 @@ fn pack(interval: u64, bytes: usize) -> u64 {
 
 /// What one worker knows of the pressure.
 #[derive(Debug, Default)]
-pub(crate) struct Pressure {
+pub(crate) struct MemoryPressure {
     /// Since when too much has been held; 0 if it is not.
     since_us: u64,
     /// The last bid: interval and bytes.
@@ -59,7 +59,7 @@ impl<E: Execute> Worker<E> {
         let held = self.shared.ledger.held_bytes();
         let now_us = self.now.mono_us;
         if held <= budget {
-            self.pressure = Pressure::default();
+            self.pressure = MemoryPressure::default();
             let waiting = self.clients.sessions.iter().filter(|(_, s)| s.pause.has(Pause::PRESSURE));
             let waiting: Vec<u32> = waiting.map(|(index, _)| index).collect();
             waiting.into_iter().for_each(|index| self.clients.unpause(index, Pause::PRESSURE));
@@ -88,7 +88,7 @@ impl<E: Execute> Worker<E> {
         if let Some((before, bid)) = self.pressure.last.filter(|(before, _)| *before != interval) {
             self.pressure.last = None;
             if before + 1 == interval && self.shared.ledger.auction.is_highest(before, bid) {
-                self.cut_off(index, CutOff::Memory);
+                self.cut_off(index, DisconnectReason::Memory);
                 return;
             }
         }
@@ -101,11 +101,11 @@ impl<E: Execute> Worker<E> {
 
 #[cfg(test)]
 mod tests {
-    use super::Auction;
+    use super::EvictionVote;
 
     #[test]
     fn the_highest_bidder_of_an_interval_wins_and_old_bids_do_not_count() {
-        let auction = Auction::default();
+        let auction = EvictionVote::default();
         auction.bid(7, 5_000_000);
         auction.bid(7, 9_000_000);
         auction.bid(7, 1_000);

@@ -2,7 +2,7 @@
 
 use crate::config::{Config, NodeConfig};
 use crate::pubsub::nodes_listened_to;
-use crate::session::{Flow, Special};
+use crate::session::{Flow, SessionFlags};
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_route::{Pool, Topology};
@@ -50,11 +50,9 @@ impl<E: Execute> Worker<E> {
             self.take_channel_routes(&before);
         }
         self.forget_names();
-        self.for_each_session(
-            |special| {
-                if is_plain { special.remove(Special::ROUTED) } else { special.add(Special::ROUTED) }
-            },
-        );
+        self.for_each_session(|special| {
+            if is_plain { special.remove(SessionFlags::ROUTED) } else { special.add(SessionFlags::ROUTED) }
+        });
         self.restart_all_noloop();
         self.adopt_users(None);
         self.review_modes();
@@ -80,7 +78,7 @@ impl<E: Execute> Worker<E> {
         if (has_other_ways || !moves.is_none()) && self.engine.is_none() {
             self.clients.sessions.iter_mut().filter(|(_, session)| !session.down.is_settled()).for_each(
                 |(_, session)| {
-                    session.special.add(Special::OVERTAKEN);
+                    session.special.add(SessionFlags::OVERTAKEN);
                 },
             );
         }
@@ -97,12 +95,12 @@ impl<E: Execute> Worker<E> {
         if self.settle_before(index).is_none() {
             return Some(Flow::Again);
         }
-        self.clients.sessions.at_mut(index)?.special.remove(Special::OVERTAKEN);
+        self.clients.sessions.at_mut(index)?.special.remove(SessionFlags::OVERTAKEN);
         None
     }
 
     /// Changes the rare states of all sessions.
-    pub(crate) fn for_each_session(&mut self, change: impl Fn(&mut Special)) {
+    pub(crate) fn for_each_session(&mut self, change: impl Fn(&mut SessionFlags)) {
         let indexes: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();
         for index in indexes {
             if let Some(session) = self.clients.sessions.at_mut(index) {

@@ -8,7 +8,7 @@ use respool_command::Execute;
 
 /// When tables are looked at.
 #[derive(Debug, Default)]
-pub(crate) struct Tidying {
+pub(crate) struct TableShrink {
     at_us: u64,
 }
 

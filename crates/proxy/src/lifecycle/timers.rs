@@ -4,7 +4,7 @@
 //! once a second otherwise.
 
 use crate::limits::{CRON_BUSY_US_MAX, CRON_IDLE_US, CRON_SHARE, CRON_US_MIN, LEAVING_SILENCE_US};
-use crate::pool::{Ending, Purpose};
+use crate::pool::{LaneEnd, LaneUse};
 use crate::session::Session;
 use crate::worker::Worker;
 use respool_command::{Execute, Millis};
@@ -102,7 +102,7 @@ impl<E: Execute> Worker<E> {
                     is_busy = true;
                     // That its turn does not come says nothing of the node.
                     if now_us.saturating_sub(this.waits_since_us) > timeouts.response_us {
-                        self.end_lane(lane, Ending::NotDialled);
+                        self.end_lane(lane, LaneEnd::NotDialled);
                     }
                 }
                 Phase::Idle => {}
@@ -110,7 +110,7 @@ impl<E: Execute> Worker<E> {
                     is_busy = true;
                     if now_us.saturating_sub(this.dial_began_us) > timeouts.connect_us {
                         self.close_upstream(lane);
-                        self.end_lane(lane, Ending::Dial(DialFailure::TimedOut));
+                        self.end_lane(lane, LaneEnd::Dial(DialFailure::TimedOut));
                     }
                 }
                 // Its reader takes its time.
@@ -121,8 +121,8 @@ impl<E: Execute> Worker<E> {
                     self.check_sender(lane);
                 }
                 // Who waits there has its own time.
-                Phase::Ready if this.purpose == Purpose::Blocking || this.is_waiting => {}
-                Phase::Ready if this.purpose == Purpose::Dedicated => is_busy |= self.check_dedicated(lane),
+                Phase::Ready if this.purpose == LaneUse::Blocking || this.is_waiting => {}
+                Phase::Ready if this.purpose == LaneUse::Dedicated => is_busy |= self.check_dedicated(lane),
                 Phase::Ready => {
                     let owes = this.up.tickets().oldest_us();
                     is_busy |= owes.is_some() || this.up.queued_bytes() > 0;
@@ -132,16 +132,16 @@ impl<E: Execute> Worker<E> {
                     // connection is never silent, but everything it says comes too late.
                     let late_since = this.late_since_us.filter(|_| tickets.outstanding() > 0);
                     // Requests on its successor wait for a connection that leaves.
-                    let is_waited_for = this.purpose == Purpose::Leaving && tickets.oldest_live_us().is_none();
+                    let is_waited_for = this.purpose == LaneUse::Leaving && tickets.oldest_live_us().is_none();
                     let silence_us = match is_waited_for {
                         true => timeouts.silence_us.min(LEAVING_SILENCE_US),
                         false => timeouts.silence_us,
                     };
                     let is_over = |since: u64| now_us.saturating_sub(since) > silence_us;
                     let ending = if silent_since.is_some_and(is_over) {
-                        Some(Ending::Silent)
+                        Some(LaneEnd::Silent)
                     } else if late_since.is_some_and(is_over) || tickets.expired() > TOMBSTONES_MAX {
-                        Some(Ending::Late)
+                        Some(LaneEnd::Late)
                     } else {
                         None
                     };

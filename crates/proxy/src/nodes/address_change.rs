@@ -16,14 +16,14 @@
 //! whatever becomes of others.
 
 use crate::hooks::Event;
-use crate::pool::{Lane, Purpose};
+use crate::pool::{Lane, LaneUse};
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::Execute;
 
 /// Whether a lane shows that its node is up at an address to which its name resolves.
 fn proves(lane: &Lane, node: usize) -> bool {
-    let is_used = !lane.is_retired && lane.purpose != Purpose::Leaving;
+    let is_used = !lane.is_retired && lane.purpose != LaneUse::Leaving;
     lane.node == node && is_used && !lane.is_elsewhere && lane.up.is_ready() && lane.at.is_some()
 }
 
@@ -66,7 +66,7 @@ impl<E: Execute> Worker<E> {
     /// Has the shared lanes to former addresses of a node replaced as soon as successors are ready.
     fn try_address(&mut self, node: usize) {
         for lane in self.lanes.all.iter_mut().filter(|lane| lane.node == node && !lane.is_retired) {
-            if lane.purpose == Purpose::Shared && lane.is_elsewhere && lane.up.is_ready() && !lane.is_stale {
+            if lane.purpose == LaneUse::Shared && lane.is_elsewhere && lane.up.is_ready() && !lane.is_stale {
                 (lane.is_stale, lane.renew_at_us) = (true, 0);
             }
         }
@@ -102,7 +102,7 @@ impl<E: Execute> Worker<E> {
             return;
         }
         // Clients that the node sends invalidations on connections of their own.
-        let is_told = |lane: &&Lane| lane.purpose == Purpose::Listen || lane.up.identity().tracking.is_some();
+        let is_told = |lane: &&Lane| lane.purpose == LaneUse::Listen || lane.up.identity().tracking.is_some();
         let told = self.lanes.all.iter().filter(|lane| is_left(lane)).filter(is_told).filter_map(|lane| lane.reader);
         let mut told: Vec<Handle> = told.collect();
         told.sort_unstable();
@@ -112,7 +112,7 @@ impl<E: Execute> Worker<E> {
         self.shared.hooks.tell(&Event::AddressLeft { node: name, worker: self.number, connections });
         self.lanes.nodes[node].health.forget_refusals();
         self.move_nodes(Some(node), false, false);
-        let is_push = |lane: &Lane| lane.purpose == Purpose::Push && is_left(lane);
+        let is_push = |lane: &Lane| lane.purpose == LaneUse::Push && is_left(lane);
         if let Some(lane) = self.lanes.all.iter().position(is_push) {
             // It is dialled again at once, and the node is told everything.
             self.close_lane(lane);

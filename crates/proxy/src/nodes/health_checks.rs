@@ -14,10 +14,10 @@
 //! answer would be taken for theirs. For the same reason an answer that is none to a PING ends the lane at once.
 
 use crate::hooks::Event;
-use crate::internal_request::{Loss, Progress, Task, Tasks};
+use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{BROKEN_SILENT_US, LANE_YOUNG_US};
-use crate::nodes::health_state::{Blame, Failure};
-use crate::pool::{Ending, Purpose};
+use crate::nodes::health_state::{Failure, FailureEvidence};
+use crate::pool::{LaneEnd, LaneUse};
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{DialFailure, Fault, Phase};
@@ -42,8 +42,8 @@ impl Probe {
     }
 
     /// The reply is late, or the connection has ended.
-    pub(crate) fn fail(&mut self, loss: Loss) -> Progress {
-        self.is_late = loss == Loss::Late;
+    pub(crate) fn fail(&mut self, loss: LostReply) -> Progress {
+        self.is_late = loss == LostReply::Late;
         if self.is_late { Progress::Waits } else { Progress::Through }
     }
 
@@ -55,7 +55,7 @@ impl Probe {
 /// How a lane has ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End<'a> {
-    pub(crate) ending: &'a Ending,
+    pub(crate) ending: &'a LaneEnd,
     /// The same in words.
     pub(crate) cause: &'a str,
     /// Since when it has owed replies and said nothing, if it has.
@@ -79,29 +79,29 @@ impl<E: Execute> Worker<E> {
         }
         let was_ready = this.ready_us > 0;
         // A connection that one client used may end for that client's reasons, or because it was not used for long.
-        let is_watched = matches!(this.purpose, Purpose::Shared | Purpose::Push);
+        let is_watched = matches!(this.purpose, LaneUse::Shared | LaneUse::Push);
         let class = self.lanes.state_of(this.class);
         let has_broken_silent =
             end.owed_since_us.is_some_and(|since_us| now_us.saturating_sub(since_us) >= BROKEN_SILENT_US);
         let is_young = was_ready && now_us.saturating_sub(this.ready_us) < LANE_YOUNG_US;
         let (blame, began_us, words) = match end.ending {
-            Ending::GivenUp | Ending::NotDialled | Ending::Hopeless(_) => return,
-            Ending::Fault(Fault::Refused(words)) if !was_ready && self.is_refusal_outdated(lane, words) => return,
-            Ending::Fault(Fault::Refused(words) | Fault::NoDatabase(words)) if !was_ready => {
+            LaneEnd::GivenUp | LaneEnd::NotDialled | LaneEnd::DialRefusal(_) => return,
+            LaneEnd::Fault(Fault::Refused(words)) if !was_ready && self.is_refusal_outdated(lane, words) => return,
+            LaneEnd::Fault(Fault::Refused(words) | Fault::NoDatabase(words)) if !was_ready => {
                 // Where users have node credentials of their own, a refusal of the proxy's is no evidence against theirs.
                 let is_ours = self.has_speakers && is_about_user(words);
                 let is_plain = class.database == 0 && class.speaker == 0 && !is_ours;
-                (Blame::of_refusal(words, is_plain), this.dial_began_us, Some(words.as_str()))
+                (FailureEvidence::of_refusal(words, is_plain), this.dial_began_us, Some(words.as_str()))
             }
-            Ending::Dial(DialFailure::NoDescriptor) => (Blame::Room, this.dial_began_us, None),
-            _ if !was_ready => (Blame::Node, this.dial_began_us, None),
+            LaneEnd::Dial(DialFailure::NoDescriptor) => (FailureEvidence::Room, this.dial_began_us, None),
+            _ if !was_ready => (FailureEvidence::Node, this.dial_began_us, None),
             _ if !is_watched => return,
-            Ending::Silent => (Blame::Silence, now_us.saturating_sub(self.config.timeouts.silence_us), None),
-            Ending::Lost(Some(_)) if has_broken_silent => {
-                (Blame::Silence, now_us.saturating_sub(BROKEN_SILENT_US), None)
+            LaneEnd::Silent => (FailureEvidence::Silence, now_us.saturating_sub(self.config.timeouts.silence_us), None),
+            LaneEnd::Lost(Some(_)) if has_broken_silent => {
+                (FailureEvidence::Silence, now_us.saturating_sub(BROKEN_SILENT_US), None)
             }
             // The node let it in a moment ago, so it is there; but it is not dialled again without a pause.
-            _ if is_young => (Blame::Node, this.ready_us, None),
+            _ if is_young => (FailureEvidence::Node, this.ready_us, None),
             _ => {
                 let node = this.node;
                 self.lanes.nodes[node].health.note_lost();
@@ -110,7 +110,7 @@ impl<E: Execute> Worker<E> {
         };
         let node = this.node;
         let is_trial = !was_ready && self.is_trial_alone_failed(lane, words);
-        let is_vouched_for = (is_young || is_trial) && blame == Blame::Node;
+        let is_vouched_for = (is_young || is_trial) && blame == FailureEvidence::Node;
         let failure = Failure { blame, began_us, why: end.cause, words, is_vouched_for };
         if self.lanes.note_failure(lane, failure, self.config.reconnects, self.now) {
             self.counters.nodes_ejected.add(1);
@@ -125,7 +125,7 @@ impl<E: Execute> Worker<E> {
     /// or not to be, before a request needs it. After a failure that is left to `mind_nodes`.
     pub(crate) fn dial_again(&mut self, lane: usize) {
         let this = &self.lanes.all[lane];
-        let is_of_use = !this.is_retired && !this.is_stale && matches!(this.purpose, Purpose::Shared | Purpose::Push);
+        let is_of_use = !this.is_retired && !this.is_stale && matches!(this.purpose, LaneUse::Shared | LaneUse::Push);
         if is_of_use && self.drain_until_us.is_none() {
             // Refused if the node is drained, has gone, or is out and was dialled in vain a moment ago.
             let _ = self.lanes.prepare(lane, &self.config, self.now);
@@ -143,7 +143,7 @@ impl<E: Execute> Worker<E> {
             return;
         }
         let this = &self.lanes.all[lane];
-        let (node, class, is_shared) = (this.node, self.lanes.state_of(this.class), this.purpose == Purpose::Shared);
+        let (node, class, is_shared) = (this.node, self.lanes.state_of(this.class), this.purpose == LaneUse::Shared);
         let health = &mut self.lanes.nodes[node].health;
         let is_back = health.note_ready(class);
         let was_away = is_back || is_shared && health.take_lost();
@@ -198,12 +198,12 @@ impl<E: Execute> Worker<E> {
         }
         let shared = |lane: &usize| {
             let this = &self.lanes.all[*lane];
-            this.node == node && !this.is_retired && matches!(this.purpose, Purpose::Shared | Purpose::Push)
+            this.node == node && !this.is_retired && matches!(this.purpose, LaneUse::Shared | LaneUse::Push)
         };
         let all: Vec<usize> = (0..self.lanes.all.len()).filter(shared).collect();
         let is_ready = |lane: &&usize| {
             let this = &self.lanes.all[**lane];
-            this.purpose == Purpose::Shared && this.up.is_ready() && self.lanes.is_at_its_node(**lane)
+            this.purpose == LaneUse::Shared && this.up.is_ready() && self.lanes.is_at_its_node(**lane)
         };
         if let Some(lane) = all.iter().find(is_ready).copied() {
             // One that owes something answers, or is given up in time.
@@ -244,7 +244,7 @@ impl<E: Execute> Worker<E> {
             if this.probed_us > 0 {
                 is_any_out = true;
                 let is_late = now_us.saturating_sub(this.probed_us) > patience_us;
-                if is_late && this.up.last_heard_us() < this.probed_us && this.purpose == Purpose::Shared {
+                if is_late && this.up.last_heard_us() < this.probed_us && this.purpose == LaneUse::Shared {
                     let node = this.node;
                     self.lanes.nodes[node].health.note_unanswered(now_us);
                 }
@@ -273,7 +273,7 @@ impl<E: Execute> Worker<E> {
             node.health.spared_until_us = now_us + self.config.timeouts.slow_start_us;
         }
         let spared_until_us = node.health.spared_until_us;
-        if spared_until_us > now_us && this.purpose == Purpose::Shared {
+        if spared_until_us > now_us && this.purpose == LaneUse::Shared {
             this.up.begin_slowly(now_us, spared_until_us - now_us);
         }
     }
@@ -282,18 +282,19 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn next_probe_us(&self) -> Option<u64> {
         let idle_us = self.config.timeouts.probe_idle_us;
         let ready = self.lanes.all.iter().filter(|lane| {
-            !lane.is_retired && lane.purpose == Purpose::Shared && matches!(lane.up.phase(), Phase::Ready)
+            !lane.is_retired && lane.purpose == LaneUse::Shared && matches!(lane.up.phase(), Phase::Ready)
         });
         ready.map(|lane| lane.up.last_heard_us() + idle_us).min().filter(|_| idle_us > 0)
     }
 
     fn probe(&mut self, lane: usize) {
         let sent_us = self.now.mono_us;
-        let task = self.tasks.begin(Task::Probe(Probe { lane, sent_us, is_answered: false, is_late: false }));
+        let task =
+            self.tasks.begin(InternalRequest::Probe(Probe { lane, sent_us, is_answered: false, is_late: false }));
         let Self { lanes, clients, config, now, .. } = self;
         let ping = |out: &mut Vec<u8>| encode_request(out, [b"PING".as_slice()].into_iter());
         // A lane that is ready and has nothing to do takes it.
-        if lanes.send(lane, Tasks::owner(task, 0), config, *now, &mut clients.pool, ping).is_ok() {
+        if lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, ping).is_ok() {
             self.lanes.all[lane].probed_us = sent_us;
             self.counters.probes.add(1);
         } else {

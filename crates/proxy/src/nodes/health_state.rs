@@ -18,11 +18,11 @@
 
 use crate::config::Reconnects;
 use crate::limits::CLASSES_MAX;
-use crate::pool::Class;
+use crate::pool::LaneKey;
 
 /// What the end of a connection, or of an attempt to make one, is evidence of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Blame {
+pub(crate) enum FailureEvidence {
     /// The node cannot be reached, or is of no use to anyone.
     Node,
     /// The node owes replies and has said nothing for too long. Whether it can be connected to is another question, which the
@@ -31,10 +31,10 @@ pub(crate) enum Blame {
     /// The node has no room for another connection. Those that it has are as good as before.
     Room,
     /// The node refuses one database or one of its users.
-    Class,
+    LaneKey,
 }
 
-impl Blame {
+impl FailureEvidence {
     /// What a node's refusal of a new connection is about, by its words. `is_plain`: nothing was asked of it but what it is
     /// configured with.
     pub(crate) fn of_refusal(words: &str, is_plain: bool) -> Self {
@@ -44,14 +44,14 @@ impl Blame {
         } else if is_plain || is("LOADING") || is("MASTERDOWN") {
             Self::Node
         } else {
-            Self::Class
+            Self::LaneKey
         }
     }
 }
 
 /// A pause after failures, which grows with each.
 #[derive(Clone, Debug, Default)]
-struct Pause {
+struct Backoff {
     failures: u32,
     failed_us: u64,
     retry_us: u64,
@@ -61,7 +61,7 @@ struct Pause {
     words: Option<String>,
 }
 
-impl Pause {
+impl Backoff {
     /// Something that began at `began_us` has failed. Attempts that were under way together count once.
     fn note(&mut self, failure: Failure<'_>, terms: Terms) {
         self.why = failure.why.to_owned();
@@ -86,7 +86,7 @@ impl Pause {
 /// What has failed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Failure<'a> {
-    pub(crate) blame: Blame,
+    pub(crate) blame: FailureEvidence,
     /// When the attempt began, or the silence.
     pub(crate) began_us: u64,
     pub(crate) why: &'a str,
@@ -116,11 +116,11 @@ pub(crate) struct Refusal<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct NodeHealth {
     /// New connections to it fail.
-    dials: Pause,
+    dials: Backoff,
     /// It had no room for the last one.
     is_full: bool,
     /// Databases and users that it refuses.
-    classes: Vec<(Class, Pause)>,
+    classes: Vec<(LaneKey, Backoff)>,
     /// Since when it has been out; 0 if it is not.
     out_us: u64,
     /// Since when it has left a PING unanswered; 0 if it has not.
@@ -165,7 +165,7 @@ impl NodeHealth {
     }
 
     /// Why who wants a new connection is told so at once instead of waiting for it.
-    pub(crate) fn refuses(&self, class: Class, now_us: u64) -> Option<Refusal<'_>> {
+    pub(crate) fn refuses(&self, class: LaneKey, now_us: u64) -> Option<Refusal<'_>> {
         if (self.is_out() || self.is_full) && !self.dials.is_over(now_us) {
             return Some(Refusal { why: &self.dials.why, words: None });
         }
@@ -184,7 +184,7 @@ impl NodeHealth {
     }
 
     /// Whether the last one for this database and user did.
-    pub(crate) fn is_class_on_trial(&self, class: Class) -> bool {
+    pub(crate) fn is_class_on_trial(&self, class: LaneKey) -> bool {
         self.pause_of(class).is_some()
     }
 
@@ -194,23 +194,23 @@ impl NodeHealth {
     }
 
     /// Something has failed. Returns whether the node is out from now on.
-    pub(crate) fn note_failure(&mut self, failure: Failure<'_>, class: Class, terms: Terms) -> bool {
+    pub(crate) fn note_failure(&mut self, failure: Failure<'_>, class: LaneKey, terms: Terms) -> bool {
         match failure.blame {
-            Blame::Class => {
+            FailureEvidence::LaneKey => {
                 self.pause_of_mut(class, terms).note(failure, terms);
                 return false;
             }
-            Blame::Silence => {}
-            Blame::Room => {
+            FailureEvidence::Silence => {}
+            FailureEvidence::Room => {
                 self.is_full = true;
                 self.dials.note(failure, terms);
             }
-            Blame::Node => {
+            FailureEvidence::Node => {
                 self.is_full = false;
                 self.dials.note(failure, terms);
             }
         }
-        let is_evidence = failure.blame != Blame::Room;
+        let is_evidence = failure.blame != FailureEvidence::Room;
         self.is_to_be_asked |= is_evidence && failure.is_vouched_for;
         let is_out_now = is_evidence && !failure.is_vouched_for && !self.is_out();
         if is_out_now {
@@ -254,9 +254,9 @@ impl NodeHealth {
     }
 
     /// A connection has been made for this class. Returns whether the node was out.
-    pub(crate) fn note_ready(&mut self, class: Class) -> bool {
+    pub(crate) fn note_ready(&mut self, class: LaneKey) -> bool {
         let was_out = self.is_out();
-        self.dials = Pause::default();
+        self.dials = Backoff::default();
         self.classes.retain(|(refused, _)| *refused != class);
         (self.out_us, self.suspect_us, self.is_full) = (0, 0, false);
         was_out
@@ -269,7 +269,7 @@ impl NodeHealth {
 
     /// The refused credentials have been replaced: the next connection is dialled at once.
     pub(crate) fn forget_refusals(&mut self) {
-        self.dials = Pause::default();
+        self.dials = Backoff::default();
         self.classes.retain(|(class, _)| class.speaker != 0);
     }
 
@@ -278,11 +278,11 @@ impl NodeHealth {
         self.classes.retain(|(class, _)| class.speaker != speaker);
     }
 
-    fn pause_of(&self, class: Class) -> Option<&Pause> {
+    fn pause_of(&self, class: LaneKey) -> Option<&Backoff> {
         self.classes.iter().find(|(refused, _)| *refused == class).map(|(_, pause)| pause)
     }
 
-    fn pause_of_mut(&mut self, class: Class, terms: Terms) -> &mut Pause {
+    fn pause_of_mut(&mut self, class: LaneKey, terms: Terms) -> &mut Backoff {
         let place = match self.classes.iter().position(|(refused, _)| *refused == class) {
             Some(place) => place,
             None => {
@@ -292,7 +292,7 @@ impl NodeHealth {
                 if self.classes.len() >= CLASSES_MAX {
                     self.classes.remove(0);
                 }
-                self.classes.push((class, Pause::default()));
+                self.classes.push((class, Backoff::default()));
                 self.classes.len() - 1
             }
         };
@@ -306,42 +306,42 @@ mod tests {
     use respool_wire::Protocol;
 
     impl NodeHealth {
-        fn may_dial(&self, class: Class, now_us: u64) -> bool {
+        fn may_dial(&self, class: LaneKey, now_us: u64) -> bool {
             now_us >= self.retry_us() && self.pause_of(class).is_none_or(|pause| pause.is_over(now_us))
         }
     }
 
-    const PLAIN: Class = Class { database: 0, protocol: Protocol::Resp2, speaker: 0 };
-    const OTHER: Class = Class { database: 3, protocol: Protocol::Resp2, speaker: 0 };
+    const PLAIN: LaneKey = LaneKey { database: 0, protocol: Protocol::Resp2, speaker: 0 };
+    const OTHER: LaneKey = LaneKey { database: 3, protocol: Protocol::Resp2, speaker: 0 };
 
     fn terms(now_us: u64) -> Terms {
         let reconnects = Reconnects { backoff_min_us: 100, backoff_max_us: 1_000, redials_per_second: 100 };
         Terms { now_us, reconnects, chance: 0 }
     }
 
-    fn failure(blame: Blame, began_us: u64) -> Failure<'static> {
+    fn failure(blame: FailureEvidence, began_us: u64) -> Failure<'static> {
         Failure { blame, began_us, why: "could not be reached", words: None, is_vouched_for: false }
     }
 
     #[test]
     fn a_failed_dial_is_evidence_unless_another_lane_vouches() {
         let mut health = NodeHealth::default();
-        let vouched = Failure { is_vouched_for: true, ..failure(Blame::Node, 1_000) };
+        let vouched = Failure { is_vouched_for: true, ..failure(FailureEvidence::Node, 1_000) };
         assert!(!health.note_failure(vouched, PLAIN, terms(2_000)));
         assert!(!health.is_in_doubt(), "no request goes elsewhere");
         assert_eq!(health.refuses(PLAIN, 2_001), None, "who wants a connection waits");
         assert!(!health.may_dial(PLAIN, 2_001) && health.may_dial(PLAIN, 2_050), "but not without a pause");
-        assert!(health.note_failure(failure(Blame::Node, 2_100), PLAIN, terms(2_200)));
+        assert!(health.note_failure(failure(FailureEvidence::Node, 2_100), PLAIN, terms(2_200)));
         assert!(health.is_out() && health.refuses(PLAIN, 2_201).is_some());
-        assert!(!health.note_failure(failure(Blame::Node, 2_300), PLAIN, terms(2_400)), "it is out already");
+        assert!(!health.note_failure(failure(FailureEvidence::Node, 2_300), PLAIN, terms(2_400)), "it is out already");
     }
 
     #[test]
     fn a_silent_node_is_out_and_may_be_dialled_at_once() {
         let mut health = NodeHealth::default();
-        let vouched = Failure { is_vouched_for: true, ..failure(Blame::Silence, 1_000) };
+        let vouched = Failure { is_vouched_for: true, ..failure(FailureEvidence::Silence, 1_000) };
         assert!(!health.note_failure(vouched, PLAIN, terms(2_000)) && !health.is_out());
-        assert!(health.note_failure(failure(Blame::Silence, 2_000), PLAIN, terms(3_000)));
+        assert!(health.note_failure(failure(FailureEvidence::Silence, 2_000), PLAIN, terms(3_000)));
         assert!(health.is_out() && health.is_tried_singly() && health.may_dial(PLAIN, 3_000));
         assert_eq!(health.refuses(PLAIN, 3_000), None, "the next dial says what to think of it");
         assert!(health.note_ready(PLAIN) && !health.is_tried_singly());
@@ -351,8 +351,8 @@ mod tests {
     fn a_full_node_is_not_out_and_takes_no_more() {
         let mut health = NodeHealth::default();
         let words = "ERR max number of clients reached";
-        let blame = Blame::of_refusal(words, true);
-        assert_eq!(blame, Blame::Room);
+        let blame = FailureEvidence::of_refusal(words, true);
+        assert_eq!(blame, FailureEvidence::Room);
         assert!(!health.note_failure(failure(blame, 1_000), PLAIN, terms(1_001)));
         assert!(!health.is_in_doubt() && health.is_full());
         assert!(health.refuses(PLAIN, 1_010).is_some() && health.refuses(OTHER, 1_010).is_some());
@@ -364,10 +364,10 @@ mod tests {
     fn a_class_that_is_refused_has_a_pause_of_its_own() {
         let mut health = NodeHealth::default();
         let words = "NOAUTH no";
-        assert_eq!(Blame::of_refusal(words, false), Blame::Class);
-        assert_eq!(Blame::of_refusal(words, true), Blame::Node);
-        assert_eq!(Blame::of_refusal("LOADING Redis is loading", false), Blame::Node);
-        let refused = Failure { words: Some(words), ..failure(Blame::Class, 1_000) };
+        assert_eq!(FailureEvidence::of_refusal(words, false), FailureEvidence::LaneKey);
+        assert_eq!(FailureEvidence::of_refusal(words, true), FailureEvidence::Node);
+        assert_eq!(FailureEvidence::of_refusal("LOADING Redis is loading", false), FailureEvidence::Node);
+        let refused = Failure { words: Some(words), ..failure(FailureEvidence::LaneKey, 1_000) };
         assert!(!health.note_failure(refused, OTHER, terms(1_001)));
         assert_eq!(health.refuses(OTHER, 1_010).and_then(|refusal| refusal.words), Some(words));
         assert!(health.refuses(PLAIN, 1_010).is_none() && health.may_dial(PLAIN, 1_010) && !health.is_in_doubt());
@@ -383,21 +383,21 @@ mod tests {
     fn refused_classes_are_bounded_and_go_with_their_user() {
         let mut health = NodeHealth::default();
         for database in 0..10 * CLASSES_MAX as u32 {
-            let class = Class { database, speaker: database as u16 % 3, ..PLAIN };
-            health.note_failure(failure(Blame::Class, 1_000), class, terms(1_001));
+            let class = LaneKey { database, speaker: database as u16 % 3, ..PLAIN };
+            health.note_failure(failure(FailureEvidence::LaneKey, 1_000), class, terms(1_001));
         }
         assert_eq!(health.classes.len(), CLASSES_MAX);
         health.forget_speaker(1);
         assert!(health.classes.iter().all(|(class, _)| class.speaker != 1));
-        let new = Class { database: u32::MAX, ..PLAIN };
-        health.note_failure(failure(Blame::Class, 9_000_000), new, terms(9_000_001));
+        let new = LaneKey { database: u32::MAX, ..PLAIN };
+        health.note_failure(failure(FailureEvidence::LaneKey, 9_000_000), new, terms(9_000_001));
         assert_eq!(health.classes.len(), 1, "those of long ago are forgotten");
     }
 
     #[test]
     fn what_is_heard_on_any_lane_heals() {
         let mut health = NodeHealth::default();
-        health.note_failure(failure(Blame::Node, 1_000), PLAIN, terms(2_000));
+        health.note_failure(failure(FailureEvidence::Node, 1_000), PLAIN, terms(2_000));
         health.note_unanswered(2_100);
         assert!(!health.note_heard(2_000) && health.is_out(), "it was heard of before");
         assert!(health.note_heard(2_050) && !health.is_out() && health.is_suspect());
@@ -410,13 +410,13 @@ mod tests {
     fn attempts_that_fail_together_count_once() {
         let mut health = NodeHealth::default();
         for later in 0..10 {
-            health.note_failure(failure(Blame::Node, 1_000), PLAIN, terms(2_000 + later));
+            health.note_failure(failure(FailureEvidence::Node, 1_000), PLAIN, terms(2_000 + later));
         }
         assert_eq!(health.failures(), 1);
         assert_eq!(health.retry_us(), 2_050);
         let mut now_us = 3_000;
         for _ in 0..10 {
-            health.note_failure(failure(Blame::Node, now_us), PLAIN, terms(now_us));
+            health.note_failure(failure(FailureEvidence::Node, now_us), PLAIN, terms(now_us));
             now_us = health.retry_us();
         }
         assert_eq!((health.failures(), health.retry_us() - now_us), (11, 0));
@@ -427,7 +427,12 @@ mod tests {
     #[test]
     fn every_state_ends_when_its_pause_does() {
         let mut health = NodeHealth::default();
-        for (number, blame) in [Blame::Node, Blame::Room, Blame::Class].into_iter().cycle().take(60).enumerate() {
+        for (number, blame) in [FailureEvidence::Node, FailureEvidence::Room, FailureEvidence::LaneKey]
+            .into_iter()
+            .cycle()
+            .take(60)
+            .enumerate()
+        {
             let now_us = 10_000 * (number as u64 + 1);
             health.note_failure(failure(blame, now_us), OTHER, terms(now_us));
             assert!(health.refuses(OTHER, now_us).is_some(), "{blame:?}");

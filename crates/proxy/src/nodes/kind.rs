@@ -13,8 +13,8 @@
 //! ```
 
 use crate::hooks::Event;
-use crate::nodes::health_state::Blame;
-use crate::pool::{Ending, Purpose};
+use crate::nodes::health_state::FailureEvidence;
+use crate::pool::{LaneEnd, LaneUse};
 use crate::worker::Worker;
 use crate::workers::shared::Shared;
 use respool_command::Execute;
@@ -28,7 +28,7 @@ const BUSY: &[u8] = b"-BUSY ";
 
 /// How a node differs from what the settings say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Misfit {
+pub(crate) enum NodeMismatch {
     /// It belongs to a Redis Cluster.
     ClusterMember,
     /// It is a replica, and the settings have it as a primary.
@@ -37,7 +37,7 @@ pub(crate) enum Misfit {
     Sentinel,
 }
 
-impl Misfit {
+impl NodeMismatch {
     fn of(server: &Server, is_meant_as_replica: bool) -> Option<Self> {
         match (&*server.mode, &*server.role) {
             ("sentinel", _) => Some(Self::Sentinel),
@@ -90,7 +90,7 @@ pub(crate) struct NodeKind {
     /// What its handshake has given.
     pub(crate) server: Server,
     /// How it differs from the settings.
-    pub(crate) misfit: Option<Misfit>,
+    pub(crate) misfit: Option<NodeMismatch>,
     /// It has been reached since it was configured, and that has been logged.
     is_told: bool,
 }
@@ -129,7 +129,7 @@ impl NodeKinds {
     }
 
     /// Stores the misfit of a node, or that it has none. Returns a misfit that was not known before.
-    fn take_misfit(&self, name: &str, misfit: Option<Misfit>) -> Option<Misfit> {
+    fn take_misfit(&self, name: &str, misfit: Option<NodeMismatch>) -> Option<NodeMismatch> {
         let mut kinds = self.lock();
         let before = std::mem::replace(&mut kinds.entry(name.to_owned()).or_default().misfit, misfit);
         if before != misfit {
@@ -166,7 +166,7 @@ impl<E: Execute> Worker<E> {
             let (node, server) = (name.clone(), kind.words());
             self.shared.hooks.tell(&Event::NodeReached { node, worker: self.number, address, took_us, server });
         }
-        let misfit = Misfit::of(&kind.server, self.is_meant_as_replica(node));
+        let misfit = NodeMismatch::of(&kind.server, self.is_meant_as_replica(node));
         self.take_misfit(node, misfit);
         // Readiness is checked by another thread, from the figures.
         self.note_figures();
@@ -174,14 +174,14 @@ impl<E: Execute> Worker<E> {
 
     /// Checks whether a lane has ended because of the identification in its handshake; if so, the node is not identified
     /// any more. Returns whether the lane is dialled anew, with the requests that wait on it.
-    pub(crate) fn is_asked_in_vain(&mut self, lane: usize, ending: &Ending) -> bool {
+    pub(crate) fn is_asked_in_vain(&mut self, lane: usize, ending: &LaneEnd) -> bool {
         let Some(this) = self.lanes.all.get_mut(lane).filter(|lane| !lane.is_retired && lane.up.is_asking()) else {
             return false;
         };
         let is_about_question = match ending {
-            Ending::Lost(_) | Ending::Dial(DialFailure::TimedOut) | Ending::Fault(Fault::Malformed(_)) => true,
-            Ending::Fault(Fault::Refused(words)) => {
-                words.starts_with("ERR ") && !matches!(Blame::of_refusal(words, true), Blame::Room)
+            LaneEnd::Lost(_) | LaneEnd::Dial(DialFailure::TimedOut) | LaneEnd::Fault(Fault::Malformed(_)) => true,
+            LaneEnd::Fault(Fault::Refused(words)) => {
+                words.starts_with("ERR ") && !matches!(FailureEvidence::of_refusal(words, true), FailureEvidence::Room)
             }
             _ => false,
         };
@@ -189,7 +189,7 @@ impl<E: Execute> Worker<E> {
             this.up.ask_no_more();
             self.lanes.nodes[this.node].shuns_questions = true;
         }
-        if !matches!(ending, Ending::Lost(_)) || self.drain_until_us.is_some() {
+        if !matches!(ending, LaneEnd::Lost(_)) || self.drain_until_us.is_some() {
             return false;
         }
         this.up.begin_anew(&mut self.clients.pool);
@@ -212,7 +212,7 @@ impl<E: Execute> Worker<E> {
     #[inline(never)]
     pub(crate) fn look_at_error(&mut self, lane: usize, bytes: &[u8]) {
         let Some(this) = self.lanes.all.get_mut(lane) else { return };
-        if this.purpose == Purpose::Dedicated || !this.up.is_between_replies() {
+        if this.purpose == LaneUse::Dedicated || !this.up.is_between_replies() {
             return;
         }
         if bytes.starts_with(BUSY) {
@@ -224,14 +224,14 @@ impl<E: Execute> Worker<E> {
         if node >= self.config.nodes.len() || !self.lanes.is_at_its_node(lane) || self.lanes.is_for_scripts(class) {
             return;
         }
-        let Some(misfit) = Misfit::of_error(bytes, self.is_meant_as_replica(node)) else { return };
+        let Some(misfit) = NodeMismatch::of_error(bytes, self.is_meant_as_replica(node)) else { return };
         let changes = self.shared.kinds.changes.load(Ordering::Relaxed);
         if self.lanes.nodes[node].misfit_seen != Some((misfit, changes)) {
             self.take_misfit(node, Some(misfit));
         }
     }
 
-    fn take_misfit(&mut self, node: usize, misfit: Option<Misfit>) {
+    fn take_misfit(&mut self, node: usize, misfit: Option<NodeMismatch>) {
         let name = &self.lanes.nodes[node].name;
         let news = self.shared.kinds.take_misfit(name, misfit);
         // A change by another worker in this moment makes the count differ: the misfit is then reported again.
@@ -269,32 +269,32 @@ mod tests {
         for (mode, role, as_primary, as_replica) in [
             ("standalone", "master", None, None),
             ("", "", None, None),
-            ("standalone", "replica", Some(Misfit::Replica), None),
-            ("cluster", "master", Some(Misfit::ClusterMember), Some(Misfit::ClusterMember)),
-            ("cluster", "replica", Some(Misfit::ClusterMember), Some(Misfit::ClusterMember)),
-            ("sentinel", "", Some(Misfit::Sentinel), Some(Misfit::Sentinel)),
+            ("standalone", "replica", Some(NodeMismatch::Replica), None),
+            ("cluster", "master", Some(NodeMismatch::ClusterMember), Some(NodeMismatch::ClusterMember)),
+            ("cluster", "replica", Some(NodeMismatch::ClusterMember), Some(NodeMismatch::ClusterMember)),
+            ("sentinel", "", Some(NodeMismatch::Sentinel), Some(NodeMismatch::Sentinel)),
         ] {
-            let misfit = |is_meant_as_replica| Misfit::of(&server(mode, role), is_meant_as_replica);
+            let misfit = |is_meant_as_replica| NodeMismatch::of(&server(mode, role), is_meant_as_replica);
             assert_eq!((misfit(false), misfit(true)), (as_primary, as_replica), "{mode} {role}");
         }
-        assert_eq!(Misfit::of_error(b"-MOVED 1 a:1\r\n", true), Some(Misfit::ClusterMember));
-        assert_eq!(Misfit::of_error(b"-READONLY You can't\r\n", false), Some(Misfit::Replica));
-        assert_eq!(Misfit::of_error(b"-READONLY You can't\r\n", true), None);
-        assert_eq!(Misfit::of_error(b"-ERR no\r\n", false), None);
+        assert_eq!(NodeMismatch::of_error(b"-MOVED 1 a:1\r\n", true), Some(NodeMismatch::ClusterMember));
+        assert_eq!(NodeMismatch::of_error(b"-READONLY You can't\r\n", false), Some(NodeMismatch::Replica));
+        assert_eq!(NodeMismatch::of_error(b"-READONLY You can't\r\n", true), None);
+        assert_eq!(NodeMismatch::of_error(b"-ERR no\r\n", false), None);
     }
 
     #[test]
     fn a_misfit_is_news_once() {
         let kinds = NodeKinds::default();
-        assert_eq!(kinds.take_misfit("a", Some(Misfit::Replica)), Some(Misfit::Replica));
-        assert_eq!(kinds.take_misfit("a", Some(Misfit::Replica)), None);
-        assert_eq!(kinds.take_misfit("b", Some(Misfit::Replica)), Some(Misfit::Replica));
+        assert_eq!(kinds.take_misfit("a", Some(NodeMismatch::Replica)), Some(NodeMismatch::Replica));
+        assert_eq!(kinds.take_misfit("a", Some(NodeMismatch::Replica)), None);
+        assert_eq!(kinds.take_misfit("b", Some(NodeMismatch::Replica)), Some(NodeMismatch::Replica));
         assert_eq!(kinds.take_misfit("a", None), None);
         assert_eq!(kinds.of("a").misfit, None);
-        assert_eq!(kinds.take_misfit("a", Some(Misfit::Sentinel)), Some(Misfit::Sentinel));
+        assert_eq!(kinds.take_misfit("a", Some(NodeMismatch::Sentinel)), Some(NodeMismatch::Sentinel));
         kinds.keep(|name| name == "b");
         assert_eq!(kinds.of("a"), NodeKind::default());
-        assert_eq!(kinds.of("b").misfit, Some(Misfit::Replica));
+        assert_eq!(kinds.of("b").misfit, Some(NodeMismatch::Replica));
         assert_eq!(kinds.changes.load(Ordering::Relaxed), 5, "a worker is to say what it has seen if that may be news");
     }
 }

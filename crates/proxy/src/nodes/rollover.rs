@@ -16,7 +16,7 @@
 use crate::hooks::Event;
 use crate::limits::RENEW_US;
 use crate::nodes::health_checks::is_about_user;
-use crate::pool::{Ending, Lane, Lanes, Purpose};
+use crate::pool::{Lane, LaneEnd, LaneUse, Lanes};
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Credentials, Fault, Now, Phase};
@@ -60,9 +60,9 @@ impl Lanes {
             }
             match this.purpose {
                 // A lane that is not connected has nothing to lose, and may be in the middle of a handshake.
-                Purpose::Shared if !this.up.is_ready() => self.leave(lane),
-                Purpose::Shared => (this.is_stale, this.renew_at_us) = (true, 0),
-                Purpose::Successor => this.purpose = Purpose::Leaving,
+                LaneUse::Shared if !this.up.is_ready() => self.leave(lane),
+                LaneUse::Shared => (this.is_stale, this.renew_at_us) = (true, 0),
+                LaneUse::Successor => this.purpose = LaneUse::Leaving,
                 _ => {}
             }
         }
@@ -89,8 +89,8 @@ impl Lanes {
         let this = &self.all[lane];
         let is_ready = |other: &Lane| other.node == this.node && !other.is_retired && other.up.is_ready();
         match this.purpose {
-            Purpose::Successor | Purpose::PushSuccessor => false,
-            Purpose::Shared => this.up.queued_bytes() > 0 || !this.selects.is_empty() || !self.all.iter().any(is_ready),
+            LaneUse::Successor | LaneUse::PushSuccessor => false,
+            LaneUse::Shared => this.up.queued_bytes() > 0 || !this.selects.is_empty() || !self.all.iter().any(is_ready),
             _ => true,
         }
     }
@@ -132,10 +132,10 @@ impl<E: Execute> Worker<E> {
         let node = this.node;
         let since_us = self.lanes.nodes[node].entry.since_us;
         if !self.lanes.has_credentials(lane) {
-            let is_shared = matches!(this.purpose, Purpose::Shared | Purpose::Push);
+            let is_shared = matches!(this.purpose, LaneUse::Shared | LaneUse::Push);
             let renew_at_us = since_us.map_or(0, |_| self.now.mono_us + RENEW_US);
             let this = &mut self.lanes.all[lane];
-            if is_shared || since_us.is_none() && matches!(this.purpose, Purpose::Own | Purpose::Private) {
+            if is_shared || since_us.is_none() && matches!(this.purpose, LaneUse::Own | LaneUse::Private) {
                 (this.is_stale, this.renew_at_us) = (true, renew_at_us);
             }
             return;
@@ -155,14 +155,14 @@ impl<E: Execute> Worker<E> {
             }
             let this = &mut self.lanes.all[lane];
             match this.purpose {
-                Purpose::Own | Purpose::Blocking => this.is_stale = true,
-                Purpose::Private if self.lanes.warm.contains(&(lane as u32)) => {
+                LaneUse::Own | LaneUse::Blocking => this.is_stale = true,
+                LaneUse::Private if self.lanes.warm.contains(&(lane as u32)) => {
                     self.lanes.warm.retain(|warm| *warm as usize != lane);
-                    self.lanes.all[lane].purpose = Purpose::Leaving;
+                    self.lanes.all[lane].purpose = LaneUse::Leaving;
                 }
-                Purpose::Private => this.is_stale = true,
+                LaneUse::Private => this.is_stale = true,
                 // Subscriptions stay on it until its successor is ready.
-                Purpose::Push if this.up.is_ready() => (this.is_stale, this.renew_at_us) = (true, 0),
+                LaneUse::Push if this.up.is_ready() => (this.is_stale, this.renew_at_us) = (true, 0),
                 _ => {}
             }
         }
@@ -171,8 +171,8 @@ impl<E: Execute> Worker<E> {
 
     /// A node refuses the credentials on trial on a lane that is needed: the lane is dialled anew with the former ones, with the
     /// requests that wait on it.
-    pub(crate) fn falls_back(&mut self, lane: usize, ending: &Ending) -> bool {
-        let Ending::Fault(Fault::Refused(words)) = ending else { return false };
+    pub(crate) fn falls_back(&mut self, lane: usize, ending: &LaneEnd) -> bool {
+        let LaneEnd::Fault(Fault::Refused(words)) = ending else { return false };
         let Some(this) = self.lanes.all.get(lane) else { return false };
         let node = this.node;
         let entry = &self.lanes.nodes[node].entry;
@@ -187,7 +187,7 @@ impl<E: Execute> Worker<E> {
             return false;
         }
         let may_fall_back = entry.former.is_some() && self.lanes.has_credentials(lane);
-        let is_of_use = this.purpose != Purpose::Leaving && self.drain_until_us.is_none();
+        let is_of_use = this.purpose != LaneUse::Leaving && self.drain_until_us.is_none();
         if !may_fall_back || !is_of_use || !self.lanes.needs_credentials(lane) {
             return false;
         }
@@ -220,9 +220,9 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A dial has failed although the node is in use: logs the first refusal of credentials on trial.
-    pub(crate) fn note_entry_refused(&mut self, node: usize, ending: &Ending) {
+    pub(crate) fn note_entry_refused(&mut self, node: usize, ending: &LaneEnd) {
         let entry = &mut self.lanes.nodes[node].entry;
-        let Ending::Fault(Fault::Refused(words)) = ending else { return };
+        let LaneEnd::Fault(Fault::Refused(words)) = ending else { return };
         if entry.since_us.is_none() || std::mem::replace(&mut entry.is_told, true) {
             return;
         }

@@ -7,8 +7,8 @@
 use crate::limits::{RANKED_AGE_SAMPLES, RANKED_KEY_BYTES_MAX, RANKED_KEYS_MAX, SAMPLED_REQUESTS_MAX};
 use crate::observe::histogram::Histogram;
 use crate::observe::slow_log::{self, Slow, SlowLog};
-use crate::observe::top_keys::{Largest, Often};
-use crate::pool::Purpose;
+use crate::observe::top_keys::{FrequentKeys, LargestKeys};
+use crate::pool::LaneUse;
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Execute, KeyPositions, Row, resolve};
@@ -42,11 +42,11 @@ impl Terms {
 
 /// What a worker has seen.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct Samples {
     countdown: u32,
     pub(crate) slow: SlowLog,
-    pub(crate) often: Often,
-    pub(crate) largest: Largest,
+    pub(crate) often: FrequentKeys,
+    pub(crate) largest: LargestKeys,
     keys: KeyPositions,
     /// Times at nodes, by command.
     pub(crate) commands: Vec<(&'static Row, Arc<Histogram>)>,
@@ -70,7 +70,7 @@ impl<E: Execute> Worker<E> {
             self.seen.begin_countdown(terms);
         }
         let this = &self.lanes.all[lane];
-        if matches!(this.purpose, Purpose::Push | Purpose::Listen) || !this.up.is_ready() {
+        if matches!(this.purpose, LaneUse::Push | LaneUse::Listen) || !this.up.is_ready() {
             return;
         }
         let (Some(flight), Some(since_us)) = (this.up.in_flight(), this.up.waiting_since_us()) else { return };
@@ -150,7 +150,7 @@ struct Flight {
     number: usize,
 }
 
-impl Seen {
+impl Samples {
     /// Nothing yet.
     pub(crate) fn new(terms: Terms) -> Self {
         let mut seen = Self::default();

@@ -95,12 +95,12 @@ fn hash_of(key: &[u8]) -> u32 {
 /// Keys by how often they are seen: the space-saving table of Metwally, Agrawal and El Abbadi. A key that is seen more
 /// often than one in its length of all is in it for certain.
 #[derive(Debug, Default)]
-pub(crate) struct Often {
+pub(crate) struct FrequentKeys {
     table: Table,
     pub(crate) seen: u64,
 }
 
-impl Often {
+impl FrequentKeys {
     pub(crate) fn note(&mut self, key: &[u8], command: &'static str, length: usize) {
         self.seen += 1;
         let hash = hash_of(key);
@@ -130,11 +130,11 @@ impl Often {
 
 /// Keys by the largest value that was seen.
 #[derive(Debug, Default)]
-pub(crate) struct Largest {
+pub(crate) struct LargestKeys {
     table: Table,
 }
 
-impl Largest {
+impl LargestKeys {
     pub(crate) fn note(&mut self, key: &[u8], command: &'static str, bytes: u64, length: usize) {
         let is_full = self.table.keys.len() >= length;
         if is_full && bytes <= self.table.floor {
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_key_that_is_often_enough_is_never_lost() {
-        let mut often = Often::default();
+        let mut often = FrequentKeys::default();
         for n in 0..10_000u32 {
             often.note(&n.to_le_bytes(), "get", 16);
             if n % 4 == 0 {
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn figures_of_all_keys_are_what_they_were_or_too_high_by_what_is_said() {
-        let mut often = Often::default();
+        let mut often = FrequentKeys::default();
         let mut times = std::collections::HashMap::<u32, u64>::new();
         let mut drawn = 1u32;
         for n in 0..50_000u32 {
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn the_largest_stay() {
-        let mut largest = Largest::default();
+        let mut largest = LargestKeys::default();
         (0..100u64).for_each(|n| largest.note(&n.to_le_bytes(), "get", n, 4));
         largest.note(&99u64.to_le_bytes(), "get", 5, 4);
         largest.note(&7u64.to_le_bytes(), "get", 96, 4);

@@ -16,11 +16,11 @@
 use crate::config::{Config, Reconnects};
 use crate::limits::DIALS_AT_ONCE_MAX;
 use crate::nodes::health_state::{Failure, Terms};
-use crate::pool::{Class, Ending, Hopeless, Lane, Lanes, Node, Purpose};
+use crate::pool::{DialRefusal, Lane, LaneEnd, LaneKey, LaneUse, Lanes, Node};
 use crate::slab::Handle;
 use crate::text;
 use crate::worker::Worker;
-use crate::workers::shared::Ledger;
+use crate::workers::shared::ProcessBudget;
 use respool_command::Execute;
 use respool_connection::{Action, ConnId, Now, Phase};
 use std::collections::VecDeque;
@@ -37,7 +37,7 @@ struct Queue {
 
 /// The dials of one worker.
 #[derive(Debug, Default)]
-pub(crate) struct Dialling {
+pub(crate) struct DialQueue {
     /// By node.
     queues: Vec<Queue>,
     /// Lanes that wait, for whatever node.
@@ -48,14 +48,14 @@ pub(crate) struct Dialling {
 
 /// What is to be done with a lane that waits.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum DialDecision {
     /// It is dialled now.
     Dial(usize),
     /// It is not, for this reason.
-    Refused(usize, Hopeless),
+    Refused(usize, DialRefusal),
 }
 
-impl Dialling {
+impl DialQueue {
     /// Whether a lane may have its turn.
     #[inline(always)]
     pub(crate) fn has_news(&self) -> bool {
@@ -139,7 +139,7 @@ impl Lanes {
         if let Some(refusal) = node.health.refuses(self.state_of(this.class), now.mono_us) {
             return Err(text::not_sent(&node.name, &refusal.why));
         }
-        if matches!(this.purpose, Purpose::Own | Purpose::Listen) {
+        if matches!(this.purpose, LaneUse::Own | LaneUse::Listen) {
             self.admit_own(lane, config)?;
         }
         self.want_dial(lane, now);
@@ -156,16 +156,16 @@ impl Lanes {
     }
 
     /// The next lane whose dial may begin now, or that has no hope.
-    pub(crate) fn next_turn(&mut self, config: &Config, ledger: &Ledger, now: Now) -> Option<Turn> {
+    pub(crate) fn next_turn(&mut self, config: &Config, ledger: &ProcessBudget, now: Now) -> Option<DialDecision> {
         let turn = (0..self.dialling.queues.len()).find_map(|node| self.next_turn_of(node, config, ledger, now));
         self.dialling.has_news = turn.is_some();
         turn
     }
 
-    fn next_turn_of(&mut self, node: usize, config: &Config, ledger: &Ledger, now: Now) -> Option<Turn> {
+    fn next_turn_of(&mut self, node: usize, config: &Config, ledger: &ProcessBudget, now: Now) -> Option<DialDecision> {
         let mut at = 0;
         // Thousands may wait for one class: it is looked at once.
-        let mut not_now: Vec<Class> = Vec::new();
+        let mut not_now: Vec<LaneKey> = Vec::new();
         while let Some(handle) = self.dialling.queues[node].waiting.get(at).copied() {
             let lane = self.find(handle).filter(|lane| self.all[*lane].wants_dial && self.all[*lane].node == node);
             let Some(lane) = lane else {
@@ -177,7 +177,7 @@ impl Lanes {
             if let Some(refusal) = this.health.refuses(class, now.mono_us) {
                 let (why, words) = (refusal.why.to_owned(), refusal.words.map(str::to_owned));
                 self.take_out(node, at);
-                return Some(Turn::Refused(lane, Hopeless { why, words }));
+                return Some(DialDecision::Refused(lane, DialRefusal { why, words }));
             }
             if !self.has_place_for(node, now) {
                 return None;
@@ -209,7 +209,7 @@ impl Lanes {
             (this.at, this.is_elsewhere) = (None, false);
             this.endpoint = Some(endpoint);
             this.up.begin_dial();
-            return Some(Turn::Dial(lane));
+            return Some(DialDecision::Dial(lane));
         }
         None
     }
@@ -228,7 +228,7 @@ impl Lanes {
     }
 
     /// Whether a class that a node has refused is being tried again.
-    fn is_class_tried(&self, node: usize, class: Class) -> bool {
+    fn is_class_tried(&self, node: usize, class: LaneKey) -> bool {
         let is_its = |lane: &Lane| lane.is_dialled && lane.node == node && self.state_of(lane.class) == class;
         self.nodes[node].health.is_class_on_trial(class) && self.all.iter().any(is_its)
     }
@@ -274,7 +274,7 @@ impl Lanes {
         let is_failure_of_dial = self.all[lane].ready_us == 0;
         let vouches = |other: usize| {
             let this = &self.all[other];
-            let is_watched = matches!(this.purpose, Purpose::Shared | Purpose::Push);
+            let is_watched = matches!(this.purpose, LaneUse::Shared | LaneUse::Push);
             other != lane
                 && this.node == node
                 && !this.is_retired
@@ -313,13 +313,13 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn take_dialling_turns(&mut self) {
         while let Some(turn) = self.lanes.next_turn(&self.config, &self.shared.ledger, self.now) {
             match turn {
-                Turn::Dial(lane) => {
+                DialDecision::Dial(lane) => {
                     self.counters.dials.add(1);
                     if let Some(endpoint) = self.lanes.all[lane].endpoint.clone() {
                         self.actions.push_back(Action::Dial { conn: ConnId::upstream(lane as u32), endpoint });
                     }
                 }
-                Turn::Refused(lane, hopeless) => self.end_lane(lane, Ending::Hopeless(hopeless)),
+                DialDecision::Refused(lane, hopeless) => self.end_lane(lane, LaneEnd::DialRefusal(hopeless)),
             }
         }
     }
@@ -327,7 +327,7 @@ impl<E: Execute> Worker<E> {
 
 impl Node {
     /// Whether a node takes no new connection for now, and a request that needs one is refused instead of waiting.
-    pub(crate) fn takes_no_dial(&self, class: Class, now: Now) -> bool {
+    pub(crate) fn takes_no_dial(&self, class: LaneKey, now: Now) -> bool {
         self.is_gone || self.is_drained || self.health.refuses(class, now.mono_us).is_some()
     }
 }

@@ -3,8 +3,8 @@
 //! A worker has so many classes and so many names at nodes. What a client asks for once, be it a database that no node has,
 //! must not cost one of them for good: otherwise whoever goes through all databases has everybody refused for ever.
 
-use crate::pool::session_mode::Ownership;
-use crate::pool::{Class, Lane, Lanes, Purpose};
+use crate::pool::session_mode::KeyOwner;
+use crate::pool::{Lane, LaneKey, LaneUse, Lanes};
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::Credentials;
@@ -15,9 +15,9 @@ impl Lanes {
     fn spare_lanes(&self, class: usize) -> Option<Vec<usize>> {
         let is_spare = |place: usize, lane: &Lane| {
             let is_free = match lane.purpose {
-                Purpose::Shared | Purpose::Successor | Purpose::Leaving | Purpose::Blocking => true,
-                Purpose::Private => self.warm.contains(&(place as u32)),
-                Purpose::Own | Purpose::Push | Purpose::PushSuccessor | Purpose::Listen | Purpose::Dedicated => false,
+                LaneUse::Shared | LaneUse::Successor | LaneUse::Leaving | LaneUse::Blocking => true,
+                LaneUse::Private => self.warm.contains(&(place as u32)),
+                LaneUse::Own | LaneUse::Push | LaneUse::PushSuccessor | LaneUse::Listen | LaneUse::Dedicated => false,
             };
             is_free && lane.is_settled() && lane.selects.is_empty()
         };
@@ -29,7 +29,7 @@ impl Lanes {
 
 impl<E: Execute> Worker<E> {
     /// The number of the class with this state. `None`: there are as many as there may be, and all are used.
-    pub(crate) fn class_of(&mut self, class: Class) -> Option<u16> {
+    pub(crate) fn class_of(&mut self, class: LaneKey) -> Option<u16> {
         self.lanes.class(class).or_else(|| {
             self.clear_classes();
             self.lanes.class(class)
@@ -64,20 +64,20 @@ impl<E: Execute> Worker<E> {
     #[cold]
     fn clear_classes(&mut self) {
         for (class, is_used) in self.used_classes().into_iter().enumerate() {
-            if is_used || !matches!(self.lanes.owners[class], Ownership::Everybody) {
+            if is_used || !matches!(self.lanes.owners[class], KeyOwner::Everybody) {
                 continue;
             }
             let classes: Vec<usize> = self.lanes.script_classes_of(class as u16).chain([class]).collect();
             let spare: Option<Vec<_>> = classes.iter().map(|class| self.lanes.spare_lanes(*class)).collect();
             let Some(lanes) = spare else { continue };
             for lane in lanes.into_iter().flatten() {
-                if self.lanes.all[lane].purpose == Purpose::Shared {
+                if self.lanes.all[lane].purpose == LaneUse::Shared {
                     self.lanes.leave(lane);
                 }
                 self.close_lane(lane);
             }
             self.lanes.script_classes.forget(class as u16);
-            classes.into_iter().for_each(|class| self.lanes.owners[class] = Ownership::Nobody);
+            classes.into_iter().for_each(|class| self.lanes.owners[class] = KeyOwner::Nobody);
         }
     }
 }

@@ -16,11 +16,11 @@
 //! that has been answered. How fast an own connection is read is decided in [`crate::pool::read_pacing`].
 
 use crate::limits::LARGE_US;
-use crate::pool::lease::Dirt;
+use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
-use crate::pool::{Lanes, Purpose};
+use crate::pool::{LaneUse, Lanes};
 use crate::session::table::Clients;
-use crate::session::{Flow, Session, Special};
+use crate::session::{Flow, Session, SessionFlags};
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Execute, Lane as Kind, RequestPolicy, Row};
@@ -122,7 +122,7 @@ impl Large {
 
     /// A client's own lanes of pool mode `session` are given back: those of them that are among these.
     pub(crate) fn leave_own(&mut self, lanes: &Lanes) {
-        let is_own = |lane: &Handle| lanes.find(*lane).is_some_and(|place| lanes.all[place].purpose == Purpose::Own);
+        let is_own = |lane: &Handle| lanes.find(*lane).is_some_and(|place| lanes.all[place].purpose == LaneUse::Own);
         for way in &mut self.ways {
             way.lane = way.lane.filter(|lane| !is_own(lane));
         }
@@ -134,7 +134,7 @@ impl Clients {
     pub(crate) fn large_of(&mut self, client: Handle) -> Option<&mut Large> {
         let session = self.sessions.get_mut(client)?;
         if session.large.is_none() {
-            session.special.add(Special::LARGE);
+            session.special.add(SessionFlags::LARGE);
             self.counters.clients_large.add(1);
         }
         Some(session.large.get_or_insert_default())
@@ -231,15 +231,15 @@ impl<E: Execute> Worker<E> {
             let before = left.len();
             left.extend(large.ways.extract_if(.., is_over).filter_map(|way| way.lane));
             if left.len() > before && !session.down.is_settled() {
-                session.special.add(Special::OVERTAKEN);
+                session.special.add(SessionFlags::OVERTAKEN);
             }
             if large.ways.is_empty() {
                 session.large = None;
-                session.special.remove(Special::LARGE);
+                session.special.remove(SessionFlags::LARGE);
             }
         }
         for lane in left.into_iter().filter_map(|lane| self.lanes.find(lane)).collect::<Vec<_>>() {
-            if self.lanes.all[lane].purpose == Purpose::Private {
+            if self.lanes.all[lane].purpose == LaneUse::Private {
                 self.lanes.leave_to_its_reader(lane);
             }
         }
@@ -264,7 +264,7 @@ impl<E: Execute> Worker<E> {
     /// Gives the client's own connections back.
     pub(crate) fn leave_large(&mut self, index: u32) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        session.special.remove(Special::LARGE);
+        session.special.remove(SessionFlags::LARGE);
         if let Some(large) = session.large.take() {
             self.end_large(*large);
         }
@@ -298,7 +298,7 @@ impl<E: Execute> Worker<E> {
         let Some(place) = self.lanes.find(lane) else { return };
         let this = &mut self.lanes.all[place];
         // In pool mode `session` it is what the client has anyway.
-        if this.purpose == Purpose::Own {
+        if this.purpose == LaneUse::Own {
             return;
         }
         this.reader = None;
@@ -307,7 +307,7 @@ impl<E: Execute> Worker<E> {
             self.actions.push_back(Action::Resume { conn: ConnId::upstream(place as u32) });
         }
         if !self.leave_claimed(place) {
-            self.give_back(lane, Dirt::default());
+            self.give_back(lane, ResetNeeded::default());
         }
     }
 }

@@ -11,8 +11,8 @@
 //! state. In doubt it is closed: the next borrower must never meet what the last one left.
 
 use crate::config::Config;
-use crate::internal_request::{Progress, Task, Tasks};
-use crate::pool::{Lanes, Purpose};
+use crate::internal_request::{InternalRequest, InternalRequests, Progress};
+use crate::pool::{LaneUse, Lanes};
 use crate::slab::Handle;
 use crate::text;
 use crate::worker::Worker;
@@ -22,7 +22,7 @@ use respool_wire::{encode_request, replies};
 
 /// What a client may have left on a connection, as the requests that undo it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Dirt {
+pub(crate) struct ResetNeeded {
     /// MULTI was sent and neither EXEC nor DISCARD.
     pub(crate) is_queueing: bool,
     /// Keys may be watched.
@@ -33,13 +33,13 @@ pub(crate) struct Dirt {
 
 /// A clean-up that waits for the node to acknowledge it.
 #[derive(Debug)]
-pub(crate) struct Cleaning {
+pub(crate) struct LaneReset {
     lane: Handle,
     awaited: u16,
     is_clean: bool,
 }
 
-impl Cleaning {
+impl LaneReset {
     pub(crate) fn new(lane: Handle, awaited: u16) -> Self {
         Self { lane, awaited, is_clean: true }
     }
@@ -78,12 +78,12 @@ impl Lanes {
             let lane = self.warm.remove(at) as usize;
             return Ok(self.handle(lane));
         }
-        self.lend_new(config, node, class, Purpose::Private, now)
+        self.lend_new(config, node, class, LaneUse::Private, now)
     }
 
     /// Whether one more connection to a node may be one client's.
     pub(crate) fn may_lend(&self, config: &Config, node: usize) -> bool {
-        let is_lent = |purpose: Purpose| matches!(purpose, Purpose::Private | Purpose::Dedicated);
+        let is_lent = |purpose: LaneUse| matches!(purpose, LaneUse::Private | LaneUse::Dedicated);
         let lent = self.all.iter().filter(|l| is_lent(l.purpose) && !l.is_retired && l.node == node).count();
         lent < config.lanes.private_max
     }
@@ -94,7 +94,7 @@ impl Lanes {
         config: &Config,
         node: usize,
         class: u16,
-        purpose: Purpose,
+        purpose: LaneUse,
         now: Now,
     ) -> Result<Handle, Vec<u8>> {
         if !self.may_lend(config, node) {
@@ -113,8 +113,8 @@ impl Lanes {
     /// Whether a lane is sent PINGs while it is idle: those that all share, and those that wait for the next client.
     pub(crate) fn is_probed(&self, lane: usize) -> bool {
         match self.all[lane].purpose {
-            Purpose::Shared => true,
-            Purpose::Private => self.warm.contains(&(lane as u32)),
+            LaneUse::Shared => true,
+            LaneUse::Private => self.warm.contains(&(lane as u32)),
             _ => false,
         }
     }
@@ -160,15 +160,15 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Takes a private connection back from whoever had it. What is still owed on it goes to its owners first.
-    pub(crate) fn give_back(&mut self, lane: Handle, dirt: Dirt) {
+    pub(crate) fn give_back(&mut self, lane: Handle, dirt: ResetNeeded) {
         let Some(place) = self.lanes.find(lane) else { return };
         let this = &self.lanes.all[place];
-        if this.purpose == Purpose::Leaving && this.sending.is_none() {
+        if this.purpose == LaneUse::Leaving && this.sending.is_none() {
             // It ends once it has answered what it owes.
             return;
         }
         // A client's own stays with it; what the node knew has ended with the connection.
-        let stays = this.purpose == Purpose::Own;
+        let stays = this.purpose == LaneUse::Own;
         // Half a request must not become the beginning of somebody else's.
         if !this.up.is_ready() || this.sending.is_some() {
             if !stays {
@@ -205,22 +205,28 @@ impl<E: Execute> Worker<E> {
             self.close_lane(place);
             return;
         }
-        let task = self.tasks.begin(Task::Clean(Cleaning::new(lane, awaited)));
+        let task = self.tasks.begin(InternalRequest::Clean(LaneReset::new(lane, awaited)));
         for (step, request) in requests.into_iter().enumerate() {
-            let owner = Tasks::owner(task, step as u16);
+            let owner = InternalRequests::owner(task, step as u16);
             let write = |out: &mut Vec<u8>| encode_request(out, request.iter().copied());
             if let Err(error) = self.lanes.send(place, owner, &self.config, self.now, &mut self.clients.pool, write) {
-                self.tasks.fail(task, step as u16, crate::internal_request::Loss::Unsent, &error, &mut self.clients);
+                self.tasks.fail(
+                    task,
+                    step as u16,
+                    crate::internal_request::LostReply::Unsent,
+                    &error,
+                    &mut self.clients,
+                );
                 return;
             }
         }
         self.is_busy = true;
     }
 
-    pub(crate) fn conclude_cleaning(&mut self, cleaning: Cleaning) {
+    pub(crate) fn conclude_cleaning(&mut self, cleaning: LaneReset) {
         let Some(lane) = self.lanes.find(cleaning.lane) else { return };
         let this = &self.lanes.all[lane];
-        if this.purpose == Purpose::Own && cleaning.is_clean {
+        if this.purpose == LaneUse::Own && cleaning.is_clean {
             return;
         }
         let is_reusable = cleaning.is_clean && this.up.is_ready() && this.up.tickets().is_empty();
@@ -234,7 +240,7 @@ impl<E: Execute> Worker<E> {
         if !matches!(self.lanes.all[lane].up.phase(), Phase::Idle) {
             self.close_upstream(lane);
         }
-        self.end_lane(lane, crate::pool::Ending::GivenUp);
+        self.end_lane(lane, crate::pool::LaneEnd::GivenUp);
     }
 }
 

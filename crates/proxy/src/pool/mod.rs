@@ -13,21 +13,21 @@ pub(crate) mod replace;
 pub(crate) mod session_mode;
 mod unshare;
 
-use crate::auth::quota::Lent;
+use crate::auth::quota::QuotaGuard;
 use crate::commands::select::Selecting;
 use crate::config::{Config, NodeConfig};
 use crate::limits::CLASSES_MAX;
 use crate::nodes::health_state::NodeHealth;
-use crate::nodes::kind::Misfit;
+use crate::nodes::kind::NodeMismatch;
 use crate::nodes::rollover::Entry;
 use crate::observe::histogram::Histogram;
-use crate::pool::dial_queue::Dialling;
-use crate::pool::session_mode::Ownership;
+use crate::pool::dial_queue::DialQueue;
+use crate::pool::session_mode::KeyOwner;
 use crate::reply::integrity::EchoCheck;
-use crate::reply::observer::Beside;
-use crate::scripts::Given;
+use crate::reply::observer::ReplyObservers;
+use crate::scripts::LoadedScripts;
 use crate::scripts::lanes::ScriptClasses;
-use crate::session::large_request::Sender;
+use crate::session::large_request::StreamedRequest;
 use crate::slab::Handle;
 use crate::transaction::multi_probe::Multi;
 use crate::workers::shared::Shared;
@@ -63,7 +63,7 @@ pub(crate) struct Node {
     /// It closes connections on which it is identified (HELLO, INFO).
     pub(crate) shuns_questions: bool,
     /// The misfit that this worker saw last, with the count of changes at that time.
-    pub(crate) misfit_seen: Option<(Misfit, u64)>,
+    pub(crate) misfit_seen: Option<(NodeMismatch, u64)>,
 }
 
 impl Node {
@@ -99,7 +99,7 @@ impl Node {
 
 /// What a lane is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum LaneUse {
     /// Everybody's requests.
     Shared,
     /// One client's at a time, see [`crate::pool::lease`].
@@ -126,7 +126,7 @@ pub(crate) enum Purpose {
 #[derive(Debug)]
 pub(crate) struct Lane {
     pub(crate) up: Upstream,
-    pub(crate) purpose: Purpose,
+    pub(crate) purpose: LaneUse,
     /// Which of those that had the place.
     pub(crate) generation: u32,
     /// It has ended for good; its place is free, or will be once the loop has closed its connection.
@@ -194,13 +194,13 @@ pub(crate) struct Lane {
     /// Whether its node takes MULTI on it.
     pub(crate) multi: Multi,
     /// The scripts that its node has been given over it for transactions.
-    pub(crate) given: Given,
+    pub(crate) given: LoadedScripts,
     /// A request is being passed on over it that has not come as a whole.
-    pub(crate) sending: Option<Box<Sender>>,
+    pub(crate) sending: Option<Box<StreamedRequest>>,
     /// It counts among the connections that a user may have to itself.
-    pub(crate) lent: Option<Lent>,
+    pub(crate) lent: Option<QuotaGuard>,
     /// What is known of its replies beyond their tickets, if anything is.
-    pub(crate) beside: Option<Box<Beside>>,
+    pub(crate) beside: Option<Box<ReplyObservers>>,
 }
 
 impl Lane {
@@ -216,7 +216,7 @@ impl Lane {
 
     /// Whether it is connected to a former address of its node. A push lane is dialled again in its place and stays the node's.
     pub(crate) fn leads_away(&self) -> bool {
-        self.is_elsewhere && self.purpose != Purpose::Push
+        self.is_elsewhere && self.purpose != LaneUse::Push
     }
 
     /// Whether a request can be appended to what waits here, of which there is no more than `queue_max`, and nothing else is
@@ -229,7 +229,7 @@ impl Lane {
 
 /// The session state that a lane's users share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Class {
+pub(crate) struct LaneKey {
     pub(crate) database: u32,
     pub(crate) protocol: Protocol,
     /// Who is speaking to the nodes: 0 for whom each node is configured with, else one of the speakers, counted from 1.
@@ -241,9 +241,9 @@ pub(crate) struct Class {
 pub(crate) struct Lanes {
     pub(crate) all: Vec<Lane>,
     pub(crate) nodes: Vec<Node>,
-    classes: Vec<Class>,
+    classes: Vec<LaneKey>,
     /// For each class, whose it is if it is one client's.
-    pub(crate) owners: Vec<Ownership>,
+    pub(crate) owners: Vec<KeyOwner>,
     /// Those of them that are for scripts, by the class beside which they are.
     pub(crate) script_classes: ScriptClasses,
     /// Those who speak to nodes under a name of their own.
@@ -259,7 +259,7 @@ pub(crate) struct Lanes {
     /// One of them is held back for the requests of a crowd.
     pub(crate) is_gathering: bool,
     /// Lanes that are to be dialled, and those that are.
-    pub(crate) dialling: Dialling,
+    pub(crate) dialling: DialQueue,
     /// Some lane is behind another.
     pub(crate) has_behind: bool,
     /// A lane that others wait behind may have drained.
@@ -285,11 +285,11 @@ pub(crate) const NONE: u32 = u32::MAX;
 impl Lanes {
     /// Lanes for the nodes of `config`. `entropy` seeds the jitter of reconnects.
     pub(crate) fn new(config: &Config, entropy: u64) -> Self {
-        let plain = Class { database: 0, protocol: Protocol::Resp2, speaker: 0 };
+        let plain = LaneKey { database: 0, protocol: Protocol::Resp2, speaker: 0 };
         Self {
             nodes: config.nodes.iter().map(Node::new).collect(),
             classes: vec![plain],
-            owners: vec![Ownership::Everybody],
+            owners: vec![KeyOwner::Everybody],
             table: vec![NONE; config.nodes.len()],
             entropy: entropy | 1,
             ..Self::default()
@@ -297,21 +297,21 @@ impl Lanes {
     }
 
     /// The number of the class with this state. `None`: the worker has as many as it may.
-    pub(crate) fn class(&mut self, class: Class) -> Option<u16> {
-        let is_known = |(c, owner): (&Class, &Ownership)| *c == class && matches!(owner, Ownership::Everybody);
+    pub(crate) fn class(&mut self, class: LaneKey) -> Option<u16> {
+        let is_known = |(c, owner): (&LaneKey, &KeyOwner)| *c == class && matches!(owner, KeyOwner::Everybody);
         if let Some(known) = self.classes.iter().zip(&self.owners).position(is_known) {
             return Some(known as u16);
         }
-        let count = self.owners.iter().filter(|owner| matches!(owner, Ownership::Everybody)).count();
+        let count = self.owners.iter().filter(|owner| matches!(owner, KeyOwner::Everybody)).count();
         if count >= CLASSES_MAX {
             return None;
         }
-        self.put_class(class, Ownership::Everybody)
+        self.put_class(class, KeyOwner::Everybody)
     }
 
     /// Takes a number for a class.
-    pub(crate) fn put_class(&mut self, class: Class, owner: Ownership) -> Option<u16> {
-        if let Some(free) = self.owners.iter().position(|owner| matches!(owner, Ownership::Nobody)) {
+    pub(crate) fn put_class(&mut self, class: LaneKey, owner: KeyOwner) -> Option<u16> {
+        if let Some(free) = self.owners.iter().position(|owner| matches!(owner, KeyOwner::Nobody)) {
             self.classes[free] = class;
             self.owners[free] = owner;
             return Some(free as u16);
@@ -324,12 +324,12 @@ impl Lanes {
     }
 
     /// What the users of a class share.
-    pub(crate) fn state_of(&self, class: u16) -> Class {
+    pub(crate) fn state_of(&self, class: u16) -> LaneKey {
         self.classes[class as usize]
     }
 
     /// A class has another state from now on.
-    pub(crate) fn set_state_of(&mut self, class: u16, state: Class) {
+    pub(crate) fn set_state_of(&mut self, class: u16, state: LaneKey) {
         self.classes[class as usize] = state;
     }
 
@@ -357,7 +357,7 @@ impl Lanes {
     /// Whether some class has this speaker.
     fn is_spoken_for(&self, speaker: u16) -> bool {
         let classes = self.classes.iter().zip(&self.owners);
-        classes.filter(|(_, owner)| !matches!(owner, Ownership::Nobody)).any(|(class, _)| class.speaker == speaker)
+        classes.filter(|(_, owner)| !matches!(owner, KeyOwner::Nobody)).any(|(class, _)| class.speaker == speaker)
     }
 
     /// Who speaks to nodes for a class.
@@ -370,10 +370,10 @@ impl Lanes {
         let is_lent = |(place, lane): &(usize, &Lane)| {
             !lane.is_retired
                 && match lane.purpose {
-                    Purpose::Private => !self.warm.contains(&(*place as u32)),
-                    Purpose::Own | Purpose::Listen | Purpose::Dedicated => true,
-                    Purpose::Shared | Purpose::Blocking | Purpose::Push | Purpose::PushSuccessor => false,
-                    Purpose::Successor | Purpose::Leaving => false,
+                    LaneUse::Private => !self.warm.contains(&(*place as u32)),
+                    LaneUse::Own | LaneUse::Listen | LaneUse::Dedicated => true,
+                    LaneUse::Shared | LaneUse::Blocking | LaneUse::Push | LaneUse::PushSuccessor => false,
+                    LaneUse::Successor | LaneUse::Leaving => false,
                 }
         };
         self.all.iter().enumerate().filter(is_lent).count()
@@ -381,7 +381,7 @@ impl Lanes {
 
     /// Whether a lane is shared by all clients, or the successor of such a lane.
     pub(crate) fn is_for_all(&self, lane: usize) -> bool {
-        matches!(self.all[lane].purpose, Purpose::Shared | Purpose::Successor)
+        matches!(self.all[lane].purpose, LaneUse::Shared | LaneUse::Successor)
     }
 
     /// How many classes there are.
@@ -419,14 +419,14 @@ impl Lanes {
 
     #[cold]
     fn make(&mut self, config: &Config, node: usize, class: u16) -> usize {
-        if let Ownership::Client(owner) = &self.owners[class as usize] {
+        if let KeyOwner::Client(owner) = &self.owners[class as usize] {
             return match owner.has(node) {
                 true => self.make_own(config, node, class),
                 false => self.lane(config, node, self.sharing(class)),
             };
         }
         let lane = self.all.len();
-        let made = self.build(config, node, class, Purpose::Shared);
+        let made = self.build(config, node, class, LaneUse::Shared);
         self.all.push(made);
         self.shared.push(lane as u32);
         self.table[class as usize * self.nodes.len() + node] = lane as u32;
@@ -434,11 +434,11 @@ impl Lanes {
         lane
     }
 
-    fn build(&self, config: &Config, node: usize, class: u16, purpose: Purpose) -> Lane {
-        let Class { database, protocol, speaker } = self.classes[class as usize];
+    fn build(&self, config: &Config, node: usize, class: u16, purpose: LaneUse) -> Lane {
+        let LaneKey { database, protocol, speaker } = self.classes[class as usize];
         let own = usize::from(speaker).checked_sub(1).and_then(|place| self.speakers.get(place));
         let credentials = own.or(self.nodes[node].told.credentials.as_ref()).cloned();
-        let is_shared = matches!(purpose, Purpose::Shared | Purpose::Successor);
+        let is_shared = matches!(purpose, LaneUse::Shared | LaneUse::Successor);
         let policy = if is_shared { config.write_policy } else { WritePolicy::EachTurn };
         let proof = EchoCheck::new(config.integrity, self.entropy_of(self.all.len()));
         let told = &self.nodes[node];
@@ -486,10 +486,10 @@ impl Lanes {
             accounted: 0,
             queue_accounted: 0,
             multi: Multi::default(),
-            given: Given::default(),
+            given: LoadedScripts::default(),
             sending: None,
             lent: None,
-            beside: if is_shared { Beside::proving(proof) } else { None },
+            beside: if is_shared { ReplyObservers::proving(proof) } else { None },
         }
     }
 
@@ -499,7 +499,7 @@ impl Lanes {
     }
 
     /// Makes a lane that is not in the table of classes. It is not dialled yet.
-    pub(crate) fn add_unshared(&mut self, config: &Config, node: usize, class: u16, purpose: Purpose) -> usize {
+    pub(crate) fn add_unshared(&mut self, config: &Config, node: usize, class: u16, purpose: LaneUse) -> usize {
         let made = self.build(config, node, class, purpose);
         let Some(place) = self.free.pop() else {
             self.all.push(made);
@@ -527,12 +527,12 @@ impl Lanes {
     /// A lane outside the table of classes has ended for good: its handles are void.
     pub(crate) fn retire(&mut self, lane: usize) {
         let this = &mut self.all[lane];
-        debug_assert!(this.purpose != Purpose::Shared && !this.is_retired, "it ends once");
+        debug_assert!(this.purpose != LaneUse::Shared && !this.is_retired, "it ends once");
         this.is_retired = true;
         this.wants_dial = false;
         this.lent = None;
         let place = this.class as usize * self.nodes.len() + this.node;
-        if this.purpose == Purpose::Own && self.table.get(place) == Some(&(lane as u32)) {
+        if this.purpose == LaneUse::Own && self.table.get(place) == Some(&(lane as u32)) {
             self.table[place] = NONE;
         }
         let this = &mut self.all[lane];
@@ -653,7 +653,7 @@ impl Lanes {
 
 /// Why a lane is not dialled, as others have found out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Hopeless {
+pub(crate) struct DialRefusal {
     pub(crate) why: String,
     /// The node's own words, if it refused this database or user.
     pub(crate) words: Option<String>,
@@ -661,13 +661,13 @@ pub(crate) struct Hopeless {
 
 /// Why a lane ended, as its clients are told.
 #[derive(Debug)]
-pub(crate) enum Ending {
+pub(crate) enum LaneEnd {
     /// The dial failed.
     Dial(DialFailure),
     /// It was not dialled: its turn did not come in time.
     NotDialled,
     /// It was not dialled: what happened to others is enough to know that there is no hope.
-    Hopeless(Hopeless),
+    DialRefusal(DialRefusal),
     /// The node refused the handshake, or sent what it must not.
     Fault(Fault),
     /// The connection broke, with the kernel's words if there were any.
@@ -680,7 +680,7 @@ pub(crate) enum Ending {
     GivenUp,
 }
 
-impl std::fmt::Display for Ending {
+impl std::fmt::Display for LaneEnd {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Dial(DialFailure::Unresolvable(why)) => write!(f, "could not be resolved ({why})"),
@@ -690,7 +690,7 @@ impl std::fmt::Display for Ending {
                 f.write_str("could not be connected to: this process may have no more files open")
             }
             Self::NotDialled => f.write_str("could not be dialled in time, because other connections were before it"),
-            Self::Hopeless(Hopeless { why, .. }) => f.write_str(why),
+            Self::DialRefusal(DialRefusal { why, .. }) => f.write_str(why),
             Self::Fault(fault) => write!(f, "{fault}"),
             Self::Lost(Some(why)) => write!(f, "broke the connection ({why})"),
             Self::Lost(None) => f.write_str("closed the connection"),

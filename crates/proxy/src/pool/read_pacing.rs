@@ -18,7 +18,7 @@
 //! left alone, or brought a part of a large reply. Those of others count as ever.
 
 use crate::limits::CUT_OFF_SLACK_BYTES;
-use crate::pool::{Lane, Purpose};
+use crate::pool::{Lane, LaneUse};
 use crate::session::Session;
 use crate::slab::Handle;
 use crate::worker::Worker;
@@ -28,7 +28,7 @@ use respool_connection::{Action, ConnId, Downstream, Owner, Upstream};
 impl Lane {
     /// Whether its reader's reading decides how fast it is read.
     pub(crate) fn is_paced(&self) -> bool {
-        self.reader.is_some() && matches!(self.purpose, Purpose::Private | Purpose::Own | Purpose::Leaving)
+        self.reader.is_some() && matches!(self.purpose, LaneUse::Private | LaneUse::Own | LaneUse::Leaving)
     }
 }
 
@@ -88,7 +88,7 @@ impl<E: Execute> Worker<E> {
             this.flowed_us = self.now.mono_us;
         }
         // What was begun before the lane was taken out of sharing may have gone on over it.
-        if this.has_others || this.purpose == Purpose::Private {
+        if this.has_others || this.purpose == LaneUse::Private {
             self.expire_others(lane);
         }
     }

@@ -20,7 +20,7 @@
 
 use crate::config::{Config, NodeConfig};
 use crate::limits::{LANE_UNUSED_US, RENEW_US};
-use crate::pool::{Lane, Lanes, NONE, Node, Purpose};
+use crate::pool::{Lane, LaneUse, Lanes, NONE, Node};
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -84,7 +84,7 @@ impl Lanes {
     pub(crate) fn leave(&mut self, lane: usize) {
         let this = &mut self.all[lane];
         let place = this.class as usize * self.nodes.len() + this.node;
-        this.purpose = Purpose::Leaving;
+        this.purpose = LaneUse::Leaving;
         this.is_stale = false;
         if self.table.get(place) == Some(&(lane as u32)) {
             self.table[place] = NONE;
@@ -100,7 +100,7 @@ impl Lanes {
         if before != NONE {
             self.leave(before as usize);
         }
-        self.all[lane].purpose = Purpose::Shared;
+        self.all[lane].purpose = LaneUse::Shared;
         self.shared.push(lane as u32);
         self.table[place] = lane as u32;
         self.stand_behind(lane);
@@ -125,7 +125,7 @@ impl Lanes {
         // One that has gone may be the same server by another name, or by another address.
         let is_at_same = other.node == lane.node || before.is_gone && before.told.endpoint == this.told.endpoint;
         let is_called_same = before.is_gone && before.name == this.name;
-        other.purpose == Purpose::Leaving
+        other.purpose == LaneUse::Leaving
             && other.class == lane.class
             // Another client may have had the class to itself before.
             && other.reader == lane.reader
@@ -142,7 +142,7 @@ impl Lanes {
         (self.has_behind, self.may_go_on) = (false, false);
         let mut ahead: BTreeMap<(u16, Option<Handle>, Option<usize>), Vec<usize>> = BTreeMap::new();
         for (place, lane) in self.all.iter().enumerate() {
-            if lane.purpose == Purpose::Leaving && !lane.is_retired {
+            if lane.purpose == LaneUse::Leaving && !lane.is_retired {
                 // A lane may be behind those of a removed node of another number.
                 let node = (!self.nodes[lane.node].is_gone).then_some(lane.node);
                 ahead.entry((lane.class, lane.reader, node)).or_default().push(place);
@@ -189,8 +189,8 @@ impl Lanes {
         let lanes: Vec<usize> = self.shared_of(node).collect();
         lanes.iter().for_each(|lane| self.leave(*lane));
         let is_successor =
-            |lane: &&mut Lane| matches!(lane.purpose, Purpose::Successor | Purpose::PushSuccessor) && lane.node == node;
-        self.all.iter_mut().filter(is_successor).for_each(|lane| lane.purpose = Purpose::Leaving);
+            |lane: &&mut Lane| matches!(lane.purpose, LaneUse::Successor | LaneUse::PushSuccessor) && lane.node == node;
+        self.all.iter_mut().filter(is_successor).for_each(|lane| lane.purpose = LaneUse::Leaving);
         self.leave_own_lanes_to(node);
         self.mark_exclusive_stale(node);
         self.let_warm_go(node);
@@ -199,7 +199,7 @@ impl Lanes {
 
     /// Lanes of a node that clients have to themselves are not kept for others once they are given back.
     fn mark_exclusive_stale(&mut self, node: usize) {
-        let is_exclusive = |lane: &Lane| matches!(lane.purpose, Purpose::Private | Purpose::Own | Purpose::Blocking);
+        let is_exclusive = |lane: &Lane| matches!(lane.purpose, LaneUse::Private | LaneUse::Own | LaneUse::Blocking);
         self.all
             .iter_mut()
             .filter(|lane| lane.node == node && is_exclusive(lane))
@@ -216,7 +216,7 @@ impl Lanes {
         let gone: Vec<u32> = self.warm.iter().copied().filter(is_its).collect();
         self.warm.retain(|lane| !gone.contains(lane));
         for lane in gone {
-            self.all[lane as usize].purpose = Purpose::Leaving;
+            self.all[lane as usize].purpose = LaneUse::Leaving;
         }
     }
 
@@ -377,12 +377,12 @@ impl Lanes {
             return;
         }
         let has_one = |other: &Lane| {
-            other.purpose == Purpose::Successor && !other.is_retired && other.node == node && other.class == class
+            other.purpose == LaneUse::Successor && !other.is_retired && other.node == node && other.class == class
         };
         if self.all.iter().any(has_one) {
             return;
         }
-        let successor = self.add_unshared(config, node, class, Purpose::Successor);
+        let successor = self.add_unshared(config, node, class, LaneUse::Successor);
         if self.prepare(successor, config, now).is_err() {
             self.release(successor);
         }
@@ -399,7 +399,7 @@ impl Lanes {
     /// that ends once it has been answered.
     fn parting_lane(&mut self, config: &Config, node: usize, class: u16, now: Now) -> usize {
         let is_fit = |lane: &Lane| {
-            lane.purpose == Purpose::Leaving
+            lane.purpose == LaneUse::Leaving
                 && (lane.node, lane.class) == (node, class)
                 && !(lane.is_retired || lane.is_closing || lane.is_unread)
                 && (lane.wants_dial || !matches!(lane.up.phase(), Phase::Idle))
@@ -407,7 +407,7 @@ impl Lanes {
         if let Some(known) = self.all.iter().position(is_fit) {
             return known;
         }
-        let lane = self.add_unshared(config, node, class, Purpose::Leaving);
+        let lane = self.add_unshared(config, node, class, LaneUse::Leaving);
         self.want_dial(lane, now);
         lane
     }
@@ -433,7 +433,7 @@ impl<E: Execute> Worker<E> {
                 continue;
             }
             match this.purpose {
-                Purpose::Shared if this.is_stale => {
+                LaneUse::Shared if this.is_stale => {
                     is_busy = true;
                     if !this.up.is_ready() {
                         self.lanes.leave(lane);
@@ -441,17 +441,17 @@ impl<E: Execute> Worker<E> {
                         self.lanes.begin_renewal(lane, &self.config, self.now);
                     }
                 }
-                Purpose::Push if this.is_stale => {
+                LaneUse::Push if this.is_stale => {
                     is_busy = true;
                     self.renew_push_lane(lane);
                 }
                 // Nothing is owed on it, and its client's next request has another dialled.
-                Purpose::Own if this.is_stale && this.is_settled() && !self.is_watched_on(lane) => {
+                LaneUse::Own if this.is_stale && this.is_settled() && !self.is_watched_on(lane) => {
                     self.close_lane(lane)
                 }
                 // Nobody waits on it, and nobody is to wait on a connection to where the node was before.
-                Purpose::Blocking if this.is_stale && this.up.tickets().is_empty() => self.close_lane(lane),
-                Purpose::Leaving => {
+                LaneUse::Blocking if this.is_stale && this.up.tickets().is_empty() => self.close_lane(lane),
+                LaneUse::Leaving => {
                     is_busy = true;
                     if this.is_unread && this.reader.is_some_and(|reader| self.clients.sessions.get(reader).is_none()) {
                         self.read_on(lane);
@@ -487,8 +487,8 @@ impl<E: Execute> Worker<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pool::Class;
-    use crate::pool::session_mode::Ownership;
+    use crate::pool::LaneKey;
+    use crate::pool::session_mode::KeyOwner;
     use respool_connection::{BufferPool, Owner};
 
     #[test]
@@ -499,8 +499,8 @@ mod tests {
         let mut pool = BufferPool::new();
         let mut left = Vec::new();
         for _ in 0..MANY {
-            let class = Class { database: 1, ..lanes.state_of(0) };
-            let class = lanes.put_class(class, Ownership::Everybody).expect("there are numbers for so many");
+            let class = LaneKey { database: 1, ..lanes.state_of(0) };
+            let class = lanes.put_class(class, KeyOwner::Everybody).expect("there are numbers for so many");
             let lane = lanes.lane(&config, 0, class);
             lanes.push(lane, Owner::Nobody, Now::default(), &mut pool, |out| out.push(b'x'));
             lanes.leave(lane);
@@ -522,11 +522,11 @@ mod tests {
         for round in 0..100 {
             let at = |number: u32| Some(format!("10.0.{round}.{number}:6379").into());
             let all = [1, 2, 2].map(|number| {
-                let lane = lanes.add_unshared(&config, 0, 0, Purpose::Private);
+                let lane = lanes.add_unshared(&config, 0, 0, LaneUse::Private);
                 (lanes.all[lane].at, lanes.all[lane].is_elsewhere) = (at(number), true);
                 lane
             });
-            let stays = lanes.add_unshared(&config, 0, 0, Purpose::Private);
+            let stays = lanes.add_unshared(&config, 0, 0, LaneUse::Private);
             let handles = all.map(|lane| lanes.handle(lane));
             let moves = lanes.take_nodes(&config, Some(0), |_| false);
             assert!(handles.iter().all(|lane| moves.has_left_on(0, *lane)) && moves.has_left(0));

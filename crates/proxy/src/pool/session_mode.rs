@@ -16,15 +16,15 @@
 //! class that owns some nodes alone, because only some routes are in this mode, shares the others with everybody; then the
 //! move to an own connection waits until all before it is answered, as every move does.
 
-use crate::auth::quota::Allowance;
+use crate::auth::quota::UserQuota;
 use crate::config::Config;
-use crate::pool::lease::Dirt;
+use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
-use crate::pool::{Class, Lanes, NONE, Purpose};
-use crate::session::{Flow, Session, Special};
+use crate::pool::{LaneKey, LaneUse, Lanes, NONE};
+use crate::session::{Flow, Session, SessionFlags};
 use crate::slab::Handle;
 use crate::text;
-use crate::transaction::Pins;
+use crate::transaction::TransactionState;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Action, ConnId, Phase};
@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 /// Whose a class of lanes is.
 #[derive(Debug)]
-pub(crate) enum Ownership {
+pub(crate) enum KeyOwner {
     /// Everybody's with the same database, dialect and name at the nodes.
     Everybody,
     /// The same, for scripts beside this class, see [`crate::scripts::lanes`].
@@ -54,7 +54,7 @@ pub(crate) struct Owner {
     /// The nodes to which it has its own; `None`: all.
     nodes: Option<Vec<usize>>,
     /// Its user's bounds.
-    allowance: Option<Arc<Allowance>>,
+    allowance: Option<Arc<UserQuota>>,
     /// If nodes tell it of changed keys: by node, the request that has them do so; `None` where that is not known yet.
     pub(crate) tracking: Option<Vec<Option<Arc<[u8]>>>>,
 }
@@ -74,31 +74,31 @@ impl Lanes {
     /// The class whose lanes a client in this one shares with others.
     pub(crate) fn sharing(&self, class: u16) -> u16 {
         match &self.owners[class as usize] {
-            Ownership::Client(owner) => owner.base,
-            Ownership::Everybody | Ownership::Scripts { .. } | Ownership::Nobody => class,
+            KeyOwner::Client(owner) => owner.base,
+            KeyOwner::Everybody | KeyOwner::Scripts { .. } | KeyOwner::Nobody => class,
         }
     }
 
     /// Whether a class has lanes of its own to all nodes.
     pub(crate) fn owns_all(&self, class: u16) -> bool {
-        matches!(&self.owners[class as usize], Ownership::Client(owner) if owner.nodes.is_none())
+        matches!(&self.owners[class as usize], KeyOwner::Client(owner) if owner.nodes.is_none())
     }
 
     /// Whether a class has lanes of its own to a node.
     pub(crate) fn owns(&self, class: u16, node: usize) -> bool {
-        matches!(&self.owners[class as usize], Ownership::Client(owner) if owner.has(node))
+        matches!(&self.owners[class as usize], KeyOwner::Client(owner) if owner.has(node))
     }
 
     /// Whether a class is one client's.
     pub(crate) fn is_owned(&self, class: u16) -> bool {
-        matches!(self.owners[class as usize], Ownership::Client(_))
+        matches!(self.owners[class as usize], KeyOwner::Client(_))
     }
 
     /// How many own lanes to a node are connected, or will be.
     fn count_own(&self, node: usize) -> usize {
         let counts = |lane: &&crate::pool::Lane| {
             let is_up = lane.wants_dial || !matches!(lane.up.phase(), Phase::Idle);
-            matches!(lane.purpose, Purpose::Own | Purpose::Listen) && !lane.is_retired && lane.node == node && is_up
+            matches!(lane.purpose, LaneUse::Own | LaneUse::Listen) && !lane.is_retired && lane.node == node && is_up
         };
         self.all.iter().filter(counts).count()
     }
@@ -112,7 +112,7 @@ impl Lanes {
         };
         let (mut reader, mut lent, mut is_bounded) = (None, None, false);
         let mut tracking = None;
-        if let Ownership::Client(owner) = &self.owners[class as usize] {
+        if let KeyOwner::Client(owner) = &self.owners[class as usize] {
             reader = Some(owner.session);
             tracking = owner.tracking.as_ref().map(|by_node| by_node.get(node).cloned().flatten());
             is_bounded = owner.allowance.is_some();
@@ -124,10 +124,10 @@ impl Lanes {
         let warm = if takes_warm { self.warm.iter().rposition(fits) } else { None };
         let lane = match warm {
             Some(at) => self.warm.remove(at) as usize,
-            None => self.add_unshared(config, node, class, Purpose::Own),
+            None => self.add_unshared(config, node, class, LaneUse::Own),
         };
         let this = &mut self.all[lane];
-        this.purpose = Purpose::Own;
+        this.purpose = LaneUse::Own;
         this.class = class;
         this.reader = reader;
         if let Some(tracking) = tracking {
@@ -150,7 +150,7 @@ impl Lanes {
         if self.count_own(this.node) >= config.lanes.session_max {
             return Err(text::too_many_own(&self.nodes[this.node].name));
         }
-        let Ownership::Client(owner) = &self.owners[this.class as usize] else { return Ok(()) };
+        let KeyOwner::Client(owner) = &self.owners[this.class as usize] else { return Ok(()) };
         if let Some(allowance) = &owner.allowance {
             let lent = allowance.lend().ok_or_else(text::too_many_of_user)?;
             self.all[lane].lent = Some(lent);
@@ -171,14 +171,14 @@ impl Lanes {
     /// Other nodes are configured. What a client has of its own it has to the node of that name, wherever it is now.
     pub(crate) fn move_own(&mut self, moves: &Moves) {
         for owner in &mut self.owners {
-            if let Ownership::Client(owner) = owner
+            if let KeyOwner::Client(owner) = owner
                 && let Some(nodes) = &mut owner.nodes
             {
                 *nodes = nodes.iter().filter_map(|node| moves.namesake_of(*node)).collect();
             }
         }
         for (place, lane) in self.all.iter().enumerate().filter(|(_, lane)| !lane.is_retired) {
-            if lane.purpose == Purpose::Own {
+            if lane.purpose == LaneUse::Own {
                 self.table[lane.class as usize * self.nodes.len() + lane.node] = place as u32;
             }
         }
@@ -188,7 +188,7 @@ impl Lanes {
     /// then ends.
     pub(crate) fn leave_to_its_reader(&mut self, lane: usize) {
         let this = &mut self.all[lane];
-        this.purpose = Purpose::Leaving;
+        this.purpose = LaneUse::Leaving;
         // Its client may have another in its place.
         this.lent = None;
         self.left.push(lane as u32);
@@ -197,7 +197,7 @@ impl Lanes {
     /// A client's own lanes to nodes that have gone, as far as they still owe something.
     pub(crate) fn left_of(&mut self, client: Handle) -> Vec<usize> {
         let all = &self.all;
-        let is_left = |lane: &u32| all[*lane as usize].purpose == Purpose::Leaving && !all[*lane as usize].is_retired;
+        let is_left = |lane: &u32| all[*lane as usize].purpose == LaneUse::Leaving && !all[*lane as usize].is_retired;
         self.left.retain(is_left);
         let is_its = |lane: &usize| all[*lane].reader == Some(client);
         self.left.iter().map(|lane| *lane as usize).filter(is_its).collect()
@@ -207,7 +207,7 @@ impl Lanes {
     pub(crate) fn leave_own_lanes_to(&mut self, node: usize) {
         for place in 0..self.all.len() {
             let this = &self.all[place];
-            if this.purpose == Purpose::Own && !this.is_retired && this.node == node {
+            if this.purpose == LaneUse::Own && !this.is_retired && this.node == node {
                 self.leave_to_its_reader(place);
                 self.table[self.all[place].class as usize * self.nodes.len() + node] = NONE;
             }
@@ -229,7 +229,8 @@ impl<E: Execute> Worker<E> {
 
     /// Whether a client is to have its own lanes to all nodes. Under routes that is known with each request.
     fn is_to_own_all(&self, index: u32) -> bool {
-        let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.special.has(Special::ROUTED));
+        let is_routed =
+            self.clients.sessions.at(index).is_some_and(|session| session.special.has(SessionFlags::ROUTED));
         let is_in_mode = !is_routed && self.mode_of(index) == PoolMode::Session;
         self.engine.is_none() && (is_in_mode || self.has_noloop_lanes(index))
     }
@@ -258,10 +259,10 @@ impl<E: Execute> Worker<E> {
                 return Some(self.refuse(index, text::TOO_MANY_OWNERS.as_bytes()));
             }
         }
-        if let Ownership::Client(owner) = &mut self.lanes.owners[class as usize] {
+        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class as usize] {
             owner.allowance = allowance;
         }
-        self.clients.sessions.at_mut(index)?.special.remove(Special::UNSETTLED);
+        self.clients.sessions.at_mut(index)?.special.remove(SessionFlags::UNSETTLED);
         None
     }
 
@@ -270,7 +271,7 @@ impl<E: Execute> Worker<E> {
         let is_session = self.engine.is_none() && self.mode_of(index) == PoolMode::Session;
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         if is_session || self.lanes.is_owned(session.class) {
-            session.special.add(Special::UNSETTLED);
+            session.special.add(SessionFlags::UNSETTLED);
         }
     }
 
@@ -292,7 +293,7 @@ impl<E: Execute> Worker<E> {
     /// Has a client have its own lanes to all nodes from now on. Nothing of it is outstanding. `false`: there are too many.
     pub(crate) fn own_all(&mut self, index: u32) -> bool {
         let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return false };
-        if let Ownership::Client(owner) = &mut self.lanes.owners[class as usize] {
+        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class as usize] {
             owner.nodes = None;
             return true;
         }
@@ -311,7 +312,7 @@ impl<E: Execute> Worker<E> {
             tracking: None,
         };
         let state = self.lanes.state_of(session.class);
-        let Some(class) = self.lanes.put_class(state, Ownership::Client(Box::new(owner))) else { return false };
+        let Some(class) = self.lanes.put_class(state, KeyOwner::Client(Box::new(owner))) else { return false };
         if let Some(session) = self.clients.sessions.at_mut(index) {
             session.class = class;
         }
@@ -332,7 +333,7 @@ impl<E: Execute> Worker<E> {
         }
         self.leave_large(index);
         let more: Vec<usize> = nodes.iter().copied().filter(|node| !self.lanes.owns(class, *node)).collect();
-        if let Ownership::Client(owner) = &mut self.lanes.owners[class as usize] {
+        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class as usize] {
             owner.nodes.get_or_insert_default().extend(more);
         } else if !self.begin_owning(index, Some(more)) {
             return Some(self.refuse(index, text::TOO_MANY_OWNERS.as_bytes()));
@@ -348,9 +349,9 @@ impl<E: Execute> Worker<E> {
             session.class = base;
             return;
         }
-        let state: Class = self.lanes.state_of(base);
+        let state: LaneKey = self.lanes.state_of(base);
         if self.speak_otherwise(index, class, state) {
-            if let Ownership::Client(owner) = &mut self.lanes.owners[class as usize] {
+            if let KeyOwner::Client(owner) = &mut self.lanes.owners[class as usize] {
                 owner.base = base;
             }
             return;
@@ -361,7 +362,7 @@ impl<E: Execute> Worker<E> {
         self.give_back_own(class, pins.as_deref_mut());
         self.lanes.set_state_of(class, state);
         let allowance = self.clients.sessions.at(index).and_then(|session| session.cold.allowance.clone());
-        if let Ownership::Client(owner) = &mut self.lanes.owners[class as usize] {
+        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class as usize] {
             owner.base = base;
             owner.allowance = allowance;
         }
@@ -413,16 +414,16 @@ impl<E: Execute> Worker<E> {
         self.end_owning(session.class, session.pins.as_deref_mut());
     }
 
-    fn end_owning(&mut self, class: u16, pins: Option<&mut Pins>) {
+    fn end_owning(&mut self, class: u16, pins: Option<&mut TransactionState>) {
         if !self.lanes.is_owned(class) {
             return;
         }
         self.give_back_own(class, pins);
-        if let Ownership::Client(owner) = &self.lanes.owners[class as usize] {
+        if let KeyOwner::Client(owner) = &self.lanes.owners[class as usize] {
             let client = owner.session;
             self.resume_left_of(client);
         }
-        self.lanes.owners[class as usize] = Ownership::Nobody;
+        self.lanes.owners[class as usize] = KeyOwner::Nobody;
         self.counters.owners.set(self.counters.owners.value().saturating_sub(1));
     }
 
@@ -440,12 +441,12 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Gives a client's own lanes back, clean or closed.
-    fn give_back_own(&mut self, class: u16, pins: Option<&mut Pins>) {
+    fn give_back_own(&mut self, class: u16, pins: Option<&mut TransactionState>) {
         let base = self.lanes.base(class);
         let mut watches = Vec::new();
         if let Some(pins) = pins {
             let lanes = &self.lanes;
-            let is_own = |lane: Handle| lanes.find(lane).is_some_and(|place| lanes.all[place].purpose == Purpose::Own);
+            let is_own = |lane: Handle| lanes.find(lane).is_some_and(|place| lanes.all[place].purpose == LaneUse::Own);
             watches = pins.watches.extract_if(.., |pin| is_own(pin.lane)).collect();
             // Whoever watched there must not execute as if it still did.
             if !watches.is_empty() {
@@ -458,12 +459,12 @@ impl<E: Execute> Worker<E> {
             let at = class as usize * self.lanes.nodes.len() + self.lanes.all[place].node;
             self.lanes.table[at] = NONE;
             let this = &mut self.lanes.all[place];
-            this.purpose = Purpose::Private;
+            this.purpose = LaneUse::Private;
             this.class = base;
             this.reader = None;
             if std::mem::take(&mut this.is_waiting) {
                 // The node is asked to let the request go, and says what it has taken. Nobody has it afterwards.
-                this.purpose = Purpose::Blocking;
+                this.purpose = LaneUse::Blocking;
                 this.is_stale = true;
                 continue;
             }
@@ -475,7 +476,7 @@ impl<E: Execute> Worker<E> {
                 self.actions.push_back(Action::Resume { conn: ConnId::upstream(place as u32) });
             }
             let is_watching = watches.iter().any(|pin| pin.lane == handle);
-            self.give_back(handle, Dirt { is_watching, ..Dirt::default() });
+            self.give_back(handle, ResetNeeded { is_watching, ..ResetNeeded::default() });
         }
     }
 

@@ -16,12 +16,12 @@
 //! If A leaves, L answers what others are owed and is closed then. A request that B or C sends after such a timeout goes
 //! over L' and may be executed before the one that has timed out: to wait for that one would be to wait for A.
 
-use crate::internal_request::{Loss, Tasks};
+use crate::internal_request::{InternalRequests, LostReply};
 use crate::limits::{CLAIM_LOOKED_AT_MAX, LARGE_REPLY_BYTES};
-use crate::pool::{Lanes, NONE, Purpose};
+use crate::pool::{LaneUse, Lanes, NONE};
 use crate::reply::refuse;
 use crate::request::gathers::Scatters;
-use crate::session::{Pause, Special};
+use crate::session::{Pause, SessionFlags};
 use crate::slab::Handle;
 use crate::text;
 use crate::worker::Worker;
@@ -29,7 +29,7 @@ use respool_command::Execute;
 use respool_connection::{Owner, WritePolicy};
 
 /// Whether a ticket belongs to a client, or is a tombstone.
-fn is_for(owner: Owner, client: Handle, scatters: &Scatters, tasks: &Tasks) -> bool {
+fn is_for(owner: Owner, client: Handle, scatters: &Scatters, tasks: &InternalRequests) -> bool {
     match owner {
         Owner::Client { index, generation, .. } | Owner::Unanswered { index, generation } => {
             Handle { index, generation } == client
@@ -49,7 +49,7 @@ impl Lanes {
         let base = self.base(self.all[lane].class);
         let this = &mut self.all[lane];
         let place = this.class as usize * self.nodes.len() + this.node;
-        this.purpose = Purpose::Private;
+        this.purpose = LaneUse::Private;
         this.class = base;
         this.reader = Some(client);
         this.up.set_policy(WritePolicy::EachTurn);
@@ -69,9 +69,9 @@ impl<E: Execute> Worker<E> {
         if bytes < LARGE_REPLY_BYTES || self.clients.sessions.get(client).is_none() {
             return;
         }
-        if this.purpose == Purpose::Private && this.reader == Some(client) {
+        if this.purpose == LaneUse::Private && this.reader == Some(client) {
             self.clients.large_of(client).into_iter().for_each(|large| large.touch(node, now_us));
-        } else if this.purpose == Purpose::Shared && !self.claim_lane(lane, client) {
+        } else if this.purpose == LaneUse::Shared && !self.claim_lane(lane, client) {
             self.clients.large_of(client).into_iter().for_each(|large| large.note_shared(node, now_us));
         }
     }
@@ -98,7 +98,7 @@ impl<E: Execute> Worker<E> {
         let this = &self.lanes.all[lane];
         let (node, class) = (this.node, self.lanes.base(this.class));
         // Replies that are converted or proved are kept whole anyway.
-        let is_fit = this.purpose == Purpose::Shared && this.up.is_ready() && this.beside.is_none() && !this.is_behind;
+        let is_fit = this.purpose == LaneUse::Shared && this.up.is_ready() && this.beside.is_none() && !this.is_behind;
         let Some(session) = self.clients.sessions.get(client) else { return false };
         let has_one = session.large.as_ref().is_some_and(|large| large.has_lane_to(node, &self.lanes));
         if !is_fit || has_one || self.lanes.base(session.class) != class || !self.lanes.may_lend(&self.config, node) {
@@ -135,7 +135,7 @@ impl<E: Execute> Worker<E> {
         let lanes = &self.lanes;
         for (index, session) in self.clients.sessions.iter_mut() {
             if !session.down.is_settled() && index != client.index && lanes.base(session.class) == class {
-                session.special.add(Special::OVERTAKEN);
+                session.special.add(SessionFlags::OVERTAKEN);
             }
         }
     }
@@ -148,7 +148,7 @@ impl<E: Execute> Worker<E> {
             this.has_others = false;
             return false;
         }
-        this.purpose = Purpose::Leaving;
+        this.purpose = LaneUse::Leaving;
         this.lent = None;
         // Lanes that come after it need not wait for it: clients that are owed something on it do.
         this.turn = u64::MAX;
@@ -173,7 +173,7 @@ impl<E: Execute> Worker<E> {
             let error = text::timed_out(&lanes.nodes[this.node].name, config.timeouts.response_us);
             for owner in late {
                 counters.timeouts.add(1);
-                refuse(owner, Loss::Late, &error, clients, scatters, tasks);
+                refuse(owner, LostReply::Late, &error, clients, scatters, tasks);
             }
         }
         self.lanes.all[lane].has_others = self.has_others_on(lane, client);

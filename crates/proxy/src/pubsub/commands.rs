@@ -1,14 +1,14 @@
 //! SUBSCRIBE and its kin, as clients say them, and what a client with subscriptions may say in RESP2.
 
-use super::Begun;
+use super::PartialSubscribe;
 use super::pending::{Item, PendingChange};
 use super::routing::{Scope, scope_of};
-use super::unsubscribing::Departure;
+use super::unsubscribing::PendingUnsubscribe;
 use crate::limits::{
     NAMES_PER_TURN_MAX, NAMES_TURNS_MAX, PATTERNS_PER_CLIENT_MAX, PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX,
 };
 use crate::push::frame::{Kind, Verb};
-use crate::session::{Flow, Pause, ReplyMode, Special};
+use crate::session::{Flow, Pause, ReplyMode, SessionFlags};
 use crate::slab::Handle;
 use crate::text;
 use crate::worker::Worker;
@@ -25,7 +25,7 @@ struct Change {
     kind: Kind,
     verb: Verb,
     items: Vec<Item>,
-    departures: Vec<Departure>,
+    departures: Vec<PendingUnsubscribe>,
     /// The client is told nothing of it.
     is_silent: bool,
 }
@@ -69,7 +69,7 @@ impl<E: Execute> Worker<E> {
         if self.has_pending_subscriptions(index) && self.settle_before(index).is_none() {
             return Some(Flow::Again);
         }
-        if !self.clients.sessions.at(index)?.special.has(Special::SUBSCRIBED) {
+        if !self.clients.sessions.at(index)?.special.has(SessionFlags::SUBSCRIBED) {
             return None;
         }
         if matches!(row.command, Command::Connection(ConnectionCommand::Ping)) {
@@ -119,12 +119,12 @@ impl<E: Execute> Worker<E> {
         subscriber.is_some_and(|subscriber| subscriber.begun.is_some())
     }
 
-    fn begun(&mut self, index: u32) -> Option<Begun> {
+    fn begun(&mut self, index: u32) -> Option<PartialSubscribe> {
         self.clients.sessions.at_mut(index)?.subscriber.as_mut()?.begun.take()
     }
 
     /// The rest is for the next turn.
-    fn go_on_behind(&mut self, index: u32, begun: Begun) -> Flow {
+    fn go_on_behind(&mut self, index: u32, begun: PartialSubscribe) -> Flow {
         let session = self.clients.sessions.at_mut(index);
         if let Some(subscriber) = session.and_then(|session| session.subscriber.as_mut()) {
             subscriber.begun = Some(begun);
@@ -163,7 +163,7 @@ impl<E: Execute> Worker<E> {
         }
         self.account_subscriptions();
         if rest.len() > part.len() {
-            return self.go_on_behind(index, Begun { done: begun.done + part.len(), ..begun });
+            return self.go_on_behind(index, PartialSubscribe { done: begun.done + part.len(), ..begun });
         }
         self.subscriptions.progress(pending, &mut self.clients);
         self.counters.requests_local.add(1);
@@ -171,7 +171,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Takes a place for the reply to a request that subscribes, which waits for the last of its names.
-    fn begin_subscribing(&mut self, index: u32, kind: Kind, names: Args<'_>) -> Result<Begun, Flow> {
+    fn begin_subscribing(&mut self, index: u32, kind: Kind, names: Args<'_>) -> Result<PartialSubscribe, Flow> {
         if self.shared.ledger.held_bytes() > self.config.budgets.process {
             return Err(self.refuse(index, text::words(text::OUT_OF_MEMORY)));
         }
@@ -205,7 +205,7 @@ impl<E: Execute> Worker<E> {
         let change =
             Change { kind, verb: Verb::Subscribe, items: Vec::new(), departures: Vec::new(), is_silent: false };
         let pending = self.queue_change(index, handle, change, is_wanted, 1);
-        Ok(Begun { pending, number, done: 0 })
+        Ok(PartialSubscribe { pending, number, done: 0 })
     }
 
     /// Subscribes to some of the names of the request that `pending` stands for. Gives the nodes that have to do their part.
@@ -273,7 +273,7 @@ impl<E: Execute> Worker<E> {
         if has_to_wait && self.settle_before(index).is_none() {
             let session = self.clients.sessions.at_mut(index);
             if let Some(subscriber) = session.and_then(|session| session.subscriber.as_mut()).filter(|_| done > 0) {
-                subscriber.begun = Some(Begun { pending: None, number: 0, done });
+                subscriber.begun = Some(PartialSubscribe { pending: None, number: 0, done });
             }
             return Flow::Again;
         }
@@ -309,7 +309,7 @@ impl<E: Execute> Worker<E> {
                 if !this.books[node].is_live() {
                     return;
                 }
-                departures.push(Departure { kind, told, subscriber: subscriber.id, id });
+                departures.push(PendingUnsubscribe { kind, told, subscriber: subscriber.id, id });
                 if !nodes.contains(&node) {
                     nodes.push(node);
                 }
@@ -323,7 +323,7 @@ impl<E: Execute> Worker<E> {
         if flow == Flow::Stop || is_all || !names.is_empty() && rest.len() == part.len() {
             return flow;
         }
-        self.go_on_behind(index, Begun { pending: None, number: 0, done: done + part.len() })
+        self.go_on_behind(index, PartialSubscribe { pending: None, number: 0, done: done + part.len() })
     }
 
     /// The request is answered once these nodes have done their part; at once if there are none.
@@ -444,8 +444,8 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn reset_subscriptions(&mut self, index: u32) {
         self.leave_noloop(index);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        session.special.remove(Special::SUBSCRIBED);
-        session.special.remove(Special::TRACKING);
+        session.special.remove(SessionFlags::SUBSCRIBED);
+        session.special.remove(SessionFlags::TRACKING);
         if let Some(subscriber) = session.subscriber.take() {
             self.subscriptions.forget(*subscriber);
         }
@@ -456,9 +456,9 @@ impl<E: Execute> Worker<E> {
         let is_subscribed = self.is_subscriber(index);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         if is_subscribed && session.protocol == Protocol::Resp2 {
-            session.special.add(Special::SUBSCRIBED);
+            session.special.add(SessionFlags::SUBSCRIBED);
         } else {
-            session.special.remove(Special::SUBSCRIBED);
+            session.special.remove(SessionFlags::SUBSCRIBED);
         }
     }
 }

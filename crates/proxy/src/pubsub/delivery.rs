@@ -9,10 +9,10 @@ use super::{Subscriber, Subscriptions};
 use crate::config::SlowSubscribers;
 use crate::limits::PUSH_OUTBOX_BYTES;
 use crate::push::frame::Kind;
-use crate::session::forced_disconnect::{CutOff, Doomed};
+use crate::session::forced_disconnect::{DisconnectReason, PendingDisconnect};
 use crate::session::table::Clients;
 use crate::worker::Worker;
-use crate::workers::shared::Ledger;
+use crate::workers::shared::ProcessBudget;
 use respool_command::Execute;
 use respool_connection::limits::ALLOCATION_BYTES;
 use respool_connection::{BufferPool, Downstream, Seq};
@@ -24,7 +24,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Message {
     rest: Box<[u8]>,
-    ledger: Arc<Ledger>,
+    ledger: Arc<ProcessBudget>,
 }
 
 /// What a message takes besides its bytes, and what each who waits for it takes: many small ones are more than their bytes.
@@ -33,7 +33,7 @@ const MESSAGE_BYTES: usize = size_of::<Message>() + 2 * size_of::<usize>() + 2 *
 const WAITING_BYTES: usize = size_of::<Arc<Message>>();
 
 impl Message {
-    fn new(rest: &[u8], ledger: &Arc<Ledger>) -> Self {
+    fn new(rest: &[u8], ledger: &Arc<ProcessBudget>) -> Self {
         ledger.account(0, rest.len() + MESSAGE_BYTES);
         Self { rest: rest.into(), ledger: Arc::clone(ledger) }
     }
@@ -136,7 +136,7 @@ fn write(down: &mut Downstream, after: Option<Seq>, pool: &mut BufferPool, proto
 /// What holds for all messages of a worker.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms<'a> {
-    pub(super) ledger: &'a Arc<Ledger>,
+    pub(super) ledger: &'a Arc<ProcessBudget>,
     /// The mark, in bytes.
     pub(super) bytes_max: usize,
     pub(super) slow: SlowSubscribers,
@@ -218,7 +218,7 @@ impl Subscriptions {
                     }
                     let bytes = backlog.bytes + waiting;
                     backlog.cut_off();
-                    doomed.push(Doomed { client: *handle, why: CutOff::Subscriber, bytes });
+                    doomed.push(PendingDisconnect { client: *handle, why: DisconnectReason::Subscriber, bytes });
                 }
             }
             counters.messages_delivered.add(1);
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_message_is_accounted_once_whoever_waits_for_it() {
-        let ledger = Arc::new(Ledger::default());
+        let ledger = Arc::new(ProcessBudget::default());
         let message = Arc::new(Message::new(b"3\r\n", &ledger));
         let mut backlogs = [Backlog::default(), Backlog::default()];
         backlogs.iter_mut().for_each(|backlog| backlog.push(Arc::clone(&message)));

@@ -8,7 +8,7 @@ use crate::limits::QUESTION_US_MAX;
 use crate::push::frame::Kind;
 use crate::session::{Asker, Flow};
 use crate::slab::{Handle, Slab};
-use crate::tracking::{Redirect, Wanted};
+use crate::tracking::{Redirect, TrackingOptions};
 use crate::worker::Worker;
 use crate::workers::mail::Mail;
 use respool_command::{Execute, PubsubCommand, Row, glob, text as texts};
@@ -41,7 +41,7 @@ pub(super) enum Then {
     /// It and this is the reply.
     Add(i64),
     /// The client that was asked for is told in the asker's place.
-    Redirect(Wanted),
+    Redirect(TrackingOptions),
 }
 
 /// A question from one worker to another.
@@ -156,7 +156,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Looks for the client that is to be told in a client's place.
-    pub(crate) fn find_redirect(&mut self, index: u32, seq: Seq, id: u64, wanted: Wanted) {
+    pub(crate) fn find_redirect(&mut self, index: u32, seq: Seq, id: u64, wanted: TrackingOptions) {
         let Some(session) = self.clients.sessions.handle(index) else { return };
         let asker = Asker { session, seq };
         self.is_busy = true;

@@ -33,21 +33,21 @@ pub(crate) use routing::ChannelPlace;
 use crate::config::Config;
 use crate::push::frame::Kind;
 use crate::push::id_map::IdTable;
-use crate::push::node_ledger::{Book, Registries};
+use crate::push::node_ledger::{NodeLedger, Registries};
 use crate::push::registry::Registry;
 use crate::slab::{Handle, Slab};
 use crate::tracking::engine_changes::Changed;
 use crate::tracking::noloop::NoLoopLanes;
-use crate::tracking::{Redirected, Tracked, Tracking};
-use crate::workers::shared::Ledger;
+use crate::tracking::{Redirected, Tracking, TrackingTable};
+use crate::workers::shared::ProcessBudget;
 use delivery::Backlog;
 use inspect::Askings;
-use pending::{Failing, PendingChanges};
+use pending::{FailedRequests, PendingChanges};
 use push_lane::PushLane;
 use respool_connection::Seq;
 use routing::Scope;
 use std::collections::{BTreeMap, VecDeque};
-use unsubscribing::Departing;
+use unsubscribing::PendingUnsubscribes;
 
 /// What one client subscribes to, and what is on its way to it because of that.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ pub(crate) struct Subscriber {
     /// Channels that they have named since none waited.
     pending_names: usize,
     /// What has been done of the request that is being read.
-    begun: Option<Begun>,
+    begun: Option<PartialSubscribe>,
     /// Everything has come that nodes had to say to it before it asked to end its subscriptions.
     has_heard_out: bool,
     /// The place of the last request that changed its subscriptions: no message may overtake that reply.
@@ -131,7 +131,7 @@ impl Subscriber {
 
 /// A request with so many names that it takes several turns to subscribe to them, or to give them up.
 #[derive(Clone, Copy, Debug)]
-struct Begun {
+struct PartialSubscribe {
     /// What waits for nodes on behalf of all names, and for the last of them.
     pending: Option<Handle>,
     /// The number of that among those that wait.
@@ -167,18 +167,18 @@ pub(crate) struct Subscriptions {
     /// Channels as nodes call them, with the former's numbers for subscribers. `None`: nodes call them the same.
     at_nodes: Option<Box<Registries>>,
     /// By node of the first pool; none if an engine in this process answers.
-    pub(crate) books: Vec<Book>,
+    pub(crate) books: Vec<NodeLedger>,
     pub(crate) lanes: Vec<Option<PushLane>>,
     /// Whose the numbers of subscribers are.
     pub(crate) subscribers: Slab<Handle>,
     pub(crate) pending: PendingChanges,
     /// Requests that are to fail, and are answered in slices.
-    failing: Failing,
+    failing: FailedRequests,
     /// Channels that were given up, while their last messages are on their way.
-    departing: Departing,
+    departing: PendingUnsubscribes,
     leaving: Vec<Leaving>,
     askings: Askings,
-    pub(crate) tracked: Tracked,
+    pub(crate) tracked: TrackingTable,
     /// Nodes have to tell of changed keys.
     pub(crate) is_tracking_wanted: bool,
     /// Keys have other names at nodes, or are where the topology does not say.
@@ -218,15 +218,15 @@ impl Subscriptions {
         Self {
             at_nodes: is_routed.then(|| Box::new([5, 6, 7].map(|place| Registry::new(seed(place)).emptied(true)))),
             registries,
-            books: (0..nodes).map(|_| Book::default()).collect(),
+            books: (0..nodes).map(|_| NodeLedger::default()).collect(),
             lanes: (0..nodes).map(|_| None).collect(),
             subscribers: Slab::default(),
             pending: PendingChanges::default(),
-            failing: Failing::default(),
-            departing: Departing::default(),
+            failing: FailedRequests::default(),
+            departing: PendingUnsubscribes::default(),
             leaving: Vec::new(),
             askings: Askings::default(),
-            tracked: Tracked::new(seed(4)),
+            tracked: TrackingTable::new(seed(4)),
             is_tracking_wanted: false,
             is_routed: !config.routes.are_plain(),
             redirected: Vec::new(),
@@ -357,7 +357,7 @@ impl Subscriptions {
     }
 
     /// Tells the process's account what is held here.
-    fn account(&mut self, ledger: &Ledger) {
+    fn account(&mut self, ledger: &ProcessBudget) {
         let at_nodes = self.at_nodes.iter().flat_map(|registries| registries.iter());
         let names = self.registries.iter().chain(at_nodes).map(Registry::bytes).sum::<usize>();
         let now = names + self.pairs * PAIR_BYTES;

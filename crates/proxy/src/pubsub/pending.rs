@@ -5,15 +5,15 @@
 //! hundred thousand of them, so each is found by what it waits for and looked at once, and many that fail are answered in
 //! slices, with the requests of others between them.
 
-use super::unsubscribing::Departure;
+use super::unsubscribing::PendingUnsubscribe;
 use super::{Subscriber, Subscriptions, count_of};
 use crate::config::Config;
 use crate::push::frame::{Kind, Verb, acknowledge};
 use crate::push::node_ledger::Registries;
-use crate::session::Special;
+use crate::session::SessionFlags;
 use crate::session::table::Clients;
 use crate::slab::{Handle, Slab};
-use crate::tracking::Wanted;
+use crate::tracking::TrackingOptions;
 use respool_connection::Seq;
 use respool_wire::{Encoder, Protocol};
 use std::collections::{BTreeSet, VecDeque};
@@ -42,9 +42,9 @@ pub(crate) struct PendingChange {
     /// The error reply that it gets instead.
     pub(super) failure: Option<Vec<u8>>,
     /// It is no subscription: the client wants to hear of changed keys.
-    pub(super) tracking: Option<Wanted>,
+    pub(super) tracking: Option<TrackingOptions>,
     /// The channels that it gives up, whose messages are passed on until it is answered.
-    pub(super) departures: Vec<Departure>,
+    pub(super) departures: Vec<PendingUnsubscribe>,
     /// The client is about to give everything up in another way, and is told nothing of this.
     pub(super) is_silent: bool,
     /// Its reply is wanted. Acknowledgements of channels are pushes, which come all the same.
@@ -123,9 +123,9 @@ impl PendingChanges {
 
 /// Requests that are to fail, each with its error reply.
 #[derive(Debug, Default)]
-pub(super) struct Failing(VecDeque<(Handle, Arc<[u8]>)>);
+pub(super) struct FailedRequests(VecDeque<(Handle, Arc<[u8]>)>);
 
-impl Failing {
+impl FailedRequests {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -137,7 +137,7 @@ impl Failing {
 
 impl PendingChange {
     /// A request to track, at place `seq`, that `nodes` nodes have to do their part of.
-    pub(crate) fn for_tracking(session: Handle, seq: Seq, wanted: Wanted, nodes: usize, now_us: u64) -> Self {
+    pub(crate) fn for_tracking(session: Handle, seq: Seq, wanted: TrackingOptions, nodes: usize, now_us: u64) -> Self {
         Self {
             session,
             seq,
@@ -282,7 +282,7 @@ impl Subscriptions {
                     pending.seq,
                     if pending.is_wanted { respool_wire::replies::OK.to_vec() } else { Vec::new() },
                 ));
-                session.special.add(Special::TRACKING);
+                session.special.add(SessionFlags::TRACKING);
                 if let Some(front) = subscriber.pop_pending() {
                     self.end_change(front);
                 }
@@ -310,9 +310,9 @@ impl Subscriptions {
         }
         // In RESP2 a connection with subscriptions is good for little else.
         if protocol == Protocol::Resp2 && subscriber.is_subscribed() {
-            session.special.add(Special::SUBSCRIBED);
+            session.special.add(SessionFlags::SUBSCRIBED);
         } else {
-            session.special.remove(Special::SUBSCRIBED);
+            session.special.remove(SessionFlags::SUBSCRIBED);
         }
         for (seq, reply) in answers {
             clients.feed(of, seq, &reply, true);
@@ -336,7 +336,7 @@ impl Subscriptions {
     }
 
     /// Messages of these channels are passed on to the client until its request is answered. Gives those that are new.
-    pub(super) fn depart(&mut self, mut departures: Vec<Departure>) -> Vec<Departure> {
+    pub(super) fn depart(&mut self, mut departures: Vec<PendingUnsubscribe>) -> Vec<PendingUnsubscribe> {
         departures.retain(|departure| self.departing.begin(*departure));
         if let Some(at_nodes) = &mut self.at_nodes {
             departures.iter().for_each(|departure| at_nodes[departure.kind as usize].retain(departure.told));

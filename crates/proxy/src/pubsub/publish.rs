@@ -8,9 +8,9 @@
 use super::Subscriptions;
 use super::delivery::Terms;
 use super::inspect::{Question, Then};
-use super::routing::From;
+use super::routing::MessageSource;
 use crate::config::{Config, Receivers};
-use crate::internal_request::{Loss, Progress, Task, Tasks};
+use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::pool::replace::Moves;
 use crate::push::frame::{self, Kind};
 use crate::session::table::Clients;
@@ -83,14 +83,14 @@ impl<E: Execute> Worker<E> {
         let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let (class, asker) = (this.class, Asker { session, seq: this.down.expect() });
         let task = Publishing { asker, kind, channel: channel.into(), node, count: None };
-        let task = self.tasks.begin(Task::Publish(task));
+        let task = self.tasks.begin(InternalRequest::Publish(task));
         let lane = self.lanes.lane(&self.config, node, class);
         let write = |out: &mut Vec<u8>| encode_request(out, [args.at(0), channel, payload].into_iter());
-        let owner = Tasks::owner(task, 0);
+        let owner = InternalRequests::owner(task, 0);
         self.is_busy = true;
         if let Err(error) = self.lanes.send(lane, owner, &self.config, self.now, &mut self.clients.pool, write) {
             self.counters.node_errors.add(1);
-            self.tasks.fail(task, 0, Loss::Unsent, &error, &mut self.clients);
+            self.tasks.fail(task, 0, LostReply::Unsent, &error, &mut self.clients);
             return Flow::Next;
         }
         self.keep_pace(index, lane)
@@ -162,10 +162,10 @@ impl Subscriptions {
         let told = self.told();
         let of = |kind: Kind, id: u32| {
             let is_confirmed = self.books.get(node).is_some_and(|b| b.is_confirmed(told, kind, id));
-            let from = From { node, kind, name: told[kind as usize].name(id) };
+            let from = MessageSource { node, kind, name: told[kind as usize].name(id) };
             if is_confirmed { self.count_meant(config, from, channel) as i64 - 1 } else { 0 }
         };
-        let own = self.number_told(config, From { node, kind, name: channel }).map_or(0, |id| of(kind, id));
+        let own = self.number_told(config, MessageSource { node, kind, name: channel }).map_or(0, |id| of(kind, id));
         let patterns = self.patterns_of(channel).filter(|_| kind == Kind::Channel);
         own + patterns.map(|id| of(Kind::Pattern, id)).sum::<i64>()
     }

@@ -13,11 +13,11 @@
 
 use super::Subscriptions;
 use super::delivery::Terms;
-use super::routing::{From, nodes_of_told};
+use super::routing::{MessageSource, nodes_of_told};
 use crate::limits::{
     PUSH_CHECK_US, PUSH_ORDERS_MAX, PUSH_QUEUE_BYTES_MAX, PUSH_SILENT_US_MAX, RENEW_US, STRUCK_OUT_PER_TURN_MAX,
 };
-use crate::pool::{Ending, Lane, Purpose};
+use crate::pool::{Lane, LaneEnd, LaneUse};
 use crate::push::frame::{Frame, Kind, Verb};
 use crate::push::node_ledger::{OutOfStep, Refusal};
 use crate::text;
@@ -40,7 +40,7 @@ impl<E: Execute> Worker<E> {
         let lane = match self.subscriptions.lanes[node] {
             Some(known) => known.lane,
             None => {
-                let lane = self.lanes.add_unshared(&self.config, node, 0, Purpose::Push);
+                let lane = self.lanes.add_unshared(&self.config, node, 0, LaneUse::Push);
                 self.lanes.all[lane].up.set_protocol(Protocol::Resp3);
                 self.subscriptions.lanes[node] = Some(PushLane { lane, pinged_us: 0 });
                 self.subscriptions.check_at_us = self.now.mono_us + PUSH_CHECK_US;
@@ -58,11 +58,11 @@ impl<E: Execute> Worker<E> {
         }
         this.renew_at_us = self.now.mono_us + RENEW_US;
         let (node, protocol) = (this.node, this.up.identity().protocol);
-        let is_successor = |other: &Lane| other.purpose == Purpose::PushSuccessor && other.node == node;
+        let is_successor = |other: &Lane| other.purpose == LaneUse::PushSuccessor && other.node == node;
         if self.lanes.all.iter().any(|other| is_successor(other) && !other.is_retired) {
             return;
         }
-        let successor = self.lanes.add_unshared(&self.config, node, 0, Purpose::PushSuccessor);
+        let successor = self.lanes.add_unshared(&self.config, node, 0, LaneUse::PushSuccessor);
         self.lanes.all[successor].up.set_protocol(protocol);
         if self.lanes.prepare(successor, &self.config, self.now).is_err() {
             self.lanes.release(successor);
@@ -73,7 +73,7 @@ impl<E: Execute> Worker<E> {
     fn succeed_push_lane(&mut self, lane: usize) {
         let node = self.lanes.all[lane].node;
         self.forget_push_lane(node);
-        self.lanes.all[lane].purpose = Purpose::Push;
+        self.lanes.all[lane].purpose = LaneUse::Push;
         self.subscriptions.lanes[node] = Some(PushLane { lane, pinged_us: 0 });
     }
 
@@ -91,7 +91,7 @@ impl<E: Execute> Worker<E> {
 
     /// A push lane can be used: the node is told everything.
     pub(crate) fn begin_push_lane(&mut self, lane: usize) {
-        if self.lanes.all[lane].purpose == Purpose::PushSuccessor {
+        if self.lanes.all[lane].purpose == LaneUse::PushSuccessor {
             self.succeed_push_lane(lane);
         }
         let node = self.lanes.all[lane].node;
@@ -131,7 +131,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn lower_push_lane(&mut self, lane: usize, words: &str) -> bool {
         let is_unknown = words.starts_with("ERR unknown command") || words.starts_with("NOPROTO");
         let this = &mut self.lanes.all[lane];
-        if this.purpose != Purpose::Push || this.up.identity().protocol == Protocol::Resp2 || !is_unknown {
+        if this.purpose != LaneUse::Push || this.up.identity().protocol == Protocol::Resp2 || !is_unknown {
             return false;
         }
         this.up.set_protocol(Protocol::Resp2);
@@ -164,14 +164,14 @@ impl<E: Execute> Worker<E> {
             let step = match Frame::read(kind, bytes) {
                 Frame::Message { kind, name } => {
                     counters.messages_received.add(1);
-                    subscriptions.deliver_from(config, From { node, kind, name }, bytes, clients, terms);
+                    subscriptions.deliver_from(config, MessageSource { node, kind, name }, bytes, clients, terms);
                     Ok(())
                 }
                 Frame::Done { kind, verb, name: Some(name) } => {
                     let (book, registries) = subscriptions.book(node);
                     let step = book.acknowledge(registries, kind, verb, name);
                     if step.is_err() && kind == Kind::Shard && verb == Verb::Unsubscribe {
-                        subscriptions.retract(config, From { node, kind, name });
+                        subscriptions.retract(config, MessageSource { node, kind, name });
                         Ok(())
                     } else {
                         step
@@ -208,7 +208,7 @@ impl<E: Execute> Worker<E> {
                     subscriptions.invalidate(config, node, keys, clients);
                     Ok(())
                 }
-                Frame::Pong => subscriptions.books[node].acknowledge_ping(),
+                Frame::SubscriberPing => subscriptions.books[node].acknowledge_ping(),
                 Frame::Other => Ok(()),
                 Frame::Done { name: None, .. } | Frame::Nonsense => Err(OutOfStep),
             };
@@ -231,7 +231,7 @@ impl<E: Execute> Worker<E> {
         if let Some(fault) = fault {
             counters.unsolicited_replies.add(u64::from(fault == Fault::Unsolicited));
             self.close_upstream(lane);
-            self.end_lane(lane, Ending::Fault(fault));
+            self.end_lane(lane, LaneEnd::Fault(fault));
         }
         if has_redirected {
             self.pass_on_redirected();
@@ -346,7 +346,7 @@ impl<E: Execute> Worker<E> {
             match up.phase() {
                 Phase::Ready if pinged_us > 0 && now_us.saturating_sub(pinged_us) > self.config.timeouts.silence_us => {
                     self.close_upstream(lane);
-                    self.end_lane(lane, Ending::Silent);
+                    self.end_lane(lane, LaneEnd::Silent);
                 }
                 Phase::Ready if pinged_us == 0 && now_us.saturating_sub(up.last_heard_us()) > PUSH_SILENT_US_MAX => {
                     let book = &mut self.subscriptions.books[node];

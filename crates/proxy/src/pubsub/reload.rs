@@ -3,9 +3,9 @@
 //! A subscription is never given up for it; what is published while connections are made anew reaches nobody through the
 //! nodes that changed, as when a node returns.
 
-use super::Book;
+use super::NodeLedger;
 use crate::config::Config;
-use crate::pool::Purpose;
+use crate::pool::LaneUse;
 use crate::text;
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -18,7 +18,7 @@ impl<E: Execute> Worker<E> {
         }
         for lane in 0..self.lanes.all.len() {
             let this = &self.lanes.all[lane];
-            if this.purpose == Purpose::PushSuccessor && !this.is_retired {
+            if this.purpose == LaneUse::PushSuccessor && !this.is_retired {
                 self.close_lane(lane);
             }
         }
@@ -53,7 +53,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn begin_push_lanes(&mut self) {
         let nodes = super::nodes_listened_to(&self.config);
         let this = &mut self.subscriptions;
-        this.books = (0..nodes).map(|_| Book::default()).collect();
+        this.books = (0..nodes).map(|_| NodeLedger::default()).collect();
         this.lanes = (0..nodes).map(|_| None).collect();
         this.begin_all(&self.config, &mut self.clients);
         for node in 0..nodes {

@@ -19,7 +19,7 @@ use super::{Subscriber, Subscriptions, is_everywhere};
 use crate::config::Config;
 use crate::limits::SCOPES_PER_CLIENT_MAX;
 use crate::push::frame::{self, Kind, Verb};
-use crate::push::node_ledger::{Book, OutOfStep, Refusal, Registries};
+use crate::push::node_ledger::{NodeLedger, OutOfStep, Refusal, Registries};
 use crate::session::Session;
 use crate::session::table::Clients;
 use crate::tracking::routed_keys::user_text;
@@ -75,7 +75,7 @@ pub(super) fn row_of(kind: Kind) -> &'static Row {
 
 /// One way of a channel, or pattern, to a pool.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Way {
+pub(crate) struct ChannelRoute {
     /// The first route that leads so.
     pub(crate) route: u16,
     pub(crate) pool: u16,
@@ -83,7 +83,7 @@ pub(crate) struct Way {
     pub(crate) name: Vec<u8>,
 }
 
-impl Way {
+impl ChannelRoute {
     /// The nodes that it ends at.
     pub(crate) fn nodes(&self, routes: &Routes, kind: Kind) -> Range<usize> {
         let pool = &routes.pools()[usize::from(self.pool)];
@@ -112,7 +112,7 @@ fn is_about_keys(pattern: &[u8]) -> bool {
 #[derive(Debug)]
 pub(crate) struct ChannelPlace {
     pub(crate) name: Box<[u8]>,
-    pub(crate) way: Way,
+    pub(crate) way: ChannelRoute,
     pub(crate) nodes: Vec<usize>,
 }
 
@@ -132,13 +132,13 @@ impl<E: Execute> Worker<E> {
         let is_publish = matches!(command, P::Publish | P::Spublish);
         let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
         let (routes, subject) = (&self.config.routes, Subject { user: self.user_of(index), database, row });
-        let place = |name: &[u8], way: Way| {
+        let place = |name: &[u8], way: ChannelRoute| {
             // One message is on one node, whatever its channel is for those who listen.
             let nodes = if is_publish { way.nodes(routes, Kind::Shard) } else { way.nodes(routes, kind) };
             ChannelPlace { name: name.into(), way, nodes: nodes.collect() }
         };
         let ways_of = |name: &[u8]| match is_publish {
-            true => vec![Way::of(routes, routes.channel(subject, name))],
+            true => vec![ChannelRoute::of(routes, routes.channel(subject, name))],
             false => ways(routes, subject, kind, name),
         };
         let names = named.filter_map(|at| args.get(at));
@@ -147,19 +147,19 @@ impl<E: Execute> Worker<E> {
 }
 
 /// All ways of a channel or pattern.
-pub(crate) fn ways(routes: &Routes, subject: Subject<'_>, kind: Kind, name: &[u8]) -> Vec<Way> {
+pub(crate) fn ways(routes: &Routes, subject: Subject<'_>, kind: Kind, name: &[u8]) -> Vec<ChannelRoute> {
     let as_it_is = |pool: usize| {
         let route = routes.routes().iter().position(|route| route.pool == pool).unwrap_or_default();
-        Way { route: route as u16, pool: pool as u16, name: name.to_vec() }
+        ChannelRoute { route: route as u16, pool: pool as u16, name: name.to_vec() }
     };
-    let of = |led| Way::of(routes, led);
+    let of = |led| ChannelRoute::of(routes, led);
     if kind != Kind::Pattern {
         return match is_everywhere(kind, name) {
             true => routes.pools_for(subject).into_iter().map(as_it_is).collect(),
             false => vec![of(routes.channel(subject, name))],
         };
     }
-    let mut all: Vec<Way> = Vec::new();
+    let mut all: Vec<ChannelRoute> = Vec::new();
     let as_they_are = is_about_keys(name).then(|| routes.pools_for(subject));
     let led = routes.pattern(subject, name).into_iter().map(of);
     for way in led.chain(as_they_are.into_iter().flatten().map(as_it_is)) {
@@ -170,7 +170,7 @@ pub(crate) fn ways(routes: &Routes, subject: Subject<'_>, kind: Kind, name: &[u8
     all
 }
 
-fn scoped_ways(routes: &Routes, kind: Kind, scoped: &[u8]) -> Vec<Way> {
+fn scoped_ways(routes: &Routes, kind: Kind, scoped: &[u8]) -> Vec<ChannelRoute> {
     ways(routes, subject(scoped, row_of(kind)), kind, behind(scoped))
 }
 
@@ -182,7 +182,7 @@ fn pool_of(told: &[u8]) -> usize {
 /// The nodes of a channel as nodes call it.
 pub(super) fn nodes_of_told(config: &Config, kind: Kind, told: &[u8], is_scoped: bool) -> Range<usize> {
     if is_scoped {
-        let way = Way { route: 0, pool: pool_of(told) as u16, name: behind(told).to_vec() };
+        let way = ChannelRoute { route: 0, pool: pool_of(told) as u16, name: behind(told).to_vec() };
         return way.nodes(&config.routes, kind);
     }
     if is_everywhere(kind, told) {
@@ -199,7 +199,7 @@ pub(super) fn is_routed(config: &Config) -> bool {
 
 /// A message of a node, and what it came by.
 #[derive(Clone, Copy)]
-pub(super) struct From<'a> {
+pub(super) struct MessageSource<'a> {
     pub(super) node: usize,
     pub(super) kind: Kind,
     /// The name by which the node was told.
@@ -232,7 +232,7 @@ impl Subscriptions {
     }
 
     /// What a node was told, with the channels by those numbers.
-    pub(super) fn book(&mut self, node: usize) -> (&mut Book, &mut Registries) {
+    pub(super) fn book(&mut self, node: usize) -> (&mut NodeLedger, &mut Registries) {
         (&mut self.books[node], self.at_nodes.as_deref_mut().unwrap_or(&mut self.registries))
     }
 
@@ -243,23 +243,23 @@ impl Subscriptions {
     }
 
     /// The node gave a channel up on its own account.
-    pub(super) fn retract(&mut self, config: &Config, from: From<'_>) {
-        let From { node, kind, name } = from;
+    pub(super) fn retract(&mut self, config: &Config, from: MessageSource<'_>) {
+        let MessageSource { node, kind, name } = from;
         let pool = config.routes.pool_at(node).filter(|_| self.has_ways());
-        let told = pool.map(|pool| Way { route: 0, pool: pool as u16, name: name.to_vec() }.told());
+        let told = pool.map(|pool| ChannelRoute { route: 0, pool: pool as u16, name: name.to_vec() }.told());
         let (book, registries) = self.book(node);
         book.retract(registries, kind, told.as_deref().unwrap_or(name));
         self.has_news = true;
     }
 
     /// The number by which a node is told of a channel that it calls so.
-    pub(super) fn number_told(&self, config: &Config, from: From<'_>) -> Option<u32> {
-        let From { node, kind, name } = from;
+    pub(super) fn number_told(&self, config: &Config, from: MessageSource<'_>) -> Option<u32> {
+        let MessageSource { node, kind, name } = from;
         match &self.at_nodes {
             None => self.registries[kind as usize].find(name),
             Some(at_nodes) => {
                 let pool = config.routes.pool_at(node)? as u16;
-                at_nodes[kind as usize].find(&Way { route: 0, pool, name: name.to_vec() }.told())
+                at_nodes[kind as usize].find(&ChannelRoute { route: 0, pool, name: name.to_vec() }.told())
             }
         }
     }
@@ -287,7 +287,7 @@ impl Subscriptions {
 
     /// How many subscriptions these nodes hold for this worker.
     pub(crate) fn told_to(&self, nodes: Range<usize>) -> usize {
-        self.books.get(nodes).unwrap_or_default().iter().map(Book::told).sum()
+        self.books.get(nodes).unwrap_or_default().iter().map(NodeLedger::told).sum()
     }
 
     /// Where a channel of clients is: for each node, by which number that is told of it.
@@ -332,7 +332,7 @@ impl Subscriptions {
         self.leave_ways(config, kind, id, &ways.iter().collect::<Vec<_>>());
     }
 
-    fn join_ways(&mut self, config: &Config, kind: Kind, id: u32, ways: &[&Way]) {
+    fn join_ways(&mut self, config: &Config, kind: Kind, id: u32, ways: &[&ChannelRoute]) {
         for way in ways {
             let Some(at_nodes) = &mut self.at_nodes else { return };
             let told = at_nodes[kind as usize].intern(&way.told());
@@ -342,7 +342,7 @@ impl Subscriptions {
         }
     }
 
-    fn leave_ways(&mut self, config: &Config, kind: Kind, id: u32, ways: &[&Way]) {
+    fn leave_ways(&mut self, config: &Config, kind: Kind, id: u32, ways: &[&ChannelRoute]) {
         for way in ways {
             let Some(at_nodes) = &mut self.at_nodes else { return };
             let Some(told) = at_nodes[kind as usize].find(&way.told()) else { continue };
@@ -432,8 +432,8 @@ impl Subscriptions {
             for id in active {
                 let full = self.registries[kind as usize].full_name(id);
                 let [before, now] = [old, new].map(|config| scoped_ways(&config.routes, kind, full));
-                let come: Vec<&Way> = now.iter().filter(|way| !is_among(&before, way)).collect();
-                let gone: Vec<&Way> = before.iter().filter(|way| !is_among(&now, way)).collect();
+                let come: Vec<&ChannelRoute> = now.iter().filter(|way| !is_among(&before, way)).collect();
+                let gone: Vec<&ChannelRoute> = before.iter().filter(|way| !is_among(&now, way)).collect();
                 if !come.is_empty() || !gone.is_empty() {
                     self.join_ways(new, kind, id, &come);
                     self.leave_ways(old, kind, id, &gone);
@@ -452,12 +452,12 @@ impl Subscriptions {
     pub(super) fn deliver_from(
         &self,
         config: &Config,
-        from: From<'_>,
+        from: MessageSource<'_>,
         message: &[u8],
         clients: &mut Clients,
         terms: Terms<'_>,
     ) -> usize {
-        let From { kind, name, .. } = from;
+        let MessageSource { kind, name, .. } = from;
         if self.at_nodes.is_none() {
             return self.deliver(kind, name, message, clients, terms);
         }
@@ -494,8 +494,8 @@ impl Subscriptions {
 
     /// Names the channels of clients that a message of a node is for, each with what its clients call the message's channel.
     /// `channel` is the node's name of that.
-    fn each_meant(&self, config: &Config, from: From<'_>, channel: &[u8], mut visit: impl FnMut(u32, &[u8])) {
-        let From { node, kind, .. } = from;
+    fn each_meant(&self, config: &Config, from: MessageSource<'_>, channel: &[u8], mut visit: impl FnMut(u32, &[u8])) {
+        let MessageSource { node, kind, .. } = from;
         let Some(told) = self.number_told(config, from) else { return };
         let Some((at_nodes, pool)) = self.at_nodes.as_ref().zip(config.routes.pool_at(node)) else {
             return visit(told, channel);
@@ -517,11 +517,11 @@ impl Subscriptions {
         &'a self,
         config: &Config,
         pool: usize,
-        from: From<'_>,
+        from: MessageSource<'_>,
         channel: &'a [u8],
         id: u32,
     ) -> Option<Cow<'a, [u8]>> {
-        let From { kind, name, .. } = from;
+        let MessageSource { kind, name, .. } = from;
         let (registry, routes) = (&self.registries[kind as usize], &config.routes);
         let own = registry.name(id);
         if kind != Kind::Pattern {
@@ -538,7 +538,7 @@ impl Subscriptions {
     }
 
     /// How many clients of this worker get what a node sends for what it was told by this name.
-    pub(super) fn count_meant(&self, config: &Config, from: From<'_>, channel: &[u8]) -> usize {
+    pub(super) fn count_meant(&self, config: &Config, from: MessageSource<'_>, channel: &[u8]) -> usize {
         let (registry, mut count) = (&self.registries[from.kind as usize], 0);
         self.each_meant(config, from, channel, |id, _| count += registry.count(id));
         count
@@ -586,6 +586,6 @@ impl Subscriptions {
     }
 }
 
-fn is_among(ways: &[Way], way: &Way) -> bool {
+fn is_among(ways: &[ChannelRoute], way: &ChannelRoute) -> bool {
     ways.iter().any(|other| (other.pool, &other.name) == (way.pool, &way.name))
 }

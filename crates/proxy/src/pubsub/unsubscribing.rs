@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 /// One channel of one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Departure {
+pub(super) struct PendingUnsubscribe {
     pub(super) kind: Kind,
     /// The channel's number as nodes are told of it.
     pub(super) told: u32,
@@ -28,9 +28,9 @@ pub(super) struct Departure {
 
 /// All such channels of a worker's clients.
 #[derive(Debug, Default)]
-pub(super) struct Departing(BTreeSet<Departure>);
+pub(super) struct PendingUnsubscribes(BTreeSet<PendingUnsubscribe>);
 
-impl Departing {
+impl PendingUnsubscribes {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -40,11 +40,11 @@ impl Departing {
     }
 
     /// Returns whether it was not there before.
-    pub(super) fn begin(&mut self, departure: Departure) -> bool {
+    pub(super) fn begin(&mut self, departure: PendingUnsubscribe) -> bool {
         self.0.insert(departure)
     }
 
-    pub(super) fn end(&mut self, departure: Departure) -> bool {
+    pub(super) fn end(&mut self, departure: PendingUnsubscribe) -> bool {
         self.0.remove(&departure)
     }
 
@@ -53,8 +53,8 @@ impl Departing {
     }
 
     /// The clients that are still to get the messages of a channel.
-    pub(super) fn of(&self, kind: Kind, told: u32) -> impl Iterator<Item = Departure> + '_ {
-        let at = |subscriber, id| Departure { kind, told, subscriber, id };
+    pub(super) fn of(&self, kind: Kind, told: u32) -> impl Iterator<Item = PendingUnsubscribe> + '_ {
+        let at = |subscriber, id| PendingUnsubscribe { kind, told, subscriber, id };
         self.0.range(at(0, 0)..=at(u32::MAX, u32::MAX)).copied()
     }
 }

@@ -49,7 +49,7 @@ pub(crate) enum Frame<'a> {
     /// OK.
     Ok,
     /// The answer to a PING.
-    Pong,
+    SubscriberPing,
     /// The node refused a command, in its own words with the line's end.
     Refused(&'a [u8]),
     /// Keys that have changed, as an array; `None` stands for all keys.
@@ -65,7 +65,7 @@ impl<'a> Frame<'a> {
     pub(crate) fn read(kind: ReplyKind, bytes: &'a [u8]) -> Self {
         match kind {
             ReplyKind::Push | ReplyKind::Array => {}
-            ReplyKind::Simple if bytes == respool_wire::replies::PONG => return Self::Pong,
+            ReplyKind::Simple if bytes == respool_wire::replies::PONG => return Self::SubscriberPing,
             ReplyKind::Simple if bytes == respool_wire::replies::OK => return Self::Ok,
             ReplyKind::Error => return Self::Refused(bytes),
             _ => return Self::Nonsense,
@@ -83,7 +83,7 @@ impl<'a> Frame<'a> {
             (b"message", 3) => return message(Kind::Channel, parts.next()?),
             (b"pmessage", 4) => return message(Kind::Pattern, parts.next()?),
             (b"smessage", 3) => return message(Kind::Shard, parts.next()?),
-            (b"pong", 2) => return Some(Self::Pong),
+            (b"pong", 2) => return Some(Self::SubscriberPing),
             (b"invalidate", 2) => return Some(Self::Invalid(parts.next().filter(|keys| keys.starts_with(b"*")))),
             (_, 3) => {}
             _ => return None,
@@ -159,9 +159,9 @@ mod tests {
             read("3\r\n$12\r\nsunsubscribe\r\n$1\r\ns\r\n:0\r\n", &|frame| {
                 assert_eq!(frame, Frame::Done { kind: Kind::Shard, verb: Verb::Unsubscribe, name: Some(b"s") });
             });
-            read("2\r\n$4\r\npong\r\n$0\r\n\r\n", &|frame| assert_eq!(frame, Frame::Pong));
+            read("2\r\n$4\r\npong\r\n$0\r\n\r\n", &|frame| assert_eq!(frame, Frame::SubscriberPing));
         }
-        assert_eq!(Frame::read(ReplyKind::Simple, b"+PONG\r\n"), Frame::Pong);
+        assert_eq!(Frame::read(ReplyKind::Simple, b"+PONG\r\n"), Frame::SubscriberPing);
         assert_eq!(Frame::read(ReplyKind::Simple, b"+OK\r\n"), Frame::Ok);
         assert_eq!(Frame::read(ReplyKind::Simple, b"+QUEUED\r\n"), Frame::Nonsense);
         assert_eq!(Frame::read(ReplyKind::Error, b"-NOPERM x\r\n"), Frame::Refused(b"-NOPERM x\r\n"));

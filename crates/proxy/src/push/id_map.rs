@@ -7,9 +7,9 @@
 
 /// Spreads numbers over a table. Its seed keeps a peer that can choose which numbers it gets from choosing their places.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Mix(pub(crate) u32);
+pub(crate) struct SeededHash(pub(crate) u32);
 
-impl Mix {
+impl SeededHash {
     #[inline]
     fn spread(self, id: u32) -> u32 {
         let mut x = id ^ self.0;
@@ -65,7 +65,7 @@ impl<V: Copy + Default> IdTable<V> {
 
     /// The value of `id`.
     #[inline]
-    pub(crate) fn get(&self, id: u32, mix: Mix) -> Option<V> {
+    pub(crate) fn get(&self, id: u32, mix: SeededHash) -> Option<V> {
         if self.slots.is_empty() {
             return (self.only.0 == id && id != NOBODY).then_some(self.only.1);
         }
@@ -73,12 +73,12 @@ impl<V: Copy + Default> IdTable<V> {
     }
 
     #[inline]
-    pub(crate) fn contains(&self, id: u32, mix: Mix) -> bool {
+    pub(crate) fn contains(&self, id: u32, mix: SeededHash) -> bool {
         self.get(id, mix).is_some()
     }
 
     /// Gives `id` a value. Returns whether it had none.
-    pub(crate) fn insert(&mut self, id: u32, value: V, mix: Mix) -> bool {
+    pub(crate) fn insert(&mut self, id: u32, value: V, mix: SeededHash) -> bool {
         debug_assert_ne!(id, NOBODY, "tables are kept far below 2^32 entries");
         if self.slots.is_empty() {
             if self.len == 0 || self.only.0 == id {
@@ -107,7 +107,7 @@ impl<V: Copy + Default> IdTable<V> {
     }
 
     /// Takes the value of `id`.
-    pub(crate) fn remove(&mut self, id: u32, mix: Mix) -> Option<V> {
+    pub(crate) fn remove(&mut self, id: u32, mix: SeededHash) -> Option<V> {
         if self.slots.is_empty() {
             let value = self.get(id, mix)?;
             *self = Self::default();
@@ -157,7 +157,7 @@ impl<V: Copy + Default> IdTable<V> {
     }
 
     /// Where `id` is, or where it would go.
-    fn place(&self, id: u32, mix: Mix) -> Result<usize, usize> {
+    fn place(&self, id: u32, mix: SeededHash) -> Result<usize, usize> {
         let mut place = mix.home(id, self.slots.len());
         loop {
             match self.slots[place].0 {
@@ -169,7 +169,7 @@ impl<V: Copy + Default> IdTable<V> {
     }
 
     /// Moves everything to a block of another size; one entry needs none.
-    fn resize(&mut self, capacity: usize, mix: Mix) {
+    fn resize(&mut self, capacity: usize, mix: SeededHash) {
         let old = std::mem::take(self);
         if old.len() < 2 && old.slots.len() > FIRST_ENTRIES {
             old.iter().for_each(|entry| (self.only, self.len) = (entry, 1));
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn it_equals_a_map_whatever_is_put_in_and_taken_out() {
         for seed in 1..=6_u32 {
-            let mix = Mix(seed.wrapping_mul(0x9e37_79b9));
+            let mix = SeededHash(seed.wrapping_mul(0x9e37_79b9));
             let mut table = IdTable::<u32>::default();
             let mut model = BTreeMap::new();
             let mut chance = u64::from(seed) | 1;
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_pair_costs_a_few_bytes() {
-        let mix = Mix(7);
+        let mix = SeededHash(7);
         let mut set = IdTable::<()>::default();
         set.insert(5, (), mix);
         assert_eq!(set.heap_bytes(), 0, "one entry needs no block");

@@ -32,7 +32,7 @@ pub(crate) type Registries = [Registry; 3];
 
 /// One channel of a command that was written and not acknowledged.
 #[derive(Clone, Copy, Debug)]
-struct Order {
+struct PendingAck {
     kind: Kind,
     verb: Verb,
     id: u32,
@@ -42,13 +42,13 @@ struct Order {
 
 /// What is due next of the node.
 #[derive(Clone, Copy, Debug)]
-enum Due {
+enum ExpectedAck {
     /// An acknowledgement of a channel.
-    Channel(Order),
+    Channel(PendingAck),
     /// OK: it tells of changed keys from now on, or no more.
     Tracking,
     /// The answer to a PING: what it had to say before has come.
-    Pong,
+    SubscriberPing,
 }
 
 /// Whether the node tells of changed keys.
@@ -79,14 +79,14 @@ const CONFIRMED: u32 = 0;
 
 /// See the module's text.
 #[derive(Debug, Default)]
-pub(crate) struct Book {
+pub(crate) struct NodeLedger {
     /// There is a connection that can be told.
     is_live: bool,
     /// Channels that the node has to know of, whether there is a connection or not.
     wanted: usize,
     /// The channels that the node knows of once it has read everything, with the order that told it.
     told: [IdTable<u32>; 3],
-    ledger: VecDeque<Due>,
+    ledger: VecDeque<ExpectedAck>,
     tracking: Tracking,
     /// Somebody wants to hear of changed keys.
     is_tracking_wanted: bool,
@@ -120,7 +120,7 @@ pub(crate) struct Book {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct OutOfStep;
 
-impl Book {
+impl NodeLedger {
     /// Whether the node is known to send what is published on a channel.
     pub(crate) fn is_confirmed(&self, registries: &Registries, kind: Kind, id: u32) -> bool {
         let mix = registries[kind as usize].mix();
@@ -158,13 +158,13 @@ impl Book {
     /// Has the node say something behind everything that it has to say: nothing but its PONG.
     pub(crate) fn ping(&mut self, out: &mut Vec<u8>) {
         self.written += 1;
-        self.ledger.push_back(Due::Pong);
+        self.ledger.push_back(ExpectedAck::SubscriberPing);
         encode_request(out, [b"PING".as_slice()].into_iter());
     }
 
     /// The node has answered a PING.
     pub(crate) fn acknowledge_ping(&mut self) -> Result<(), OutOfStep> {
-        let Some(Due::Pong) = self.ledger.front() else { return Err(OutOfStep) };
+        let Some(ExpectedAck::SubscriberPing) = self.ledger.front() else { return Err(OutOfStep) };
         self.ledger.pop_front();
         self.done += 1;
         Ok(())
@@ -182,7 +182,7 @@ impl Book {
 
     /// The node tells of changed keys now, or no more. Returns whether it does.
     pub(crate) fn acknowledge_tracking(&mut self) -> Result<bool, OutOfStep> {
-        let Some(Due::Tracking) = self.ledger.front() else { return Err(OutOfStep) };
+        let Some(ExpectedAck::Tracking) = self.ledger.front() else { return Err(OutOfStep) };
         self.ledger.pop_front();
         self.done += 1;
         let is_on = self.tracking == Tracking::Told(self.done);
@@ -194,7 +194,7 @@ impl Book {
 
     fn tell_tracking(&mut self, out: &mut Vec<u8>) {
         self.written += 1;
-        self.ledger.push_back(Due::Tracking);
+        self.ledger.push_back(ExpectedAck::Tracking);
         self.tracking = if self.is_tracking_wanted { Tracking::Told(self.written) } else { Tracking::Off };
         let words: &[&[u8]] = match self.is_tracking_wanted {
             true => &[b"CLIENT", b"TRACKING", b"ON", b"BCAST"],
@@ -281,7 +281,7 @@ impl Book {
     /// The connection is gone, and with it everything the node was told.
     pub(crate) fn lose(&mut self, registries: &mut Registries) {
         for due in self.ledger.drain(..) {
-            if let Due::Channel(order) = due {
+            if let ExpectedAck::Channel(order) = due {
                 registries[order.kind as usize].release(order.id);
             }
         }
@@ -422,7 +422,7 @@ impl Book {
         }
         self.written += 1;
         self.owed_patterns += usize::from(kind == Kind::Pattern);
-        self.ledger.push_back(Due::Channel(Order { kind, verb, id, is_last: false }));
+        self.ledger.push_back(ExpectedAck::Channel(PendingAck { kind, verb, id, is_last: false }));
         true
     }
 
@@ -430,7 +430,7 @@ impl Book {
         if ids.is_empty() {
             return;
         }
-        if let Some(Due::Channel(last)) = self.ledger.back_mut() {
+        if let Some(ExpectedAck::Channel(last)) = self.ledger.back_mut() {
             last.is_last = true;
         }
         request_head(out, ids.len() + 1);
@@ -448,7 +448,7 @@ impl Book {
     ) -> Result<(), OutOfStep> {
         let registry = &mut registries[kind as usize];
         let order = match self.ledger.front() {
-            Some(Due::Channel(order)) if order.kind == kind && order.verb == verb => *order,
+            Some(ExpectedAck::Channel(order)) if order.kind == kind && order.verb == verb => *order,
             _ => return Err(OutOfStep),
         };
         if registry.name(order.id) != name {
@@ -482,7 +482,7 @@ impl Book {
     /// The node refused the command whose acknowledgements are due next. A command about several channels is repeated
     /// channel by channel.
     pub(crate) fn refuse(&mut self, registries: &mut Registries) -> Result<Refusal, OutOfStep> {
-        if let Some(Due::Tracking) = self.ledger.front() {
+        if let Some(ExpectedAck::Tracking) = self.ledger.front() {
             self.ledger.pop_front();
             self.done += 1;
             let is_about_now = self.tracking == Tracking::Told(self.done);
@@ -493,11 +493,11 @@ impl Book {
             // It has said so in another way.
             return Ok(Refusal::Nothing);
         }
-        let is_last = |due: &Due| matches!(due, Due::Channel(order) if order.is_last);
+        let is_last = |due: &ExpectedAck| matches!(due, ExpectedAck::Channel(order) if order.is_last);
         let end = self.ledger.iter().position(is_last).ok_or(OutOfStep)?;
         let drained = self.ledger.drain(..=end);
-        let refused: Vec<Order> =
-            drained.filter_map(|due| if let Due::Channel(order) = due { Some(order) } else { None }).collect();
+        let refused: Vec<PendingAck> =
+            drained.filter_map(|due| if let ExpectedAck::Channel(order) = due { Some(order) } else { None }).collect();
         for order in &refused {
             self.done += 1;
             self.owed_patterns -= usize::from(order.kind == Kind::Pattern);
@@ -546,8 +546,8 @@ mod tests {
         [1, 2, 3].map(Registry::new)
     }
 
-    fn begun() -> (Book, Registries) {
-        let mut book = Book::default();
+    fn begun() -> (NodeLedger, Registries) {
+        let mut book = NodeLedger::default();
         book.begin();
         (book, registries())
     }
@@ -556,14 +556,14 @@ mod tests {
         Handle { index, generation: 0 }
     }
 
-    fn write(book: &mut Book, registries: &mut Registries) -> String {
+    fn write(book: &mut NodeLedger, registries: &mut Registries) -> String {
         let mut out = Vec::new();
         book.write(registries, |_, _| true, usize::MAX, &mut out);
         let words: Vec<&str> = std::str::from_utf8(&out).unwrap().split("\r\n").collect();
         words.into_iter().filter(|word| !word.starts_with(['*', '$'])).collect::<Vec<_>>().join(" ").trim().to_owned()
     }
 
-    fn join(book: &mut Book, registries: &mut Registries, name: &str) -> u32 {
+    fn join(book: &mut NodeLedger, registries: &mut Registries, name: &str) -> u32 {
         let id = registries[0].intern(name.as_bytes());
         if registries[0].join(id, 1) {
             book.note(registries, Kind::Channel, id);
@@ -571,7 +571,7 @@ mod tests {
         id
     }
 
-    fn leave(book: &mut Book, registries: &mut Registries, name: &str) {
+    fn leave(book: &mut NodeLedger, registries: &mut Registries, name: &str) {
         let id = registries[0].find(name.as_bytes()).unwrap();
         registries[0].retain(id);
         if registries[0].leave(id, 1) {
@@ -580,7 +580,7 @@ mod tests {
         registries[0].release(id);
     }
 
-    fn done(book: &mut Book, registries: &mut Registries, verb: Verb, name: &str) {
+    fn done(book: &mut NodeLedger, registries: &mut Registries, verb: Verb, name: &str) {
         book.acknowledge(registries, Kind::Channel, verb, name.as_bytes()).unwrap();
     }
 

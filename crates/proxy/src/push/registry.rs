@@ -3,7 +3,7 @@
 //! A channel has a number as long as somebody needs it; clients and nodes are told of by numbers, so that the name lies in
 //! memory once. The names are found by a keyed hash whose seed is given, so a peer cannot choose names that collide.
 
-use super::id_map::{IdTable, Mix};
+use super::id_map::{IdTable, SeededHash};
 use crate::pubsub::routing::behind;
 use std::hash::Hasher;
 
@@ -51,8 +51,8 @@ impl Registry {
 
     /// How numbers of this registry are spread over tables.
     #[inline]
-    pub(crate) fn mix(&self) -> Mix {
-        Mix(self.seed as u32)
+    pub(crate) fn mix(&self) -> SeededHash {
+        SeededHash(self.seed as u32)
     }
 
     /// Channels that somebody subscribes to.

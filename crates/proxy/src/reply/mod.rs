@@ -4,23 +4,23 @@ pub(crate) mod integrity;
 pub(crate) mod observer;
 mod upgrade;
 
-use crate::internal_request::{Loss, Tasks};
+use crate::internal_request::{InternalRequests, LostReply};
 use crate::limits::{PART_LOOKED_AT_BYTES, PIECES_QUEUE_BYTES};
 use crate::nodes::health_checks::End;
-use crate::pool::{Ending, Purpose};
+use crate::pool::{LaneEnd, LaneUse};
 use crate::request::gathers::Scatters;
 use crate::session::Pause;
 use crate::session::table::Clients;
 use crate::slab::Handle;
 use crate::text;
-use crate::tracking::{At, Hearer};
+use crate::tracking::{ChangeSource, LostListener};
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Fault, Owner, Shake};
 use respool_wire::ReplyKind;
 
 /// The client whose request a ticket stands for, if it is a client's.
-fn client_of(owner: Owner, scatters: &Scatters, tasks: &Tasks) -> Option<Handle> {
+fn client_of(owner: Owner, scatters: &Scatters, tasks: &InternalRequests) -> Option<Handle> {
     match owner {
         Owner::Client { index, generation, .. } | Owner::Unanswered { index, generation } => {
             Some(Handle { index, generation })
@@ -34,13 +34,13 @@ fn client_of(owner: Owner, scatters: &Scatters, tasks: &Tasks) -> Option<Handle>
 /// Gives an error to whoever is owed a reply.
 pub(crate) fn refuse(
     owner: Owner,
-    loss: Loss,
+    loss: LostReply,
     error: &[u8],
     clients: &mut Clients,
     scatters: &mut Scatters,
-    tasks: &mut Tasks,
+    tasks: &mut InternalRequests,
 ) {
-    if loss == Loss::Late {
+    if loss == LostReply::Late {
         clients.note_late(client_of(owner, scatters, tasks));
     }
     match owner {
@@ -71,9 +71,9 @@ impl<E: Execute> Worker<E> {
             self.shake(lane, bytes);
             return;
         }
-        if matches!(this.purpose, Purpose::Push | Purpose::Dedicated) {
+        if matches!(this.purpose, LaneUse::Push | LaneUse::Dedicated) {
             return match this.purpose {
-                Purpose::Push => self.take_pushes(lane, bytes),
+                LaneUse::Push => self.take_pushes(lane, bytes),
                 _ => self.take_dedicated(lane, bytes),
             };
         }
@@ -123,7 +123,7 @@ impl<E: Execute> Worker<E> {
                         if let Some(reader) = this.reader {
                             let frame = delivery.bytes.to_vec();
                             let next = this.up.tickets().front().map(|ticket| ticket.owner);
-                            let at = At { reader, node: this.node, config };
+                            let at = ChangeSource { reader, node: this.node, config };
                             subscriptions.hear(at, next, &frame, clients);
                         }
                     }
@@ -175,7 +175,7 @@ impl<E: Execute> Worker<E> {
                 self.note_out_of_step(lane);
             }
             self.close_upstream(lane);
-            self.end_lane(lane, Ending::Fault(fault));
+            self.end_lane(lane, LaneEnd::Fault(fault));
         }
     }
 
@@ -216,7 +216,7 @@ impl<E: Execute> Worker<E> {
         }
         if let Some(owner) = this.up.abandon_partial() {
             let error = text::reply_too_large(clients.output_hard);
-            refuse(owner, Loss::Unknown, &error, clients, scatters, tasks);
+            refuse(owner, LostReply::Unknown, &error, clients, scatters, tasks);
         }
         shared.ledger.account(std::mem::take(&mut this.accounted), 0);
     }
@@ -227,10 +227,10 @@ impl<E: Execute> Worker<E> {
         match shaken {
             Ok(Shake::Continues) => self.lanes.list(lane),
             Ok(Shake::Ready) => {
-                let is_push = matches!(this.purpose, Purpose::Push | Purpose::PushSuccessor);
+                let is_push = matches!(this.purpose, LaneUse::Push | LaneUse::PushSuccessor);
                 let selects = std::mem::take(&mut this.selects);
-                let is_successor = this.purpose == Purpose::Successor;
-                let is_hearing = this.purpose == Purpose::Listen || this.up.identity().tracking.is_some();
+                let is_successor = this.purpose == LaneUse::Successor;
+                let is_hearing = this.purpose == LaneUse::Listen || this.up.identity().tracking.is_some();
                 if is_push {
                     if this.up.is_old() {
                         this.up.set_protocol(respool_wire::Protocol::Resp2);
@@ -255,24 +255,24 @@ impl<E: Execute> Worker<E> {
             }
             Err(fault) => {
                 self.close_upstream(lane);
-                self.end_lane(lane, Ending::Fault(fault));
+                self.end_lane(lane, LaneEnd::Fault(fault));
             }
         }
     }
 
     /// A lane's connection is gone. Everybody who was owed a reply hears of it, and the lane may be dialled anew.
-    pub(crate) fn end_lane(&mut self, lane: usize, ending: Ending) {
+    pub(crate) fn end_lane(&mut self, lane: usize, ending: LaneEnd) {
         if self.is_asked_in_vain(lane, &ending) || self.falls_back(lane, &ending) {
             return;
         }
         let Some(this) = self.lanes.all.get_mut(lane).filter(|l| !l.is_retired) else { return };
         let node = this.node;
-        let is_unshared = !matches!(this.purpose, Purpose::Shared | Purpose::Push);
+        let is_unshared = !matches!(this.purpose, LaneUse::Shared | LaneUse::Push);
         let was_ready = this.up.is_ready();
         let owed_since_us = this.up.tickets().oldest_us().map(|since_us| since_us.max(this.up.last_heard_us()));
         let hearer = self.hearer_of(lane, &ending);
         let Some(this) = self.lanes.all.get_mut(lane) else { return };
-        let follower = if this.purpose == Purpose::Dedicated { this.reader.take() } else { None };
+        let follower = if this.purpose == LaneUse::Dedicated { this.reader.take() } else { None };
         let orphans = this.up.reset(&mut self.clients.pool);
         let selects = std::mem::take(&mut this.selects);
         this.sending = None;
@@ -284,22 +284,22 @@ impl<E: Execute> Worker<E> {
         self.shared.ledger.account(std::mem::take(&mut this.accounted), 0);
         self.lanes.end_dial(lane);
         let refusal = match &ending {
-            Ending::Fault(Fault::Refused(words) | Fault::NoDatabase(words)) => Some(words.clone()),
-            Ending::Hopeless(hopeless) => hopeless.words.clone(),
+            LaneEnd::Fault(Fault::Refused(words) | Fault::NoDatabase(words)) => Some(words.clone()),
+            LaneEnd::DialRefusal(hopeless) => hopeless.words.clone(),
             _ => None,
         };
         let cause = ending.to_string();
         if was_ready {
             self.counters.upstream_losses.add(1);
             self.counters.upstreams.set(self.counters.upstreams.value().saturating_sub(1));
-        } else if matches!(ending, Ending::NotDialled) {
+        } else if matches!(ending, LaneEnd::NotDialled) {
             self.counters.dials_expired.add(1);
-        } else if !matches!(ending, Ending::GivenUp | Ending::Hopeless(_)) {
+        } else if !matches!(ending, LaneEnd::GivenUp | LaneEnd::DialRefusal(_)) {
             self.counters.dial_failures.add(1);
         }
         self.account_queue(lane);
-        let is_given_up = matches!(ending, Ending::GivenUp);
-        let is_push = self.lanes.all[lane].purpose == Purpose::Push;
+        let is_given_up = matches!(ending, LaneEnd::GivenUp);
+        let is_push = self.lanes.all[lane].purpose == LaneUse::Push;
         if is_push && refusal.as_ref().is_some_and(|words| self.lower_push_lane(lane, words)) {
             return;
         }
@@ -315,7 +315,7 @@ impl<E: Execute> Worker<E> {
         self.end_beside(lane, &sent);
         for (owner, was_sent) in orphans {
             self.counters.node_errors.add(u64::from(owner != Owner::Nobody));
-            let (loss, error) = if was_sent { (Loss::Unknown, &sent) } else { (Loss::Unsent, &unsent) };
+            let (loss, error) = if was_sent { (LostReply::Unknown, &sent) } else { (LostReply::Unsent, &unsent) };
             refuse(owner, loss, error, &mut self.clients, &mut self.scatters, &mut self.tasks);
         }
         if is_push {
@@ -326,7 +326,7 @@ impl<E: Execute> Worker<E> {
         self.is_busy = true;
         // A script may have held up this connection alone.
         let is_vouched_for = self.lanes.is_at_its_node(lane) && !self.lanes.nodes[node].health.is_in_doubt();
-        if matches!(ending, Ending::Silent) && !is_unshared && !is_vouched_for {
+        if matches!(ending, LaneEnd::Silent) && !is_unshared && !is_vouched_for {
             self.end_waiting(node);
         }
         if is_unshared {
@@ -336,7 +336,7 @@ impl<E: Execute> Worker<E> {
                 self.lanes.release(lane);
             }
         }
-        if let Some(Hearer { reader, is_listener, refusal }) = hearer {
+        if let Some(LostListener { reader, is_listener, refusal }) = hearer {
             self.end_hearing(reader, node, is_listener, was_ready, refusal.as_deref());
         }
         if let Some(follower) = follower {
@@ -364,7 +364,7 @@ impl<E: Execute> Worker<E> {
         let error = text::timed_out(&lanes.nodes[this.node].name, config.timeouts.response_us);
         this.up.expire(due_us, |owner| {
             counters.timeouts.add(1);
-            refuse(owner, Loss::Late, &error, clients, scatters, tasks);
+            refuse(owner, LostReply::Late, &error, clients, scatters, tasks);
             if tasks.follows(owner) { owner } else { Owner::Nobody }
         });
         this.late_since_us.get_or_insert(now.mono_us);

@@ -2,18 +2,18 @@
 //! the ticket says. Their replies go through here; those of every other lane do not, and pay for one test.
 
 use crate::hooks::Event;
-use crate::internal_request::{Loss, Tasks};
+use crate::internal_request::{InternalRequests, LostReply};
 use crate::observe::counters::Counters;
-use crate::pool::{Lanes, Purpose};
+use crate::pool::{LaneUse, Lanes};
 use crate::reply::integrity::{EchoCheck, IntegrityTerms, UnprovedReply, Verdict, write_echo};
 use crate::reply::refuse;
-use crate::reply::upgrade::{Dues, kind_of};
+use crate::reply::upgrade::{ReplyShapes, kind_of};
 use crate::request::gathers::Scatters;
 use crate::session::table::Clients;
 use crate::slab::Handle;
 use crate::text;
 use crate::worker::Worker;
-use crate::workers::shared::Ledger;
+use crate::workers::shared::ProcessBudget;
 use respool_command::Execute;
 use respool_connection::{BufferPool, Fault, Now, Owner};
 use respool_wire::ReplyKind;
@@ -21,14 +21,14 @@ use std::borrow::Cow;
 
 /// What is kept beside the tickets of a lane, in step with them.
 #[derive(Debug, Default)]
-pub(crate) struct Beside {
+pub(crate) struct ReplyObservers {
     /// What its replies look like, if they have to be converted.
-    pub(crate) dues: Option<Dues>,
+    pub(crate) dues: Option<ReplyShapes>,
     /// What proves them, if that is wanted.
     pub(crate) proof: Option<EchoCheck>,
 }
 
-impl Beside {
+impl ReplyObservers {
     /// For a lane with this proof and nothing else; `None` if there is nothing to keep.
     pub(crate) fn proving(proof: Option<EchoCheck>) -> Option<Box<Self>> {
         proof.map(|proof| Box::new(Self { dues: None, proof: Some(proof) }))
@@ -59,11 +59,11 @@ impl Lanes {
     /// Whether replies are checked has changed. What is owed is answered as it was asked for, and what comes is checked as it
     /// is wanted now. A busy lane of which nothing needs to be known any more is replaced.
     #[cold]
-    pub(crate) fn take_integrity(&mut self, terms: IntegrityTerms, ledger: &Ledger) {
+    pub(crate) fn take_integrity(&mut self, terms: IntegrityTerms, ledger: &ProcessBudget) {
         for place in 0..self.all.len() {
             let entropy = self.entropy_of(place);
             let this = &mut self.all[place];
-            if this.is_retired || !matches!(this.purpose, Purpose::Shared | Purpose::Successor) {
+            if this.is_retired || !matches!(this.purpose, LaneUse::Shared | LaneUse::Successor) {
                 continue;
             }
             let owed = this.up.tickets().len();
@@ -78,7 +78,7 @@ impl Lanes {
                 ledger.account(proof.accounted, 0);
                 this.beside = this.beside.take().filter(|beside| beside.dues.is_some());
                 this.beside.iter_mut().for_each(|beside| beside.proof = None);
-            } else if terms.every == 0 && this.purpose == Purpose::Shared && this.up.is_ready() {
+            } else if terms.every == 0 && this.purpose == LaneUse::Shared && this.up.is_ready() {
                 this.is_stale = true;
             }
         }
@@ -97,14 +97,14 @@ impl Lanes {
 }
 
 /// Where replies go.
-struct Takers<'a> {
+struct ReplySinks<'a> {
     clients: &'a mut Clients,
     scatters: &'a mut Scatters,
-    tasks: &'a mut Tasks,
+    tasks: &'a mut InternalRequests,
     counters: &'a Counters,
 }
 
-impl Takers<'_> {
+impl ReplySinks<'_> {
     /// Gives whoever is owed a reply what has come of it; `kind` if that is the end of it. `false`: it cannot be for whom
     /// the tickets say.
     fn deliver(&mut self, owner: Owner, kind: Option<ReplyKind>, reply: &[u8]) -> bool {
@@ -132,7 +132,7 @@ impl Takers<'_> {
 
     fn refuse(&mut self, owner: Owner, error: &[u8]) {
         self.counters.node_errors.add(u64::from(owner != Owner::Nobody));
-        refuse(owner, Loss::Unknown, error, self.clients, self.scatters, self.tasks);
+        refuse(owner, LostReply::Unknown, error, self.clients, self.scatters, self.tasks);
     }
 
     /// What was held is proved, or has to be given up because an error stands where the proof should.
@@ -165,7 +165,7 @@ impl<E: Execute> Worker<E> {
         let this = &mut lanes.all[lane];
         let node = &lanes.nodes[this.node].name;
         let Some(beside) = this.beside.as_deref_mut() else { return (None, false) };
-        let mut takers = Takers { clients, scatters, tasks, counters };
+        let mut takers = ReplySinks { clients, scatters, tasks, counters };
         let mut was_awaited = false;
         let mut part_for = None;
         let mut rest = bytes;
@@ -244,7 +244,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn expire_beside(&mut self, lane: usize, error: &[u8]) {
         let Self { lanes, clients, scatters, tasks, counters, .. } = self;
         let Some(proof) = lanes.all[lane].beside.as_mut().and_then(|beside| beside.proof.as_mut()) else { return };
-        let mut takers = Takers { clients, scatters, tasks, counters };
+        let mut takers = ReplySinks { clients, scatters, tasks, counters };
         proof.give_up(|owner| {
             counters.timeouts.add(u64::from(owner != Owner::Nobody));
             takers.refuse(owner, error);
@@ -258,9 +258,9 @@ impl<E: Execute> Worker<E> {
         let Some(beside) = lanes.all[lane].beside.take() else { return };
         let Some(mut proof) = beside.proof else { return };
         shared.ledger.account(proof.accounted, 0);
-        let mut takers = Takers { clients, scatters, tasks, counters };
+        let mut takers = ReplySinks { clients, scatters, tasks, counters };
         proof.give_up(|owner| takers.refuse(owner, error));
-        lanes.all[lane].beside = Beside::proving(proof.anew());
+        lanes.all[lane].beside = ReplyObservers::proving(proof.anew());
     }
 
     /// A node's replies were not those to its requests.

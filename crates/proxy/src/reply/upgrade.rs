@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 /// What one reply looks like.
 #[derive(Debug)]
-enum Due {
+enum ReplyShape {
     One(&'static Shape),
     /// The replies to a transaction's commands.
     Transaction(Vec<&'static Shape>),
@@ -22,15 +22,15 @@ enum Due {
 
 /// The shapes of the replies that one lane is owed.
 #[derive(Debug, Default)]
-pub(crate) struct Dues {
-    queue: VecDeque<Due>,
+pub(crate) struct ReplyShapes {
+    queue: VecDeque<ReplyShape>,
     /// The commands of the transaction that is being sent.
     queued: Option<Vec<&'static Shape>>,
     /// Parts of a reply are coming that are not kept.
     is_passing_over: bool,
 }
 
-impl Dues {
+impl ReplyShapes {
     /// Requests have been queued, these bytes.
     pub(crate) fn note(&mut self, mut requests: &[u8]) {
         let limits = RequestLimits::authenticated(Strictness::Lenient);
@@ -41,18 +41,20 @@ impl Dues {
             let due = match (row.map(|row| row.command), &mut self.queued) {
                 (Some(Command::Transactions(T::Multi)), queued) => {
                     *queued = Some(Vec::new());
-                    Due::One(&Shape::Plain)
+                    ReplyShape::One(&Shape::Plain)
                 }
-                (Some(Command::Transactions(T::Exec)), queued) => Due::Transaction(queued.take().unwrap_or_default()),
+                (Some(Command::Transactions(T::Exec)), queued) => {
+                    ReplyShape::Transaction(queued.take().unwrap_or_default())
+                }
                 (Some(Command::Transactions(T::Discard)), queued) => {
                     *queued = None;
-                    Due::One(&Shape::Plain)
+                    ReplyShape::One(&Shape::Plain)
                 }
                 (_, Some(queued)) => {
                     queued.push(shape);
-                    Due::One(&Shape::Plain)
+                    ReplyShape::One(&Shape::Plain)
                 }
-                (_, None) => Due::One(shape),
+                (_, None) => ReplyShape::One(shape),
             };
             self.queue.push_back(due);
             requests = requests.get(request.consumed..).unwrap_or_default();
@@ -61,7 +63,7 @@ impl Dues {
 
     /// A request has been queued whose reply looks like this.
     pub(crate) fn note_shape(&mut self, shape: &'static Shape) {
-        self.queue.push_back(Due::One(shape));
+        self.queue.push_back(ReplyShape::One(shape));
     }
 
     /// A part of the next reply has come, which is not kept.
@@ -82,21 +84,21 @@ impl Dues {
 
     /// The next reply, as RESP3 has it. `None`: it is none.
     pub(crate) fn convert(&mut self, reply: &[u8]) -> Option<Vec<u8>> {
-        let due = self.queue.pop_front().unwrap_or(Due::One(&Shape::Plain));
+        let due = self.queue.pop_front().unwrap_or(ReplyShape::One(&Shape::Plain));
         if self.queue.is_empty() && self.queue.capacity() > DUES_KEPT {
             self.queue = VecDeque::new();
         }
         let mut out = Vec::with_capacity(reply.len() + 16);
         match (due, elements(reply)) {
-            (Due::Transaction(shapes), Some(replies)) => {
+            (ReplyShape::Transaction(shapes), Some(replies)) => {
                 Encoder::new(&mut out, Protocol::Resp3)
                     .array(usize::try_from(replies.declared()).unwrap_or(usize::MAX));
                 for (at, reply) in replies.enumerate() {
                     shapes.get(at).copied().unwrap_or(&Shape::Plain).to_resp3(reply, &mut out).ok()?;
                 }
             }
-            (Due::Transaction(_), None) => to_resp3(reply, &mut out).ok()?,
-            (Due::One(shape), _) => shape.to_resp3(reply, &mut out).ok()?,
+            (ReplyShape::Transaction(_), None) => to_resp3(reply, &mut out).ok()?,
+            (ReplyShape::One(shape), _) => shape.to_resp3(reply, &mut out).ok()?,
         }
         Some(out)
     }
@@ -115,7 +117,7 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn begin_converting(&mut self, lane: usize) {
         let this = &mut self.lanes.all[lane];
-        let mut dues = Dues::default();
+        let mut dues = ReplyShapes::default();
         dues.note(this.up.queued());
         // Of a request that is being passed on in pieces not even the beginning may be known.
         while dues.queue.len() < this.up.tickets().len() {
@@ -141,7 +143,7 @@ mod tests {
 
     #[test]
     fn each_reply_has_the_shape_of_its_request() {
-        let mut dues = Dues::default();
+        let mut dues = ReplyShapes::default();
         dues.note(&requests(&["GET a", "HGETALL h", "ZSCORE z m"]));
         dues.note(&requests(&["SMEMBERS s"]));
         assert_eq!(dues.convert(b"$-1\r\n").unwrap(), b"_\r\n");
@@ -153,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_transaction_has_the_shapes_of_its_commands() {
-        let mut dues = Dues::default();
+        let mut dues = ReplyShapes::default();
         dues.note(&requests(&["MULTI", "HGETALL h", "GET a", "EXEC", "SMEMBERS s"]));
         for _ in 0..3 {
             assert_eq!(dues.convert(b"+QUEUED\r\n").unwrap(), b"+QUEUED\r\n");

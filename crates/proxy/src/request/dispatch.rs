@@ -4,8 +4,8 @@
 
 use crate::commands::config_get::shows_secrets;
 use crate::limits::CLIENT_OUTSTANDING_MAX;
-use crate::pool::Class;
-use crate::session::{Flow, Pause, ReplyMode, Special};
+use crate::pool::LaneKey;
+use crate::session::{Flow, Pause, ReplyMode, SessionFlags};
 use crate::text;
 use crate::worker::Worker;
 use respool_command::{Execute, Flags, Lane, Millis, Outcome, Row, SessionView, resolve};
@@ -236,7 +236,7 @@ impl<E: Execute> Worker<E> {
         if self.engine.is_some() {
             return self.execute(index, row, request);
         }
-        if self.clients.sessions.at(index).is_some_and(|session| session.special.has(Special::ROUTED)) {
+        if self.clients.sessions.at(index).is_some_and(|session| session.special.has(SessionFlags::ROUTED)) {
             return self.forward_routed(index, row, request);
         }
         self.forward(index, row, request)
@@ -318,7 +318,7 @@ impl<E: Execute> Worker<E> {
     #[inline]
     pub(crate) fn send_to(&mut self, index: u32, node: usize, write: impl FnOnce(&mut Vec<u8>)) -> Flow {
         let own = match self.clients.sessions.at(index) {
-            Some(session) if session.special.has(Special::LARGE) => match self.large_lane(index, node) {
+            Some(session) if session.special.has(SessionFlags::LARGE) => match self.large_lane(index, node) {
                 Ok(own) => own,
                 Err(flow) => return flow,
             },
@@ -442,7 +442,7 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at(index) else { return false };
         if self.engine.is_none() {
             let speaker = self.lanes.speaker_of(session.class);
-            let Some(class) = self.class_of(Class { database, protocol, speaker }) else { return false };
+            let Some(class) = self.class_of(LaneKey { database, protocol, speaker }) else { return false };
             self.put_into_class(index, class);
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };

@@ -1,6 +1,6 @@
 //! Requests that several nodes answer: split by key, sent to all, or walking from one node to the next.
 
-use crate::request::gathers::Due;
+use crate::request::gathers::PartOwner;
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
@@ -19,7 +19,7 @@ impl<E: Execute> Worker<E> {
         let class = session.class;
         let due = if session.reply_mode == ReplyMode::On {
             let asker = Asker { session: handle, seq: session.down.expect() };
-            Due::Joint(scatters.begin(asker, |gather| {
+            PartOwner::Joint(scatters.begin(asker, |gather| {
                 if is_split {
                     return gather.begin_split(row, scratch);
                 }
@@ -29,7 +29,7 @@ impl<E: Execute> Worker<E> {
             }))
         } else {
             session.reply_mode.pass();
-            Due::Unanswered(handle)
+            PartOwner::Unanswered(handle)
         };
         let mut refused = Vec::new();
         let mut fullest = None;
@@ -80,10 +80,10 @@ impl<E: Execute> Worker<E> {
         let lane = lanes.lane(config, node, session.class);
         let due = if session.reply_mode == ReplyMode::On {
             let asker = Asker { session: handle, seq: session.down.expect() };
-            Due::Joint(scatters.begin(asker, |gather| gather.begin_scan(row, step)))
+            PartOwner::Joint(scatters.begin(asker, |gather| gather.begin_scan(row, step)))
         } else {
             session.reply_mode.pass();
-            Due::Unanswered(handle)
+            PartOwner::Unanswered(handle)
         };
         let write = |out: &mut Vec<u8>| step.encode(request.args, out);
         let sent = lanes.send(lane, due.owner(0), config, *now, &mut clients.pool, write);

@@ -1,11 +1,11 @@
 //! Requests of sessions in a rare state. An ordinary session pays one test for all of them and never comes here.
 //!
-//! Each state has one owner, which is asked in the order of [`Special::ORDER`]: the owner that deals with the request ends the
+//! Each state has one owner, which is asked in the order of [`SessionFlags::ORDER`]: the owner that deals with the request ends the
 //! asking, and a request that none deals with goes on as in an ordinary session. That order alone decides what a refused
 //! request may leave behind: the rights are asked first, and everything that has an effect (tracking, queueing, routes and
 //! their counts) comes behind them. Commands that no row describes follow the same order in [`crate::request::unknown_command`].
 
-use crate::session::{Flow, Special};
+use crate::session::{Flow, SessionFlags};
 use crate::worker::Worker;
 use respool_command::{Command, Execute, Group, Lane, Row, TransactionsCommand, UnknownCommand, text as texts};
 use respool_wire::{Args, Request};
@@ -17,7 +17,7 @@ impl<E: Execute> Worker<E> {
         if self.is_amid_names(index) {
             return None;
         }
-        for state in Special::ORDER {
+        for state in SessionFlags::ORDER {
             // Looked at anew each time: the owner that was asked before may have ended a state.
             if self.clients.sessions.at(index)?.special.has(state)
                 && let Some(flow) = self.ask(state, index, row, request)
@@ -29,43 +29,43 @@ impl<E: Execute> Worker<E> {
     }
 
     /// One arm for each state whose owner deals with requests.
-    fn ask(&mut self, state: Special, index: u32, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
+    fn ask(&mut self, state: SessionFlags, index: u32, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
         match state {
-            Special::HOOKED => {
+            SessionFlags::HOOKED => {
                 let peer = &self.clients.sessions.at(index)?.cold.peer;
                 let refusal = self.shared.hooks.allows(peer, row, request.args).err()?;
                 let words: Vec<u8> = refusal.bytes().map(|b| if b.is_ascii_control() { b' ' } else { b }).collect();
                 Some(self.refuse_unread(index, &words))
             }
-            Special::TRACKING => {
+            SessionFlags::TRACKING => {
                 let flow = self.settle_noloop(index);
                 if flow.is_none() {
                     self.track_request(index, row, request.args);
                 }
                 flow
             }
-            Special::HELD => self
+            SessionFlags::HELD => self
                 .hold_for_client_pause(index, row, request.args)
                 .or_else(|| self.hold_for_operator(index, row, request.args)),
-            Special::SUBSCRIBED => self.ask_subscribed(index, row, request.args),
-            Special::UNAUTHENTICATED => self.ask_stranger(index, row),
-            Special::UNMET => self.ask_unmet(index, row, request.args),
-            Special::RESTRICTED => self.ask_restricted(index, row, request.args),
-            Special::LIMITED => self.ask_limited(index, request),
-            Special::ROUTED if is_routed(row, request.args) && self.engine.is_none() => {
+            SessionFlags::SUBSCRIBED => self.ask_subscribed(index, row, request.args),
+            SessionFlags::UNAUTHENTICATED => self.ask_stranger(index, row),
+            SessionFlags::UNMET => self.ask_unmet(index, row, request.args),
+            SessionFlags::RESTRICTED => self.ask_restricted(index, row, request.args),
+            SessionFlags::LIMITED => self.ask_limited(index, request),
+            SessionFlags::ROUTED if is_routed(row, request.args) && self.engine.is_none() => {
                 (!self.is_own_info(row)).then(|| self.forward_routed(index, row, request))
             }
             // Subscriptions have an order of their own, see `pubsub::pending`.
-            Special::OVERTAKEN if row.lane(request.args) == Lane::Push => None,
-            Special::OVERTAKEN => self.settle_reload(index),
-            Special::UNSETTLED => self.settle_mode(index),
-            Special::SCRIPTING => {
+            SessionFlags::OVERTAKEN if row.lane(request.args) == Lane::Push => None,
+            SessionFlags::OVERTAKEN => self.settle_reload(index),
+            SessionFlags::UNSETTLED => self.settle_mode(index),
+            SessionFlags::SCRIPTING => {
                 self.leave_scripts_before(index, row, request.args);
                 None
             }
-            Special::DEDICATED => self.while_dedicated(index, row, request),
-            Special::QUEUEING => self.while_queueing(index, row, request),
-            Special::LARGE => self.order_large(index, row, row.lane(request.args)),
+            SessionFlags::DEDICATED => self.while_dedicated(index, row, request),
+            SessionFlags::QUEUEING => self.while_queueing(index, row, request),
+            SessionFlags::LARGE => self.order_large(index, row, row.lane(request.args)),
             _ => None,
         }
     }
@@ -85,7 +85,7 @@ impl<E: Execute> Worker<E> {
 
     /// Whether the client has to wait although its request will only be refused: that counts like any other, once.
     pub(crate) fn is_early(&mut self, index: u32, request: &Request<'_>) -> Option<Flow> {
-        let is_limited = self.clients.sessions.at(index)?.special.has(Special::LIMITED);
+        let is_limited = self.clients.sessions.at(index)?.special.has(SessionFlags::LIMITED);
         if is_limited { self.ask_limited(index, request) } else { None }
     }
 
@@ -123,7 +123,7 @@ fn is_routed(row: &Row, args: Args<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Special;
+    use super::SessionFlags;
     use crate::session::Pause;
 
     #[test]
@@ -142,13 +142,13 @@ mod tests {
 
     #[test]
     fn states_are_distinct() {
-        let mut all = Special::default();
+        let mut all = SessionFlags::default();
         assert!(all.is_none());
-        for state in Special::ORDER {
+        for state in SessionFlags::ORDER {
             assert!(!all.has(state));
             all.add(state);
         }
-        for state in Special::ORDER {
+        for state in SessionFlags::ORDER {
             all.remove(state);
             assert!(!all.has(state));
         }

@@ -1,6 +1,6 @@
 //! Requests that were split over several nodes, and the joining of their replies.
 
-use crate::commands::node_info::{Asked, LastWords};
+use crate::commands::node_info::{InfoCache, InfoKey};
 use crate::limits::{GATHERED_BYTES_MIN, INFO_KEPT_BYTES_MAX, PART_LOOKED_AT_BYTES};
 use crate::session::Asker;
 use crate::session::table::Clients;
@@ -21,13 +21,13 @@ struct Scatter {
     /// What its client's account has of it.
     held: usize,
     /// Set for INFO, where remembered replies may stand for those of nodes.
-    words: Option<Box<NodeWords>>,
+    words: Option<Box<InfoReplies>>,
 }
 
 /// The state of one INFO: what was requested of each node, and which replies are outstanding.
 #[derive(Debug)]
-pub(crate) struct NodeWords {
-    pub(crate) asked: Vec<Asked>,
+pub(crate) struct InfoReplies {
+    pub(crate) asked: Vec<InfoKey>,
     is_due: Vec<bool>,
     asked_us: u64,
     /// Replies are remembered for other clients.
@@ -36,23 +36,23 @@ pub(crate) struct NodeWords {
     is_answered: bool,
 }
 
-impl NodeWords {
+impl InfoReplies {
     /// `is_due`: the nodes whose replies are outstanding.
-    pub(crate) fn new(asked: Vec<Asked>, is_due: Vec<bool>, asked_us: u64, is_noted: bool) -> Self {
+    pub(crate) fn new(asked: Vec<InfoKey>, is_due: Vec<bool>, asked_us: u64, is_noted: bool) -> Self {
         Self { asked, is_due, asked_us, is_noted, is_answered: false }
     }
 }
 
 /// Who is owed the parts of a request that several nodes answer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Due {
+pub(crate) enum PartOwner {
     /// A joint reply is made of them.
     Joint(Handle),
     /// This client wants no reply.
     Unanswered(Handle),
 }
 
-impl Due {
+impl PartOwner {
     /// Who is owed one part.
     pub(crate) fn owner(self, part: usize) -> Owner {
         match self {
@@ -77,13 +77,13 @@ pub(crate) struct Scatters {
     /// Gathers that have done their work and keep their memory for the next.
     spare: Vec<Gather>,
     /// The last replies of nodes to INFO.
-    last_words: Arc<Mutex<LastWords>>,
+    last_words: Arc<Mutex<InfoCache>>,
     /// The deadlines of waiting INFOs.
     words_due: Vec<(u64, Handle)>,
     /// The earliest deadline, or an earlier time.
     next_words_us: Option<u64>,
     /// Requests whose replies are late, and how many of each are outstanding.
-    late: Vec<(Asked, usize)>,
+    late: Vec<(InfoKey, usize)>,
 }
 
 impl Scatter {
@@ -105,7 +105,7 @@ const SPARE_MAX: usize = 64;
 
 impl Scatters {
     /// Without requests; `last_words` remembers replies to INFO.
-    pub(crate) fn new(last_words: Arc<Mutex<LastWords>>) -> Self {
+    pub(crate) fn new(last_words: Arc<Mutex<InfoCache>>) -> Self {
         Self { last_words, ..Self::default() }
     }
 
@@ -199,7 +199,7 @@ impl Scatters {
     }
 
     /// Marks a request as INFO. After `until_us` remembered replies stand for those that are outstanding.
-    pub(crate) fn expect_words(&mut self, of: Handle, words: NodeWords, until_us: Option<u64>) {
+    pub(crate) fn expect_words(&mut self, of: Handle, words: InfoReplies, until_us: Option<u64>) {
         if let Some(scatter) = self.waiting.get_mut(of) {
             scatter.words = Some(Box::new(words));
             let Some(until_us) = until_us else { return };
@@ -224,12 +224,12 @@ impl Scatters {
     }
 
     /// Whether the late reply to such a request is outstanding.
-    pub(crate) fn is_late(&self, asked: &Asked) -> bool {
+    pub(crate) fn is_late(&self, asked: &InfoKey) -> bool {
         self.late.iter().any(|(late, _)| late == asked)
     }
 
     /// What a node was asked.
-    pub(crate) fn asked(&self, of: Handle, node: usize) -> Option<&Asked> {
+    pub(crate) fn asked(&self, of: Handle, node: usize) -> Option<&InfoKey> {
         self.waiting.get(of)?.words.as_ref()?.asked.get(node)
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Where no route is configured no session comes here; a session under routes pays for the choice with every request.
 
-use crate::request::gathers::Due;
-use crate::session::{Asker, Flow, ReplyMode, Special};
+use crate::request::gathers::PartOwner;
+use crate::session::{Asker, Flow, ReplyMode, SessionFlags};
 use crate::worker::Worker;
 use respool_command::{Execute, RequestPolicy, Row};
 use respool_route::{
@@ -109,7 +109,7 @@ impl<E: Execute> Worker<E> {
     /// replica or a stand-in says may be older than the watching, and EXEC would not notice.
     pub(crate) fn choose_node(&self, index: u32, routes: &Routes, place: Place, row: &Row) -> usize {
         let node = usize::from(place.node);
-        if self.clients.sessions.at(index).is_some_and(|session| session.special.has(Special::PINNED)) {
+        if self.clients.sessions.at(index).is_some_and(|session| session.special.has(SessionFlags::PINNED)) {
             return node;
         }
         let pool = routes.pool_of(place.route);
@@ -199,7 +199,11 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Takes a place for the joint reply, unless none is wanted. Gives the session's class as well.
-    fn begin_scatter(&mut self, index: u32, begin: impl FnOnce(&mut respool_route::Gather)) -> Option<(u16, Due)> {
+    fn begin_scatter(
+        &mut self,
+        index: u32,
+        begin: impl FnOnce(&mut respool_route::Gather),
+    ) -> Option<(u16, PartOwner)> {
         self.counters.requests_split.add(1);
         self.is_busy = true;
         let handle = self.clients.sessions.handle(index)?;
@@ -207,10 +211,10 @@ impl<E: Execute> Worker<E> {
         let class = session.class;
         if session.reply_mode != ReplyMode::On {
             session.reply_mode.pass();
-            return Some((class, Due::Unanswered(handle)));
+            return Some((class, PartOwner::Unanswered(handle)));
         }
         let asker = Asker { session: handle, seq: session.down.expect() };
-        Some((class, Due::Joint(self.scatters.begin(asker, begin))))
+        Some((class, PartOwner::Joint(self.scatters.begin(asker, begin))))
     }
 
     /// Returns the lane that the part went to.
@@ -218,7 +222,7 @@ impl<E: Execute> Worker<E> {
         &mut self,
         node: usize,
         class: u16,
-        due: Due,
+        due: PartOwner,
         number: usize,
         write: impl FnOnce(&mut Vec<u8>),
     ) -> usize {

@@ -1,6 +1,6 @@
 //! The one node that a request belongs to that cannot be split, and the request as that node gets it.
 
-use crate::session::Special;
+use crate::session::SessionFlags;
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
 use respool_route::{Plan, PlanError, Routed, plan};
@@ -23,7 +23,7 @@ impl<E: Execute> Worker<E> {
         request: &Request<'_>,
     ) -> Result<(usize, ArgsBuf), Vec<u8>> {
         let args = request.args;
-        if self.clients.sessions.at(index).is_some_and(|s| s.special.has(Special::ROUTED)) {
+        if self.clients.sessions.at(index).is_some_and(|s| s.special.has(SessionFlags::ROUTED)) {
             return self.routed_home(index, row, request);
         }
         match plan(row, args, &self.config.topology, &mut self.scratch) {

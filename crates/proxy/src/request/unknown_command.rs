@@ -13,13 +13,13 @@
 //! budget of questions, and a worker another for all of its clients: a client that makes names up waits for its own next
 //! question, and all others find the nodes willing. What waits for a budget is read again when its turn has come.
 
-use crate::internal_request::{Loss, Progress, Task, Tasks};
+use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{
     LEARN_AGAIN_US, LEARN_BURST, LEARN_INTERVAL_US, LEARNT_MAX, NOBODYS_MAX, WORKER_LEARN_BURST,
     WORKER_LEARN_INTERVAL_US,
 };
-use crate::pool::Class;
-use crate::session::{Flow, Pause, Special};
+use crate::pool::LaneKey;
+use crate::session::{Flow, Pause, SessionFlags};
 use crate::slab::Handle;
 use crate::text;
 use crate::worker::Worker;
@@ -34,14 +34,14 @@ const NAME_BYTES_MAX: usize = 32;
 
 /// What all workers know of names that the table does not have.
 #[derive(Debug, Default)]
-pub(crate) struct Learnt {
+pub(crate) struct LearntCommands {
     rows: Arc<BTreeMap<String, &'static Row>>,
     /// Names that a node did not know, and until when that is taken for granted.
     nobodys: BTreeMap<String, u64>,
 }
 
 /// What is known of a name.
-enum Known {
+enum LearntCommand {
     Row(&'static Row),
     /// A node has said that there is no such command.
     Nobodys,
@@ -49,12 +49,16 @@ enum Known {
     Nothing,
 }
 
-impl Learnt {
-    fn find(&self, name: &str, now_us: u64) -> Known {
+impl LearntCommands {
+    fn find(&self, name: &str, now_us: u64) -> LearntCommand {
         if let Some(row) = self.rows.get(name) {
-            return Known::Row(row);
+            return LearntCommand::Row(row);
         }
-        if self.nobodys.get(name).is_some_and(|until_us| now_us < *until_us) { Known::Nobodys } else { Known::Nothing }
+        if self.nobodys.get(name).is_some_and(|until_us| now_us < *until_us) {
+            LearntCommand::Nobodys
+        } else {
+            LearntCommand::Nothing
+        }
     }
 
     fn is_full(&self) -> bool {
@@ -103,7 +107,7 @@ impl Bucket {
 
 /// What a client has had nodes asked for.
 #[derive(Debug, Default)]
-pub(crate) struct Learner {
+pub(crate) struct LearningBudget {
     bucket: Bucket,
     /// Its turn to ask has come, or it may ask at once.
     has_turn: bool,
@@ -124,7 +128,7 @@ enum Outcome {
 
 /// A worker's questions about names.
 #[derive(Debug, Default)]
-pub(crate) struct Learnings {
+pub(crate) struct CommandInfoQueries {
     /// Names that a node is being asked for.
     asked: BTreeMap<String, Handle>,
     /// Clients whose turn to ask has not come, by when it does.
@@ -132,7 +136,7 @@ pub(crate) struct Learnings {
     bucket: Bucket,
 }
 
-impl Learnings {
+impl CommandInfoQueries {
     /// Whether the worker may put a question now; it counts as put. A client takes it only when it asks: one that waits
     /// for its turn and leaves has taken none.
     fn take(&mut self, now_us: u64) -> bool {
@@ -151,7 +155,7 @@ impl Learnings {
 
 /// A question about a name, and the clients that wait for the answer.
 #[derive(Debug)]
-pub(crate) struct Learning {
+pub(crate) struct CommandInfoQuery {
     name: String,
     waiting: Vec<Handle>,
     answer: Answer,
@@ -168,7 +172,7 @@ enum Answer {
     Failed(Vec<u8>),
 }
 
-impl Learning {
+impl CommandInfoQuery {
     pub(crate) fn feed(&mut self, reply: &[u8]) -> Progress {
         self.answer = match reply.strip_prefix(b"-") {
             // A server that does not know COMMAND INFO has no commands that it could tell of.
@@ -235,20 +239,20 @@ impl<E: Execute> Worker<E> {
             return Err(self.refuse_unknown(index, unknown, request));
         };
         let known = match self.learnt.get(&name) {
-            Some(row) => Known::Row(row),
+            Some(row) => LearntCommand::Row(row),
             None => self.find_learnt(&name),
         };
-        if let Known::Row(row) = known {
+        if let LearntCommand::Row(row) = known {
             return Ok(row);
         }
-        // From here on it costs others something, so its rights come first, as in `Special::ORDER`.
+        // From here on it costs others something, so its rights come first, as in `SessionFlags::ORDER`.
         if let Some(flow) = self.is_early(index, request).or_else(|| self.deny_unknown(index, unknown, &name)) {
             return Err(flow);
         }
         let learner = self.clients.sessions.at_mut(index).map(|session| &mut session.cold.learner);
         let outcome = learner.and_then(|learner| learner.outcome.take()).filter(|(asked, _)| **asked == *name);
         let words = match (known, outcome) {
-            (Known::Nobodys, _) | (_, Some((_, Outcome::Unknown))) => {
+            (LearntCommand::Nobodys, _) | (_, Some((_, Outcome::Unknown))) => {
                 return Err(self.refuse_unknown(index, unknown, request));
             }
             (_, Some((_, Outcome::Full))) => text::learnt_enough(&full_name(&name)),
@@ -263,13 +267,13 @@ impl<E: Execute> Worker<E> {
 
     /// Nodes are asked on behalf of clients that may ask for something.
     fn may_learn(&self, index: u32) -> bool {
-        let is_known = |special: Special| !special.has(Special::UNAUTHENTICATED);
+        let is_known = |special: SessionFlags| !special.has(SessionFlags::UNAUTHENTICATED);
         self.engine.is_none() && self.clients.sessions.at(index).is_some_and(|session| is_known(session.special))
     }
 
     /// Refuses a user what it could not run whatever the nodes say of it.
     fn deny_unknown(&mut self, index: u32, unknown: UnknownCommand, name: &str) -> Option<Flow> {
-        if !self.clients.sessions.at(index)?.special.has(Special::RESTRICTED) {
+        if !self.clients.sessions.at(index)?.special.has(SessionFlags::RESTRICTED) {
             return None;
         }
         let container = match unknown {
@@ -285,7 +289,7 @@ impl<E: Execute> Worker<E> {
         Some(self.refuse_unread(index, &words))
     }
 
-    fn find_learnt(&mut self, name: &str) -> Known {
+    fn find_learnt(&mut self, name: &str) -> LearntCommand {
         let shared = self.shared.learnt.lock().unwrap_or_else(PoisonError::into_inner);
         self.learnt = Arc::clone(&shared.rows);
         shared.find(name, self.now.mono_us)
@@ -296,7 +300,7 @@ impl<E: Execute> Worker<E> {
     fn ask_for(&mut self, index: u32, name: &str) -> Result<(), Vec<u8>> {
         let Some(client) = self.clients.sessions.handle(index) else { return Ok(()) };
         let asked = self.learnings.asked.get(name).copied();
-        if let Some(Task::Learn(learning)) = asked.and_then(|task| self.tasks.get_mut(task)) {
+        if let Some(InternalRequest::Learn(learning)) = asked.and_then(|task| self.tasks.get_mut(task)) {
             learning.waiting.push(client);
         } else if self.has_turn(client) {
             self.ask_node_for(client, name)?;
@@ -327,23 +331,23 @@ impl<E: Execute> Worker<E> {
     }
 
     fn ask_node_for(&mut self, client: Handle, name: &str) -> Result<(), Vec<u8>> {
-        let Some(class) = self.lanes.class(Class { database: 0, protocol: Protocol::Resp2, speaker: 0 }) else {
+        let Some(class) = self.lanes.class(LaneKey { database: 0, protocol: Protocol::Resp2, speaker: 0 }) else {
             return Err(text::words(text::OUT_OF_MEMORY).to_vec());
         };
-        let learning = Learning { name: name.to_owned(), waiting: vec![client], answer: Answer::None };
-        let task = self.tasks.begin(Task::Learn(Box::new(learning)));
+        let learning = CommandInfoQuery { name: name.to_owned(), waiting: vec![client], answer: Answer::None };
+        let task = self.tasks.begin(InternalRequest::Learn(Box::new(learning)));
         let node = self.config.topology.default_node().get();
         let lane = self.lanes.lane(&self.config, node, class);
         let full_name = full_name(name);
         let words: [&[u8]; 3] = [b"COMMAND", b"INFO", full_name.as_bytes()];
         let Self { lanes, clients, config, now, .. } = self;
         let write = |out: &mut Vec<u8>| encode_request(out, words.into_iter());
-        if let Err(error) = lanes.send(lane, Tasks::owner(task, 0), config, *now, &mut clients.pool, write) {
+        if let Err(error) = lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write) {
             // It does not wait: it is told at once.
-            if let Some(Task::Learn(learning)) = self.tasks.get_mut(task) {
+            if let Some(InternalRequest::Learn(learning)) = self.tasks.get_mut(task) {
                 learning.waiting.clear();
             }
-            self.tasks.fail(task, 0, Loss::Unsent, &error, &mut self.clients);
+            self.tasks.fail(task, 0, LostReply::Unsent, &error, &mut self.clients);
             return Err(words_of(&error));
         }
         self.learnings.asked.insert(name.to_owned(), task);
@@ -370,8 +374,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The node has answered, or will not: the clients that wait are read on.
-    pub(crate) fn conclude_learning(&mut self, learning: Learning) {
-        let Learning { name, waiting, answer } = learning;
+    pub(crate) fn conclude_learning(&mut self, learning: CommandInfoQuery) {
+        let CommandInfoQuery { name, waiting, answer } = learning;
         self.learnings.asked.remove(&name);
         let mut shared = self.shared.learnt.lock().unwrap_or_else(PoisonError::into_inner);
         let outcome = match answer {
@@ -430,14 +434,14 @@ mod tests {
 
     #[test]
     fn what_a_node_has_said_holds_for_a_time() {
-        let mut learnt = Learnt::default();
+        let mut learnt = LearntCommands::default();
         let now_us = 1_000_000_000;
         learnt.note_unknown("N1", now_us);
-        assert!(matches!(learnt.find("N1", now_us), Known::Nobodys));
-        assert!(matches!(learnt.find("N2", now_us), Known::Nothing));
-        assert!(matches!(learnt.find("N1", now_us + LEARN_AGAIN_US), Known::Nothing));
+        assert!(matches!(learnt.find("N1", now_us), LearntCommand::Nobodys));
+        assert!(matches!(learnt.find("N2", now_us), LearntCommand::Nothing));
+        assert!(matches!(learnt.find("N1", now_us + LEARN_AGAIN_US), LearntCommand::Nothing));
         learnt.note_row("N3", lookup(b"GET").expect("it has a row"));
-        assert!(matches!(learnt.find("N3", now_us), Known::Row(_)));
+        assert!(matches!(learnt.find("N3", now_us), LearntCommand::Row(_)));
     }
 
     #[test]
@@ -452,12 +456,15 @@ mod tests {
 
     #[test]
     fn what_is_remembered_is_bounded() {
-        let mut learnt = Learnt::default();
+        let mut learnt = LearntCommands::default();
         for number in 0..2 * NOBODYS_MAX as u64 {
             learnt.note_unknown(&format!("A{number}"), number);
         }
         assert_eq!(learnt.nobodys.len(), NOBODYS_MAX);
-        assert!(matches!(learnt.find(&format!("A{}", 2 * NOBODYS_MAX - 1), 2 * NOBODYS_MAX as u64), Known::Nobodys));
+        assert!(matches!(
+            learnt.find(&format!("A{}", 2 * NOBODYS_MAX - 1), 2 * NOBODYS_MAX as u64),
+            LearntCommand::Nobodys
+        ));
         for number in 0..LEARNT_MAX {
             assert!(!learnt.is_full());
             learnt.note_row(&format!("B{number}"), lookup(b"GET").expect("it has a row"));

@@ -9,7 +9,7 @@
 //! It is sent as FCALL_RO, which a node refuses for a function that may write: if the function was replaced since it was asked, no
 //! write gets through. A function that is new waits like a write.
 
-use crate::internal_request::{Loss, Progress, Task, Tasks};
+use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::FUNCTIONS_READ_BYTES_MAX;
 use crate::session::Flow;
 use crate::worker::Worker;
@@ -113,14 +113,14 @@ impl<E: Execute> Worker<E> {
         let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return };
         self.functions.by_node.insert(node, None);
         let listing = Listing { node, epoch: self.functions.epoch, readonly: Names::new() };
-        let task = self.tasks.begin(Task::List(listing));
+        let task = self.tasks.begin(InternalRequest::List(listing));
         let Self { lanes, clients, config, now, tasks, .. } = self;
         let lane = lanes.lane(config, node, class);
         let write = |out: &mut Vec<u8>| encode_request(out, [&b"FUNCTION"[..], b"LIST"].into_iter());
-        let sent = lanes.send(lane, Tasks::owner(task, 0), config, *now, &mut clients.pool, write);
+        let sent = lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write);
         self.is_busy = true;
         if let Err(error) = sent {
-            tasks.fail(task, 0, Loss::Unsent, &error, clients);
+            tasks.fail(task, 0, LostReply::Unsent, &error, clients);
         }
     }
 

@@ -6,9 +6,9 @@
 //!
 //! A client has one such order outstanding at a time, since each takes a connection to every node; its later requests wait.
 
-use crate::internal_request::{Loss, Progress, Task, Tasks};
-use crate::pool::Class;
-use crate::pool::lease::Dirt;
+use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
+use crate::pool::LaneKey;
+use crate::pool::lease::ResetNeeded;
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, Pause};
 use crate::slab::Handle;
@@ -19,7 +19,7 @@ use respool_wire::{ReplyKind, Request, encode_request};
 
 /// An order to stop that nodes have not all answered.
 #[derive(Debug)]
-pub(crate) struct Stopping {
+pub(crate) struct ScriptKill {
     /// `None` if no reply is wanted.
     asker: Option<Asker>,
     /// The client whose order it is.
@@ -28,7 +28,7 @@ pub(crate) struct Stopping {
     lanes: Vec<Handle>,
 }
 
-impl Stopping {
+impl ScriptKill {
     pub(crate) fn feed(&mut self, step: u16, kind: ReplyKind, reply: &[u8], clients: &mut Clients) -> Progress {
         self.gather.accept(usize::from(step), kind, reply);
         if !self.gather.is_complete() {
@@ -53,15 +53,16 @@ impl<E: Execute> Worker<E> {
         this.pause.add(Pause::ORDER);
         // Whoever has a name of its own at the nodes may do there what that name may.
         let (own, protocol) = (this.class, this.protocol);
-        let class = Class { database: 0, protocol, speaker: self.lanes.speaker_of(own) };
+        let class = LaneKey { database: 0, protocol, speaker: self.lanes.speaker_of(own) };
         let class = self.class_of(class).unwrap_or(own);
         let nodes = self.config.nodes.len();
         let mut gather = Gather::new();
         gather.begin_all(row, request.args, nodes, 0);
-        let task = self.tasks.begin(Task::Stop(Box::new(Stopping { asker, client, gather, lanes: Vec::new() })));
+        let task =
+            self.tasks.begin(InternalRequest::Stop(Box::new(ScriptKill { asker, client, gather, lanes: Vec::new() })));
         for node in 0..nodes {
             let borrowed = self.lend(index, node, |lanes, config, _, now| lanes.borrow(config, node, class, now));
-            if let (Ok(lane), Some(Task::Stop(stopping))) = (&borrowed, self.tasks.get_mut(task)) {
+            if let (Ok(lane), Some(InternalRequest::Stop(stopping))) = (&borrowed, self.tasks.get_mut(task)) {
                 stopping.lanes.push(*lane);
             }
             let place = match borrowed {
@@ -70,11 +71,11 @@ impl<E: Execute> Worker<E> {
                 Err(_) => self.lanes.lane(&self.config, node, class),
             };
             let write = |out: &mut Vec<u8>| encode_request(out, request.args.iter());
-            let owner = Tasks::owner(task, node as u16);
+            let owner = InternalRequests::owner(task, node as u16);
             let sent = self.lanes.send(place, owner, &self.config, self.now, &mut self.clients.pool, write);
             if let Err(error) = sent {
                 self.counters.node_errors.add(1);
-                self.tasks.fail(task, node as u16, Loss::Unsent, &error, &mut self.clients);
+                self.tasks.fail(task, node as u16, LostReply::Unsent, &error, &mut self.clients);
             }
         }
         self.is_busy = true;
@@ -82,9 +83,9 @@ impl<E: Execute> Worker<E> {
     }
 
     /// All nodes have answered: their connections go back, and the client is read on.
-    pub(crate) fn conclude_stopping(&mut self, stopping: Stopping) {
+    pub(crate) fn conclude_stopping(&mut self, stopping: ScriptKill) {
         for lane in stopping.lanes {
-            self.give_back(lane, Dirt::default());
+            self.give_back(lane, ResetNeeded::default());
         }
         if self.clients.sessions.get(stopping.client).is_some() {
             self.clients.unpause(stopping.client.index, Pause::ORDER);

@@ -22,9 +22,9 @@
 //! second, which is made for that: there the node can say that it is busy.
 
 use crate::limits::{SCRIPT_AHEAD_US, SCRIPTS_MIXED_US};
-use crate::pool::session_mode::Ownership;
-use crate::pool::{Lane, Lanes, Purpose};
-use crate::session::{Flow, Session, Special};
+use crate::pool::session_mode::KeyOwner;
+use crate::pool::{Lane, LaneUse, Lanes};
+use crate::session::{Flow, Session, SessionFlags};
 use crate::worker::Worker;
 use respool_command::{Execute, Lane as Kind, Row};
 use respool_wire::Args;
@@ -49,14 +49,14 @@ impl Lanes {
     /// The class beside which one is for scripts; any other is itself.
     pub(crate) fn without_scripts(&self, class: u16) -> u16 {
         match &self.owners[class as usize] {
-            Ownership::Scripts { beside } => *beside,
+            KeyOwner::Scripts { beside } => *beside,
             _ => class,
         }
     }
 
     /// Whether what a client shares in this class are the connections for scripts.
     pub(crate) fn is_for_scripts(&self, class: u16) -> bool {
-        matches!(self.owners[self.sharing(class) as usize], Ownership::Scripts { .. })
+        matches!(self.owners[self.sharing(class) as usize], KeyOwner::Scripts { .. })
     }
 
     /// The classes for scripts beside a class.
@@ -71,7 +71,7 @@ impl Lanes {
         if let Some(known) = self.script_classes.beside.get(at).and_then(|ways| ways[way]) {
             return Some(known);
         }
-        let class = self.put_class(self.state_of(beside), Ownership::Scripts { beside })?;
+        let class = self.put_class(self.state_of(beside), KeyOwner::Scripts { beside })?;
         if self.script_classes.beside.len() <= at {
             self.script_classes.beside.resize(at + 1, Default::default());
         }
@@ -100,7 +100,7 @@ impl Lanes {
         // Lanes taken out of sharing for a large reply (`turn` is the largest number) leave as well, but no successor
         // waits for them.
         let is_left = |lane: &Lane| {
-            lane.purpose == Purpose::Leaving
+            lane.purpose == LaneUse::Leaving
                 && lane.class == class
                 && !lane.is_retired
                 && lane.turn < u64::MAX
@@ -121,7 +121,7 @@ impl Lanes {
     /// A client in this class shares the lanes of another one from now on. Returns the class that it is in then.
     fn share(&mut self, class: u16, with: u16) -> u16 {
         match &mut self.owners[class as usize] {
-            Ownership::Client(owner) => {
+            KeyOwner::Client(owner) => {
                 owner.base = with;
                 class
             }
@@ -176,7 +176,7 @@ impl<E: Execute> Worker<E> {
         let class = session.class;
         if !self.lanes.is_for_scripts(class) {
             // Its lanes were changed for another reason.
-            session.special.remove(Special::SCRIPTING);
+            session.special.remove(SessionFlags::SCRIPTING);
             return;
         }
         if !session.down.is_settled() || row.runs_scripts || self.is_behind_late(index) {
@@ -205,8 +205,8 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.class = self.lanes.share(session.class, with);
         match self.lanes.is_for_scripts(session.class) {
-            true => session.special.add(Special::SCRIPTING),
-            false => session.special.remove(Special::SCRIPTING),
+            true => session.special.add(SessionFlags::SCRIPTING),
+            false => session.special.remove(SessionFlags::SCRIPTING),
         }
     }
 }

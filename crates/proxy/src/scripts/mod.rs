@@ -14,11 +14,11 @@ pub(crate) mod functions;
 pub(crate) mod kill;
 pub(crate) mod lanes;
 
-use crate::internal_request::{Progress, Task, Tasks};
+use crate::internal_request::{InternalRequest, InternalRequests, Progress};
 use crate::limits::{SCRIPT_BYTES_MAX, SCRIPTS_BYTES_MAX, SCRIPTS_GIVEN_MAX};
 use crate::pool::replace::Moves;
 use crate::session::table::Clients;
-use crate::session::{Asker, Flow, ReplyMode, Special};
+use crate::session::{Asker, Flow, ReplyMode, SessionFlags};
 use crate::worker::Worker;
 use respool_command::{Command, Execute, KeyPositions, ResponsePolicy, Row, ScriptingCommand};
 use respool_connection::Owner;
@@ -43,27 +43,27 @@ pub(crate) struct Scripts {
 
 /// The scripts that one connection has given its node for transactions, where it is too late to bring one back.
 #[derive(Debug, Default)]
-pub(crate) struct Given {
+pub(crate) struct LoadedScripts {
     hashes: BTreeSet<Hash>,
     flushes: u64,
 }
 
 /// A script that a transaction names by its hash.
 #[derive(Clone, Debug)]
-pub(crate) struct Named {
+pub(crate) struct NamedScript {
     hash: Hash,
     pub(crate) script: Arc<[u8]>,
 }
 
-impl Named {
+impl NamedScript {
     pub(crate) fn hash(&self) -> Hash {
         self.hash
     }
 }
 
-impl Given {
+impl LoadedScripts {
     /// Whether a script has to be given first; it counts as given then.
-    pub(crate) fn lacks(&mut self, named: &Named, scripts: &Scripts) -> bool {
+    pub(crate) fn lacks(&mut self, named: &NamedScript, scripts: &Scripts) -> bool {
         if self.flushes != scripts.flushes || self.hashes.len() >= SCRIPTS_GIVEN_MAX {
             *self = Self { flushes: scripts.flushes, ..Self::default() };
         }
@@ -101,11 +101,11 @@ impl Scripts {
     }
 
     /// The script that a request of a transaction names, if it names one that is known.
-    pub(crate) fn named(&self, row: &Row, args: Args<'_>) -> Option<Named> {
+    pub(crate) fn named(&self, row: &Row, args: Args<'_>) -> Option<NamedScript> {
         use ScriptingCommand as S;
         let is_by_hash = matches!(row.command, Command::Scripting(S::Evalsha | S::EvalshaRo));
         let hash = is_by_hash.then(|| parsed(args.get(1)?)).flatten()?;
-        Some(Named { hash, script: self.by_hash.get(&hash)?.clone() })
+        Some(NamedScript { hash, script: self.by_hash.get(&hash)?.clone() })
     }
 
     /// A node lacks a script that it was given: others may lack theirs.
@@ -147,9 +147,9 @@ fn parsed(text: &[u8]) -> Option<Hash> {
 
 /// A script that is run by its hash.
 #[derive(Debug)]
-pub(crate) struct Healing {
+pub(crate) struct EvalshaRetry {
     pub(crate) asker: Asker,
-    place: HealingPlace,
+    place: EvalshaRetryPlace,
     row: &'static Row,
     args: ArgsBuf,
     /// Its keys have other names than the client's.
@@ -163,7 +163,7 @@ pub(crate) struct Healing {
 
 /// Where a script is run that its node did not know.
 #[derive(Clone, Copy, Debug)]
-enum HealingPlace {
+enum EvalshaRetryPlace {
     /// At this node.
     At(usize),
     /// Where its keys are by then.
@@ -172,16 +172,16 @@ enum HealingPlace {
     Nowhere,
 }
 
-impl Healing {
+impl EvalshaRetry {
     /// Other nodes are configured. What the node does not know is sent to the node of that name, or, where keys are placed or
     /// named in another way now (`has_other_ways`), to where they are.
     pub(crate) fn move_to(&mut self, moves: &Moves, has_other_ways: bool) {
         self.place = match self.place {
-            HealingPlace::At(node) if !has_other_ways => {
-                moves.namesake_of(node).map_or(HealingPlace::Nowhere, HealingPlace::At)
+            EvalshaRetryPlace::At(node) if !has_other_ways => {
+                moves.namesake_of(node).map_or(EvalshaRetryPlace::Nowhere, EvalshaRetryPlace::At)
             }
-            _ if self.is_renamed => HealingPlace::Nowhere,
-            _ => HealingPlace::AtItsKeys,
+            _ if self.is_renamed => EvalshaRetryPlace::Nowhere,
+            _ => EvalshaRetryPlace::AtItsKeys,
         };
     }
 
@@ -261,7 +261,7 @@ impl<E: Execute> Worker<E> {
         if session.reply_mode != ReplyMode::On {
             return self.pass_on(index, row, request);
         }
-        let (node, renamed) = if session.special.has(Special::ROUTED) {
+        let (node, renamed) = if session.special.has(SessionFlags::ROUTED) {
             match self.routed_way(index, row, request) {
                 Some((node, renamed)) => (node, Some(renamed)),
                 None => return self.pass_on(index, row, request),
@@ -278,35 +278,37 @@ impl<E: Execute> Worker<E> {
         let asker = Asker { session: handle, seq: session.down.expect() };
         let class = session.class;
         // The script itself is shared by all who wait for a reply to it, and only looked at if it has to be sent.
-        let accounted = size_of::<Healing>() + args.iter().map(|arg| arg.len() + size_of::<usize>()).sum::<usize>();
+        let accounted =
+            size_of::<EvalshaRetry>() + args.iter().map(|arg| arg.len() + size_of::<usize>()).sum::<usize>();
         self.shared.ledger.account(0, accounted);
         let copied = args.iter().collect();
-        let (place, is_renamed) = (HealingPlace::At(node), renamed.is_some());
-        let healing = Healing { asker, place, row, args: copied, is_renamed, script, accounted, refusal: Vec::new() };
-        let task = self.tasks.begin(Task::Heal(healing));
+        let (place, is_renamed) = (EvalshaRetryPlace::At(node), renamed.is_some());
+        let healing =
+            EvalshaRetry { asker, place, row, args: copied, is_renamed, script, accounted, refusal: Vec::new() };
+        let task = self.tasks.begin(InternalRequest::Heal(healing));
         let Self { lanes, clients, config, now, tasks, .. } = self;
         let lane = lanes.lane(config, node, class);
         let write = |out: &mut Vec<u8>| encode_request(out, args.iter());
-        let sent = lanes.send(lane, Tasks::owner(task, 0), config, *now, &mut clients.pool, write);
+        let sent = lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write);
         self.is_busy = true;
         if let Err(error) = sent {
             self.counters.node_errors.add(1);
-            tasks.fail(task, 0, crate::internal_request::Loss::Unsent, &error, clients);
+            tasks.fail(task, 0, crate::internal_request::LostReply::Unsent, &error, clients);
         }
         self.keep_pace_of_all(index, Some(lane))
     }
 
     /// The reply has come. If it was that the script is not known, the request goes again with the script itself.
-    pub(crate) fn conclude_healing(&mut self, healing: Healing) {
-        let Healing { asker, place, row, args, script, accounted, refusal, .. } = healing;
+    pub(crate) fn conclude_healing(&mut self, healing: EvalshaRetry) {
+        let EvalshaRetry { asker, place, row, args, script, accounted, refusal, .. } = healing;
         self.shared.ledger.account(accounted, 0);
         if refusal.is_empty() {
             return;
         }
         let home = match place {
-            HealingPlace::At(node) => Some((node, args)),
-            HealingPlace::AtItsKeys => self.home(asker.session.index, row, &Request::made(args.as_args())).ok(),
-            HealingPlace::Nowhere => None,
+            EvalshaRetryPlace::At(node) => Some((node, args)),
+            EvalshaRetryPlace::AtItsKeys => self.home(asker.session.index, row, &Request::made(args.as_args())).ok(),
+            EvalshaRetryPlace::Nowhere => None,
         };
         let Some((node, args)) = home else { return self.clients.feed(asker.session, asker.seq, &refusal, true) };
         // If the client has gone, its lanes may be somebody else's, and nobody waits for the script.

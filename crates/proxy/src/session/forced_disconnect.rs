@@ -11,7 +11,7 @@ use respool_command::Execute;
 
 /// Why a client is disconnected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CutOff {
+pub(crate) enum DisconnectReason {
     /// It is owed more than it may be, and what it is owed cannot wait at its nodes.
     Output,
     /// The process holds too much, and this client the most of it.
@@ -26,7 +26,7 @@ pub(crate) enum CutOff {
     Broken,
 }
 
-impl CutOff {
+impl DisconnectReason {
     fn words(self) -> &'static str {
         match self {
             Self::Output => "it is owed more than client_output_hard_bytes",
@@ -41,23 +41,23 @@ impl CutOff {
 
 /// A client that is to be disconnected as soon as nothing is borrowed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Doomed {
+pub(crate) struct PendingDisconnect {
     pub(crate) client: Handle,
-    pub(crate) why: CutOff,
+    pub(crate) why: DisconnectReason,
     /// What it was owed.
     pub(crate) bytes: usize,
 }
 
 /// Lines of one worker about such clients.
 #[derive(Debug, Default)]
-pub(crate) struct CutOffLines {
+pub(crate) struct DisconnectLog {
     since_us: u64,
     lines: u32,
     /// Clients that no line was about.
     untold: u64,
 }
 
-impl CutOffLines {
+impl DisconnectLog {
     /// Whether there may be a line now, and how many clients were left out since the last.
     pub(crate) fn may_tell(&mut self, now_us: u64) -> Option<u64> {
         if now_us.saturating_sub(self.since_us) >= CUT_OFF_LINES_US {
@@ -75,26 +75,26 @@ impl CutOffLines {
 impl<E: Execute> Worker<E> {
     /// Disconnects a client.
     #[cold]
-    pub(crate) fn cut_off(&mut self, index: u32, why: CutOff) {
+    pub(crate) fn cut_off(&mut self, index: u32, why: DisconnectReason) {
         let Some(client) = self.clients.sessions.handle(index) else { return };
         let bytes = self.clients.sessions.get(client).map_or(0, |session| session.held_bytes());
-        self.cut_off_doomed(Doomed { client, why, bytes });
+        self.cut_off_doomed(PendingDisconnect { client, why, bytes });
     }
 
     /// Disconnects a client that was to be.
     #[cold]
-    pub(crate) fn cut_off_doomed(&mut self, doomed: Doomed) {
-        let Doomed { client, why, bytes } = doomed;
+    pub(crate) fn cut_off_doomed(&mut self, doomed: PendingDisconnect) {
+        let PendingDisconnect { client, why, bytes } = doomed;
         let Some(session) = self.clients.sessions.get(client) else { return };
         match why {
-            CutOff::Output | CutOff::Unauthenticated => self.counters.clients_cut_off.add(1),
-            CutOff::Memory => {
+            DisconnectReason::Output | DisconnectReason::Unauthenticated => self.counters.clients_cut_off.add(1),
+            DisconnectReason::Memory => {
                 self.counters.clients_cut_off.add(1);
                 self.counters.clients_cut_off_for_memory.add(1);
             }
-            CutOff::Subscriber => self.counters.subscribers_cut_off.add(1),
-            CutOff::Stalled => self.counters.clients_stalled.add(1),
-            CutOff::Broken => self.counters.clients_broken_off.add(1),
+            DisconnectReason::Subscriber => self.counters.subscribers_cut_off.add(1),
+            DisconnectReason::Stalled => self.counters.clients_stalled.add(1),
+            DisconnectReason::Broken => self.counters.clients_broken_off.add(1),
         }
         if let Some(untold) = self.cut_off_lines.may_tell(self.now.mono_us) {
             self.shared.hooks.tell(&Event::ClientCutOff {
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_crowd_has_few_lines_and_the_next_says_how_many_there_were() {
-        let mut lines = CutOffLines::default();
+        let mut lines = DisconnectLog::default();
         let told = (0..100).filter(|_| lines.may_tell(5 * CUT_OFF_LINES_US).is_some()).count();
         assert_eq!(told, CUT_OFF_LINES_MAX as usize);
         assert_eq!(lines.may_tell(6 * CUT_OFF_LINES_US), Some(100 - told as u64));

@@ -17,9 +17,9 @@
 //! it: what waits is bounded by [`PIECES_QUEUE_BYTES`]. The deadline of the reply counts from the last byte.
 
 use crate::limits::{PIECES_QUEUE_BYTES, STALLED_REQUEST_US};
-use crate::pool::Ending;
-use crate::session::forced_disconnect::CutOff;
-use crate::session::{Pause, ReplyMode, Special};
+use crate::pool::LaneEnd;
+use crate::session::forced_disconnect::DisconnectReason;
+use crate::session::{Pause, ReplyMode, SessionFlags};
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Execute, Lane as Kind, RequestPolicy, Row, resolve};
@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 /// What a lane knows of the request that is being passed on over it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sender {
+pub(crate) struct StreamedRequest {
     client: Handle,
     /// The place of its reply among the client's.
     seq: Seq,
@@ -41,10 +41,16 @@ pub(crate) struct Sender {
 }
 
 /// The states in which a session's large requests are passed on in pieces.
-const FIT: [Special; 5] = [Special::RESTRICTED, Special::LIMITED, Special::LARGE, Special::ROUTED, Special::TRACKING];
+const FIT: [SessionFlags; 5] = [
+    SessionFlags::RESTRICTED,
+    SessionFlags::LIMITED,
+    SessionFlags::LARGE,
+    SessionFlags::ROUTED,
+    SessionFlags::TRACKING,
+];
 
 /// Where a large request goes, and how it begins there.
-struct Way {
+struct Destination {
     node: usize,
     head: Vec<u8>,
 }
@@ -82,7 +88,7 @@ impl<E: Execute> Worker<E> {
         if !self.admits_pieces(index, bytes.len()) {
             return None;
         }
-        if self.clients.sessions.at(index)?.special.has(Special::TRACKING) {
+        if self.clients.sessions.at(index)?.special.has(SessionFlags::TRACKING) {
             self.track_request(index, row, begun.args);
         }
         let now = self.now;
@@ -99,7 +105,7 @@ impl<E: Execute> Worker<E> {
         if let Some(dues) = this.beside.as_mut().and_then(|beside| beside.dues.as_mut()) {
             dues.note_shape(row.shape(begun.args));
         }
-        this.sending = Some(Box::new(Sender { client, seq, seen_bytes: 0, moved_us: now.mono_us }));
+        this.sending = Some(Box::new(StreamedRequest { client, seq, seen_bytes: 0, moved_us: now.mono_us }));
         self.lanes.list(lane);
         self.is_busy = true;
         self.counters.requests.add(1);
@@ -125,20 +131,20 @@ impl<E: Execute> Worker<E> {
         if !has_key || !goes_to_one || !row.accepts(begun.total) {
             return None;
         }
-        let is_restricted = session.special.has(Special::RESTRICTED);
+        let is_restricted = session.special.has(SessionFlags::RESTRICTED);
         let is_permitted = || !row.keys.depend_on_options() && self.verdict_text(index, row, begun.args).is_none();
         (!is_restricted || is_permitted()).then_some(row)
     }
 
     /// Where a large request goes, with its head as the node is to get it.
-    fn way_of(&mut self, index: u32, row: &'static Row, begun: &Begun<'_>) -> Option<Way> {
-        if !self.clients.sessions.at(index)?.special.has(Special::ROUTED) {
+    fn way_of(&mut self, index: u32, row: &'static Row, begun: &Begun<'_>) -> Option<Destination> {
+        if !self.clients.sessions.at(index)?.special.has(SessionFlags::ROUTED) {
             let Ok(Plan::One(node)) = plan(row, begun.args, &self.config.topology, &mut self.scratch) else {
                 return None;
             };
             let mut head = Vec::new();
             encode_request(&mut head, begun.args.iter());
-            return Some(Way { node: node.get(), head: head_of(&head, begun) });
+            return Some(Destination { node: node.get(), head: head_of(&head, begun) });
         }
         let routes = Arc::clone(&self.config.routes);
         let mut scratch = std::mem::take(&mut self.route_scratch);
@@ -149,7 +155,7 @@ impl<E: Execute> Worker<E> {
                 scratch.encode_one(&routes, place.route, begun.args, None, &mut head);
                 let node = self.stand_in(index, &routes, place, row);
                 self.note_route(place.route);
-                Some(Way { node, head: head_of(&head, begun) })
+                Some(Destination { node, head: head_of(&head, begun) })
             }
             _ => None,
         };
@@ -163,7 +169,7 @@ impl<E: Execute> Worker<E> {
         let now_us = self.now.mono_us;
         let client = self.clients.sessions.handle(index)?;
         let session = self.clients.sessions.at_mut(index)?;
-        session.special.add(Special::LARGE);
+        session.special.add(SessionFlags::LARGE);
         session.large.get_or_insert_default().begin_sending_to(node, now_us);
         // Half a request ends its connection. Where others are owed something on one that they shared, it answers them.
         self.leave_to_others(client, node);
@@ -176,7 +182,8 @@ impl<E: Execute> Worker<E> {
     fn admits_pieces(&mut self, index: u32, bytes: usize) -> bool {
         let now_us = self.now.mono_us;
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
-        let Some(allowance) = session.cold.allowance.as_ref().filter(|_| session.special.has(Special::LIMITED)) else {
+        let Some(allowance) = session.cold.allowance.as_ref().filter(|_| session.special.has(SessionFlags::LIMITED))
+        else {
             return true;
         };
         let is_admitted = allowance.admits(now_us, bytes);
@@ -206,7 +213,7 @@ impl<E: Execute> Worker<E> {
                 return None;
             }
         };
-        if session.special.has(Special::LIMITED)
+        if session.special.has(SessionFlags::LIMITED)
             && let Some(allowance) = &session.cold.allowance
         {
             allowance.charge(now_us, used);
@@ -281,7 +288,7 @@ impl<E: Execute> Worker<E> {
 
     /// Ends a connection over which half a request has been passed on. That was never a request, so there is no reply to it.
     fn end_sending(&mut self, lane: usize) {
-        if let Some(Sender { client, seq, .. }) = self.lanes.all[lane].sending.as_deref().copied() {
+        if let Some(StreamedRequest { client, seq, .. }) = self.lanes.all[lane].sending.as_deref().copied() {
             self.clients.fail(client, seq, &[]);
         }
         self.close_lane(lane);
@@ -315,13 +322,13 @@ impl<E: Execute> Worker<E> {
         }
         if now_us.saturating_sub(sender.moved_us) > silence_us {
             self.close_upstream(lane);
-            return self.end_lane(lane, Ending::Silent);
+            return self.end_lane(lane, LaneEnd::Silent);
         }
         let has_stalled = self.clients.sessions.get_mut(sender.client).is_some_and(|session| {
             session.pause.is_none() && now_us.saturating_sub(session.last_active_us) > STALLED_REQUEST_US
         });
         if has_stalled {
-            self.cut_off(sender.client.index, CutOff::Stalled);
+            self.cut_off(sender.client.index, DisconnectReason::Stalled);
         }
     }
 }

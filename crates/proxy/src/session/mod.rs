@@ -12,15 +12,15 @@ mod states;
 pub(crate) mod table;
 
 use crate::admin::HeldTime;
-use crate::auth::quota::Allowance;
+use crate::auth::quota::UserQuota;
 use crate::pool::large_reply::Large;
 use crate::pubsub::Subscriber;
-use crate::request::unknown_command::Learner;
-use crate::session::refused_state::Unmet;
+use crate::request::unknown_command::LearningBudget;
+use crate::session::refused_state::UnmetStates;
 use crate::session::reply_window::Credit;
 use crate::slab::Handle;
-use crate::transaction::Pins;
-use crate::workers::shared::Ledger;
+use crate::transaction::TransactionState;
+use crate::workers::shared::ProcessBudget;
 use respool_access::User;
 use respool_command::Row;
 use respool_connection::{Downstream, Input, Peer};
@@ -116,9 +116,9 @@ impl Pause {
 
 /// The rare states of a session. While it is in none of them a request costs one test; in any, `request::filters` is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Special(u16);
+pub(crate) struct SessionFlags(u16);
 
-impl Special {
+impl SessionFlags {
     /// It has to authenticate before it may do anything else.
     pub(crate) const UNAUTHENTICATED: Self = Self(1);
     /// Its user may not do everything.
@@ -196,7 +196,7 @@ impl Special {
 
 /// What is looked at only when somebody asks, kept out of the way of what every request touches.
 #[derive(Debug, Default)]
-pub(crate) struct Cold {
+pub(crate) struct SessionDetails {
     pub(crate) peer: Peer,
     pub(crate) name: Box<str>,
     pub(crate) lib_name: Box<str>,
@@ -206,7 +206,7 @@ pub(crate) struct Cold {
     /// Who it is; `None` is the default user, or nobody yet.
     pub(crate) user: Option<Arc<User>>,
     /// What its user may ask for, if that is bounded. It counts among that user's connections.
-    pub(crate) allowance: Option<Arc<Allowance>>,
+    pub(crate) allowance: Option<Arc<UserQuota>>,
     /// Which of the worker's requests was the last that its allowance let pass.
     pub(crate) paid_at: u64,
     /// Its next request has been let pass before, and was put back.
@@ -214,7 +214,7 @@ pub(crate) struct Cold {
     /// Since when it has owed us to say who it is.
     pub(crate) stranger_since_us: u64,
     /// What nodes were asked on its behalf about commands that no row describes.
-    pub(crate) learner: Learner,
+    pub(crate) learner: LearningBudget,
     /// Bytes that waited for it once the embedded server had made one large reply, until it has taken them: what can be
     /// stored can be read, however little of it may pile up.
     pub(crate) owed_at_once: usize,
@@ -238,7 +238,7 @@ pub(crate) struct Cold {
     /// A request of it was answered that it has timed out, and may still be executed.
     pub(crate) has_late: bool,
     /// What it was refused, and a server would not have refused it.
-    pub(crate) unmet: Unmet,
+    pub(crate) unmet: UnmetStates,
 }
 
 #[derive(Debug)]
@@ -254,7 +254,7 @@ pub(crate) struct Session {
     pub(crate) protocol: Protocol,
     pub(crate) database: u32,
     pub(crate) reply_mode: ReplyMode,
-    pub(crate) special: Special,
+    pub(crate) special: SessionFlags,
     pub(crate) pause: Pause,
     /// It is in the list of those to be written.
     pub(crate) is_listed: bool,
@@ -267,25 +267,25 @@ pub(crate) struct Session {
     /// It is in the list of those whose replies may be waiting so.
     pub(crate) is_unflushed: bool,
     pub(crate) last_active_us: u64,
-    pub(crate) pace: crate::flush::closed_loop::Pace,
+    pub(crate) pace: crate::flush::closed_loop::ClientPace,
     pub(crate) last_row: Option<&'static Row>,
     /// Bytes of parts of its replies, the others of which have not come.
     pub(crate) gathered_bytes: usize,
     /// Bytes that the worker's account has of it.
     pub(crate) accounted: usize,
     /// What it holds beyond the shared lanes.
-    pub(crate) pins: Option<Box<Pins>>,
+    pub(crate) pins: Option<Box<TransactionState>>,
     /// A connection of its own, for large replies.
     pub(crate) large: Option<Box<Large>>,
     /// What it subscribes to, if it ever did.
     pub(crate) subscriber: Option<Box<Subscriber>>,
-    pub(crate) cold: Box<Cold>,
+    pub(crate) cold: Box<SessionDetails>,
 }
 
 impl Session {
     /// A client that has just come and may leave `budget` bytes unread.
     pub(crate) fn new(id: u64, peer: Peer, now_us: u64, budget: usize) -> Self {
-        let cold = Cold { peer, connected_us: now_us, ..Cold::default() };
+        let cold = SessionDetails { peer, connected_us: now_us, ..SessionDetails::default() };
         Self {
             id,
             down: Downstream::new(),
@@ -295,7 +295,7 @@ impl Session {
             protocol: Protocol::Resp2,
             database: 0,
             reply_mode: ReplyMode::On,
-            special: Special::default(),
+            special: SessionFlags::default(),
             pause: Pause::default(),
             is_listed: false,
             is_resuming: false,
@@ -303,7 +303,7 @@ impl Session {
             held_since_us: 0,
             is_unflushed: false,
             last_active_us: now_us,
-            pace: crate::flush::closed_loop::Pace::default(),
+            pace: crate::flush::closed_loop::ClientPace::default(),
             last_row: None,
             gathered_bytes: 0,
             accounted: 0,
@@ -322,7 +322,7 @@ impl Session {
 
     /// Whether it has been answered an EXEC in part.
     pub(crate) fn is_amid_exec_reply(&self) -> bool {
-        self.special.has(Special::QUEUEING) && self.pins.as_ref().is_some_and(|pins| pins.exec_reply.is_some())
+        self.special.has(SessionFlags::QUEUEING) && self.pins.as_ref().is_some_and(|pins| pins.exec_reply.is_some())
     }
 
     /// Whether closing or suspension is the only reason not to read it, and it is in the middle of a reply to EXEC, which
@@ -351,7 +351,7 @@ impl Session {
     /// Updates the process's account of the bytes held for it. All workers share the account, so it is not written to if
     /// nothing has changed.
     #[inline]
-    pub(crate) fn account(&mut self, ledger: &Ledger) {
+    pub(crate) fn account(&mut self, ledger: &ProcessBudget) {
         let held = self.held_bytes();
         if held != self.accounted {
             ledger.account(std::mem::replace(&mut self.accounted, held), held);

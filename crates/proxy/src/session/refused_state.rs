@@ -12,7 +12,7 @@
 //! Until the client is told that it is where it wants to be, it is refused what depends on that. A refusal that a server would
 //! give as well (a database that does not exist, a wrong password) changes nothing, here as there.
 
-use crate::session::{Flow, Special};
+use crate::session::{Flow, SessionFlags};
 use crate::text;
 use crate::transaction::WatchFailure;
 use crate::worker::Worker;
@@ -22,7 +22,7 @@ use respool_wire::Args;
 
 /// One of those.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum WantedState {
     Database = 1,
     User = 2,
     Dialect = 4,
@@ -30,10 +30,10 @@ pub(crate) enum Wish {
 
 /// Those that a session has and that are not met.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Unmet(u8);
+pub(crate) struct UnmetStates(u8);
 
-impl Unmet {
-    pub(crate) fn has(self, wish: Wish) -> bool {
+impl UnmetStates {
+    pub(crate) fn has(self, wish: WantedState) -> bool {
         self.0 & wish as u8 != 0
     }
 }
@@ -41,33 +41,33 @@ impl Unmet {
 impl<E: Execute> Worker<E> {
     /// What a client asked for cannot be granted, for reasons that a server would not have.
     #[cold]
-    pub(crate) fn note_unmet(&mut self, index: u32, wish: Wish) {
+    pub(crate) fn note_unmet(&mut self, index: u32, wish: WantedState) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.cold.unmet.0 |= wish as u8;
-        session.special.add(Special::UNMET);
+        session.special.add(SessionFlags::UNMET);
         self.counters.states_refused.add(1);
     }
 
     /// A client is what it asked for.
-    pub(crate) fn note_met(&mut self, index: u32, wishes: &[Wish]) {
+    pub(crate) fn note_met(&mut self, index: u32, wishes: &[WantedState]) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        if !session.special.has(Special::UNMET) {
+        if !session.special.has(SessionFlags::UNMET) {
             return;
         }
         wishes.iter().for_each(|wish| session.cold.unmet.0 &= !(*wish as u8));
-        if session.cold.unmet == Unmet::default() {
-            session.special.remove(Special::UNMET);
+        if session.cold.unmet == UnmetStates::default() {
+            session.special.remove(SessionFlags::UNMET);
         }
     }
 
     /// A client that is not what it asked for asks for something. `None`: it may, because it comes to the same.
     pub(crate) fn ask_unmet(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         let unmet = self.clients.sessions.at(index)?.cold.unmet;
-        let words = if unmet.has(Wish::User) && !is_for_everybody(row) {
+        let words = if unmet.has(WantedState::User) && !is_for_everybody(row) {
             text::NO_USER
-        } else if unmet.has(Wish::Dialect) && !is_for_everybody(row) {
+        } else if unmet.has(WantedState::Dialect) && !is_for_everybody(row) {
             text::NO_DIALECT
-        } else if unmet.has(Wish::Database) && depends_on_database(row, args) {
+        } else if unmet.has(WantedState::Database) && depends_on_database(row, args) {
             text::NO_DATABASE
         } else {
             return None;

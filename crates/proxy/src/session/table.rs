@@ -2,11 +2,11 @@
 //!
 //! Kept apart from the lanes so that a reply can go from one to the other while both are borrowed.
 
-use crate::flush::arrival_rate::Crowd;
-use crate::flush::closed_loop::Awaited;
+use crate::flush::arrival_rate::ArrivalRate;
+use crate::flush::closed_loop::ExpectedClients;
 use crate::limits::{AWAITED_MIN, SLAB_KEPT_PLACES};
 use crate::observe::counters::Counters;
-use crate::session::forced_disconnect::{CutOff, Doomed};
+use crate::session::forced_disconnect::{DisconnectReason, PendingDisconnect};
 use crate::session::{Pause, Session};
 use crate::slab::{Handle, Slab};
 use respool_connection::{BufferPool, Owner, Seq};
@@ -27,11 +27,11 @@ pub(crate) struct Clients {
     /// How often the reading of a client has been halted.
     halts: u64,
     /// Clients that must be closed, as when their reply broke off in the middle.
-    pub(crate) doomed: Vec<Doomed>,
+    pub(crate) doomed: Vec<PendingDisconnect>,
     /// Clients that are expected to ask again at once, because they did so before.
-    pub(crate) awaited: Awaited,
+    pub(crate) awaited: ExpectedClients,
     /// Whether so many ask that their requests wait for each other.
-    pub(crate) crowd: Crowd,
+    pub(crate) crowd: ArrivalRate,
     pub(crate) counters: Arc<Counters>,
     /// Bytes that may be held of replies to one of them.
     pub(crate) output_hard: usize,
@@ -47,8 +47,8 @@ impl Clients {
             resuming: VecDeque::new(),
             halts: 0,
             doomed: Vec::new(),
-            awaited: Awaited::default(),
-            crowd: Crowd::default(),
+            awaited: ExpectedClients::default(),
+            crowd: ArrivalRate::default(),
             counters,
             output_hard: usize::MAX,
         }
@@ -118,7 +118,11 @@ impl Clients {
     pub(crate) fn fail(&mut self, to: Handle, seq: Seq, error: &[u8]) {
         let Some(session) = self.sessions.get_mut(to) else { return };
         if !session.down.fail(seq, error, &mut self.pool) {
-            self.doomed.push(Doomed { client: to, why: CutOff::Broken, bytes: session.held_bytes() });
+            self.doomed.push(PendingDisconnect {
+                client: to,
+                why: DisconnectReason::Broken,
+                bytes: session.held_bytes(),
+            });
         }
         self.list(to.index);
     }

@@ -28,7 +28,7 @@ pub struct Redirected {
 
 /// Whom a client named in its place has gone.
 #[derive(Clone, Copy, Debug)]
-pub struct Broken {
+pub struct LostRedirect {
     session: Handle,
     id: u64,
 }
@@ -190,9 +190,9 @@ impl<E: Execute> Worker<E> {
         let Redirected { to, from_worker, from, keys } = redirected;
         let Some(session) = self.clients.sessions.get_mut(to.session) else {
             if from_worker == self.number {
-                return self.break_redirection(Broken { session: from, id: to.id });
+                return self.break_redirection(LostRedirect { session: from, id: to.id });
             }
-            let mail = Mail::RedirectionBroken(Broken { session: from, id: to.id });
+            let mail = Mail::RedirectionBroken(LostRedirect { session: from, id: to.id });
             self.actions.push_back(Action::Post { worker: from_worker, mail });
             return;
         };
@@ -207,8 +207,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whom a client named in its place has gone.
-    pub(crate) fn break_redirection(&mut self, broken: Broken) {
-        let Broken { session: of, id } = broken;
+    pub(crate) fn break_redirection(&mut self, broken: LostRedirect) {
+        let LostRedirect { session: of, id } = broken;
         let Some(session) = self.clients.sessions.get_mut(of) else { return };
         let Some(tracking) = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut()) else { return };
         if tracking.is_redirect_broken || tracking.redirect.is_none_or(|r| r.id != id) {

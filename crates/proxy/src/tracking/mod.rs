@@ -21,9 +21,9 @@ pub(crate) mod noloop;
 pub(crate) mod routed_keys;
 mod table_limit;
 
-pub use invalidation::{Broken, Redirected};
-pub(crate) use noloop::{At, Hearer, Listening, Speaking};
-pub(crate) use table_limit::Said;
+pub use invalidation::{LostRedirect, Redirected};
+pub(crate) use noloop::{ChangeSource, ListenerId, LostListener, ProtocolSwitch};
+pub(crate) use table_limit::TableLimit;
 
 use crate::commands::connection::integer;
 use crate::limits::{TRACKED_TRANSACTION_KEYS_MAX, TRACKING_PREFIXES_MAX};
@@ -32,9 +32,9 @@ use crate::pubsub::pending::PendingChange;
 use crate::pubsub::{PAIR_BYTES, Subscriber, Subscriptions};
 use crate::push::frame::Kind;
 use crate::push::id_map::{IdTable, Ids};
-use crate::push::node_ledger::Book;
+use crate::push::node_ledger::NodeLedger;
 use crate::push::registry::Registry;
-use crate::session::{Flow, Pause, ReplyMode, Special};
+use crate::session::{Flow, Pause, ReplyMode, SessionFlags};
 use crate::slab::{Handle, Slab};
 use crate::text;
 use crate::worker::Worker;
@@ -93,7 +93,7 @@ pub(crate) struct Tracking {
 
 /// Tracked keys of a client that no longer tracks them, still to be removed from the table: a client may have read a million.
 #[derive(Debug)]
-struct Forgotten {
+struct UntrackedKeys {
     /// The number of the former reader. It is not reused before the last of the keys is removed.
     reader: u32,
     keys: Ids<()>,
@@ -101,11 +101,11 @@ struct Forgotten {
 
 /// What all tracking clients of a worker have in common.
 #[derive(Debug)]
-pub(crate) struct Tracked {
+pub(crate) struct TrackingTable {
     pub(crate) keys: Registry,
     /// Clients that have read keys. One that is to forget them all has another number with the next.
     readers: Slab<Handle>,
-    forgotten: Vec<Forgotten>,
+    forgotten: Vec<UntrackedKeys>,
     /// Numbers of subscribers that are told of what push lanes tell.
     pub(crate) clients: IdTable<()>,
     /// Of those that nodes tell on connections of their own.
@@ -122,7 +122,7 @@ pub(crate) struct Tracked {
     pub(crate) parting: Vec<Handle>,
 }
 
-impl Tracked {
+impl TrackingTable {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             keys: Registry::new(seed),
@@ -166,7 +166,7 @@ impl Tracked {
         let keys = std::mem::take(&mut tracking.keys).into_ids();
         if let Some(reader) = tracking.reader.take() {
             self.readers.retire(reader);
-            self.forgotten.push(Forgotten { reader, keys });
+            self.forgotten.push(UntrackedKeys { reader, keys });
         }
     }
 
@@ -249,7 +249,7 @@ impl Tracked {
 
 /// What a CLIENT TRACKING ON says.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct TrackingOptions {
     mode: Option<Mode>,
     is_noloop: bool,
     pub(crate) redirect: Option<Redirect>,
@@ -266,7 +266,7 @@ impl Subscriber {
     }
 }
 
-impl Wanted {
+impl TrackingOptions {
     pub(crate) fn mode(&self) -> Mode {
         self.mode.unwrap_or_default()
     }
@@ -345,7 +345,7 @@ impl Wanted {
 impl<E: Execute> Worker<E> {
     /// CLIENT TRACKING.
     pub(crate) fn client_tracking(&mut self, index: u32, args: Args<'_>) -> Flow {
-        let (mut wanted, redirect) = match Wanted::read(args.from(3)) {
+        let (mut wanted, redirect) = match TrackingOptions::read(args.from(3)) {
             Ok(read) => read,
             Err(words) => return self.refuse(index, &words),
         };
@@ -383,7 +383,13 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The client to redirect to has been found, or not.
-    pub(crate) fn redirect_tracking(&mut self, session: Handle, seq: Seq, mut wanted: Wanted, found: Option<Redirect>) {
+    pub(crate) fn redirect_tracking(
+        &mut self,
+        session: Handle,
+        seq: Seq,
+        mut wanted: TrackingOptions,
+        found: Option<Redirect>,
+    ) {
         if self.clients.sessions.get_mut(session).is_none() {
             return;
         }
@@ -413,9 +419,9 @@ impl<E: Execute> Worker<E> {
     /// Whether every node that a client may read from tells of every change. Those that are to, from now on, are dialled.
     fn tells_of_changes(&mut self, index: u32) -> bool {
         if !self.subscriptions.is_routed {
-            return self.subscriptions.books.iter().all(Book::is_tracking);
+            return self.subscriptions.books.iter().all(NodeLedger::is_tracking);
         }
-        let silent = |node: &usize| !self.subscriptions.books.get(*node).is_some_and(Book::is_tracking);
+        let silent = |node: &usize| !self.subscriptions.books.get(*node).is_some_and(NodeLedger::is_tracking);
         let silent: Vec<usize> = self.nodes_read(index).into_iter().filter(silent).collect();
         for node in &silent {
             if self.subscriptions.lanes.get(*node).is_some_and(Option::is_none) {
@@ -428,7 +434,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The client is told OK once all nodes that it may read from tell of changes; those that are not there do so later.
-    fn begin_tracking(&mut self, index: u32, seq: Seq, wanted: Wanted) {
+    fn begin_tracking(&mut self, index: u32, seq: Seq, wanted: TrackingOptions) {
         if self.engine.is_some() && !self.parking.is_told {
             self.parking.is_told = true;
             self.collect_changes(None);
@@ -466,7 +472,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The same for a client that is not to hear of its own changes.
-    fn begin_tracking_noloop(&mut self, index: u32, handle: Handle, seq: Seq, wanted: Wanted) {
+    fn begin_tracking_noloop(&mut self, index: u32, handle: Handle, seq: Seq, wanted: TrackingOptions) {
         let nodes = self.nodes_read(index).len();
         let pending = PendingChange::for_tracking(handle, seq, wanted.clone(), nodes, self.now.mono_us);
         let pending = self.subscriptions.pending.insert(pending);
@@ -484,7 +490,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn end_tracking(&mut self, index: u32) {
         self.leave_noloop(index);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        session.special.remove(Special::TRACKING);
+        session.special.remove(SessionFlags::TRACKING);
         let Some(subscriber) = &mut session.subscriber else { return };
         if subscriber.tracking.is_some() {
             self.subscriptions.tracked.end(subscriber);
@@ -521,7 +527,7 @@ impl<E: Execute> Worker<E> {
     /// A request was refused: CLIENT CACHING was about that one, as in Redis, unless it is about a whole transaction.
     pub(crate) fn spend_mark(&mut self, index: u32) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        let is_queueing = session.special.has(Special::QUEUEING);
+        let is_queueing = session.special.has(SessionFlags::QUEUEING);
         if let Some(tracking) = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut()) {
             tracking.is_marked &= is_queueing;
         }
@@ -597,7 +603,7 @@ impl<E: Execute> Worker<E> {
         let routed =
             if has_noloop || !self.subscriptions.is_routed { None } else { self.scoped_keys(index, row, args) };
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        let is_queueing = session.special.has(Special::QUEUEING);
+        let is_queueing = session.special.has(SessionFlags::QUEUEING);
         let (place, is_behind) = (session.down.next_place(), !session.down.is_settled());
         let Some(subscriber) = session.subscriber.as_deref_mut() else { return };
         let Some(tracking) = subscriber.tracking.as_deref_mut() else { return };
@@ -674,8 +680,8 @@ pub(crate) fn reads(row: &Row) -> bool {
 
 impl Subscriptions {
     /// A client tracks from now on, or differently.
-    pub(crate) fn track(&mut self, subscriber: &mut Subscriber, wanted: Wanted) {
-        let Wanted { mode, is_noloop, redirect, prefixes, .. } = wanted;
+    pub(crate) fn track(&mut self, subscriber: &mut Subscriber, wanted: TrackingOptions) {
+        let TrackingOptions { mode, is_noloop, redirect, prefixes, .. } = wanted;
         let has_read = subscriber.has_read();
         let tracking = subscriber.tracking.get_or_insert_default();
         tracking.mode = mode.unwrap_or_default();

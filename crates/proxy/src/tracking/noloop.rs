@@ -21,12 +21,12 @@
 //! CACHING is passed on before the request that it is about; should that never be sent, a PING takes it back before the next.
 
 use super::routed_keys;
-use super::{Mode, Wanted};
+use super::{Mode, TrackingOptions};
 use crate::config::Config;
-use crate::internal_request::{Progress, Task, Tasks};
+use crate::internal_request::{InternalRequest, InternalRequests, Progress};
 use crate::limits::{PUSH_CHECK_US, PUSH_SILENT_US_MAX};
-use crate::pool::session_mode::Ownership;
-use crate::pool::{Class, Ending, Purpose};
+use crate::pool::session_mode::KeyOwner;
+use crate::pool::{LaneEnd, LaneKey, LaneUse};
 use crate::pubsub::Subscriptions;
 use crate::push::frame::{Frame, bulk};
 use crate::session::table::Clients;
@@ -49,7 +49,7 @@ struct Listener {
 
 /// Where something was heard: a node, by which of its connections, and under which routes.
 #[derive(Clone, Copy)]
-pub(crate) struct At<'a> {
+pub(crate) struct ChangeSource<'a> {
     pub(crate) reader: Handle,
     pub(crate) node: usize,
     pub(crate) config: &'a Config,
@@ -72,14 +72,14 @@ pub(crate) struct NoLoopLanes {
 
 /// A connection that has asked for its number.
 #[derive(Debug)]
-pub(crate) struct Listening {
+pub(crate) struct ListenerId {
     session: Handle,
     node: usize,
     lane: Handle,
     id: Option<i64>,
 }
 
-impl Listening {
+impl ListenerId {
     pub(crate) fn feed(&mut self, kind: ReplyKind, reply: &[u8]) -> Progress {
         let digits = reply.strip_prefix(b":").and_then(|r| r.strip_suffix(b"\r\n"));
         self.id = digits.filter(|_| kind == ReplyKind::Integer).and_then(crate::commands::connection::integer);
@@ -104,9 +104,9 @@ impl NoLoopLanes {
 
 /// A connection on which a node has been told to speak another dialect.
 #[derive(Debug)]
-pub(crate) struct Speaking;
+pub(crate) struct ProtocolSwitch;
 
-impl Speaking {
+impl ProtocolSwitch {
     /// If it will not, what comes next would be taken for something else.
     pub(crate) fn feed(&mut self, kind: ReplyKind) -> Progress {
         if kind == ReplyKind::Error { Progress::OutOfStep } else { Progress::Through }
@@ -123,7 +123,7 @@ fn noloop_mut(session: &mut Session) -> Option<&mut NoLoopLanes> {
 
 impl Subscriptions {
     /// A node has pushed something on a connection of one client, before the reply that `next` is owed there.
-    pub(crate) fn hear(&mut self, at: At<'_>, next: Option<Owner>, frame: &[u8], clients: &mut Clients) {
+    pub(crate) fn hear(&mut self, at: ChangeSource<'_>, next: Option<Owner>, frame: &[u8], clients: &mut Clients) {
         let of = at.reader;
         let Frame::Invalid(keys) = Frame::read(ReplyKind::Push, frame) else { return };
         let Some(session) = clients.sessions.get_mut(of) else { return };
@@ -145,7 +145,7 @@ impl Subscriptions {
         }
     }
 
-    fn pass_on_heard(&mut self, at: At<'_>, keys: Option<&[u8]>, clients: &mut Clients) {
+    fn pass_on_heard(&mut self, at: ChangeSource<'_>, keys: Option<&[u8]>, clients: &mut Clients) {
         let of = at.reader;
         let Some(session) = clients.sessions.get_mut(of) else { return };
         let subscriber = session.subscriber.as_ref().filter(|s| s.noloop.is_some());
@@ -177,7 +177,12 @@ impl<E: Execute> Worker<E> {
 
     /// Gives a client, of which nothing is outstanding but perhaps the request that `pending` stands for, connections of its own
     /// on which all nodes tell of others' changes. `Err`: they cannot be had.
-    pub(super) fn begin_noloop(&mut self, index: u32, pending: Option<Handle>, wanted: &Wanted) -> Result<(), Vec<u8>> {
+    pub(super) fn begin_noloop(
+        &mut self,
+        index: u32,
+        pending: Option<Handle>,
+        wanted: &TrackingOptions,
+    ) -> Result<(), Vec<u8>> {
         let options = self.options_for(index, wanted);
         if !self.has_noloop_lanes(index) {
             self.leave_large(index);
@@ -213,7 +218,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// What nodes are asked for, with what is tracked already.
-    fn options_for(&self, index: u32, wanted: &Wanted) -> Vec<Box<[u8]>> {
+    fn options_for(&self, index: u32, wanted: &TrackingOptions) -> Vec<Box<[u8]>> {
         match wanted.mode() {
             Mode::Broadcast => {}
             Mode::Read => return Vec::new(),
@@ -245,7 +250,7 @@ impl<E: Execute> Worker<E> {
             Some(listener) => listener.id.map(|id| noloop.request(Some(id))),
         };
         let by_node = (0..nodes).map(request).collect();
-        if let Ownership::Client(owner) = &mut self.lanes.owners[class as usize] {
+        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class as usize] {
             owner.tracking = Some(by_node);
         }
     }
@@ -253,7 +258,7 @@ impl<E: Execute> Worker<E> {
     /// What a node is to be asked for a class of lanes, if that is known.
     fn request_for(&self, class: u16, node: usize) -> Option<Arc<[u8]>> {
         match &self.lanes.owners[class as usize] {
-            Ownership::Client(owner) => owner.tracking.as_ref()?.get(node)?.clone(),
+            KeyOwner::Client(owner) => owner.tracking.as_ref()?.get(node)?.clone(),
             _ => None,
         }
     }
@@ -310,7 +315,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// What a client's connections to nodes are.
-    fn class_at_node(&self, index: u32) -> Class {
+    fn class_at_node(&self, index: u32) -> LaneKey {
         self.lanes.state_of(self.clients.sessions.at(index).map_or(0, |session| session.class))
     }
 
@@ -322,7 +327,7 @@ impl<E: Execute> Worker<E> {
         if listener.lane.is_some_and(|lane| self.lanes.find(lane).is_some()) {
             return Ok(());
         }
-        let lane = self.lanes.add_unshared(&self.config, node, class, Purpose::Listen);
+        let lane = self.lanes.add_unshared(&self.config, node, class, LaneUse::Listen);
         let made = &mut self.lanes.all[lane];
         made.up.set_protocol(Protocol::Resp3);
         made.up.hear();
@@ -345,15 +350,15 @@ impl<E: Execute> Worker<E> {
     /// Asks a node for its number of a connection.
     fn ask_number_of(&mut self, session: Handle, node: usize, lane: usize) {
         let handle = self.lanes.handle(lane);
-        let task = self.tasks.begin(Task::Listen(Listening { session, node, lane: handle, id: None }));
+        let task = self.tasks.begin(InternalRequest::Listen(ListenerId { session, node, lane: handle, id: None }));
         let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
-        self.lanes.push(lane, Tasks::owner(task, 0), self.now, &mut self.clients.pool, write);
+        self.lanes.push(lane, InternalRequests::owner(task, 0), self.now, &mut self.clients.pool, write);
         self.is_busy = true;
     }
 
     /// The number of a connection has come, or will not.
-    pub(crate) fn conclude_listening(&mut self, listening: Listening) {
-        let Listening { session, node, lane, id: Some(id) } = listening else { return };
+    pub(crate) fn conclude_listening(&mut self, listening: ListenerId) {
+        let ListenerId { session, node, lane, id: Some(id) } = listening else { return };
         if let Some(place) = self.lanes.find(lane) {
             self.lanes.all[place].number = Some(id);
         }
@@ -447,7 +452,7 @@ impl<E: Execute> Worker<E> {
         if this.up.is_old() {
             self.fail_noloop(reader, &text::no_tracking(&self.lanes.nodes[node].told.name));
             self.close_lane(lane);
-        } else if this.purpose == Purpose::Own {
+        } else if this.purpose == LaneUse::Own {
             // By it a request that waits there can be let go.
             self.ask_number_of(reader, node, lane);
             if !self.note_told_of(reader.index, node) && self.may_have_stored(reader) {
@@ -500,9 +505,10 @@ impl<E: Execute> Worker<E> {
 
     /// A client speaks another dialect from now on and is the same otherwise: its own connections do, too. Nothing is owed on
     /// them. `false`: it has none, or is not the same.
-    pub(crate) fn speak_otherwise(&mut self, index: u32, class: u16, state: Class) -> bool {
+    pub(crate) fn speak_otherwise(&mut self, index: u32, class: u16, state: LaneKey) -> bool {
         let before = self.lanes.state_of(class);
-        if !self.has_noloop_lanes(index) || before == state || (Class { protocol: state.protocol, ..before }) != state {
+        if !self.has_noloop_lanes(index) || before == state || (LaneKey { protocol: state.protocol, ..before }) != state
+        {
             return false;
         }
         self.lanes.set_state_of(class, state);
@@ -518,9 +524,9 @@ impl<E: Execute> Worker<E> {
             }
             this.up.set_protocol(state.protocol);
             this.up.hear();
-            let task = self.tasks.begin(Task::Speak(Speaking));
+            let task = self.tasks.begin(InternalRequest::Speak(ProtocolSwitch));
             let write = |out: &mut Vec<u8>| encode_request(out, [b"HELLO", version.as_bytes()].into_iter());
-            self.lanes.push(lane, Tasks::owner(task, 0), self.now, &mut self.clients.pool, write);
+            self.lanes.push(lane, InternalRequests::owner(task, 0), self.now, &mut self.clients.pool, write);
             self.is_busy = true;
         }
         if !is_whole {
@@ -561,7 +567,7 @@ impl<E: Execute> Worker<E> {
         if session.subscriber.as_mut().and_then(|subscriber| subscriber.noloop.take()).is_none() {
             return;
         }
-        if let Ownership::Client(owner) = &mut self.lanes.owners[class as usize] {
+        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class as usize] {
             owner.tracking = None;
         }
         self.stop_owning(index);
@@ -628,23 +634,23 @@ impl<E: Execute> Worker<E> {
     }
 
     /// What the end of a lane is to a client that is told of changes on it.
-    pub(crate) fn hearer_of(&self, lane: usize, ending: &Ending) -> Option<Hearer> {
+    pub(crate) fn hearer_of(&self, lane: usize, ending: &LaneEnd) -> Option<LostListener> {
         let this = &self.lanes.all[lane];
-        let is_listener = this.purpose == Purpose::Listen;
-        let is_asked = is_listener || this.purpose == Purpose::Own && this.up.identity().tracking.is_some();
+        let is_listener = this.purpose == LaneUse::Listen;
+        let is_asked = is_listener || this.purpose == LaneUse::Own && this.up.identity().tracking.is_some();
         let reader = this.reader.filter(|_| is_asked)?;
         let refusal = match ending {
-            Ending::Fault(respool_connection::Fault::Refused(words) | respool_connection::Fault::NoDatabase(words)) => {
-                Some(text::verbatim(words))
-            }
+            LaneEnd::Fault(
+                respool_connection::Fault::Refused(words) | respool_connection::Fault::NoDatabase(words),
+            ) => Some(text::verbatim(words)),
             _ => None,
         };
-        Some(Hearer { reader, is_listener, refusal })
+        Some(LostListener { reader, is_listener, refusal })
     }
 }
 
 /// A client that is told of changes on a lane.
-pub(crate) struct Hearer {
+pub(crate) struct LostListener {
     pub(crate) reader: Handle,
     pub(crate) is_listener: bool,
     /// The node did not want to.

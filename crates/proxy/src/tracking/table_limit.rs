@@ -4,7 +4,7 @@
 //! a client. An evicted key is invalidated for its readers as if it had changed. If the bound is lowered by a million, keys
 //! are evicted in slices, with requests of other clients between them.
 
-use super::Tracked;
+use super::TrackingTable;
 use crate::commands::connection::integer;
 use crate::limits::{STRUCK_OUT_PER_TURN_MAX, TRACKED_BYTES_MAX};
 use crate::pubsub::Subscriptions;
@@ -19,18 +19,18 @@ const NAME: &[u8] = b"tracking-table-max-keys";
 
 /// The bound that a client has set, for all workers.
 #[derive(Debug)]
-pub(crate) struct Said(AtomicUsize);
+pub(crate) struct TableLimit(AtomicUsize);
 
 /// No client has set it.
 const UNSAID: usize = usize::MAX;
 
-impl Default for Said {
+impl Default for TableLimit {
     fn default() -> Self {
         Self(AtomicUsize::new(UNSAID))
     }
 }
 
-impl Tracked {
+impl TrackingTable {
     /// Whether the table is over its bounds.
     pub(super) fn is_too_large(&self, keys_max: usize) -> bool {
         self.keys.len() > keys_max || self.bytes() > TRACKED_BYTES_MAX

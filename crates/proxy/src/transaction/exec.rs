@@ -8,20 +8,20 @@
 //! ```
 
 use crate::admin::Held;
-use crate::auth::secrets::Confided;
-use crate::internal_request::{Loss, Progress, Task, Tasks};
+use crate::auth::secrets::SecretArgs;
+use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX, TRIALS_MAX};
-use crate::pool::lease::Dirt;
+use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
-use crate::scripts::Named;
-use crate::session::refused_state::Wish;
+use crate::scripts::NamedScript;
+use crate::session::refused_state::WantedState;
 use crate::session::table::Clients;
-use crate::session::{Asker, Flow, Pause, ReplyMode, Special};
+use crate::session::{Asker, Flow, Pause, ReplyMode, SessionFlags};
 use crate::slab::Handle;
 use crate::text;
 use crate::transaction::multi_probe::{Multi, Then};
 use crate::transaction::queue::{QueuedCommand, QueuedCommands};
-use crate::transaction::{Pin, Pins, WatchFailure, say};
+use crate::transaction::{TransactionState, WatchFailure, WatchedLane, say};
 use crate::worker::Worker;
 use respool_command::{Execute, Row, text as texts};
 use respool_connection::Owner;
@@ -190,11 +190,11 @@ impl Exec {
         Progress::Through
     }
 
-    pub(crate) fn fail(&mut self, loss: Loss, error: &[u8], clients: &mut Clients) -> Progress {
+    pub(crate) fn fail(&mut self, loss: LostReply, error: &[u8], clients: &mut Clients) -> Progress {
         self.is_lost = true;
         self.answer(error, clients);
         // Others share the connection, and a transaction that is not over would go on with their requests.
-        self.is_late = loss == Loss::Late && self.private.is_none();
+        self.is_late = loss == LostReply::Late && self.private.is_none();
         if self.is_late { Progress::Waits } else { Progress::Through }
     }
 
@@ -219,7 +219,7 @@ impl Exec {
 }
 
 /// The node that a block runs at, if anything binds it to one.
-fn node_of(queued: &QueuedCommands, watches: &[Pin]) -> Option<usize> {
+fn node_of(queued: &QueuedCommands, watches: &[WatchedLane]) -> Option<usize> {
     queued.node.or(watches.first().map(|watch| watch.node)).or(queued.keyless_node)
 }
 
@@ -249,7 +249,7 @@ fn is_null(reply: &[u8]) -> bool {
 }
 
 /// How a block goes to its node.
-struct Way {
+struct ExecPath {
     /// The connection to itself that it runs on, if it does.
     private: Option<Handle>,
     node: usize,
@@ -265,7 +265,7 @@ enum Part {
     /// The node has selected a database.
     Select(u32),
     /// The proxy executes this, and replies.
-    Local(&'static Row, Confided),
+    Local(&'static Row, SecretArgs),
 }
 
 /// The elements of an EXEC reply that are left; some are executed here. The client is not read before they are done.
@@ -281,7 +281,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn exec(&mut self, index: u32) -> Flow {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let class = session.class;
-        let Some(Pins { queued: Some(queued), .. }) = session.pins.as_deref_mut() else {
+        let Some(TransactionState { queued: Some(queued), .. }) = session.pins.as_deref_mut() else {
             return Flow::Stop;
         };
         if queued.is_dirty {
@@ -299,7 +299,7 @@ impl<E: Execute> Worker<E> {
             return Flow::Next;
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        if session.special.has(Special::HELD)
+        if session.special.has(SessionFlags::HELD)
             && let Some(flow) = self.hold_exec(index)
         {
             return flow;
@@ -313,7 +313,7 @@ impl<E: Execute> Worker<E> {
             return Flow::Next;
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let Some(Pins { queued: Some(queued), watches, failure, .. }) = session.pins.as_deref_mut() else {
+        let Some(TransactionState { queued: Some(queued), watches, failure, .. }) = session.pins.as_deref_mut() else {
             return Flow::Stop;
         };
         if *failure != WatchFailure::None {
@@ -386,21 +386,23 @@ impl<E: Execute> Worker<E> {
             },
             None => None,
         };
-        self.send_transaction(index, queued, Way { private, node, is_watching })
+        self.send_transaction(index, queued, ExecPath { private, node, is_watching })
     }
 
     /// A transaction has not run, for reasons that a server would not have. If it would have selected a database, what comes
     /// behind it is not for the one that is selected now.
     fn strand(&mut self, index: u32, has_select: bool) {
         if has_select {
-            self.note_unmet(index, Wish::Database);
+            self.note_unmet(index, WantedState::Database);
         }
     }
 
     /// Somebody holds requests back: EXEC waits if it would go to a node that is paused, and nothing is ended before.
     #[cold]
     fn hold_exec(&mut self, index: u32) -> Option<Flow> {
-        let Pins { queued: Some(queued), watches, .. } = self.clients.sessions.at(index)?.pins.as_deref()? else {
+        let TransactionState { queued: Some(queued), watches, .. } =
+            self.clients.sessions.at(index)?.pins.as_deref()?
+        else {
             return None;
         };
         if self.engine.is_none() && queued.for_node == 0 && watches.is_empty() {
@@ -431,8 +433,8 @@ impl<E: Execute> Worker<E> {
         self.lend(index, node, |lanes, config, class, now| lanes.borrow(config, node, class, now))
     }
 
-    fn send_transaction(&mut self, index: u32, queued: QueuedCommands, way: Way) -> Flow {
-        let Way { private, node, is_watching } = way;
+    fn send_transaction(&mut self, index: u32, queued: QueuedCommands, way: ExecPath) -> Flow {
+        let ExecPath { private, node, is_watching } = way;
         let is_wanted = self.passes_reply(index);
         let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
@@ -495,7 +497,7 @@ impl<E: Execute> Worker<E> {
             Err(error) => {
                 self.counters.node_errors.add(1);
                 let mut exec = exec;
-                exec.fail(Loss::Unsent, &error, &mut self.clients);
+                exec.fail(LostReply::Unsent, &error, &mut self.clients);
                 self.conclude_exec(exec);
                 return;
             }
@@ -510,7 +512,7 @@ impl<E: Execute> Worker<E> {
         // Taken out for the time of the writing; the task needs it again only if the keys turn out to have moved.
         let queued = std::mem::take(&mut exec.queued);
         exec.sent_on = Some(self.lanes.handle(lane));
-        let task = self.tasks.begin(Task::Exec(Box::new(exec)));
+        let task = self.tasks.begin(InternalRequest::Exec(Box::new(exec)));
         let missing = self.missing_scripts(lane, &queued);
         let Self { lanes, clients, now, .. } = self;
         // EXEC answers for its requests as they are, so what they need has to be there before.
@@ -519,7 +521,7 @@ impl<E: Execute> Worker<E> {
             lanes.push(lane, Owner::Nobody, *now, &mut clients.pool, load);
         }
         let mut push = |step: u16, write: &mut dyn FnMut(&mut Vec<u8>)| {
-            let owner: Owner = Tasks::owner(task, step);
+            let owner: Owner = InternalRequests::owner(task, step);
             lanes.push(lane, owner, *now, &mut clients.pool, |out| write(out));
         };
         push(BEGIN, &mut |out| say(&[b"MULTI"])(out));
@@ -527,7 +529,7 @@ impl<E: Execute> Worker<E> {
             push(QUEUE, &mut |out| out.extend_from_slice(request));
         }
         push(EXEC, &mut |out| say(&[b"EXEC"])(out));
-        if let Some(Task::Exec(exec)) = self.tasks.get_mut(task) {
+        if let Some(InternalRequest::Exec(exec)) = self.tasks.get_mut(task) {
             exec.queued = queued;
         }
     }
@@ -546,7 +548,7 @@ impl<E: Execute> Worker<E> {
         } else if exec.trials > TRIALS_MAX {
             let name = &self.lanes.nodes[exec.node].name;
             let error = text::not_sent(name, &"its connections ended one after the other");
-            exec.fail(Loss::Unsent, &error, &mut self.clients);
+            exec.fail(LostReply::Unsent, &error, &mut self.clients);
         } else {
             return self.try_multi(lane, Then::Send(Box::new(exec)));
         }
@@ -554,7 +556,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The scripts that a block names and that its node may not know.
-    fn missing_scripts(&mut self, lane: usize, queued: &QueuedCommands) -> Vec<Named> {
+    fn missing_scripts(&mut self, lane: usize, queued: &QueuedCommands) -> Vec<NamedScript> {
         if queued.scripts.is_empty() {
             return Vec::new();
         }
@@ -622,9 +624,9 @@ impl<E: Execute> Worker<E> {
         if exec.is_lost {
             self.close_lane(place);
         } else if exec.is_refused {
-            self.give_back(lane, Dirt { is_watching: exec.is_watching, ..Dirt::default() });
+            self.give_back(lane, ResetNeeded { is_watching: exec.is_watching, ..ResetNeeded::default() });
         } else {
-            self.give_back(lane, Dirt { is_elsewhere: exec.queued.has_select, ..Dirt::default() });
+            self.give_back(lane, ResetNeeded { is_elsewhere: exec.queued.has_select, ..ResetNeeded::default() });
         }
     }
 
@@ -667,7 +669,7 @@ impl<E: Execute> Worker<E> {
         session.pins_mut().exec_reply = Some(ExecReply { parts, restored });
         // Messages and invalidations must not be written between the elements of the array.
         session.down.begin_joint();
-        session.special.add(Special::QUEUEING);
+        session.special.add(SessionFlags::QUEUEING);
         self.continue_exec_reply(index)
     }
 
@@ -736,9 +738,9 @@ impl<E: Execute> Worker<E> {
                     let (database, protocol) = (*database, session.protocol);
                     self.shared.databases.note(database);
                     if self.reclass(index, database, protocol) {
-                        self.note_met(index, &[Wish::Database]);
+                        self.note_met(index, &[WantedState::Database]);
                     } else {
-                        self.note_unmet(index, Wish::Database);
+                        self.note_unmet(index, WantedState::Database);
                     }
                     Flow::Next
                 }

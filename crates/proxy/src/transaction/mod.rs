@@ -26,11 +26,11 @@ mod queue;
 use crate::auth::secrets::is_confidential;
 use crate::blocking::engine::LocalWatch;
 use crate::dedicated::Dedicated;
-use crate::internal_request::{Loss, Progress, Task, Tasks};
-use crate::pool::lease::Dirt;
+use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
+use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
-use crate::pool::{Lanes, Purpose};
-use crate::session::{Asker, Flow, Pause, ReplyMode, Session, Special};
+use crate::pool::{LaneUse, Lanes};
+use crate::session::{Asker, Flow, Pause, ReplyMode, Session, SessionFlags};
 use crate::slab::Handle;
 use crate::text;
 use crate::transaction::exec::ExecReply;
@@ -44,7 +44,7 @@ use std::sync::Arc;
 
 /// A private connection on which keys are watched.
 #[derive(Debug)]
-pub(crate) struct Pin {
+pub(crate) struct WatchedLane {
     pub(crate) node: usize,
     pub(crate) lane: Handle,
     pub(crate) since_us: u64,
@@ -52,10 +52,10 @@ pub(crate) struct Pin {
 
 /// What a session holds. Boxed, and only there while it holds something.
 #[derive(Debug, Default)]
-pub(crate) struct Pins {
+pub(crate) struct TransactionState {
     pub(crate) queued: Option<QueuedCommands>,
     pub(crate) since_us: u64,
-    pub(crate) watches: Vec<Pin>,
+    pub(crate) watches: Vec<WatchedLane>,
     /// What it watches in the engine of this process.
     pub(crate) local_watch: Option<LocalWatch>,
     /// Whether what the client thinks that it watches is not watched.
@@ -72,7 +72,7 @@ pub(crate) struct Pins {
     pub(crate) dedicated: Option<Box<Dedicated>>,
 }
 
-impl Pins {
+impl TransactionState {
     pub(crate) fn held_bytes(&self) -> usize {
         size_of::<Self>()
             + self.waiting_bytes
@@ -130,7 +130,7 @@ pub(crate) struct PinLine {
 
 /// A WATCH that waits for its nodes.
 #[derive(Debug)]
-pub(crate) struct Watching {
+pub(crate) struct PendingWatch {
     asker: Asker,
     is_wanted: bool,
     awaited: usize,
@@ -139,7 +139,7 @@ pub(crate) struct Watching {
     has_watched: bool,
 }
 
-impl Watching {
+impl PendingWatch {
     pub(crate) fn feed(&mut self, reply: &[u8], clients: &mut crate::session::table::Clients) -> Progress {
         // No node answers WATCH with anything else: what comes on this connection is no reply to what is asked on it.
         let is_doubtful = reply != replies::OK && !reply.starts_with(b"-");
@@ -165,7 +165,7 @@ impl Watching {
 
 impl Session {
     /// What the session holds, made if it holds nothing yet.
-    pub(crate) fn pins_mut(&mut self) -> &mut Pins {
+    pub(crate) fn pins_mut(&mut self) -> &mut TransactionState {
         self.pins.get_or_insert_default()
     }
 
@@ -173,13 +173,13 @@ impl Session {
     pub(crate) fn settle_pins(&mut self) {
         let Some(pins) = &self.pins else { return };
         if pins.watches.is_empty() && pins.local_watch.is_none() {
-            self.special.remove(Special::PINNED);
+            self.special.remove(SessionFlags::PINNED);
         }
         if pins.queued.is_none() && pins.exec_reply.is_none() {
-            self.special.remove(Special::QUEUEING);
+            self.special.remove(SessionFlags::QUEUEING);
         }
         if pins.dedicated.is_none() {
-            self.special.remove(Special::DEDICATED);
+            self.special.remove(SessionFlags::DEDICATED);
         }
         if pins.is_empty() {
             self.pins = None;
@@ -195,7 +195,7 @@ impl Session {
 impl Lanes {
     /// Whether keys are watched in the database, the dialect and the name of a class. A client with lanes of its own keeps the
     /// number of its class when it selects another database, so the lane itself is asked. One that is lost is whatever it was.
-    pub(crate) fn is_pinned_in(&self, pin: &Pin, class: u16) -> bool {
+    pub(crate) fn is_pinned_in(&self, pin: &WatchedLane, class: u16) -> bool {
         self.find(pin.lane).is_none_or(|lane| self.base(self.all[lane].class) == self.base(class))
     }
 }
@@ -247,7 +247,7 @@ impl<E: Execute> Worker<E> {
     fn begin_queueing(&mut self, index: u32) -> Flow {
         let now_us = self.now.mono_us;
         if let Some(session) = self.clients.sessions.at_mut(index) {
-            session.special.add(Special::QUEUEING);
+            session.special.add(SessionFlags::QUEUEING);
             let pins = session.pins_mut();
             pins.queued = Some(QueuedCommands::default());
             pins.since_us = now_us;
@@ -258,7 +258,8 @@ impl<E: Execute> Worker<E> {
 
     fn queue(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
         let routes = Arc::clone(&self.config.routes);
-        let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.special.has(Special::ROUTED));
+        let is_routed =
+            self.clients.sessions.at(index).is_some_and(|session| session.special.has(SessionFlags::ROUTED));
         // Copied, because the block that is changed belongs to the same session.
         let user = if is_routed { self.user_of(index).to_owned() } else { String::new() };
         let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
@@ -350,8 +351,8 @@ impl<E: Execute> Worker<E> {
         }
         let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
         let is_wanted = self.passes_reply(index);
-        let watching = Watching { asker, is_wanted, awaited: by_node.len(), error: None, has_watched };
-        let task = self.tasks.begin(Task::Watch(watching));
+        let watching = PendingWatch { asker, is_wanted, awaited: by_node.len(), error: None, has_watched };
+        let task = self.tasks.begin(InternalRequest::Watch(watching));
         for ((_, keys), lane) in by_node.iter().zip(lanes) {
             self.try_before_watching(lane);
             let write = |out: &mut Vec<u8>| {
@@ -361,11 +362,13 @@ impl<E: Execute> Worker<E> {
             };
             let Self { lanes, clients, tasks, config, now, .. } = self;
             let sent = match lanes.find(lane) {
-                Some(place) => lanes.send(place, Tasks::owner(task, 0), config, *now, &mut clients.pool, write),
+                Some(place) => {
+                    lanes.send(place, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write)
+                }
                 None => Err(text::pin_lost()),
             };
             if let Err(error) = sent {
-                tasks.fail(task, 0, Loss::Unsent, &error, clients);
+                tasks.fail(task, 0, LostReply::Unsent, &error, clients);
             }
         }
         self.is_busy = true;
@@ -383,7 +386,7 @@ impl<E: Execute> Worker<E> {
 
     /// The keys of a WATCH, each with its node and by the name that it has there. `Err`: the whole error reply.
     fn watched_keys(&self, index: u32, row: &'static Row, args: Args<'_>) -> Result<Vec<(usize, Vec<u8>)>, Vec<u8>> {
-        if !self.clients.sessions.at(index).is_some_and(|session| session.special.has(Special::ROUTED)) {
+        if !self.clients.sessions.at(index).is_some_and(|session| session.special.has(SessionFlags::ROUTED)) {
             let place = |key: &[u8]| (self.config.topology.place(key).get(), key.to_vec());
             return Ok(args.from(1).iter().map(place).collect());
         }
@@ -447,12 +450,12 @@ impl<E: Execute> Worker<E> {
 
     /// What was watched is given back where nothing is owed. Elsewhere WATCH may still be on its way, and what cleans up after it
     /// comes later, with EXEC or UNWATCH.
-    fn leave_touched(&mut self, index: u32, watches: Vec<Pin>) {
-        let is_watching = |pin: &Pin| {
+    fn leave_touched(&mut self, index: u32, watches: Vec<WatchedLane>) {
+        let is_watching = |pin: &WatchedLane| {
             let lane = self.lanes.find(pin.lane).map(|lane| &self.lanes.all[lane]);
-            lane.is_some_and(|lane| lane.purpose != Purpose::Leaving && !lane.is_settled())
+            lane.is_some_and(|lane| lane.purpose != LaneUse::Leaving && !lane.is_settled())
         };
-        let (kept, left): (Vec<Pin>, Vec<Pin>) = watches.into_iter().partition(is_watching);
+        let (kept, left): (Vec<WatchedLane>, Vec<WatchedLane>) = watches.into_iter().partition(is_watching);
         if let Some(pins) = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) {
             pins.watches = kept;
         }
@@ -464,7 +467,7 @@ impl<E: Execute> Worker<E> {
         let now_us = self.now.mono_us;
         let Some(session) = self.clients.sessions.at_mut(index) else { return Err(text::pin_lost()) };
         let class = session.class;
-        let is_known = |pin: &&Pin| pin.node == node && self.lanes.is_pinned_in(pin, class);
+        let is_known = |pin: &&WatchedLane| pin.node == node && self.lanes.is_pinned_in(pin, class);
         if let Some(pin) = session.pins.iter().flat_map(|pins| &pins.watches).find(is_known) {
             return if self.lanes.find(pin.lane).is_some() { Ok(pin.lane) } else { Err(text::pin_lost()) };
         }
@@ -479,8 +482,8 @@ impl<E: Execute> Worker<E> {
             self.lanes.all[place].multi.doubt();
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Err(text::pin_lost()) };
-        session.special.add(Special::PINNED);
-        session.pins_mut().watches.push(Pin { node, lane, since_us: now_us });
+        session.special.add(SessionFlags::PINNED);
+        session.pins_mut().watches.push(WatchedLane { node, lane, since_us: now_us });
         self.counters.pinned.set(self.counters.pinned.value() + 1);
         Ok(lane)
     }
@@ -560,10 +563,10 @@ impl<E: Execute> Worker<E> {
         self.leave_watches(index);
     }
 
-    fn give_back_watches(&mut self, watches: Vec<Pin>) {
+    fn give_back_watches(&mut self, watches: Vec<WatchedLane>) {
         for pin in watches {
             self.unpin();
-            self.give_back(pin.lane, Dirt { is_watching: true, ..Dirt::default() });
+            self.give_back(pin.lane, ResetNeeded { is_watching: true, ..ResetNeeded::default() });
         }
     }
 

@@ -12,7 +12,7 @@
 //! another proxy stands there), it does the requests one by one: not as a transaction, and one that waits holds up everybody
 //! on the connection. So the first block on a connection waits for a round trip. WATCH tries in its own round trip.
 
-use crate::internal_request::{Loss, Progress, Task, Tasks};
+use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::pool::replace::Moves;
 use crate::session::table::Clients;
 use crate::slab::Handle;
@@ -117,10 +117,10 @@ impl Trial {
     }
 
     /// No reply will come, or none in time. Of what waits for it nothing has been sent.
-    pub(crate) fn fail(&mut self, loss: Loss, error: &[u8], clients: &mut Clients) -> Progress {
+    pub(crate) fn fail(&mut self, loss: LostReply, error: &[u8], clients: &mut Clients) -> Progress {
         let mut progress = Progress::Through;
         if let Then::Send(exec) = &mut self.then {
-            let error = if loss == Loss::Unsent { error.to_vec() } else { text::not_executed(error) };
+            let error = if loss == LostReply::Unsent { error.to_vec() } else { text::not_executed(error) };
             progress = exec.fail(loss, &error, clients);
         }
         self.is_late |= progress == Progress::Waits;
@@ -165,10 +165,10 @@ impl<E: Execute> Worker<E> {
             *multi = Multi::Tried;
         }
         self.counters.multi_trials.add(1);
-        let task = self.tasks.begin(Task::Trial(Box::new(trial)));
+        let task = self.tasks.begin(InternalRequest::Trial(Box::new(trial)));
         let Self { lanes, clients, now, .. } = self;
-        lanes.push(lane, Tasks::owner(task, BEGIN), *now, &mut clients.pool, say(&[b"MULTI"]));
-        lanes.push(lane, Tasks::owner(task, END), *now, &mut clients.pool, say(&[b"EXEC"]));
+        lanes.push(lane, InternalRequests::owner(task, BEGIN), *now, &mut clients.pool, say(&[b"MULTI"]));
+        lanes.push(lane, InternalRequests::owner(task, END), *now, &mut clients.pool, say(&[b"EXEC"]));
         self.is_busy = true;
     }
 
@@ -184,7 +184,7 @@ impl<E: Execute> Worker<E> {
             return self.conclude_exec(*exec);
         }
         if exec.is_overtaken() {
-            exec.fail(Loss::Unsent, &text::nodes_changed(), &mut self.clients);
+            exec.fail(LostReply::Unsent, &text::nodes_changed(), &mut self.clients);
             return self.conclude_exec(*exec);
         }
         match multi {
@@ -196,7 +196,7 @@ impl<E: Execute> Worker<E> {
             Multi::Unknown | Multi::Tried => match refusal {
                 Some(words) => exec.refuse(&words, &mut self.clients),
                 None => {
-                    exec.fail(Loss::Unknown, &text::multi_in_doubt(), &mut self.clients);
+                    exec.fail(LostReply::Unknown, &text::multi_in_doubt(), &mut self.clients);
                 }
             },
         }

@@ -3,11 +3,11 @@
 //! Those that a node will run are kept as they will be sent, one behind the other; those that are ours are kept as
 //! arguments, in their places between them.
 
-use crate::auth::secrets::Confided;
+use crate::auth::secrets::SecretArgs;
 use crate::commands::config_get::shows_secrets;
 use crate::config::LaneLimits;
 use crate::pool::replace::Moves;
-use crate::scripts::{Hash, Named};
+use crate::scripts::{Hash, NamedScript};
 use crate::text;
 use respool_command::{
     Command, ConnectionCommand as C, Flags, Keys, Lane, Row, ServerCommand, TransactionsCommand as T, text as texts,
@@ -26,7 +26,7 @@ pub(crate) enum QueuedCommand {
     /// A node runs it, and it selects this database if it succeeds.
     Select { end: usize, database: u32 },
     /// The proxy runs it once the node has run the others.
-    Local { row: &'static Row, args: Confided },
+    Local { row: &'static Row, args: SecretArgs },
 }
 
 /// Who runs a request of a transaction.
@@ -55,7 +55,7 @@ pub(crate) struct QueuedCommands {
     /// The first key, for the error that names two.
     key: Vec<u8>,
     /// Scripts that its requests name by their hashes, and that are known.
-    pub(crate) scripts: Vec<Named>,
+    pub(crate) scripts: Vec<NamedScript>,
     /// Their hashes.
     script_hashes: BTreeSet<Hash>,
     script_bytes: usize,
@@ -80,7 +80,8 @@ impl QueuedCommands {
     /// Bytes held.
     pub(crate) fn held_bytes(&self) -> usize {
         // A hash is kept twice, once in a tree.
-        let scripts = self.scripts.capacity() * size_of::<Named>() + self.script_hashes.len() * 2 * size_of::<Hash>();
+        let scripts =
+            self.scripts.capacity() * size_of::<NamedScript>() + self.script_hashes.len() * 2 * size_of::<Hash>();
         let entries = self.entries.capacity() * size_of::<QueuedCommand>();
         self.bytes.capacity() + self.own_bytes + self.script_bytes + scripts + entries
     }
@@ -119,7 +120,7 @@ impl QueuedCommands {
 
     /// A request names a script that is known. It is kept until EXEC, as far as there is room: a node that lacks one of the
     /// others says so.
-    pub(crate) fn note_script(&mut self, named: Named, limits: &LaneLimits) {
+    pub(crate) fn note_script(&mut self, named: NamedScript, limits: &LaneLimits) {
         let bytes = named.script.len();
         if self.script_bytes + bytes <= limits.transaction_bytes_max && self.script_hashes.insert(named.hash()) {
             self.script_bytes += bytes;
@@ -185,7 +186,7 @@ impl QueuedCommands {
         }
         if to.runner(row, args) == Runner::Us {
             self.own_bytes += bytes;
-            self.entries.push(QueuedCommand::Local { row, args: Confided::of(args) });
+            self.entries.push(QueuedCommand::Local { row, args: SecretArgs::of(args) });
             return Ok(());
         }
         let renamed = self.place(row, args, to)?;

@@ -6,7 +6,7 @@ use crate::limits::QUESTION_US_MAX;
 use crate::pubsub::{SubscriptionAnswer, SubscriptionInquiry};
 use crate::session::{Asker, Flow, Pause, Session};
 use crate::slab::{Handle, Slab};
-use crate::tracking::{Broken, Redirected};
+use crate::tracking::{LostRedirect, Redirected};
 use crate::worker::Worker;
 use respool_command::{Execute, text as texts};
 use respool_connection::Action;
@@ -22,7 +22,7 @@ pub enum Mail {
     /// Another worker has answered.
     Tell(Box<Answer>),
     /// About the console.
-    Console(Box<crate::admin::Letter>),
+    Console(Box<crate::admin::AdminMessage>),
     /// Stop accepting, answer what has been asked, then end.
     Drain,
     /// Stop accepting, since another process does; serve those who are there until the drain's time is over, then drain.
@@ -38,7 +38,7 @@ pub enum Mail {
     /// A client is told of changed keys in the place of another.
     Redirected(Box<Redirected>),
     /// The client that was to be told in the place of this one has gone.
-    RedirectionBroken(Broken),
+    RedirectionBroken(LostRedirect),
     /// Other settings hold from now on.
     Reload(Arc<Config>),
     /// A process that ran before has left orders, see [`crate::Shared::go_on_with_orders`].

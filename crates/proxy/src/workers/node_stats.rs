@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// One worker's connections to one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct NodeFigures {
+pub(crate) struct NodeStats {
     pub(crate) connections: usize,
     pub(crate) outstanding: usize,
     pub(crate) queued_bytes: usize,
@@ -20,7 +20,7 @@ pub(crate) struct NodeFigures {
     pub(crate) is_there_for_others: bool,
 }
 
-impl NodeFigures {
+impl NodeStats {
     /// Both workers' together.
     fn joined(self, other: Self) -> Self {
         Self {
@@ -44,12 +44,12 @@ impl NodeFigures {
 }
 
 /// The figures of one worker, node by node.
-pub(crate) type Figures = Mutex<Vec<NodeFigures>>;
+pub(crate) type WorkerNodeStats = Mutex<Vec<NodeStats>>;
 
 impl<E: Execute> Worker<E> {
     /// Writes this worker's figures down.
     pub(crate) fn note_figures(&self) {
-        let mut figures = vec![NodeFigures::default(); self.config.nodes.len()];
+        let mut figures = vec![NodeStats::default(); self.config.nodes.len()];
         for (figures, node) in figures.iter_mut().zip(&self.lanes.nodes) {
             figures.is_down = node.health.is_out();
             figures.is_there_for_others =
@@ -57,12 +57,12 @@ impl<E: Execute> Worker<E> {
         }
         for lane in self.lanes.all.iter().filter(|lane| !lane.is_retired) {
             let Some(figures) = figures.get_mut(lane.node) else { continue };
-            *figures = figures.joined(NodeFigures {
+            *figures = figures.joined(NodeStats {
                 connections: usize::from(lane.up.is_ready()),
                 outstanding: lane.up.tickets().outstanding(),
                 queued_bytes: lane.up.queued_bytes(),
                 round_trip_us: lane.up.round_trip_us(),
-                ..NodeFigures::default()
+                ..NodeStats::default()
             });
         }
         if let Some(own) = self.shared.figures.get(self.number) {
@@ -71,7 +71,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The figures of all workers, node by node: this one's of now, the others' of their last look.
-    pub(crate) fn figures(&self) -> Vec<NodeFigures> {
+    pub(crate) fn figures(&self) -> Vec<NodeStats> {
         self.note_figures();
         sums(&self.shared.figures, self.config.nodes.len())
     }
@@ -96,8 +96,8 @@ impl<E: Execute> Worker<E> {
 }
 
 /// The figures of all workers, node by node, as each has written them down last.
-pub(crate) fn sums(of_workers: &[Figures], nodes: usize) -> Vec<NodeFigures> {
-    let mut sums = vec![NodeFigures::default(); nodes];
+pub(crate) fn sums(of_workers: &[WorkerNodeStats], nodes: usize) -> Vec<NodeStats> {
+    let mut sums = vec![NodeStats::default(); nodes];
     for of_worker in of_workers {
         let of_worker = of_worker.lock().unwrap_or_else(PoisonError::into_inner);
         sums.iter_mut().zip(of_worker.iter()).for_each(|(sum, figures)| *sum = sum.joined(*figures));
@@ -111,10 +111,10 @@ mod tests {
 
     #[test]
     fn one_worker_that_reaches_a_node_is_enough() {
-        let up = NodeFigures { connections: 2, round_trip_us: 50, ..NodeFigures::default() };
-        let down = NodeFigures { is_down: true, round_trip_us: 9, ..NodeFigures::default() };
+        let up = NodeStats { connections: 2, round_trip_us: 50, ..NodeStats::default() };
+        let down = NodeStats { is_down: true, round_trip_us: 9, ..NodeStats::default() };
         assert_eq!((up.joined(down).state(), up.joined(down).round_trip_us), ("up", 50));
-        assert_eq!(NodeFigures::default().joined(down).state(), "down");
-        assert_eq!(NodeFigures::default().state(), "idle");
+        assert_eq!(NodeStats::default().joined(down).state(), "down");
+        assert_eq!(NodeStats::default().state(), "idle");
     }
 }

@@ -1,19 +1,19 @@
 //! What the workers of one proxy have in common. Everything in it is safe to touch from any of them without a lock.
 
-use crate::admin::Settling;
-use crate::admin::operator_state::Standing;
+use crate::admin::Quiescence;
+use crate::admin::operator_state::OperatorState;
 use crate::auth::users::Access;
-use crate::commands::node_info::LastWords;
+use crate::commands::node_info::InfoCache;
 use crate::commands::select::Databases;
 use crate::hooks::Hooks;
-use crate::lifecycle::memory::Auction;
-use crate::nodes::kind::{Misfit, NodeKinds};
+use crate::lifecycle::memory::EvictionVote;
+use crate::nodes::kind::{NodeKinds, NodeMismatch};
 use crate::nodes::retry_budget::Governor;
 use crate::observe::counters::Counters;
 use crate::observe::histogram::Histogram;
-use crate::request::unknown_command::Learnt;
+use crate::request::unknown_command::LearntCommands;
 use crate::scripts::Scripts;
-use crate::workers::node_stats::Figures;
+use crate::workers::node_stats::WorkerNodeStats;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -25,29 +25,29 @@ pub struct Shared {
     /// When the process started, in microseconds of the monotonic clock.
     pub started_us: u64,
     /// Text for `INFO`: what the process is and runs on.
-    pub about: About,
+    pub about: ProcessFacts,
     /// What each worker has written down of nodes.
-    pub(crate) figures: Vec<Figures>,
+    pub(crate) figures: Vec<WorkerNodeStats>,
     /// The identification of nodes.
     pub(crate) kinds: NodeKinds,
     /// Orders that hold until they are taken back.
-    pub(crate) standing: Mutex<Standing>,
+    pub(crate) standing: Mutex<OperatorState>,
     /// The names of the nodes that are configured.
     node_names: Mutex<Vec<String>>,
     /// Commands that nodes know and the table does not.
-    pub(crate) learnt: Mutex<Learnt>,
+    pub(crate) learnt: Mutex<LearntCommands>,
     /// What workers have left, for orders whose replies wait.
-    pub(crate) settling: Settling,
+    pub(crate) settling: Quiescence,
     /// The last replies of nodes to INFO.
-    pub(crate) last_words: Arc<Mutex<LastWords>>,
+    pub(crate) last_words: Arc<Mutex<InfoCache>>,
     /// Scripts that clients have sent, for nodes that forget them.
     pub(crate) scripts: Mutex<Scripts>,
     /// Which databases nodes are known to have.
     pub(crate) databases: Databases,
     /// The bound of tracked keys, if a client has set it.
-    pub(crate) tracked_keys_said: crate::tracking::Said,
+    pub(crate) tracked_keys_said: crate::tracking::TableLimit,
     /// What counts for the whole process, however many proxies it has.
-    pub ledger: Arc<Ledger>,
+    pub ledger: Arc<ProcessBudget>,
     /// Who may do what, in the whole process.
     pub access: Arc<Access>,
     /// What is measured, by kind and name, each by one worker.
@@ -86,26 +86,26 @@ pub struct Measured {
 
 /// What a process counts as one: clients, bytes, dials.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct ProcessBudget {
     next_client: AtomicU64,
     clients: AtomicUsize,
     held_bytes: AtomicUsize,
     dedicated: AtomicUsize,
-    pub(crate) auction: Auction,
+    pub(crate) auction: EvictionVote,
     /// Another process takes over, or has done so: it would not hear of what is changed here.
     has_successor: AtomicBool,
     /// How often nodes that could not be connected to are tried again.
     pub(crate) governor: Governor,
 }
 
-impl Default for Ledger {
+impl Default for ProcessBudget {
     fn default() -> Self {
         Self {
             next_client: AtomicU64::new(1),
             clients: AtomicUsize::new(0),
             held_bytes: AtomicUsize::new(0),
             dedicated: AtomicUsize::new(0),
-            auction: Auction::default(),
+            auction: EvictionVote::default(),
             has_successor: AtomicBool::new(false),
             governor: Governor::default(),
         }
@@ -114,7 +114,7 @@ impl Default for Ledger {
 
 /// Facts for `INFO` that a pure crate cannot find out.
 #[derive(Clone, Debug, Default)]
-pub struct About {
+pub struct ProcessFacts {
     /// The program's version.
     pub version: String,
     /// The process's number.
@@ -131,19 +131,19 @@ pub struct About {
 
 impl Shared {
     /// For `workers` workers.
-    pub fn new(workers: usize, started_us: u64, about: About, ledger: Arc<Ledger>) -> Self {
+    pub fn new(workers: usize, started_us: u64, about: ProcessFacts, ledger: Arc<ProcessBudget>) -> Self {
         let counters = (0..workers).map(|_| Arc::new(Counters::default())).collect();
         Self {
             counters,
             started_us,
             about,
-            figures: (0..workers).map(|_| Figures::default()).collect(),
+            figures: (0..workers).map(|_| WorkerNodeStats::default()).collect(),
             kinds: NodeKinds::default(),
             standing: Mutex::default(),
             node_names: Mutex::default(),
             learnt: Mutex::default(),
-            settling: Settling::new(workers),
-            last_words: Arc::new(Mutex::new(LastWords::new(Arc::clone(&ledger)))),
+            settling: Quiescence::new(workers),
+            last_words: Arc::new(Mutex::new(InfoCache::new(Arc::clone(&ledger)))),
             scripts: Mutex::default(),
             databases: Databases::default(),
             tracked_keys_said: Default::default(),
@@ -154,7 +154,7 @@ impl Shared {
         }
     }
 
-    pub(crate) fn last_words(&self) -> MutexGuard<'_, LastWords> {
+    pub(crate) fn last_words(&self) -> MutexGuard<'_, InfoCache> {
         self.last_words.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -176,9 +176,9 @@ impl Shared {
         let names = self.node_names.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let sums = crate::workers::node_stats::sums(&self.figures, names.len());
         let drained = self.standing().drained.clone();
-        let reach = |(name, figures): (String, crate::workers::node_stats::NodeFigures)| NodeReach {
+        let reach = |(name, figures): (String, crate::workers::node_stats::NodeStats)| NodeReach {
             is_drained: drained.contains(&name),
-            misfit: self.kinds.of(&name).misfit.map(Misfit::name),
+            misfit: self.kinds.of(&name).misfit.map(NodeMismatch::name),
             name,
             connections: figures.connections,
             state: figures.state(),
@@ -210,7 +210,7 @@ impl Shared {
     }
 }
 
-impl Ledger {
+impl ProcessBudget {
     /// Another process takes over what is known here of users and orders, or does so no more. From then on clients may change
     /// nothing of it: what is read afterwards is all there is.
     pub fn note_successor(&self, has_successor: bool) {
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn clients_are_counted_in_and_out() {
-        let ledger = Ledger::default();
+        let ledger = ProcessBudget::default();
         assert!(ledger.admit(1));
         assert!(!ledger.admit(1));
         ledger.leave();

@@ -6,7 +6,7 @@ use crate::support::config;
 use respool_command::Categories;
 use respool_connection::{ConnId, Machine};
 use respool_proxy::hooks::Hooks;
-use respool_proxy::{Access, Config, Outside, UserLimits};
+use respool_proxy::{Access, AclStore, Config, UserLimits};
 use respool_route::{Reads, Rewrite, Route, Routes, When};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -296,7 +296,7 @@ impl AclFile {
     }
 }
 
-impl Outside for AclFile {
+impl AclStore for AclFile {
     fn acl_file(&self) -> Option<&str> {
         Some("users.acl")
     }

@@ -5,7 +5,7 @@ use super::support::settle;
 use respool_command::Execute;
 use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
 use respool_proxy::hooks::Hooks;
-use respool_proxy::{About, Access, Config, Ledger, Mail, Shared, UserLimits, Worker, WorkerSetup};
+use respool_proxy::{Access, Config, Mail, ProcessBudget, ProcessFacts, Shared, UserLimits, Worker, WorkerSetup};
 use respool_wire::{RequestDecoder, RequestLimits, Step, encode_request};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl<E: Execute> Bench<E> {
     }
 
     fn new(config: Config, workers: usize, access: Arc<Access>, hooks: Hooks, engine: Option<E>) -> Self {
-        let shared = Shared::new(workers, 0, About::default(), Arc::new(Ledger::default()));
+        let shared = Shared::new(workers, 0, ProcessFacts::default(), Arc::new(ProcessBudget::default()));
         let shared = Arc::new(shared.with_access(access).with_hooks(hooks));
         let setup =
             WorkerSetup { config: Arc::new(config), shared: Arc::clone(&shared), number: 0, engine, entropy: 1 };

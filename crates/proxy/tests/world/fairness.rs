@@ -3,7 +3,7 @@
 
 use super::support::{NoEngine, config, settle};
 use respool_connection::{Action, ConnId, Machine, Now, Peer};
-use respool_proxy::{About, Budgets, Config, LaneLimits, Ledger, Shared, Worker, WorkerSetup, limits};
+use respool_proxy::{Budgets, Config, LaneLimits, ProcessBudget, ProcessFacts, Shared, Worker, WorkerSetup, limits};
 use respool_wire::encode_request;
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl Bench {
         let config = Config { lanes, budgets, ..config };
         let worker = Worker::new(WorkerSetup {
             config: Arc::new(config),
-            shared: Arc::new(Shared::new(1, 0, About::default(), Arc::new(Ledger::default()))),
+            shared: Arc::new(Shared::new(1, 0, ProcessFacts::default(), Arc::new(ProcessBudget::default()))),
             number: 0,
             engine: None,
             entropy: 1,

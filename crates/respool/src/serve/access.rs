@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use respool_access::difference::{self, Followed};
 use respool_access::{Users, file};
-use respool_proxy::{Access, AccessRules, Outside};
+use respool_proxy::{Access, AccessRules, AclStore};
 
 use crate::control::Control;
 use crate::failure::Failure;
@@ -26,7 +26,7 @@ struct System {
     file: Option<(String, PathBuf)>,
 }
 
-impl Outside for System {
+impl AclStore for System {
     fn acl_file(&self) -> Option<&str> {
         self.file.as_ref().map(|(name, _)| name.as_str())
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use respool_proxy::observe::counters::{Counters, Kind};
-use respool_proxy::{Ledger, Measured, NodeReach, Shared};
+use respool_proxy::{Measured, NodeReach, ProcessBudget, Shared};
 
 use crate::admin::{Family, Histogram, Labels, Reading, Sample};
 
@@ -40,7 +40,7 @@ pub(super) fn source(shared: Arc<Shared>, name: &str, is_one_of_several: bool) -
 static HELD: Family = Family { name: "held_bytes", help: "Bytes held for clients and nodes now." };
 
 /// The bytes held by the process: one figure for all workers and instances.
-pub(super) fn held(ledger: Arc<Ledger>) -> impl Fn() -> Vec<Sample> {
+pub(super) fn held(ledger: Arc<ProcessBudget>) -> impl Fn() -> Vec<Sample> {
     move || {
         let bytes = i64::try_from(ledger.held_bytes()).unwrap_or(i64::MAX);
         vec![Sample { family: &HELD, labels: Vec::new(), reading: Reading::Gauge(bytes) }]

@@ -20,7 +20,7 @@ use std::time::Duration;
 use listenfd::ListenFd;
 use respool_net::handover::{Farewell, Overruling, Predecessor, Successor};
 use respool_net::{Callers, ControlSocket, Listener, ListenerHandle};
-use respool_proxy::{Access, Ledger, Shared};
+use respool_proxy::{Access, ProcessBudget, Shared};
 use tracing::{info, warn};
 
 use crate::control::{Control, Phase};
@@ -244,7 +244,7 @@ pub(super) struct Estate {
     pub(super) offered: Offered,
     /// The users.
     pub(super) access: Arc<Access>,
-    pub(super) ledger: Arc<Ledger>,
+    pub(super) ledger: Arc<ProcessBudget>,
     /// The instances by name, for the orders that hold there.
     pub(super) instances: Vec<(String, Arc<Shared>)>,
 }

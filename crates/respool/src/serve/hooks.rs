@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Once;
 
-use respool_proxy::hooks::{Demand, Event, Hooks};
+use respool_proxy::hooks::{Event, Hooks, ProcessAction};
 use rustix::process::{Signal, getpid, kill_process};
 use tracing::{debug, error, info, warn};
 
@@ -89,11 +89,11 @@ pub(crate) fn tell(event: &Event) {
 
 /// The way that signals take is the only one: whoever waits for them does what is demanded. A drain is demanded once however
 /// often operators say so, because a second signal of that kind ends at once.
-fn obey(demand: Demand) {
+fn obey(demand: ProcessAction) {
     static DRAIN: Once = Once::new();
     match demand {
-        Demand::Reload => signal_ourselves(Signal::HUP),
-        Demand::Drain => DRAIN.call_once(|| signal_ourselves(Signal::TERM)),
+        ProcessAction::Reload => signal_ourselves(Signal::HUP),
+        ProcessAction::Drain => DRAIN.call_once(|| signal_ourselves(Signal::TERM)),
     }
 }
 

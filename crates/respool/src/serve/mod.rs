@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use respool_engine::{Engine, EngineConfig};
 use respool_net::Sockets;
 use respool_net::{EngineDoor, Inbox, Listener, Postbox, Setup, TransportOptions, adopt, bind, mailbox};
-use respool_proxy::{About, Access, Ledger, Mail, Shared, WorkerSetup};
+use respool_proxy::{Access, Mail, ProcessBudget, ProcessFacts, Shared, WorkerSetup};
 
 use crate::admin::Metrics;
 use crate::admin::readiness::about_nodes;
@@ -87,7 +87,7 @@ pub fn run(
     let is_offering = process.takeover_socket.is_some();
     let files = Arc::new(Files::share_out(&process, job.workers, &inherited)?);
     files.follow(&job.control);
-    let ledger = Arc::new(Ledger::default());
+    let ledger = Arc::new(ProcessBudget::default());
     job.metrics.observe(counters::held(Arc::clone(&ledger)));
     let access = access::build(&process)?;
     access::go_on(&access, inherited.of_users())?;
@@ -208,8 +208,8 @@ impl Running {
         process: &Process,
         number: usize,
         instance: &Instance,
-        (ledger, access): (&Arc<Ledger>, &Arc<Access>),
-        about: &About,
+        (ledger, access): (&Arc<ProcessBudget>, &Arc<Access>),
+        about: &ProcessFacts,
         doors: &mut Doors<'_>,
     ) -> Result<Self, Failure> {
         // An engine belongs to one thread, so a server that is nothing but an engine has one worker.
@@ -378,7 +378,7 @@ impl EmbeddedNode {
     fn new(
         process: &Process,
         settings: &EngineSettings,
-        about: &About,
+        about: &ProcessFacts,
         transport: TransportOptions,
         sockets: &Arc<Sockets>,
     ) -> Self {
@@ -510,11 +510,11 @@ fn follow(control: &Arc<Control>, number: usize, slots: Vec<Postbox<Mail>>, tls:
     }));
 }
 
-fn about(process: &Process) -> About {
+fn about(process: &Process) -> ProcessFacts {
     let tcp_port =
         process.instances.iter().flat_map(|instance| &instance.net.listen).find_map(|door| door.address.port());
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    About {
+    ProcessFacts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         process_id: std::process::id(),
         os: format!("{} {} {}", std::env::consts::OS, release.trim(), std::env::consts::ARCH),
@@ -538,7 +538,7 @@ mod tests {
     type Run = Box<dyn FnOnce() -> std::io::Result<()> + Send>;
 
     fn running(workers: Vec<Run>, nodes: Vec<Run>) -> Running {
-        let shared = Arc::new(Shared::new(workers.len(), 0, About::default(), Arc::default()));
+        let shared = Arc::new(Shared::new(workers.len(), 0, ProcessFacts::default(), Arc::default()));
         Running {
             name: "main".to_owned(),
             shared,

@@ -21,11 +21,11 @@
 
 // The machine, and what every part of it may name.
 pub mod config;
+mod error_text;
 pub mod hooks;
 mod internal_request;
 pub mod limits;
 mod slab;
-mod text;
 mod worker;
 
 // The way of a request and of its reply.

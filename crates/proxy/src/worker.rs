@@ -9,6 +9,7 @@ use crate::blocking::engine::Parking;
 use crate::blocking::queue::Blocking;
 use crate::commands::client_pause::ClientPause;
 use crate::config::Config;
+use crate::error_text;
 use crate::hooks::Event;
 use crate::internal_request::InternalRequests;
 use crate::lifecycle::drain::DrainProgress;
@@ -26,7 +27,6 @@ use crate::scripts::functions::Functions;
 use crate::session::forced_disconnect::{DisconnectLog, DisconnectReason};
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, SessionFlags};
-use crate::text;
 use crate::workers::mail::{Mail, Questions};
 use crate::workers::shared::Shared;
 use respool_access::Users;
@@ -439,15 +439,15 @@ impl<E: Execute> Machine for Worker<E> {
 
     fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]> {
         let refusal = if self.drain_until_us.is_some() {
-            Some(text::DRAINING)
+            Some(error_text::DRAINING)
         } else if self.shared.ledger.held_bytes() > self.config.budgets.process {
-            Some(text::OUT_OF_MEMORY)
+            Some(error_text::OUT_OF_MEMORY)
         } else if self.is_turned_away(&peer) {
-            Some(text::PROTECTED)
+            Some(error_text::PROTECTED)
         } else if !self.shared.hooks.admits(&peer) {
-            Some(text::NOT_ADMITTED)
+            Some(error_text::NOT_ADMITTED)
         } else if !self.shared.ledger.admit(self.config.clients_max) {
-            Some(text::TOO_MANY_CLIENTS)
+            Some(error_text::TOO_MANY_CLIENTS)
         } else {
             None
         };
@@ -464,7 +464,7 @@ impl<E: Execute> Machine for Worker<E> {
             self.shared.ledger.leave();
             self.counters.clients_refused.add(1);
             self.counters.refused_by_user_limit.add(1);
-            return Err(text::TOO_MANY_OF_DEFAULT);
+            return Err(error_text::TOO_MANY_OF_DEFAULT);
         }
         if !self.config.routes.are_plain() {
             session.special.add(SessionFlags::ROUTED);
@@ -481,7 +481,7 @@ impl<E: Execute> Machine for Worker<E> {
             // To nodes it would be somebody else.
             self.drop_client(handle.index);
             self.counters.clients_refused.add(1);
-            return Err(text::TOO_MANY_SPEAKERS_COME);
+            return Err(error_text::TOO_MANY_SPEAKERS_COME);
         }
         self.review_mode(handle.index);
         self.counters.clients_accepted.add(1);
@@ -490,7 +490,7 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn handle_no_room(&mut self, peer: Peer) -> &'static [u8] {
-        self.turn_away(peer, text::TOO_MANY_CLIENTS)
+        self.turn_away(peer, error_text::TOO_MANY_CLIENTS)
     }
 
     fn handle_handshake_failed(&mut self) {

@@ -5,8 +5,8 @@
 //! node. Requests between them for other nodes are executed. Requests that the client sends after the refusal have a
 //! timeout of their own.
 
+use crate::error_text;
 use crate::session::{Flow, Pause};
-use crate::text;
 use crate::worker::Worker;
 use respool_command::{Command, Execute, Lane, Row, TransactionsCommand};
 use respool_wire::Args;
@@ -100,7 +100,7 @@ impl<E: Execute> Worker<E> {
         }
         let sent_us = session.last_active_us;
         if session.cold.held.is_over(now_us, sent_us, patience_us) {
-            return Some(Held::Refused(text::paused_for_long(paused.as_deref())));
+            return Some(Held::Refused(error_text::paused_for_long(paused.as_deref())));
         }
         self.mark_held(index);
         self.is_busy |= patience_us > 0;

@@ -33,7 +33,7 @@ impl<E: Execute> Worker<E> {
     /// Answers a request of the console. The arity has been checked.
     pub(crate) fn console(&mut self, index: u32, command: ProxyCommand, row: &'static Row, args: Args<'_>) -> Flow {
         if steers(command) && self.refuses_admin() {
-            return self.refuse(index, crate::text::admin_refused(row.name).as_bytes());
+            return self.refuse(index, crate::error_text::admin_refused(row.name).as_bytes());
         }
         match command {
             ProxyCommand::ProxyExplain => self.explain(index, args.from(2)),

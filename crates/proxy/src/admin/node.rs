@@ -44,7 +44,7 @@ impl<E: Execute> Worker<E> {
             return Err(format!("ERR wrong number of arguments for '{}' command", row.full_name()));
         }
         if row.is_admin(request) && self.refuses_to_steer(row) {
-            return Err(crate::text::admin_refused(row.name));
+            return Err(crate::error_text::admin_refused(row.name));
         }
         if let Some(denial) = self.verdict_text(index, row, request) {
             return Err(denial);

@@ -8,9 +8,9 @@ use crate::admin::held_requests::HeldTime;
 use crate::admin::quiesce::Until;
 use crate::admin::suspend::Suspension;
 use crate::config::Config;
+use crate::error_text;
 use crate::hooks::{Event, ProcessAction};
 use crate::session::{Flow, Pause, SessionFlags};
-use crate::text;
 use crate::worker::Worker;
 use respool_command::{Execute, ProxyCommand};
 use respool_wire::Args;
@@ -92,7 +92,7 @@ impl<E: Execute> Worker<E> {
             NodeAction::Reconnect | NodeAction::WaitClose => true,
         };
         if !is_taken {
-            return self.refuse(index, text::HANDED_OVER.as_bytes());
+            return self.refuse(index, error_text::HANDED_OVER.as_bytes());
         }
         self.tell_order(index, &format!("{what:?} {}", nodes.join(" ")));
         self.order_all(index, Order { what, nodes, until })

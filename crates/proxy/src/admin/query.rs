@@ -6,10 +6,10 @@ use crate::admin::show::Show;
 use crate::admin::slowlog::{self, SlowlogOrder};
 use crate::admin::suspend::Suspension;
 use crate::admin::table::Table;
+use crate::error_text;
 use crate::limits::QUESTION_US_MAX;
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::slab::{Handle, Slab};
-use crate::text;
 use crate::worker::Worker;
 use crate::workers::mail::Mail;
 use respool_command::Execute;
@@ -160,7 +160,7 @@ impl<E: Execute> Worker<E> {
         {
             return match pending.awaited {
                 0 => self.begin_settling(asker, order, until),
-                _ => self.clients.fail(asker.session, asker.seq, text::WORKER_BUSY),
+                _ => self.clients.fail(asker.session, asker.seq, error_text::WORKER_BUSY),
             };
         }
         let Some(session) = self.clients.sessions.get_mut(asker.session) else { return };

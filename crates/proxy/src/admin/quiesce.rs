@@ -12,10 +12,10 @@
 //! While no operator waits, workers publish nothing.
 
 use crate::admin::node_control::Order;
+use crate::error_text;
 use crate::limits::SETTLING_MAX;
 use crate::pool::{Lane, LaneUse};
 use crate::session::{Asker, Pause};
-use crate::text;
 use crate::worker::Worker;
 use respool_command::Execute;
 use std::collections::BTreeMap;
@@ -77,14 +77,14 @@ impl Quiescence {
             }
         }
         let mut text = String::new();
-        for (name, count) in nodes.iter().take(text::LEFT_NODES_MAX) {
+        for (name, count) in nodes.iter().take(error_text::LEFT_NODES_MAX) {
             let _ = match until {
                 Until::Closed => write!(text, ", {count} connections to {name} are open"),
                 Until::Answered | Until::Flushed => write!(text, ", {name} has not answered {count} requests"),
             };
         }
-        if nodes.len() > text::LEFT_NODES_MAX {
-            let _ = write!(text, ", and {} more nodes", nodes.len() - text::LEFT_NODES_MAX);
+        if nodes.len() > error_text::LEFT_NODES_MAX {
+            let _ = write!(text, ", and {} more nodes", nodes.len() - error_text::LEFT_NODES_MAX);
         }
         if until == Until::Flushed && clients > 0 {
             let _ = write!(text, ", {clients} clients have not been given all that they are owed");
@@ -107,7 +107,7 @@ impl<E: Execute> Worker<E> {
     /// All workers have carried an order out: its reply waits for the condition.
     pub(super) fn begin_settling(&mut self, asker: Asker, order: &Order, until: Until) {
         if self.inquiries.waits.len() >= SETTLING_MAX {
-            return self.clients.fail(asker.session, asker.seq, text::TOO_MANY_WAIT);
+            return self.clients.fail(asker.session, asker.seq, error_text::TOO_MANY_WAIT);
         }
         // Connections that are replaced answer what they owe first, and other limits bound that.
         let over_us = match until {
@@ -164,12 +164,12 @@ impl<E: Execute> Worker<E> {
         let is_ending = self.drain_until_us.is_some();
         if leaves || is_ending {
             // The wait ends with an error. A half-closed client is closed once it is owed nothing.
-            let error = if is_ending { text::DRAINING } else { text::WAITS_NO_MORE };
+            let error = if is_ending { error_text::DRAINING } else { error_text::WAITS_NO_MORE };
             self.clients.fail(session, seq, error);
         } else if left.is_empty() {
             self.clients.feed(session, seq, respool_wire::replies::OK, true);
         } else if self.now.mono_us >= wait.over_us {
-            self.clients.fail(session, seq, &text::not_settled(&left));
+            self.clients.fail(session, seq, &error_text::not_settled(&left));
         } else {
             return false;
         }

@@ -34,7 +34,7 @@ impl<E: Execute> Worker<E> {
             _ => return self.refuse(index, texts::SYNTAX.as_bytes()),
         };
         if order == SlowlogOrder::Reset && self.refuses_admin() {
-            return self.refuse(index, crate::text::admin_refused("PROXY SLOWLOG RESET").as_bytes());
+            return self.refuse(index, crate::error_text::admin_refused("PROXY SLOWLOG RESET").as_bytes());
         }
         self.ask_slowlog(index, order)
     }

@@ -7,8 +7,8 @@ use respool_command::{Command, Execute, Row, ServerCommand, is_of_one_server, te
 use respool_wire::Args;
 
 use crate::commands::connection::integer;
+use crate::error_text;
 use crate::session::Flow;
-use crate::text;
 use crate::worker::Worker;
 use crate::workers::mail::{ClientFilter, Question};
 
@@ -113,7 +113,7 @@ impl<E: Execute> Worker<E> {
         self.shared.access.change(|users| {
             // Asked while the users are locked: what is handed over afterwards has this change, or it is refused.
             if self.shared.ledger.has_successor() {
-                return Err(text::HANDED_OVER.into());
+                return Err(error_text::HANDED_OVER.into());
             }
             change(users).map_err(|error| {
                 let mut words = Vec::new();
@@ -126,7 +126,7 @@ impl<E: Execute> Worker<E> {
     fn acl_load(&mut self, index: u32) -> Flow {
         let access = std::sync::Arc::clone(&self.shared.access);
         let Some(path) = access.outside().acl_file() else {
-            return self.refuse(index, text::NO_ACL_FILE.as_bytes());
+            return self.refuse(index, error_text::NO_ACL_FILE.as_bytes());
         };
         let text = match access.outside().read_acl_file() {
             Ok(text) => text,
@@ -137,7 +137,7 @@ impl<E: Execute> Worker<E> {
         };
         let loaded = access.change(|users| {
             if self.shared.ledger.has_successor() {
-                return Err(text::HANDED_OVER.strip_prefix("ERR ").unwrap_or_default().to_owned());
+                return Err(error_text::HANDED_OVER.strip_prefix("ERR ").unwrap_or_default().to_owned());
             }
             let loaded = file::users(&text, path, users.has_channels_by_default())?;
             let loaded = loaded.following(users);
@@ -156,15 +156,15 @@ impl<E: Execute> Worker<E> {
     fn acl_save(&mut self, index: u32) -> Flow {
         let access = std::sync::Arc::clone(&self.shared.access);
         if access.outside().acl_file().is_none() {
-            return self.refuse(index, text::NO_ACL_FILE.as_bytes());
+            return self.refuse(index, error_text::NO_ACL_FILE.as_bytes());
         }
         if self.shared.ledger.has_successor() {
             // The file is the other process's.
-            return self.refuse(index, text::HANDED_OVER.as_bytes());
+            return self.refuse(index, error_text::HANDED_OVER.as_bytes());
         }
         match access.save(|users| access.outside().write_acl_file(&file::text(users))) {
             Ok(()) => self.answer(index, |reply| reply.raw(respool_wire::replies::OK)),
-            Err(_) => return self.refuse(index, text::ACL_FILE_NOT_SAVED.as_bytes()),
+            Err(_) => return self.refuse(index, error_text::ACL_FILE_NOT_SAVED.as_bytes()),
         }
         Flow::Next
     }
@@ -180,12 +180,14 @@ impl<E: Execute> Worker<E> {
         if let Some(own) = args.from(2).iter().step_by(2).find(|name| is_of_one_server(name))
             && self.config.nodes.len() > 1
         {
-            let words = [b"ERR CONFIG SET failed (possibly related to argument '", own, text::SET_OF_ONE.as_bytes()];
+            let words =
+                [b"ERR CONFIG SET failed (possibly related to argument '", own, error_text::SET_OF_ONE.as_bytes()];
             return Some(self.refuse(index, &words.concat()));
         }
         if args.len() != 4 {
             let own = args.from(2).iter().step_by(2).find(|name| is_own_setting(name))?;
-            let words = [b"ERR CONFIG SET failed (possibly related to argument '", own, text::SET_ALONE.as_bytes()];
+            let words =
+                [b"ERR CONFIG SET failed (possibly related to argument '", own, error_text::SET_ALONE.as_bytes()];
             return Some(self.refuse(index, &words.concat()));
         }
         let (name, value) = (args.at(2), args.at(3));
@@ -211,7 +213,7 @@ impl<E: Execute> Worker<E> {
                 return Some(self.refuse(index, words.as_bytes()));
             };
             if self.shared.ledger.has_successor() {
-                return Some(self.refuse(index, text::HANDED_OVER.as_bytes()));
+                return Some(self.refuse(index, error_text::HANDED_OVER.as_bytes()));
             }
             self.shared.access.set_log_entries_max(entries_max.min(LOG_KEPT_MAX));
         } else {

@@ -18,12 +18,12 @@ use respool_connection::Peer;
 use respool_wire::{Args, Request, RequestLimits, limits as wire_limits};
 
 use crate::auth::quota::UserQuota;
+use crate::error_text;
 use crate::limits::STRANGER_OUTPUT_BYTES_MAX;
 use crate::pool::LaneKey;
 use crate::session::forced_disconnect::DisconnectReason;
 use crate::session::refused_state::WantedState;
 use crate::session::{Flow, Pause, Session, SessionFlags};
-use crate::text;
 use crate::worker::Worker;
 
 /// Why a client was not let in as somebody else.
@@ -41,8 +41,8 @@ impl LoginError {
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Wrong => texts::WRONGPASS,
-            Self::TooManyConnections => text::TOO_MANY_OF_USER,
-            Self::TooManySpeakers => text::TOO_MANY_SPEAKERS,
+            Self::TooManyConnections => error_text::TOO_MANY_OF_USER,
+            Self::TooManySpeakers => error_text::TOO_MANY_SPEAKERS,
         }
     }
 
@@ -136,7 +136,7 @@ impl<E: Execute> Worker<E> {
             Verdict::Denied(denial) => {
                 self.note_denial(index, &user, row, args, denial);
                 let mut words = Vec::new();
-                text::denied(row, denial, &mut words);
+                error_text::denied(row, denial, &mut words);
                 Some(self.refuse_unread(index, &words))
             }
             Verdict::Refused(words) => {
@@ -156,7 +156,7 @@ impl<E: Execute> Worker<E> {
             Verdict::Allowed => None,
             Verdict::Denied(denial) => {
                 let mut words = Vec::new();
-                text::denied(row, denial, &mut words);
+                error_text::denied(row, denial, &mut words);
                 Some(String::from_utf8_lossy(&words).into_owned())
             }
             Verdict::Refused(words) => Some(words.to_owned()),
@@ -174,7 +174,7 @@ impl<E: Execute> Worker<E> {
         // A user whom nodes know by its own name is judged by them.
         let is_known = || self.allowances.get(user.name()).is_some_and(|a| a.limits.node_credentials.is_some());
         if runs_script && !self.config.access.trusts_scripts && !is_known() {
-            return Verdict::Refused(text::SCRIPT_UNTRUSTED);
+            return Verdict::Refused(error_text::SCRIPT_UNTRUSTED);
         }
         Verdict::Allowed
     }
@@ -195,8 +195,8 @@ impl<E: Execute> Worker<E> {
             return None;
         }
         Some(match option {
-            SortOption::By => text::SORT_BY_DENIED,
-            SortOption::Get => text::SORT_GET_DENIED,
+            SortOption::By => error_text::SORT_BY_DENIED,
+            SortOption::Get => error_text::SORT_GET_DENIED,
         })
     }
 

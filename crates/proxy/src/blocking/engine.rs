@@ -173,7 +173,7 @@ impl<E: Execute> Worker<E> {
         }
         if self.blocking.requests.len() >= self.config.lanes.blocked_commands_max {
             self.counters.blocked_refused.add(1);
-            self.answer(index, |out| out.raw(&crate::text::too_many_blocked()));
+            self.answer(index, |out| out.raw(&crate::error_text::too_many_blocked()));
             return Flow::Next;
         }
         if !self.may_wait(index) {

@@ -31,12 +31,12 @@ use crate::blocking::fairness::taken_by;
 use crate::blocking::node_queries::{BEFORE, BEGIN, COUNTS, NodeQuery, NodeQueryPurpose, QUEUE};
 use crate::blocking::queue::{Blocking, Connection};
 use crate::blocking::request::{BlockedRequest, Release, State, Target, Wording, begins_at_arrival, timeout_us};
+use crate::error_text;
 use crate::internal_request::InternalRequests;
 use crate::limits::{ASK_ONCE_US_MAX, UNBLOCKS_AT_ONCE, UNBLOCKS_MAX};
 use crate::pool::LaneUse;
 use crate::session::{Flow, SessionFlags};
 use crate::slab::Handle;
-use crate::text;
 use crate::transaction::multi_probe::Multi;
 use crate::worker::Worker;
 use crate::workers::mail::Ids;
@@ -79,7 +79,7 @@ impl<E: Execute> Worker<E> {
         let is_full = self.blocking.requests.len() >= self.config.lanes.blocked_commands_max;
         if is_full {
             self.counters.blocked_refused.add(1);
-            self.answer(index, |reply| reply.raw(&text::too_many_blocked()));
+            self.answer(index, |reply| reply.raw(&error_text::too_many_blocked()));
             return Flow::Next;
         }
         if is_wait(row)
@@ -166,7 +166,7 @@ impl<E: Execute> Worker<E> {
         }
         if !self.has_one_coming(node) {
             if is_about_now {
-                let error = text::no_blocking_connection(&self.lanes.nodes[node].name);
+                let error = error_text::no_blocking_connection(&self.lanes.nodes[node].name);
                 self.blocking.leave_queue(node, blocked);
                 self.finish_blocked(blocked, ReplyKind::Error, &error);
             } else if self.blocking.is_first(blocked) {

@@ -1,8 +1,8 @@
 //! What nodes are asked on behalf of requests that wait: as tasks, since the replies are read here first.
 
+use crate::error_text;
 use crate::internal_request::{InternalRequest, Progress};
 use crate::slab::Handle;
-use crate::text;
 use crate::transaction::exec::is_abort;
 use respool_wire::{ReplyKind, elements, replies};
 
@@ -47,7 +47,7 @@ impl NodeQuery {
             return self.feed_try(step, kind, reply);
         }
         if !kind.is_error() && !self.is_fit(step, kind, reply) {
-            self.reply = Some((ReplyKind::Error, text::blocked_in_doubt()));
+            self.reply = Some((ReplyKind::Error, error_text::blocked_in_doubt()));
             return Progress::OutOfStep;
         }
         // An error on the way, such as a request that cannot be queued, says more than the one that follows from it.
@@ -102,7 +102,7 @@ impl NodeQuery {
             }
             // The transaction may still be open: the connection is of no use to whoever is tried next.
             _ => {
-                let kept = || if kind.is_error() { reply.to_vec() } else { text::blocked_in_doubt() };
+                let kept = || if kind.is_error() { reply.to_vec() } else { error_text::blocked_in_doubt() };
                 self.reply.get_or_insert_with(|| (ReplyKind::Error, kept()));
                 Progress::OutOfStep
             }
@@ -110,7 +110,7 @@ impl NodeQuery {
     }
 
     fn doubt_try(&mut self) -> Progress {
-        self.reply = Some((ReplyKind::Error, text::blocked_in_doubt()));
+        self.reply = Some((ReplyKind::Error, error_text::blocked_in_doubt()));
         Progress::OutOfStep
     }
 

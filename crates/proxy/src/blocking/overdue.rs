@@ -14,8 +14,8 @@
 
 use crate::blocking::is_wait;
 use crate::blocking::request::{BlockedRequest, Release, State, begins_at_arrival};
+use crate::error_text;
 use crate::slab::Handle;
-use crate::text;
 use crate::transaction::multi_probe::Multi;
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -72,7 +72,8 @@ impl<E: Execute> Worker<E> {
             return self.blocking.put_off(blocked, until_us);
         }
         let name = &self.lanes.nodes[node].name;
-        let error = if now_us < until_us { text::no_blocking_connection(name) } else { text::not_asked(name) };
+        let error =
+            if now_us < until_us { error_text::no_blocking_connection(name) } else { error_text::not_asked(name) };
         self.blocking.leave_queue(node, blocked);
         self.finish_blocked(blocked, ReplyKind::Error, &error);
     }

@@ -18,9 +18,9 @@
 use crate::blocking::fairness::taken_by;
 use crate::blocking::is_wait;
 use crate::blocking::request::{BlockedRequest, Release, State, Target, Wording, begins_at_arrival};
+use crate::error_text;
 use crate::pool::replace::Moves;
 use crate::slab::Handle;
-use crate::text;
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
 use respool_wire::{ArgsBuf, ReplyKind, Request};
@@ -127,7 +127,7 @@ impl<E: Execute> Worker<E> {
         let now_us = self.now.mono_us;
         let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
         let Target::Client { asker, .. } = this.target else {
-            return self.finish_blocked(blocked, ReplyKind::Error, &text::nodes_changed());
+            return self.finish_blocked(blocked, ReplyKind::Error, &error_text::nodes_changed());
         };
         if self.clients.sessions.get(asker.session).is_none() {
             return self.finish_released(blocked, Release::Vanished);
@@ -140,14 +140,14 @@ impl<E: Execute> Worker<E> {
         let (index, row) = (asker.session.index, this.row);
         let said = this.said.take().unwrap_or_else(|| this.args.clone());
         if begins_at_arrival(row, said.as_args()) {
-            return self.finish_blocked(blocked, ReplyKind::Error, &text::unblocked_by_change());
+            return self.finish_blocked(blocked, ReplyKind::Error, &error_text::unblocked_by_change());
         }
         let denial = self.verdict_text(index, row, said.as_args()).map(String::into_bytes);
         let home = denial.map_or_else(|| self.home(index, row, &Request::made(said.as_args())), Err);
         let (node, args) = match home {
             Ok(home) => home,
             Err(words) => {
-                let error = text::verbatim(&String::from_utf8_lossy(&words));
+                let error = error_text::verbatim(&String::from_utf8_lossy(&words));
                 return self.finish_blocked(blocked, ReplyKind::Error, &error);
             }
         };

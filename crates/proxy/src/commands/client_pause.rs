@@ -5,8 +5,8 @@
 
 use crate::admin::operator_state::KeptClientPause;
 use crate::commands::connection::integer;
+use crate::error_text;
 use crate::session::{Flow, Pause, SessionFlags};
-use crate::text;
 use crate::worker::Worker;
 use crate::workers::mail::{ClientFilter, Question};
 use respool_command::{
@@ -82,7 +82,7 @@ impl<E: Execute> Worker<E> {
             });
         });
         if !is_taken {
-            return self.refuse(index, text::HANDED_OVER.as_bytes());
+            return self.refuse(index, error_text::HANDED_OVER.as_bytes());
         }
         // Once that is answered, every worker holds requests back.
         self.ask_all(index, Question::ClientPause, ClientFilter::default())
@@ -91,7 +91,7 @@ impl<E: Execute> Worker<E> {
     /// `CLIENT UNPAUSE`.
     pub(crate) fn client_unpause(&mut self, index: u32) -> Flow {
         if !self.change_orders(|standing| standing.client_pause = None) {
-            return self.refuse(index, text::HANDED_OVER.as_bytes());
+            return self.refuse(index, error_text::HANDED_OVER.as_bytes());
         }
         self.ask_all(index, Question::ClientPause, ClientFilter::default())
     }

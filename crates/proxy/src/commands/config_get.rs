@@ -5,10 +5,10 @@
 //! and of the proxy's own only the hash is kept. So `requirepass` is that of the proxy, as `CONFIG SET` is, and every value that
 //! is not shown is [`HIDDEN`].
 
+use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, ReplyMode};
-use crate::text;
 use crate::worker::Worker;
 use respool_command::{
     Command, Execute, Millis, Outcome, Row, ServerCommand, SessionView, is_open_setting, is_secret_setting,
@@ -77,7 +77,7 @@ fn hidden(reply: &[u8], terms: VisibleSettings) -> Vec<u8> {
         true => show_modules(reply, terms, &mut out),
         false => show_pairs(reply, terms, &mut out),
     };
-    shown.map_or_else(|| text::NOT_SHOWN.to_vec(), |()| out)
+    shown.map_or_else(|| error_text::NOT_SHOWN.to_vec(), |()| out)
 }
 
 fn show_modules(reply: &[u8], terms: VisibleSettings, out: &mut Vec<u8>) -> Option<()> {

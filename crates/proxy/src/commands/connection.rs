@@ -1,9 +1,9 @@
 //! Requests about the session itself: answered here, whatever nodes there are.
 
+use crate::error_text;
 use crate::pool::Node;
 use crate::session::refused_state::WantedState;
 use crate::session::{Flow, SessionFlags};
-use crate::text;
 use crate::worker::Worker;
 use respool_command::{ClusterCommand, Command, ConnectionCommand, Execute, Row, ServerCommand, text as texts};
 use respool_wire::{Args, Encoder, Protocol, Request};
@@ -66,7 +66,7 @@ impl<E: Execute> Worker<E> {
     }
 
     pub(crate) fn refuse_unsupported(&mut self, index: u32, row: &Row, because: &str) -> Flow {
-        let error = text::unsupported(row.name, because);
+        let error = error_text::unsupported(row.name, because);
         let words = error.strip_prefix(b"-").and_then(|e| e.strip_suffix(b"\r\n")).unwrap_or_default();
         self.refuse(index, words)
     }
@@ -146,7 +146,7 @@ impl<E: Execute> Worker<E> {
         if protocol != before {
             if !self.reclass(index, database, protocol) {
                 self.note_unmet(index, WantedState::Dialect);
-                return self.refuse(index, text::TOO_MANY_CLASSES);
+                return self.refuse(index, error_text::TOO_MANY_CLASSES);
             }
             self.review_subscribed(index);
         }
@@ -177,7 +177,7 @@ impl<E: Execute> Worker<E> {
         if !is_plain {
             self.note_unmet(index, WantedState::Database);
             self.note_unmet(index, WantedState::Dialect);
-            return self.refuse(index, text::TOO_MANY_CLASSES);
+            return self.refuse(index, error_text::TOO_MANY_CLASSES);
         }
         self.answer(index, |reply| reply.raw(respool_wire::replies::RESET));
         Flow::Next

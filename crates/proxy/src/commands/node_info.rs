@@ -201,7 +201,7 @@ impl<E: Execute> Worker<E> {
             self.scatters.amend(gather, |gather| gather.follow_by("# Last_known\r\n", &text));
         }
         for (node, name, said) in notes {
-            let reply = said.map(|(frame, _)| frame).ok_or_else(|| crate::text::info_of_paused(&name));
+            let reply = said.map(|(frame, _)| frame).ok_or_else(|| crate::error_text::info_of_paused(&name));
             self.scatters.take_last_words(gather, node as u16, reply, &mut self.clients);
         }
     }

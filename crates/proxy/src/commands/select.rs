@@ -14,11 +14,11 @@
 
 use crate::commands::connection::integer;
 use crate::config::Config;
+use crate::error_text;
 use crate::limits::DATABASE_ASKED_MAX;
 use crate::pool::{DialRefusal, LaneEnd, LaneKey};
 use crate::session::refused_state::WantedState;
 use crate::session::{Asker, Flow, SessionFlags};
-use crate::text;
 use crate::worker::Worker;
 use respool_command::{Execute, text as texts};
 use respool_connection::{Endpoint, Fault};
@@ -105,7 +105,7 @@ impl<E: Execute> Worker<E> {
     /// There is no room for another kind of connection.
     fn refuse_select(&mut self, index: u32) -> Flow {
         self.note_unmet(index, WantedState::Database);
-        self.refuse(index, text::TOO_MANY_CLASSES)
+        self.refuse(index, error_text::TOO_MANY_CLASSES)
     }
 
     /// Nodes are asked whether they have the database; nothing more is read of the client until one has answered.
@@ -118,7 +118,7 @@ impl<E: Execute> Worker<E> {
         let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
         let is_wanted = self.passes_reply(index);
         let selecting = Selecting { asker, is_wanted, asked: Vec::new() };
-        self.ask_next_node(selecting, class, &text::no_node_for_database(database));
+        self.ask_next_node(selecting, class, &error_text::no_node_for_database(database));
         Flow::Pause
     }
 
@@ -152,10 +152,10 @@ impl<E: Execute> Worker<E> {
                     let state = self.lanes.state_of(class);
                     match self.lanes.nodes[node].health.refuses(state, self.now.mono_us).and_then(|known| known.words) {
                         Some(words) if says_that_there_is_none(words) => {
-                            let words = text::verbatim(words);
+                            let words = error_text::verbatim(words);
                             return self.answer_select(&selecting, &words);
                         }
-                        Some(words) => error = text::verbatim(words),
+                        Some(words) => error = error_text::verbatim(words),
                         None => error = refusal,
                     }
                 }
@@ -198,7 +198,10 @@ impl<E: Execute> Worker<E> {
         } else {
             // The classes have been given to others while the node was dialled.
             self.note_unmet(index, WantedState::Database);
-            self.answer_select(&selecting, &text::verbatim(&String::from_utf8_lossy(text::TOO_MANY_CLASSES)));
+            self.answer_select(
+                &selecting,
+                &error_text::verbatim(&String::from_utf8_lossy(error_text::TOO_MANY_CLASSES)),
+            );
         }
     }
 
@@ -212,9 +215,9 @@ impl<E: Execute> Worker<E> {
         };
         match words {
             Some(words) if is_of_select && says_that_there_is_none(words) => {
-                self.answer_select(&selecting, &text::verbatim(words));
+                self.answer_select(&selecting, &error_text::verbatim(words));
             }
-            Some(words) => self.ask_next_node(selecting, class, &text::verbatim(words)),
+            Some(words) => self.ask_next_node(selecting, class, &error_text::verbatim(words)),
             None => self.ask_next_node(selecting, class, error),
         }
     }

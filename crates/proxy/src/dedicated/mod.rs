@@ -17,13 +17,13 @@
 //! each whole; the client may go on asking for what is not about keys, as it may in Redis.
 
 use crate::config::Config;
+use crate::error_text;
 use crate::limits::{AGREEMENT_BYTES_MAX, AGREEMENT_US_MIN, MONITOR_LINE_BYTES_MAX};
 use crate::pool::replace::Moves;
 use crate::pool::{LaneUse, Lanes};
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, Pause, Session, SessionFlags};
 use crate::slab::Handle;
-use crate::text;
 use crate::worker::Worker;
 use respool_command::{Command, ConnectionCommand as C, Execute, Flags, Row, ServerCommand as S, text as texts};
 use respool_connection::{Action, ConnId, Owner};
@@ -242,7 +242,7 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn dedicate(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
         if row.is_admin(request.args) && self.refuses_to_steer(row) {
-            return self.refuse(index, text::admin_refused(row.name).as_bytes());
+            return self.refuse(index, error_text::admin_refused(row.name).as_bytes());
         }
         let in_transaction =
             self.clients.sessions.at(index).and_then(|s| s.pins.as_ref()).is_some_and(|pins| pins.exec_reply.is_some());
@@ -325,7 +325,7 @@ impl<E: Execute> Worker<E> {
     /// REPLCONF: what a replica tells the node of itself holds for the connection on which it is told.
     fn replconf(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Flow {
         if self.config.nodes.len() != 1 {
-            return self.refuse_unsupported(index, row, text::ONE_NODE_ONLY);
+            return self.refuse_unsupported(index, row, error_text::ONE_NODE_ONLY);
         }
         let is_silent = |option: &[u8]| option.eq_ignore_ascii_case(b"ACK") || option.eq_ignore_ascii_case(b"GETACK");
         if args.from(1).iter().step_by(2).any(is_silent) && args.len() % 2 == 1 {
@@ -371,14 +371,14 @@ impl<E: Execute> Worker<E> {
     /// What the node was told of the client is lost with its connection: as if the client were new.
     fn refuse_lost(&mut self, index: u32) -> Flow {
         self.leave_dedicated(index);
-        self.answer(index, |reply| reply.raw(&text::replica_lost()));
+        self.answer(index, |reply| reply.raw(&error_text::replica_lost()));
         Flow::Next
     }
 
     /// SYNC and PSYNC: the client follows the node.
     fn follow(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Flow {
         if self.config.nodes.len() != 1 {
-            return self.refuse_unsupported(index, row, text::ONE_NODE_ONLY);
+            return self.refuse_unsupported(index, row, error_text::ONE_NODE_ONLY);
         }
         if self.settle_before(index).is_none() {
             return Flow::Again;
@@ -471,7 +471,7 @@ impl<E: Execute> Worker<E> {
             Parsed::Refused(error) => self.refuse_dedicated(reader, &error),
             Parsed::Nonsense => {
                 let node = link.node;
-                let error = text::broken_off(&self.lanes.nodes[node].name, &"answered as no node should");
+                let error = error_text::broken_off(&self.lanes.nodes[node].name, &"answered as no node should");
                 self.lose_dedicated(reader, &error);
             }
         }
@@ -648,7 +648,7 @@ impl<E: Execute> Worker<E> {
         let patience_us = self.config.timeouts.response_us.max(AGREEMENT_US_MIN);
         if self.now.mono_us.saturating_sub(since_us) > patience_us {
             self.counters.timeouts.add(1);
-            let error = text::timed_out(&self.lanes.nodes[this.node].name, patience_us);
+            let error = error_text::timed_out(&self.lanes.nodes[this.node].name, patience_us);
             self.lose_dedicated(reader, &error);
         }
         true

@@ -14,11 +14,11 @@
 //! it.
 
 use crate::config::{Config, Reconnects};
+use crate::error_text;
 use crate::limits::DIALS_AT_ONCE_MAX;
 use crate::nodes::health_state::{Failure, Terms};
 use crate::pool::{DialRefusal, Lane, LaneEnd, LaneKey, LaneUse, Lanes, Node};
 use crate::slab::Handle;
-use crate::text;
 use crate::worker::Worker;
 use crate::workers::shared::ProcessBudget;
 use respool_command::Execute;
@@ -125,19 +125,19 @@ impl Lanes {
         let this = &self.all[lane];
         let node = &self.nodes[this.node];
         if this.up.queued_bytes() > config.budgets.upstream_queue {
-            return Err(text::queue_full(&node.name));
+            return Err(error_text::queue_full(&node.name));
         }
         if !matches!(this.up.phase(), Phase::Idle) || this.wants_dial {
             return Ok(());
         }
         if node.is_gone {
-            return Err(text::gone(&node.name));
+            return Err(error_text::gone(&node.name));
         }
         if node.is_drained {
-            return Err(text::drained(&node.name));
+            return Err(error_text::drained(&node.name));
         }
         if let Some(refusal) = node.health.refuses(self.state_of(this.class), now.mono_us) {
-            return Err(text::not_sent(&node.name, &refusal.why));
+            return Err(error_text::not_sent(&node.name, &refusal.why));
         }
         if matches!(this.purpose, LaneUse::Own | LaneUse::Listen) {
             self.admit_own(lane, config)?;

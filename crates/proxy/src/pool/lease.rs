@@ -11,10 +11,10 @@
 //! state. In doubt it is closed: the next borrower must never meet what the last one left.
 
 use crate::config::Config;
+use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, Progress};
 use crate::pool::{LaneUse, Lanes};
 use crate::slab::Handle;
-use crate::text;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Now, Phase};
@@ -98,7 +98,7 @@ impl Lanes {
         now: Now,
     ) -> Result<Handle, Vec<u8>> {
         if !self.may_lend(config, node) {
-            return Err(text::too_many_private(&self.nodes[node].name));
+            return Err(error_text::too_many_private(&self.nodes[node].name));
         }
         let lane = self.add_unshared(config, node, self.base(class), purpose);
         match self.prepare(lane, config, now) {
@@ -148,10 +148,10 @@ impl<E: Execute> Worker<E> {
         lend: impl FnOnce(&mut Lanes, &Config, u16, Now) -> Result<Handle, Vec<u8>>,
     ) -> Result<Handle, Vec<u8>> {
         let Some(session) = self.clients.sessions.at(index) else {
-            return Err(text::gone(&self.lanes.nodes[node].name));
+            return Err(error_text::gone(&self.lanes.nodes[node].name));
         };
         let allowance = session.cold.allowance.as_ref();
-        let lent = allowance.map(|allowance| allowance.lend().ok_or_else(text::too_many_of_user)).transpose()?;
+        let lent = allowance.map(|allowance| allowance.lend().ok_or_else(error_text::too_many_of_user)).transpose()?;
         let lane = lend(&mut self.lanes, &self.config, session.class, self.now)?;
         if let Some(place) = self.lanes.find(lane) {
             self.lanes.all[place].lent = lent;

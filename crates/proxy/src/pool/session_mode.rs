@@ -18,12 +18,12 @@
 
 use crate::auth::quota::UserQuota;
 use crate::config::Config;
+use crate::error_text;
 use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
 use crate::pool::{LaneKey, LaneUse, Lanes, NONE};
 use crate::session::{Flow, Session, SessionFlags};
 use crate::slab::Handle;
-use crate::text;
 use crate::transaction::TransactionState;
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -148,11 +148,11 @@ impl Lanes {
     pub(crate) fn admit_own(&mut self, lane: usize, config: &Config) -> Result<(), Vec<u8>> {
         let this = &self.all[lane];
         if self.count_own(this.node) >= config.lanes.session_max {
-            return Err(text::too_many_own(&self.nodes[this.node].name));
+            return Err(error_text::too_many_own(&self.nodes[this.node].name));
         }
         let KeyOwner::Client(owner) = &self.owners[this.class as usize] else { return Ok(()) };
         if let Some(allowance) = &owner.allowance {
-            let lent = allowance.lend().ok_or_else(text::too_many_of_user)?;
+            let lent = allowance.lend().ok_or_else(error_text::too_many_of_user)?;
             self.all[lane].lent = Some(lent);
         }
         Ok(())
@@ -256,7 +256,7 @@ impl<E: Execute> Worker<E> {
             self.leave_large(index);
             self.leave_own(index);
             if is_to_own && !self.begin_owning(index, None) {
-                return Some(self.refuse(index, text::TOO_MANY_OWNERS.as_bytes()));
+                return Some(self.refuse(index, error_text::TOO_MANY_OWNERS.as_bytes()));
             }
         }
         if let KeyOwner::Client(owner) = &mut self.lanes.owners[class as usize] {
@@ -336,7 +336,7 @@ impl<E: Execute> Worker<E> {
         if let KeyOwner::Client(owner) = &mut self.lanes.owners[class as usize] {
             owner.nodes.get_or_insert_default().extend(more);
         } else if !self.begin_owning(index, Some(more)) {
-            return Some(self.refuse(index, text::TOO_MANY_OWNERS.as_bytes()));
+            return Some(self.refuse(index, error_text::TOO_MANY_OWNERS.as_bytes()));
         }
         None
     }

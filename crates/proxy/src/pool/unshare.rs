@@ -16,6 +16,7 @@
 //! If A leaves, L answers what others are owed and is closed then. A request that B or C sends after such a timeout goes
 //! over L' and may be executed before the one that has timed out: to wait for that one would be to wait for A.
 
+use crate::error_text;
 use crate::internal_request::{InternalRequests, LostReply};
 use crate::limits::{CLAIM_LOOKED_AT_MAX, LARGE_REPLY_BYTES};
 use crate::pool::{LaneUse, Lanes, NONE};
@@ -23,7 +24,6 @@ use crate::reply::refuse;
 use crate::request::gathers::Scatters;
 use crate::session::{Pause, SessionFlags};
 use crate::slab::Handle;
-use crate::text;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Owner, WritePolicy};
@@ -170,7 +170,7 @@ impl<E: Execute> Worker<E> {
             });
         }
         if !late.is_empty() {
-            let error = text::timed_out(&lanes.nodes[this.node].name, config.timeouts.response_us);
+            let error = error_text::timed_out(&lanes.nodes[this.node].name, config.timeouts.response_us);
             for owner in late {
                 counters.timeouts.add(1);
                 refuse(owner, LostReply::Late, &error, clients, scatters, tasks);

@@ -4,13 +4,13 @@ use super::PartialSubscribe;
 use super::pending::{Item, PendingChange};
 use super::routing::{Scope, scope_of};
 use super::unsubscribing::PendingUnsubscribe;
+use crate::error_text;
 use crate::limits::{
     NAMES_PER_TURN_MAX, NAMES_TURNS_MAX, PATTERNS_PER_CLIENT_MAX, PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX,
 };
 use crate::push::frame::{Kind, Verb};
 use crate::session::{Flow, Pause, ReplyMode, SessionFlags};
 use crate::slab::Handle;
-use crate::text;
 use crate::worker::Worker;
 use respool_command::{Command, ConnectionCommand, Execute, PubsubCommand, Row, text as texts};
 use respool_wire::{Args, Protocol, Request};
@@ -137,7 +137,7 @@ impl<E: Execute> Worker<E> {
     /// given up.
     pub(crate) fn abandon_names(&mut self, index: u32) {
         if let Some(pending) = self.begun(index).and_then(|begun| begun.pending) {
-            self.subscriptions.fail(pending, text::DRAINING, &mut self.clients, &self.config);
+            self.subscriptions.fail(pending, error_text::DRAINING, &mut self.clients, &self.config);
         }
     }
 
@@ -173,7 +173,7 @@ impl<E: Execute> Worker<E> {
     /// Takes a place for the reply to a request that subscribes, which waits for the last of its names.
     fn begin_subscribing(&mut self, index: u32, kind: Kind, names: Args<'_>) -> Result<PartialSubscribe, Flow> {
         if self.shared.ledger.held_bytes() > self.config.budgets.process {
-            return Err(self.refuse(index, text::words(text::OUT_OF_MEMORY)));
+            return Err(self.refuse(index, error_text::words(error_text::OUT_OF_MEMORY)));
         }
         // A node that takes its time is not waited for with any number of names, and a channel that is being given up has
         // its last messages first. Nor may it receive messages that the client has published before.
@@ -189,13 +189,13 @@ impl<E: Execute> Worker<E> {
         let scope = if this.has_ways() { scope_of(session) } else { Scope::default() };
         let subscriber = this.subscriber(&mut session.subscriber, handle);
         if subscriber.counts().iter().sum::<usize>() + names.len() > SUBSCRIPTIONS_PER_CLIENT_MAX {
-            return Err(self.refuse(index, text::TOO_MANY_SUBSCRIPTIONS.as_bytes()));
+            return Err(self.refuse(index, error_text::TOO_MANY_SUBSCRIPTIONS.as_bytes()));
         }
         if kind == Kind::Pattern && subscriber.count(kind) + names.len() > PATTERNS_PER_CLIENT_MAX {
-            return Err(self.refuse(index, text::too_many_patterns().as_bytes()));
+            return Err(self.refuse(index, error_text::too_many_patterns().as_bytes()));
         }
         if !subscriber.take_scope(&scope) {
-            return Err(self.refuse(index, text::TOO_MANY_SCOPES.as_bytes()));
+            return Err(self.refuse(index, error_text::TOO_MANY_SCOPES.as_bytes()));
         }
         let number = subscriber.next_pending();
         // A message may not overtake the reply that announces it, whether or not other replies are wanted: as in Redis,

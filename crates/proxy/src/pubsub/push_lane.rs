@@ -14,13 +14,13 @@
 use super::Subscriptions;
 use super::delivery::Terms;
 use super::routing::{MessageSource, nodes_of_told};
+use crate::error_text;
 use crate::limits::{
     PUSH_CHECK_US, PUSH_ORDERS_MAX, PUSH_QUEUE_BYTES_MAX, PUSH_SILENT_US_MAX, RENEW_US, STRUCK_OUT_PER_TURN_MAX,
 };
 use crate::pool::{Lane, LaneEnd, LaneUse};
 use crate::push::frame::{Frame, Kind, Verb};
 use crate::push::node_ledger::{OutOfStep, Refusal};
-use crate::text;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Fault, Phase};
@@ -243,7 +243,7 @@ impl<E: Execute> Worker<E> {
         let Some(push_lane) = self.subscriptions.lanes[node] else { return Ok(()) };
         match self.lanes.all[push_lane.lane].up.identity().protocol {
             Protocol::Resp3 => Ok(()),
-            Protocol::Resp2 => Err(text::no_tracking(&self.lanes.nodes[node].told.name)),
+            Protocol::Resp2 => Err(error_text::no_tracking(&self.lanes.nodes[node].told.name)),
         }
     }
 
@@ -374,7 +374,8 @@ impl<E: Execute> Worker<E> {
         let Some(due_us) = self.now.mono_us.checked_sub(self.config.timeouts.response_us) else { return true };
         let response_us = self.config.timeouts.response_us;
         let names = &self.lanes.nodes;
-        let error = |node: usize| names.get(node).map_or_else(Vec::new, |n| text::timed_out(&n.name, response_us));
+        let error =
+            |node: usize| names.get(node).map_or_else(Vec::new, |n| error_text::timed_out(&n.name, response_us));
         let expired = self.subscriptions.expire(due_us, error, &mut self.clients, &self.config);
         self.counters.timeouts.add(expired as u64);
         true

@@ -5,8 +5,8 @@
 
 use super::NodeLedger;
 use crate::config::Config;
+use crate::error_text;
 use crate::pool::LaneUse;
-use crate::text;
 use crate::worker::Worker;
 use respool_command::Execute;
 
@@ -28,7 +28,7 @@ impl<E: Execute> Worker<E> {
             book.lose(registries);
             for pending in this.books[node].take_pending() {
                 // At once: channels are about to get other numbers.
-                this.fail(pending, &text::nodes_changed(), &mut self.clients, &self.config);
+                this.fail(pending, &error_text::nodes_changed(), &mut self.clients, &self.config);
             }
         }
     }
@@ -39,7 +39,7 @@ impl<E: Execute> Worker<E> {
         if !subscriptions.has_ways() {
             return;
         }
-        subscriptions.take_routes(before, config, &text::nodes_changed(), clients);
+        subscriptions.take_routes(before, config, &error_text::nodes_changed(), clients);
         for node in 0..self.subscriptions.lanes.len() {
             if self.subscriptions.lanes[node].is_none() && self.is_push_lane_wanted(node) {
                 // A node that is down is dialled again when its pause is over.

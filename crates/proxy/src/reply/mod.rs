@@ -4,6 +4,7 @@ pub(crate) mod integrity;
 pub(crate) mod observer;
 mod upgrade;
 
+use crate::error_text;
 use crate::internal_request::{InternalRequests, LostReply};
 use crate::limits::{PART_LOOKED_AT_BYTES, PIECES_QUEUE_BYTES};
 use crate::nodes::health_checks::End;
@@ -12,7 +13,6 @@ use crate::request::gathers::Scatters;
 use crate::session::Pause;
 use crate::session::table::Clients;
 use crate::slab::Handle;
-use crate::text;
 use crate::tracking::{ChangeSource, LostListener};
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -215,7 +215,7 @@ impl<E: Execute> Worker<E> {
             return;
         }
         if let Some(owner) = this.up.abandon_partial() {
-            let error = text::reply_too_large(clients.output_hard);
+            let error = error_text::reply_too_large(clients.output_hard);
             refuse(owner, LostReply::Unknown, &error, clients, scatters, tasks);
         }
         shared.ledger.account(std::mem::take(&mut this.accounted), 0);
@@ -311,7 +311,7 @@ impl<E: Execute> Worker<E> {
         }
         self.lanes.all[lane].ready_us = 0;
         let name = &self.lanes.nodes[node].name;
-        let (sent, unsent) = (text::broken_off(name, &cause), text::not_sent(name, &cause));
+        let (sent, unsent) = (error_text::broken_off(name, &cause), error_text::not_sent(name, &cause));
         self.end_beside(lane, &sent);
         for (owner, was_sent) in orphans {
             self.counters.node_errors.add(u64::from(owner != Owner::Nobody));
@@ -361,7 +361,7 @@ impl<E: Execute> Worker<E> {
         if this.up.tickets().oldest_live_us().is_none_or(|oldest| oldest > due_us) {
             return;
         }
-        let error = text::timed_out(&lanes.nodes[this.node].name, config.timeouts.response_us);
+        let error = error_text::timed_out(&lanes.nodes[this.node].name, config.timeouts.response_us);
         this.up.expire(due_us, |owner| {
             counters.timeouts.add(1);
             refuse(owner, LostReply::Late, &error, clients, scatters, tasks);

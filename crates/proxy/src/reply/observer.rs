@@ -1,6 +1,7 @@
 //! Lanes of which more is known than their tickets: what each reply has to be converted from, and proof that it is whose
 //! the ticket says. Their replies go through here; those of every other lane do not, and pay for one test.
 
+use crate::error_text;
 use crate::hooks::Event;
 use crate::internal_request::{InternalRequests, LostReply};
 use crate::observe::counters::Counters;
@@ -11,7 +12,6 @@ use crate::reply::upgrade::{ReplyShapes, kind_of};
 use crate::request::gathers::Scatters;
 use crate::session::table::Clients;
 use crate::slab::Handle;
-use crate::text;
 use crate::worker::Worker;
 use crate::workers::shared::ProcessBudget;
 use respool_command::Execute;
@@ -148,8 +148,8 @@ impl ReplySinks<'_> {
             }
             self.counters.integrity_withheld.add(1);
             let words = match error {
-                Some(error) => text::unproved(node, error),
-                None => text::too_large_to_prove(node),
+                Some(error) => error_text::unproved(node, error),
+                None => error_text::too_large_to_prove(node),
             };
             self.refuse(one.owner, &words);
         }
@@ -190,7 +190,7 @@ impl<E: Execute> Worker<E> {
                     let reply = dues.convert(delivery.bytes);
                     let found = reply.and_then(|reply| kind_of(&reply, &config.reply_limits).map(|kind| (reply, kind)));
                     let Some((reply, kind)) = found else {
-                        takers.refuse(owner, &text::broken_off(node, &Fault::Unsolicited));
+                        takers.refuse(owner, &error_text::broken_off(node, &Fault::Unsolicited));
                         break Some(Fault::Unsolicited);
                     };
                     counters.replies_converted.add(1);
@@ -211,7 +211,7 @@ impl<E: Execute> Worker<E> {
                 }
                 (Verdict::OutOfStep, _) => {
                     // Its ticket has gone: nobody else would tell.
-                    takers.refuse(owner, &text::broken_off(node, &Fault::OutOfStep));
+                    takers.refuse(owner, &error_text::broken_off(node, &Fault::OutOfStep));
                     break Some(Fault::OutOfStep);
                 }
                 (Verdict::Kept, _) => true,

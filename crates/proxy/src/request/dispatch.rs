@@ -3,10 +3,10 @@
 //! Session state comes before anything else, so no kind of node bypasses it.
 
 use crate::commands::config_get::shows_secrets;
+use crate::error_text;
 use crate::limits::CLIENT_OUTSTANDING_MAX;
 use crate::pool::LaneKey;
 use crate::session::{Flow, Pause, ReplyMode, SessionFlags};
-use crate::text;
 use crate::worker::Worker;
 use respool_command::{Execute, Flags, Lane, Millis, Outcome, Row, SessionView, resolve};
 use respool_connection::{Input, Owner};
@@ -210,7 +210,7 @@ impl<E: Execute> Worker<E> {
     #[cold]
     fn run_admin(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.refuses_to_steer(row) {
-            return self.refuse(index, text::admin_refused(row.name).as_bytes());
+            return self.refuse(index, error_text::admin_refused(row.name).as_bytes());
         }
         let own = self.set_user_setting(index, row, request.args);
         if let Some(flow) = own.or_else(|| self.show_settings(index, row, request)) {

@@ -1,11 +1,11 @@
 //! Requests that were split over several nodes, and the joining of their replies.
 
 use crate::commands::node_info::{InfoCache, InfoKey};
+use crate::error_text;
 use crate::limits::{GATHERED_BYTES_MIN, INFO_KEPT_BYTES_MAX, PART_LOOKED_AT_BYTES};
 use crate::session::Asker;
 use crate::session::table::Clients;
 use crate::slab::{Handle, Slab};
-use crate::text;
 use respool_connection::Owner;
 use respool_route::Gather;
 use respool_wire::ReplyKind;
@@ -179,7 +179,7 @@ impl Scatters {
             }
         }
         if reply.len() > PART_LOOKED_AT_BYTES && !clients.has_room(scatter.asker.session, reply.len()) {
-            let error = text::reply_too_large(clients.output_hard);
+            let error = error_text::reply_too_large(clients.output_hard);
             scatter.gather.accept(usize::from(part), ReplyKind::Error, &error);
         } else {
             scatter.gather.accept(usize::from(part), kind, reply);

@@ -13,6 +13,7 @@
 //! budget of questions, and a worker another for all of its clients: a client that makes names up waits for its own next
 //! question, and all others find the nodes willing. What waits for a budget is read again when its turn has come.
 
+use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{
     LEARN_AGAIN_US, LEARN_BURST, LEARN_INTERVAL_US, LEARNT_MAX, NOBODYS_MAX, WORKER_LEARN_BURST,
@@ -21,7 +22,6 @@ use crate::limits::{
 use crate::pool::LaneKey;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::slab::Handle;
-use crate::text;
 use crate::worker::Worker;
 use respool_access::Reason;
 use respool_command::{Execute, Lane, Row, UnknownCommand, learn};
@@ -255,11 +255,11 @@ impl<E: Execute> Worker<E> {
             (LearntCommand::Nobodys, _) | (_, Some((_, Outcome::Unknown))) => {
                 return Err(self.refuse_unknown(index, unknown, request));
             }
-            (_, Some((_, Outcome::Full))) => text::learnt_enough(&full_name(&name)),
-            (_, Some((_, Outcome::Unasked(error)))) => text::not_learnt(&full_name(&name), &error),
+            (_, Some((_, Outcome::Full))) => error_text::learnt_enough(&full_name(&name)),
+            (_, Some((_, Outcome::Unasked(error)))) => error_text::not_learnt(&full_name(&name), &error),
             (_, None) => match self.ask_for(index, &name) {
                 Ok(()) => return Err(Flow::Again),
-                Err(error) => text::not_learnt(&full_name(&name), &error),
+                Err(error) => error_text::not_learnt(&full_name(&name), &error),
             },
         };
         Err(self.refuse_unread(index, &words))
@@ -285,7 +285,7 @@ impl<E: Execute> Worker<E> {
         self.counters.denied_commands.add(1);
         self.log_denial(index, Reason::Command, name.as_bytes(), user.name());
         let mut words = Vec::new();
-        text::denied_command(&name, &mut words);
+        error_text::denied_command(&name, &mut words);
         Some(self.refuse_unread(index, &words))
     }
 
@@ -332,7 +332,7 @@ impl<E: Execute> Worker<E> {
 
     fn ask_node_for(&mut self, client: Handle, name: &str) -> Result<(), Vec<u8>> {
         let Some(class) = self.lanes.class(LaneKey { database: 0, protocol: Protocol::Resp2, speaker: 0 }) else {
-            return Err(text::words(text::OUT_OF_MEMORY).to_vec());
+            return Err(error_text::words(error_text::OUT_OF_MEMORY).to_vec());
         };
         let learning = CommandInfoQuery { name: name.to_owned(), waiting: vec![client], answer: Answer::None };
         let task = self.tasks.begin(InternalRequest::Learn(Box::new(learning)));

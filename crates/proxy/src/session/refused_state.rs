@@ -12,8 +12,8 @@
 //! Until the client is told that it is where it wants to be, it is refused what depends on that. A refusal that a server would
 //! give as well (a database that does not exist, a wrong password) changes nothing, here as there.
 
+use crate::error_text;
 use crate::session::{Flow, SessionFlags};
-use crate::text;
 use crate::transaction::WatchFailure;
 use crate::worker::Worker;
 use respool_access::is_for_everybody;
@@ -64,11 +64,11 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn ask_unmet(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         let unmet = self.clients.sessions.at(index)?.cold.unmet;
         let words = if unmet.has(WantedState::User) && !is_for_everybody(row) {
-            text::NO_USER
+            error_text::NO_USER
         } else if unmet.has(WantedState::Dialect) && !is_for_everybody(row) {
-            text::NO_DIALECT
+            error_text::NO_DIALECT
         } else if unmet.has(WantedState::Database) && depends_on_database(row, args) {
-            text::NO_DATABASE
+            error_text::NO_DATABASE
         } else {
             return None;
         };

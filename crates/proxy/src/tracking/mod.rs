@@ -26,6 +26,7 @@ pub(crate) use noloop::{ChangeSource, ListenerId, LostListener, ProtocolSwitch};
 pub(crate) use table_limit::TableLimit;
 
 use crate::commands::connection::integer;
+use crate::error_text;
 use crate::limits::{TRACKED_TRANSACTION_KEYS_MAX, TRACKING_PREFIXES_MAX};
 use crate::observe::counters::Counters;
 use crate::pubsub::pending::PendingChange;
@@ -36,7 +37,6 @@ use crate::push::node_ledger::NodeLedger;
 use crate::push::registry::Registry;
 use crate::session::{Flow, Pause, ReplyMode, SessionFlags};
 use crate::slab::{Handle, Slab};
-use crate::text;
 use crate::worker::Worker;
 use respool_command::{Command, Execute, Flags, Group, KeyPositions, Row, TransactionsCommand, text as texts};
 use respool_connection::Seq;
@@ -326,7 +326,7 @@ impl TrackingOptions {
         }
         let known = now.map_or(0, |now| now.prefixes.len());
         if known + self.prefixes.len() > TRACKING_PREFIXES_MAX {
-            return Err(text::TOO_MANY_PREFIXES.into());
+            return Err(error_text::TOO_MANY_PREFIXES.into());
         }
         let overlap = |a: &[u8], b: &[u8]| a.starts_with(b) || b.starts_with(a);
         for (place, prefix) in self.prefixes.iter().enumerate() {

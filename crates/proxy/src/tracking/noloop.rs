@@ -23,6 +23,7 @@
 use super::routed_keys;
 use super::{Mode, TrackingOptions};
 use crate::config::Config;
+use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, Progress};
 use crate::limits::{PUSH_CHECK_US, PUSH_SILENT_US_MAX};
 use crate::pool::session_mode::KeyOwner;
@@ -32,7 +33,6 @@ use crate::push::frame::{Frame, bulk};
 use crate::session::table::Clients;
 use crate::session::{Flow, Session};
 use crate::slab::Handle;
-use crate::text;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Owner, Phase};
@@ -188,7 +188,7 @@ impl<E: Execute> Worker<E> {
             self.leave_large(index);
             self.forfeit_watches(index);
             if !self.own_all(index) {
-                return Err(text::verbatim(text::TOO_MANY_OWNERS));
+                return Err(error_text::verbatim(error_text::TOO_MANY_OWNERS));
             }
         }
         let (nodes, read) = (self.nodes_heard(), self.nodes_read(index));
@@ -450,7 +450,7 @@ impl<E: Execute> Worker<E> {
         let Some(reader) = this.reader else { return };
         let node = this.node;
         if this.up.is_old() {
-            self.fail_noloop(reader, &text::no_tracking(&self.lanes.nodes[node].told.name));
+            self.fail_noloop(reader, &error_text::no_tracking(&self.lanes.nodes[node].told.name));
             self.close_lane(lane);
         } else if this.purpose == LaneUse::Own {
             // By it a request that waits there can be let go.
@@ -543,7 +543,7 @@ impl<E: Execute> Worker<E> {
         if noloop_of(session).is_none() {
             return;
         }
-        self.fail_noloop(handle, &text::nodes_changed());
+        self.fail_noloop(handle, &error_text::nodes_changed());
         self.subscriptions.invalidate_client(handle, &mut self.clients);
         self.close_listeners(index);
         self.name_requests(index);
@@ -642,7 +642,7 @@ impl<E: Execute> Worker<E> {
         let refusal = match ending {
             LaneEnd::Fault(
                 respool_connection::Fault::Refused(words) | respool_connection::Fault::NoDatabase(words),
-            ) => Some(text::verbatim(words)),
+            ) => Some(error_text::verbatim(words)),
             _ => None,
         };
         Some(LostListener { reader, is_listener, refusal })

@@ -9,6 +9,7 @@
 
 use crate::admin::Held;
 use crate::auth::secrets::SecretArgs;
+use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX, TRIALS_MAX};
 use crate::pool::lease::ResetNeeded;
@@ -18,7 +19,6 @@ use crate::session::refused_state::WantedState;
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, Pause, ReplyMode, SessionFlags};
 use crate::slab::Handle;
-use crate::text;
 use crate::transaction::multi_probe::{Multi, Then};
 use crate::transaction::queue::{QueuedCommand, QueuedCommands};
 use crate::transaction::{TransactionState, WatchFailure, WatchedLane, say};
@@ -145,7 +145,7 @@ impl Exec {
     /// No node answers a transaction so. What the client would get, and everybody behind it, is somebody else's.
     fn doubt(&mut self, clients: &mut Clients) -> Progress {
         self.is_lost = true;
-        self.answer(&text::exec_in_doubt(), clients);
+        self.answer(&error_text::exec_in_doubt(), clients);
         Progress::OutOfStep
     }
 
@@ -176,7 +176,7 @@ impl Exec {
         if !self.has_begun {
             // Without MULTI nothing was queued, and what was not refused for the same reason ran alone.
             self.is_lost = true;
-            let refusal = self.refusal.take().filter(|r| r.starts_with(b"-")).unwrap_or_else(text::exec_in_doubt);
+            let refusal = self.refusal.take().filter(|r| r.starts_with(b"-")).unwrap_or_else(error_text::exec_in_doubt);
             self.answer(&aborted(&refusal), clients);
         } else if self.is_read && has_run || self.moved_to().is_some() {
             self.reply = Some(reply.to_vec());
@@ -321,7 +321,7 @@ impl<E: Execute> Worker<E> {
             self.discard_queued(index);
             self.leave_watches(index);
             self.strand(index, has_select);
-            self.answer(index, |reply| reply.raw(&text::pin_lost()));
+            self.answer(index, |reply| reply.raw(&error_text::pin_lost()));
             return Flow::Next;
         }
         let is_watching = !watches.is_empty();
@@ -336,7 +336,7 @@ impl<E: Execute> Worker<E> {
             self.discard_queued(index);
             self.leave_watches(index);
             self.strand(index, has_select);
-            return self.refuse(index, text::WATCHED_ELSEWHERE.as_bytes());
+            return self.refuse(index, error_text::WATCHED_ELSEWHERE.as_bytes());
         }
         let mode = mode.unwrap_or_else(|| self.mode_of(index));
         let is_transaction_mode = mode == PoolMode::Transaction && self.engine.is_none();
@@ -489,7 +489,7 @@ impl<E: Execute> Worker<E> {
         };
         let admitted = match lane {
             Some(lane) => self.lanes.admit(lane, &self.config, self.now).map(|()| lane),
-            None => Err(text::pin_lost()),
+            None => Err(error_text::pin_lost()),
         };
         self.is_busy = true;
         let lane = match admitted {
@@ -542,12 +542,12 @@ impl<E: Execute> Worker<E> {
             // It was tried with the first WATCH. A trial now would end the watching.
             let refusal = match &self.lanes.all[lane].multi {
                 Multi::Refused(words) => words.to_vec(),
-                _ => text::pin_lost(),
+                _ => error_text::pin_lost(),
             };
             exec.refuse(&refusal, &mut self.clients);
         } else if exec.trials > TRIALS_MAX {
             let name = &self.lanes.nodes[exec.node].name;
-            let error = text::not_sent(name, &"its connections ended one after the other");
+            let error = error_text::not_sent(name, &"its connections ended one after the other");
             exec.fail(LostReply::Unsent, &error, &mut self.clients);
         } else {
             return self.try_multi(lane, Then::Send(Box::new(exec)));

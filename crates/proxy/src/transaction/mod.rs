@@ -26,13 +26,13 @@ mod queue;
 use crate::auth::secrets::is_confidential;
 use crate::blocking::engine::LocalWatch;
 use crate::dedicated::Dedicated;
+use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
 use crate::pool::{LaneUse, Lanes};
 use crate::session::{Asker, Flow, Pause, ReplyMode, Session, SessionFlags};
 use crate::slab::Handle;
-use crate::text;
 use crate::transaction::exec::ExecReply;
 use crate::transaction::multi_probe::{Multi, Then};
 use crate::transaction::queue::{Destination, QueuedCommands, Subjected};
@@ -147,7 +147,7 @@ impl PendingWatch {
             if let Some(session) = clients.sessions.get_mut(self.asker.session) {
                 session.pins_mut().failure.note(self.has_watched);
             }
-            self.error.get_or_insert_with(|| if is_doubtful { text::pin_lost() } else { reply.to_vec() });
+            self.error.get_or_insert_with(|| if is_doubtful { error_text::pin_lost() } else { reply.to_vec() });
         }
         self.awaited -= 1;
         if self.awaited > 0 && !is_doubtful {
@@ -235,7 +235,7 @@ impl<E: Execute> Worker<E> {
                 Some(held.unwrap_or_else(|| self.exec(index)))
             }
             _ if row.is_admin(request.args) && !row.flags.has(Flags::NO_MULTI) && self.refuses_to_steer(row) => {
-                Some(self.refuse_unread(index, crate::text::admin_refused(row.name).as_bytes()))
+                Some(self.refuse_unread(index, crate::error_text::admin_refused(row.name).as_bytes()))
             }
             _ => {
                 self.note_script(row, request.args);
@@ -365,7 +365,7 @@ impl<E: Execute> Worker<E> {
                 Some(place) => {
                     lanes.send(place, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write)
                 }
-                None => Err(text::pin_lost()),
+                None => Err(error_text::pin_lost()),
             };
             if let Err(error) = sent {
                 tasks.fail(task, 0, LostReply::Unsent, &error, clients);
@@ -465,11 +465,11 @@ impl<E: Execute> Worker<E> {
     /// The private connection on which a session watches keys of a node, borrowed if there is none yet.
     fn pin(&mut self, index: u32, node: usize) -> Result<Handle, Vec<u8>> {
         let now_us = self.now.mono_us;
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Err(text::pin_lost()) };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Err(error_text::pin_lost()) };
         let class = session.class;
         let is_known = |pin: &&WatchedLane| pin.node == node && self.lanes.is_pinned_in(pin, class);
         if let Some(pin) = session.pins.iter().flat_map(|pins| &pins.watches).find(is_known) {
-            return if self.lanes.find(pin.lane).is_some() { Ok(pin.lane) } else { Err(text::pin_lost()) };
+            return if self.lanes.find(pin.lane).is_some() { Ok(pin.lane) } else { Err(error_text::pin_lost()) };
         }
         let lane = match self.lanes.owns(class, node) {
             true => {
@@ -481,7 +481,7 @@ impl<E: Execute> Worker<E> {
         if let Some(place) = self.lanes.find(lane) {
             self.lanes.all[place].multi.doubt();
         }
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Err(text::pin_lost()) };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Err(error_text::pin_lost()) };
         session.special.add(SessionFlags::PINNED);
         session.pins_mut().watches.push(WatchedLane { node, lane, since_us: now_us });
         self.counters.pinned.set(self.counters.pinned.value() + 1);

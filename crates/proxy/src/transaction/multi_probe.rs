@@ -12,11 +12,11 @@
 //! another proxy stands there), it does the requests one by one: not as a transaction, and one that waits holds up everybody
 //! on the connection. So the first block on a connection waits for a round trip. WATCH tries in its own round trip.
 
+use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::pool::replace::Moves;
 use crate::session::table::Clients;
 use crate::slab::Handle;
-use crate::text;
 use crate::transaction::exec::{Exec, is_abort, is_error};
 use crate::transaction::say;
 use crate::worker::Worker;
@@ -120,7 +120,7 @@ impl Trial {
     pub(crate) fn fail(&mut self, loss: LostReply, error: &[u8], clients: &mut Clients) -> Progress {
         let mut progress = Progress::Through;
         if let Then::Send(exec) = &mut self.then {
-            let error = if loss == LostReply::Unsent { error.to_vec() } else { text::not_executed(error) };
+            let error = if loss == LostReply::Unsent { error.to_vec() } else { error_text::not_executed(error) };
             progress = exec.fail(loss, &error, clients);
         }
         self.is_late |= progress == Progress::Waits;
@@ -184,7 +184,7 @@ impl<E: Execute> Worker<E> {
             return self.conclude_exec(*exec);
         }
         if exec.is_overtaken() {
-            exec.fail(LostReply::Unsent, &text::nodes_changed(), &mut self.clients);
+            exec.fail(LostReply::Unsent, &error_text::nodes_changed(), &mut self.clients);
             return self.conclude_exec(*exec);
         }
         match multi {
@@ -196,7 +196,7 @@ impl<E: Execute> Worker<E> {
             Multi::Unknown | Multi::Tried => match refusal {
                 Some(words) => exec.refuse(&words, &mut self.clients),
                 None => {
-                    exec.fail(LostReply::Unknown, &text::multi_in_doubt(), &mut self.clients);
+                    exec.fail(LostReply::Unknown, &error_text::multi_in_doubt(), &mut self.clients);
                 }
             },
         }

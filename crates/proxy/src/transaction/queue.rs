@@ -6,9 +6,9 @@
 use crate::auth::secrets::SecretArgs;
 use crate::commands::config_get::shows_secrets;
 use crate::config::LaneLimits;
+use crate::error_text;
 use crate::pool::replace::Moves;
 use crate::scripts::{Hash, NamedScript};
-use crate::text;
 use respool_command::{
     Command, ConnectionCommand as C, Flags, Keys, Lane, Row, ServerCommand, TransactionsCommand as T, text as texts,
 };
@@ -178,11 +178,11 @@ impl QueuedCommands {
             return if to.runner(row, args) == Runner::Node { self.place(row, args, to).map(|_| ()) } else { Ok(()) };
         }
         if self.entries.len() >= to.limits.transaction_commands_max {
-            return Err(text::transaction_too_long(to.limits.transaction_commands_max).into());
+            return Err(error_text::transaction_too_long(to.limits.transaction_commands_max).into());
         }
         let bytes = request.raw.map_or_else(|| args.iter().map(|a| a.len() + 16).sum(), <[u8]>::len);
         if self.bytes.len() + self.own_bytes + bytes > to.limits.transaction_bytes_max {
-            return Err(text::transaction_too_large(to.limits.transaction_bytes_max).into());
+            return Err(error_text::transaction_too_large(to.limits.transaction_bytes_max).into());
         }
         if to.runner(row, args) == Runner::Us {
             self.own_bytes += bytes;
@@ -230,7 +230,7 @@ impl QueuedCommands {
                 let (first, second) = (keys.next().unwrap_or(0), keys.next().unwrap_or(0));
                 return Err(words(PlanError::CrossSlot { first, second }, row, args));
             }
-            Ok(Plan::All | Plan::Scan(_)) => return Err(text::block_on_all_nodes(row.full_name()).into()),
+            Ok(Plan::All | Plan::Scan(_)) => return Err(error_text::block_on_all_nodes(row.full_name()).into()),
             Err(error) => return Err(words(error, row, args)),
         };
         self.bind(node, row, args)
@@ -245,7 +245,7 @@ impl QueuedCommands {
     ) -> Result<Option<Vec<u8>>, Vec<u8>> {
         let Some(Subjected { routes, user, database, scratch }) = &mut to.routed else { return Ok(None) };
         if row.command == Command::Connection(C::Select) {
-            return Err(text::SELECT_UNDER_ROUTES.into());
+            return Err(error_text::SELECT_UNDER_ROUTES.into());
         }
         let subject = Subject { user, database: *database, row };
         let place = match plan_routed(routes, subject, args, scratch) {
@@ -256,7 +256,7 @@ impl QueuedCommands {
                 return Err(words(PlanError::CrossSlot { first, second }, row, args));
             }
             Ok(Routed::All(_)) if is_anybodys(row, args) => return Ok(None),
-            Ok(Routed::All(_) | Routed::Scan(..)) => return Err(text::block_on_all_nodes(row.full_name()).into()),
+            Ok(Routed::All(_) | Routed::Scan(..)) => return Err(error_text::block_on_all_nodes(row.full_name()).into()),
             Err(error) => {
                 let mut line = Vec::new();
                 error.write(routes, row, args, &mut Encoder::new(&mut line, Protocol::Resp2));
@@ -265,7 +265,7 @@ impl QueuedCommands {
         };
         let pool = routes.route(place.route).pool;
         if self.pool.is_some_and(|other| other != pool) {
-            return Err(text::BLOCK_IN_TWO_POOLS.into());
+            return Err(error_text::BLOCK_IN_TWO_POOLS.into());
         }
         self.pool = Some(pool);
         self.mode = self.mode.max(routes.route(place.route).pool_mode);

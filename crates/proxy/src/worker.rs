@@ -289,7 +289,7 @@ impl<E: Execute> Worker<E> {
             self.claim_lanes_of(index);
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
-        if waiting > session.output_hard(budgets.client_output_hard) && waiting > session.cold.owed_at_once {
+        if waiting > session.output_hard(budgets.client_output_hard) && waiting > session.details.owed_at_once {
             self.cut_off(index, DisconnectReason::Output);
             return false;
         }
@@ -325,8 +325,8 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at(index) else { return };
         if session.pause.has(Pause::CLOSING) && session.is_owed_nothing() {
             // Of a client that is closed for no fault of its own something may still be unread.
-            let may_be_unread = self.drain_until_us.is_some() || session.cold.has_hung_up;
-            match may_be_unread && !session.cold.has_ended {
+            let may_be_unread = self.drain_until_us.is_some() || session.details.has_hung_up;
+            match may_be_unread && !session.details.has_ended {
                 true => self.finish_client(index),
                 false => self.close_client(index),
             }
@@ -339,7 +339,7 @@ impl<E: Execute> Worker<E> {
             self.resume_dedicated_of(index);
             self.clients.unpause(index, Pause::OUTPUT);
             if let Some(session) = self.clients.sessions.at_mut(index) {
-                session.cold.owed_at_once = 0;
+                session.details.owed_at_once = 0;
             }
         }
         self.let_ask_again(index);
@@ -402,7 +402,7 @@ impl<E: Execute> Worker<E> {
     }
 
     fn resume_client(&mut self, index: u32) {
-        if self.clients.sessions.at(index).is_some_and(|s| s.special.has(SessionFlags::QUEUEING))
+        if self.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::QUEUEING))
             && self.continue_exec_reply(index) != Flow::Next
         {
             return;
@@ -411,7 +411,7 @@ impl<E: Execute> Worker<E> {
             self.read_input(index);
         }
         let Some(session) = self.clients.sessions.at(index) else { return };
-        if session.pause.is_none() && session.cold.has_ended {
+        if session.pause.is_none() && session.details.has_ended {
             self.note_ended(index);
         } else if session.pause.is_none() || session.is_waiting() || session.is_listed {
             // One that is not to be read may have been answered, and a loop looks for output again behind an action.
@@ -467,15 +467,15 @@ impl<E: Execute> Machine for Worker<E> {
             return Err(error_text::TOO_MANY_OF_DEFAULT);
         }
         if !self.config.routes.are_plain() {
-            session.special.add(SessionFlags::ROUTED);
+            session.flags.add(SessionFlags::ROUTED);
         }
         if self.shared.hooks.wants_requests() {
-            session.special.add(SessionFlags::HOOKED);
+            session.flags.add(SessionFlags::HOOKED);
         }
         if self.client_pause.is_some() || self.is_holding() {
-            session.special.add(SessionFlags::HELD);
+            session.flags.add(SessionFlags::HELD);
         }
-        let allowance = session.cold.allowance.clone();
+        let allowance = session.details.allowance.clone();
         let handle = self.clients.sessions.insert(session);
         if self.has_speakers && !self.speak_as(handle.index, allowance.as_deref()) {
             // To nodes it would be somebody else.
@@ -701,8 +701,8 @@ impl<E: Execute> Machine for Worker<E> {
         if bytes >= REVIEWED_WRITE_BYTES {
             session.credit.review(&session.down, self.config.budgets.client_output_soft);
         }
-        if session.special.has(SessionFlags::LIMITED)
-            && let Some(allowance) = &session.cold.allowance
+        if session.flags.has(SessionFlags::LIMITED)
+            && let Some(allowance) = &session.details.allowance
         {
             allowance.charge(self.now.mono_us, bytes);
         }

@@ -95,11 +95,11 @@ impl<E: Execute> Worker<E> {
         let (now_us, patience_us) = (self.now.mono_us, self.config.timeouts.pause_us);
         let session = self.clients.sessions.at_mut(index)?;
         if !self.is_all_paused && paused.is_none() {
-            session.cold.held.pass();
+            session.details.held.pass();
             return None;
         }
         let sent_us = session.last_active_us;
-        if session.cold.held.is_over(now_us, sent_us, patience_us) {
+        if session.details.held.is_over(now_us, sent_us, patience_us) {
             return Some(Held::Refused(error_text::paused_for_long(paused.as_deref())));
         }
         self.mark_held(index);
@@ -119,7 +119,7 @@ impl<E: Execute> Worker<E> {
         let mut due = Vec::new();
         for (index, session) in self.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::HELD)) {
             is_any = true;
-            if session.cold.held.is_due(self.now.mono_us, patience_us) {
+            if session.details.held.is_due(self.now.mono_us, patience_us) {
                 due.push(index);
             }
         }

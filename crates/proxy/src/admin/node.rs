@@ -49,10 +49,9 @@ impl<E: Execute> Worker<E> {
         if let Some(denial) = self.verdict_text(index, row, request) {
             return Err(denial);
         }
-        if let Some(session) =
-            self.clients.sessions.at(index).filter(|session| session.special.has(SessionFlags::HOOKED))
+        if let Some(session) = self.clients.sessions.at(index).filter(|session| session.flags.has(SessionFlags::HOOKED))
         {
-            self.shared.hooks.allows(&session.cold.peer, row, request)?;
+            self.shared.hooks.allows(&session.details.peer, row, request)?;
         }
         let is_about_server = matches!(row.lane(request), Lane::Shared | Lane::Admin);
         if !is_about_server || row.flags.has(Flags::WRITE) {

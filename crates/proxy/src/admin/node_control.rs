@@ -114,7 +114,7 @@ impl<E: Execute> Worker<E> {
     }
 
     fn tell_order(&self, index: u32, order: &str) {
-        let client = self.clients.sessions.at(index).map_or_else(String::new, |s| s.cold.peer.address.clone());
+        let client = self.clients.sessions.at(index).map_or_else(String::new, |s| s.details.peer.address.clone());
         self.shared.hooks.tell(&Event::Ordered { order: order.trim().to_owned(), client });
     }
 
@@ -144,11 +144,11 @@ impl<E: Execute> Worker<E> {
     /// Has sessions know whether requests are held back, and those go on that waited.
     pub(crate) fn settle_holding(&mut self) {
         let is_holding = self.is_holding() || self.client_pause.is_some();
-        self.for_each_session(|special| {
-            if is_holding { special.add(SessionFlags::HELD) } else { special.remove(SessionFlags::HELD) }
+        self.for_each_session(|flags| {
+            if is_holding { flags.add(SessionFlags::HELD) } else { flags.remove(SessionFlags::HELD) }
         });
         if !self.is_holding() {
-            self.clients.sessions.iter_mut().for_each(|(_, session)| session.cold.held = HeldTime::default());
+            self.clients.sessions.iter_mut().for_each(|(_, session)| session.details.held = HeldTime::default());
         }
         let waiting = self.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::HELD));
         let indexes: Vec<u32> = waiting.map(|(index, _)| index).collect();

@@ -163,18 +163,18 @@ impl<E: Execute> Worker<E> {
         let line = |(index, session): (u32, &crate::session::Session)| -> Line {
             vec![
                 ("id", Cell::Same(session.id)),
-                ("addr", text(&*session.cold.peer.address)),
-                ("name", text(&*session.cold.name)),
+                ("addr", text(&*session.details.peer.address)),
+                ("name", text(&*session.details.name)),
                 ("user", text(self.user_of(index))),
                 ("worker", Cell::Same(self.number as u64)),
                 ("db", Cell::Same(u64::from(session.database))),
                 ("resp", Cell::Same(session.protocol.version() as u64)),
-                ("age_s", Cell::Same(seconds_since(session.cold.connected_us))),
+                ("age_s", Cell::Same(seconds_since(session.details.connected_us))),
                 ("idle_s", Cell::Same(seconds_since(session.last_active_us))),
                 ("outstanding", Cell::Same(session.down.outstanding() as u64)),
                 ("output_bytes", Cell::Same(session.reply_bytes() as u64)),
                 ("held_bytes", Cell::Same(session.held_bytes() as u64)),
-                ("state", text(words(STATES.iter().filter(|(state, _)| session.special.has(*state))))),
+                ("state", text(words(STATES.iter().filter(|(state, _)| session.flags.has(*state))))),
                 ("paused_for", text(words(Pause::ALL.iter().filter(|(reason, _)| session.pause.has(*reason))))),
                 ("cmd", text(session.last_row.map_or("", |row| row.full_name()))),
             ]

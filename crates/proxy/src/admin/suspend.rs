@@ -19,7 +19,7 @@ pub(crate) struct Suspension {
 
 impl Suspension {
     fn applies_to(self, session: &Session) -> bool {
-        session.cold.connected_us <= self.since_us && session.id != self.by
+        session.details.connected_us <= self.since_us && session.id != self.by
     }
 }
 
@@ -48,7 +48,7 @@ impl<E: Execute> Worker<E> {
             let is_amid_request = session.large.as_ref().is_some_and(|large| large.sending.is_some());
             if suspension.applies_to(session) && !is_amid_request && !session.pause.has(Pause::SUSPENDED) {
                 session.pause.add(Pause::SUSPENDED);
-                if session.cold.has_hung_up {
+                if session.details.has_hung_up {
                     left.push(index);
                 }
             }

@@ -74,10 +74,10 @@ impl<E: Execute> Worker<E> {
 
     /// Puts a new client into the state that it begins in. `false`: its user has all its connections.
     pub(crate) fn welcome(&self, session: &mut Session) -> bool {
-        let named = self.user_of_certificate(&session.cold.peer).cloned();
+        let named = self.user_of_certificate(&session.details.peer).cloned();
         if named.is_none() && !self.users.admits_anybody() {
-            session.special.add(SessionFlags::UNAUTHENTICATED);
-            session.cold.stranger_since_us = self.now.mono_us;
+            session.flags.add(SessionFlags::UNAUTHENTICATED);
+            session.details.stranger_since_us = self.now.mono_us;
             return true;
         }
         let user = named.as_ref().unwrap_or(self.users.default_user());
@@ -85,16 +85,16 @@ impl<E: Execute> Worker<E> {
             if !allowance.enter() {
                 return false;
             }
-            session.cold.allowance = Some(Arc::clone(allowance));
+            session.details.allowance = Some(Arc::clone(allowance));
         }
         session.judge(user);
-        session.cold.user = named.filter(|user| user.name() != DEFAULT_USER);
+        session.details.user = named.filter(|user| user.name() != DEFAULT_USER);
         true
     }
 
     /// What a client may send, if it is less than everybody may.
     pub(crate) fn stranger_limits(&self, index: u32) -> Option<RequestLimits> {
-        let is_stranger = self.clients.sessions.at(index)?.special.has(SessionFlags::UNAUTHENTICATED);
+        let is_stranger = self.clients.sessions.at(index)?.flags.has(SessionFlags::UNAUTHENTICATED);
         is_stranger.then_some(RequestLimits {
             unauth_elements_max: wire_limits::UNAUTH_ELEMENTS_MAX,
             unauth_bulk_bytes_max: wire_limits::UNAUTH_BULK_BYTES_MAX,
@@ -105,7 +105,7 @@ impl<E: Execute> Worker<E> {
     /// Whether a stranger has been answered more than it may leave unread. It is disconnected.
     pub(crate) fn cuts_off_stranger(&mut self, index: u32) -> bool {
         let Some(session) = self.clients.sessions.at(index) else { return true };
-        let is_too_much = session.special.has(SessionFlags::UNAUTHENTICATED)
+        let is_too_much = session.flags.has(SessionFlags::UNAUTHENTICATED)
             && session.down.waiting_bytes() > STRANGER_OUTPUT_BYTES_MAX;
         if is_too_much {
             self.cut_off(index, DisconnectReason::Unauthenticated);
@@ -203,7 +203,7 @@ impl<E: Execute> Worker<E> {
     /// A client's user as it is now.
     pub(crate) fn user_in_force(&self, index: u32) -> Option<Arc<User>> {
         let session = self.clients.sessions.at(index)?;
-        Some(Arc::clone(session.cold.user.as_ref().unwrap_or(self.users.default_user())))
+        Some(Arc::clone(session.details.user.as_ref().unwrap_or(self.users.default_user())))
     }
 
     fn note_denial(&mut self, index: u32, user: &User, row: &Row, args: Args<'_>, denial: Denial) {
@@ -222,7 +222,7 @@ impl<E: Execute> Worker<E> {
     }
 
     pub(crate) fn log_denial(&self, index: u32, reason: Reason, object: &[u8], user: &[u8]) {
-        let is_queueing = self.clients.sessions.at(index).is_some_and(|s| s.special.has(SessionFlags::QUEUEING));
+        let is_queueing = self.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::QUEUEING));
         let place = if is_queueing { Place::Multi } else { Place::TopLevel };
         let client = self.describe_client(index, None);
         let unix_ms = self.now.unix_us / 1_000;
@@ -256,7 +256,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn become_user(&mut self, index: u32, user: &Arc<User>) -> Result<(), LoginError> {
         let allowance = self.allowances.get(user.name()).cloned();
         let Some(session) = self.clients.sessions.at(index) else { return Ok(()) };
-        let was_it = !session.special.has(SessionFlags::UNAUTHENTICATED) && session.user_name() == user.name();
+        let was_it = !session.flags.has(SessionFlags::UNAUTHENTICATED) && session.user_name() == user.name();
         // Who is not let in stays who it was, to nodes as well.
         let enters = allowance.as_ref().filter(|_| !was_it);
         if enters.is_some_and(|allowance| !allowance.enter()) {
@@ -270,11 +270,11 @@ impl<E: Execute> Worker<E> {
             return Err(LoginError::TooManySpeakers);
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Ok(()) };
-        if !was_it && let Some(before) = std::mem::replace(&mut session.cold.allowance, allowance) {
+        if !was_it && let Some(before) = std::mem::replace(&mut session.details.allowance, allowance) {
             before.leave();
         }
-        session.special.remove(SessionFlags::UNAUTHENTICATED);
-        session.cold.user = (user.name() != DEFAULT_USER).then(|| Arc::clone(user));
+        session.flags.remove(SessionFlags::UNAUTHENTICATED);
+        session.details.user = (user.name() != DEFAULT_USER).then(|| Arc::clone(user));
         session.judge(user);
         self.review_mode(index);
         if !was_it {
@@ -295,7 +295,7 @@ impl<E: Execute> Worker<E> {
         let class = LaneKey { database: session.database, protocol: session.protocol, speaker };
         let Some(class) = self.class_of(class) else { return false };
         if let Some(session) = self.clients.sessions.at_mut(index).filter(|session| !session.down.is_settled()) {
-            session.special.add(SessionFlags::OVERTAKEN);
+            session.flags.add(SessionFlags::OVERTAKEN);
             let own = session.class;
             self.leave_busy_own(own);
         }
@@ -320,23 +320,23 @@ impl<E: Execute> Worker<E> {
         self.speak_as(index, None);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.leave_user();
-        session.special.remove(SessionFlags::RESTRICTED);
-        session.special.add(SessionFlags::UNAUTHENTICATED);
-        session.cold.stranger_since_us = now_us;
+        session.flags.remove(SessionFlags::RESTRICTED);
+        session.flags.add(SessionFlags::UNAUTHENTICATED);
+        session.details.stranger_since_us = now_us;
     }
 
     /// The user asks for more than it may. `None`: it does not.
     pub(crate) fn ask_limited(&mut self, index: u32, request: &Request<'_>) -> Option<Flow> {
         let (now_us, number) = (self.now.mono_us, self.counters.requests.value());
         let session = self.clients.sessions.at_mut(index)?;
-        if session.cold.paid_at == number {
+        if session.details.paid_at == number {
             return None;
         }
         // The one that has been put back unread has paid already.
-        let has_paid = std::mem::take(&mut session.cold.has_paid);
-        let allowance = session.cold.allowance.as_ref()?;
+        let has_paid = std::mem::take(&mut session.details.has_paid);
+        let allowance = session.details.allowance.as_ref()?;
         if has_paid || allowance.admits(now_us, request.consumed) {
-            session.cold.paid_at = number;
+            session.details.paid_at = number;
             return None;
         }
         session.pause.add(Pause::RATE);
@@ -350,8 +350,8 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn note_put_back(&mut self, index: u32) {
         let number = self.counters.requests.value();
         if let Some(session) = self.clients.sessions.at_mut(index) {
-            session.cold.has_paid = session.special.has(SessionFlags::LIMITED) && session.cold.paid_at == number;
-            if session.special.has(SessionFlags::TRACKING) {
+            session.details.has_paid = session.flags.has(SessionFlags::LIMITED) && session.details.paid_at == number;
+            if session.flags.has(SessionFlags::TRACKING) {
                 self.keep_mark(index, number);
             }
         }
@@ -363,8 +363,8 @@ impl<E: Execute> Worker<E> {
         let (now_us, deadline_us) = (self.now.mono_us, self.config.access.auth_deadline_us);
         let (mut strangers, mut throttled) = (Vec::new(), Vec::new());
         for (index, session) in self.clients.sessions.iter() {
-            let is_stranger = session.special.has(SessionFlags::UNAUTHENTICATED);
-            if is_stranger && now_us.saturating_sub(session.cold.stranger_since_us) > deadline_us {
+            let is_stranger = session.flags.has(SessionFlags::UNAUTHENTICATED);
+            if is_stranger && now_us.saturating_sub(session.details.stranger_since_us) > deadline_us {
                 strangers.push(index);
             }
             if session.pause.has(Pause::RATE) {
@@ -390,21 +390,21 @@ impl<E: Execute> Worker<E> {
         let indexes: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();
         for index in indexes {
             let Some(session) = self.clients.sessions.at_mut(index) else { continue };
-            let known = session.cold.user.clone();
+            let known = session.details.user.clone();
             let old = known.as_ref().unwrap_or(before.default_user());
             let Some(new) = users.user(old.name()).filter(|new| new.is_same(old) || known.is_none()) else {
                 gone.push(index);
                 continue;
             };
-            if session.special.has(SessionFlags::UNAUTHENTICATED) {
+            if session.flags.has(SessionFlags::UNAUTHENTICATED) {
                 if users.admits_anybody() {
-                    session.special.remove(SessionFlags::UNAUTHENTICATED);
+                    session.flags.remove(SessionFlags::UNAUTHENTICATED);
                 } else {
                     continue;
                 }
             }
             let allowance = self.allowances.get(new.name());
-            match (&session.cold.allowance, allowance) {
+            match (&session.details.allowance, allowance) {
                 (None, Some(allowance)) => allowance.enter_anyway(),
                 (Some(before), None) => before.leave(),
                 // The limits were taken away and given back before this worker has heard of either.
@@ -414,11 +414,11 @@ impl<E: Execute> Worker<E> {
                 }
                 _ => {}
             }
-            session.cold.allowance = allowance.cloned();
-            session.cold.user = known.as_ref().map(|_| Arc::clone(new));
+            session.details.allowance = allowance.cloned();
+            session.details.user = known.as_ref().map(|_| Arc::clone(new));
             session.judge(new);
-            let allowance = session.cold.allowance.clone();
-            if !Arc::ptr_eq(new, old) && !new.is_all_powerful() && session.special.has(SessionFlags::QUEUEING) {
+            let allowance = session.details.allowance.clone();
+            if !Arc::ptr_eq(new, old) && !new.is_all_powerful() && session.flags.has(SessionFlags::QUEUEING) {
                 changed.push(index);
             }
             if lost.has_lost(old, new) {
@@ -441,7 +441,7 @@ impl<E: Execute> Worker<E> {
                 // It is nobody now, should anything still be asked of it.
                 if let Some(session) = self.clients.sessions.at_mut(index) {
                     session.leave_user();
-                    session.special.add(SessionFlags::UNAUTHENTICATED);
+                    session.flags.add(SessionFlags::UNAUTHENTICATED);
                 }
                 self.stop_client(index);
             } else {
@@ -534,30 +534,30 @@ fn is_local(peer: &Peer) -> bool {
 impl Session {
     /// The name of its user.
     pub(crate) fn user_name(&self) -> &[u8] {
-        self.cold.user.as_ref().map_or(DEFAULT_USER, |user| user.name())
+        self.details.user.as_ref().map_or(DEFAULT_USER, |user| user.name())
     }
 
     /// Sets the bits that follow from its user.
     fn judge(&mut self, user: &User) {
         if user.is_all_powerful() {
-            self.special.remove(SessionFlags::RESTRICTED);
+            self.flags.remove(SessionFlags::RESTRICTED);
         } else {
-            self.special.add(SessionFlags::RESTRICTED);
+            self.flags.add(SessionFlags::RESTRICTED);
         }
-        if self.cold.allowance.as_ref().is_some_and(|allowance| allowance.limits.has_rates()) {
-            self.special.add(SessionFlags::LIMITED);
+        if self.details.allowance.as_ref().is_some_and(|allowance| allowance.limits.has_rates()) {
+            self.flags.add(SessionFlags::LIMITED);
         } else {
-            self.special.remove(SessionFlags::LIMITED);
+            self.flags.remove(SessionFlags::LIMITED);
         }
     }
 
     /// It is nobody any more: counted out of its user's connections.
     pub(crate) fn leave_user(&mut self) {
-        if let Some(allowance) = self.cold.allowance.take() {
+        if let Some(allowance) = self.details.allowance.take() {
             allowance.leave();
         }
-        self.cold.user = None;
-        self.special.remove(SessionFlags::LIMITED);
+        self.details.user = None;
+        self.flags.remove(SessionFlags::LIMITED);
     }
 }
 

@@ -198,7 +198,7 @@ impl<E: Execute> Worker<E> {
         self.parking.enter(blocked, Place { turn, database, keys, is_group_reader });
         streams.iter().for_each(|key| self.note_expiry(database, key));
         self.counters.keys_waited_for.set(self.parking.waiting.len() as u64);
-        if self.clients.sessions.at(index).is_some_and(|s| s.cold.has_hung_up) {
+        if self.clients.sessions.at(index).is_some_and(|s| s.details.has_hung_up) {
             self.release_blocked(blocked, Release::HalfClosed);
         }
         if self.is_leaving(index) { Flow::Stop } else { Flow::Pause }
@@ -250,7 +250,7 @@ impl<E: Execute> Worker<E> {
         let Some(outcome) = self.run_engine(index, row, args, reply) else { return Outcome::Done };
         if outcome == Outcome::Done && !reply.starts_with(b"-") {
             // Those who wait hear of the change before they are served; who has made it, behind its reply.
-            if !self.clients.sessions.at(index).is_some_and(|s| s.special.has(SessionFlags::TRACKING)) {
+            if !self.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::TRACKING)) {
                 self.tell_changes();
             }
             self.note_written(index, row, args);
@@ -398,7 +398,7 @@ impl<E: Execute> Worker<E> {
         if reply == replies::OK
             && let Some(session) = self.clients.sessions.at_mut(index)
         {
-            session.special.add(SessionFlags::PINNED);
+            session.flags.add(SessionFlags::PINNED);
             session.pins_mut().local_watch = Some(LocalWatch { held_bytes: view.watched_bytes });
         }
         self.answer(index, |out| out.raw(&reply));

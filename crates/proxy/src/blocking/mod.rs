@@ -119,8 +119,7 @@ impl<E: Execute> Worker<E> {
     /// The nodes that may have a client's writes. Under routes those of all pools: which of them the client has been led to
     /// is not remembered, and one that is left out might be the one that lags.
     fn nodes_written(&self, index: u32) -> Vec<usize> {
-        let is_routed =
-            self.clients.sessions.at(index).is_some_and(|session| session.special.has(SessionFlags::ROUTED));
+        let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED));
         if !is_routed {
             return (0..self.config.topology.node_count()).collect();
         }
@@ -139,12 +138,12 @@ impl<E: Execute> Worker<E> {
         if self.is_held_at(node, row) {
             // Its node is paused: it is sent when that is over, unless its client has left by then.
             self.blocking.begin_trying(self.now.mono_us);
-            if self.clients.sessions.at(index).is_some_and(|s| s.cold.has_hung_up) {
+            if self.clients.sessions.at(index).is_some_and(|s| s.details.has_hung_up) {
                 self.release_blocked(blocked, Release::Vanished);
             }
             return;
         }
-        let has_hung_up = self.clients.sessions.at(index).is_some_and(|s| s.cold.has_hung_up);
+        let has_hung_up = self.clients.sessions.at(index).is_some_and(|s| s.details.has_hung_up);
         if has_hung_up && let Some(this) = self.blocking.requests.get_mut(blocked) {
             this.release = Some(Release::HalfClosed);
             if !is_on_own {

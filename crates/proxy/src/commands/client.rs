@@ -37,12 +37,12 @@ impl<E: Execute> Worker<E> {
                 self.answer(index, |reply| reply.integer(id));
             }
             C::ClientGetname => {
-                let name = session.cold.name.clone();
+                let name = session.details.name.clone();
                 self.answer(index, |reply| if name.is_empty() { reply.null() } else { reply.bulk(name.as_bytes()) });
             }
             C::ClientSetname => match checked_name(args.at(2)) {
                 Ok(name) => {
-                    session.cold.name = name.into();
+                    session.details.name = name.into();
                     self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
                 }
                 Err(words) => return self.refuse(index, words.as_bytes()),
@@ -57,7 +57,7 @@ impl<E: Execute> Worker<E> {
             C::ClientKill => return self.client_kill(index, args),
             C::ClientNoEvict => match on_or_off(args.at(2)) {
                 Some(is_on) => {
-                    session.cold.is_no_evict = is_on;
+                    session.details.is_no_evict = is_on;
                     self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
                 }
                 None => return self.refuse(index, texts::SYNTAX.as_bytes()),
@@ -100,9 +100,9 @@ impl<E: Execute> Worker<E> {
             return self.refuse(index, words.as_bytes());
         };
         if is_name {
-            session.cold.lib_name = value.into();
+            session.details.lib_name = value.into();
         } else {
-            session.cold.lib_version = value.into();
+            session.details.lib_version = value.into();
         }
         self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
         Flow::Next
@@ -231,7 +231,7 @@ impl<E: Execute> Worker<E> {
     /// does not count as outstanding.
     pub(crate) fn describe_client(&self, index: u32, request_bytes: Option<usize>) -> String {
         let Some(session) = self.clients.sessions.at(index) else { return String::new() };
-        let cold = &session.cold;
+        let cold = &session.details;
         let seconds_since = |then: u64| self.now.mono_us.saturating_sub(then) / 1_000_000;
         let mut flags = String::new();
         let is_subscriber = self.is_subscriber(index);

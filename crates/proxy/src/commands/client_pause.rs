@@ -103,7 +103,7 @@ impl<E: Execute> Worker<E> {
         let ordered = self.shared.standing().client_pause.map(ClientPause::from);
         let Some(hold) = ordered.filter(|hold| hold.until_us > self.now.mono_us) else { return self.release() };
         let before = self.client_pause.replace(hold);
-        self.clients.sessions.iter_mut().for_each(|(_, session)| session.special.add(SessionFlags::HELD));
+        self.clients.sessions.iter_mut().for_each(|(_, session)| session.flags.add(SessionFlags::HELD));
         if before.is_some_and(|before| before.is_for_all && !hold.is_for_all) {
             self.settle_holding();
         }
@@ -168,7 +168,7 @@ impl<E: Execute> Worker<E> {
     /// A client waits for the end of a pause. It counts as blocked, as it does in Redis.
     pub(crate) fn mark_held(&mut self, index: u32) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        let has_hung_up = session.cold.has_hung_up;
+        let has_hung_up = session.details.has_hung_up;
         if !session.pause.has(Pause::HELD) {
             session.pause.add(Pause::HELD);
             self.counters.blocked_clients.set(self.counters.blocked_clients.value() + 1);

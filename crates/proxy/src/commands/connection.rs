@@ -131,7 +131,7 @@ impl<E: Execute> Worker<E> {
                     Err(words) => return self.refuse(index, words.as_bytes()),
                 };
                 if let Some(session) = self.clients.sessions.at_mut(index) {
-                    session.cold.name = name.into();
+                    session.details.name = name.into();
                 }
                 options = options.from(2);
             } else {
@@ -140,7 +140,7 @@ impl<E: Execute> Worker<E> {
             }
         }
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
-        if session.special.has(SessionFlags::UNAUTHENTICATED) {
+        if session.flags.has(SessionFlags::UNAUTHENTICATED) {
             return self.refuse(index, texts::NOAUTH_HELLO.as_bytes());
         }
         if protocol != before {
@@ -171,8 +171,8 @@ impl<E: Execute> Worker<E> {
         let is_plain = self.reclass(index, 0, Protocol::Resp2);
         if let Some(session) = self.clients.sessions.at_mut(index) {
             session.reply_mode = Default::default();
-            session.cold.name = Box::default();
-            session.cold.is_no_evict = false;
+            session.details.name = Box::default();
+            session.details.is_no_evict = false;
         }
         if !is_plain {
             self.note_unmet(index, WantedState::Database);

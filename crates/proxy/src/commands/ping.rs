@@ -100,7 +100,7 @@ impl<E: Execute> Worker<E> {
         if self.engine.is_some() || session.dedicated().is_some() || self.is_all_paused {
             return None;
         }
-        let node = if session.special.has(SessionFlags::ROUTED) {
+        let node = if session.flags.has(SessionFlags::ROUTED) {
             match self.config.routes.nodes_in(self.user_of(index), session.database)[..] {
                 [only] => only,
                 _ => return None,

@@ -167,8 +167,7 @@ impl<E: Execute> Worker<E> {
 
     /// The nodes that a client's requests may go to in a database.
     fn nodes_in(&self, index: u32, database: u32) -> Vec<usize> {
-        let is_routed =
-            self.clients.sessions.at(index).is_some_and(|session| session.special.has(SessionFlags::ROUTED));
+        let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED));
         if is_routed {
             return self.config.routes.nodes_in(self.user_of(index), database);
         }

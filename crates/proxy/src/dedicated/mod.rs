@@ -384,8 +384,7 @@ impl<E: Execute> Worker<E> {
             return Flow::Again;
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        if session.subscriber.as_ref().is_some_and(|s| s.is_subscribed()) || session.special.has(SessionFlags::TRACKING)
-        {
+        if session.subscriber.as_ref().is_some_and(|s| s.is_subscribed()) || session.flags.has(SessionFlags::TRACKING) {
             return self.refuse_unsupported(index, row, "its client is told of messages or changed keys");
         }
         let class = self.lanes.base(session.class);
@@ -440,7 +439,7 @@ impl<E: Execute> Worker<E> {
 
     fn hold_dedicated(&mut self, index: u32, dedicated: Box<Dedicated>) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        session.special.add(SessionFlags::DEDICATED);
+        session.flags.add(SessionFlags::DEDICATED);
         session.pins_mut().dedicated = Some(dedicated);
         self.count_dedicated();
     }

@@ -80,7 +80,7 @@ impl<E: Execute> Worker<E> {
         let queue_of = |index| self.clients.sessions.handle(index).and_then(|handle| queues.get(&handle)).copied();
         let held_by = |(index, s): (u32, &Session)| (s.held_bytes() + queue_of(index).unwrap_or(0), index);
         // As in Redis, CLIENT NO-EVICT keeps a client connected however much is held for it.
-        let may_go = |(_, session): &(u32, &Session)| !session.cold.is_no_evict;
+        let may_go = |(_, session): &(u32, &Session)| !session.details.is_no_evict;
         let largest = self.clients.sessions.iter().filter(may_go).map(held_by).max();
         let Some((bytes, index)) = largest.filter(|(bytes, _)| *bytes > 0) else { return };
         // The monotonic clock is the same for all workers.

@@ -50,8 +50,8 @@ impl<E: Execute> Worker<E> {
             self.take_channel_routes(&before);
         }
         self.forget_names();
-        self.for_each_session(|special| {
-            if is_plain { special.remove(SessionFlags::ROUTED) } else { special.add(SessionFlags::ROUTED) }
+        self.for_each_session(|flags| {
+            if is_plain { flags.remove(SessionFlags::ROUTED) } else { flags.add(SessionFlags::ROUTED) }
         });
         self.restart_all_noloop();
         self.adopt_users(None);
@@ -78,7 +78,7 @@ impl<E: Execute> Worker<E> {
         if (has_other_ways || !moves.is_none()) && self.engine.is_none() {
             self.clients.sessions.iter_mut().filter(|(_, session)| !session.down.is_settled()).for_each(
                 |(_, session)| {
-                    session.special.add(SessionFlags::OVERTAKEN);
+                    session.flags.add(SessionFlags::OVERTAKEN);
                 },
             );
         }
@@ -95,7 +95,7 @@ impl<E: Execute> Worker<E> {
         if self.settle_before(index).is_none() {
             return Some(Flow::Again);
         }
-        self.clients.sessions.at_mut(index)?.special.remove(SessionFlags::OVERTAKEN);
+        self.clients.sessions.at_mut(index)?.flags.remove(SessionFlags::OVERTAKEN);
         None
     }
 
@@ -104,7 +104,7 @@ impl<E: Execute> Worker<E> {
         let indexes: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();
         for index in indexes {
             if let Some(session) = self.clients.sessions.at_mut(index) {
-                change(&mut session.special);
+                change(&mut session.flags);
             }
         }
     }

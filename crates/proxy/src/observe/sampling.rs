@@ -116,8 +116,8 @@ impl<E: Execute> Worker<E> {
             upstream_us,
             total_us: self.now.mono_us.saturating_sub(flight.queued_us),
             node: self.lanes.nodes[this.node].name.clone(),
-            client: session.map_or_else(String::new, |(_, session)| session.cold.peer.address.clone()),
-            client_name: session.map_or_else(String::new, |(_, session)| session.cold.name.to_string()),
+            client: session.map_or_else(String::new, |(_, session)| session.details.peer.address.clone()),
+            client_name: session.map_or_else(String::new, |(_, session)| session.details.name.to_string()),
             user: session.map_or_else(String::new, |(index, _)| self.user_of(index).to_owned()),
             command,
         }

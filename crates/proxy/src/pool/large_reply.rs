@@ -134,7 +134,7 @@ impl Clients {
     pub(crate) fn large_of(&mut self, client: Handle) -> Option<&mut Large> {
         let session = self.sessions.get_mut(client)?;
         if session.large.is_none() {
-            session.special.add(SessionFlags::LARGE);
+            session.flags.add(SessionFlags::LARGE);
             self.counters.clients_large.add(1);
         }
         Some(session.large.get_or_insert_default())
@@ -231,11 +231,11 @@ impl<E: Execute> Worker<E> {
             let before = left.len();
             left.extend(large.ways.extract_if(.., is_over).filter_map(|way| way.lane));
             if left.len() > before && !session.down.is_settled() {
-                session.special.add(SessionFlags::OVERTAKEN);
+                session.flags.add(SessionFlags::OVERTAKEN);
             }
             if large.ways.is_empty() {
                 session.large = None;
-                session.special.remove(SessionFlags::LARGE);
+                session.flags.remove(SessionFlags::LARGE);
             }
         }
         for lane in left.into_iter().filter_map(|lane| self.lanes.find(lane)).collect::<Vec<_>>() {
@@ -264,7 +264,7 @@ impl<E: Execute> Worker<E> {
     /// Gives the client's own connections back.
     pub(crate) fn leave_large(&mut self, index: u32) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        session.special.remove(SessionFlags::LARGE);
+        session.flags.remove(SessionFlags::LARGE);
         if let Some(large) = session.large.take() {
             self.end_large(*large);
         }

@@ -150,7 +150,7 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at(index) else {
             return Err(error_text::gone(&self.lanes.nodes[node].name));
         };
-        let allowance = session.cold.allowance.as_ref();
+        let allowance = session.details.allowance.as_ref();
         let lent = allowance.map(|allowance| allowance.lend().ok_or_else(error_text::too_many_of_user)).transpose()?;
         let lane = lend(&mut self.lanes, &self.config, session.class, self.now)?;
         if let Some(place) = self.lanes.find(lane) {

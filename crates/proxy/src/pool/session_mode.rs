@@ -218,7 +218,7 @@ impl Lanes {
 impl<E: Execute> Worker<E> {
     /// The mode that holds for a client where no route says anything.
     pub(crate) fn mode_of(&self, index: u32) -> PoolMode {
-        let allowance = self.clients.sessions.at(index).and_then(|session| session.cold.allowance.as_ref());
+        let allowance = self.clients.sessions.at(index).and_then(|session| session.details.allowance.as_ref());
         allowance.and_then(|allowance| allowance.limits.pool_mode).unwrap_or(self.config.lanes.mode)
     }
 
@@ -229,8 +229,7 @@ impl<E: Execute> Worker<E> {
 
     /// Whether a client is to have its own lanes to all nodes. Under routes that is known with each request.
     fn is_to_own_all(&self, index: u32) -> bool {
-        let is_routed =
-            self.clients.sessions.at(index).is_some_and(|session| session.special.has(SessionFlags::ROUTED));
+        let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED));
         let is_in_mode = !is_routed && self.mode_of(index) == PoolMode::Session;
         self.engine.is_none() && (is_in_mode || self.has_noloop_lanes(index))
     }
@@ -241,7 +240,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn settle_mode(&mut self, index: u32) -> Option<Flow> {
         let session = self.clients.sessions.at(index)?;
         let (class, holds_something, allowance) =
-            (session.class, session.pins.is_some(), session.cold.allowance.clone());
+            (session.class, session.pins.is_some(), session.details.allowance.clone());
         let owns_all = self.lanes.owns_all(class);
         let is_to_own = self.is_to_own_all(index);
         // Under routes what it has of its own may still be right.
@@ -262,7 +261,7 @@ impl<E: Execute> Worker<E> {
         if let KeyOwner::Client(owner) = &mut self.lanes.owners[class as usize] {
             owner.allowance = allowance;
         }
-        self.clients.sessions.at_mut(index)?.special.remove(SessionFlags::UNSETTLED);
+        self.clients.sessions.at_mut(index)?.flags.remove(SessionFlags::UNSETTLED);
         None
     }
 
@@ -271,7 +270,7 @@ impl<E: Execute> Worker<E> {
         let is_session = self.engine.is_none() && self.mode_of(index) == PoolMode::Session;
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         if is_session || self.lanes.is_owned(session.class) {
-            session.special.add(SessionFlags::UNSETTLED);
+            session.flags.add(SessionFlags::UNSETTLED);
         }
     }
 
@@ -308,7 +307,7 @@ impl<E: Execute> Worker<E> {
             session: handle,
             base: self.lanes.base(session.class),
             nodes,
-            allowance: session.cold.allowance.clone(),
+            allowance: session.details.allowance.clone(),
             tracking: None,
         };
         let state = self.lanes.state_of(session.class);
@@ -361,7 +360,7 @@ impl<E: Execute> Worker<E> {
         session.large.iter_mut().for_each(|large| large.leave_own(&self.lanes));
         self.give_back_own(class, pins.as_deref_mut());
         self.lanes.set_state_of(class, state);
-        let allowance = self.clients.sessions.at(index).and_then(|session| session.cold.allowance.clone());
+        let allowance = self.clients.sessions.at(index).and_then(|session| session.details.allowance.clone());
         if let KeyOwner::Client(owner) = &mut self.lanes.owners[class as usize] {
             owner.base = base;
             owner.allowance = allowance;

@@ -104,7 +104,7 @@ impl<E: Execute> Worker<E> {
         if !is_fit || has_one || self.lanes.base(session.class) != class || !self.lanes.may_lend(&self.config, node) {
             return false;
         }
-        let lent = match &session.cold.allowance {
+        let lent = match &session.details.allowance {
             Some(allowance) => match allowance.lend() {
                 Some(lent) => Some(lent),
                 None => return false,
@@ -135,7 +135,7 @@ impl<E: Execute> Worker<E> {
         let lanes = &self.lanes;
         for (index, session) in self.clients.sessions.iter_mut() {
             if !session.down.is_settled() && index != client.index && lanes.base(session.class) == class {
-                session.special.add(SessionFlags::OVERTAKEN);
+                session.flags.add(SessionFlags::OVERTAKEN);
             }
         }
     }

@@ -69,7 +69,7 @@ impl<E: Execute> Worker<E> {
         if self.has_pending_subscriptions(index) && self.settle_before(index).is_none() {
             return Some(Flow::Again);
         }
-        if !self.clients.sessions.at(index)?.special.has(SessionFlags::SUBSCRIBED) {
+        if !self.clients.sessions.at(index)?.flags.has(SessionFlags::SUBSCRIBED) {
             return None;
         }
         if matches!(row.command, Command::Connection(ConnectionCommand::Ping)) {
@@ -444,8 +444,8 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn reset_subscriptions(&mut self, index: u32) {
         self.leave_noloop(index);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        session.special.remove(SessionFlags::SUBSCRIBED);
-        session.special.remove(SessionFlags::TRACKING);
+        session.flags.remove(SessionFlags::SUBSCRIBED);
+        session.flags.remove(SessionFlags::TRACKING);
         if let Some(subscriber) = session.subscriber.take() {
             self.subscriptions.forget(*subscriber);
         }
@@ -456,9 +456,9 @@ impl<E: Execute> Worker<E> {
         let is_subscribed = self.is_subscriber(index);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         if is_subscribed && session.protocol == Protocol::Resp2 {
-            session.special.add(SessionFlags::SUBSCRIBED);
+            session.flags.add(SessionFlags::SUBSCRIBED);
         } else {
-            session.special.remove(SessionFlags::SUBSCRIBED);
+            session.flags.remove(SessionFlags::SUBSCRIBED);
         }
     }
 }

@@ -282,7 +282,7 @@ impl Subscriptions {
                     pending.seq,
                     if pending.is_wanted { respool_wire::replies::OK.to_vec() } else { Vec::new() },
                 ));
-                session.special.add(SessionFlags::TRACKING);
+                session.flags.add(SessionFlags::TRACKING);
                 if let Some(front) = subscriber.pop_pending() {
                     self.end_change(front);
                 }
@@ -310,9 +310,9 @@ impl Subscriptions {
         }
         // In RESP2 a connection with subscriptions is good for little else.
         if protocol == Protocol::Resp2 && subscriber.is_subscribed() {
-            session.special.add(SessionFlags::SUBSCRIBED);
+            session.flags.add(SessionFlags::SUBSCRIBED);
         } else {
-            session.special.remove(SessionFlags::SUBSCRIBED);
+            session.flags.remove(SessionFlags::SUBSCRIBED);
         }
         for (seq, reply) in answers {
             clients.feed(of, seq, &reply, true);

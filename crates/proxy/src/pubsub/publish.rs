@@ -70,7 +70,7 @@ impl<E: Execute> Worker<E> {
             return Flow::Again;
         }
         if let Some(session) = self.clients.sessions.at_mut(index) {
-            session.cold.has_published = true;
+            session.details.has_published = true;
         }
         let (node, channel) = self.place_of_channel(index, row, channel);
         let channel = &*channel;
@@ -99,8 +99,8 @@ impl<E: Execute> Worker<E> {
     /// Whether a PUBLISH of a client may be outstanding, which a change of its subscriptions would overtake.
     pub(super) fn has_messages_under_way(&mut self, index: u32) -> bool {
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
-        session.cold.has_published &= !session.down.is_settled();
-        session.cold.has_published
+        session.details.has_published &= !session.down.is_settled();
+        session.details.has_published
     }
 
     /// The node of a channel, and what it is called there.

@@ -178,7 +178,7 @@ impl<E: Execute> Worker<E> {
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         session.last_row = Some(row);
-        if !session.special.is_none()
+        if !session.flags.is_none()
             && let Some(flow) = self.handle_special(index, row, request)
         {
             return flow;
@@ -236,7 +236,7 @@ impl<E: Execute> Worker<E> {
         if self.engine.is_some() {
             return self.execute(index, row, request);
         }
-        if self.clients.sessions.at(index).is_some_and(|session| session.special.has(SessionFlags::ROUTED)) {
+        if self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED)) {
             return self.forward_routed(index, row, request);
         }
         self.forward(index, row, request)
@@ -280,7 +280,7 @@ impl<E: Execute> Worker<E> {
                 self.counters.pauses.add(1);
                 if self.engine.is_some() && !session.is_amid_exec_reply() {
                     // It was read on because little was waiting, so this is one reply, which the engine bounds.
-                    session.cold.owed_at_once = session.reply_bytes();
+                    session.details.owed_at_once = session.reply_bytes();
                 }
                 Flow::Pause
             }
@@ -318,7 +318,7 @@ impl<E: Execute> Worker<E> {
     #[inline]
     pub(crate) fn send_to(&mut self, index: u32, node: usize, write: impl FnOnce(&mut Vec<u8>)) -> Flow {
         let own = match self.clients.sessions.at(index) {
-            Some(session) if session.special.has(SessionFlags::LARGE) => match self.large_lane(index, node) {
+            Some(session) if session.flags.has(SessionFlags::LARGE) => match self.large_lane(index, node) {
                 Ok(own) => own,
                 Err(flow) => return flow,
             },
@@ -432,7 +432,7 @@ impl<E: Execute> Worker<E> {
             return Some(());
         }
         session.pause.add(Pause::BARRIER);
-        session.cold.runs_ahead = true;
+        session.details.runs_ahead = true;
         self.clients.list(index);
         None
     }

@@ -26,7 +26,7 @@ impl<E: Execute> Worker<E> {
     /// Who answers a client's next request if it is plain. Stays as it is while only plain requests are read.
     pub(crate) fn plain_way(&self, index: u32) -> Plain {
         match self.clients.sessions.at(index) {
-            Some(session) if session.special.is_none() && session.reply_mode == ReplyMode::On => {
+            Some(session) if session.flags.is_none() && session.reply_mode == ReplyMode::On => {
                 if self.engine.is_some() { Plain::Engine } else { Plain::Nodes }
             }
             _ => Plain::Nobody,

@@ -19,7 +19,7 @@ impl<E: Execute> Worker<E> {
         }
         for state in SessionFlags::ORDER {
             // Looked at anew each time: the owner that was asked before may have ended a state.
-            if self.clients.sessions.at(index)?.special.has(state)
+            if self.clients.sessions.at(index)?.flags.has(state)
                 && let Some(flow) = self.ask(state, index, row, request)
             {
                 return Some(flow);
@@ -32,7 +32,7 @@ impl<E: Execute> Worker<E> {
     fn ask(&mut self, state: SessionFlags, index: u32, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
         match state {
             SessionFlags::HOOKED => {
-                let peer = &self.clients.sessions.at(index)?.cold.peer;
+                let peer = &self.clients.sessions.at(index)?.details.peer;
                 let refusal = self.shared.hooks.allows(peer, row, request.args).err()?;
                 let words: Vec<u8> = refusal.bytes().map(|b| if b.is_ascii_control() { b' ' } else { b }).collect();
                 Some(self.refuse_unread(index, &words))
@@ -85,7 +85,7 @@ impl<E: Execute> Worker<E> {
 
     /// Whether the client has to wait although its request will only be refused: that counts like any other, once.
     pub(crate) fn is_early(&mut self, index: u32, request: &Request<'_>) -> Option<Flow> {
-        let is_limited = self.clients.sessions.at(index)?.special.has(SessionFlags::LIMITED);
+        let is_limited = self.clients.sessions.at(index)?.flags.has(SessionFlags::LIMITED);
         if is_limited { self.ask_limited(index, request) } else { None }
     }
 

@@ -109,7 +109,7 @@ impl<E: Execute> Worker<E> {
     /// replica or a stand-in says may be older than the watching, and EXEC would not notice.
     pub(crate) fn choose_node(&self, index: u32, routes: &Routes, place: Place, row: &Row) -> usize {
         let node = usize::from(place.node);
-        if self.clients.sessions.at(index).is_some_and(|session| session.special.has(SessionFlags::PINNED)) {
+        if self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::PINNED)) {
             return node;
         }
         let pool = routes.pool_of(place.route);

@@ -23,7 +23,7 @@ impl<E: Execute> Worker<E> {
         request: &Request<'_>,
     ) -> Result<(usize, ArgsBuf), Vec<u8>> {
         let args = request.args;
-        if self.clients.sessions.at(index).is_some_and(|s| s.special.has(SessionFlags::ROUTED)) {
+        if self.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::ROUTED)) {
             return self.routed_home(index, row, request);
         }
         match plan(row, args, &self.config.topology, &mut self.scratch) {

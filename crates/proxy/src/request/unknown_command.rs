@@ -249,7 +249,7 @@ impl<E: Execute> Worker<E> {
         if let Some(flow) = self.is_early(index, request).or_else(|| self.deny_unknown(index, unknown, &name)) {
             return Err(flow);
         }
-        let learner = self.clients.sessions.at_mut(index).map(|session| &mut session.cold.learner);
+        let learner = self.clients.sessions.at_mut(index).map(|session| &mut session.details.learner);
         let outcome = learner.and_then(|learner| learner.outcome.take()).filter(|(asked, _)| **asked == *name);
         let words = match (known, outcome) {
             (LearntCommand::Nobodys, _) | (_, Some((_, Outcome::Unknown))) => {
@@ -267,13 +267,13 @@ impl<E: Execute> Worker<E> {
 
     /// Nodes are asked on behalf of clients that may ask for something.
     fn may_learn(&self, index: u32) -> bool {
-        let is_known = |special: SessionFlags| !special.has(SessionFlags::UNAUTHENTICATED);
-        self.engine.is_none() && self.clients.sessions.at(index).is_some_and(|session| is_known(session.special))
+        let is_known = |flags: SessionFlags| !flags.has(SessionFlags::UNAUTHENTICATED);
+        self.engine.is_none() && self.clients.sessions.at(index).is_some_and(|session| is_known(session.flags))
     }
 
     /// Refuses a user what it could not run whatever the nodes say of it.
     fn deny_unknown(&mut self, index: u32, unknown: UnknownCommand, name: &str) -> Option<Flow> {
-        if !self.clients.sessions.at(index)?.special.has(SessionFlags::RESTRICTED) {
+        if !self.clients.sessions.at(index)?.flags.has(SessionFlags::RESTRICTED) {
             return None;
         }
         let container = match unknown {
@@ -316,7 +316,7 @@ impl<E: Execute> Worker<E> {
     fn has_turn(&mut self, client: Handle) -> bool {
         let now_us = self.now.mono_us;
         let Some(session) = self.clients.sessions.get_mut(client) else { return false };
-        let learner = &mut session.cold.learner;
+        let learner = &mut session.details.learner;
         if std::mem::take(&mut learner.has_turn) {
             return true;
         }
@@ -366,7 +366,7 @@ impl<E: Execute> Worker<E> {
             }
             self.learnings.held.remove(&place);
             if let Some(session) = session {
-                session.cold.learner.has_turn = true;
+                session.details.learner.has_turn = true;
                 self.clients.unpause(client.index, Pause::LEARNING);
             }
         }
@@ -398,7 +398,7 @@ impl<E: Execute> Worker<E> {
         drop(shared);
         for client in waiting {
             if let Some(session) = self.clients.sessions.get_mut(client) {
-                session.cold.learner.outcome = outcome.clone().map(|outcome| (name.as_str().into(), outcome));
+                session.details.learner.outcome = outcome.clone().map(|outcome| (name.as_str().into(), outcome));
                 self.clients.unpause(client.index, Pause::LEARNING);
             }
         }

@@ -132,7 +132,7 @@ impl Lanes {
 
 /// Whether a client has lately sent scripts and other requests in one pipeline.
 fn is_mixed(session: &Session, now_us: u64) -> bool {
-    let ahead_us = session.cold.scripts_ahead_us;
+    let ahead_us = session.details.scripts_ahead_us;
     ahead_us > 0 && now_us.saturating_sub(ahead_us) < SCRIPTS_MIXED_US
 }
 
@@ -150,7 +150,7 @@ impl<E: Execute> Worker<E> {
         if !session.down.is_settled() {
             let is_there = self.lanes.is_for_scripts(class);
             if !is_there || is_mixed(session, now_us) {
-                session.cold.scripts_ahead_us = now_us;
+                session.details.scripts_ahead_us = now_us;
             }
             if is_there {
                 return None;
@@ -176,7 +176,7 @@ impl<E: Execute> Worker<E> {
         let class = session.class;
         if !self.lanes.is_for_scripts(class) {
             // Its lanes were changed for another reason.
-            session.special.remove(SessionFlags::SCRIPTING);
+            session.flags.remove(SessionFlags::SCRIPTING);
             return;
         }
         if !session.down.is_settled() || row.runs_scripts || self.is_behind_late(index) {
@@ -193,11 +193,11 @@ impl<E: Execute> Worker<E> {
     /// Whether a request of a client has timed out and may still be executed where its requests go: what comes behind it goes there
     /// as well, as on a connection to a server, or a write that was acknowledged could be undone by one that was not.
     fn is_behind_late(&mut self, index: u32) -> bool {
-        let Some(session) = self.clients.sessions.at_mut(index).filter(|session| session.cold.has_late) else {
+        let Some(session) = self.clients.sessions.at_mut(index).filter(|session| session.details.has_late) else {
             return false;
         };
-        session.cold.has_late = self.lanes.has_late(self.lanes.sharing(session.class));
-        session.cold.has_late
+        session.details.has_late = self.lanes.has_late(self.lanes.sharing(session.class));
+        session.details.has_late
     }
 
     /// A client to which nothing is owed shares the lanes of a class from now on.
@@ -205,8 +205,8 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.class = self.lanes.share(session.class, with);
         match self.lanes.is_for_scripts(session.class) {
-            true => session.special.add(SessionFlags::SCRIPTING),
-            false => session.special.remove(SessionFlags::SCRIPTING),
+            true => session.flags.add(SessionFlags::SCRIPTING),
+            false => session.flags.remove(SessionFlags::SCRIPTING),
         }
     }
 }

@@ -261,7 +261,7 @@ impl<E: Execute> Worker<E> {
         if session.reply_mode != ReplyMode::On {
             return self.pass_on(index, row, request);
         }
-        let (node, renamed) = if session.special.has(SessionFlags::ROUTED) {
+        let (node, renamed) = if session.flags.has(SessionFlags::ROUTED) {
             match self.routed_way(index, row, request) {
                 Some((node, renamed)) => (node, Some(renamed)),
                 None => return self.pass_on(index, row, request),

@@ -99,7 +99,7 @@ impl<E: Execute> Worker<E> {
         if let Some(untold) = self.cut_off_lines.may_tell(self.now.mono_us) {
             self.shared.hooks.tell(&Event::ClientCutOff {
                 client: session.id,
-                address: session.cold.peer.address.clone(),
+                address: session.details.peer.address.clone(),
                 user: String::from_utf8_lossy(session.user_name()).into_owned(),
                 bytes,
                 why: why.words(),

@@ -42,7 +42,7 @@ impl<E: Execute> Worker<E> {
     /// All that a client has sent has been read. What it has asked before it closed its side is still answered.
     pub(crate) fn note_ended(&mut self, index: u32) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        session.cold.has_ended = true;
+        session.details.has_ended = true;
         if !session.is_waiting() {
             session.pause.add(Pause::CLOSING);
             session.input = None;
@@ -58,7 +58,7 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn note_hung_up(&mut self, index: u32) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        session.cold.has_hung_up = true;
+        session.details.has_hung_up = true;
         let is_held = session.pause.has(Pause::HELD) || session.pause.has(Pause::SUSPENDED);
         let blocked = session.pins.as_ref().map(|p| p.blocked.clone()).unwrap_or_default();
         for blocked in blocked {
@@ -81,7 +81,7 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn note_gone(&mut self, index: u32) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        session.cold.has_gone = true;
+        session.details.has_gone = true;
         if session.is_waiting() {
             self.close_client(index);
         }
@@ -89,7 +89,7 @@ impl<E: Execute> Worker<E> {
 
     /// A request of a client is about to wait. `false`: nothing reaches the client any more, and it has been dropped.
     pub(crate) fn may_wait(&mut self, index: u32) -> bool {
-        let has_gone = self.clients.sessions.at(index).is_none_or(|session| session.cold.has_gone);
+        let has_gone = self.clients.sessions.at(index).is_none_or(|session| session.details.has_gone);
         if has_gone {
             self.close_client(index);
         }

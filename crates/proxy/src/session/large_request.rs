@@ -88,7 +88,7 @@ impl<E: Execute> Worker<E> {
         if !self.admits_pieces(index, bytes.len()) {
             return None;
         }
-        if self.clients.sessions.at(index)?.special.has(SessionFlags::TRACKING) {
+        if self.clients.sessions.at(index)?.flags.has(SessionFlags::TRACKING) {
             self.track_request(index, row, begun.args);
         }
         let now = self.now;
@@ -117,7 +117,7 @@ impl<E: Execute> Worker<E> {
     fn piecewise_row(&self, index: u32, begun: &Begun<'_>) -> Option<&'static Row> {
         let session = self.clients.sessions.at(index)?;
         let is_fit = {
-            let mut rest = session.special;
+            let mut rest = session.flags;
             FIT.iter().for_each(|state| rest.remove(*state));
             rest.is_none() && session.reply_mode == ReplyMode::On
         };
@@ -131,14 +131,14 @@ impl<E: Execute> Worker<E> {
         if !has_key || !goes_to_one || !row.accepts(begun.total) {
             return None;
         }
-        let is_restricted = session.special.has(SessionFlags::RESTRICTED);
+        let is_restricted = session.flags.has(SessionFlags::RESTRICTED);
         let is_permitted = || !row.keys.depend_on_options() && self.verdict_text(index, row, begun.args).is_none();
         (!is_restricted || is_permitted()).then_some(row)
     }
 
     /// Where a large request goes, with its head as the node is to get it.
     fn way_of(&mut self, index: u32, row: &'static Row, begun: &Begun<'_>) -> Option<Destination> {
-        if !self.clients.sessions.at(index)?.special.has(SessionFlags::ROUTED) {
+        if !self.clients.sessions.at(index)?.flags.has(SessionFlags::ROUTED) {
             let Ok(Plan::One(node)) = plan(row, begun.args, &self.config.topology, &mut self.scratch) else {
                 return None;
             };
@@ -169,7 +169,7 @@ impl<E: Execute> Worker<E> {
         let now_us = self.now.mono_us;
         let client = self.clients.sessions.handle(index)?;
         let session = self.clients.sessions.at_mut(index)?;
-        session.special.add(SessionFlags::LARGE);
+        session.flags.add(SessionFlags::LARGE);
         session.large.get_or_insert_default().begin_sending_to(node, now_us);
         // Half a request ends its connection. Where others are owed something on one that they shared, it answers them.
         self.leave_to_others(client, node);
@@ -182,7 +182,7 @@ impl<E: Execute> Worker<E> {
     fn admits_pieces(&mut self, index: u32, bytes: usize) -> bool {
         let now_us = self.now.mono_us;
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
-        let Some(allowance) = session.cold.allowance.as_ref().filter(|_| session.special.has(SessionFlags::LIMITED))
+        let Some(allowance) = session.details.allowance.as_ref().filter(|_| session.flags.has(SessionFlags::LIMITED))
         else {
             return true;
         };
@@ -213,8 +213,8 @@ impl<E: Execute> Worker<E> {
                 return None;
             }
         };
-        if session.special.has(SessionFlags::LIMITED)
-            && let Some(allowance) = &session.cold.allowance
+        if session.flags.has(SessionFlags::LIMITED)
+            && let Some(allowance) = &session.details.allowance
         {
             allowance.charge(now_us, used);
             if !allowance.has_room(now_us) && !is_end {

@@ -254,7 +254,7 @@ pub(crate) struct Session {
     pub(crate) protocol: Protocol,
     pub(crate) database: u32,
     pub(crate) reply_mode: ReplyMode,
-    pub(crate) special: SessionFlags,
+    pub(crate) flags: SessionFlags,
     pub(crate) pause: Pause,
     /// It is in the list of those to be written.
     pub(crate) is_listed: bool,
@@ -279,13 +279,13 @@ pub(crate) struct Session {
     pub(crate) large: Option<Box<Large>>,
     /// What it subscribes to, if it ever did.
     pub(crate) subscriber: Option<Box<Subscriber>>,
-    pub(crate) cold: Box<SessionDetails>,
+    pub(crate) details: Box<SessionDetails>,
 }
 
 impl Session {
     /// A client that has just come and may leave `budget` bytes unread.
     pub(crate) fn new(id: u64, peer: Peer, now_us: u64, budget: usize) -> Self {
-        let cold = SessionDetails { peer, connected_us: now_us, ..SessionDetails::default() };
+        let details = SessionDetails { peer, connected_us: now_us, ..SessionDetails::default() };
         Self {
             id,
             down: Downstream::new(),
@@ -295,7 +295,7 @@ impl Session {
             protocol: Protocol::Resp2,
             database: 0,
             reply_mode: ReplyMode::On,
-            special: SessionFlags::default(),
+            flags: SessionFlags::default(),
             pause: Pause::default(),
             is_listed: false,
             is_resuming: false,
@@ -310,7 +310,7 @@ impl Session {
             pins: None,
             large: None,
             subscriber: None,
-            cold: Box::new(cold),
+            details: Box::new(details),
         }
     }
 
@@ -322,7 +322,7 @@ impl Session {
 
     /// Whether it has been answered an EXEC in part.
     pub(crate) fn is_amid_exec_reply(&self) -> bool {
-        self.special.has(SessionFlags::QUEUEING) && self.pins.as_ref().is_some_and(|pins| pins.exec_reply.is_some())
+        self.flags.has(SessionFlags::QUEUEING) && self.pins.as_ref().is_some_and(|pins| pins.exec_reply.is_some())
     }
 
     /// Whether closing or suspension is the only reason not to read it, and it is in the middle of a reply to EXEC, which

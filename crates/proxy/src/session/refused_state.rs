@@ -43,26 +43,26 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn note_unmet(&mut self, index: u32, wish: WantedState) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        session.cold.unmet.0 |= wish as u8;
-        session.special.add(SessionFlags::UNMET);
+        session.details.unmet.0 |= wish as u8;
+        session.flags.add(SessionFlags::UNMET);
         self.counters.states_refused.add(1);
     }
 
     /// A client is what it asked for.
     pub(crate) fn note_met(&mut self, index: u32, wishes: &[WantedState]) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        if !session.special.has(SessionFlags::UNMET) {
+        if !session.flags.has(SessionFlags::UNMET) {
             return;
         }
-        wishes.iter().for_each(|wish| session.cold.unmet.0 &= !(*wish as u8));
-        if session.cold.unmet == UnmetStates::default() {
-            session.special.remove(SessionFlags::UNMET);
+        wishes.iter().for_each(|wish| session.details.unmet.0 &= !(*wish as u8));
+        if session.details.unmet == UnmetStates::default() {
+            session.flags.remove(SessionFlags::UNMET);
         }
     }
 
     /// A client that is not what it asked for asks for something. `None`: it may, because it comes to the same.
     pub(crate) fn ask_unmet(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
-        let unmet = self.clients.sessions.at(index)?.cold.unmet;
+        let unmet = self.clients.sessions.at(index)?.details.unmet;
         let words = if unmet.has(WantedState::User) && !is_for_everybody(row) {
             error_text::NO_USER
         } else if unmet.has(WantedState::Dialect) && !is_for_everybody(row) {

@@ -15,7 +15,7 @@
 //!          '------- reply ---------'  quiet '- other mode ---'        RESET, node's end: closed    count 0
 //! ```
 //!
-//! | state | special bit | held in | entry, exit and clean-up |
+//! | state | flag | held in | entry, exit and clean-up |
 //! |---|---|---|---|
 //! | queueing, executing | `QUEUEING` | `TransactionState::queued`, `TransactionState::exec_reply`, the task | [`crate::transaction`], `transaction::queue`, [`crate::transaction::exec`] |
 //! | watching | `PINNED` | `TransactionState::watches`, `TransactionState::local_watch` | [`crate::transaction`], [`crate::blocking::engine`] for the engine |

@@ -67,7 +67,7 @@ impl Clients {
     pub(crate) fn note_halted(&mut self, index: u32) {
         self.halts += 1;
         if let Some(session) = self.sessions.at_mut(index) {
-            session.cold.halted = self.halts;
+            session.details.halted = self.halts;
         }
     }
 
@@ -75,7 +75,7 @@ impl Clients {
     pub(crate) fn sort_resuming(&mut self) {
         if self.resuming.len() > 1 {
             let sessions = &self.sessions;
-            let halted = |index: &u32| sessions.at(*index).map_or(0, |session| session.cold.halted);
+            let halted = |index: &u32| sessions.at(*index).map_or(0, |session| session.details.halted);
             self.resuming.make_contiguous().sort_by_cached_key(halted);
         }
     }
@@ -130,7 +130,7 @@ impl Clients {
     /// A request has timed out, which its client is told: it may still be executed.
     pub(crate) fn note_late(&mut self, of: Option<Handle>) {
         if let Some(session) = of.and_then(|of| self.sessions.get_mut(of)) {
-            session.cold.has_late = true;
+            session.details.has_late = true;
         }
     }
 

@@ -490,7 +490,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn end_tracking(&mut self, index: u32) {
         self.leave_noloop(index);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        session.special.remove(SessionFlags::TRACKING);
+        session.flags.remove(SessionFlags::TRACKING);
         let Some(subscriber) = &mut session.subscriber else { return };
         if subscriber.tracking.is_some() {
             self.subscriptions.tracked.end(subscriber);
@@ -527,7 +527,7 @@ impl<E: Execute> Worker<E> {
     /// A request was refused: CLIENT CACHING was about that one, as in Redis, unless it is about a whole transaction.
     pub(crate) fn spend_mark(&mut self, index: u32) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        let is_queueing = session.special.has(SessionFlags::QUEUEING);
+        let is_queueing = session.flags.has(SessionFlags::QUEUEING);
         if let Some(tracking) = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut()) {
             tracking.is_marked &= is_queueing;
         }
@@ -603,7 +603,7 @@ impl<E: Execute> Worker<E> {
         let routed =
             if has_noloop || !self.subscriptions.is_routed { None } else { self.scoped_keys(index, row, args) };
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        let is_queueing = session.special.has(SessionFlags::QUEUEING);
+        let is_queueing = session.flags.has(SessionFlags::QUEUEING);
         let (place, is_behind) = (session.down.next_place(), !session.down.is_settled());
         let Some(subscriber) = session.subscriber.as_deref_mut() else { return };
         let Some(tracking) = subscriber.tracking.as_deref_mut() else { return };

@@ -90,7 +90,7 @@ impl<E: Execute> Worker<E> {
     /// A client is another user: under routes it is told of what other nodes say from now on, so what it has read before is to be
     /// forgotten.
     pub(crate) fn forget_read_as_other(&mut self, index: u32) {
-        let is_tracking = self.clients.sessions.at(index).is_some_and(|s| s.special.has(SessionFlags::TRACKING));
+        let is_tracking = self.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::TRACKING));
         if self.subscriptions.is_routed
             && is_tracking
             && let Some(handle) = self.clients.sessions.handle(index)

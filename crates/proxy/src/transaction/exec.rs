@@ -299,7 +299,7 @@ impl<E: Execute> Worker<E> {
             return Flow::Next;
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        if session.special.has(SessionFlags::HELD)
+        if session.flags.has(SessionFlags::HELD)
             && let Some(flow) = self.hold_exec(index)
         {
             return flow;
@@ -669,7 +669,7 @@ impl<E: Execute> Worker<E> {
         session.pins_mut().exec_reply = Some(ExecReply { parts, restored });
         // Messages and invalidations must not be written between the elements of the array.
         session.down.begin_joint();
-        session.special.add(SessionFlags::QUEUEING);
+        session.flags.add(SessionFlags::QUEUEING);
         self.continue_exec_reply(index)
     }
 

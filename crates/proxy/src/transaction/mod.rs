@@ -173,13 +173,13 @@ impl Session {
     pub(crate) fn settle_pins(&mut self) {
         let Some(pins) = &self.pins else { return };
         if pins.watches.is_empty() && pins.local_watch.is_none() {
-            self.special.remove(SessionFlags::PINNED);
+            self.flags.remove(SessionFlags::PINNED);
         }
         if pins.queued.is_none() && pins.exec_reply.is_none() {
-            self.special.remove(SessionFlags::QUEUEING);
+            self.flags.remove(SessionFlags::QUEUEING);
         }
         if pins.dedicated.is_none() {
-            self.special.remove(SessionFlags::DEDICATED);
+            self.flags.remove(SessionFlags::DEDICATED);
         }
         if pins.is_empty() {
             self.pins = None;
@@ -247,7 +247,7 @@ impl<E: Execute> Worker<E> {
     fn begin_queueing(&mut self, index: u32) -> Flow {
         let now_us = self.now.mono_us;
         if let Some(session) = self.clients.sessions.at_mut(index) {
-            session.special.add(SessionFlags::QUEUEING);
+            session.flags.add(SessionFlags::QUEUEING);
             let pins = session.pins_mut();
             pins.queued = Some(QueuedCommands::default());
             pins.since_us = now_us;
@@ -258,8 +258,7 @@ impl<E: Execute> Worker<E> {
 
     fn queue(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
         let routes = Arc::clone(&self.config.routes);
-        let is_routed =
-            self.clients.sessions.at(index).is_some_and(|session| session.special.has(SessionFlags::ROUTED));
+        let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED));
         // Copied, because the block that is changed belongs to the same session.
         let user = if is_routed { self.user_of(index).to_owned() } else { String::new() };
         let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
@@ -386,7 +385,7 @@ impl<E: Execute> Worker<E> {
 
     /// The keys of a WATCH, each with its node and by the name that it has there. `Err`: the whole error reply.
     fn watched_keys(&self, index: u32, row: &'static Row, args: Args<'_>) -> Result<Vec<(usize, Vec<u8>)>, Vec<u8>> {
-        if !self.clients.sessions.at(index).is_some_and(|session| session.special.has(SessionFlags::ROUTED)) {
+        if !self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED)) {
             let place = |key: &[u8]| (self.config.topology.place(key).get(), key.to_vec());
             return Ok(args.from(1).iter().map(place).collect());
         }
@@ -482,7 +481,7 @@ impl<E: Execute> Worker<E> {
             self.lanes.all[place].multi.doubt();
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Err(error_text::pin_lost()) };
-        session.special.add(SessionFlags::PINNED);
+        session.flags.add(SessionFlags::PINNED);
         session.pins_mut().watches.push(WatchedLane { node, lane, since_us: now_us });
         self.counters.pinned.set(self.counters.pinned.value() + 1);
         Ok(lane)
@@ -554,7 +553,7 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn settle_watch_failure(&mut self, index: u32) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        let has_sent_more = session.input.is_some() || session.cold.runs_ahead;
+        let has_sent_more = session.input.is_some() || session.details.runs_ahead;
         let Some(pins) = session.pins.as_deref_mut().filter(|pins| pins.failure == WatchFailure::Fresh) else { return };
         if has_sent_more {
             pins.failure = WatchFailure::Unseen;
@@ -615,7 +614,7 @@ impl<E: Execute> Worker<E> {
                 age_us: self.now.mono_us.saturating_sub(since_us),
             };
             lines.extend(
-                self.owned_nodes(session.class).map(|node| line(Some(node), owning, session.cold.connected_us)),
+                self.owned_nodes(session.class).map(|node| line(Some(node), owning, session.details.connected_us)),
             );
             let Some(pins) = &session.pins else { continue };
             lines.extend(pins.queued.as_ref().map(|queued| line(queued.node, "multi", pins.since_us)));

@@ -142,7 +142,7 @@ impl ClientKind {
 
 impl ClientFilter {
     pub(crate) fn matches(&self, session: &Session) -> bool {
-        let peer = &session.cold.peer;
+        let peer = &session.details.peer;
         self.spared != Some(session.id)
             && self.kind.is_none_or(|kind| kind == ClientKind::of(session))
             && self.ids.as_ref().is_none_or(|ids| ids.has(session.id))

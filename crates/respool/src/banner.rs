@@ -83,10 +83,10 @@ fn counted(count: usize, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{Said, Setting, resolve};
+    use crate::settings::{RawSettings, Setting, resolve};
 
     fn process(flags: &[(Setting, &str)]) -> Process {
-        let mut said = Said::default();
+        let mut said = RawSettings::default();
         for (setting, value) in flags {
             said.hear_flag(*setting, &[(*value).to_owned()]);
         }

@@ -21,10 +21,10 @@ use crate::failure::Failure;
 use crate::serve::handover::Inherited;
 use crate::serve::hooks::{HookMaker, tell};
 use crate::serve::{self, Job};
-use crate::settings::config::Understood;
+use crate::settings::config::Resolved;
 use crate::settings::raw::Text;
-use crate::settings::users::{UserKey, UserSaid};
-use crate::settings::{Address, Fault, Faults, Origin, Said, Setting, file, nearest, resolve};
+use crate::settings::raw::{RawUser, UserKey};
+use crate::settings::{Address, Fault, Faults, Origin, RawSettings, Setting, file, nearest, resolve};
 
 type OnAccept = Arc<dyn Fn(&Peer) -> bool + Send + Sync>;
 type OnEvent = Arc<dyn Fn(&Event) + Send + Sync>;
@@ -137,8 +137,8 @@ impl Builder {
         }
     }
 
-    fn understand(&self) -> Result<Understood, Faults> {
-        let mut said = Said::default();
+    fn understand(&self) -> Result<Resolved, Faults> {
+        let mut said = RawSettings::default();
         let mut faults = file::hear(&mut said, "the settings given", self.text.clone());
         let mut heard = HashSet::new();
         for name in self.set.iter().map(|(name, _)| name) {
@@ -165,7 +165,7 @@ impl Builder {
             let origin = Origin::Flag { said: format!("user {name}") };
             let rules = vec![Text { text: rules.clone(), origin: origin.clone() }];
             said.users.retain(|user| user.name != *name);
-            said.users.push(UserSaid { name: name.clone(), origin, keys: vec![(UserKey::Rules, rules)] });
+            said.users.push(RawUser { name: name.clone(), origin, keys: vec![(UserKey::Rules, rules)] });
         }
         if !faults.is_empty() {
             return Err(Faults { file: said.file, faults });

@@ -19,7 +19,7 @@ use std::thread;
 use tracing::info;
 
 use crate::settings::Process;
-use crate::settings::config::Understood;
+use crate::settings::config::Resolved;
 use crate::settings::table::Setting;
 
 /// What the process is doing.
@@ -54,7 +54,7 @@ pub struct Control {
 }
 
 struct Settings {
-    said: Understood,
+    said: Resolved,
     in_force: Arc<Process>,
 }
 
@@ -87,7 +87,7 @@ pub struct Change {
 impl Control {
     /// A control that is starting with these settings.
     #[must_use]
-    pub fn new(understood: Understood) -> Arc<Self> {
+    pub fn new(understood: Resolved) -> Arc<Self> {
         let in_force = Arc::new(understood.process.clone());
         Arc::new(Self {
             phase: AtomicU8::new(Phase::Starting as u8),
@@ -152,7 +152,7 @@ impl Control {
     }
 
     /// Takes what of `new` can be taken without a restart, wakes everybody, and says what changed.
-    pub fn adopt(&self, new: Understood) -> Adopted {
+    pub fn adopt(&self, new: Resolved) -> Adopted {
         let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
         let in_force = Arc::new(settings.in_force.with_live_part_of(&new.process));
         let changes =
@@ -191,7 +191,7 @@ impl fmt::Debug for Control {
     }
 }
 
-fn describe((setting, number): (Setting, usize), new: &Understood, in_force: &Process) -> Change {
+fn describe((setting, number): (Setting, usize), new: &Resolved, in_force: &Process) -> Change {
     use crate::settings::row::{Group, Reload, Scope};
 
     let row = setting.row();
@@ -210,10 +210,10 @@ fn describe((setting, number): (Setting, usize), new: &Understood, in_force: &Pr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{Said, resolve};
+    use crate::settings::{RawSettings, resolve};
 
-    fn understood(flags: &[(Setting, &str)]) -> Understood {
-        let mut said = Said::default();
+    fn understood(flags: &[(Setting, &str)]) -> Resolved {
+        let mut said = RawSettings::default();
         for (setting, value) in flags {
             said.hear_flag(*setting, &[(*value).to_owned()]);
         }

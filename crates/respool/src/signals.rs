@@ -13,10 +13,10 @@ use tracing::{error, info, warn};
 use crate::control::{Adopted, Change, Control, Phase};
 use crate::logging::Logging;
 use crate::settings::Faults;
-use crate::settings::config::Understood;
+use crate::settings::config::Resolved;
 
 /// Reads the settings from where they came from.
-pub type Load = Box<dyn Fn() -> Result<Understood, Faults> + Send>;
+pub type Load = Box<dyn Fn() -> Result<Resolved, Faults> + Send>;
 
 /// Starts to wait for signals.
 ///

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use respool::settings::{Said, file, resolve};
+use respool::settings::{RawSettings, file, resolve};
 
 /// README and everything under `docs`.
 fn pages() -> Vec<PathBuf> {
@@ -25,7 +25,7 @@ fn settings_files_on_pages_are_settings_files() {
     for page in pages() {
         let text = fs::read_to_string(&page).expect("it can be read");
         for block in blocks(&text, "toml") {
-            let mut said = Said::default();
+            let mut said = RawSettings::default();
             let faults = file::hear(&mut said, &page.display().to_string(), block.to_owned());
             assert_eq!(faults, [], "{}\n{block}", page.display());
             // Files with secrets are elsewhere.

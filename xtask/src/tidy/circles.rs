@@ -19,7 +19,7 @@ const CIRCLES_MAX: [(&str, usize); 11] = [
     ("crates/engine", 7),
     ("crates/net", 3),
     ("crates/proxy", 81),
-    ("crates/respool", 13),
+    ("crates/respool", 1),
     ("crates/route", 2),
     ("crates/testkit", 1),
     ("crates/wire", 1),

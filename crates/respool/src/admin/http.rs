@@ -233,7 +233,7 @@ mod tests {
 
     use super::*;
     use crate::admin::{Family, Reading, Sample};
-    use crate::settings::{Said, resolve};
+    use crate::settings::{RawSettings, resolve};
 
     fn get(address: &Address, path: &str) -> String {
         let Address::Tcp { host, port } = address else { panic!("an address with a host") };
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn those_who_say_nothing_hold_nobody_back() {
-        let understood = resolve(&Said::default(), &|_| unreachable!("no secret is asked for")).unwrap();
+        let understood = resolve(&RawSettings::default(), &|_| unreachable!("no secret is asked for")).unwrap();
         let control = Control::new(understood);
         let loopback = Address::Tcp { host: "127.0.0.1".to_owned(), port: 0 };
         let Running { address, .. } = start(&loopback, None, Arc::clone(&control), Metrics::default()).unwrap();
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn it_answers_with_metrics_health_and_readiness() {
         static LIVES: Family = Family { name: "lives", help: "Lives of a cat" };
-        let understood = resolve(&Said::default(), &|_| unreachable!("no secret is asked for")).unwrap();
+        let understood = resolve(&RawSettings::default(), &|_| unreachable!("no secret is asked for")).unwrap();
         let control = Control::new(understood);
         let metrics = Metrics::default();
         let loopback = Address::Tcp { host: "127.0.0.1".to_owned(), port: 0 };

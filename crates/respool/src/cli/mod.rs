@@ -19,10 +19,10 @@ use crate::logging::Logging;
 use crate::serve::handover::Inherited;
 use crate::serve::hooks::HookMaker;
 use crate::serve::{Job, Opened};
-use crate::settings::config::Understood;
+use crate::settings::config::Resolved;
 use crate::settings::raw::Statement;
 use crate::settings::row::{Reload, Scope};
-use crate::settings::{Address, Said, Setting, page};
+use crate::settings::{Address, RawSettings, Setting, page};
 use crate::{banner, output, serve, signals, systemd};
 
 pub use grammar::grammar;
@@ -139,7 +139,7 @@ fn check(matches: &ArgMatches) -> Result<(), Failure> {
 }
 
 /// What a settings file means, for people.
-fn summary(path: &Path, said: &Said, understood: &Understood) -> String {
+fn summary(path: &Path, said: &RawSettings, understood: &Resolved) -> String {
     let mut lines = vec![format!("{} is fine", path.display())];
     let said_about = |statements: &[Statement], scope: Option<Scope>, number: usize| {
         let counts =

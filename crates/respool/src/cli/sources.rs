@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 
 use crate::frontend::{Program, Translation, rmux};
-use crate::settings::config::Understood;
-use crate::settings::{CONFIG_ENV, Fault, Faults, Origin, Said, Setting, file, resolve};
+use crate::settings::config::Resolved;
+use crate::settings::{CONFIG_ENV, Fault, Faults, Origin, RawSettings, Setting, file, resolve};
 
 /// Where settings come from; can be asked again for a reload.
 pub(super) struct Sources {
@@ -37,10 +37,10 @@ impl Sources {
     }
 
     /// Reads everything anew.
-    pub(super) fn load(&self) -> Result<Understood, Faults> {
+    pub(super) fn load(&self) -> Result<Resolved, Faults> {
         let Translation { mut said, mut notes, mut faults, .. } = match &self.voice {
             Voice::Own { config, flags } => {
-                let mut said = Said::default();
+                let mut said = RawSettings::default();
                 let faults = config.as_ref().map_or_else(Vec::new, |path| hear_file(&mut said, path));
                 flags.iter().for_each(|(setting, values)| said.hear_flag(*setting, values));
                 Translation { said, faults, ..Translation::default() }
@@ -65,7 +65,7 @@ fn read(path: &Path) -> io::Result<String> {
     }
 }
 
-fn hear_file(said: &mut Said, path: &Path) -> Vec<Fault> {
+fn hear_file(said: &mut RawSettings, path: &Path) -> Vec<Fault> {
     let name = path.display().to_string();
     match read(path) {
         Ok(text) => file::hear(said, &name, text),
@@ -77,7 +77,7 @@ fn hear_file(said: &mut Said, path: &Path) -> Vec<Fault> {
 }
 
 /// Adds what is wrong with the values to what was wrong with the file.
-pub(super) fn understand(said: &Said, faults: &mut Vec<Fault>) -> Result<Understood, Faults> {
+pub(super) fn understand(said: &RawSettings, faults: &mut Vec<Fault>) -> Result<Resolved, Faults> {
     let understood = resolve(said, &read);
     if faults.is_empty() {
         return understood;

@@ -1,7 +1,7 @@
 //! Front ends: other programs' command lines, understood as if Respool were them.
 //!
 //! Started under the name of rmux or redis-sharding (a link to the binary is enough), as `respool rmux ...`, or with
-//! flags that only one of them has, Respool takes that program's flags and files. They become [`Said`]: the same
+//! flags that only one of them has, Respool takes that program's flags and files. They become [`RawSettings`]: the same
 //! settings, found the same way wrong, and open to the environment as all others. Flags without a meaning here are
 //! accepted, and a note for the log says what happens instead.
 
@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-use crate::settings::{Fault, Said};
+use crate::settings::{Fault, RawSettings};
 
 /// A program whose place Respool takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum Program {
 #[derive(Debug, Default)]
 pub struct Translation {
     /// As settings.
-    pub said: Said,
+    pub said: RawSettings,
     /// What became of flags that mean nothing here.
     pub notes: Vec<String>,
     /// What is wrong with it.

@@ -12,7 +12,7 @@ use super::flags::{self, Flag, Given, Takes};
 use super::{ReadFile, Translation};
 use crate::settings::diagnostic;
 use crate::settings::file::POOLS_MAX;
-use crate::settings::raw::{FileText, PoolSaid, Statement, Text};
+use crate::settings::raw::{FileText, RawPool, Statement, Text};
 use crate::settings::{Fault, Origin, Setting, nearest, unit};
 
 const fn value(name: &'static str, doc: &'static str) -> Flag {
@@ -259,7 +259,7 @@ impl Pool {
 
     /// Says it in Respool's words.
     fn say(self, out: &mut Translation) {
-        let mut pool = PoolSaid { statements: vec![self.listen()], ..PoolSaid::default() };
+        let mut pool = RawPool { statements: vec![self.listen()], ..RawPool::default() };
         if let Some(socket) = &self.socket {
             pool.statements.push(Statement::line(Setting::UnixMode, "0666", socket.origin()));
         }

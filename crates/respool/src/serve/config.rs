@@ -12,7 +12,7 @@ use respool_proxy::{
 use respool_route::{Node, NodeIndex, PlacementError, Pool, Routes, RoutesError, Scheme, Topology};
 use respool_wire::{ReplyLimits, RequestLimits, Strictness};
 
-use crate::settings::routing::PoolSettings;
+use crate::settings::config::PoolSettings;
 use crate::settings::{
     Address, EngineSettings, Instance, NodeAddress, NodeSettings, PoolMode, Process, PublishReceivers, SlowSubscribers,
 };

@@ -532,7 +532,7 @@ fn chance() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{Said, resolve};
+    use crate::settings::{RawSettings, resolve};
     use std::sync::mpsc::channel;
 
     type Run = Box<dyn FnOnce() -> std::io::Result<()> + Send>;
@@ -552,7 +552,7 @@ mod tests {
 
     fn control() -> Arc<Control> {
         Control::new(
-            resolve(&Said::default(), &|_| unreachable!("no secret is asked for")).expect("defaults are sound"),
+            resolve(&RawSettings::default(), &|_| unreachable!("no secret is asked for")).expect("defaults are sound"),
         )
     }
 

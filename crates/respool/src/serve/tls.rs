@@ -11,7 +11,7 @@ use respool_net::tls::{
 
 use crate::failure::Failure;
 use crate::settings::Instance;
-use crate::settings::table::{NodeTlsVerify, TlsAuthClients, TlsIdentity};
+use crate::settings::choices::{NodeTlsVerify, TlsAuthClients, TlsIdentity};
 use crate::settings::tls::{ListenTls, NodeTls, PREFIX, Pair, TlsSettings};
 
 /// Largest file that is read: every authority that a system trusts is a tenth of it.
@@ -46,7 +46,7 @@ impl InstanceTls {
     /// Names the file and what is wrong with it.
     pub(super) fn load(instance: &Instance) -> Result<Self, Failure> {
         let tls = &instance.tls;
-        let door = |door: &crate::settings::Door| {
+        let door = |door: &crate::settings::ListenSpec| {
             let Some(words) = &door.tls else { return Ok(None) };
             let words = words.or(&tls.listen);
             let whose = format!("{PREFIX}{}", door.address);

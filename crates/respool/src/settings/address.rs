@@ -91,14 +91,14 @@ impl fmt::Display for Address {
 
 /// Where to accept clients, as it was written: `127.0.0.1:6379`, `tls::6380 cert=FILE key=FILE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Door {
+pub struct ListenSpec {
     /// Where.
     pub address: Address,
     /// What is said about TLS behind the address; `None`: TLS is not spoken there.
     pub tls: Option<ListenTls>,
 }
 
-impl Door {
+impl ListenSpec {
     /// Reads an address to listen on and what stands behind it.
     ///
     /// # Errors
@@ -115,7 +115,7 @@ impl Door {
     }
 }
 
-impl fmt::Display for Door {
+impl fmt::Display for ListenSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.tls {
             None => self.address.fmt(f),
@@ -144,7 +144,7 @@ impl fmt::Display for NodeAddress {
 
 /// A node as it was written: `10.0.0.1:6379 name=a weight=2`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NodeText {
+pub struct NodeSpec {
     /// What it is.
     pub address: NodeAddress,
     /// Its name, if it was given one.
@@ -164,7 +164,7 @@ pub struct NodeText {
 /// Longest name of a node; it stands in error messages, logs and labels of metrics.
 const NAME_BYTES_MAX: usize = 128;
 
-impl NodeText {
+impl NodeSpec {
     /// Reads a node: an address and, behind it, `name=`, `weight=` and `replica_of=`, separated by spaces.
     ///
     /// # Errors
@@ -202,7 +202,7 @@ impl NodeText {
     }
 }
 
-impl fmt::Display for NodeText {
+impl fmt::Display for NodeSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.tls.is_some() {
             f.write_str(PREFIX)?;
@@ -311,9 +311,9 @@ mod tests {
 
     #[test]
     fn a_node_may_have_a_name_and_a_weight() {
-        let node = NodeText::parse("10.0.0.1:6379  name=a weight=20").unwrap();
+        let node = NodeSpec::parse("10.0.0.1:6379  name=a weight=20").unwrap();
         assert_eq!(node.to_string(), "10.0.0.1:6379 name=a weight=20");
-        assert_eq!(NodeText::parse("embedded").unwrap().to_string(), "embedded:");
+        assert_eq!(NodeSpec::parse("embedded").unwrap().to_string(), "embedded:");
         for text in [
             "",
             " ",
@@ -326,23 +326,23 @@ mod tests {
             "h:1 name=\u{7}",
             "h:1 b",
         ] {
-            assert!(NodeText::parse(text).is_err(), "{text}");
+            assert!(NodeSpec::parse(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn tls_is_a_prefix_with_words_behind_the_address() {
-        let door = Door::parse("tls::6380  cert=/c key=/k clients=optional identity=cn").unwrap();
+        let door = ListenSpec::parse("tls::6380  cert=/c key=/k clients=optional identity=cn").unwrap();
         assert_eq!(door.to_string(), "tls::6380 cert=/c key=/k clients=optional identity=cn");
-        assert_eq!(Door::parse(&door.to_string()), Ok(door));
-        let node = NodeText::parse("tls:h:1 name=a verify=off server_name=b.example").unwrap();
+        assert_eq!(ListenSpec::parse(&door.to_string()), Ok(door));
+        let node = NodeSpec::parse("tls:h:1 name=a verify=off server_name=b.example").unwrap();
         assert_eq!(node.to_string(), "tls:h:1 name=a server_name=b.example verify=off");
-        assert_eq!(NodeText::parse(&node.to_string()), Ok(node));
+        assert_eq!(NodeSpec::parse(&node.to_string()), Ok(node));
         for text in ["tls:", "tls:/s", "tls:unix:/s", "tls:h:1 cert", "h:1 cert=/c"] {
-            assert!(Door::parse(text).is_err(), "{text}");
+            assert!(ListenSpec::parse(text).is_err(), "{text}");
         }
         for text in ["tls:/s", "tls:embedded:", "tls:h:1 clients=off", "h:1 verify=off", "tls:h:1 server_name="] {
-            assert!(NodeText::parse(text).is_err(), "{text}");
+            assert!(NodeSpec::parse(text).is_err(), "{text}");
         }
     }
 

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use respool_route::{DeadNode, Scheme};
+use respool_route::{DeadNode, Route, Scheme};
 
-use super::address::{Address, Door, NodeAddress};
-use super::routing::RoutingSettings;
+use super::address::{Address, ListenSpec, NodeAddress};
+use super::choices::{LogFormat, LogLevel, PoolMode, PublishReceivers, SlowSubscribers};
 use super::row::{Scope, Secret, Value};
-use super::table::{LogFormat, LogLevel, PoolMode, PublishReceivers, Setting, SlowSubscribers};
+use super::table::Setting;
 use super::tls::{NodeTls, TlsSettings};
 use super::users::UsersSettings;
 
@@ -136,7 +136,7 @@ impl Instance {
 #[derive(Debug, Clone, PartialEq)]
 pub struct NetSettings {
     /// Where to listen; at least one.
-    pub listen: Vec<Door>,
+    pub listen: Vec<ListenSpec>,
     /// Permissions of unix sockets.
     pub unix_mode: u32,
     /// Backlog of every listener.
@@ -178,6 +178,30 @@ pub struct ProxySettings {
     pub pooling: Pooling,
     /// Whether commands that steer the nodes are sent to them.
     pub allows_admin: bool,
+}
+
+/// The pools and routes of one instance.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RoutingSettings {
+    /// The pools with names; those of the routes count from 1, because 0 is the instance's own nodes.
+    pub pools: Vec<PoolSettings>,
+    /// The routes in the order said, one for each prefix.
+    pub routes: Vec<Route>,
+}
+
+/// A pool that routes lead to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PoolSettings {
+    /// Its name.
+    pub name: String,
+    /// Its nodes, replicas among them.
+    pub nodes: Vec<NodeSettings>,
+    /// How keys are placed on those that are no replicas.
+    pub placement: Scheme,
+    /// Which of those answers commands without a key.
+    pub default_node: usize,
+    /// What becomes of requests to a node that is down.
+    pub dead_node: DeadNode,
 }
 
 /// One node.
@@ -352,7 +376,7 @@ pub struct StatsdSettings {
 
 /// What was understood: the process, and every value for whoever wants to show it.
 #[derive(Debug, Clone)]
-pub struct Understood {
+pub struct Resolved {
     /// The settings of the components.
     pub process: Process,
     /// The values of each instance, in the order of `process.instances`, each in the order of the table.
@@ -361,7 +385,7 @@ pub struct Understood {
     pub warnings: Vec<String>,
 }
 
-impl Understood {
+impl Resolved {
     /// The settings that differ, each with the place of its instance in `new`; those of the whole process stand first,
     /// with place 0. Pools are told apart by name; one that is not in both is no change of settings.
     #[must_use]

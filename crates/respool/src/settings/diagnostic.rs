@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::raw::{FileText, Origin};
+use super::suggestion::nearest;
 use super::table::{ROWS, Setting};
 
 /// One thing that is wrong.
@@ -136,7 +137,7 @@ fn without_secret(line: &str, before: &str) -> String {
 }
 
 fn is_secret(key: &str) -> bool {
-    let nearest = super::nearest(key.trim(), ROWS.iter().map(|row| row.name)).and_then(Setting::named);
+    let nearest = nearest(key.trim(), ROWS.iter().map(|row| row.name)).and_then(Setting::named);
     key.to_ascii_lowercase().contains("pas") || nearest.is_some_and(|near| near.row().is_secret())
 }
 

@@ -7,9 +7,10 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::diagnostic::{self, Fault};
-use super::raw::{FileText, Origin, PoolSaid, Said, Statement, Text};
-use super::routing::{RoutingReader, RoutingSaid};
+use super::raw::{FileText, Origin, RawPool, RawRouting, RawSettings, Statement, Text};
+use super::routing::RoutingReader;
 use super::row::Scope;
+use super::suggestion::nearest;
 use super::table::{ROWS, Setting};
 
 /// Largest settings file that is read, in bytes: hundreds of pools of hundreds of nodes.
@@ -19,7 +20,7 @@ pub const FILE_BYTES_MAX: usize = 4 << 20;
 pub const POOLS_MAX: usize = 1024;
 
 /// Takes what a settings file says. Faults are returned in the order of their places; what could be read is kept.
-pub fn hear(said: &mut Said, name: &str, text: String) -> Vec<Fault> {
+pub fn hear(said: &mut RawSettings, name: &str, text: String) -> Vec<Fault> {
     let mut reader = Reader { said, faults: Vec::new() };
     if text.len() > FILE_BYTES_MAX {
         reader.fault(0..0, format!("the file is larger than {FILE_BYTES_MAX} bytes"));
@@ -42,7 +43,7 @@ pub fn hear(said: &mut Said, name: &str, text: String) -> Vec<Fault> {
 }
 
 struct Reader<'a> {
-    said: &'a mut Said,
+    said: &'a mut RawSettings,
     faults: Vec<Fault>,
 }
 
@@ -81,7 +82,7 @@ impl Reader<'_> {
         if self.said.pools.len() == POOLS_MAX {
             return self.fault(value.span(), format!("more than {POOLS_MAX} pools"));
         }
-        let mut pool = PoolSaid::default();
+        let mut pool = RawPool::default();
         for (key, value) in table {
             if key.get_ref() == "name" {
                 pool.name = self.pool_name(value);
@@ -104,7 +105,7 @@ impl Reader<'_> {
     }
 
     /// Takes routes, or the pools that they lead to.
-    fn routing(&mut self, key: &str, value: &Spanned<DeValue<'_>>, said: &mut RoutingSaid) {
+    fn routing(&mut self, key: &str, value: &Spanned<DeValue<'_>>, said: &mut RawRouting) {
         let mut faults = std::mem::take(&mut self.faults);
         let mut reader = RoutingReader { said, faults: &mut faults };
         if key == "routes" {
@@ -187,7 +188,7 @@ fn unknown(key: &Spanned<std::borrow::Cow<'_, str>>, others: &[&str]) -> Fault {
     let said = key.get_ref().as_ref();
     let names = ROWS.iter().map(|row| row.name).chain(others.iter().copied());
     let fault = Fault::new(at(key), format!("there is no setting {said:.64?}"));
-    match super::nearest(&said.replace('-', "_"), names) {
+    match nearest(&said.replace('-', "_"), names) {
         Some(name) => fault.hint(format!("the nearest is {name}")),
         None => fault.hint("docs/settings.md and `respool settings` list them all"),
     }
@@ -199,14 +200,14 @@ mod tests {
     use crate::settings::diagnostic::Faults;
 
     fn faults(text: &str) -> String {
-        let mut said = Said::default();
+        let mut said = RawSettings::default();
         let faults = hear(&mut said, "r.toml", text.to_owned());
         Faults { file: said.file, faults }.to_string()
     }
 
     #[test]
     fn what_is_said_is_kept_with_its_place() {
-        let mut said = Said::default();
+        let mut said = RawSettings::default();
         let text =
             "listen = [\":1\", \"/s\"]\nnodes = \"a:1, b:2\"\nbacklog = 7\n[[pool]]\nname = \"x\"\nbacklog = 8\n";
         assert_eq!(hear(&mut said, "r.toml", text.to_owned()), []);

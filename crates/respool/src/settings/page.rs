@@ -111,7 +111,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::settings::{Said, file, resolve};
+    use crate::settings::{RawSettings, file, resolve};
 
     #[test]
     fn the_settings_file_to_start_from_says_the_defaults() {
@@ -122,10 +122,10 @@ mod tests {
                 _ => format!("{line}\n"),
             })
             .collect();
-        let mut said = Said::default();
+        let mut said = RawSettings::default();
         assert_eq!(file::hear(&mut said, "sample", everything), []);
         assert_eq!(said.top.len(), ROWS.len(), "every setting is in it");
-        let nothing = resolve(&Said::default(), &|_| unreachable!("no secret is asked for")).unwrap();
+        let nothing = resolve(&RawSettings::default(), &|_| unreachable!("no secret is asked for")).unwrap();
         let spelt = resolve(&said, &|_| unreachable!("no secret is asked for")).unwrap_or_else(|why| panic!("{why}"));
         assert_eq!(spelt.changes_to(&nothing), []);
     }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use respool_route::{KeyHash, Rule, Scheme, TagRule};
 
-use super::row::Choice;
+use super::choices::Choice;
 
 static RULES: LazyLock<Vec<(Rule, Choice)>> = LazyLock::new(|| {
     let plain = Rule::ALL.map(|rule| (rule, Choice { name: Cow::Borrowed(rule.name()), doc: rule_doc(rule) }));

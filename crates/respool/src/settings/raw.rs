@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use super::routing::RoutingSaid;
 use super::row::Row;
 use super::table::Setting;
-use super::users::UserSaid;
+
+/// The environment variable that names the settings file.
+pub const CONFIG_ENV: &str = "RESPOOL_CONFIG";
 
 /// Where a text stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,13 +77,99 @@ impl Statement {
 
 /// What was said about one pool.
 #[derive(Debug, Clone, Default)]
-pub struct PoolSaid {
+pub struct RawPool {
     /// Its name, if it was given one.
     pub name: Option<String>,
     /// What was said about it alone.
     pub statements: Vec<Statement>,
     /// Its routes and the pools that they lead to.
-    pub routing: RoutingSaid,
+    pub routing: RawRouting,
+}
+
+/// What was said about routes in one place: outside every pool, or in one.
+#[derive(Debug, Clone, Default)]
+pub struct RawRouting {
+    /// The pools that routes lead to.
+    pub pools: Vec<RawNamedPool>,
+    /// The routes, in order.
+    pub routes: Vec<RawRoute>,
+}
+
+impl RawRouting {
+    pub(super) fn is_empty(&self) -> bool {
+        self.pools.is_empty() && self.routes.is_empty()
+    }
+}
+
+/// What was said about a pool that routes lead to.
+#[derive(Debug, Clone)]
+pub struct RawNamedPool {
+    /// Its name.
+    pub name: String,
+    /// Where it stands.
+    pub origin: Origin,
+    /// Settings of its own.
+    pub statements: Vec<Statement>,
+}
+
+/// What was said about a route.
+#[derive(Debug, Clone)]
+pub struct RawRoute {
+    /// Where it stands.
+    pub origin: Origin,
+    /// What its keys say; one text, or any number.
+    pub keys: Vec<(RouteKey, Vec<Text>)>,
+}
+
+macro_rules! route_keys {
+    ($($variant:ident = $word:literal,)+) => {
+        /// A key of a route.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum RouteKey {
+            $(#[doc = concat!("`", $word, "`")] $variant,)+
+        }
+
+        impl RouteKey {
+            pub(super) const ALL: &'static [(Self, &'static str)] = &[$((Self::$variant, $word),)+];
+        }
+    };
+}
+
+route_keys! {
+    Name = "name", Users = "users", Prefix = "prefix", Databases = "databases", Commands = "commands", To = "to",
+    Strip = "strip", Add = "add", Reads = "reads", DeadNode = "dead_node", PoolMode = "pool_mode",
+}
+
+macro_rules! user_keys {
+    ($($variant:ident = $word:literal,)+) => {
+        /// A key of a user's table.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum UserKey {
+            $(#[doc = concat!("`", $word, "`")] $variant,)+
+        }
+
+        impl UserKey {
+            pub(super) const ALL: &'static [(Self, &'static str)] = &[$((Self::$variant, $word),)+];
+        }
+    };
+}
+
+user_keys! {
+    Rules = "rules", Password = "password", PasswordFile = "password_file", Connections = "connections",
+    RequestsPerSecond = "requests_per_second", BytesPerSecond = "bytes_per_second", NodeUsername = "node_username",
+    NodePassword = "node_password", NodePasswordFile = "node_password_file", PoolMode = "pool_mode",
+    PrivateConnections = "private_connections",
+}
+
+/// What was said about one user.
+#[derive(Debug, Clone)]
+pub struct RawUser {
+    /// Its name.
+    pub name: String,
+    /// Where it stands.
+    pub origin: Origin,
+    /// What its keys say.
+    pub keys: Vec<(UserKey, Vec<Text>)>,
 }
 
 /// A file's name and contents, for excerpts.
@@ -96,7 +183,7 @@ pub struct FileText {
 
 /// Everything that was said.
 #[derive(Debug, Clone, Default)]
-pub struct Said {
+pub struct RawSettings {
     /// The file it was said in, if there was one.
     pub file: Option<FileText>,
     /// What the command line said: overrules everything.
@@ -106,14 +193,14 @@ pub struct Said {
     /// What the file said outside every pool.
     pub top: Vec<Statement>,
     /// Routes that the file said outside every pool: they hold for each that has none of its own.
-    pub routing: RoutingSaid,
+    pub routing: RawRouting,
     /// Users that the file said.
-    pub users: Vec<UserSaid>,
+    pub users: Vec<RawUser>,
     /// What was said about each pool; none means one pool that has no name.
-    pub pools: Vec<PoolSaid>,
+    pub pools: Vec<RawPool>,
 }
 
-impl Said {
+impl RawSettings {
     /// Takes what the environment says. Variables of other programs do not matter; a name that is nearly one of ours is
     /// probably a slip, and comes back as a warning.
     pub fn hear_env(&mut self, vars: impl IntoIterator<Item = (String, String)>) -> Vec<String> {
@@ -123,7 +210,7 @@ impl Said {
         for (name, value) in vars {
             if let Some((_, setting)) = names.iter().find(|(ours, _)| *ours == name) {
                 self.env.push(Statement::line(*setting, &value, Origin::Env { name }));
-            } else if name.starts_with("RESPOOL_") && name != super::CONFIG_ENV {
+            } else if name.starts_with("RESPOOL_") && name != CONFIG_ENV {
                 let near = names.iter().find(|(ours, _)| strsim::damerau_levenshtein(ours, &name) <= 2);
                 warnings
                     .extend(near.map(|(ours, _)| format!("environment variable {name} is no setting; is it {ours}?")));
@@ -143,7 +230,7 @@ impl Said {
 
     /// What counts for a setting in a pool: flag, environment, pool, file, in this order.
     #[must_use]
-    pub fn about<'a>(&'a self, setting: Setting, pool: Option<&'a PoolSaid>) -> Option<&'a Statement> {
+    pub fn about<'a>(&'a self, setting: Setting, pool: Option<&'a RawPool>) -> Option<&'a Statement> {
         let pool = pool.map_or(&[][..], |pool| &pool.statements[..]);
         let sources = [&self.flags[..], &self.env[..], pool, &self.top[..]];
         sources.into_iter().find_map(|source| source.iter().rfind(|statement| statement.setting == setting))
@@ -164,16 +251,16 @@ fn shell_quoted(value: &str) -> String {
 mod tests {
     use super::*;
 
-    fn heard(setting: Setting, said: &Said) -> Vec<&str> {
+    fn heard(setting: Setting, said: &RawSettings) -> Vec<&str> {
         said.about(setting, said.pools.first()).map_or(vec![], |s| s.texts.iter().map(|t| t.text.as_str()).collect())
     }
 
     #[test]
     fn flags_overrule_the_environment_which_overrules_the_pool_and_the_file() {
         let line = |text| Statement::line(Setting::Backlog, text, Origin::Default);
-        let mut said = Said { top: vec![line("1")], ..Said::default() };
+        let mut said = RawSettings { top: vec![line("1")], ..RawSettings::default() };
         assert_eq!(heard(Setting::Backlog, &said), ["1"]);
-        said.pools = vec![PoolSaid { statements: vec![line("2")], ..PoolSaid::default() }];
+        said.pools = vec![RawPool { statements: vec![line("2")], ..RawPool::default() }];
         assert_eq!(heard(Setting::Backlog, &said), ["2"]);
         said.hear_env([("RESPOOL_BACKLOG".to_owned(), "3".to_owned())]);
         assert_eq!(heard(Setting::Backlog, &said), ["3"]);
@@ -184,7 +271,7 @@ mod tests {
 
     #[test]
     fn lists_are_said_with_commas_or_one_by_one() {
-        let mut said = Said::default();
+        let mut said = RawSettings::default();
         said.hear_flag(Setting::Nodes, &["a:1, b:2 name=x".to_owned(), "c:3".to_owned()]);
         assert_eq!(heard(Setting::Nodes, &said), ["a:1", "b:2 name=x", "c:3"]);
     }
@@ -193,14 +280,14 @@ mod tests {
     fn slips_in_the_environment_are_told_and_other_programs_variables_are_not() {
         let vars =
             ["RESPOOL_CONECT_TIMEOUT", "RESPOOL_SERVICE_HOST", "RESPOOL_PORT_6379_TCP", "HOME", "RESPOOL_CONFIG"];
-        let warnings = Said::default().hear_env(vars.map(|name| (name.to_owned(), "x".to_owned())));
+        let warnings = RawSettings::default().hear_env(vars.map(|name| (name.to_owned(), "x".to_owned())));
         assert_eq!(warnings.len(), 1, "{warnings:?}");
         assert!(warnings[0].contains("RESPOOL_CONECT_TIMEOUT") && warnings[0].contains("RESPOOL_CONNECT_TIMEOUT"));
     }
 
     #[test]
     fn a_secret_flag_is_not_repeated() {
-        let mut said = Said::default();
+        let mut said = RawSettings::default();
         said.hear_flag(Setting::NodePassword, &["hunter2".to_owned()]);
         assert_eq!(said.flags[0].origin, Origin::Flag { said: "--node-password \"(hidden)\"".to_owned() });
     }

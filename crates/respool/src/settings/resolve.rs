@@ -4,59 +4,54 @@
 //! outside is a secret's file, which the caller reads.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt::Display;
-use std::io;
-use std::path::Path;
 use std::time::Duration;
 
-use respool_route::{DeadNode, PlacementError, Scheme};
+use respool_route::DeadNode;
 
-use super::address::{Address, Door, NodeAddress, NodeText};
-use super::config::{
-    AdminSettings, Budgets, Credentials, EngineSettings, Instance, IntegritySettings, LogSettings, NetSettings,
-    NodeSettings, Pooling, Process, ProxySettings, RequestSettings, SeeingSettings, StatsdSettings, Timeouts,
-    Understood,
-};
-use super::diagnostic::{self, Fault, Faults};
-use super::raw::{Origin, PoolSaid, Said, Statement};
-use super::row::{Row, Secret, Value};
-use super::table::{
-    AdminCommands, LogFormat, LogLevel, NodeTlsVerify, PoolMode, PublishReceivers, Setting, SlowSubscribers, Switch,
+use super::address::{Address, ListenSpec};
+use super::choices::{
+    AdminCommands, LogFormat, LogLevel, NodeTlsVerify, PoolMode, PublishReceivers, SlowSubscribers, Switch,
     TlsAuthClients, TlsIdentity,
 };
+use super::config::{
+    AdminSettings, Budgets, EngineSettings, Instance, IntegritySettings, LogSettings, NetSettings, Pooling, Process,
+    ProxySettings, RequestSettings, Resolved, SeeingSettings, StatsdSettings, Timeouts,
+};
+use super::diagnostic::{Fault, Faults};
+use super::placement;
+use super::raw::{Origin, RawPool, RawSettings};
+use super::resolver::{ReadSecret, Resolver};
+use super::row::Value;
+use super::table::Setting;
 use super::tls::{self, ListenTls, NodeTls, PREFIX, Pair, TlsSettings};
 use super::users::UsersSettings;
 use super::values::{Values, saturating};
-use super::{placement, routing};
-
-/// Reads a file with a secret.
-pub type ReadSecret<'a> = &'a dyn Fn(&Path) -> io::Result<String>;
 
 /// Understands what was said.
 ///
 /// # Errors
 /// Everything that is wrong, not only the first thing.
-pub fn resolve(said: &Said, read_secret: ReadSecret<'_>) -> Result<Understood, Faults> {
-    let mut judge = Judge { said, read_secret, faults: Vec::new(), warnings: Vec::new() };
-    let pools: Vec<Option<&PoolSaid>> = match said.pools.is_empty() {
+pub fn resolve(said: &RawSettings, read_secret: ReadSecret<'_>) -> Result<Resolved, Faults> {
+    let mut resolver = Resolver { said, read_secret, faults: Vec::new(), warnings: Vec::new() };
+    let pools: Vec<Option<&RawPool>> = match said.pools.is_empty() {
         true => vec![None],
         false => said.pools.iter().map(Some).collect(),
     };
-    let values: Vec<Vec<Value>> = pools.iter().map(|pool| judge.values(*pool)).collect();
-    if judge.faults.is_empty() {
-        let names = judge.pool_names(&pools);
+    let values: Vec<Vec<Value>> = pools.iter().map(|pool| resolver.values(*pool)).collect();
+    if resolver.faults.is_empty() {
+        let names = resolver.pool_names(&pools);
         let named = names.into_iter().zip(&values).zip(&pools);
         let instances: Vec<Instance> =
-            named.map(|((name, values), pool)| judge.instance(name, values, *pool)).collect();
-        judge.listeners_differ(&instances);
-        let users = judge.users(&values[0]);
-        if judge.faults.is_empty() {
+            named.map(|((name, values), pool)| resolver.instance(name, values, *pool)).collect();
+        resolver.listeners_differ(&instances);
+        let users = resolver.users(&values[0]);
+        if resolver.faults.is_empty() {
             let process = process(&values[0], instances, users);
-            let warnings = judge.warnings;
-            return Ok(Understood { process, values, warnings });
+            let warnings = resolver.warnings;
+            return Ok(Resolved { process, values, warnings });
         }
     }
-    Err(Faults { file: said.file.clone(), faults: judge.faults })
+    Err(Faults { file: said.file.clone(), faults: resolver.faults })
 }
 
 fn process(values: &[Value], instances: Vec<Instance>, users: UsersSettings) -> Process {
@@ -87,49 +82,10 @@ fn process(values: &[Value], instances: Vec<Instance>, users: UsersSettings) -> 
     }
 }
 
-pub(super) struct Judge<'a> {
-    pub(super) said: &'a Said,
-    read_secret: ReadSecret<'a>,
-    faults: Vec<Fault>,
-    pub(super) warnings: Vec<String>,
-}
-
-impl Judge<'_> {
-    /// Reads every setting of one pool.
-    fn values(&mut self, pool: Option<&PoolSaid>) -> Vec<Value> {
-        Setting::ALL.iter().map(|setting| self.value(*setting, pool)).collect()
-    }
-
-    fn value(&mut self, setting: Setting, pool: Option<&PoolSaid>) -> Value {
-        match self.said.about(setting, pool) {
-            Some(statement) => self.value_of(statement),
-            None => default_of(setting.row()),
-        }
-    }
-
-    /// The value that a statement says; the default if it says none.
-    pub(super) fn value_of(&mut self, statement: &Statement) -> Value {
-        let row = statement.setting.row();
-        let texts: Vec<&str> = statement.texts.iter().map(|text| text.text.as_str()).collect();
-        match row.parse(&texts) {
-            Ok(value) => value,
-            Err(refusal) => {
-                let text = statement.texts.get(refusal.text);
-                let origin = text.map_or(&statement.origin, |text| &text.origin).clone();
-                let said = match text {
-                    _ if row.is_secret() => "what was said".to_owned(),
-                    Some(text) => format!("{:.200?}", text.text),
-                    None => "nothing".to_owned(),
-                };
-                self.fault(Fault::new(origin, format!("{} cannot be {said}", row.name)).hint(refusal.reason));
-                default_of(row)
-            }
-        }
-    }
-
-    fn pool_names(&mut self, pools: &[Option<&PoolSaid>]) -> Vec<String> {
+impl Resolver<'_> {
+    fn pool_names(&mut self, pools: &[Option<&RawPool>]) -> Vec<String> {
         let unnamed = |number: usize| if pools.len() == 1 { "main".to_owned() } else { format!("pool-{}", number + 1) };
-        let name = |(number, pool): (usize, &Option<&PoolSaid>)| {
+        let name = |(number, pool): (usize, &Option<&RawPool>)| {
             pool.and_then(|pool| pool.name.clone()).unwrap_or_else(|| unnamed(number))
         };
         let names: Vec<String> = pools.iter().enumerate().map(name).collect();
@@ -140,7 +96,7 @@ impl Judge<'_> {
         names
     }
 
-    fn instance(&mut self, name: String, values: &[Value], pool: Option<&PoolSaid>) -> Instance {
+    fn instance(&mut self, name: String, values: &[Value], pool: Option<&RawPool>) -> Instance {
         let of = Values(values);
         let net = NetSettings {
             listen: of.listeners(Setting::Listen).to_vec(),
@@ -158,7 +114,7 @@ impl Judge<'_> {
         let tls = self.tls(&of, pool);
         self.tls_is_whole(&tls, &net, &proxy, pool);
         // Whoever has a certificate was let in by somebody.
-        let is_open = |door: &&Door| {
+        let is_open = |door: &&ListenSpec| {
             let clients = door.tls.as_ref().and_then(|words| words.or(&tls.listen).clients);
             !door.address.is_local() && clients != Some(TlsAuthClients::Required)
         };
@@ -174,7 +130,7 @@ impl Judge<'_> {
         Instance { name, net, tls, proxy, engine }
     }
 
-    fn tls(&mut self, of: &Values<'_>, pool: Option<&PoolSaid>) -> TlsSettings {
+    fn tls(&mut self, of: &Values<'_>, pool: Option<&RawPool>) -> TlsSettings {
         let path = |setting| of.text(setting).map(Into::into);
         let users = match of.text(Setting::TlsUsers).map(tls::users).transpose() {
             Ok(users) => users,
@@ -203,7 +159,7 @@ impl Judge<'_> {
     }
 
     /// Whether everybody who is to speak TLS has what it takes.
-    fn tls_is_whole(&mut self, tls: &TlsSettings, net: &NetSettings, proxy: &ProxySettings, pool: Option<&PoolSaid>) {
+    fn tls_is_whole(&mut self, tls: &TlsSettings, net: &NetSettings, proxy: &ProxySettings, pool: Option<&RawPool>) {
         for door in &net.listen {
             if let Some(fault) = door.tls.as_ref().and_then(|words| words.or(&tls.listen).fault()) {
                 self.blame(Setting::Listen, pool, &format!("{PREFIX}{} cannot be opened", door.address), fault);
@@ -217,37 +173,6 @@ impl Judge<'_> {
         }
     }
 
-    /// The nodes, each with what it is told to let us in: its own words, or what is said for all of them.
-    pub(super) fn nodes(
-        &mut self,
-        of: &Values<'_>,
-        credentials: Option<&Credentials>,
-        pool: Option<&PoolSaid>,
-    ) -> Vec<NodeSettings> {
-        let texts = of.nodes(Setting::Nodes);
-        let mut nodes = named_nodes(texts, credentials);
-        let origin = self.said.about(Setting::Nodes, pool).map_or(Origin::Default, |said| said.origin.clone());
-        for (node, text) in nodes.iter_mut().zip(texts) {
-            let password = match &text.password_file {
-                Some(path) => self.secret_at(path, &origin),
-                None => node.credentials.as_ref().map(|credentials| credentials.password.clone()),
-            };
-            if text.username.is_none() && text.password_file.is_none() {
-                continue;
-            }
-            let Some(password) = password else {
-                if text.password_file.is_none() {
-                    let fault = Fault::new(origin.clone(), format!("node {} has a user without a password", node.name));
-                    self.fault(fault.hint("add password_file=FILE behind it, or set node_password_file"));
-                }
-                continue;
-            };
-            let username = text.username.clone().or(node.credentials.take().and_then(|known| known.username));
-            node.credentials = Some(Credentials { username, password });
-        }
-        nodes
-    }
-
     /// Whether nothing that was said keeps anybody out who reaches the process.
     fn admits_anybody(&self, of: &Values<'_>) -> bool {
         let is_protected = Switch::ALL[of.word(Setting::ProtectedMode)] == Switch::Yes;
@@ -257,7 +182,7 @@ impl Judge<'_> {
         !is_protected && !has_password && !has_users
     }
 
-    fn proxy(&mut self, values: &[Value], pool: Option<&PoolSaid>) -> ProxySettings {
+    fn proxy(&mut self, values: &[Value], pool: Option<&RawPool>) -> ProxySettings {
         let of = &Values(values);
         let credentials = self.credentials(of, pool);
         let nodes = self.nodes(of, credentials.as_ref(), pool);
@@ -292,90 +217,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether the placement can tell the nodes apart; without nodes there is nothing to place.
-    pub(super) fn nodes_fit(&mut self, nodes: &[NodeSettings], scheme: Scheme, pool: Option<&PoolSaid>) {
-        let mut seen = HashSet::new();
-        for node in nodes.iter().filter(|node| !seen.insert(&node.name)) {
-            let hint = "give one of them another with name=NAME behind its address";
-            self.blame(Setting::Nodes, pool, &format!("two nodes have the name {}", node.name), hint);
-        }
-        for node in nodes {
-            let Some(primary) = &node.replica_of else { continue };
-            if !nodes.iter().any(|other| other.name == *primary && other.replica_of.is_none()) {
-                let hint = "replica_of= names a node of the same pool that is no replica itself";
-                let message = format!("node {} is a replica of {primary}, which is not there", node.name);
-                self.blame(Setting::Nodes, pool, &message, hint);
-            }
-        }
-        match routing::placed(scheme, nodes) {
-            // Reported above, for every placement, because logs and metrics tell nodes apart by name as well.
-            Ok(_) | Err(PlacementError::NoNodes | PlacementError::SameName { .. }) => {}
-            Err(error) => {
-                let message = format!("placement {scheme} does not fit these nodes");
-                self.blame(Setting::Nodes, pool, &message, error);
-            }
-        }
-    }
-
-    pub(super) fn default_node(&mut self, of: &Values<'_>, nodes: &[NodeSettings], pool: Option<&PoolSaid>) -> usize {
-        let Some(wanted) = of.text(Setting::DefaultNode) else { return 0 };
-        let mut primaries = nodes.iter().filter(|node| node.replica_of.is_none());
-        let position = primaries.position(|node| node.name == wanted || node.address.to_string() == wanted);
-        position.unwrap_or_else(|| {
-            let hint = match super::nearest(wanted, nodes.iter().map(|node| node.name.as_str())) {
-                Some(near) => format!("the nearest is {near}"),
-                None => "a node is named by its address, or by name=NAME behind it".to_owned(),
-            };
-            self.blame(Setting::DefaultNode, pool, &format!("there is no node {wanted:.200?}"), hint);
-            0
-        })
-    }
-
-    pub(super) fn credentials(&mut self, of: &Values<'_>, pool: Option<&PoolSaid>) -> Option<Credentials> {
-        let username = of.text(Setting::NodeUsername).map(str::to_owned);
-        let places = [Setting::NodePassword, Setting::NodePasswordFile];
-        let password = self.secret(of, places, pool);
-        if username.is_some() && of.secret(places[0]).is_none() && of.text(places[1]).is_none() {
-            self.blame(Setting::NodeUsername, pool, "a user without a password", "set node_password_file");
-        }
-        password.map(|password| Credentials { username, password })
-    }
-
-    /// A secret that is said itself, or by the file that holds it.
-    pub(super) fn secret(
-        &mut self,
-        of: &Values<'_>,
-        [itself, file]: [Setting; 2],
-        pool: Option<&PoolSaid>,
-    ) -> Option<Secret> {
-        match (of.secret(itself), of.text(file)) {
-            (Some(_), Some(_)) => {
-                let hint = format!("say one of {} and {}", itself.row().name, file.row().name);
-                self.blame(file, pool, "the password is said twice", hint);
-                None
-            }
-            (Some(password), None) => Some(password),
-            (None, Some(path)) => {
-                let origin = self.said.about(file, pool).map_or(Origin::Default, |said| said.origin.clone());
-                self.secret_at(path, &origin)
-            }
-            (None, None) => None,
-        }
-    }
-
-    /// The first line of a file.
-    pub(super) fn secret_at(&mut self, path: &str, origin: &Origin) -> Option<Secret> {
-        let first_line = |text: String| text.lines().next().filter(|line| !line.is_empty()).map(str::to_owned);
-        let (what, hint) = match (self.read_secret)(Path::new(path)).map(first_line) {
-            Ok(Some(line)) => return Some(Secret::new(line)),
-            Ok(None) => ("is empty", "the first line is the password".to_owned()),
-            Err(error) => ("cannot be read", error.to_string()),
-        };
-        self.fault(Fault::new(origin.clone(), format!("{path} {what}")).hint(hint));
-        None
-    }
-
-    fn timeouts(&mut self, of: &Values<'_>, pool: Option<&PoolSaid>) -> Timeouts {
+    fn timeouts(&mut self, of: &Values<'_>, pool: Option<&RawPool>) -> Timeouts {
         let timeouts = Timeouts {
             connect: of.duration(Setting::ConnectTimeout).unwrap_or(Duration::MAX),
             request: of.duration(Setting::RequestTimeout),
@@ -398,7 +240,7 @@ impl Judge<'_> {
         timeouts
     }
 
-    fn budgets(&mut self, of: &Values<'_>, pool: Option<&PoolSaid>) -> Budgets {
+    fn budgets(&mut self, of: &Values<'_>, pool: Option<&RawPool>) -> Budgets {
         let budgets = Budgets {
             client_output_soft: of.bytes(Setting::ClientOutputSoftBytes),
             client_output_hard: of.bytes(Setting::ClientOutputHardBytes),
@@ -425,19 +267,6 @@ impl Judge<'_> {
             }
         }
     }
-
-    /// Adds a fault at the place where a setting was said.
-    pub(super) fn blame(&mut self, setting: Setting, pool: Option<&PoolSaid>, message: &str, hint: impl Display) {
-        let origin = self.said.about(setting, pool).map_or(Origin::Default, |statement| statement.origin.clone());
-        self.fault(Fault::new(origin, message.to_owned()).hint(hint.to_string()));
-    }
-
-    /// Adds a fault, unless it is there: one of a value that holds for all pools is found once per pool.
-    pub(super) fn fault(&mut self, fault: Fault) {
-        if !self.faults.contains(&fault) {
-            diagnostic::add(&mut self.faults, || fault);
-        }
-    }
 }
 
 fn pooling(of: &Values<'_>) -> Pooling {
@@ -459,53 +288,26 @@ fn pooling(of: &Values<'_>) -> Pooling {
     }
 }
 
-pub(super) fn default_of(row: &Row) -> Value {
-    if row.default.is_empty() {
-        return if row.is_list() { row.parse(&[]).unwrap_or(Value::Absent) } else { Value::Absent };
-    }
-    row.parse(&[row.default]).expect("a test reads every default in the table")
-}
-
-fn named_nodes(nodes: &[NodeText], credentials: Option<&Credentials>) -> Vec<NodeSettings> {
-    let mut engines = 0;
-    let mut named = Vec::with_capacity(nodes.len());
-    for node in nodes {
-        let plain = match &node.address {
-            NodeAddress::Embedded => {
-                engines += 1;
-                format!("embedded-{engines}")
-            }
-            NodeAddress::Remote(address) => address.to_string(),
-        };
-        let credentials = matches!(node.address, NodeAddress::Remote(_)).then(|| credentials.cloned()).flatten();
-        named.push(NodeSettings {
-            name: node.name.clone().unwrap_or(plain),
-            address: node.address.clone(),
-            weight: node.weight,
-            replica_of: node.replica_of.clone(),
-            credentials,
-            tls: node.tls.clone(),
-        });
-    }
-    named
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io;
+    use std::path::Path;
+
     use respool_route::Rule;
     use respool_wire::{RequestLimits, Strictness};
 
     use super::*;
+    use crate::settings::diagnostic;
     use crate::settings::file;
-    use crate::settings::row::{Group, Kind, Reload};
+    use crate::settings::row::{Group, Kind, Reload, Row};
     use crate::settings::unit;
 
     fn no_files(_: &Path) -> io::Result<String> {
         Err(io::Error::new(io::ErrorKind::NotFound, "no such file"))
     }
 
-    fn understood(text: &str) -> Result<Understood, String> {
-        let mut said = Said::default();
+    fn understood(text: &str) -> Result<Resolved, String> {
+        let mut said = RawSettings::default();
         let faults = file::hear(&mut said, "r.toml", text.to_owned());
         assert_eq!(faults, [], "{text}");
         resolve(&said, &no_files).map_err(|faults| faults.to_string())
@@ -518,7 +320,7 @@ mod tests {
         assert!(instance.is_embedded());
         assert_eq!(instance.name, "main");
         let address = Address::Tcp { host: "127.0.0.1".to_owned(), port: 6379 };
-        assert_eq!(instance.net.listen, [Door { address, tls: None }]);
+        assert_eq!(instance.net.listen, [ListenSpec { address, tls: None }]);
         assert_eq!((instance.net.unix_mode, instance.net.backlog), (0o600, 511));
         let requests = &instance.proxy.requests;
         let wire = RequestLimits::authenticated(Strictness::Strict);
@@ -587,7 +389,7 @@ mod tests {
     #[test]
     fn one_file_full_of_mistakes_does_not_flood_the_reader() {
         let keys: String = (0..1000).map(|number| format!("key_{number} = 1\n")).collect();
-        let mut said = Said::default();
+        let mut said = RawSettings::default();
         let faults = file::hear(&mut said, "r.toml", keys);
         assert_eq!(faults.len(), diagnostic::FAULTS_MAX);
         assert!(Faults { file: said.file, faults }.to_string().ends_with("There may be more.\n"));
@@ -603,7 +405,7 @@ mod tests {
 
     #[test]
     fn a_password_comes_from_a_file_and_is_not_shown() {
-        let mut said = Said::default();
+        let mut said = RawSettings::default();
         let text = "nodes = [\"a:1\", \"embedded:\"]\nnode_username = \"u\"\nnode_password_file = \"/p\"\n";
         file::hear(&mut said, "r.toml", text.to_owned());
         let process = resolve(&said, &|_| Ok("canary\nmore\n".to_owned())).unwrap().process;
@@ -691,7 +493,7 @@ mod tests {
     fn a_node_may_have_credentials_of_its_own() {
         let text = "node_username = \"all\"\nnode_password = \"canary\"\n\
                     nodes = [\"a:1\", \"b:1 username=other\", \"c:1 password_file=/p\", \"d:1 username=x password_file=/p\"]";
-        let mut said = Said::default();
+        let mut said = RawSettings::default();
         assert_eq!(file::hear(&mut said, "r.toml", text.to_owned()), []);
         let process = resolve(&said, &|_| Ok("own\n".to_owned())).expect("all of it is right").process;
         let told = process.instances[0].proxy.nodes.iter().map(|node| {

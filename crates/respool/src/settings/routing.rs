@@ -7,96 +7,19 @@ use std::ops::Range;
 
 use respool_command::{Categories, lookup_full};
 use respool_route::limits::{POOLS_MAX, PREFIX_BYTES_MAX, ROUTES_MAX};
-use respool_route::{Commands, DeadNode, Node, Placement, PoolMode, Reads, Rewrite, Route, Scheme, When};
+use respool_route::{Commands, DeadNode, PoolMode, Reads, Rewrite, Route, When};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::config::NodeSettings;
+use super::config::{NodeSettings, PoolSettings, RoutingSettings};
 use super::diagnostic::{self, Fault};
-use super::raw::{Origin, PoolSaid, Statement, Text};
-use super::resolve::Judge;
-use super::row::{Choice, Value};
+use super::placement;
+use super::raw::{Origin, RawNamedPool, RawPool, RawRoute, RawRouting, RouteKey, Statement, Text};
+use super::resolver::{Resolver, default_of};
+use super::row::Value;
+use super::suggestion::nearest;
 use super::table::Setting;
 use super::values::Values;
-use super::{nearest, placement};
-
-/// What was said about routes in one place: outside every pool, or in one.
-#[derive(Debug, Clone, Default)]
-pub struct RoutingSaid {
-    /// The pools that routes lead to.
-    pub pools: Vec<NamedPoolSaid>,
-    /// The routes, in order.
-    pub routes: Vec<RouteSaid>,
-}
-
-impl RoutingSaid {
-    fn is_empty(&self) -> bool {
-        self.pools.is_empty() && self.routes.is_empty()
-    }
-}
-
-/// What was said about a pool that routes lead to.
-#[derive(Debug, Clone)]
-pub struct NamedPoolSaid {
-    /// Its name.
-    pub name: String,
-    /// Where it stands.
-    pub origin: Origin,
-    /// Settings of its own.
-    pub statements: Vec<Statement>,
-}
-
-/// What was said about a route.
-#[derive(Debug, Clone)]
-pub struct RouteSaid {
-    /// Where it stands.
-    pub origin: Origin,
-    /// What its keys say; one text, or any number.
-    pub keys: Vec<(RouteKey, Vec<Text>)>,
-}
-
-/// The pools and routes of one instance.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct RoutingSettings {
-    /// The pools with names; those of the routes count from 1, because 0 is the instance's own nodes.
-    pub pools: Vec<PoolSettings>,
-    /// The routes in the order said, one for each prefix.
-    pub routes: Vec<Route>,
-}
-
-/// A pool that routes lead to.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PoolSettings {
-    /// Its name.
-    pub name: String,
-    /// Its nodes, replicas among them.
-    pub nodes: Vec<NodeSettings>,
-    /// How keys are placed on those that are no replicas.
-    pub placement: Scheme,
-    /// Which of those answers commands without a key.
-    pub default_node: usize,
-    /// What becomes of requests to a node that is down.
-    pub dead_node: DeadNode,
-}
-
-macro_rules! route_keys {
-    ($($variant:ident = $word:literal,)+) => {
-        /// A key of a route.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum RouteKey {
-            $(#[doc = concat!("`", $word, "`")] $variant,)+
-        }
-
-        impl RouteKey {
-            const ALL: &'static [(Self, &'static str)] = &[$((Self::$variant, $word),)+];
-        }
-    };
-}
-
-route_keys! {
-    Name = "name", Users = "users", Prefix = "prefix", Databases = "databases", Commands = "commands", To = "to",
-    Strip = "strip", Add = "add", Reads = "reads", DeadNode = "dead_node", PoolMode = "pool_mode",
-}
 
 /// The settings that a pool with a name may have of its own. What it does not say is as in the pool around it, nodes apart.
 const OF_NAMED_POOL: [Setting; 8] = [
@@ -110,20 +33,9 @@ const OF_NAMED_POOL: [Setting; 8] = [
     Setting::NodePasswordFile,
 ];
 
-/// The words for what becomes of requests to a dead node, in the order of [`DeadNode::ALL`].
-pub fn dead_node_choices() -> &'static [Choice] {
-    use std::borrow::Cow;
-    const CHOICES: &[Choice] = &[
-        Choice { name: Cow::Borrowed("error"), doc: "they are answered with an error" },
-        Choice { name: Cow::Borrowed("next"), doc: "the next node that is up takes them; for caches only" },
-        Choice { name: Cow::Borrowed("replica"), doc: "a replica answers what only reads" },
-    ];
-    CHOICES
-}
-
 /// Reads `pools` and `routes` from a table of the settings file.
 pub(super) struct RoutingReader<'a> {
-    pub(super) said: &'a mut RoutingSaid,
+    pub(super) said: &'a mut RawRouting,
     pub(super) faults: &'a mut Vec<Fault>,
 }
 
@@ -150,7 +62,7 @@ impl RoutingReader<'_> {
                 self.fault(value.span(), "a pool is a table: [pools.NAME]".to_owned());
                 continue;
             };
-            let mut pool = NamedPoolSaid {
+            let mut pool = RawNamedPool {
                 name: name.get_ref().to_string(),
                 origin: Origin::File { span: name.span() },
                 statements: Vec::new(),
@@ -187,7 +99,7 @@ impl RoutingReader<'_> {
             };
             // The span of a table that is written with brackets begins at its head.
             let start = route.span().start;
-            let mut said = RouteSaid { origin: Origin::File { span: start..start + 1 }, keys: Vec::new() };
+            let mut said = RawRoute { origin: Origin::File { span: start..start + 1 }, keys: Vec::new() };
             for (key, value) in table {
                 let known = RouteKey::ALL.iter().find(|(_, word)| *word == key.get_ref());
                 let Some((known, _)) = known else {
@@ -239,13 +151,13 @@ fn is_plain(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(is_allowed)
 }
 
-impl Judge<'_> {
+impl Resolver<'_> {
     /// Understands the routes of one instance, whose own settings are `values`.
     pub(super) fn routing(
         &mut self,
         values: &[Value],
         own_nodes: &[NodeSettings],
-        pool: Option<&PoolSaid>,
+        pool: Option<&RawPool>,
     ) -> RoutingSettings {
         let of_pool = pool.map(|pool| &pool.routing).filter(|routing| !routing.is_empty());
         let said = of_pool.unwrap_or(&self.said.routing).clone();
@@ -281,10 +193,10 @@ impl Judge<'_> {
         RoutingSettings { pools, routes }
     }
 
-    fn named_pool(&mut self, values: &[Value], said: &NamedPoolSaid) -> PoolSettings {
+    fn named_pool(&mut self, values: &[Value], said: &RawNamedPool) -> PoolSettings {
         let mut values = values.to_vec();
         for setting in [Setting::Nodes, Setting::DefaultNode] {
-            values[setting as usize] = super::resolve::default_of(setting.row());
+            values[setting as usize] = default_of(setting.row());
         }
         let says = |setting: Setting| said.statements.iter().any(|statement| statement.setting == setting);
         if says(Setting::NodePassword) || says(Setting::NodePasswordFile) {
@@ -296,7 +208,7 @@ impl Judge<'_> {
             values[statement.setting as usize] = self.value_of(statement);
         }
         // Blamed are the pool's own statements: it is judged as if it stood alone.
-        let pool = PoolSaid { statements: said.statements.clone(), ..PoolSaid::default() };
+        let pool = RawPool { statements: said.statements.clone(), ..RawPool::default() };
         let of = Values(&values);
         let credentials = self.credentials(&of, Some(&pool));
         let nodes = self.nodes(&of, credentials.as_ref(), Some(&pool));
@@ -320,7 +232,7 @@ impl Judge<'_> {
     }
 
     /// Nodes are told apart by name in messages and on the console, whatever pool they are in.
-    fn names_differ(&mut self, own: &[NodeSettings], pools: &[PoolSettings], said: &RoutingSaid) {
+    fn names_differ(&mut self, own: &[NodeSettings], pools: &[PoolSettings], said: &RawRouting) {
         let mut seen: HashSet<&str> = own.iter().map(|node| node.name.as_str()).collect();
         for (pool, said) in pools.iter().zip(&said.pools) {
             for node in pool.nodes.iter().filter(|node| !seen.insert(&node.name)) {
@@ -331,7 +243,7 @@ impl Judge<'_> {
     }
 
     /// Understands one route: one for each of its prefixes.
-    fn route(&mut self, number: usize, said: &RouteSaid, pools: &[&str]) -> Vec<Route> {
+    fn route(&mut self, number: usize, said: &RawRoute, pools: &[&str]) -> Vec<Route> {
         let mut route = Route {
             name: format!("route-{}", number + 1).into(),
             when: When::default(),
@@ -421,7 +333,7 @@ impl Judge<'_> {
         prefixes.iter().map(with_prefix).collect()
     }
 
-    fn one<'t>(&mut self, texts: &'t [Text], said: &RouteSaid) -> Option<&'t Text> {
+    fn one<'t>(&mut self, texts: &'t [Text], said: &RawRoute) -> Option<&'t Text> {
         let [only] = texts else {
             let origin = texts.get(1).map_or(&said.origin, |second| &second.origin).clone();
             self.fault(Fault::new(origin, "one value is needed here".to_owned()));
@@ -481,20 +393,13 @@ impl Judge<'_> {
     }
 }
 
-/// Whether a placement can tell the nodes apart that keys are placed on.
-pub(super) fn placed(scheme: Scheme, nodes: &[NodeSettings]) -> Result<Placement, respool_route::PlacementError> {
-    let primaries = nodes.iter().filter(|node| node.replica_of.is_none());
-    let nodes: Vec<Node> = primaries.map(|node| Node::new(&*node.name).with_weight(node.weight)).collect();
-    Placement::new(scheme, &nodes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{Faults, Said, file, resolve};
+    use crate::settings::{Faults, RawSettings, file, resolve};
 
     fn understood(text: &str) -> Result<RoutingSettings, String> {
-        let mut said = Said::default();
+        let mut said = RawSettings::default();
         let faults = file::hear(&mut said, "r.toml", text.to_owned());
         if !faults.is_empty() {
             return Err(Faults { file: said.file, faults }.to_string());

@@ -4,13 +4,14 @@
 //! (`--connect-timeout`), its environment variable the name in capitals behind `RESPOOL_` and its CONFIG name the flag,
 //! unless Redis has another word for the same thing. Nothing here reads a file, the command line or the environment.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use super::address::{Address, Door, NodeText};
+use super::address::{Address, ListenSpec, NodeSpec};
+use super::choices::Choice;
+use super::suggestion::nearest;
 use super::unit;
 
 /// One setting, all of it.
@@ -105,15 +106,6 @@ pub enum Reload {
     Restart,
 }
 
-/// One word of a closed set, with what it means.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
-    /// The word as written.
-    pub name: Cow<'static, str>,
-    /// What it means, in half a line.
-    pub doc: &'static str,
-}
-
 /// Kinds of values. Bounds are inclusive.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "min and max are what they say")]
@@ -194,9 +186,9 @@ pub enum Value {
     /// One address.
     Tcp(Address),
     /// Addresses to listen on.
-    Listeners(Vec<Door>),
+    Listeners(Vec<ListenSpec>),
     /// Nodes.
-    Nodes(Vec<NodeText>),
+    Nodes(Vec<NodeSpec>),
 }
 
 /// Longest list: as many nodes as a topology may have.
@@ -276,8 +268,8 @@ impl Row {
     /// Names the text that is no value of this row, and what would be.
     pub fn parse(&self, texts: &[&str]) -> Result<Value, Refusal> {
         match self.kind {
-            Kind::Listeners => self.list(texts, Door::parse).map(Value::Listeners),
-            Kind::Nodes => self.list(texts, NodeText::parse).map(Value::Nodes),
+            Kind::Listeners => self.list(texts, ListenSpec::parse).map(Value::Listeners),
+            Kind::Nodes => self.list(texts, NodeSpec::parse).map(Value::Nodes),
             _ => match texts {
                 [text] => self.parse_one(text).map_err(|reason| Refusal { text: 0, reason }),
                 _ => Err(Refusal { text: 1, reason: format!("it takes one value: {}", self.bounds()) }),
@@ -333,8 +325,7 @@ impl Row {
             Some(at) => Ok(Value::Word(at, &choices[at].name)),
             None => {
                 let names = choices.iter().map(|choice| &*choice.name);
-                let near =
-                    super::nearest(text, names).map_or_else(String::new, |name| format!("did you mean {name}? "));
+                let near = nearest(text, names).map_or_else(String::new, |name| format!("did you mean {name}? "));
                 Err(format!("{near}allowed are {}", self.bounds()))
             }
         }

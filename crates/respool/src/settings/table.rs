@@ -3,141 +3,16 @@
 //!
 //! To add a setting, add its row, and a field in the struct of [`config`](super::config) that needs it.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use respool_proxy::limits::GATHERED_US_MAX;
 
-use super::row::{Choice, Group, Kind, Reload, Row, Scope};
-use super::{placement, routing};
-
-macro_rules! words {
-    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal: $text:literal,)+ }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum $name { $(#[doc = $text] $variant,)+ }
-
-        impl $name {
-            /// The words a user writes, in the order of the variants.
-            #[must_use]
-            pub fn choices() -> &'static [Choice] {
-                const { &[$(Choice { name: Cow::Borrowed($word), doc: $text },)+] }
-            }
-
-            /// The variants, in the order of [`choices`](Self::choices).
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
-
-            /// The word a user writes.
-            #[must_use]
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$variant => $word,)+ }
-            }
-
-            /// The variant of a word.
-            #[must_use]
-            pub fn named(word: &str) -> Option<Self> {
-                match word { $($word => Some(Self::$variant),)+ _ => None }
-            }
-        }
-    };
-}
-
-words! {
-    /// How much is logged.
-    LogLevel {
-        Off = "off": "nothing",
-        Error = "error": "what somebody must look at",
-        Warn = "warn": "and what may become an error",
-        Info = "info": "and what happens once: start, stop, nodes that come and go",
-        Debug = "debug": "and every connection",
-        Trace = "trace": "and every step",
-    }
-}
-
-words! {
-    /// For how long a client has a connection to itself.
-    PoolMode {
-        Multiplex = "multiplex": "never: all share, which is the fastest",
-        Transaction = "transaction": "for each transaction",
-        Session = "session": "for as long as it stays",
-    }
-}
-
-words! {
-    /// How a line of the log looks.
-    LogFormat {
-        Text = "text": "for people",
-        Json = "json": "one JSON object per line",
-    }
-}
-
-words! {
-    /// Whether clients of TLS listeners show a certificate.
-    TlsAuthClients {
-        Off = "off": "nobody is asked for one",
-        Optional = "optional": "whoever has one may show it",
-        Required = "required": "nobody gets in without one",
-    }
-}
-
-words! {
-    /// Yes or no.
-    Switch {
-        Yes = "yes": "it is so",
-        No = "no": "it is not",
-    }
-}
-
-words! {
-    /// Which name of a client's certificate says which user it is.
-    TlsIdentity {
-        Off = "off": "none",
-        Cn = "cn": "the subject's common name",
-        Dns = "dns": "the first host name among the alternative names",
-        Uri = "uri": "the first URI among the alternative names",
-        Email = "email": "the first mail address among the alternative names",
-    }
-}
-
-words! {
-    /// Whether nodes' certificates are checked.
-    NodeTlsVerify {
-        On = "on": "the authority and the name must be right",
-        Off = "off": "anything is taken, so whoever is in the way can read and change everything",
-    }
-}
-
-words! {
-    /// What becomes of a client that does not keep up with the messages it has subscribed to.
-    SlowSubscribers {
-        Disconnect = "disconnect": "it is disconnected, as by Redis",
-        DropOldest = "drop-oldest": "it loses the messages that have waited longest",
-    }
-}
-
-words! {
-    /// What the number that PUBLISH answers counts.
-    PublishReceivers {
-        Clients = "clients": "clients of this process; of others at the same nodes, connections",
-        Connections = "connections": "connections of the node, of which each worker is one",
-    }
-}
-
-words! {
-    /// What becomes of commands that steer the nodes themselves.
-    AdminCommands {
-        Refuse = "refuse": "refused, but for those that only look at something harmless",
-        Allow = "allow": "sent to the nodes like any other",
-    }
-}
-
-words! {
-    /// Which channels a new user may use unless a rule says otherwise.
-    ChannelsByDefault {
-        None = "resetchannels": "none",
-        All = "allchannels": "all",
-    }
-}
+use super::choices::{
+    self, AdminCommands, ChannelsByDefault, LogFormat, LogLevel, NodeTlsVerify, PoolMode, PublishReceivers,
+    SlowSubscribers, Switch, TlsAuthClients, TlsIdentity,
+};
+use super::placement;
+use super::row::{Group, Kind, Reload, Row, Scope};
 
 macro_rules! rows {
     ($($(#[doc = $doc:literal])+ $variant:ident { $($field:ident: $value:expr),+ $(,)? })+) => {
@@ -259,7 +134,7 @@ rows! {
     }
     /// What becomes of requests to a node that is down.
     DeadNode {
-        name: "dead_node", group: Group::Nodes, reload: Reload::Live, kind: Kind::Word(routing::dead_node_choices),
+        name: "dead_node", group: Group::Nodes, reload: Reload::Live, kind: Kind::Word(choices::dead_nodes),
         default: "error",
         more: "`next` is for caches: what the next node is told meanwhile stays there, and is old or missing when the node \
                is back.",

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::table::{NodeTlsVerify, TlsAuthClients, TlsIdentity};
+use super::choices::{NodeTlsVerify, TlsAuthClients, TlsIdentity};
 
 /// The prefix of an address where TLS is spoken.
 pub const PREFIX: &str = "tls:";

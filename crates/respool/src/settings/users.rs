@@ -13,49 +13,18 @@ use respool_proxy::{PoolMode, UserLimits};
 use toml::Spanned;
 use toml::de::DeValue;
 
+use super::choices::{ChannelsByDefault, Switch};
 use super::diagnostic::{self, Fault};
-use super::nearest;
-use super::raw::{Origin, Text};
-use super::resolve::Judge;
+use super::raw::{Origin, RawUser, Text, UserKey};
+use super::resolver::Resolver;
 use super::row::{Secret, Value};
-use super::table::{ChannelsByDefault, Setting, Switch};
+use super::suggestion::nearest;
+use super::table::Setting;
 use super::unit;
 use super::values::Values;
 
 /// Most tables of users.
 pub const TABLES_MAX: usize = 10_000;
-
-macro_rules! user_keys {
-    ($($variant:ident = $word:literal,)+) => {
-        /// A key of a user's table.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum UserKey {
-            $(#[doc = concat!("`", $word, "`")] $variant,)+
-        }
-
-        impl UserKey {
-            const ALL: &'static [(Self, &'static str)] = &[$((Self::$variant, $word),)+];
-        }
-    };
-}
-
-user_keys! {
-    Rules = "rules", Password = "password", PasswordFile = "password_file", Connections = "connections",
-    RequestsPerSecond = "requests_per_second", BytesPerSecond = "bytes_per_second", NodeUsername = "node_username",
-    NodePassword = "node_password", NodePasswordFile = "node_password_file", PoolMode = "pool_mode",
-    PrivateConnections = "private_connections",
-}
-
-/// What was said about one user.
-#[derive(Debug, Clone)]
-pub struct UserSaid {
-    /// Its name.
-    pub name: String,
-    /// Where it stands.
-    pub origin: Origin,
-    /// What its keys say.
-    pub keys: Vec<(UserKey, Vec<Text>)>,
-}
 
 /// Who may do what.
 #[derive(Debug, Clone, PartialEq)]
@@ -120,7 +89,7 @@ fn with_rules(users: &Users, table: &UserSettings) -> Result<Users, ChangeError>
 }
 
 /// Reads `[users.NAME]`.
-pub(super) fn hear(value: &Spanned<DeValue<'_>>, said: &mut Vec<UserSaid>, faults: &mut Vec<Fault>) {
+pub(super) fn hear(value: &Spanned<DeValue<'_>>, said: &mut Vec<RawUser>, faults: &mut Vec<Fault>) {
     let mut fault = |span, message: &str, hint: &str| {
         diagnostic::add(faults, || Fault::new(Origin::File { span }, message.to_owned()).hint(hint));
     };
@@ -137,7 +106,7 @@ pub(super) fn hear(value: &Spanned<DeValue<'_>>, said: &mut Vec<UserSaid>, fault
             return fault(name.span(), "there are too many users", "an ACL file may hold more (aclfile)");
         }
         let origin = Origin::File { span: name.span() };
-        let mut user = UserSaid { name: name.get_ref().to_string(), origin, keys: Vec::new() };
+        let mut user = RawUser { name: name.get_ref().to_string(), origin, keys: Vec::new() };
         for (key, value) in table {
             let words = || UserKey::ALL.iter().map(|(_, word)| *word);
             let Some((known, _)) = UserKey::ALL.iter().find(|(_, word)| *word == key.get_ref()) else {
@@ -173,7 +142,7 @@ fn text(value: &Spanned<DeValue<'_>>) -> Option<Text> {
     Some(Text { text, origin: Origin::File { span: value.span() } })
 }
 
-impl Judge<'_> {
+impl Resolver<'_> {
     /// Understands who may do what.
     pub(super) fn users(&mut self, values: &[Value]) -> UsersSettings {
         let of = Values(values);
@@ -192,7 +161,7 @@ impl Judge<'_> {
             let hint = "give the default user a password in the file: user default on >PASSWORD ~* &* +@all";
             self.blame(Setting::Aclfile, None, "an ACL file and requirepass are both said", hint);
         }
-        let said: &[UserSaid] = &self.said.users;
+        let said: &[RawUser] = &self.said.users;
         for user in said {
             let table = self.user(user, settings.file.is_some());
             settings.tables.extend(table);
@@ -208,7 +177,7 @@ impl Judge<'_> {
         settings
     }
 
-    fn user(&mut self, said: &UserSaid, has_file: bool) -> Option<UserSettings> {
+    fn user(&mut self, said: &RawUser, has_file: bool) -> Option<UserSettings> {
         let mut user = UserSettings { name: said.name.clone(), rules: Vec::new(), limits: UserLimits::default() };
         let mut place = said.origin.clone();
         let (mut node_username, mut node_password) = (None, None);
@@ -323,13 +292,13 @@ pub(crate) fn reason(error: &ChangeError) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::config::Process;
-    use super::super::raw::Said;
+    use super::super::raw::RawSettings;
     use super::super::{file, resolve};
     use super::*;
     use crate::settings::diagnostic::Faults;
 
     fn understood(text: &str) -> Result<Process, String> {
-        let mut said = Said::default();
+        let mut said = RawSettings::default();
         let faults = file::hear(&mut said, "r.toml", text.to_owned());
         if !faults.is_empty() {
             return Err(Faults { file: said.file, faults }.to_string());

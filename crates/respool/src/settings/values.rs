@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::address::{Address, Door, NodeText};
+use super::address::{Address, ListenSpec, NodeSpec};
 use super::row::{Secret, Value};
 use super::table::Setting;
 
@@ -84,14 +84,14 @@ impl Values<'_> {
         }
     }
 
-    pub(super) fn listeners(&self, setting: Setting) -> &[Door] {
+    pub(super) fn listeners(&self, setting: Setting) -> &[ListenSpec] {
         match self.of(setting) {
             Value::Listeners(all) => all,
             other => mismatch(setting, other),
         }
     }
 
-    pub(super) fn nodes(&self, setting: Setting) -> &[NodeText] {
+    pub(super) fn nodes(&self, setting: Setting) -> &[NodeSpec] {
         match self.of(setting) {
             Value::Nodes(all) => all,
             other => mismatch(setting, other),

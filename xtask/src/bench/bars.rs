@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use super::extras::Extras;
-use super::report::Row;
+use super::row::Row;
 use super::scenario::{BASE, Cores, Keys, Scenario, Subject, Work, mset};
 
 /// One line of the table of bars.

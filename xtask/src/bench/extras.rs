@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::deployment::{Arrangement, Deployment};
 use super::load;
 use super::open_loop::{self, Load, Measured};
-use super::report::median;
+use super::row::median;
 use super::scenario::{BASE, Cores, Keys, Scenario, Subject, Work};
 use crate::command;
 

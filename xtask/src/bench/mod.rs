@@ -11,6 +11,7 @@ mod open_loop;
 mod plan;
 mod report;
 mod results;
+mod row;
 mod scenario;
 
 use std::collections::hash_map::DefaultHasher;
@@ -26,8 +27,8 @@ use serde_json::{Value, json};
 use self::deployment::Deployment;
 use self::open_loop::{CONNECTIONS, Load, RATES};
 use self::plan::{Item, Plan};
-use self::report::Row;
 use self::results::{Conditions, Failure, Results};
+use self::row::Row;
 use self::scenario::{Scenario, Subject};
 use crate::binary::Binary;
 use crate::{Outcome, command};

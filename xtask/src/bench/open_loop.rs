@@ -20,7 +20,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::{Value, json};
 
 use super::deployment::{Deployment, pin};
-use super::report::median;
+use super::row::median;
 use super::scenario::Subject;
 
 /// Connections and requests a second that are measured unless others are said.

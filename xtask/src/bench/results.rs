@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::bars::{self, Bar};
 use super::extras::Extras;
-use super::report::Row;
+use super::row::Row;
 use super::scenario::Scenario;
 
 /// What was measured so far, and where it is kept.

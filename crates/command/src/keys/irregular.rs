@@ -8,7 +8,8 @@
 
 use respool_wire::Args;
 
-use super::{KeyAccess, KeysError};
+use super::access::KeyAccess;
+use super::error::KeysError;
 use crate::Lane;
 
 /// What a search for keys comes across.

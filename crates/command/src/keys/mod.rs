@@ -6,6 +6,7 @@
 //! the arguments exactly as execution does. Routing, ACL and execution all ask here and nowhere else.
 
 mod access;
+mod error;
 pub(crate) mod irregular;
 mod positions;
 mod spec;
@@ -15,29 +16,10 @@ use std::fmt;
 use respool_wire::Args;
 
 pub use access::KeyAccess;
+pub use error::KeysError;
 pub(crate) use irregular::{Found, Irregular};
 pub use positions::{KeyPosition, KeyPositions};
 pub use spec::{Begin, Find, KeySpec};
-
-/// Why a request has no keys although its command has some. The executing server refuses such a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeysError {
-    /// The count in front of the keys is no integer, is not positive, or exceeds the arguments.
-    Count,
-    /// The word behind which the keys stand is missing, or nothing stands behind it.
-    Syntax,
-}
-
-impl fmt::Display for KeysError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Count => "the number of keys does not fit the arguments",
-            Self::Syntax => "the arguments do not say where the keys are",
-        })
-    }
-}
-
-impl std::error::Error for KeysError {}
 
 /// Which arguments of a command are keys.
 #[derive(Clone, Copy)]

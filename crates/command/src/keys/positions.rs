@@ -1,6 +1,7 @@
 //! The keys that were found in a request.
 
-use super::{Found, KeyAccess};
+use super::access::KeyAccess;
+use super::irregular::Found;
 use crate::limits::POSITIONS_KEPT_MAX;
 
 /// One argument that is a key.

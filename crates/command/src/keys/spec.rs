@@ -2,8 +2,9 @@
 
 use respool_wire::Args;
 
-use super::irregular::key_count;
-use super::{Found, KeyAccess, KeysError};
+use super::access::KeyAccess;
+use super::error::KeysError;
+use super::irregular::{Found, key_count};
 
 /// Where the search for keys begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! The TLS handshakes of one worker's clients: who is shaking, for whom something came, and until when.
 
+use super::server::Current;
 use crate::limits::{CONNECTIONS_KEPT, HANDSHAKES_MAX, HANDSHAKES_PER_ADDRESS_MAX};
 use crate::sockets::Permit;
-use crate::tls::Current;
 use crate::transport::Socket;
 use respool_connection::Peer;
 use std::cmp::Reverse;

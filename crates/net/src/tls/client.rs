@@ -1,6 +1,6 @@
 //! The side that dials: whom it trusts, and what it shows of itself.
 
-use super::{KeyPair, Part, TlsError, VERSIONS, authorities, own_fault, provider};
+use super::material::{KeyPair, Part, TlsError, VERSIONS, authorities, own_fault, provider};
 use crate::transport::TlsSocket;
 use mio::net::TcpStream;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};

@@ -1,8 +1,7 @@
 //! The side that accepts: certificate, key, and what is asked of clients.
 
-use super::{
-    IdentityError, IdentityRule, KeyPair, Part, TlsError, VERSIONS, authorities, own_fault, provider, revocations,
-};
+use super::identity::{IdentityError, IdentityRule};
+use super::material::{KeyPair, Part, TlsError, VERSIONS, authorities, own_fault, provider, revocations};
 use crate::transport::TlsSocket;
 use mio::net::TcpStream;
 use rustls::server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier};

@@ -29,7 +29,7 @@ impl Binary {
         let Some(path) = &self.given else {
             return command::build_respool(self.profile.as_deref().unwrap_or(usual));
         };
-        // Whoever starts it may do so from another directory.
+        // It may be started from another directory.
         let found = path.canonicalize();
         found.map_err(|error| io::Error::new(error.kind(), format!("no Respool at {}: {error}", path.display())))
     }

@@ -1,4 +1,4 @@
-//! A set of commands: a bit per row, and one for the commands that nobody knows yet.
+//! A set of commands: a bit per row, and one for the commands that are not known yet.
 
 use std::sync::LazyLock;
 

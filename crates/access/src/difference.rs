@@ -1,4 +1,4 @@
-//! What has become of users since they were last written down: for whoever goes on with them somewhere else.
+//! What has become of users since they were last written down, for a process that takes them over.
 //!
 //! A line `user NAME RULE ...`, as in the ACL file, for each user that is new or another one now, and `without NAME` for
 //! each that is gone. Users of which there is no line are whatever they are there.
@@ -55,13 +55,13 @@ pub fn applied(users: &Users, text: &[u8]) -> Result<Users, String> {
 pub struct Followed {
     /// The users from now on.
     pub users: Users,
-    /// Those of whom the settings say something else than before, by name.
+    /// Those that the settings describe otherwise than before, by name.
     pub changed: Vec<String>,
     /// Those of them that were not as the settings had made them.
     pub overruled: Vec<String>,
 }
 
-/// The users that are `now`, after settings that made `before` make `after`: only those change of whom the settings say
+/// The users that are `now`, after settings that made `before` make `after`: only those change of which the settings say
 /// something else.
 ///
 /// # Errors
@@ -124,7 +124,7 @@ mod tests {
             (then.changed, then.overruled),
             (["a", "d", "e", "c"].map(String::from).to_vec(), vec!["d".to_owned()])
         );
-        // Whoever is changed is who it was.
+        // A user that was changed keeps its name.
         let of = |users: &Users| User::clone(users.user(b"a").expect("it is there"));
         assert!(of(&then.users).is_same(&of(&now)) && then.users.epoch() > now.epoch());
         let same = followed(&now, &before, &before).expect("they fit");

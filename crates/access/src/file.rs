@@ -1,6 +1,6 @@
 //! The ACL file, in Redis' format: a line `user NAME RULE ...` for each user, and nothing else but empty lines.
 //!
-//! A file with an error is not taken at all. Its text is given and taken as bytes: whoever calls opens the file.
+//! A file with an error is not taken at all. Its text is given and taken as bytes: the caller opens the file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -9,7 +9,7 @@
 //!
 //! Owns: the language ([`User::apply`]), its canonical form ([`User::rules`]), the ACL file ([`mod@file`]), passwords
 //! ([`Users::authenticate`]), verdicts ([`User::check`]), the log of denials ([`DenialLog`]) and the answers of `ACL` that
-//! need no more than these ([`answer`]). A change makes a new snapshot; whoever holds an old one is not disturbed.
+//! need no more than these ([`answer`]). A change makes a new snapshot; holders of an old one are not disturbed.
 //!
 //! Which arguments of a request are keys, and how each is used, is asked of `respool-command` alone: what is permitted is
 //! what is routed. Never reads a file, asks for the time, or makes a random number: those are arguments.

@@ -1,4 +1,4 @@
-//! Every bound of this crate, with its reason. Redis has none of them: there, whoever may change users may fill the memory.
+//! Every bound of this crate, with its reason. Redis has none of them: there, a client that may change users may fill the memory.
 
 /// Users of one snapshot. Every one costs a line of the ACL file and half a kilobyte.
 pub const USERS_MAX: usize = 100_000;

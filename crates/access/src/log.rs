@@ -18,7 +18,7 @@ pub enum Reason {
     Key,
     /// A channel.
     Channel,
-    /// To be let in.
+    /// To authenticate.
     Auth,
 }
 
@@ -60,7 +60,7 @@ pub struct Denied<'a> {
     pub place: Place,
     /// The command's name, the key or the channel; for [`Reason::Auth`] the command as it was sent.
     pub object: &'a [u8],
-    /// Of whom; for [`Reason::Auth`] who was asked for.
+    /// The user; for [`Reason::Auth`] the name that was given.
     pub user: &'a [u8],
     /// The client's line of `CLIENT LIST`.
     pub client: &'a str,

@@ -52,8 +52,8 @@ impl PasswordHash {
     /// Whether it is one of `known`. All of them are compared, byte by byte to the end, whether or not one was found; where
     /// there are none, with something all the same.
     pub(crate) fn is_among(&self, known: &[Self]) -> bool {
-        const NOBODY: &[PasswordHash] = &[PasswordHash([0; DIGITS / 2])];
-        let compared = if known.is_empty() { NOBODY } else { known };
+        const ABSENT: &[PasswordHash] = &[PasswordHash([0; DIGITS / 2])];
+        let compared = if known.is_empty() { ABSENT } else { known };
         let found = compared.iter().fold(Choice::from(0), |found, hash| found | self.0.ct_eq(&hash.0));
         bool::from(found) && !known.is_empty()
     }

@@ -51,7 +51,7 @@ impl fmt::Display for RuleError {
 impl std::error::Error for RuleError {}
 
 /// Joins the rules of a selector that came as several, `(~a*` `+get)`, with single blanks. An error is the position of the rule
-/// whose parenthesis nobody closes.
+/// whose parenthesis is not closed.
 pub(crate) fn joined<'a>(rules: impl Iterator<Item = &'a [u8]>) -> Result<Vec<Zeroizing<Vec<u8>>>, usize> {
     let mut whole: Vec<Zeroizing<Vec<u8>>> = Vec::new();
     let mut open: Option<(usize, Vec<u8>)> = None;

@@ -49,7 +49,7 @@ impl User {
         }
     }
 
-    /// The user that everybody is who says nothing: it needs no password and may do everything.
+    /// The user of clients that do not authenticate: it needs no password and may do everything.
     pub fn all_powerful(name: &[u8]) -> Self {
         let mut user = Self::new(name, true);
         user.is_enabled = true;
@@ -90,7 +90,7 @@ impl User {
         self.root.is_all_powerful() || self.selectors.iter().any(Selector::is_all_powerful)
     }
 
-    /// Whether it is let in with this password. Costs the same whether it is or not.
+    /// Whether this is one of its passwords. Costs the same whether it is or not.
     pub(crate) fn admits(&self, password: &PasswordHash) -> bool {
         let is_known = password.is_among(&self.passwords);
         self.is_enabled && (self.needs_no_password || is_known)

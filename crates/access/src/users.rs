@@ -1,4 +1,4 @@
-//! All users: an immutable snapshot. Whoever changes something makes the next one.
+//! All users: an immutable snapshot. A change makes the next one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::rule::{RuleError, joined};
 use crate::text::{before_nul, has_space};
 use crate::user::User;
 
-/// The name of the user that everybody is at first.
+/// The name of the user that every client is at first.
 pub const DEFAULT_USER: &[u8] = b"default";
 
 /// Why users were not changed. [`ChangeError::write_text`] gives Redis' text.
@@ -17,7 +17,7 @@ pub const DEFAULT_USER: &[u8] = b"default";
 pub enum ChangeError {
     /// A name with a blank or a NUL.
     Name,
-    /// A selector that nobody closes, as it begins.
+    /// A selector that is not closed, as it begins.
     Unclosed(Vec<u8>),
     /// A rule that is none, and why.
     Rule(Vec<u8>, RuleError),
@@ -109,12 +109,12 @@ impl Users {
         Self { epoch: self.epoch.max(before.epoch + 1), ..self }
     }
 
-    /// The user that everybody is at first.
+    /// The user that every client is at first.
     pub fn default_user(&self) -> &Arc<User> {
         &self.default
     }
 
-    /// Whether nobody has to say who they are.
+    /// Whether clients need not authenticate.
     pub fn admits_anybody(&self) -> bool {
         self.default.is_enabled() && self.default.needs_no_password()
     }
@@ -139,7 +139,7 @@ impl Users {
         self.by_name.is_empty()
     }
 
-    /// The user, if this is its password and it may log in. Whoever does not exist is looked at as long as whoever does.
+    /// The user, if this is its password and it may log in. The check takes as long for a user that does not exist.
     pub fn authenticate(&self, name: &[u8], password: &[u8]) -> Option<&Arc<User>> {
         let hash = PasswordHash::of(password);
         match self.by_name.get(name) {

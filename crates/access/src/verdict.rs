@@ -162,7 +162,7 @@ impl Selector {
     }
 }
 
-/// Whether everybody may run it, logged in or not: AUTH and what goes with it. What a node says of its own commands does not
+/// Whether every client may run it, authenticated or not: AUTH and what goes with it. What a node says of its own commands does not
 /// count.
 pub fn is_for_everybody(row: &Row) -> bool {
     row.flags.has(Flags::NO_AUTH) && row.command != Command::Learnt
@@ -233,14 +233,14 @@ mod tests {
         let dangerous = learnt("FT.C", &["admin"], &["@admin", "@dangerous"], 0);
         let app = user(&["+@all", "~app:*"]);
         assert_eq!(check(&app, plain), Ok(()));
-        assert_eq!(check(&app, hidden), Err(Denial::Key(1)), "nobody here knows its keys");
+        assert_eq!(check(&app, hidden), Err(Denial::Key(1)), "its keys are not known here");
         assert_eq!(check(&user(&["+@all", "~*"]), hidden), Ok(()));
         let careful = user(&["+@all", "-@dangerous", "~*"]);
         assert_eq!(check(&careful, dangerous), Err(Denial::Command));
         assert_eq!(check(&careful, plain), Ok(()));
         assert_eq!(check(&user(&["+@all", "-@dangerous", "+@dangerous", "~*"]), dangerous), Ok(()));
         assert_eq!(check(&user(&["-@dangerous", "+@all", "~*"]), dangerous), Ok(()));
-        assert_eq!(check(&user(&["+@read", "~*"]), plain), Err(Denial::Command), "nobody has allowed it");
+        assert_eq!(check(&user(&["+@read", "~*"]), plain), Err(Denial::Command), "it was not allowed");
     }
 
     #[test]

@@ -17,7 +17,7 @@ may share its connection to a node with those of other clients:
 |---|---|
 | shared | may share |
 | pinned | belongs to a transaction: a connection of its own until that ends |
-| blocking | may wait, so it gets a connection on which nobody else waits |
+| blocking | may wait, so it gets a connection of its own while it waits |
 | push | about subscriptions |
 | local | answered by Respool itself |
 | dedicated | changes what its connection is: on a connection of its own (MONITOR, SYNC, PSYNC, REPLCONF), else refused with an error |

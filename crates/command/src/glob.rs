@@ -133,7 +133,7 @@ fn match_class(pattern: &[u8], mut at: usize, byte: u8, case: Case) -> Option<us
                 at += 1;
                 break;
             }
-            // A class that nobody closes ends with the pattern.
+            // A class that is not closed ends with the pattern.
             [] => break,
             [first, b'-', last, ..] => {
                 let (low, high) = (case.fold(*first.min(last)), case.fold(*first.max(last)));

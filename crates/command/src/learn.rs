@@ -1,6 +1,6 @@
 //! Rows for commands that the table does not know: newer servers', and modules'. Made of what `COMMAND INFO` says.
 //!
-//! Rows live for ever, so whoever learns has to bound how often. What a node says may be wrong, or less than the whole
+//! Rows live for ever, so callers bound how often they learn. What a node says may be wrong, or less than the whole
 //! truth; in doubt a row says less: a command whose keys cannot be told goes nowhere where there are several nodes.
 
 use respool_wire::Value;
@@ -41,7 +41,7 @@ pub fn learn(name: &str, described: &Value) -> Option<&'static Row> {
     let is_stateful = flags.has(Flags::BLOCKING) || flags.has(Flags::PUBSUB);
     let draft = match (is_stateful, flags.has(Flags::ADMIN)) {
         (true, _) => draft.lane(Lane::Dedicated),
-        // What steers a server steers it whoever knows the command.
+        // An admin command is one whether or not the table knows it.
         (false, true) => draft.lane(Lane::Admin),
         (false, false) => draft,
     };
@@ -145,7 +145,7 @@ fn with_keys(draft: Draft, specs: Vec<Option<KeySpec>>, is_hidden: bool) -> Draf
     const SPECS_MAX: usize = 3;
     let is_told = !is_hidden && specs.len() <= SPECS_MAX && specs.iter().all(Option::is_some);
     if !is_told {
-        // There are keys, and nobody knows which: where there are several nodes it cannot be sent anywhere.
+        // There are keys, and it is not known which: where there are several nodes it cannot be sent anywhere.
         return draft
             .spec(KeySpec::unknown("RW access update"))
             .found_by(|_, _: &mut dyn FnMut(Found)| Err(KeysError::Syntax))

@@ -67,17 +67,17 @@ impl Group {
 /// What kind of upstream connection a request needs. See ARCHITECTURE.md for the lanes themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lane {
-    /// Any: the request leaves no state on its connection and does not wait, so it shares one with everybody.
+    /// Any: the request leaves no state on its connection and does not wait, so it shares one with all others.
     Shared,
     /// Enters, needs or leaves a transaction's state: `WATCH`, `MULTI`, `EXEC`, `DISCARD`, `UNWATCH`.
     Pinned,
-    /// May wait on the server, and would make everybody behind it wait.
+    /// May wait on the server, and would make all requests behind it wait.
     Blocking,
     /// Changes subscriptions, or publishes to those who have some.
     Push,
     /// About the session or Respool itself: never goes upstream.
     Local,
-    /// Any, but it is for whoever runs the servers: it steers a server or shows what only its administrators should see.
+    /// Any, but it is for operators: it steers a server or shows what only its administrators should see.
     Admin,
     /// Any, but it is about scripts, which a node may have forgotten, or may be busy with.
     Script,

@@ -1,7 +1,7 @@
 //! Settings of servers: which of them every client may read, and which hold secrets.
 //!
 //! Names of settings with passwords grow with every server (`masterauth`, later `primaryauth`), so what may be read is what is
-//! listed here as harmless; a setting that nobody has looked at is hidden.
+//! listed here as harmless; a setting that is not on the list is hidden.
 
 use respool_wire::Args;
 

@@ -64,7 +64,7 @@ pub const BIT_OFFSET: &str = "ERR bit offset is not an integer or out of range";
 pub const BIT_VALUE: &str = "ERR bit is not an integer or out of range";
 /// The names of connections are printable and have no space.
 pub const INVALID_CLIENT_NAME: &str = "ERR Client names cannot contain spaces, newlines or special characters.";
-/// `CLIENT KILL` found nobody.
+/// `CLIENT KILL` found no client.
 pub const NO_SUCH_CLIENT: &str = "ERR No such client";
 
 /// The connection is not authenticated.
@@ -102,7 +102,7 @@ pub fn exec_refused(refusal: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(EXEC_REFUSED);
     out.extend_from_slice(reason.strip_suffix(b"\r\n").unwrap_or(reason));
 }
-/// Somebody else ended the waiting.
+/// Another client ended the waiting.
 pub const UNBLOCKED: &str = "UNBLOCKED client unblocked via CLIENT UNBLOCK";
 
 /// The command may be in no transaction.
@@ -144,7 +144,7 @@ pub const TRACKING_OPT_WITH_BCAST: &str = "ERR OPTIN and OPTOUT are not compatib
 pub const TRACKING_BOTH_OPTS: &str = "ERR You can't specify both OPTIN mode and OPTOUT mode";
 /// `CLIENT TRACKING` that redirects to two clients.
 pub const TRACKING_REDIRECT_TWICE: &str = "ERR A client can only redirect to a single other client";
-/// `CLIENT TRACKING` that redirects to nobody.
+/// `CLIENT TRACKING` that redirects to a client that does not exist.
 pub const TRACKING_REDIRECT_UNKNOWN: &str = "ERR The client ID you want redirect to does not exist";
 /// `CLIENT TRACKING` that turns `BCAST` on or off.
 pub const TRACKING_SWITCHES_BCAST: &str = "ERR You can't switch BCAST mode on/off before disabling tracking for this \

@@ -10,7 +10,7 @@
 //!      |   opens everything; the predecessor          |
 //!      |   serves on as if nothing had happened       |
 //!      |-- READY ------------------------------------>|
-//!      |<------------------- BYE ---------------------|  stops accepting, serves whom it has, ends
+//!      |<------------------- BYE ---------------------|  stops accepting, serves its clients, ends
 //! ```
 //!
 //! A successor that fails before READY has changed nothing: both have the same sockets with the same queues, so no
@@ -41,7 +41,7 @@ const WORD_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the predecessor waits for the successor to be ready: it may have certificates to read and names to resolve.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The predecessor's side, when somebody has connected and has said what for.
+/// The predecessor's side, once a process has connected and has said what for.
 #[derive(Debug)]
 pub struct Predecessor {
     stream: UnixStream,
@@ -69,7 +69,7 @@ pub struct Successor {
 }
 
 impl Predecessor {
-    /// Hears what somebody who has connected wants. An error means that it was no successor, or not ours.
+    /// Reads what a process that has connected wants. An error means that it was no successor, or not ours.
     pub fn greet(stream: UnixStream) -> io::Result<Self> {
         stream.set_read_timeout(Some(WORD_TIMEOUT))?;
         stream.set_write_timeout(Some(WORD_TIMEOUT))?;
@@ -79,7 +79,7 @@ impl Predecessor {
             GREETING => Ok(this),
             _ => {
                 this.refuse("this is no way to ask for sockets")?;
-                Err(io::Error::new(io::ErrorKind::InvalidData, "somebody spoke another language"))
+                Err(io::Error::new(io::ErrorKind::InvalidData, "the peer speaks another protocol"))
             }
         }
     }
@@ -136,7 +136,7 @@ impl Overruling {
 }
 
 impl Successor {
-    /// Asks whoever listens at `path` for its sockets.
+    /// Asks the process that listens at `path` for its sockets.
     pub fn ask(path: &std::path::Path) -> io::Result<(Self, Vec<(String, OwnedFd)>)> {
         let mut stream = UnixStream::connect(path)?;
         stream.set_read_timeout(Some(WORD_TIMEOUT))?;
@@ -174,7 +174,7 @@ impl Successor {
     }
 }
 
-/// The file's mode keeps others out already; this holds even if somebody has changed it.
+/// The file's mode keeps others out already; this holds even if it was changed.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn is_of_our_user(stream: &UnixStream) -> io::Result<()> {
     let peer = rustix::net::sockopt::socket_peercred(stream)?.uid;
@@ -262,7 +262,7 @@ mod tests {
         let open = |endpoint| bind(endpoint, 2, 16, 0o600, &options).unwrap().into_iter().flatten();
         let old: Vec<_> = endpoints.iter().map(|endpoint| open(endpoint).collect::<Vec<_>>()).collect();
         let address = old[0][0].address().to_owned();
-        // They connect before anybody has accepted.
+        // They connect before they are accepted.
         let waiting: Vec<_> = (0..8).map(|_| TcpStream::connect(&address).unwrap()).collect();
         let _by_file = UnixStream::connect(&door).unwrap();
 

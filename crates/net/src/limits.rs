@@ -48,7 +48,7 @@ pub const ADDRESSES_REMEMBERED_MAX: usize = 64;
 /// that are never answered leave room for dials.
 pub const NAMES_CHECKED_AT_ONCE_MAX: usize = 4;
 
-/// A yield that took longer than this, in microseconds, gave the core to somebody; one is enough then.
+/// A yield that took longer than this, in microseconds, gave the core to another process; one is enough then.
 pub const YIELD_ALONE_US_MAX: u64 = 20;
 
 /// A yield of the core that took longer than this, in microseconds, was no favour to clients that are about to send:
@@ -56,7 +56,7 @@ pub const YIELD_ALONE_US_MAX: u64 = 20;
 pub const YIELD_US_MAX: u64 = 1_000;
 
 /// How long the core is not yielded after a yield that took too long, in microseconds. Doubles while that goes on, so that
-/// beside a process that wants the core for itself next to nobody pays for the attempt.
+/// beside a process that wants the core for itself the attempt costs next to nothing.
 pub const YIELD_PAUSE_US_MIN: u64 = 250_000;
 
 /// The longest such pause, in microseconds.
@@ -66,7 +66,7 @@ pub const YIELD_PAUSE_US_MAX: u64 = 30_000_000;
 /// asks.
 pub const HANDSHAKES_MAX: usize = 4096;
 
-/// How many of them one address may have, so that it cannot keep everybody else out.
+/// How many of them one address may have, so that it cannot keep all others out.
 pub const HANDSHAKES_PER_ADDRESS_MAX: usize = HANDSHAKES_MAX / 2;
 
 /// Steps of handshakes that are taken in one turn. A step is up to half a millisecond of arithmetic, which the clients that

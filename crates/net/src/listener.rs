@@ -2,7 +2,7 @@
 //!
 //! TCP: every worker has a listener of its own on the same address (SO_REUSEPORT), so the kernel spreads connections.
 //! Unix: the kernel cannot share a path that way, so one worker accepts and hands the connections round. A socket file that
-//! a dead process left is removed; one that somebody still answers on is not touched. The file never has a wider mode than
+//! a dead process left is removed; one that still has a listener is not touched. The file never has a wider mode than
 //! the one asked for, not even for an instant.
 //!
 //! A socket that listens already, of another process or of a service manager, is taken over with what waits in its queue.
@@ -43,7 +43,7 @@ pub(crate) enum ListenerSocket {
     Unix(UnixListener),
 }
 
-/// The file of a unix socket. It goes with the socket, unless somebody else listens on it by then.
+/// The file of a unix socket. It goes with the socket, unless another process listens on it by then.
 #[derive(Debug)]
 struct SocketFile {
     path: String,
@@ -53,7 +53,7 @@ struct SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if !self.is_given_away.load(Ordering::SeqCst) {
-            // Whoever stops listening tidies up; a file that is gone already is as good.
+            // The listener that ends removes its file; one that is gone already is as good.
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -67,7 +67,7 @@ pub struct ListenerHandle {
 }
 
 impl ListenerHandle {
-    /// From now on the socket is somebody else's: its file stays when we stop listening.
+    /// From now on the socket is another process': its file stays when we stop listening.
     pub fn give_away(&self) {
         if let Some(file) = self.file.as_ref().and_then(Weak::upgrade) {
             file.is_given_away.store(true, Ordering::SeqCst);
@@ -76,7 +76,7 @@ impl ListenerHandle {
 }
 
 impl ListenerHandle {
-    /// Has the file of a socket that came from elsewhere go with this process: nobody else listens there any more.
+    /// Has the file of a socket that came from elsewhere go with this process: no other process listens there any more.
     pub fn keep(&self) {
         if let Some(file) = self.file.as_ref().and_then(Weak::upgrade) {
             file.is_given_away.store(false, Ordering::SeqCst);
@@ -152,7 +152,7 @@ pub fn bind(
 }
 
 /// Listens for `workers` workers on sockets of `endpoint` that listen already, as [`bind`] would on new ones. Whatever waits
-/// in their queues is accepted. The file of a unix socket stays whoever's it was until [`ListenerHandle::keep`].
+/// in their queues is accepted. The file of a unix socket stays the other process' until [`ListenerHandle::keep`].
 pub fn adopt(
     endpoint: &Endpoint,
     sockets: Vec<OwnedFd>,
@@ -285,7 +285,7 @@ impl ControlSocket {
 #[derive(Debug)]
 pub struct Callers {
     listener: StdUnixListener,
-    /// Closed by the other side when nobody is waited for any more.
+    /// Closed by the other side when no connection is waited for any more.
     over: StdUnixStream,
 }
 
@@ -332,7 +332,7 @@ fn bind_tcp(
 ) -> io::Result<u16> {
     let is_shared_port = shares.len() > 1;
     if is_shared_port && address.port() != 0 {
-        // Whoever shares the port gets a share of the clients, and the kernel would let another process of ours in.
+        // A process that shares the port gets a share of the clients, and the kernel would let another process of ours in.
         tcp_socket(address)?.bind(&SockAddr::from(address))?;
     }
     for share in shares {
@@ -388,7 +388,7 @@ fn bind_with_mode(socket: &RawSocket, path: &str, mode: u32) -> io::Result<()> {
     bound
 }
 
-/// Removes a socket file on which nobody answers. Anything else at `path` is left for `bind` to complain about.
+/// Removes a socket file without a listener. Anything else at `path` is left for `bind` to complain about.
 fn remove_stale(path: &str) -> io::Result<()> {
     let Ok(found) = std::fs::symlink_metadata(path) else { return Ok(()) };
     if !found.file_type().is_socket() {

@@ -24,7 +24,7 @@ impl Alarm {
 
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags).ok();
-        // Nobody asks what woke the poll, and each time that it rings counts anew: it need not be read.
+        // What woke the poll does not matter, and each expiry is counted anew: it need not be read.
         let timer = timer.filter(|timer| {
             registry.register(&mut SourceFd(&timer.as_raw_fd()), Token(usize::MAX), Interest::READABLE).is_ok()
         });

@@ -59,7 +59,7 @@ mod tests {
         let mut glance = Glance::default();
         assert!(glance.may_yield(at(1)));
         glance.note(at(1), at(1 + YIELD_ALONE_US_MAX));
-        assert!(glance.may_yield(at(1)), "nobody else wanted the core");
+        assert!(glance.may_yield(at(1)), "the core was not wanted");
         glance.note(at(1), at(1 + YIELD_US_MAX));
         assert!(!glance.may_yield(at(1)), "others have had it once");
         glance.begin();

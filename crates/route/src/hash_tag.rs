@@ -28,7 +28,7 @@ pub enum TagRule {
 }
 
 impl TagRule {
-    /// All rules, for help texts and for whoever completes names.
+    /// All rules, for help texts and completions.
     pub const ALL: [Self; 4] = [Self::None, Self::Cluster, Self::LastBrace, Self::FirstBrace];
 
     /// The name in settings.

@@ -66,7 +66,7 @@ pub struct RouteScratch {
     name: Vec<u8>,
 }
 
-/// What is known of one key, for whoever wants to show it.
+/// What is known of one key, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPlace {
     /// Its position among the arguments.

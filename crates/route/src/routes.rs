@@ -246,7 +246,7 @@ impl Route {
 /// The name of the route for everything that fits no other.
 const REST: &str = "default";
 
-/// Whom and what a route is looked up for.
+/// Route look-up key: user, database, command.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     /// The user's name.
@@ -376,7 +376,7 @@ impl Routes {
         self.pools.iter().position(|pool| pool.all_places().any(|place| place == node))
     }
 
-    /// What a key of a node is called by those whom a route leads there. `None`: the route leads nobody to it.
+    /// What a key of a node is called by clients under this route. `None`: the route does not lead to it.
     pub fn name_before(&self, number: u16, key: &[u8]) -> Option<Vec<u8>> {
         let Route { when, rewrite, .. } = self.route(number);
         let rest = key.strip_prefix(&*rewrite.add)?;

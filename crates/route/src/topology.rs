@@ -1,6 +1,6 @@
 //! The nodes that a pool of sessions works with, and where each key lives: an immutable snapshot.
 //!
-//! A change of nodes makes a new snapshot; whoever is in the middle of a request keeps the one it started with.
+//! A change of nodes makes a new snapshot; a request under way keeps the one it started with.
 
 use crate::node::{Node, NodeIndex};
 use crate::placement::{Placement, PlacementError, Scheme};

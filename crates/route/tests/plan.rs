@@ -108,7 +108,7 @@ fn requests_go_where_their_rows_say() {
         ("TOUCH 0a 1a", "0 TOUCH 0a, 1 TOUCH 1a"),
         // A value is missing: one node refuses all of it.
         ("MSET 0a 1 2a", "one 3"),
-        // Requests that nobody can execute go to a node that says so.
+        // Requests that no node can execute go to a node that says so.
         ("MGET", "one 3"),
         ("GET", "one 3"),
         ("ZUNIONSTORE 0a many 0b", "one 3"),

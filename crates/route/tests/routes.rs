@@ -231,7 +231,7 @@ fn a_pool_knows_its_replicas_and_its_policy() {
     assert!(!routes.are_plain() && Routes::plain(self::pool("a", 0, 1)).are_plain());
 }
 
-/// Whatever a route makes of a key, it is found again under the name that led there, by whom the route may lead.
+/// Whatever a route makes of a key, it is found again under the name that led there, by clients that the route may lead.
 #[test]
 fn names_at_nodes_lead_back_to_those_who_know_them() {
     let rewritten = |name: &str, pool: usize, when: When, strip: usize, add: &str| Route {
@@ -318,7 +318,7 @@ fn patterns_find_channels_wherever_routes_lead_them() {
         .into_iter()
         .map(|led| format!("{} {}", routes.route(led.route).name, led.name.escape_ascii()))
         .collect();
-    assert_eq!(asked, ["tenant t:n[a]*"], "nobody else's");
+    assert_eq!(asked, ["tenant t:n[a]*"], "no other tenant's");
     assert!(!routes.keep_channels() && Routes::plain(pool("main", 0, 2)).keep_channels());
 }
 

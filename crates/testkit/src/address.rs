@@ -135,7 +135,7 @@ impl Write for Stream {
 
 /// A TCP port that was free a moment ago, for programs that cannot be asked to pick one themselves.
 ///
-/// Somebody else may take it before the program does, so the caller starts the program again with another one.
+/// Another program may take it before the program does, so the caller starts the program again with another one.
 pub fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }

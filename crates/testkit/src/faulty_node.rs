@@ -62,7 +62,7 @@ impl Received {
     }
 }
 
-/// Closed at first; whoever waits at it goes on once it is opened.
+/// Closed at first; waiters go on once it is opened.
 #[derive(Debug, Clone, Default)]
 pub struct Gate(Arc<(Mutex<bool>, Condvar)>);
 
@@ -169,7 +169,7 @@ impl FakeBackend {
     #[cfg(target_os = "linux")]
     pub fn vanish(&self) -> io::Result<()> {
         let connections = lock(&self.shared.connections);
-        // What it has sent must have arrived: it would send that again, as nobody does who has vanished.
+        // What it has sent must have arrived: it would send that again, as no vanished peer does.
         wait_until("all replies have arrived", Duration::from_secs(10), || {
             connections.iter().try_fold(true, |all, one| Ok(all && is_all_there(one)?))
         })?;

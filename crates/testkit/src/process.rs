@@ -161,7 +161,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Nothing can be done about a failure here, and the child has nobody else to end it.
+        // Nothing can be done about a failure here, and nothing else ends the child.
         let _ = self.kill();
     }
 }
@@ -198,7 +198,7 @@ impl Output {
 
 /// Asks `is_so` again and again until it says yes; fails with `what` after `limit`.
 ///
-/// For conditions outside this process that nobody announces (a socket appears, memory is returned).
+/// For conditions outside this process that are not announced (a socket appears, memory is returned).
 pub fn wait_until(what: &str, limit: Duration, mut is_so: impl FnMut() -> io::Result<bool>) -> io::Result<()> {
     let deadline = Instant::now() + limit;
     loop {

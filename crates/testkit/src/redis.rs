@@ -43,7 +43,7 @@ impl RedisServer {
         Err(failure.expect("at least one start was tried"))
     }
 
-    /// Starts one that lets nobody say HELLO, as if it were from before RESP3.
+    /// Starts one that refuses HELLO, as if it were from before RESP3.
     pub fn start_without_hello() -> io::Result<RedisServer> {
         RedisServer::start_with(&["--user", "default", "on", "nopass", "~*", "&*", "+@all", "-hello"])
     }

@@ -78,7 +78,7 @@ fn one_way(mut from: Stream, to: Stream, delay: Duration) {
                 break;
             }
         }
-        // Whoever waits at the other end learns that nothing more will come.
+        // The other end learns that nothing more will come.
         let _ = to.shutdown(Shutdown::Both);
     });
 }

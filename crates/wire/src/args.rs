@@ -1,7 +1,7 @@
 //! The arguments of one request, borrowed from the bytes that carried them.
 //!
 //! [`Args`] is what every later stage sees: routing, local answers and execution. It never owns bytes, so a request
-//! costs no allocation on its way. [`ArgsBuf`] is its owning twin for whoever has to make a request rather than read one.
+//! costs no allocation on its way. [`ArgsBuf`] is its owning twin, for requests that are made rather than read.
 
 use std::fmt;
 use std::ops::Index;

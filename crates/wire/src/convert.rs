@@ -2,7 +2,7 @@
 //!
 //! The wire types are changed as Redis 7.0 writes the same reply to a RESP2 client. What it cannot know: some commands choose
 //! another *shape* by dialect (`ZRANGE ... WITHSCORES` nests pairs in RESP3 and does not in RESP2), and a RESP3 null may have
-//! been a null array. Whoever needs those right asks the node in RESP2.
+//! been a null array. Where those must be right, the node is asked in RESP2.
 
 use crate::token::{Token, check_complete, skip, token};
 use crate::{Encoder, Protocol, ReplyError, ReplyKind};

@@ -1,6 +1,6 @@
 //! The elements of an aggregate reply, as they are written.
 //!
-//! For whoever takes replies apart and puts them together in another way without caring what is in them.
+//! For joining and reordering replies without reading their elements.
 
 use crate::ReplyKind;
 use crate::token::{Token, skip, split_element, token};

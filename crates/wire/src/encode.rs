@@ -152,7 +152,7 @@ impl<'a> Encoder<'a> {
         self.out.len()
     }
 
-    /// Puts the head of an array before all that was written since `position`, for whoever counts while writing. Moves those
+    /// Puts the head of an array before all that was written since `position`, for callers that count while they write. Moves those
     /// bytes; an aggregate whose size is known begins with its head.
     pub fn array_at(&mut self, position: usize, elements: usize) {
         self.before(position, |encoder| encoder.array(elements));

@@ -1,6 +1,6 @@
 //! Every bound of the wire format, named, with its reason. All of them can be set; the constants are the defaults.
 //!
-//! None of these limits makes anybody allocate: memory grows with the bytes that were received. They say when a peer
+//! None of these limits causes an allocation: memory grows with the bytes that were received. They say when a peer
 //! has announced more than it may ever send, so that it is refused at once and not after the bytes have been paid for.
 
 /// Arguments of one request in strict mode: 1 Mi, what Redis accepted before 7.0. A real request stays far below, and a
@@ -48,7 +48,7 @@ pub const REPLY_LINE_BYTES_MAX: usize = 1 << 20;
 /// How doubtful request bytes are treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Strictness {
-    /// For whoever passes requests on: only the canonical form is accepted, and refused at the first wrong byte, so that
+    /// For proxies: only the canonical form is accepted, and refused at the first wrong byte, so that
     /// the bytes of an accepted multibulk request equal its re-encoding.
     #[default]
     Strict,
@@ -162,7 +162,7 @@ impl ReplyLimits {
         line_bytes_max: REPLY_LINE_BYTES_MAX,
     };
 
-    /// No limit but the depth: for replies that were already accepted under somebody's limits.
+    /// No limit but the depth: for replies that were already accepted under other limits.
     pub(crate) const ACCEPTED: Self = Self {
         bulk_bytes_max: usize::MAX,
         elements_max: usize::MAX,

@@ -1,4 +1,4 @@
-//! Complete replies, token by token: the common ground of whoever looks into a reply instead of passing it on.
+//! Complete replies, token by token: the base of everything that reads a reply instead of passing it on.
 
 use crate::number::{NumberLine, number_line};
 use crate::reply::short_reply;

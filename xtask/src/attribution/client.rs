@@ -330,7 +330,7 @@ impl Connection<'_> {
                 let mut reply = [0; 5];
                 stream.read_exact(&mut reply)?;
                 if reply != *b"+OK\r\n" {
-                    return Err(io::Error::other("the owner of connections is not let in"));
+                    return Err(io::Error::other("the owner of connections is refused"));
                 }
                 self.owned += 1;
             }

@@ -279,7 +279,7 @@ impl Model {
         if is_right { Verdict::Right } else { self.describe(step, reply) }
     }
 
-    /// Notes that nobody will ever know how this request ended.
+    /// Notes that the outcome of this request will never be known.
     pub(super) fn abandon(&mut self, step: &Step) {
         self.is_uncertain = true;
         self.note(step, Fate::Unknown);

@@ -163,7 +163,7 @@ impl State {
         }
     }
 
-    /// Whether the session is somebody else's afterwards than it may have been before.
+    /// Whether the session is another user's afterwards than it may have been before.
     fn leaves_user(self) -> bool {
         matches!(self, State::Guest | State::Owner | State::Reset)
     }

@@ -256,7 +256,7 @@ impl<'a> Run<'a> {
                         }
                     }
                 }
-                // Whoever failed may have left others in any state.
+                // What failed may have left others in any state.
                 self.deployment = failures.is_empty().then_some(deployment);
             }
             Err(error) => fail(None, error),

@@ -94,7 +94,7 @@ impl Results {
         bars::judge(&self.rows, &self.extras)
     }
 
-    /// Puts all of it into the file at once: whoever reads it sees the old or the new content.
+    /// Puts all of it into the file at once: a reader sees the old or the new content.
     pub(crate) fn save(&self) -> io::Result<()> {
         let text = serde_json::to_string_pretty(&self.to_json())? + "\n";
         if let Some(directory) = self.path.parent() {

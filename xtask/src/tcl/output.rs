@@ -80,7 +80,7 @@ pub(super) fn read(text: &str, unit: &str) -> Run {
                 run.tally.failed.push(failure(rest, unit));
             }
             "exception" => run.broken = Some(rest.to_owned()),
-            // It follows which test it was; between tests nobody says.
+            // It follows which test it was; between tests the output does not say.
             "TIMEOUT" => run.hung = Some(OUTSIDE.to_owned()),
             _ => {}
         }

@@ -1,6 +1,6 @@
 //! Where the wall clock is used, and for what.
 //!
-//! The wall clock is set back and forth: by whoever sets it, by its server, by a machine that was asleep. A pause, a rate or a
+//! The wall clock is set back and forth: by an operator, by its server, by a machine that was asleep. A pause, a rate or a
 //! deadline that hangs on it may then last for hours. So everything that is decided about time goes by the monotonic clock,
 //! which is the same for all workers, and each line that names the wall clock is listed here with what it is for.
 

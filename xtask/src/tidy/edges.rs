@@ -21,7 +21,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
 
 /// What a crate's tests may use beside that.
 const TEST_ARROWS: [(&str, &[&str]); 2] = [
-    // Peers and generators, for everybody (the empty name).
+    // Peers and generators, for all crates (the empty name).
     ("", &["respool-testkit"]),
     // A local node to route to.
     ("respool-proxy", &["respool-engine"]),

@@ -84,7 +84,7 @@ pub(crate) fn bitfield(args: Args<'_>, found: &mut dyn FnMut(Found)) -> Result<(
 }
 
 /// `SORT key [BY pattern] [LIMIT offset count] [GET pattern ...] [ASC|DESC] [ALPHA] [STORE destination]`: the last
-/// `STORE` counts, and patterns with an asterisk reach keys that nobody names.
+/// `STORE` counts, and patterns with an asterisk reach keys that are not named.
 pub(crate) fn sort(args: Args<'_>, found: &mut dyn FnMut(Found)) -> Result<(), KeysError> {
     sort_options(args, true, found)
 }

@@ -209,6 +209,6 @@ rows! {
         .acl("connection")
         .tips(&["request_policy:all_shards", "response_policy:agg_min"])
         // The server counts from the last write of the connection that waits: on a connection that has written nothing it
-        // waits for nothing. Whoever serves this lane has to see to that.
+        // waits for nothing. The implementation of this lane has to see to that.
         .lane(Lane::Blocking);
 }

@@ -330,7 +330,7 @@ rows! {
     /// Tell the server's part in replication.
     Role = row("ROLE", 1, "2.8.12").flags("noscript loading stale fast").acl("admin dangerous").retry_safe();
 
-    /// Write a snapshot while everybody waits.
+    /// Write a snapshot while all clients wait.
     Save = row("SAVE", 1, "1.0.0")
         .flags("admin noscript no_async_loading no_multi")
         .policy(RequestPolicy::AllShards, ResponsePolicy::AllSucceeded);

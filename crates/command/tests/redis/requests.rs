@@ -44,7 +44,7 @@ pub(crate) fn any(row: &Row, rng: &mut Rng) -> ArgsBuf {
         request.push(word(rng).into());
     }
     if row.name == "MIGRATE" {
-        // A place where nobody listens, so that nothing waits for it.
+        // A port without a listener, so that nothing waits for it.
         for (at, fixed) in [(1, "127.0.0.1"), (2, "1"), (5, "10")] {
             request.get_mut(at).into_iter().for_each(|word| *word = fixed.into());
         }

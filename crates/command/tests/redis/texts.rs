@@ -142,9 +142,9 @@ fn the_texts_are_those_of_redis() {
     ] {
         assert_eq!(client.ask(asked).expect("the server answers"), format!("{expected}\r\n"), "{asked}");
     }
-    let mut stranger = server.client().expect("the server accepts");
+    let mut unauthenticated = server.client().expect("the server accepts");
     for (asked, expected) in [("GET x", text::NOAUTH), ("HELLO 3", text::NOAUTH_HELLO)] {
-        assert_eq!(stranger.ask(asked).expect("the server answers"), format!("-{expected}\r\n"), "{asked}");
+        assert_eq!(unauthenticated.ask(asked).expect("the server answers"), format!("-{expected}\r\n"), "{asked}");
     }
 }
 

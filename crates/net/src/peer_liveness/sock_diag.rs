@@ -112,7 +112,7 @@ fn read_answer(answer: &[u8]) -> io::Result<Signs> {
 
 /// Reads `struct tcp_info`.
 fn read_info(info: &[u8], unacknowledged: u32) -> Option<Signs> {
-    // Timeouts without any progress; questions for room, or whether anybody is there, without an answer.
+    // Timeouts without any progress; probes of a closed window, and keepalives, without an answer.
     let (retransmits, probes) = (*info.get(2)?, *info.get(3)?);
     let segments_out = read_u32(info, 24)?;
     // Of data alone; a repetition is data.

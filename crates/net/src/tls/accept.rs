@@ -1,4 +1,4 @@
-//! The TLS handshakes of one worker's clients: who is shaking, for whom something came, and until when.
+//! The TLS handshakes of one worker's clients: which are under way, which have input, and until when.
 
 use super::server::Current;
 use crate::limits::{CONNECTIONS_KEPT, HANDSHAKES_MAX, HANDSHAKES_PER_ADDRESS_MAX};
@@ -140,7 +140,7 @@ impl Handshakes {
     }
 }
 
-/// Whom a connection is counted with: its peer's address, or of a long one the half that one site has to itself. What has
+/// What a connection is counted under: its peer's address, or of a long one the half that one site has to itself. What has
 /// no address is counted together.
 fn network_of(peer: &Peer) -> u64 {
     match peer.address.parse::<SocketAddr>().map(|address| address.ip().to_canonical()) {

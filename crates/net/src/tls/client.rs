@@ -1,4 +1,4 @@
-//! The side that dials: whom it trusts, and what it shows of itself.
+//! The dialling side: the authorities it trusts, and the certificate it shows.
 
 use super::material::{KeyPair, Part, TlsError, VERSIONS, authorities, own_fault, provider};
 use crate::transport::TlsSocket;
@@ -14,7 +14,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// What a dial shows and demands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientTls {
-    /// The authorities that a node's certificate is checked against, in PEM. `None`: it is not checked at all, and whoever
+    /// The authorities that a node's certificate is checked against, in PEM. `None`: it is not checked at all, and any peer that
     /// is in the way can read and change everything.
     pub authorities_pem: Option<Vec<u8>>,
     /// What the node is shown, if it asks.
@@ -78,7 +78,7 @@ fn config(tls: &ClientTls) -> Result<ClientConfig, TlsError> {
     }
 }
 
-/// Takes any certificate, for whoever has switched the check off. That the peer has its key is still checked.
+/// Takes any certificate, where the check is switched off. That the peer has its key is still checked.
 #[derive(Debug)]
 struct Unchecked(Arc<CryptoProvider>);
 

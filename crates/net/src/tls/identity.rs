@@ -22,16 +22,16 @@ pub enum NameField {
 pub struct IdentityRule {
     /// Which names count.
     pub field: NameField,
-    /// The user of each name, byte for byte; a name that is not there is nobody's. `None`: the first name is the user's.
+    /// The user of each name, byte for byte; a name that is not there is no user's. `None`: the first name is the user's.
     pub users: Option<HashMap<String, String>>,
 }
 
-/// Why a certificate that was verified says nothing about who somebody is. Its owner is not let in.
+/// Why a verified certificate names no user. The connection is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IdentityError {
     /// It cannot be read.
     Malformed,
-    /// A name has bytes that somebody else may read as its end, or as nothing.
+    /// A name has bytes that other programs may read as its end, or as nothing.
     UnfitName,
 }
 

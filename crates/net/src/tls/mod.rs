@@ -1,6 +1,6 @@
 //! TLS: what a listener shows and demands, what a dial shows and demands, and who a client's certificate says it is.
 //!
-//! Everything here is made from PEM texts that somebody else has read, holds for new connections only, and can be replaced
+//! Everything here is made from PEM texts that the caller has read, holds for new connections only, and can be replaced
 //! while connections are open. One provider of cryptography is named everywhere; the process' default is never asked for.
 //! TLS 1.2 and 1.3, no older one.
 

@@ -13,11 +13,11 @@ use std::time::Duration;
 /// Whether clients show a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientCertificates {
-    /// Nobody is asked for one.
+    /// No client is asked for one.
     Off,
-    /// Whoever has one may show it; it must be good then.
+    /// A client may show one, which must be good then.
     Optional,
-    /// Nobody gets in without one.
+    /// Clients without one are refused.
     Required,
 }
 
@@ -29,7 +29,7 @@ pub struct ServerTls {
     /// The authorities of clients' certificates, in PEM. Needed if clients are asked for one.
     pub client_authorities_pem: Option<Vec<u8>>,
     /// Lists of revoked certificates of clients and of their authorities, in PEM. If there are any, an authority that has
-    /// none here vouches for nobody, and neither does one whose list has run out.
+    /// none here vouches for no certificate, and neither does one whose list has run out.
     pub client_revocations_pem: Option<Vec<u8>>,
     /// Whether clients are asked for one.
     pub clients: ClientCertificates,

@@ -80,7 +80,7 @@ impl TlsSocket {
                 Err(error) => return Err(error),
             }
             if is_first && metered.first != Some(HANDSHAKE_RECORD) {
-                // Whoever does not speak TLS could not read an alert either.
+                // A peer that does not speak TLS could not read an alert either.
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "the peer does not speak TLS"));
             }
             self.process()?;

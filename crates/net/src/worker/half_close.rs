@@ -47,12 +47,12 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::sync::mpsc::{Receiver, Sender, channel};
 
-    /// Lets everybody in, waits until all have gone, and leaves when the last is gone.
+    /// Accepts all, waits until all have closed, and leaves when the last is gone.
     struct Crowd {
         expected: usize,
         accepted: usize,
         departed: usize,
-        /// Whoever came, and who went, in each turn.
+        /// Which connections came and went in each turn.
         turns: Vec<(usize, usize)>,
         actions: Vec<Action<()>>,
         buffer: [u8; 64],
@@ -89,13 +89,13 @@ mod tests {
             self.departed += 1;
             if self.departed == self.expected {
                 self.actions.insert(0, Action::Exit);
-                self.result.send(self.turns.clone()).expect("somebody wants to know");
+                self.result.send(self.turns.clone()).expect("the test waits for it");
             }
         }
 
         fn end_turn(&mut self) {
             if self.accepted == self.expected && self.departed == 0 {
-                self.all_are_here.send(()).expect("somebody wants to know");
+                self.all_are_here.send(()).expect("the test waits for it");
                 self.all_have_gone.recv().expect("they go");
                 // Once is enough.
                 self.accepted += 1;

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Readiness is edge-triggered: a connection is registered once, for both directions, and the loop remembers what each
-//! edge promised. A socket that may hold more than one read took is read again in the next turn, after everybody else.
+//! edge promised. A socket that may hold more than one read took is read again in the next turn, after all others.
 
 mod dial;
 mod dial_addresses;
@@ -112,7 +112,7 @@ struct Connection {
 pub struct Worker<M: Machine> {
     machine: M,
     poll: Poll,
-    /// The connections to nodes once more, alone: to wait for them and nobody else.
+    /// The connections to nodes once more, alone: to wait for them and nothing else.
     nodes_poll: Poll,
     /// Ends a wait of `nodes_poll` early.
     alarm: Alarm,
@@ -142,7 +142,7 @@ pub struct Worker<M: Machine> {
     next_resolution: u64,
     /// Who gets the next connection of a shared listener.
     next_worker: usize,
-    /// Somebody may wait at a listener, which has been left alone until then.
+    /// A client may wait at a listener, which was left alone until then.
     accept_again_us: Option<u64>,
     /// When the log was last told of that.
     complained_us: Option<u64>,
@@ -265,7 +265,7 @@ impl<M: Machine> Worker<M> {
         Ok(())
     }
 
-    /// Waits as the machine wishes, unless that is for anybody. Whatever ends the wait, what else is ready is then taken
+    /// Waits as the machine wishes, unless that is for anything. Whatever ends the wait, what else is ready is then taken
     /// without another one. Returns whether to look without waiting.
     fn wait(&mut self, events: &mut Events, now: Now) -> io::Result<bool> {
         let timeout_us = match self.machine.awaits() {
@@ -351,7 +351,7 @@ impl<M: Machine> Worker<M> {
         }
     }
 
-    /// Reads what is ready: nodes first, so that their replies leave with this turn's writes whoever is read later. Letters
+    /// Reads what is ready: nodes first, so that their replies leave with this turn's writes whatever is read later. Letters
     /// come before clients: a request that was sent after other settings were posted is read after they have been taken. Clients
     /// that leave come before those that stay: one that waits is given nothing that was sent after it had left.
     fn take_events(&mut self, events: &Events, now: Now, has_mail: bool) {
@@ -647,7 +647,7 @@ impl<M: Machine> Worker<M> {
             while let Some(conn) = self.machine.poll_output() {
                 self.write(conn);
             }
-            // There is no more output unless something else is done; that writing, or looking for output, may have brought up.
+            // There is no more output unless something else is done; that writing, or looking for output, may have produced.
             match self.machine.poll_action() {
                 Some(action) => self.act(action),
                 None => return true,
@@ -676,7 +676,7 @@ impl<M: Machine> Worker<M> {
             }
             Action::Post { worker, mail } => {
                 if let Some(postbox) = self.workers.get(worker) {
-                    // A worker that has ended answers nobody; who asked has its own deadline.
+                    // A worker that has ended does not answer; the asker has its own deadline.
                     postbox.post(mail);
                 }
             }

@@ -77,9 +77,9 @@ impl<M: Machine> Worker<M> {
         }
     }
 
-    /// Anybody can cause this at will, so it is counted and not loud.
+    /// Any peer can cause this at will, so it is counted and not loud.
     fn turn_away(&mut self, peer: &Peer, why: &dyn Display) {
-        tracing::debug!(peer = peer.address, "a client was not let in: {why}");
+        tracing::debug!(peer = peer.address, "a TLS handshake failed: {why}");
         self.machine.handle_handshake_failed();
     }
 }

@@ -121,7 +121,7 @@ fn joined(one: &str, other: &str, rule: Rule) -> Option<String> {
     }
     match (one, other) {
         _ if one == other => Some(one.to_owned()),
-        // Somebody has failed with what succeeded elsewhere.
+        // One node has failed with what succeeded elsewhere.
         ("ok", word) | (word, "ok") => Some(word.to_owned()),
         _ => None,
     }

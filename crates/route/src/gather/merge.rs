@@ -242,7 +242,7 @@ fn merged_histograms(one: &[(Value, Value)], other: &[(Value, Value)]) -> Vec<(V
         pairs.iter().filter_map(numbers).collect()
     };
     let (one, other) = (buckets(one), buckets(other));
-    // One walk over both, since nobody says how many there are.
+    // One walk over both, since their number is not bounded.
     let mut bounds: Vec<(i64, bool, i64)> = one.iter().map(|(at, count)| (*at, true, *count)).collect();
     bounds.extend(other.iter().map(|(at, count)| (*at, false, *count)));
     bounds.sort_unstable();

@@ -195,7 +195,7 @@ impl Gather {
         self.pending == 0
     }
 
-    /// Bytes that are held for the parts that answered so far. Grows with what nodes send; whoever has a budget looks here.
+    /// Bytes that are held for the parts that answered so far. Grows with what nodes send; budgets are checked against it.
     pub fn held_bytes(&self) -> usize {
         self.bytes.len() + size_of_val(&self.ends[..]) + size_of_val(&self.numbers[..])
     }
@@ -205,7 +205,7 @@ impl Gather {
         self.parts.capacity() * size_of::<Heard>() + self.owners.capacity() * size_of::<u16>()
     }
 
-    /// Nobody wants the joint reply any more: nothing is kept of what has come or will.
+    /// The joint reply is not wanted any more: nothing is kept of what has come or will.
     pub fn give_up(&mut self) {
         self.failed += 1;
         self.forget_replies();

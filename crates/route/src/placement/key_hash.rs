@@ -41,7 +41,7 @@ pub enum KeyHash {
 }
 
 impl KeyHash {
-    /// All hashes, for help texts and for whoever completes names.
+    /// All hashes, for help texts and completions.
     pub const ALL: [Self; 11] = [
         Self::Md5,
         Self::Crc16,

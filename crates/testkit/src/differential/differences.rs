@@ -1,7 +1,7 @@
 //! What two equal servers may say differently, and why. Whatever is not listed here has to be the same byte for byte.
 //!
 //! The list is read by the script that sends every command of the table ([`Subset::Table`](crate::Subset)), by the
-//! comparison, and by whoever wants to know: `cargo xtask differential --list` prints it.
+//! comparison, and by `cargo xtask differential --list` prints it.
 
 /// How much alike two replies have to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,7 +75,11 @@ pub const DIFFERENCES: &[Difference] = &[
         Likeness::Kind,
         "describes the one server, its load and its clients",
     ),
-    difference("HELLO,CLIENT ID", Likeness::Alike, "numbers of connections are given out by whoever accepts them"),
+    difference(
+        "HELLO,CLIENT ID",
+        Likeness::Alike,
+        "numbers of connections are given out by the server that accepts them",
+    ),
     difference(
         "ACL GENPASS,ACL LOG,ACL LIST,ACL GETUSER",
         Likeness::Kind,
@@ -109,7 +113,7 @@ pub const DIFFERENCES: &[Difference] = &[
     difference(
         "CLIENT HELP,COMMAND HELP,ACL HELP,PUBSUB HELP",
         Likeness::NotSent,
-        "help is in the words of whoever answers",
+        "help is in the words of the server that answers",
     ),
     difference(
         "WATCH",
@@ -157,7 +161,7 @@ pub const EMBEDDED_DIFFERENCES: &[Difference] = &[
     difference(
         "OBJECT HELP,XGROUP HELP,XINFO HELP,SCRIPT HELP,FUNCTION HELP",
         Likeness::NotSent,
-        "help is in the words of whoever answers",
+        "help is in the words of the server that answers",
     ),
 ];
 

@@ -197,7 +197,7 @@ fn memory((name, count, request): &Filling) {
     println!("{name:<40} {own:>6.1} B counted, {resident:>6.1} B resident");
 }
 
-/// How long single requests take while a store grows to four million keys: growth must not make anybody wait.
+/// How long single requests take while a store grows to four million keys: growth must not delay any request.
 fn growth() {
     const KEYS: usize = 4_000_000;
     let mut bench = Bench::new();

@@ -30,7 +30,7 @@ impl Default for EngineConfig {
 /// How many keys a database has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyspaceSize {
-    /// All keys, expired ones that nobody has removed yet included.
+    /// All keys, expired ones that are not removed yet included.
     pub keys: usize,
     /// Keys that have a deadline.
     pub expires: usize,

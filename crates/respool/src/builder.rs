@@ -82,7 +82,7 @@ impl Builder {
         self
     }
 
-    /// Asks `hook` about everybody who connects: `false` refuses. Called on workers' threads; it must not wait.
+    /// Asks `hook` about every client that connects: `false` refuses. Called on workers' threads; it must not wait.
     #[must_use]
     pub fn on_accept(mut self, hook: impl Fn(&Peer) -> bool + Send + Sync + 'static) -> Self {
         self.on_accept = Some(Arc::new(hook));
@@ -254,7 +254,7 @@ impl Server {
         self.metrics.openmetrics().unwrap_or_default()
     }
 
-    /// Takes nobody in any more, sends the replies that are owed (for at most `drain_timeout`), and ends.
+    /// Accepts no more clients, sends the replies that are owed (for at most `drain_timeout`), and ends.
     ///
     /// # Errors
     /// What ended it before.
@@ -276,7 +276,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         if let Some(serving) = self.serving.take() {
             self.control.enter(Phase::Stopping);
-            // There is nobody to tell what ended it.
+            // Nothing is left to report to.
             let _ = join(serving);
         }
     }

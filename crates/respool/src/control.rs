@@ -1,4 +1,4 @@
-//! What the rest of the process may ask of whoever serves: to drain, to stop, to take other settings. And what they may
+//! What the rest of the process may ask of the serving threads: to drain, to stop, to take other settings. And what they may
 //! ask back: whether it is ready.
 //!
 //! ```text
@@ -103,7 +103,7 @@ impl Control {
         PHASES[usize::from(self.phase.load(Ordering::Relaxed)).min(PHASES.len() - 1)]
     }
 
-    /// Goes on to a later phase and wakes everybody; an earlier one is ignored. Returns whether the phase changed.
+    /// Goes on to a later phase and wakes all that wait; an earlier one is ignored. Returns whether the phase changed.
     pub fn enter(&self, phase: Phase) -> bool {
         let before = self.phase.fetch_max(phase as u8, Ordering::SeqCst);
         if before < phase as u8 {
@@ -151,7 +151,7 @@ impl Control {
         Arc::clone(&settings.in_force)
     }
 
-    /// Takes what of `new` can be taken without a restart, wakes everybody, and says what changed.
+    /// Takes what of `new` can be taken without a restart, wakes all that wait, and says what changed.
     pub fn adopt(&self, new: Resolved) -> Adopted {
         let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
         let in_force = Arc::new(settings.in_force.with_live_part_of(&new.process));

@@ -25,7 +25,7 @@ impl Logging {
     /// Something in this process logs already.
     pub fn start(settings: &LogSettings) -> Result<Self, TryInitError> {
         let (filter, level) = reload::Layer::new(filter(settings.level));
-        // A standard error that nobody reads any more must not bring the process down.
+        // A standard error without a reader must not bring the process down.
         let lines = fmt::layer().with_writer(io::stderr).log_internal_errors(false);
         let lines = match settings.format {
             LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).with_target(false).boxed(),

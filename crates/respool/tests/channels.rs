@@ -124,7 +124,7 @@ fn a_channel_is_where_its_prefix_leads_under_the_name_that_it_gets_there() {
     }
     assert_eq!(told(&mut subscriber), "message plain hello");
     assert_eq!(told(&mut third), "smessage news:1 shard");
-    // Whoever publishes at the node is heard as well.
+    // A publisher at the node is heard as well.
     let node = served.servers[2..].iter().find(|node| {
         ask(&mut node.client().expect("it accepts"), "PUBSUB NUMSUB n:1").contains("\r\n:1\r\n")
             || ask(&mut node.client().expect("it accepts"), "PUBSUB NUMSUB n:1").contains("\r\n:2\r\n")
@@ -217,7 +217,7 @@ fn users_hear_what_is_said_to_them_alone() {
     assert_eq!(both, ["message c for-eight", "pmessage * c for-eight"]);
     assert_eq!(words(&ask(&mut seventh, "PUBSUB CHANNELS")), ["c"]);
     assert_eq!(ask(&mut seventh, "PUBSUB NUMSUB c"), "*2\r\n$1\r\nc\r\n:1\r\n");
-    // Who subscribes as somebody else hears as that from then on, and gives up what it has by its name.
+    // A client that becomes another user hears as that from then on, and gives up what it has by its name.
     assert_eq!(ask(&mut seven, "AUTH eight x"), "+OK\r\n");
     subscribe(&mut seven, "SUBSCRIBE d");
     assert_eq!(ask(&mut eighth, "PUBLISH d now-eight"), ":2\r\n");
@@ -286,7 +286,7 @@ fn a_node_has_one_subscription_however_many_clients_have_it() {
     assert_eq!(ask(&mut publisher, "PUBLISH a:7 hello"), ":10\r\n");
 }
 
-/// Nodes come back, and routes change: nobody has to subscribe again.
+/// Nodes come back, and routes change: no client has to subscribe again.
 #[test]
 fn subscriptions_are_there_again_wherever_routes_lead_them_now() {
     let mut served = Served::with("2", PREFIXES);

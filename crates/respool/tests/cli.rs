@@ -106,7 +106,7 @@ fn check_says_what_a_file_means() {
         "    listens on :7000  (restart)",
         "    connect_timeout = 9s",
         "  a reload (SIGHUP) takes all of this but what is marked (restart)",
-        "  note: pool a: everybody who reaches :7000 may send commands",
+        "  note: pool a: every client that reaches :7000 may send commands",
     ] {
         assert!(run.stdout.lines().any(|shown| shown.ends_with(line)), "{line}\n{}", run.stdout);
     }

@@ -1,4 +1,4 @@
-//! Nodes that vanish, freeze or lose step while nobody asks them anything.
+//! Nodes that vanish, freeze or lose step while they are idle.
 
 mod support;
 
@@ -149,7 +149,7 @@ fn a_reload_says_how_long_nodes_may_be_silent() {
     node.vanish().expect("a filter");
     client.send(b"GET b\r\n").expect("it is taken");
     let began = Instant::now();
-    wait_until("nobody minds", LIMIT, || {
+    wait_until("the nodes are in use", LIMIT, || {
         assert_eq!(state(&mut other), "up");
         Ok(began.elapsed() > Duration::from_millis(1_500))
     })

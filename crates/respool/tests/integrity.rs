@@ -15,13 +15,13 @@ fn node() -> FakeBackend {
     let late: Mutex<Option<Vec<u8>>> = Mutex::new(None);
     let busy = Mutex::new(false);
     FakeBackend::start(move |request: &Received| {
-        let mut late = late.lock().expect("nobody panics");
-        let mut busy = busy.lock().expect("nobody panics");
+        let mut late = late.lock().expect("no test panics");
+        let mut busy = busy.lock().expect("no test panics");
         if request.key() == b"busy" {
             *busy = true;
         }
         if *busy && !matches!(&*request.command(), "PING" | "HELLO") {
-            return Act::Bytes(b"-BUSY somebody runs a script\r\n".to_vec());
+            return Act::Bytes(b"-BUSY a script runs\r\n".to_vec());
         }
         match request.key() {
             b"drop" => Act::Skip,
@@ -144,9 +144,9 @@ fn a_node_that_refuses_everything_says_so_and_keeps_its_connection() {
     until_served(&mut client);
     let before = node.connections();
     let replies = get(&mut client, &["a", "busy", "b"]);
-    assert_eq!(replies[1], "-BUSY somebody runs a script\r\n");
-    assert_eq!(replies[2], "-BUSY somebody runs a script\r\n");
-    assert!(replies[0].contains("could not prove its reply (BUSY somebody runs a script)"), "{}", replies[0]);
+    assert_eq!(replies[1], "-BUSY a script runs\r\n");
+    assert_eq!(replies[2], "-BUSY a script runs\r\n");
+    assert!(replies[0].contains("could not prove its reply (BUSY a script runs)"), "{}", replies[0]);
     assert_eq!(node.connections(), before);
     proxy.end();
 }
@@ -189,7 +189,7 @@ fn an_old_node_and_a_sample_of_batches_work_as_well() {
     proxy.end();
 }
 
-/// Switched on and off while requests flow: nobody gets another's reply, and only while it is on is a shifted connection
+/// Switched on and off while requests flow: no client gets another's reply, and only while it is on is a shifted connection
 /// found out before its replies leave.
 #[test]
 fn a_reload_switches_it_on_and_off_while_clients_are_served() {

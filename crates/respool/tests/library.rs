@@ -62,7 +62,7 @@ fn hooks_say_who_comes_in_and_what_may_be_done() {
     assert_eq!(client_of(&server).read_to_close().expect("an end"), b"-ERR this client is not let in\r\n");
     wait_until("the refusal is told", Duration::from_secs(10), || Ok(refused.load(Ordering::SeqCst) == 1))
         .expect("it is");
-    assert_eq!(client.ask("PING").expect("a reply"), "+PONG\r\n", "whoever is in stays in");
+    assert_eq!(client.ask("PING").expect("a reply"), "+PONG\r\n", "a connected client stays");
     assert!(server.metrics().lines().any(|line| line == "respool_clients_refused_total 1"), "{}", server.metrics());
     server.shut_down().expect("it ends well");
     assert_eq!(client.read_to_close().expect("an end"), b"");
@@ -114,7 +114,7 @@ fn what_is_said_wrong_is_told_and_several_servers_live_side_by_side() {
     assert!(Builder::new().listen(&taken).start().is_err(), "the address is taken");
     let address = first.addresses()[0].to_string();
     drop(first);
-    assert!(std::net::TcpStream::connect(address).is_err(), "nobody listens any more");
+    assert!(std::net::TcpStream::connect(address).is_err(), "the listener is closed");
     second.shut_down().expect("it ends well");
 }
 
@@ -142,7 +142,7 @@ fn a_server_that_has_ended_leaves_no_thread_behind() {
         Ok(names.any(|name| name.trim() == "takeover"))
     };
     let server = builder.start().expect("it starts");
-    wait_until("somebody waits for a successor", Duration::from_secs(10), waits).expect("it is so");
+    wait_until("the process waits for a successor", Duration::from_secs(10), waits).expect("it is so");
     server.shut_down().expect("it ends well");
-    wait_until("nobody does", Duration::from_secs(10), || waits().map(|waits| !waits)).expect("it is so");
+    wait_until("it waits no more", Duration::from_secs(10), || waits().map(|waits| !waits)).expect("it is so");
 }

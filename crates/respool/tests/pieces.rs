@@ -1,4 +1,4 @@
-//! Large requests pass through in pieces: the memory of Respool stays small, and what breaks off harms nobody.
+//! Large requests pass through in pieces: the memory of Respool stays small, and what breaks off harms no other client.
 
 mod support;
 
@@ -148,7 +148,7 @@ fn a_node_that_answers_or_dies_half_way_is_reported_and_the_client_goes_on() {
     client.send(&value(1 << 20)).expect("it is taken");
     wait_until("it is passed on", LIMIT, || Ok(other.figure("proxy", "requests_in_pieces")? == 1)).expect("so");
     wait_until("it has a connection", LIMIT, || Ok(node.connections() == 2)).expect("so");
-    // The node says no before it has heard everything; nobody waits for the rest.
+    // The node says no before it has heard everything; the rest is not waited for.
     node.blurt_on(1, b"-OOM command not allowed\r\n");
     assert_eq!(client.reply().expect("a reply"), b"-OOM command not allowed\r\n");
     client.send(&value(LARGE - (1 << 20))).expect("it is taken");

@@ -129,7 +129,7 @@ fn the_next_node_takes_what_a_dead_one_cannot() {
         assert_eq!(ask(&mut client, &format!("SET {key} v")), "+OK\r\n");
     }
     served.own[0].kill().expect("it dies");
-    // Whoever asks first may hear of the loss; from then on the other node answers for all keys.
+    // The first request may hear of the loss; from then on the other node answers for all keys.
     until(|| keys.iter().all(|key| ask(&mut client, &format!("SET {key} w")) == "+OK\r\n"))
         .expect("the other node takes over");
     assert_eq!(ask(&mut served.own[1].client().expect("it accepts"), "DBSIZE"), ":50\r\n");
@@ -216,7 +216,7 @@ fn a_reload_takes_other_nodes_and_routes_without_dropping_a_client() {
         }
     }
     let mut third = third.client().expect("it accepts");
-    until(|| ask(&mut third, "INFO clients").contains("connected_clients:1\r\n")).expect("nobody is connected to it");
+    until(|| ask(&mut third, "INFO clients").contains("connected_clients:1\r\n")).expect("it has no client");
 }
 
 /// The node that forgot the script is in another place by the time it says so.
@@ -318,7 +318,7 @@ fn requests_wait_while_a_node_is_paused_and_go_elsewhere_while_it_is_drained() {
     assert_eq!(ask(&mut client, "GET k"), "$-1\r\n", "the next node has never heard of it");
     let number = own.trim_start_matches("own-").parse::<usize>().expect("a number");
     let mut node = served.own[number].client().expect("it accepts");
-    until(|| ask(&mut node, "INFO clients").contains("connected_clients:1\r\n")).expect("nobody is connected to it");
+    until(|| ask(&mut node, "INFO clients").contains("connected_clients:1\r\n")).expect("it has no client");
     assert_eq!(ask(&mut operator, "PROXY RESUME main"), "+OK\r\n");
     assert_eq!(ask(&mut client, "GET k"), "$1\r\nv\r\n");
 }
@@ -493,7 +493,7 @@ fn scripts_are_brought_back_under_routes_and_in_transactions() {
             let ran = format!("*2\r\n:{count}\r\n${}\r\n{at_node}\r\n", at_node.len());
             assert_eq!(ask(&mut client, &format!("EVALSHA {hash} 1 {key}")), ran, "{key}");
         }
-        // Once they have been flushed by somebody else it is too late for one transaction, and no more than one.
+        // Once they have been flushed by another client it is too late for one transaction, and no more than one.
         for is_flushed in [true, false, true] {
             if is_flushed {
                 flush();
@@ -530,7 +530,7 @@ fn waiting_for_replicas_asks_the_nodes_of_all_pools() {
     let mut client = served.client();
     assert_eq!(ask(&mut client, "SET p:k v"), "+OK\r\n");
     // Without a time: what is over before a node can be asked would be answered here.
-    assert_eq!(ask(&mut client, "WAIT 0 0"), ":0\r\n", "nobody has a replica");
+    assert_eq!(ask(&mut client, "WAIT 0 0"), ":0\r\n", "no node has a replica");
     for node in served.own.iter().chain([&of_pool]) {
         let stats = ask(&mut node.client().expect("it accepts"), "INFO commandstats");
         assert!(stats.contains("cmdstat_wait:calls=1,"), "{stats}");
@@ -608,7 +608,7 @@ fn pushed(client: &mut Client) -> String {
     client.reply().expect("a push").escape_ascii().to_string()
 }
 
-/// A tracking client is told of keys by the names that it has for them, wherever routes lead it, and of nobody else's.
+/// A tracking client is told of keys by the names that it has for them, wherever routes lead it, and of no other keys.
 #[test]
 fn changed_keys_are_told_by_the_names_that_clients_have_for_them() {
     let (a, b) = (server(), server());
@@ -640,7 +640,7 @@ fn changed_keys_are_told_by_the_names_that_clients_have_for_them() {
         assert_eq!(pushed(&mut seven), told("k"), "{mode}");
         ask(&mut at_b, "SET t8:k 1");
         assert_eq!(pushed(&mut eight), told("k"), "{mode}");
-        // Nothing was said to anybody else: the next word is about something else.
+        // No other client was told: its next message is about another key.
         ask(&mut at_b, "SET a:1 1");
         ask(&mut at_a, "SET 1 1");
         let word = pushed(&mut plain);
@@ -670,7 +670,7 @@ fn pushed_key(client: &mut Client) -> String {
     }
 }
 
-/// A node that is down keeps nobody from tracking: those who cannot be led there notice nothing, the others are told to
+/// A node that is down keeps no client from tracking: those that cannot be led there notice nothing, the others are told to
 /// forget what they read until it is back.
 #[test]
 fn tracking_needs_no_node_that_is_down() {
@@ -710,7 +710,7 @@ fn tracking_needs_no_node_that_is_down() {
             }
         })
         .expect("it answers");
-        // Whoever reads on is not told to forget for ever.
+        // A client that reads on is not told to forget for ever.
         until(|| {
             ask(&mut at_a, "SET other 1");
             plain.send_command(&["GET", "a:1"]).expect("it is sent");
@@ -723,7 +723,7 @@ fn tracking_needs_no_node_that_is_down() {
         .expect("all nodes tell");
         ask(&mut at_a, "SET a:1 1");
         assert_eq!(pushed_key(&mut plain), told("a:1"), "{mode}");
-        // As somebody else it hears other nodes, so what it has stored is of no use.
+        // As another user it hears other nodes, so what it has stored is of no use.
         plain.send_command(&["AUTH", "seven", "x"]).expect("it is sent");
         let said: Vec<String> =
             plain.replies(2).expect("both").iter().map(|frame| frame.escape_ascii().to_string()).collect();

@@ -21,7 +21,7 @@ fn copies(process_id: u32, bytes: &[u8]) -> Option<usize> {
         let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
         let mut all = vec![0; usize::try_from(end - start).ok()?];
         memory.seek(SeekFrom::Start(start)).ok()?;
-        // What cannot be read, as what the kernel shares with everybody, is nobody's heap.
+        // What cannot be read, as what the kernel shares with all processes, is no heap.
         if memory.read_exact(&mut all).is_ok() {
             count += memmem::find_iter(&all, bytes).count();
         }
@@ -69,7 +69,7 @@ fn what_clients_say_in_confidence_is_overwritten() {
         }
         for piece in pieces {
             client.send(piece).expect("it is taken");
-            // So that the next piece comes alone: somebody else has been answered since.
+            // So that the next piece comes alone: another client was answered since.
             let mut other = proxy.client(0);
             other.ask("PING").expect("a reply");
         }
@@ -88,7 +88,7 @@ fn what_clients_say_in_confidence_is_overwritten() {
         wait_until(end, LIMIT, || Ok(copies(proxy.process.pid(), secret.as_bytes()) == Some(0)))
             .expect("nothing is left");
     }
-    // So it is if somebody leaves before a request was whole.
+    // So it is if a client leaves before a request was whole.
     let mut client = proxy.client(0);
     client.send(&array.as_bytes()[..array.len() - 1]).expect("it is taken");
     proxy.client(0).ask("AUTH ann x").expect("a reply");
@@ -121,7 +121,7 @@ fn what_nodes_are_told_in_our_name_is_overwritten() {
     assert_eq!(client.ask("SET k v").expect("a reply"), "+OK\r\n");
     assert_eq!(subscriber.ask("SUBSCRIBE news").expect("a reply"), "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
     assert_eq!(client.ask("WATCH k").expect("a reply"), "+OK\r\n");
-    assert_ne!(copies(proxy.process.pid(), secret.as_bytes()), Some(0), "whoever looks finds it");
+    assert_ne!(copies(proxy.process.pid(), secret.as_bytes()), Some(0), "the search finds it");
     wait_until("nothing of it is left", LIMIT, || Ok(copies(proxy.process.pid(), sent.as_bytes()) == Some(0)))
         .expect("nothing is left");
     proxy.end();

@@ -40,7 +40,7 @@ fn it_is_ready_while_enough_nodes_are_reached() {
     let is_so = |status: &str, body: &str| {
         wait_until("it says so", LIMIT, || Ok(readyz(address)? == (status.to_owned(), body.to_owned()))).expect("so");
     };
-    // Nobody has asked for anything: nodes are dialled all the same.
+    // Without any request, nodes are dialled all the same.
     is_so("200", "ready\nnobody is not reached\n");
     first.kill().expect("it ends");
     is_so("503", "too few nodes: 1 of 3 are reached, 2 are needed\nfirst is not reached\nnobody is not reached\n");

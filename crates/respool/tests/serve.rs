@@ -197,7 +197,7 @@ fn a_process_that_is_out_of_files_says_so_and_goes_on() {
     server.says("cannot accept");
     let began = Instant::now();
     wait_until("it has tried a few times", LIMIT, || Ok(began.elapsed() > Duration::from_millis(500))).expect("it has");
-    // Those that wait are let in as others leave: all of those that are left have room now.
+    // Those that wait are served as others leave: all of those that are left have room now.
     let mut last = clients.pop().expect("there are fifty");
     clients.drain(..45);
     assert_eq!(last.ask("PING").expect("a reply"), "+PONG\r\n");

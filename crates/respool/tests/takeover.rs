@@ -144,7 +144,7 @@ fn a_successor_that_fails_changes_nothing_and_data_is_not_left_behind() {
     assert_eq!(next.client(0).ask("GET k").expect("a reply"), "$1\r\nv\r\n");
     assert_eq!(by_door().expect("a reply"), "$1\r\nv\r\n");
     next.end();
-    assert!(!door.exists() && !directory.join("takeover").exists(), "whoever listened last tidies up");
+    assert!(!door.exists() && !directory.join("takeover").exists(), "the last listener removes its file");
 
     let server_control = directory.join("server").display().to_string();
     let server = serve(&["--listen", "127.0.0.1:0", "--takeover-socket", &server_control]);
@@ -152,12 +152,12 @@ fn a_successor_that_fails_changes_nothing_and_data_is_not_left_behind() {
     let said = String::from_utf8_lossy(&refused.expect("it starts").stderr).into_owned();
     assert!(said.contains("it holds data in embedded engines"), "{said}");
     assert_eq!(server.client(0).ask("PING").expect("a reply"), "+PONG\r\n");
-    let nobody = directory.join("nobody").display().to_string();
-    let refused = respool(&["serve", "--take-over", &nobody]).output().expect("it starts");
+    let absent = directory.join("absent").display().to_string();
+    let refused = respool(&["serve", "--take-over", &absent]).output().expect("it starts");
     assert!(String::from_utf8_lossy(&refused.stderr).contains("cannot be taken over"));
 }
 
-/// `ACL SETUSER` holds until somebody reads the users again, whichever process it is by then.
+/// `ACL SETUSER` holds until the users are read again, whichever process it is by then.
 #[test]
 fn users_that_were_changed_and_not_saved_go_over() {
     let directory = TempDir::new().expect("a directory");

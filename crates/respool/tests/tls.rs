@@ -1,4 +1,4 @@
-//! TLS as clients and nodes see it: who gets in, who does not, and what nobody may bring down.
+//! TLS as clients and nodes see it: which clients are accepted, which are refused, and what no client may break.
 
 mod support;
 
@@ -106,7 +106,7 @@ fn a_certificate_is_asked_for_as_the_listener_says() {
         let foreign = Authority::new().issue("", "alice");
         assert_eq!(gets_in(&server, &config(&authority, None)), without, "{words}, none");
         assert_eq!(gets_in(&server, &config(&authority, Some(&own))), with, "{words}, own");
-        // Where nobody asks, none is shown.
+        // Where none is asked for, none is shown.
         assert_eq!(gets_in(&server, &config(&authority, Some(&foreign))), with_foreign, "{words}, foreign");
         server.end();
     }
@@ -119,7 +119,7 @@ fn a_name_that_can_be_misread_lets_nobody_in() {
         let own = authority.issue("", name);
         assert_eq!(gets_in(&server, &config(&authority, Some(&own))), is_let_in, "{name:?}");
     }
-    // Whoever shows none has no name, which is no reason to be refused here.
+    // A client that shows none has no name, which is no reason to be refused here.
     assert!(gets_in(&server, &config(&authority, None)));
     server.end();
 }
@@ -142,7 +142,7 @@ fn a_certificate_names_a_user_whom_no_password_lets_in() {
     let who = |client: &mut Encrypted| client.ask("ACL WHOAMI").expect("a reply");
 
     assert_eq!(who(&mut connect(&server, &of("alice"))), "$5\r\nalice\r\n");
-    // A name that is no user's, byte for byte, is nobody's; nor is a certificate where none is asked who it is.
+    // A name that is no user's, byte for byte, is refused; so is a certificate where none is mapped to users.
     for mut client in [
         connect(&server, &of("Alice")),
         connect(&server, &of("alice2")),
@@ -208,7 +208,7 @@ fn whose_certificate_is_revoked_does_not_get_in_again() {
     assert!(gets_in(&server, &of(&alice)), "she is not in it any more");
     assert_eq!(old.ask("PING").expect("a reply"), "+PONG\r\n", "who is in stays in");
 
-    // A list that has run out vouches for nobody; one that cannot be read is not taken.
+    // A list that has run out vouches for no certificate; one that cannot be read is not taken.
     authority.revoke(&[], 2025);
     server.process.signal(Signal::HUP).expect("it is there");
     wait_until("the list has run out", LIMIT, || Ok(!gets_in(&server, &of(&alice)))).expect("it has");
@@ -283,7 +283,7 @@ fn a_tls_listener_answers_other_protocols_by_closing() {
         let said = until_the_end(&mut stream).expect("an end");
         assert!(said.is_empty() || plain.starts_with('\u{16}'), "{plain:?}: {said:?}");
     }
-    // The other way round: a ClientHello is no request, and nobody else notices.
+    // The other way round: a ClientHello is no request, and no other client notices.
     let mut hello = session(&config(&authority, None), "127.0.0.1");
     let mut stream = TcpStream::connect(server.addresses()[1]).expect("it accepts");
     hello.write_tls(&mut stream).expect("it is taken");
@@ -367,7 +367,7 @@ fn a_thousand_clients_with_undrained_replies_can_be_killed_by_one_of_them() {
                 let mut client = connect(&server, &settings);
                 // The handshake is over for a client before it is over for the server.
                 assert_eq!(client.ask("PING").expect("a reply"), "+PONG\r\n");
-                // More than the socket takes, and nobody reads it.
+                // More than the socket takes, and it is not read.
                 client.send(b"GET k\r\n".repeat(8).as_slice()).expect("it is taken");
                 client
             };

@@ -145,7 +145,7 @@ impl<'c> Call<'c, '_> {
         if (-max..=max).contains(&count) { Ok(count) } else { Err(OUT_OF_RANGE.into()) }
     }
 
-    /// The seconds that a blocking command at `index` would wait. Nobody waits here, but the argument is checked.
+    /// The seconds that a blocking command at `index` would wait. Nothing waits here, but the argument is checked.
     pub(super) fn check_timeout(&self, index: usize) -> Result<(), Fault> {
         let seconds = long_double::LongDouble::parse(self.arg(index)).ok_or(text::TIMEOUT_NOT_A_FLOAT)?.to_f64();
         // More milliseconds than 64 bits count turn negative.

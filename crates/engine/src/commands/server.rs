@@ -1,4 +1,4 @@
-//! The commands of the server group that are about data. The others belong to whoever runs the engine.
+//! The commands of the server group that are about data. The others belong to the host of the engine.
 
 use respool_command::{ServerCommand, asks_for_section, text};
 
@@ -33,7 +33,7 @@ pub(super) fn run(command: ServerCommand, call: &mut Call<'_, '_>) -> Answer {
     }
 }
 
-/// The sections that only the store can write; whoever runs the engine puts its own around them.
+/// The sections that only the store can write; the host of the engine puts its own around them.
 fn info(call: &mut Call<'_, '_>) -> Answer {
     let keyspace = &*call.keyspace;
     let mut text = String::new();
@@ -65,7 +65,7 @@ fn info(call: &mut Call<'_, '_>) -> Answer {
     Ok(())
 }
 
-/// `SYNC` and `ASYNC` are taken and change nothing: no flush makes anybody wait.
+/// `SYNC` and `ASYNC` are taken and change nothing: no flush makes a client wait.
 fn check_flush_mode(call: &Call<'_, '_>) -> Result<(), Fault> {
     let is_mode = || call.is_word(1, "SYNC") || call.is_word(1, "ASYNC");
     match call.args.len() {

@@ -62,7 +62,7 @@ mod tests {
             (&["SETNX k 2", "GETEX k", "PERSIST k", "INCRBY k x"], false),
             (&["GETEX k PX 100"], true),
             (&["GET k"], false),
-            // The key's time comes: first nobody meets it, then it was gone before.
+            // The key's time comes: first it is still stored, then it was gone before.
             (&["@101"], true),
             (&["GET k", "@1"], false),
             (&["SET k 1", "DEL k"], true),

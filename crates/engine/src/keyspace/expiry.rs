@@ -1,4 +1,4 @@
-//! Deadlines: setting, dropping, and the active cycle that removes keys nobody asks for.
+//! Deadlines: setting, dropping, and the active cycle that removes keys that are not asked for.
 
 use super::{
     At, Database, Deadline, Deadlines, Expiring, Found, Handle, KeyDraft, KeyRecord, Keyspace, Kind, key, second_of,

@@ -114,7 +114,7 @@ pub(crate) struct Found {
     record: Handle,
 }
 
-/// A table that nobody asks any more, whose records are still to be freed.
+/// A table that is not in use any more, whose records are still to be freed.
 enum Grave {
     /// Of a hash, set or sorted set.
     Members(Table),

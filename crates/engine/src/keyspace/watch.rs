@@ -1,7 +1,7 @@
-//! Who watches which key, so that a transaction runs only if nothing of it has changed.
+//! Which sessions watch which keys, so that a transaction runs only if nothing of it has changed.
 //!
 //! The keyspace tells of every change of a key, and of nothing else. A session is told nothing: it asks once, when its
-//! transaction is to run. Once a key has changed, nobody watches it: those who did are stale for good, so a key that is
+//! transaction is to run. Once a key has changed, it has no watchers: those that it had are stale for good, so a key that is
 //! written over and over costs its watchers once.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! Sums over many things by looking at a few of them, so that nobody waits for a number that is only shown.
+//! Sums over many things by looking at a few of them, so that a number that is only shown delays no request.
 
 /// Things that are looked at.
 const SAMPLES: usize = 16;

@@ -38,7 +38,7 @@ impl Default for EncodingLimits {
     }
 }
 
-/// The engine's hash function: keyed, so that nobody outside can choose keys that collide.
+/// The engine's hash function: keyed, so that no client can choose keys that collide.
 pub(crate) struct KeyHasher {
     seed: u64,
     shared: SharedSeed,

@@ -17,7 +17,7 @@ const EMPTY_BYTES: usize = HEADER_BYTES + 1;
 /// Up to this size a listpack has no slack.
 const EXACT_BYTES_MAX: usize = 512;
 
-/// One entry, seen from outside: text, or an integer whose text is only written when somebody wants it.
+/// One entry, seen from outside: text, or an integer whose text is only written when it is wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Element<'a> {
     Bytes(&'a [u8]),

@@ -3,7 +3,7 @@
 //! Buckets of 64 bytes hold twelve handles and one tag byte each; a bucket that overflows chains another. The table grows
 //! by linear hashing: it splits one bucket at a time as entries arrive and folds one back as they leave, so there is
 //! never a second table, never a pause, and the memory per entry is the same at every size. The table stores no keys and
-//! no hashes: whoever owns the records passes the comparison, and the hash function when a bucket may split.
+//! no hashes: the owner of the records passes the comparison, and the hash function when a bucket may split.
 //!
 //! Scanning has the guarantee of Redis's `SCAN`: the cursor counts hash residues in reversed binary, so an entry that is
 //! there from the first call to the last is reported at least once, however often the table grows or shrinks in between.

@@ -63,7 +63,7 @@ fn redis_with(settings: &[&str]) -> Option<(RedisServer, Client)> {
         info.contains("redis_version:7.0."),
         "the engine answers as redis-server 7.0 does, this is another version"
     );
-    // Expired keys are counted until somebody asks for them; the engine's active cycle rests here as well.
+    // Expired keys are counted until they are asked for; the engine's active cycle rests here as well.
     assert_eq!(client.ask("DEBUG SET-ACTIVE-EXPIRE 0").expect("the server answers"), "+OK\r\n");
     Some((server, client))
 }
@@ -133,7 +133,7 @@ impl Duel {
     /// Sends one request to both. A difference is noted and both stores are emptied.
     fn play(&mut self, request: Request) {
         if request[0].eq_ignore_ascii_case(b"DBSIZE") {
-            // Expired keys count until somebody meets them; a whole scan meets and removes them all.
+            // Expired keys count until a command meets them; a whole scan meets and removes them all.
             self.compare_scan(&[b"SCAN"], &[]);
         }
         let (expected, subject) = self.both(&request);

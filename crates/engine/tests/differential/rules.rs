@@ -90,7 +90,7 @@ pub(crate) fn compare(request: &[Vec<u8>], expected: &[u8], subject: &[u8]) -> V
     } else if name == b"XPENDING" || name == b"XINFO" {
         is_same_but_for_times(expected, subject)
     } else if name == b"OBJECT" && request.get(1).is_some_and(|word| word.eq_ignore_ascii_case(b"IDLETIME")) {
-        // Small integers are one shared object in Redis, which somebody else may have used,
+        // Small integers are one shared object in Redis, which other keys may have used,
         integer(expected).zip(integer(subject)).is_some()
     } else if name == b"OBJECT" && request.get(1).is_some_and(|word| word.eq_ignore_ascii_case(b"REFCOUNT")) {
         // except when COPY has made another of it.

@@ -101,7 +101,7 @@ fn play(seed: u64, steps: u64) -> u64 {
     for (database, keys) in model.sizes().into_iter().enumerate() {
         let size = subject.engine.keyspace_size(database);
         assert_eq!((size.keys, size.expires), (keys, 0), "seed {seed}, database {database}");
-        // What nobody holds is given back.
+        // What is not referenced is given back.
         subject.session.database = database as u32;
         subject.say(&["FLUSHDB"]);
     }

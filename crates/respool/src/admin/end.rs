@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// How long is waited: nobody's end is held up by a name server that does not answer, or a scrape that is not read.
+/// How long is waited: the end is not held up by a name server that does not answer, or a scrape that is not read.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// Something that ends by being dropped, and somewhere to wait for that.

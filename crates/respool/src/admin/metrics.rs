@@ -1,4 +1,4 @@
-//! Metrics: plain counters of whoever counts, summed and written as OpenMetrics text when they are asked for.
+//! Metrics: counters of all workers, summed and written as OpenMetrics text when they are asked for.
 //!
 //! Every worker counts in its own memory without a lock. A [`Source`] hands over what the workers counted; samples of the
 //! same family with the same labels are added up here, at the scrape.

@@ -1,5 +1,5 @@
 //! The side of the process that operators look at: metrics over HTTP, health and readiness. On a thread of its own, and
-//! never on a request's path: it asks for counters when somebody asks for them.
+//! never on a request's path: counters are read when they are requested.
 
 use std::os::fd::OwnedFd;
 

@@ -14,7 +14,7 @@ use crate::settings::{CONFIG_ENV, Setting};
 pub fn grammar() -> Command {
     Command::new("respool")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("Proxy, pooler and embedded server for everybody who talks to Redis or Valkey")
+        .about("Proxy, pooler and embedded server for programs that talk to Redis or Valkey")
         .long_about(
             "Respool accepts any number of clients that speak the Redis protocol and carries their requests over few \
              pipelined connections to the nodes behind it: Redis or Valkey servers, or engines in its own process. Without \

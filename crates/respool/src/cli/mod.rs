@@ -109,7 +109,7 @@ fn serve(sources: Sources, take_over: Option<&Path>) -> Result<(), Failure> {
         }
         opened.inherited.settle()?;
         systemd::say_ready();
-        // Whoever closed standard output does not want to know.
+        // The reader that closed standard output wants no more.
         let _ = output::print(&format!("{banner}{}\n", banner::READY));
         Ok(())
     });

@@ -34,7 +34,7 @@ const BY_ITSELF: &str = "no effect: connections are watched and replaced without
 pub(super) static FLAGS: &[Flag] = &[
     value("host", "host to listen on (localhost)"),
     value("port", "port to listen on (6379)"),
-    value("socket", "unix socket to listen on instead, open to everybody on the machine"),
+    value("socket", "unix socket to listen on instead, open to all users of the machine"),
     value("tcpConnections", "nodes as host:port, separated by spaces (localhost:6380 localhost:6381)"),
     value("unixConnections", "further nodes as paths of unix sockets, separated by spaces"),
     value("maxProcesses", "worker threads; 0 is one per processor"),

@@ -59,7 +59,7 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Writes beside the file and puts that into its place, so that nobody ever sees half of it.
+/// Writes beside the file and puts that into its place, so that no reader sees half of it.
 fn replace(path: &Path, text: &[u8]) -> std::io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut beside = path.as_os_str().to_owned();

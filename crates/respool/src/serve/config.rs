@@ -144,7 +144,7 @@ pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Confi
         databases: engine.databases,
         write_policy: WritePolicy::EachTurn,
         gather_us: 0,
-        // Whoever asks has been looked at before.
+        // The rights of the asker were checked before.
         seeing: respool_proxy::observe::sampling::Terms::default(),
         dials_ahead: false,
         integrity: IntegrityTerms::default(),

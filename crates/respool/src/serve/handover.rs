@@ -1,7 +1,7 @@
 //! Listeners that come from elsewhere, and listeners that go elsewhere: an upgrade loses no connection.
 //!
 //! A successor asks the running process for its sockets, opens everything, and says so; then the predecessor stops accepting,
-//! serves whom it has for the drain's time, and ends. A service manager that listens itself (`LISTEN_FDS`) does the same for
+//! serves its clients for the drain's time, and ends. A service manager that listens itself (`LISTEN_FDS`) does the same for
 //! a restart. A socket is known by what the settings call its address, so both may be told different things otherwise.
 
 // Only the program takes sockets over, and only its own are taken over; a program that embeds the library has neither.
@@ -51,7 +51,7 @@ impl Labels {
     }
 }
 
-/// Sockets that listened before this process began, and whom to thank for them.
+/// Sockets that listened before this process began, and which process they come from.
 #[derive(Debug, Default)]
 pub struct Inherited {
     sockets: Vec<(String, OwnedFd)>,
@@ -125,7 +125,7 @@ impl Inherited {
         self.listening.push(handle);
     }
 
-    /// Everything is open: whoever listened before need not any more. Sockets that nobody here wants are closed.
+    /// Everything is open: the former process need not listen any more. Sockets that are not used here are closed.
     ///
     /// # Errors
     /// The sockets are another process's after all.
@@ -327,7 +327,7 @@ struct Desk {
     present: AtomicUsize,
     /// One at a time has the sockets.
     turn: Mutex<()>,
-    /// The one that has them and is not ready yet. Whoever takes it out decides: the asker is ready, or it is overruled.
+    /// The one that has them and is not ready yet. Taking it out decides: the asker is ready, or it is overruled.
     unready: Mutex<Option<(u64, Overruling)>>,
 }
 
@@ -421,7 +421,7 @@ impl Desk {
         if let Err(error) = given {
             self.estate.ledger.note_successor(false);
             *lock(&self.unready) = None;
-            // As if nothing had happened, unless the process began to end meanwhile: then nobody may keep the sockets.
+            // As if nothing had happened, unless the process began to end meanwhile: then no process may keep the sockets.
             if self.control.phase() == Phase::Serving {
                 lock(&self.estate.offered.0).extend(sockets);
             }
@@ -456,12 +456,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Who has come. A failure to accept is followed by a pause: whoever knocked is still there, so that without one this would
+/// Who has come. A failure to accept is followed by a pause: the connection is still there, so that without one this would
 /// go round and round until the process has files again.
 fn patiently<S>(incoming: impl Iterator<Item = std::io::Result<S>>, pause: impl Fn()) -> impl Iterator<Item = S> {
     incoming.filter_map(move |stream| {
         let failed = |error: &std::io::Error| {
-            warn!(%error, "nobody can ask for the listeners; listening again soon");
+            warn!(%error, "no process can ask for the listeners; listening again soon");
             pause();
         };
         stream.inspect_err(failed).ok()

@@ -81,13 +81,13 @@ pub(crate) fn tell(event: &Event) {
                 requests, "the drain timeout is over: {requests} requests have not been answered by their nodes"
             );
         }
-        // Anybody can cause this at will.
-        Event::ClientRefused { address, why } => debug!(address, "a client was not let in: {why}"),
+        // Any client can cause this at will.
+        Event::ClientRefused { address, why } => debug!(address, "a client was refused: {why}"),
         Event::Ordered { order, client } => info!(client, "an operator ordered: {order}"),
     }
 }
 
-/// The way that signals take is the only one: whoever waits for them does what is demanded. A drain is demanded once however
+/// The way that signals take is the only one: the thread that waits for them does what is demanded. A drain is demanded once however
 /// often operators say so, because a second signal of that kind ends at once.
 fn obey(demand: ProcessAction) {
     static DRAIN: Once = Once::new();

@@ -35,7 +35,7 @@ pub mod handover;
 pub mod hooks;
 mod tls;
 
-/// What there is to serve, and by whom it can be told to end.
+/// What there is to serve, and the handle that ends it.
 #[derive(Debug)]
 pub struct Job {
     /// Worker threads.
@@ -44,7 +44,7 @@ pub struct Job {
     pub control: Arc<Control>,
     /// Where counters are shown.
     pub metrics: Metrics,
-    /// Whom workers tell, and ask.
+    /// The hooks of workers.
     pub hooks: HookMaker,
 }
 
@@ -191,7 +191,7 @@ struct Running {
     late: Vec<(Postbox<Mail>, Vec<Listener>)>,
     workers: Vec<Box<dyn FnOnce() -> std::io::Result<()> + Send>>,
     nodes: Vec<Box<dyn FnOnce() -> std::io::Result<()> + Send>>,
-    /// Ends the embedded nodes, once nobody asks them any more.
+    /// Ends the embedded nodes, once they have no clients.
     stop_nodes: Box<dyn FnOnce() + Send>,
 }
 
@@ -383,7 +383,7 @@ impl EmbeddedNode {
         sockets: &Arc<Sockets>,
     ) -> Self {
         let (slot, inbox) = mailbox();
-        // Its clients are this process's own lanes: they count against nobody's limit.
+        // Its clients are this process's own lanes: they count against no limit.
         let shared = Shared::new(1, respool_net::monotonic_us(), about.clone(), Arc::default());
         let (config, shared) = (Arc::new(config::embedded_node(process, settings)), Arc::new(shared));
         Self { slot, inbox, config, shared, settings: settings.clone(), transport, sockets: Arc::clone(sockets) }

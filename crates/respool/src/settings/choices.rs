@@ -46,7 +46,7 @@ words! {
     /// How much is logged.
     LogLevel {
         Off = "off": "nothing",
-        Error = "error": "what somebody must look at",
+        Error = "error": "what needs an operator",
         Warn = "warn": "and what may become an error",
         Info = "info": "and what happens once: start, stop, nodes that come and go",
         Debug = "debug": "and every connection",
@@ -74,9 +74,9 @@ words! {
 words! {
     /// Whether clients of TLS listeners show a certificate.
     TlsAuthClients {
-        Off = "off": "nobody is asked for one",
-        Optional = "optional": "whoever has one may show it",
-        Required = "required": "nobody gets in without one",
+        Off = "off": "no client is asked for one",
+        Optional = "optional": "a client may show one",
+        Required = "required": "clients without one are refused",
     }
 }
 
@@ -103,7 +103,7 @@ words! {
     /// Whether nodes' certificates are checked.
     NodeTlsVerify {
         On = "on": "the authority and the name must be right",
-        Off = "off": "anything is taken, so whoever is in the way can read and change everything",
+        Off = "off": "anything is taken, so a machine in the middle can read and change everything",
     }
 }
 

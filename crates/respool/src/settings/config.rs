@@ -374,7 +374,7 @@ pub struct StatsdSettings {
     pub interval: Duration,
 }
 
-/// What was understood: the process, and every value for whoever wants to show it.
+/// What was understood: the process, and every value for display.
 #[derive(Debug, Clone)]
 pub struct Resolved {
     /// The settings of the components.

@@ -18,7 +18,7 @@ pub struct Fault {
     pub hint: Option<String>,
 }
 
-/// Most faults that are collected; nobody reads more of them at once, and a file may hold very many.
+/// Most faults that are collected; more are not read at once, and a file may hold very many.
 pub const FAULTS_MAX: usize = 50;
 
 /// Adds a fault to those collected, while there is room.

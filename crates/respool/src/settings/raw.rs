@@ -1,4 +1,4 @@
-//! What was said: texts and where they stand, before anybody asks what they mean.
+//! The raw settings: texts and where they stand, before they are checked.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ pub const CONFIG_ENV: &str = "RESPOOL_CONFIG";
 /// Where a text stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody said it; it is the table's default.
+    /// The table's default.
     Default,
     /// A part of the settings file, in bytes.
     File {

@@ -113,7 +113,7 @@ impl Resolver<'_> {
         let proxy = self.proxy(values, pool);
         let tls = self.tls(&of, pool);
         self.tls_is_whole(&tls, &net, &proxy, pool);
-        // Whoever has a certificate was let in by somebody.
+        // A client with a certificate is known to an authority.
         let is_open = |door: &&ListenSpec| {
             let clients = door.tls.as_ref().and_then(|words| words.or(&tls.listen).clients);
             !door.address.is_local() && clients != Some(TlsAuthClients::Required)
@@ -121,7 +121,7 @@ impl Resolver<'_> {
         if let Some(door) = net.listen.iter().find(is_open)
             && self.admits_anybody(&of)
         {
-            self.warnings.push(format!("pool {name}: everybody who reaches {} may send commands", door.address));
+            self.warnings.push(format!("pool {name}: every client that reaches {} may send commands", door.address));
         }
         let engine = EngineSettings {
             databases: saturating(of.count(Setting::Databases).unwrap_or(1)),
@@ -158,7 +158,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Whether everybody who is to speak TLS has what it takes.
+    /// Whether every listener and node that uses TLS has what it needs.
     fn tls_is_whole(&mut self, tls: &TlsSettings, net: &NetSettings, proxy: &ProxySettings, pool: Option<&RawPool>) {
         for door in &net.listen {
             if let Some(fault) = door.tls.as_ref().and_then(|words| words.or(&tls.listen).fault()) {
@@ -173,7 +173,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Whether nothing that was said keeps anybody out who reaches the process.
+    /// Whether the settings keep out no client that reaches the process.
     fn admits_anybody(&self, of: &Values<'_>) -> bool {
         let is_protected = Switch::ALL[of.word(Setting::ProtectedMode)] == Switch::Yes;
         let has_password = of.secret(Setting::Requirepass).is_some() || of.text(Setting::RequirepassFile).is_some();
@@ -412,7 +412,7 @@ mod tests {
         let nodes = &process.instances[0].proxy.nodes;
         let credentials = nodes[0].credentials.as_ref().unwrap();
         assert_eq!((credentials.username.as_deref(), credentials.password.reveal()), (Some("u"), "canary"));
-        assert_eq!(nodes[1].credentials, None, "an engine in this process asks nobody's password");
+        assert_eq!(nodes[1].credentials, None, "an engine in this process has no password");
         assert!(!format!("{process:?}").contains("canary"));
     }
 

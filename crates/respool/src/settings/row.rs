@@ -33,7 +33,7 @@ pub struct Row {
     pub kind: Kind,
     /// The word that stands for "no value" (`off`, `auto`), if there is one.
     pub absent: Option<&'static str>,
-    /// What holds when nobody says anything, written as a user would; empty means unset.
+    /// The default, written as a user would; empty means unset.
     pub default: &'static str,
     /// One line: what it does.
     pub doc: &'static str,

@@ -91,7 +91,7 @@ rows! {
     MaxClients {
         name: "max_clients", redis: Some("maxclients"), group: Group::Listening, scope: Scope::Process,
         reload: Reload::Live, kind: count(1, 10_000_000), default: "10000",
-        more: "One more is answered with Redis' error and closed. Where the system allows too few open files, fewer are let in, \
+        more: "One more is answered with Redis' error and closed. Where the system allows too few open files, fewer are accepted, \
                and the log says how many.",
     }
     /// TCP keepalive: the first probe after this long without traffic, for clients and nodes.
@@ -151,7 +151,7 @@ rows! {
     /// File with the certificate chain that TLS listeners show, in PEM.
     TlsCertFile {
         name: "tls_cert_file", redis: Some("tls-cert-file"), group: Group::Tls, reload: Reload::Live, kind: Kind::Path,
-        more: "A reload reads all files anew; what they hold then is shown to whoever connects afterwards, and open \
+        more: "A reload reads all files anew; what they hold then is shown to new connections, and open \
                connections stay. If something is wrong with them, everything stays as it was.",
     }
     /// File with the private key of that certificate, in PEM.
@@ -166,7 +166,7 @@ rows! {
     /// File with the lists of revoked certificates of clients and their authorities, in PEM.
     TlsClientCrlFile {
         name: "tls_client_crl_file", group: Group::Tls, reload: Reload::Live, kind: Kind::Path,
-        more: "With it, an authority without a list vouches for nobody, and so does one whose list has run out.",
+        more: "With it, an authority without a list vouches for no certificate, and so does one whose list has run out.",
     }
     /// Whether clients of TLS listeners show a certificate.
     TlsAuthClients {
@@ -182,7 +182,7 @@ rows! {
     /// Users of names in certificates: NAME=USER, separated by spaces.
     TlsUsers {
         name: "tls_users", group: Group::Tls, reload: Reload::Live, kind: Kind::Text,
-        more: "Without it, a name is its user's; with it, a name that is not there is nobody's. Compared byte by byte.",
+        more: "Without it, a name is its user's; with it, a name that is not there is no user's. Compared byte by byte.",
     }
     /// How long a client's TLS handshake may take.
     TlsHandshakeTimeout {
@@ -248,7 +248,7 @@ rows! {
     /// A node that does not answer a PING for so long is suspect: routes that can go elsewhere do.
     HealthTimeout {
         name: "health_timeout", group: Group::Timeouts, reload: Reload::Live, kind: millis(10, HOUR), default: "1s",
-        more: "Its connection stays: one slow command is no reason to fail everybody else's requests.",
+        more: "Its connection stays: one slow command is no reason to fail all other requests.",
     }
     /// How long a node that comes back is sent little at first and then ever more.
     SlowStart {
@@ -400,7 +400,7 @@ rows! {
     BlockingConnectionsMax {
         name: "blocking_connections_max", group: Group::Pooling, reload: Reload::Live, kind: count(1, 65_536),
         default: "64",
-        more: "A client that waits has one to itself. Those for whom there is none stand in a queue, where they are still \
+        more: "A client that waits has one to itself. Clients beyond that stand in a queue, where they are still \
                served if what they wait for is there.",
     }
     /// Most commands that wait, per worker, with a connection or in the queue.
@@ -479,7 +479,7 @@ rows! {
         name: "integrity_bytes", group: Group::Seeing, reload: Reload::Live,
         kind: bytes(64 * KB, 4 * GB), default: "32mb",
     }
-    /// Password of the default user; without one everybody who connects may do everything.
+    /// Password of the default user; without one every client may do everything.
     Requirepass {
         name: "requirepass", redis: Some("requirepass"), group: Group::Users, scope: Scope::Process,
         reload: Reload::Live, kind: Kind::Secret,

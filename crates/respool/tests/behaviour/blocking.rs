@@ -143,7 +143,7 @@ fn an_embedded_server_lets_clients_wait() -> io::Result<()> {
         assert_eq!(clients[1].replies(2)?, [pair("b", "2"), b"+PONG\r\n".to_vec()]);
         assert_eq!(clients[2].reply()?, bulk("3"));
         assert_eq!(clients[3].reply()?, pair("c", "3"));
-        // A transaction is over before anybody is served.
+        // A transaction is over before any client is served.
         clients[0].send(b"BLPOP t 0\r\n")?;
         waiting(1)?;
         other.send(b"MULTI\r\nRPUSH t x\r\nLPOP t\r\nRPUSH t y\r\nBLPOP nothing 0\r\nEXEC\r\n")?;
@@ -263,7 +263,7 @@ fn an_embedded_server_serves_by_the_key_that_was_written() -> io::Result<()> {
     Ok(())
 }
 
-/// What those waited for who have left is not kept, whether or not anybody waits after them.
+/// What those waited for who have left is not kept, whether or not others wait after them.
 #[test]
 fn an_embedded_server_forgets_what_was_waited_for() -> io::Result<()> {
     let server = proxy(&[], &[])?;
@@ -383,7 +383,7 @@ fn clients_unblock_each_other() -> io::Result<()> {
                 Ok(other.ask(&format!("CLIENT UNBLOCK {id}{reason}"))? == ":1\r\n")
             })?;
             assert_eq!(String::from_utf8_lossy(&waiter.reply()?), expected);
-            assert_eq!(other.ask("RPUSH k v")?, ":1\r\n", "nobody waits for it");
+            assert_eq!(other.ask("RPUSH k v")?, ":1\r\n", "no client waits for it");
             assert_eq!(other.ask("LPOP k")?, "$1\r\nv\r\n");
         }
         assert!(other.ask(&format!("CLIENT UNBLOCK {id} WHY"))?.starts_with("-ERR CLIENT UNBLOCK reason"));
@@ -524,7 +524,7 @@ fn wait_counts_the_replicas_that_have_what_the_client_wrote() -> io::Result<()> 
     let mut other = proxy.client()?;
     other.send(b"SET k x\r\nWAIT 1 0\r\n")?;
     assert_eq!(other.reply()?, b"+OK\r\n");
-    assert_eq!(client.ask("GET k")?, "$1\r\nx\r\n", "nobody waits with it");
+    assert_eq!(client.ask("GET k")?, "$1\r\nx\r\n", "no other client waits");
     replica.resume()?;
     assert_eq!(other.reply()?, b":1\r\n");
     Ok(())

@@ -65,7 +65,7 @@ fn a_real_replica_follows_its_node_through_the_proxy() -> io::Result<()> {
     assert!(proxy.client()?.ask("PROXY SHOW PINS")?.contains("replica"));
     assert!(proxy.client()?.ask("CLIENT LIST TYPE replica")?.contains(" flags=S "));
     assert!(!proxy.client()?.ask("CLIENT LIST TYPE normal")?.contains(" flags=S "));
-    // Nobody else notices, and nothing is left when it goes.
+    // No other client notices, and nothing is left when it closes.
     assert_eq!(client.ask("GET before:499")?, "$3\r\n499\r\n");
     drop(replica);
     wait_until("its connection is closed", LIMIT, || Ok(connections(&primary, "replica")? == 0))?;
@@ -228,7 +228,7 @@ fn a_monitor_that_does_not_read_holds_no_more_than_its_budget() -> io::Result<()
         client.command(&["SET", "k", &value])?;
     }
     let held = proc_stats::resident_bytes(proxy.pid())?.saturating_sub(before);
-    assert!(held < 8 << 20, "{held} bytes are held of 18 MB that nobody reads");
+    assert!(held < 8 << 20, "{held} bytes are held of 18 MB that are not read");
     // All of it is still there, whole and in order.
     let mut shown = 0;
     while shown <= 300 {

@@ -21,7 +21,7 @@ fn latencies(client: &mut Client, count: usize) -> io::Result<(Duration, Duratio
     Ok((all[count / 2], all[count * 99 / 100]))
 }
 
-/// T-SLOW: connections that send a byte now and then and say nobody's name, and others that send garbage and come again,
+/// T-SLOW: connections that send a byte now and then and never authenticate, and others that send garbage and come again,
 /// cost the good ones little; those that never say who they are are gone after their time.
 #[test]
 fn slow_and_rude_strangers_do_not_hold_up_who_behaves() -> io::Result<()> {
@@ -60,9 +60,9 @@ fn slow_and_rude_strangers_do_not_hold_up_who_behaves() -> io::Result<()> {
     });
     let (median, _) = beside?;
     assert!(garbage > 10, "{garbage} rude clients were told so");
-    // Two cores are shared with whoever makes the noise, so this is generous; a loop that is held up takes far longer.
+    // Two cores are shared with the programs that make the noise, so this is generous; a loop that is held up takes far longer.
     assert!(median < alone * 20 + Duration::from_millis(20), "{alone:?} alone, {median:?} beside {SLOW} others");
-    wait_until("strangers are gone after their time", Duration::from_secs(20), || {
+    wait_until("unauthenticated clients are closed after auth_timeout", Duration::from_secs(20), || {
         Ok(good.ask("INFO proxy")?.contains("clients:1\r\n"))
     })?;
     assert!(slow.iter_mut().all(|client| client.read_to_close().is_ok()));
@@ -71,7 +71,7 @@ fn slow_and_rude_strangers_do_not_hold_up_who_behaves() -> io::Result<()> {
 }
 
 /// T-RETRY: what may have been executed is never sent again. A counter is as large as the successes, or larger by what
-/// nobody knows of.
+/// that are not known.
 #[test]
 fn nothing_is_done_twice_while_connections_break() -> io::Result<()> {
     const CLIENTS: usize = 6;

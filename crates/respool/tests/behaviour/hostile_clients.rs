@@ -173,7 +173,7 @@ fn replies_made_here_are_not_made_for_clients_that_do_not_take_them() -> io::Res
     })?;
     let grown = proc_stats::peak_resident_bytes(server.pid())?.saturating_sub(before);
     assert!(grown < 10 * (6 << 20), "{} MB for ten clients that may have 4 MB each", grown >> 20);
-    // Whoever begins to read gets everything that it asked for.
+    // A client that begins to read gets everything that it asked for.
     assert_eq!(crowd[0].replies(500)?.len(), 500);
     assert_eq!(good.ask("PING")?, "+PONG\r\n");
     Ok(())

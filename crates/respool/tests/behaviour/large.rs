@@ -1,4 +1,4 @@
-//! Large replies: nobody waits behind them, they are held only as far as their budget goes, and order is kept.
+//! Large replies: no other client waits behind them, they are held only as far as their budget goes, and order is kept.
 
 use std::io;
 use std::time::Duration;
@@ -104,7 +104,7 @@ fn order_is_kept_between_own_and_shared_connections() -> io::Result<()> {
     Ok(())
 }
 
-/// Whoever leaves in the middle of a large reply takes its connection along; the next one gets a fresh one.
+/// A client that leaves in the middle of a large reply takes its connection along; the next client gets a fresh one.
 #[test]
 fn a_reader_that_leaves_takes_its_connection_along() -> io::Result<()> {
     let server = RedisServer::start()?;

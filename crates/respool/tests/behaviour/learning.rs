@@ -11,7 +11,7 @@ use super::{addresses, bulk, proxy};
 /// More than a client may have nodes asked for at once.
 const NAMES: usize = 60;
 
-/// A server on which commands have names that nobody knows.
+/// A server on which commands have names that the table does not have.
 fn server() -> io::Result<RedisServer> {
     RedisServer::start_with(&[
         "--rename-command",
@@ -38,7 +38,7 @@ fn a_command_that_only_the_node_knows_is_learnt() -> io::Result<()> {
     assert_eq!(client.ask("my.getdel k")?, "$1\r\nv\r\n");
     assert_eq!(client.ask("MY.GETDEL k")?, "$-1\r\n");
     assert_eq!(client.ask("MY.GETDEL")?, "-ERR wrong number of arguments for 'my.getdel' command\r\n");
-    // In a pipeline everything keeps its place, whoever else asks for the same at the same time.
+    // In a pipeline everything keeps its place, whichever clients ask for the same at the same time.
     let mut others = (0..5).map(|_| proxy.client()).collect::<io::Result<Vec<_>>>()?;
     for client in &mut others {
         let pipeline = [
@@ -57,7 +57,7 @@ fn a_command_that_only_the_node_knows_is_learnt() -> io::Result<()> {
         assert_eq!(client.reply()?, b"-ERR unknown command 'MY.NOTHING', with args beginning with: 'x' \r\n");
         assert_eq!(client.reply()?, b"+PONG\r\n");
     }
-    // In a transaction as well, and what may wait does not get to everybody's connection.
+    // In a transaction as well, and what may wait does not get to a shared connection.
     assert_eq!(client.ask("MULTI")?, "+OK\r\n");
     assert_eq!(client.ask("MY.GETDEL a")?, "+QUEUED\r\n");
     assert_eq!(client.ask("EXEC")?, "*1\r\n$1\r\n1\r\n");

@@ -1,4 +1,4 @@
-//! Nodes that break the protocol: each misbehaviour costs its own request, never somebody else's reply.
+//! Nodes that break the protocol: each misbehaviour costs its own request, never another client's reply.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -257,7 +257,7 @@ fn a_late_reply_is_swallowed() -> io::Result<()> {
     Ok(())
 }
 
-/// A client that goes away while its request is under way leaves a reply behind that belongs to nobody.
+/// A client that goes away while its request is under way leaves a reply behind that belongs to no client.
 #[test]
 fn the_reply_to_a_client_that_left_is_swallowed() -> io::Result<()> {
     let gate = Gate::new();

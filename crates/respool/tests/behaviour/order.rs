@@ -1,4 +1,4 @@
-//! Replies leave in the order of their requests, whoever made them.
+//! Replies leave in the order of their requests, whatever made them.
 
 use std::io;
 use std::time::Duration;

@@ -70,7 +70,7 @@ fn sessions_have_connections_to_themselves_and_leave_them_clean() -> io::Result<
     assert_eq!(watcher.connection_of(&mut ann, "")?, of_ann);
     assert!(pins(&proxy, "session")? >= 2 && pins(&proxy, "watch")? == 1);
     assert!(ann.ask("PROXY EXPLAIN GET k")?.contains("$4\r\nmode\r\n$7\r\nsession\r\n"));
-    // She leaves in the middle of watching: whoever gets her connection watches nothing.
+    // She leaves in the middle of watching: the next client of that connection watches nothing.
     drop(ann);
     bob.ask("SET k 3")?;
     wait_until("her connection is cleaned", LIMIT, || Ok(pins(&proxy, "watch")? == 0))?;
@@ -94,7 +94,7 @@ fn a_transaction_of_a_session_is_one_piece_on_its_own_connection() -> io::Result
     assert_eq!(ann.ask("MULTI")?, "+OK\r\n");
     assert_eq!(ann.ask("SET k 1")?, "+QUEUED\r\n");
     assert_eq!(bob.ask("SET k 2")?, "+OK\r\n");
-    // The node has heard of nothing of it that somebody who leaves would leave behind, or a node that restarts forget.
+    // The node has heard of nothing of it that a client which leaves would leave behind, or a node that restarts forget.
     let clients = node.client()?.ask("CLIENT LIST")?;
     assert!(clients.lines().filter(|line| line.contains("addr=")).all(|line| line.contains(" multi=-1 ")), "{clients}");
     node.client()?.ask("CLIENT KILL TYPE normal SKIPME yes")?;
@@ -174,7 +174,7 @@ fn a_user_may_be_in_another_mode_and_have_so_many_connections() -> io::Result<()
     assert_eq!(second.ask("GET k")?, refusal);
     assert_eq!(second.ask("PING")?, "+PONG\r\n");
     assert!(other.ask("PROXY EXPLAIN GET k")?.contains("\r\nmultiplex\r\n"));
-    // As somebody else it shares again, and the other may have it.
+    // As another user it shares again, and the other may have it.
     assert_eq!(first.ask("RESET")?, "+RESET\r\n");
     assert_eq!(watcher.connection_of(&mut first, "")?, shared);
     assert_eq!(second.ask("GET k")?, "$-1\r\n");

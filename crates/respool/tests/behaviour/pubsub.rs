@@ -8,7 +8,7 @@ use respool_testkit::{Act, Address, Client, FakeBackend, RedisServer, Respool, u
 
 use super::{Four, addresses, assert_error, bulk, proxy, redis_servers};
 
-/// What the subscriber says and how many frames it then gets; with `!`, what somebody else says first.
+/// What the subscriber says and how many frames it then gets; with `!`, what another client says first.
 type Step = (&'static str, usize);
 
 const STORY: &[Step] = &[
@@ -132,7 +132,7 @@ fn a_node_has_one_subscription_however_many_clients_have_it() -> io::Result<()> 
         assert_eq!(client.reply()?, b"*3\r\n$7\r\nmessage\r\n$8\r\nchannel7\r\n$1\r\nx\r\n");
     }
     drop(clients);
-    wait_until("the node is told that everybody has left", Duration::from_secs(10), || {
+    wait_until("the node is told that all have left", Duration::from_secs(10), || {
         Ok(direct.ask("PUBSUB CHANNELS")? == "*0\r\n")
     })?;
     assert_eq!(publisher.ask("PUBLISH channel7 x")?, ":0\r\n");
@@ -237,7 +237,7 @@ fn a_node_that_is_down_or_silent_fails_the_request_alone() -> io::Result<()> {
     Ok(())
 }
 
-/// A node that is busy, or stopped, for a while is there all the same: what is published in the end reaches everybody.
+/// A node that is busy, or stopped, for a while is there all the same: what is published in the end reaches all subscribers.
 #[test]
 fn a_node_that_is_silent_for_a_while_keeps_its_push_lane() -> io::Result<()> {
     let server = RedisServer::start()?;
@@ -258,7 +258,7 @@ fn a_node_that_is_silent_for_a_while_keeps_its_push_lane() -> io::Result<()> {
     Ok(())
 }
 
-/// The connection is there, and nobody at its other end.
+/// The connection is open, and its other end does not read.
 #[test]
 fn a_push_lane_that_stays_silent_is_replaced() -> io::Result<()> {
     let node = FakeBackend::start(|request| match (&*request.command(), request.connection) {
@@ -317,7 +317,7 @@ fn a_slow_subscriber_is_disconnected_or_loses_the_oldest() -> io::Result<()> {
     Ok(())
 }
 
-/// As in Redis, whoever publishes and is told of a receiver has reached it.
+/// As in Redis, a publisher that is told of a receiver has reached it.
 #[test]
 fn what_was_published_before_a_channel_is_given_up_is_heard() -> io::Result<()> {
     let servers = redis_servers(2)?;

@@ -31,7 +31,7 @@ fn a_script_that_a_node_forgot_is_brought_back() -> io::Result<()> {
         server.client()?.ask("SCRIPT FLUSH")?;
     }
     assert_eq!(client.command(&["EVALSHA_RO", of_get, "1", "key0"])?, b"$1\r\n2\r\n");
-    // What nobody has brought stays unknown, and a flush through the proxy is one.
+    // A script that was never loaded stays unknown, and a flush through the proxy is one.
     let unknown = b"-NOSCRIPT No matching script. Please use EVAL.\r\n";
     assert_eq!(client.command(&["EVALSHA", HASH, "1", "key0"])?, unknown);
     client.ask("SCRIPT FLUSH")?;
@@ -79,8 +79,12 @@ fn a_script_that_does_not_end_is_stopped_past_the_shared_connection() -> io::Res
     let proxy = proxy(&addresses(&servers), &[])?;
     for command in ["SCRIPT", "FUNCTION"] {
         let mut idle = proxy.client()?;
-        let nobody = idle.command(&[command, "KILL"])?;
-        assert!(nobody.starts_with(b"-NOTBUSY No scripts in execution right now."), "{}", nobody.escape_ascii());
+        let idle_reply = idle.command(&[command, "KILL"])?;
+        assert!(
+            idle_reply.starts_with(b"-NOTBUSY No scripts in execution right now."),
+            "{}",
+            idle_reply.escape_ascii()
+        );
         let library = "#!lua name=own\nredis.register_function('spin', function() while true do end end)";
         idle.command(&["FUNCTION", "LOAD", "REPLACE", library])?;
         let mut runner = proxy.client()?;
@@ -149,7 +153,7 @@ fn others_are_told_that_a_node_is_busy_with_a_script() -> io::Result<()> {
         let reply = other.ask("PING")?;
         assert!(reply.starts_with("-BUSY"), "{reply}");
     }
-    assert!(began.elapsed() < Duration::from_secs(4), "nobody waited for the script");
+    assert!(began.elapsed() < Duration::from_secs(4), "no client waited for the script");
     assert_eq!(other.ask("SCRIPT KILL")?, "+OK\r\n");
     let ended = busy.runner.reply()?;
     assert!(ended.starts_with(b"-ERR Script killed by user"), "{}", ended.escape_ascii());

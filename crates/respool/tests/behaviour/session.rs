@@ -116,7 +116,7 @@ fn replies_can_be_switched_off() -> io::Result<()> {
     Ok(())
 }
 
-/// What would change a shared connection's state for everybody is refused, and no node ever sees it.
+/// What would change a shared connection's state for all is refused, and no node ever sees it.
 #[test]
 fn what_changes_a_connection_never_reaches_a_node() -> io::Result<()> {
     let node = FakeBackend::start(|_| Act::Usual)?;

@@ -439,7 +439,7 @@ fn what_is_stored_is_what_the_node_has() -> io::Result<()> {
             let owner = servers.iter().position(|server| {
                 server.client().and_then(|mut c| c.command(&["EXISTS", &key])).is_ok_and(|reply| reply == b":1\r\n")
             });
-            owners.insert(key, owner.expect("somebody has it"));
+            owners.insert(key, owner.expect("a node has it"));
         }
         std::thread::scope(|scope| -> io::Result<()> {
             let writers: Vec<_> = (0..servers.len())
@@ -541,7 +541,7 @@ fn somebody_else_may_be_told() -> io::Result<()> {
     Ok(())
 }
 
-/// The node tells a connection of the reader alone, and that passes it on to whom the reader has named.
+/// The node tells a connection of the reader alone, and that passes it on to the client that the reader has named.
 #[test]
 fn somebody_else_may_be_told_of_what_others_change() -> io::Result<()> {
     let servers = redis_servers(3)?;
@@ -714,7 +714,7 @@ fn trackers_that_vanish_while_they_wait_take_nothing_with_them() -> io::Result<(
         assert_eq!(pusher.ask("RPUSH queue element")?, ":1\r\n");
         assert!(pusher.ask("BLPOP queue 0")?.contains("element"));
     }
-    wait_until("nobody waits or tracks", Duration::from_secs(10), || {
+    wait_until("no client waits or tracks", Duration::from_secs(10), || {
         let clients = server.client()?.ask("INFO clients")?;
         Ok(clients.contains("blocked_clients:0\r\n") && clients.contains("tracking_clients:0\r\n"))
     })

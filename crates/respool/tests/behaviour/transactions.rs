@@ -1,4 +1,4 @@
-//! MULTI, EXEC, DISCARD and WATCH: what a client sees is what a redis-server shows it, whoever else shares its connections.
+//! MULTI, EXEC, DISCARD and WATCH: what a client sees is what a redis-server shows it, whichever clients share its connections.
 
 use std::io;
 use std::time::Duration;
@@ -280,7 +280,7 @@ fn a_watched_key_that_somebody_changes_stops_the_transaction() -> io::Result<()>
         assert_eq!(one.command(&["SET", key, "lost"])?, b"+QUEUED\r\n");
         assert_eq!(one.ask("EXEC")?, "*-1\r\n");
         assert_eq!(one.command(&["GET", key])?, bulk("changed"));
-        // Compare and set, as clients do it, with nobody in between.
+        // Compare and set, as clients do it, with no other client in between.
         one.command(&["WATCH", key])?;
         one.ask("MULTI")?;
         one.command(&["SET", key, "won"])?;

@@ -69,7 +69,7 @@ fn a_node_that_is_not_there_at_the_start_is_found_later() -> io::Result<()> {
     wait_for_reply(&mut client, &["SET", "k", "v"], b"+OK\r\n")
 }
 
-/// Many large replies to somebody who does not read them: others are served, memory stays bounded.
+/// Many large replies to a client that does not read them: others are served, memory stays bounded.
 #[test]
 fn a_client_that_does_not_read_is_cut_off_alone() -> io::Result<()> {
     let server = RedisServer::start()?;
@@ -121,7 +121,7 @@ fn what_an_embedded_server_has_stored_can_be_read() -> io::Result<()> {
     Ok(())
 }
 
-/// The process as a whole holds too much: whoever holds the most has to go, the others stay and are served.
+/// The process as a whole holds too much: the client that holds the most is closed, the others stay and are served.
 #[test]
 fn the_largest_client_goes_when_memory_runs_out() -> io::Result<()> {
     let server = RedisServer::start()?;
@@ -134,7 +134,7 @@ fn the_largest_client_goes_when_memory_runs_out() -> io::Result<()> {
     modest.send(&request(&["GET", "large"]).repeat(6))?;
     let mut greedy = proxy.client()?;
     greedy.send(&request(&["GET", "large"]).repeat(40))?;
-    // While memory is short nobody is read, so the answer to this comes once the greedy one has gone.
+    // While memory is short no client is read, so the answer to this comes once the greedy one has gone.
     wait_until("the greedy one is cut off", Duration::from_secs(20), || {
         assert_eq!(good.ask("GET small")?, "$1\r\nv\r\n");
         Ok(good.ask("INFO proxy")?.contains("clients_cut_off_for_memory:1"))
@@ -171,7 +171,7 @@ fn who_says_no_evict_stays_when_memory_runs_out() -> io::Result<()> {
     Ok(())
 }
 
-/// Somebody who reads slowly but steadily gets everything.
+/// A client that reads slowly but steadily gets everything.
 #[test]
 fn a_slow_reader_gets_all_of_a_large_reply() -> io::Result<()> {
     let server = RedisServer::start()?;

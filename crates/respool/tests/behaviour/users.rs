@@ -1,4 +1,4 @@
-//! Users: who is let in, what each may do, and that nobody sees a password.
+//! Users: authentication, permissions, and that passwords are never shown.
 
 use std::io;
 use std::time::Duration;
@@ -282,7 +282,7 @@ fn limits_of_a_user_hold() -> io::Result<()> {
     assert_eq!(clients[0].ask("AUTH few x")?, "+OK\r\n");
     assert_eq!(clients[1].ask("AUTH few x")?, "+OK\r\n");
     assert_eq!(clients[2].ask("AUTH few x")?, "-ERR max number of clients of this user reached\r\n");
-    assert!(clients[2].ask("GET k")?.starts_with("-NOAUTH"), "nor does it go on as somebody else");
+    assert!(clients[2].ask("GET k")?.starts_with("-NOAUTH"), "nor does it go on as another user");
     assert_eq!(clients[2].ask("RESET")?, "+RESET\r\n");
     assert_eq!(clients[2].ask("ACL WHOAMI")?, "$7\r\ndefault\r\n");
     clients[1].ask("RESET")?;
@@ -302,7 +302,7 @@ fn limits_of_a_user_hold() -> io::Result<()> {
         took > Duration::from_millis(1_500),
         "150 requests at 50 in a second, one second's worth at once: {took:?}"
     );
-    assert!(plain_took < took / 2, "nobody else waits");
+    assert!(plain_took < took / 2, "no other client waits");
     Ok(())
 }
 
@@ -340,7 +340,7 @@ fn a_request_that_is_put_back_is_counted_once() -> io::Result<()> {
     Ok(())
 }
 
-/// T-LEAK: whatever has a password in it says so to nobody.
+/// T-LEAK: whatever has a password in it shows it nowhere.
 #[test]
 fn no_password_is_ever_shown() -> io::Result<()> {
     const CANARY: &str = "canary-7c1f";
@@ -433,7 +433,7 @@ fn users_follow_the_settings_file() -> io::Result<()> {
     wait_until("the new rules hold", Duration::from_secs(10), || Ok(app.ask("GET k")?.starts_with("-NOPERM")))?;
     assert_eq!(old.read_to_close()?, b"");
     assert_eq!(admin.command(&["SET", "k", "v"])?, b"+OK\r\n");
-    assert_eq!(admin.command(&["GET", "k"])?, bulk("v"), "whom the change does not concern stays");
+    assert_eq!(admin.command(&["GET", "k"])?, bulk("v"), "a user that is not changed stays");
     Ok(())
 }
 

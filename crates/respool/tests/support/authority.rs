@@ -46,7 +46,7 @@ impl Authority {
         }
     }
 
-    /// A certificate for a host name or address, or for nobody's host, with a common name.
+    /// A certificate for a host name or address, or for no host, with a common name.
     pub(crate) fn issue(&self, host: &str, common_name: &str) -> Identity {
         let mut params = CertificateParams::new(Vec::new()).expect("no names");
         match host.parse() {

@@ -33,7 +33,7 @@ pub(crate) fn config(authority: &Authority, own: Option<&Identity>) -> Arc<Clien
     })
 }
 
-/// A session with whoever is called `name`, without a connection.
+/// A session with the server called `name`, without a connection.
 pub(crate) fn session(config: &Arc<ClientConfig>, name: &str) -> ClientConnection {
     let name = ServerName::try_from(name.to_owned()).expect("a name");
     ClientConnection::new(Arc::clone(config), name).expect("a session")

@@ -11,6 +11,7 @@ use crate::limits::FUNCTIONS_READ_BYTES_MAX;
 use crate::nodes::health_checks::Probe;
 use crate::pool::lease::LaneReset;
 use crate::pool::replace::Moves;
+use crate::pool::table::LaneHandle;
 use crate::pubsub::Publishing;
 use crate::request::unknown_command::CommandInfoQuery;
 use crate::scripts::EvalshaRetry;
@@ -194,7 +195,7 @@ impl InternalRequests {
     }
 
     /// Whether what a task has left on a lane is not known before it is concluded, although nothing is owed there any more.
-    pub(crate) fn leaves_something_on(&self, lane: Handle) -> bool {
+    pub(crate) fn leaves_something_on(&self, lane: LaneHandle) -> bool {
         self.through.iter().any(|task| match task {
             InternalRequest::Exec(exec) => exec.runs_on(lane),
             InternalRequest::Clean(cleaning) => cleaning.leaves_something_on(lane),
@@ -342,13 +343,14 @@ impl<E: Execute> Worker<E> {
 mod tests {
     use super::*;
     use crate::observe::counters::Counters;
+    use crate::pool::table::LaneTable;
     use std::sync::Arc;
 
     #[test]
     fn a_reply_for_a_task_that_has_gone_is_swallowed() {
         let mut clients = Clients::new(Arc::new(Counters::default()));
         let mut tasks = InternalRequests::default();
-        let lane = Handle { index: 0, generation: 0 };
+        let lane = Handle { index: LaneTable::default().next_id(), generation: 0 };
         let first = tasks.begin(InternalRequest::Clean(LaneReset::new(lane, 1)));
         tasks.fail(first, 0, LostReply::Unknown, b"-ERR gone\r\n", &mut clients);
         assert_eq!(tasks.through.len(), 1);

@@ -8,9 +8,9 @@ use std::cmp::Reverse;
 
 /// Where something is kept, and which of those that were kept there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Handle {
+pub(crate) struct Handle<I = u32> {
     /// The place.
-    pub(crate) index: u32,
+    pub(crate) index: I,
     /// The place's generation.
     pub(crate) generation: u32,
 }

@@ -18,6 +18,7 @@ use crate::lifecycle::table_shrink::TableShrink;
 use crate::limits::{CLAIM_SOFT_FACTOR, READ_BYTES, REVIEWED_WRITE_BYTES};
 use crate::observe::counters::Counters;
 use crate::observe::sampling::Samples;
+use crate::pool::table::LaneId;
 use crate::pool::{LaneEnd, Lanes};
 use crate::pubsub::Subscriptions;
 use crate::request::gathers::Scatters;
@@ -212,7 +213,7 @@ impl<E: Execute> Worker<E> {
         self.decoder.iter_mut().for_each(|decoder| decoder.wipe());
     }
 
-    fn read_upstream(&mut self, lane: usize, bytes: usize) {
+    fn read_upstream(&mut self, lane: LaneId, bytes: usize) {
         self.counters.upstream_reads.add(1);
         self.counters.upstream_bytes_in.add(bytes as u64);
         let buffer = std::mem::take(&mut self.read_buffer);
@@ -238,14 +239,14 @@ impl<E: Execute> Worker<E> {
 
     /// Has the loop close the connection of a lane, once. What the loop tells of it until then is not listened to: the
     /// lane has ended, and a second order to close could meet the next connection in its place.
-    pub(crate) fn close_upstream(&mut self, lane: usize) {
-        if !std::mem::replace(&mut self.lanes.all[lane].is_closing, true) {
-            self.actions.push_back(Action::Close { conn: ConnId::upstream(lane as u32) });
+    pub(crate) fn close_upstream(&mut self, lane: LaneId) {
+        if !std::mem::replace(&mut self.lanes[lane].is_closing, true) {
+            self.actions.push_back(Action::Close { conn: lane.conn() });
         }
     }
 
     fn is_closing(&self, conn: ConnId) -> bool {
-        conn.is_upstream() && self.lanes.all.get(conn.index()).is_none_or(|lane| lane.is_closing)
+        conn.is_upstream() && self.lanes.all.get(LaneId::of(conn)).is_none_or(|lane| lane.is_closing)
     }
 
     /// Has the connection of a client closed that is owed nothing, so that it cannot lose what it was sent before.
@@ -356,7 +357,7 @@ impl<E: Execute> Worker<E> {
         self.go_on();
         let action = self.actions.pop_front()?;
         match &action {
-            Action::Close { conn } if conn.is_upstream() => self.lanes.note_closed(conn.index()),
+            Action::Close { conn } if conn.is_upstream() => self.lanes.note_closed(LaneId::of(*conn)),
             Action::Close { conn } | Action::Finish { conn } => {
                 self.clients.sessions.release(conn.index() as u32);
             }
@@ -500,7 +501,7 @@ impl<E: Execute> Machine for Worker<E> {
     #[inline]
     fn read_buffer(&mut self, conn: ConnId) -> Option<&mut [u8]> {
         if conn.is_upstream() {
-            let lane = &self.lanes.all[conn.index()];
+            let lane = &self.lanes[LaneId::of(conn)];
             return (!lane.is_unread && !lane.is_closing).then_some(&mut self.read_buffer);
         }
         let is_pressed = self.shared.ledger.held_bytes() > self.config.budgets.process;
@@ -525,7 +526,7 @@ impl<E: Execute> Machine for Worker<E> {
     #[inline]
     fn handle_read(&mut self, conn: ConnId, bytes: usize) {
         if conn.is_upstream() {
-            self.read_upstream(conn.index(), bytes);
+            self.read_upstream(LaneId::of(conn), bytes);
         } else {
             self.read_client(conn.index() as u32, bytes);
         }
@@ -536,8 +537,8 @@ impl<E: Execute> Machine for Worker<E> {
             return;
         }
         if conn.is_upstream() {
-            self.close_upstream(conn.index());
-            self.end_lane(conn.index(), LaneEnd::Lost(None));
+            self.close_upstream(LaneId::of(conn));
+            self.end_lane(LaneId::of(conn), LaneEnd::Lost(None));
             return;
         }
         self.note_ended(conn.index() as u32);
@@ -561,7 +562,7 @@ impl<E: Execute> Machine for Worker<E> {
             return;
         }
         if conn.is_upstream() {
-            self.end_lane(conn.index(), LaneEnd::Lost(Some(error.to_owned())));
+            self.end_lane(LaneId::of(conn), LaneEnd::Lost(Some(error.to_owned())));
         } else {
             self.drop_client(conn.index() as u32);
         }
@@ -571,7 +572,7 @@ impl<E: Execute> Machine for Worker<E> {
         if self.is_closing(conn) {
             return;
         }
-        if let Some(lane) = self.lanes.all.get_mut(conn.index()).filter(|_| conn.is_upstream()) {
+        if let Some(lane) = self.lanes.all.get_mut(LaneId::of(conn)).filter(|_| conn.is_upstream()) {
             lane.at = Some(address.into());
             let known = &mut self.lanes.nodes[lane.node].address;
             known.clear();
@@ -581,7 +582,7 @@ impl<E: Execute> Machine for Worker<E> {
 
     fn handle_moved(&mut self, conn: ConnId, addresses: &str) {
         if !self.is_closing(conn) && conn.is_upstream() {
-            self.note_moved(conn.index(), addresses);
+            self.note_moved(LaneId::of(conn), addresses);
         }
     }
 
@@ -589,9 +590,9 @@ impl<E: Execute> Machine for Worker<E> {
         if self.is_closing(conn) {
             return;
         }
-        let lane = conn.index();
-        self.lanes.all[lane].up.handle_connected(self.now.mono_us, &mut self.clients.pool);
-        self.lanes.all[lane].is_blocked = false;
+        let lane = LaneId::of(conn);
+        self.lanes[lane].up.handle_connected(self.now.mono_us, &mut self.clients.pool);
+        self.lanes[lane].is_blocked = false;
         self.lanes.list(lane);
     }
 
@@ -600,7 +601,7 @@ impl<E: Execute> Machine for Worker<E> {
             return;
         }
         self.counters.dials_without_descriptor.add(u64::from(failure == DialFailure::NoDescriptor));
-        self.end_lane(conn.index(), LaneEnd::Dial(failure));
+        self.end_lane(LaneId::of(conn), LaneEnd::Dial(failure));
     }
 
     fn handle_mail(&mut self, mail: Mail) {
@@ -646,7 +647,7 @@ impl<E: Execute> Machine for Worker<E> {
     fn poll_output(&mut self) -> Option<ConnId> {
         loop {
             if let Some(lane) = self.next_lane_to_write() {
-                return Some(ConnId::upstream(lane));
+                return Some(lane.conn());
             }
             while let Some(index) = self.clients.listed.pop() {
                 if self.review_client(index) {
@@ -663,7 +664,7 @@ impl<E: Execute> Machine for Worker<E> {
     #[inline]
     fn output(&self, conn: ConnId) -> &[u8] {
         if conn.is_upstream() {
-            self.lanes.all[conn.index()].up.output()
+            self.lanes[LaneId::of(conn)].up.output()
         } else {
             self.clients.sessions.at(conn.index() as u32).map_or(&[], |s| s.down.output().as_slice())
         }
@@ -674,20 +675,20 @@ impl<E: Execute> Machine for Worker<E> {
         if conn.is_upstream() {
             self.counters.upstream_writes.add(1);
             self.counters.upstream_bytes_out.add(bytes as u64);
-            let this = &mut self.lanes.all[conn.index()];
+            let this = &mut self.lanes[LaneId::of(conn)];
             this.up.handle_written(bytes, self.now.mono_us, &mut self.clients.pool);
             this.is_blocked = !this.up.output().is_empty();
             if this.is_blocked || this.queue_accounted > 0 {
-                self.account_queue(conn.index());
+                self.account_queue(LaneId::of(conn));
             }
-            let this = &mut self.lanes.all[conn.index()];
+            let this = &mut self.lanes[LaneId::of(conn)];
             if this.up.is_slow() && this.up.queued_bytes() > 0 {
                 // What it may not be sent yet is looked at again.
-                self.lanes.list(conn.index());
+                self.lanes.list(LaneId::of(conn));
             }
-            let this = &mut self.lanes.all[conn.index()];
+            let this = &mut self.lanes[LaneId::of(conn)];
             if !this.throttled.is_empty() {
-                self.release_throttled(conn.index());
+                self.release_throttled(LaneId::of(conn));
             }
             return;
         }
@@ -721,8 +722,8 @@ impl<E: Execute> Machine for Worker<E> {
 
     fn handle_writable(&mut self, conn: ConnId) {
         if conn.is_upstream() {
-            self.lanes.all[conn.index()].is_blocked = false;
-            self.lanes.list(conn.index());
+            self.lanes[LaneId::of(conn)].is_blocked = false;
+            self.lanes.list(LaneId::of(conn));
         } else if let Some(session) = self.clients.sessions.at_mut(conn.index() as u32) {
             session.is_blocked = false;
             self.clients.list(conn.index() as u32);
@@ -754,7 +755,7 @@ impl<E: Execute> Machine for Worker<E> {
             due = due.min(self.engine_at_us);
         }
         for lane in &self.lanes.unflushed {
-            due = due.min(self.lanes.all[*lane as usize].up.held_until_us());
+            due = due.min(self.lanes[*lane].up.held_until_us());
         }
         if !self.clients.unflushed.is_empty() {
             due = due.min(self.now.mono_us + HELD_AGE_US_MAX);

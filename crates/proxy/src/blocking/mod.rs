@@ -35,6 +35,7 @@ use crate::error_text;
 use crate::internal_request::InternalRequests;
 use crate::limits::{ASK_ONCE_US_MAX, UNBLOCKS_AT_ONCE, UNBLOCKS_MAX};
 use crate::pool::LaneUse;
+use crate::pool::table::{LaneHandle, LaneId};
 use crate::session::{Flow, SessionFlags};
 use crate::slab::Handle;
 use crate::transaction::multi_probe::Multi;
@@ -46,7 +47,7 @@ use respool_wire::{ArgsBuf, Encoder, ReplyKind, Request, Value, elements, encode
 /// What there is for who is first in a queue.
 enum Found {
     /// A connection.
-    Free(Handle),
+    Free(LaneHandle),
     /// One that has just begun to be dialled.
     Coming,
     /// Nothing more than what is being dialled already.
@@ -274,7 +275,7 @@ impl<E: Execute> Worker<E> {
         let list = blocking.at(node);
         list.connections.retain(|c| lanes.find(c.lane).is_some());
         let fits = |c: &&mut Connection| {
-            let lane = &lanes.all[c.lane.index as usize];
+            let lane = &lanes[c.lane.index];
             c.is_free() && lane.class == class && !lane.is_stale
         };
         if let Some(free) = list.connections.iter_mut().find(fits) {
@@ -288,7 +289,7 @@ impl<E: Execute> Worker<E> {
             // One for another database or dialect gives its place.
             let Some(at) = list.connections.iter().position(Connection::is_free) else { return Ok(Found::Nothing) };
             let other = list.connections.swap_remove(at);
-            self.close_lane(other.lane.index as usize);
+            self.close_lane(other.lane.index);
         }
         let lane = self.lanes.add_unshared(&self.config, node, class, LaneUse::Blocking);
         if let Err(error) = self.lanes.prepare(lane, &self.config, self.now) {
@@ -317,10 +318,10 @@ impl<E: Execute> Worker<E> {
             return self.finish_blocked(blocked, ReplyKind::Error, &error);
         }
         let lane = self.lanes.handle(place);
-        self.lanes.all[place].is_waiting = true;
+        self.lanes[place].is_waiting = true;
         let connections = &mut self.blocking.at(node).connections;
         connections.retain(|connection| connection.lane != lane);
-        let id = self.lanes.all[place].number;
+        let id = self.lanes[place].number;
         connections.push(Connection { lane, is_taken: true, is_coming: false, unblocks: 0, id });
         if id.is_none() {
             self.ask_number(lane);
@@ -329,19 +330,19 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Asks a node for its number of a connection.
-    fn ask_number(&mut self, lane: Handle) {
+    fn ask_number(&mut self, lane: LaneHandle) {
         self.counters.blocked_dialling.set(self.counters.blocked_dialling.value() + 1);
         let task = self.tasks.begin(NodeQuery::task(NodeQueryPurpose::Number { lane }));
         let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
         let owner = InternalRequests::owner(task, COUNTS);
-        self.lanes.push(lane.index as usize, owner, self.now, &mut self.clients.pool, write);
+        self.lanes.push(lane.index, owner, self.now, &mut self.clients.pool, write);
     }
 
     /// The request waits at the node from now on.
-    fn send_blocked(&mut self, blocked: Handle, lane: Handle) {
+    fn send_blocked(&mut self, blocked: Handle, lane: LaneHandle) {
         self.blocking.note_sent(blocked, lane);
         let task = self.tasks.begin(NodeQuery::task(NodeQueryPurpose::Request { blocked, lane }));
-        let place = lane.index as usize;
+        let place = lane.index;
         let Self { lanes, clients, blocking, now, .. } = self;
         let Some(this) = blocking.requests.get_mut(blocked) else { return };
         this.begin_late(now.mono_us);
@@ -429,8 +430,8 @@ impl<E: Execute> Worker<E> {
                     _ => self.finish_blocked(blocked, kind, &reply),
                 }
                 match self.lanes.find(lane) {
-                    Some(place) if self.lanes.all[place].is_waiting => self.end_wait_on_own(node, place, lane),
-                    Some(place) if self.lanes.all[place].up.tickets().is_empty() => {
+                    Some(place) if self.lanes[place].is_waiting => self.end_wait_on_own(node, place, lane),
+                    Some(place) if self.lanes[place].up.tickets().is_empty() => {
                         if let Some(connection) = self.blocking.connection(node, lane) {
                             connection.is_taken = false;
                         }
@@ -445,7 +446,7 @@ impl<E: Execute> Worker<E> {
                 if !wait.has_begun
                     && let Some(place) = self.lanes.find(lane)
                 {
-                    self.lanes.all[place].multi = Multi::Unknown;
+                    self.lanes[place].multi = Multi::Unknown;
                 }
                 self.conclude_try(blocked, kind, &reply);
             }
@@ -474,13 +475,13 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client's own connection has nothing more to wait for.
-    fn end_wait_on_own(&mut self, node: usize, place: usize, lane: Handle) {
+    fn end_wait_on_own(&mut self, node: usize, place: LaneId, lane: LaneHandle) {
         let connections = &mut self.blocking.at(node).connections;
         let known = connections.iter().position(|connection| connection.lane == lane);
         let is_asked = known.is_some_and(|at| connections.swap_remove(at).unblocks > 0);
-        self.lanes.all[place].is_waiting = false;
+        self.lanes[place].is_waiting = false;
         // The node may be about to let go whatever waits there next.
-        if is_asked || !self.lanes.all[place].up.tickets().is_empty() {
+        if is_asked || !self.lanes[place].up.tickets().is_empty() {
             self.close_lane(place);
         }
     }
@@ -642,12 +643,12 @@ impl<E: Execute> Worker<E> {
         let State::Sent(lane) = this.state else { return };
         this.asked += 1;
         let is_over = this.asked > UNBLOCKS_MAX;
-        let place = self.lanes.find(lane).filter(|place| !self.lanes.all[*place].up.tickets().is_empty());
+        let place = self.lanes.find(lane).filter(|place| !self.lanes[*place].up.tickets().is_empty());
         let Some(place) = place else {
             // The reply has arrived, or the connection has ended: the outcome is about to be concluded.
             return;
         };
-        let is_sent = self.lanes.all[place].up.is_ready();
+        let is_sent = self.lanes[place].up.is_ready();
         let id = self.blocking.connection(node, lane).and_then(|c| c.id);
         if let Some(release) = release.filter(|_| !is_sent) {
             // Nothing can have been taken for a request that has not been sent.
@@ -684,7 +685,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Nobody knows whether the node has let a request go, or will: its connection must not serve anybody else.
-    fn give_up_unblock(&mut self, blocked: Handle, lane: Handle) {
+    fn give_up_unblock(&mut self, blocked: Handle, lane: LaneHandle) {
         self.give_up_waiting(blocked);
         if let Some(place) = self.lanes.find(lane) {
             self.close_lane(place);
@@ -766,7 +767,7 @@ impl<E: Execute> Worker<E> {
 
     /// A node says nothing any more: nobody waits for it any longer.
     pub(crate) fn end_waiting(&mut self, node: usize) {
-        let lanes: Vec<Handle> = self.blocking.at(node).connections.iter().map(|c| c.lane).collect();
+        let lanes: Vec<LaneHandle> = self.blocking.at(node).connections.iter().map(|c| c.lane).collect();
         for lane in lanes {
             if let Some(place) = self.lanes.find(lane) {
                 self.close_lane(place);

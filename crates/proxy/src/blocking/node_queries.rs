@@ -2,6 +2,7 @@
 
 use crate::error_text;
 use crate::internal_request::{InternalRequest, Progress};
+use crate::pool::table::LaneHandle;
 use crate::slab::Handle;
 use crate::transaction::exec::is_abort;
 use respool_wire::{ReplyKind, elements, replies};
@@ -21,13 +22,13 @@ pub(crate) struct NodeQuery {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NodeQueryPurpose {
     /// The number of a fresh connection.
-    Number { lane: Handle },
+    Number { lane: LaneHandle },
     /// The request itself.
-    Request { blocked: Handle, lane: Handle },
+    Request { blocked: Handle, lane: LaneHandle },
     /// The request, without waiting.
-    Try { blocked: Handle, lane: Handle },
+    Try { blocked: Handle, lane: LaneHandle },
     /// To let the request go.
-    Unblock { blocked: Handle, lane: Handle },
+    Unblock { blocked: Handle, lane: LaneHandle },
 }
 
 /// The requests of these tasks: what comes before, and the one whose reply counts.

@@ -15,6 +15,7 @@
 use crate::blocking::is_wait;
 use crate::blocking::request::{BlockedRequest, Release, State, begins_at_arrival};
 use crate::error_text;
+use crate::pool::table::LaneId;
 use crate::slab::Handle;
 use crate::transaction::multi_probe::Multi;
 use crate::worker::Worker;
@@ -84,7 +85,7 @@ impl<E: Execute> Worker<E> {
             return true;
         }
         let lanes = &self.lanes;
-        let is_of_use = |lane: usize| !matches!(lanes.all[lane].multi, Multi::Refused(_));
+        let is_of_use = |lane: LaneId| !matches!(lanes[lane].multi, Multi::Refused(_));
         let mut looks = self.blocking.at(node).looks.iter().filter(|look| look.class == class);
         looks.any(|look| lanes.find(look.lane).is_some_and(is_of_use))
     }

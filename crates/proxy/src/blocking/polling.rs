@@ -7,7 +7,7 @@
 
 use crate::limits::LOOK_AGAIN_US;
 use crate::pool::lease::ResetNeeded;
-use crate::slab::Handle;
+use crate::pool::table::{LaneHandle, LaneId};
 use crate::transaction::multi_probe::{Multi, Then};
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -16,19 +16,19 @@ use respool_command::Execute;
 #[derive(Debug)]
 pub(crate) struct Look {
     pub(crate) class: u16,
-    pub(crate) lane: Handle,
+    pub(crate) lane: LaneHandle,
     /// If the node refused MULTI on it, it is not tried again before then; 0: that is not said yet.
     again_us: u64,
 }
 
 impl<E: Execute> Worker<E> {
     /// The connection on which those who queue for a node are tried, once the node has been seen to take MULTI on it.
-    pub(crate) fn lane_to_look(&mut self, node: usize, class: u16) -> Option<usize> {
+    pub(crate) fn lane_to_look(&mut self, node: usize, class: u16) -> Option<LaneId> {
         let now_us = self.now.mono_us;
         let known = self.blocking.at(node).looks.iter().position(|look| look.class == class);
         let mut lane = known.and_then(|at| self.lanes.find(self.blocking.nodes[node].looks[at].lane));
-        if let Some(stale) = lane.filter(|lane| self.lanes.all[*lane].is_stale) {
-            if !self.lanes.all[stale].up.tickets().is_empty() {
+        if let Some(stale) = lane.filter(|lane| self.lanes[*lane].is_stale) {
+            if !self.lanes[stale].up.tickets().is_empty() {
                 return None;
             }
             self.close_lane(stale);
@@ -44,24 +44,24 @@ impl<E: Execute> Worker<E> {
             return self.look_on(place);
         };
         let look = &mut self.blocking.nodes[node].looks[at];
-        if matches!(self.lanes.all[lane].multi, Multi::Refused(_)) {
+        if matches!(self.lanes[lane].multi, Multi::Refused(_)) {
             if look.again_us == 0 {
                 look.again_us = now_us + LOOK_AGAIN_US;
             } else if look.again_us <= now_us {
                 look.again_us = 0;
-                self.lanes.all[lane].multi.doubt();
+                self.lanes[lane].multi.doubt();
             }
         }
         self.look_on(lane)
     }
 
-    fn look_on(&mut self, lane: usize) -> Option<usize> {
-        let this = &self.lanes.all[lane];
+    fn look_on(&mut self, lane: LaneId) -> Option<LaneId> {
+        let this = &self.lanes[lane];
         let is_unknown = this.multi == Multi::Unknown && this.up.tickets().is_empty();
         if is_unknown && self.lanes.admit(lane, &self.config, self.now).is_ok() {
             self.try_multi(lane, Then::Nothing);
         }
-        self.lanes.all[lane].multi.is_taken().then_some(lane)
+        self.lanes[lane].multi.is_taken().then_some(lane)
     }
 
     /// Nobody queues for a node any more: the connections on which they were tried are for others.

@@ -8,13 +8,14 @@ use crate::blocking::polling::Look;
 use crate::blocking::put_back::Returns;
 use crate::blocking::request::{BlockedRequest, State};
 use crate::limits::{TIMEOUTS_PER_TURN_MAX, TRIES_AT_ONCE, TRY_US};
+use crate::pool::table::LaneHandle;
 use crate::slab::{Handle, Slab};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A connection of the blocking lane.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    pub(crate) lane: Handle,
+    pub(crate) lane: LaneHandle,
     /// Somebody waits on it.
     pub(crate) is_taken: bool,
     /// It is being dialled: whoever is first in the queue once it is ready gets it.
@@ -102,12 +103,12 @@ impl Blocking {
         &mut self.nodes[node]
     }
 
-    pub(crate) fn connection(&mut self, node: usize, lane: Handle) -> Option<&mut Connection> {
+    pub(crate) fn connection(&mut self, node: usize, lane: LaneHandle) -> Option<&mut Connection> {
         self.at(node).connections.iter_mut().find(|c| c.lane == lane)
     }
 
     /// A connection whose node may have another place by now than when something was asked of it.
-    pub(crate) fn find_connection(&mut self, lane: Handle) -> Option<(usize, &mut Connection)> {
+    pub(crate) fn find_connection(&mut self, lane: LaneHandle) -> Option<(usize, &mut Connection)> {
         let all = self.nodes.iter_mut().enumerate();
         let mut each = all.flat_map(|(node, list)| list.connections.iter_mut().map(move |c| (node, c)));
         each.find(|(_, connection)| connection.lane == lane)
@@ -115,7 +116,7 @@ impl Blocking {
 
     /// A node has answered whether it has let go whoever waited on a connection. Returns the node, if the connection is
     /// still there.
-    pub(crate) fn end_unblock(&mut self, lane: Handle) -> Option<usize> {
+    pub(crate) fn end_unblock(&mut self, lane: LaneHandle) -> Option<usize> {
         let (node, connection) = self.find_connection(lane)?;
         connection.unblocks = connection.unblocks.saturating_sub(1);
         Some(node)
@@ -180,7 +181,7 @@ impl Blocking {
     }
 
     /// A request waits at the node from now on, which minds its time.
-    pub(crate) fn note_sent(&mut self, blocked: Handle, lane: Handle) {
+    pub(crate) fn note_sent(&mut self, blocked: Handle, lane: LaneHandle) {
         let Some(this) = self.requests.get_mut(blocked) else { return };
         this.state = State::Sent(lane);
         self.sent.insert(blocked);

@@ -20,6 +20,7 @@ use crate::blocking::is_wait;
 use crate::blocking::request::{BlockedRequest, Release, State, Target, Wording, begins_at_arrival};
 use crate::error_text;
 use crate::pool::replace::Moves;
+use crate::pool::table::LaneHandle;
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
@@ -40,7 +41,7 @@ impl<E: Execute> Worker<E> {
                 *self.blocking.at(moves.place_of(before)) = list;
             }
             // Each connection is with the server that it leads to: where a name moves, those of one node lead to several.
-            let place = |lane: Handle| Some(moves.place_on(before, lane)).filter(|place| *place != usize::MAX);
+            let place = |lane: LaneHandle| Some(moves.place_on(before, lane)).filter(|place| *place != usize::MAX);
             for connection in connections {
                 if let Some(place) = place(connection.lane) {
                     self.blocking.at(place).connections.push(connection);

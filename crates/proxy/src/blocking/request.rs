@@ -2,6 +2,7 @@
 
 use crate::blocking::fairness::Taken;
 use crate::commands::connection::integer;
+use crate::pool::table::LaneHandle;
 use crate::session::Asker;
 use crate::slab::Handle;
 use respool_command::{Command, GenericCommand, ListCommand as L, Row, SortedSetCommand as Z, StreamCommand};
@@ -37,7 +38,7 @@ pub(crate) enum State {
     /// It stands in the queue, and is being tried without waiting on the shared lane.
     Tried,
     /// It waits at the node.
-    Sent(Handle),
+    Sent(LaneHandle),
 }
 
 /// Why it is to wait no longer.

@@ -148,7 +148,7 @@ impl<E: Execute> Worker<E> {
         for node in (0..nodes).filter(|node| is_due[*node]) {
             let Self { clients, lanes, config, now, .. } = self;
             let lane = lanes.lane(config, node, class);
-            let link_us = lanes.all[lane].up.link_us();
+            let link_us = lanes[lane].up.link_us();
             patience_us = patience_us.max(INFO_PATIENCE_US.saturating_add(link_us.saturating_mul(INFO_LINK_FACTOR)));
             let write = |out: &mut Vec<u8>| respool_wire::encode_request(out, args.iter());
             match lanes.send(lane, due.owner(node), config, *now, &mut clients.pool, write) {

@@ -115,7 +115,7 @@ impl<E: Execute> Worker<E> {
     fn is_heard_of(&self, index: u32, node: usize) -> bool {
         let Some(session) = self.clients.sessions.at(index) else { return false };
         let is_fresh = |class: u16| {
-            let lane = self.lanes.known(node, class).map(|lane| &self.lanes.all[lane]);
+            let lane = self.lanes.known(node, class).map(|lane| &self.lanes[lane]);
             lane.is_some_and(|lane| {
                 let is_recent = |at_us: u64| self.now.mono_us.saturating_sub(at_us) <= PING_FRESH_US;
                 // It would answer BUSY to a PING as well, whichever client runs the script.

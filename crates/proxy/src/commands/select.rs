@@ -16,6 +16,7 @@ use crate::commands::connection::integer;
 use crate::config::Config;
 use crate::error_text;
 use crate::limits::DATABASE_ASKED_MAX;
+use crate::pool::table::LaneId;
 use crate::pool::{DialRefusal, LaneEnd, LaneKey};
 use crate::session::refused_state::WantedState;
 use crate::session::{Asker, Flow, SessionFlags};
@@ -137,14 +138,14 @@ impl<E: Execute> Worker<E> {
                 continue;
             }
             let lane = self.lanes.lane(&self.config, node, class);
-            if self.lanes.all[lane].up.is_ready() {
+            if self.lanes[lane].up.is_ready() {
                 return self.finish_select(selecting, lane);
             }
             match self.lanes.prepare(lane, &self.config, self.now) {
                 Ok(()) => {
                     self.is_busy = true;
                     selecting.asked.push(node);
-                    self.lanes.all[lane].selects.push(selecting);
+                    self.lanes[lane].selects.push(selecting);
                     return;
                 }
                 Err(refusal) => {
@@ -187,7 +188,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A lane that a SELECT waited for is ready: the client is in that database now.
-    pub(crate) fn finish_select(&mut self, selecting: Selecting, lane: usize) {
+    pub(crate) fn finish_select(&mut self, selecting: Selecting, lane: LaneId) {
         let database = self.lanes.class_database(lane);
         let Some(session) = self.clients.sessions.get_mut(selecting.asker.session) else { return };
         let (index, protocol) = (selecting.asker.session.index, session.protocol);

@@ -20,13 +20,14 @@ use crate::config::Config;
 use crate::error_text;
 use crate::limits::{AGREEMENT_BYTES_MAX, AGREEMENT_US_MIN, MONITOR_LINE_BYTES_MAX};
 use crate::pool::replace::Moves;
+use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneUse, Lanes};
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, Pause, Session, SessionFlags};
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Command, ConnectionCommand as C, Execute, Flags, Row, ServerCommand as S, text as texts};
-use respool_connection::{Action, ConnId, Owner};
+use respool_connection::{Action, Owner};
 use respool_wire::{Args, Request, encode_request, replies};
 
 /// What for.
@@ -51,7 +52,7 @@ enum Stage {
 #[derive(Debug)]
 struct Link {
     node: usize,
-    lane: Handle,
+    lane: LaneHandle,
     has_agreed: bool,
     /// The beginning of the node's answer, or of a line of MONITOR.
     partial: Vec<u8>,
@@ -284,7 +285,7 @@ impl<E: Execute> Worker<E> {
     fn pass_to_node(&mut self, index: u32, args: Args<'_>) -> Flow {
         let link = self.clients.sessions.at(index).and_then(Session::dedicated).and_then(|d| d.links.first());
         let Some(lane) = link.and_then(|link| self.lanes.find(link.lane)) else { return Flow::Stop };
-        let up = &mut self.lanes.all[lane].up;
+        let up = &mut self.lanes[lane].up;
         up.tell(self.now.mono_us, &mut self.clients.pool, |out| encode_request(out, args.iter()));
         self.lanes.list(lane);
         self.keep_pace(index, lane)
@@ -295,8 +296,7 @@ impl<E: Execute> Worker<E> {
         let lend = |lanes: &mut Lanes, config: &Config, class, now| lanes.lend_new(config, node, class, purpose, now);
         let lane = self.lend(index, node, lend)?;
         if let Some(place) = self.lanes.find(lane) {
-            self.lanes.all[place].reader =
-                self.clients.sessions.handle(index).filter(|_| purpose == LaneUse::Dedicated);
+            self.lanes[place].reader = self.clients.sessions.handle(index).filter(|_| purpose == LaneUse::Dedicated);
         }
         self.is_busy = true;
         Ok(Link { node, lane, has_agreed: false, partial: Vec::new(), is_cut: false })
@@ -391,15 +391,15 @@ impl<E: Execute> Worker<E> {
         let mut prepared = session.pins.as_mut().and_then(|pins| pins.dedicated.take());
         if let Some(link) = prepared.as_mut().and_then(|dedicated| dedicated.links.first_mut()) {
             // A reply that comes late would be taken for the beginning of the snapshot.
-            let is_fit = |lane: &usize| {
-                let lane = &self.lanes.all[*lane];
+            let is_fit = |lane: &LaneId| {
+                let lane = &self.lanes[*lane];
                 lane.class == class && lane.up.tickets().is_empty()
             };
             let Some(lane) = self.lanes.find(link.lane).filter(is_fit) else {
                 self.give_up_dedicated(index, prepared);
                 return self.refuse_lost(index);
             };
-            let this = &mut self.lanes.all[lane];
+            let this = &mut self.lanes[lane];
             this.purpose = LaneUse::Dedicated;
             this.reader = self.clients.sessions.handle(index);
             link.has_agreed = false;
@@ -428,7 +428,7 @@ impl<E: Execute> Worker<E> {
         dedicated.stage = Stage::Asking { asker, since_us: self.now.mono_us, is_wanted };
         for link in &dedicated.links {
             let Some(lane) = self.lanes.find(link.lane) else { continue };
-            let up = &mut self.lanes.all[lane].up;
+            let up = &mut self.lanes[lane].up;
             up.tell(self.now.mono_us, &mut self.clients.pool, |out| encode_request(out, args.iter()));
             self.lanes.list(lane);
         }
@@ -453,9 +453,9 @@ impl<E: Execute> Worker<E> {
 
     /// Bytes have come on a connection that serves one client alone.
     #[cold]
-    pub(crate) fn take_dedicated(&mut self, lane: usize, bytes: &[u8]) {
+    pub(crate) fn take_dedicated(&mut self, lane: LaneId, bytes: &[u8]) {
         let now_us = self.now.mono_us;
-        let this = &mut self.lanes.all[lane];
+        let this = &mut self.lanes[lane];
         this.up.note_heard(now_us);
         let Some(reader) = this.reader else { return };
         let handle = self.lanes.handle(lane);
@@ -517,7 +517,7 @@ impl<E: Execute> Worker<E> {
         if dedicated.kind == Kind::Monitor {
             self.leave_dedicated(reader.index);
         } else if let Some(lane) = dedicated.links.first().and_then(|link| self.lanes.find(link.lane)) {
-            let this = &mut self.lanes.all[lane];
+            let this = &mut self.lanes[lane];
             this.purpose = LaneUse::Private;
             this.reader = None;
             self.count_dedicated();
@@ -536,7 +536,7 @@ impl<E: Execute> Worker<E> {
         self.counters.pauses.add(1);
         for link in &dedicated.links {
             if let Some(lane) = self.lanes.find(link.lane) {
-                self.lanes.all[lane].is_unread = true;
+                self.lanes[lane].is_unread = true;
             }
         }
     }
@@ -549,10 +549,10 @@ impl<E: Execute> Worker<E> {
         }
         for link in &dedicated.links {
             let Some(lane) = self.lanes.find(link.lane) else { continue };
-            let this = &mut self.lanes.all[lane];
+            let this = &mut self.lanes[lane];
             this.is_unread = false;
             this.up.note_heard(self.now.mono_us);
-            self.actions.push_back(Action::Resume { conn: ConnId::upstream(lane as u32) });
+            self.actions.push_back(Action::Resume { conn: lane.conn() });
         }
     }
 
@@ -629,7 +629,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn close_links(&mut self, dedicated: &Dedicated) {
         for link in &dedicated.links {
             if let Some(lane) = self.lanes.find(link.lane) {
-                let this = &mut self.lanes.all[lane];
+                let this = &mut self.lanes[lane];
                 this.reader = None;
                 this.is_unread = false;
                 self.close_lane(lane);
@@ -639,8 +639,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether a node has been asked on a connection of this kind and has not agreed. It is given up if that takes too long.
-    pub(crate) fn check_dedicated(&mut self, lane: usize) -> bool {
-        let this = &self.lanes.all[lane];
+    pub(crate) fn check_dedicated(&mut self, lane: LaneId) -> bool {
+        let this = &self.lanes[lane];
         let Some(reader) = this.reader else { return false };
         let Some(dedicated) = self.clients.sessions.get(reader).and_then(Session::dedicated) else { return false };
         let Stage::Asking { since_us, .. } = dedicated.stage else { return false };
@@ -670,9 +670,10 @@ impl<E: Execute> Worker<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pool::table::LaneTable;
 
     fn link() -> Link {
-        let lane = Handle { index: 0, generation: 0 };
+        let lane = Handle { index: LaneTable::default().next_id(), generation: 0 };
         Link { node: 0, lane, has_agreed: false, partial: Vec::new(), is_cut: false }
     }
 

@@ -4,6 +4,7 @@ pub(crate) mod arrival_rate;
 pub(crate) mod closed_loop;
 
 use crate::limits::{GATHERED_ENOUGH, PATIENT_LANES_MAX};
+use crate::pool::table::LaneId;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::Patience;
@@ -12,9 +13,9 @@ use respool_connection::limits::{HELD_AGE_US_MAX, HELD_BYTES_MAX};
 impl<E: Execute> Worker<E> {
     /// The next lane to write in this turn.
     #[inline(always)]
-    pub(crate) fn next_lane_to_write(&mut self) -> Option<u32> {
+    pub(crate) fn next_lane_to_write(&mut self) -> Option<LaneId> {
         while let Some(lane) = self.lanes.listed.pop() {
-            let this = &mut self.lanes.all[lane as usize];
+            let this = &mut self.lanes[lane];
             this.is_listed = false;
             if this.up.is_slow() {
                 this.up.go_on_slowly(self.now.mono_us);
@@ -43,16 +44,16 @@ impl<E: Execute> Worker<E> {
                     self.stop_filling();
                 }
                 if may_write {
-                    if self.lanes.all[lane as usize].beside.is_some() {
-                        self.lanes.end_batch(lane as usize, self.now, &mut self.clients.pool);
+                    if self.lanes[lane].beside.is_some() {
+                        self.lanes.end_batch(lane, self.now, &mut self.clients.pool);
                     }
                     return Some(lane);
                 }
             } else if this.up.is_ready() && this.up.queued_bytes() > 0 {
                 self.lanes.unflushed.push(lane);
             }
-            if self.lanes.all[lane as usize].is_queue_of_note() {
-                self.account_queue(lane as usize);
+            if self.lanes[lane].is_queue_of_note() {
+                self.account_queue(lane);
             }
         }
         None
@@ -74,7 +75,7 @@ impl<E: Execute> Worker<E> {
         }
         let mut until_us: Option<u64> = None;
         for lane in shared {
-            match self.lanes.all[*lane as usize].up.patience(self.now.mono_us) {
+            match self.lanes[*lane].up.patience(self.now.mono_us) {
                 Patience::NothingOwed => {}
                 Patience::Until(lane_us) => until_us = Some(until_us.map_or(lane_us, |other| other.min(lane_us))),
                 // One node that may take its time is reason enough to look at clients: theirs may be other nodes.

@@ -7,6 +7,7 @@
 
 use crate::limits::{QUEUE_COUNTED_BYTES_MIN, QUEUE_COUNTED_TICKETS_MIN, SPARE_BUFFERS_BYTES_MAX};
 use crate::pool::Lane;
+use crate::pool::table::LaneId;
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -28,8 +29,8 @@ impl Lane {
 impl<E: Execute> Worker<E> {
     /// Brings what the account has of a lane's queue up to date.
     #[cold]
-    pub(crate) fn account_queue(&mut self, lane: usize) {
-        let this = &mut self.lanes.all[lane];
+    pub(crate) fn account_queue(&mut self, lane: LaneId) {
+        let this = &mut self.lanes[lane];
         let counted = if this.has_long_queue() { this.up.held_bytes() } else { 0 };
         self.shared.ledger.account(this.queue_accounted, counted);
         this.queue_accounted = counted;
@@ -37,8 +38,8 @@ impl<E: Execute> Worker<E> {
 
     /// Brings what the account has of queues that have been counted, and of tables, up to date.
     pub(crate) fn account_tables(&mut self) {
-        for lane in 0..self.lanes.all.len() {
-            if self.lanes.all[lane].queue_accounted > 0 {
+        for lane in self.lanes.all.ids() {
+            if self.lanes[lane].queue_accounted > 0 {
                 self.account_queue(lane);
             }
         }

@@ -86,9 +86,9 @@ impl<E: Execute> Worker<E> {
     /// Returns whether anything is outstanding.
     fn check_lanes(&mut self) -> bool {
         let mut is_busy = false;
-        for lane in 0..self.lanes.all.len() {
+        for lane in self.lanes.all.ids() {
             let timeouts = self.config.timeouts;
-            let this = &self.lanes.all[lane];
+            let this = &self.lanes[lane];
             if this.is_retired {
                 continue;
             }
@@ -96,7 +96,7 @@ impl<E: Execute> Worker<E> {
             if this.is_paced() {
                 self.mind_paced(lane);
             }
-            let this = &self.lanes.all[lane];
+            let this = &self.lanes[lane];
             match this.up.phase() {
                 Phase::Idle if this.wants_dial => {
                     is_busy = true;
@@ -149,7 +149,7 @@ impl<E: Execute> Worker<E> {
                         self.close_upstream(lane);
                         self.end_lane(lane, ending);
                     } else {
-                        self.lanes.all[lane].late_since_us = late_since;
+                        self.lanes[lane].late_since_us = late_since;
                         self.expire_requests(lane);
                     }
                 }

@@ -16,6 +16,7 @@
 //! whatever becomes of others.
 
 use crate::hooks::Event;
+use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneUse};
 use crate::slab::Handle;
 use crate::worker::Worker;
@@ -30,13 +31,13 @@ fn proves(lane: &Lane, node: usize) -> bool {
 impl<E: Execute> Worker<E> {
     /// The name of a lane's node no longer resolves to the address that the lane is connected to. What follows is decided when all
     /// such lanes are known, which is at the end of the turn.
-    pub(crate) fn note_moved(&mut self, lane: usize, addresses: &str) {
+    pub(crate) fn note_moved(&mut self, lane: LaneId, addresses: &str) {
         let Some(this) = self.lanes.all.get(lane).filter(|lane| !lane.is_retired) else { return };
         let node = this.node;
         if node >= self.config.nodes.len() || !self.lanes.is_at_its_node(lane) {
             return;
         }
-        self.lanes.all[lane].is_elsewhere = true;
+        self.lanes[lane].is_elsewhere = true;
         let now_us = self.now.mono_us;
         let is_news = self.lanes.nodes[node].leads_away_us.is_none();
         self.lanes.nodes[node].leads_away_us.get_or_insert(now_us);
@@ -73,8 +74,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A lane is ready. This ends the trial of another address, if one is under way.
-    pub(crate) fn note_address(&mut self, lane: usize) {
-        let this = &self.lanes.all[lane];
+    pub(crate) fn note_address(&mut self, lane: LaneId) {
+        let this = &self.lanes[lane];
         let is_gone = this.node >= self.config.nodes.len();
         if is_gone || self.lanes.nodes[this.node].leads_away_us.is_none() || this.is_elsewhere {
             return;
@@ -84,7 +85,7 @@ impl<E: Execute> Worker<E> {
         if self.lanes.all.iter().any(is_former) {
             if self.lanes.nodes[node].leads_away_us.is_some_and(|since_us| began_us < since_us) {
                 // Its name was resolved before.
-                self.lanes.all[lane].is_elsewhere = true;
+                self.lanes[lane].is_elsewhere = true;
                 return;
             }
             // The name resolves to the former address again.
@@ -113,7 +114,7 @@ impl<E: Execute> Worker<E> {
         self.lanes.nodes[node].health.forget_refusals();
         self.move_nodes(Some(node), false, false);
         let is_push = |lane: &Lane| lane.purpose == LaneUse::Push && is_left(lane);
-        if let Some(lane) = self.lanes.all.iter().position(is_push) {
+        if let Some(lane) = self.lanes.all.position(is_push) {
             // It is dialled again at once, and the node is told everything.
             self.close_lane(lane);
             self.dial_again(lane);

@@ -17,6 +17,7 @@ use crate::hooks::Event;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{BROKEN_SILENT_US, LANE_YOUNG_US};
 use crate::nodes::health_state::{Failure, FailureEvidence};
+use crate::pool::table::LaneId;
 use crate::pool::{LaneEnd, LaneUse};
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -26,7 +27,7 @@ use respool_wire::{encode_request, replies};
 /// A PING on its way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Probe {
-    lane: usize,
+    lane: LaneId,
     sent_us: u64,
     is_answered: bool,
     /// It has timed out. Until the reply comes, the lane is not idle and is not lent.
@@ -71,9 +72,9 @@ pub(crate) fn is_about_user(words: &str) -> bool {
 
 impl<E: Execute> Worker<E> {
     /// A lane has ended: what that says of its node.
-    pub(crate) fn note_end(&mut self, lane: usize, end: End<'_>) {
+    pub(crate) fn note_end(&mut self, lane: LaneId, end: End<'_>) {
         let now_us = self.now.mono_us;
-        let this = &self.lanes.all[lane];
+        let this = &self.lanes[lane];
         if self.lanes.nodes[this.node].is_gone {
             return;
         }
@@ -123,8 +124,8 @@ impl<E: Execute> Worker<E> {
 
     /// A shared lane is gone against our will: it is dialled again at once, so that its node is known to be there,
     /// or not to be, before a request needs it. After a failure that is left to `mind_nodes`.
-    pub(crate) fn dial_again(&mut self, lane: usize) {
-        let this = &self.lanes.all[lane];
+    pub(crate) fn dial_again(&mut self, lane: LaneId) {
+        let this = &self.lanes[lane];
         let is_of_use = !this.is_retired && !this.is_stale && matches!(this.purpose, LaneUse::Shared | LaneUse::Push);
         if is_of_use && self.drain_until_us.is_none() {
             // Refused if the node is drained, has gone, or is out and was dialled in vain a moment ago.
@@ -133,16 +134,16 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A lane is ready: its node is there.
-    pub(crate) fn note_lane_ready(&mut self, lane: usize) {
+    pub(crate) fn note_lane_ready(&mut self, lane: LaneId) {
         self.lanes.end_dial(lane);
-        self.lanes.all[lane].ready_us = self.now.mono_us;
+        self.lanes[lane].ready_us = self.now.mono_us;
         self.note_kind(lane);
         self.note_entry(lane);
         self.note_address(lane);
-        if !self.lanes.is_at_its_node(lane) || self.lanes.nodes[self.lanes.all[lane].node].is_gone {
+        if !self.lanes.is_at_its_node(lane) || self.lanes.nodes[self.lanes[lane].node].is_gone {
             return;
         }
-        let this = &self.lanes.all[lane];
+        let this = &self.lanes[lane];
         let (node, class, is_shared) = (this.node, self.lanes.state_of(this.class), this.purpose == LaneUse::Shared);
         let health = &mut self.lanes.nodes[node].health;
         let is_back = health.note_ready(class);
@@ -162,8 +163,8 @@ impl<E: Execute> Worker<E> {
 
     /// A node is back: its shared lanes are there before a request needs them.
     fn dial_idle_lanes(&mut self, node: usize) {
-        for lane in 0..self.lanes.all.len() {
-            if self.lanes.all[lane].node == node {
+        for lane in self.lanes.all.ids() {
+            if self.lanes[lane].node == node {
                 self.dial_again(lane);
             }
         }
@@ -196,25 +197,25 @@ impl<E: Execute> Worker<E> {
         if self.lanes.dialling.is_tried(node) || self.now.mono_us < self.lanes.nodes[node].health.retry_us() {
             return;
         }
-        let shared = |lane: &usize| {
-            let this = &self.lanes.all[*lane];
+        let shared = |lane: &LaneId| {
+            let this = &self.lanes[*lane];
             this.node == node && !this.is_retired && matches!(this.purpose, LaneUse::Shared | LaneUse::Push)
         };
-        let all: Vec<usize> = (0..self.lanes.all.len()).filter(shared).collect();
-        let is_ready = |lane: &&usize| {
-            let this = &self.lanes.all[**lane];
+        let all: Vec<LaneId> = self.lanes.all.ids().filter(shared).collect();
+        let is_ready = |lane: &&LaneId| {
+            let this = &self.lanes[**lane];
             this.purpose == LaneUse::Shared && this.up.is_ready() && self.lanes.is_at_its_node(**lane)
         };
         if let Some(lane) = all.iter().find(is_ready).copied() {
             // One that owes something answers, or is given up in time.
-            if self.lanes.all[lane].is_settled() {
+            if self.lanes[lane].is_settled() {
                 self.probe(lane);
             }
             return;
         }
-        let idle = all.into_iter().filter(|lane| matches!(self.lanes.all[*lane].up.phase(), Phase::Idle));
+        let idle = all.into_iter().filter(|lane| matches!(self.lanes[*lane].up.phase(), Phase::Idle));
         let mut idle = idle.filter(|lane| {
-            let class = self.lanes.state_of(self.lanes.all[*lane].class);
+            let class = self.lanes.state_of(self.lanes[*lane].class);
             self.lanes.nodes[node].health.refuses(class, self.now.mono_us).is_none()
         });
         let lane = idle.next().unwrap_or_else(|| self.lanes.lane(&self.config, node, 0));
@@ -236,8 +237,8 @@ impl<E: Execute> Worker<E> {
         let (idle_us, patience_us) = (self.config.timeouts.probe_idle_us, self.config.timeouts.probe_patience_us);
         let now_us = self.now.mono_us;
         let mut is_any_out = false;
-        for lane in 0..self.lanes.all.len() {
-            let this = &self.lanes.all[lane];
+        for lane in self.lanes.all.ids() {
+            let this = &self.lanes[lane];
             if this.is_retired || !matches!(this.up.phase(), Phase::Ready) || !self.lanes.is_probed(lane) {
                 continue;
             }
@@ -265,7 +266,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A lane is ready. A node that was down until now, or shortly before, is sent little at first.
-    pub(crate) fn begin_slowly(&mut self, lane: usize, is_back: bool) {
+    pub(crate) fn begin_slowly(&mut self, lane: LaneId, is_back: bool) {
         let now_us = self.now.mono_us;
         let this = &mut self.lanes.all[lane];
         let node = &mut self.lanes.nodes[this.node];
@@ -287,7 +288,7 @@ impl<E: Execute> Worker<E> {
         ready.map(|lane| lane.up.last_heard_us() + idle_us).min().filter(|_| idle_us > 0)
     }
 
-    fn probe(&mut self, lane: usize) {
+    fn probe(&mut self, lane: LaneId) {
         let sent_us = self.now.mono_us;
         let task =
             self.tasks.begin(InternalRequest::Probe(Probe { lane, sent_us, is_answered: false, is_late: false }));
@@ -295,7 +296,7 @@ impl<E: Execute> Worker<E> {
         let ping = |out: &mut Vec<u8>| encode_request(out, [b"PING".as_slice()].into_iter());
         // A lane that is ready and has nothing to do takes it.
         if lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, ping).is_ok() {
-            self.lanes.all[lane].probed_us = sent_us;
+            self.lanes[lane].probed_us = sent_us;
             self.counters.probes.add(1);
         } else {
             self.tasks.forget(task);

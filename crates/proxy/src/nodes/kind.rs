@@ -14,6 +14,7 @@
 
 use crate::hooks::Event;
 use crate::nodes::health_state::FailureEvidence;
+use crate::pool::table::LaneId;
 use crate::pool::{LaneEnd, LaneUse};
 use crate::worker::Worker;
 use crate::workers::shared::Shared;
@@ -141,9 +142,9 @@ impl NodeKinds {
 
 impl<E: Execute> Worker<E> {
     /// A shared connection to a node is ready: stores what its handshake has given, and logs the first one.
-    pub(crate) fn note_kind(&mut self, lane: usize) {
+    pub(crate) fn note_kind(&mut self, lane: LaneId) {
         let is_first = self.is_asking(lane);
-        let this = &mut self.lanes.all[lane];
+        let this = &mut self.lanes[lane];
         let (node, took_us) = (this.node, self.now.mono_us.saturating_sub(this.dial_began_us));
         let server = this.up.take_server();
         if !is_first {
@@ -174,7 +175,7 @@ impl<E: Execute> Worker<E> {
 
     /// Checks whether a lane has ended because of the identification in its handshake; if so, the node is not identified
     /// any more. Returns whether the lane is dialled anew, with the requests that wait on it.
-    pub(crate) fn is_asked_in_vain(&mut self, lane: usize, ending: &LaneEnd) -> bool {
+    pub(crate) fn is_asked_in_vain(&mut self, lane: LaneId, ending: &LaneEnd) -> bool {
         let Some(this) = self.lanes.all.get_mut(lane).filter(|lane| !lane.is_retired && lane.up.is_asking()) else {
             return false;
         };
@@ -200,8 +201,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether a lane is the one on which its node is identified.
-    pub(crate) fn is_asking(&self, lane: usize) -> bool {
-        let this = &self.lanes.all[lane];
+    pub(crate) fn is_asking(&self, lane: LaneId) -> bool {
+        let this = &self.lanes[lane];
         let is_elsewhere = !matches!(this.endpoint.as_deref(), Some(Endpoint::Embedded { .. }));
         let is_of_worker = self.lanes.asks && this.class == 0 && self.lanes.is_for_all(lane);
         is_of_worker && is_elsewhere && self.lanes.is_at_its_node(lane)
@@ -210,7 +211,7 @@ impl<E: Execute> Worker<E> {
     /// Bytes from a node begin like an error: they are one, or they continue an earlier reply.
     #[cold]
     #[inline(never)]
-    pub(crate) fn look_at_error(&mut self, lane: usize, bytes: &[u8]) {
+    pub(crate) fn look_at_error(&mut self, lane: LaneId, bytes: &[u8]) {
         let Some(this) = self.lanes.all.get_mut(lane) else { return };
         if this.purpose == LaneUse::Dedicated || !this.up.is_between_replies() {
             return;

@@ -16,6 +16,7 @@
 use crate::hooks::Event;
 use crate::limits::RENEW_US;
 use crate::nodes::health_checks::is_about_user;
+use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneEnd, LaneUse, Lanes};
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -48,7 +49,7 @@ impl Lanes {
     /// Puts the new credentials of a node on trial.
     pub(crate) fn enter_anew(&mut self, node: usize, now: Now) {
         let credentials = self.nodes[node].told.credentials.clone();
-        for lane in 0..self.all.len() {
+        for lane in self.all.ids() {
             let this = &self.all[lane];
             if this.node != node || this.is_retired || self.speaker_of(this.class) != 0 {
                 continue;
@@ -73,7 +74,7 @@ impl Lanes {
     }
 
     /// Sets the credentials that a lane is dialled with, which may have changed since it was made.
-    pub(crate) fn take_credentials(&mut self, lane: usize) {
+    pub(crate) fn take_credentials(&mut self, lane: LaneId) {
         let this = &self.all[lane];
         if self.speaker_of(this.class) != 0 {
             return;
@@ -85,7 +86,7 @@ impl Lanes {
     }
 
     /// Whether a lane must be accepted by its node: another one only tries the credentials on trial.
-    fn needs_credentials(&self, lane: usize) -> bool {
+    fn needs_credentials(&self, lane: LaneId) -> bool {
         let this = &self.all[lane];
         let is_ready = |other: &Lane| other.node == this.node && !other.is_retired && other.up.is_ready();
         match this.purpose {
@@ -96,7 +97,7 @@ impl Lanes {
     }
 
     /// Whether a lane was dialled with the credentials that its node has now.
-    fn has_credentials(&self, lane: usize) -> bool {
+    fn has_credentials(&self, lane: LaneId) -> bool {
         let this = &self.all[lane];
         self.speaker_of(this.class) != 0 || this.up.identity().credentials == self.nodes[this.node].told.credentials
     }
@@ -104,8 +105,8 @@ impl Lanes {
     /// Whether a node is on trial (its credentials or its address) and no lane is being dialled or replaced that would end the
     /// trial.
     fn is_entry_untried(&self, node: usize) -> bool {
-        let is_tried = |lane: &u32| {
-            let this = &self.all[*lane as usize];
+        let is_tried = |lane: &LaneId| {
+            let this = &self.all[*lane];
             let is_under_way = this.is_stale || this.wants_dial || !matches!(this.up.phase(), Phase::Idle);
             this.node == node && self.speaker_of(this.class) == 0 && is_under_way
         };
@@ -127,14 +128,14 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A lane is ready: if it was dialled since the trial began, the trial is over and older connections are replaced.
-    pub(crate) fn note_entry(&mut self, lane: usize) {
-        let this = &self.lanes.all[lane];
+    pub(crate) fn note_entry(&mut self, lane: LaneId) {
+        let this = &self.lanes[lane];
         let node = this.node;
         let since_us = self.lanes.nodes[node].entry.since_us;
         if !self.lanes.has_credentials(lane) {
             let is_shared = matches!(this.purpose, LaneUse::Shared | LaneUse::Push);
             let renew_at_us = since_us.map_or(0, |_| self.now.mono_us + RENEW_US);
-            let this = &mut self.lanes.all[lane];
+            let this = &mut self.lanes[lane];
             if is_shared || since_us.is_none() && matches!(this.purpose, LaneUse::Own | LaneUse::Private) {
                 (this.is_stale, this.renew_at_us) = (true, renew_at_us);
             }
@@ -146,8 +147,8 @@ impl<E: Execute> Worker<E> {
         }
         let entry = &mut self.lanes.nodes[node].entry;
         *entry = Entry { told_us: entry.told_us, ..Entry::default() };
-        for lane in 0..self.lanes.all.len() {
-            let this = &self.lanes.all[lane];
+        for lane in self.lanes.all.ids() {
+            let this = &self.lanes[lane];
             let is_before = since_us.is_some_and(|since_us| this.dial_began_us < since_us);
             let is_ours = this.node == node && !this.is_retired && self.lanes.speaker_of(this.class) == 0;
             if !is_ours || self.lanes.has_credentials(lane) && !is_before {
@@ -156,9 +157,9 @@ impl<E: Execute> Worker<E> {
             let this = &mut self.lanes.all[lane];
             match this.purpose {
                 LaneUse::Own | LaneUse::Blocking => this.is_stale = true,
-                LaneUse::Private if self.lanes.warm.contains(&(lane as u32)) => {
-                    self.lanes.warm.retain(|warm| *warm as usize != lane);
-                    self.lanes.all[lane].purpose = LaneUse::Leaving;
+                LaneUse::Private if self.lanes.warm.contains(&lane) => {
+                    self.lanes.warm.retain(|warm| *warm != lane);
+                    self.lanes[lane].purpose = LaneUse::Leaving;
                 }
                 LaneUse::Private => this.is_stale = true,
                 // Subscriptions stay on it until its successor is ready.
@@ -171,7 +172,7 @@ impl<E: Execute> Worker<E> {
 
     /// A node refuses the credentials on trial on a lane that is needed: the lane is dialled anew with the former ones, with the
     /// requests that wait on it.
-    pub(crate) fn falls_back(&mut self, lane: usize, ending: &LaneEnd) -> bool {
+    pub(crate) fn falls_back(&mut self, lane: LaneId, ending: &LaneEnd) -> bool {
         let LaneEnd::Fault(Fault::Refused(words)) = ending else { return false };
         let Some(this) = self.lanes.all.get(lane) else { return false };
         let node = this.node;
@@ -192,7 +193,7 @@ impl<E: Execute> Worker<E> {
             return false;
         }
         self.note_entry_refused(node, ending);
-        let this = &mut self.lanes.all[lane];
+        let this = &mut self.lanes[lane];
         this.up.begin_anew(&mut self.clients.pool);
         this.is_blocked = false;
         self.lanes.end_dial(lane);
@@ -201,15 +202,15 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether a refusal is about credentials that have been replaced since: it is no evidence against the current ones.
-    pub(crate) fn is_refusal_outdated(&self, lane: usize, words: &str) -> bool {
-        let this = &self.lanes.all[lane];
+    pub(crate) fn is_refusal_outdated(&self, lane: LaneId, words: &str) -> bool {
+        let this = &self.lanes[lane];
         let is_before = this.dial_began_us < self.lanes.nodes[this.node].entry.told_us;
         is_before && self.lanes.speaker_of(this.class) == 0 && is_about_user(words)
     }
 
     /// Whether a failed dial says something of the trial alone: a connection of before is ready, so the node is up.
-    pub(crate) fn is_trial_alone_failed(&self, lane: usize, words: Option<&str>) -> bool {
-        let node = self.lanes.all[lane].node;
+    pub(crate) fn is_trial_alone_failed(&self, lane: LaneId, words: Option<&str>) -> bool {
+        let node = self.lanes[lane].node;
         let this = &self.lanes.nodes[node];
         let is_about_trial =
             this.leads_away_us.is_some() || this.entry.since_us.is_some() && words.is_some_and(is_about_user);

@@ -9,6 +9,7 @@ use crate::observe::histogram::Histogram;
 use crate::observe::slow_log::{self, Slow, SlowLog};
 use crate::observe::top_keys::{FrequentKeys, LargestKeys};
 use crate::pool::LaneUse;
+use crate::pool::table::LaneId;
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Execute, KeyPositions, Row, resolve};
@@ -55,21 +56,21 @@ pub(crate) struct Samples {
 impl<E: Execute> Worker<E> {
     /// Whether the request that the next reply belongs to is worth looking at.
     #[inline]
-    pub(crate) fn is_worth_a_look(&mut self, lane: usize) -> bool {
+    pub(crate) fn is_worth_a_look(&mut self, lane: LaneId) -> bool {
         self.seen.countdown = self.seen.countdown.saturating_sub(1);
-        let Some(since_us) = self.lanes.all[lane].up.waiting_since_us() else { return false };
+        let Some(since_us) = self.lanes[lane].up.waiting_since_us() else { return false };
         self.seen.countdown == 0 || self.now.mono_us - since_us.min(self.now.mono_us) > self.config.seeing.slow_us
     }
 
     /// Looks at the request that the next reply belongs to, and whose beginning is in `bytes`.
     #[cold]
-    pub(crate) fn look(&mut self, lane: usize, bytes: &[u8]) {
+    pub(crate) fn look(&mut self, lane: LaneId, bytes: &[u8]) {
         let terms = self.config.seeing;
         let is_sampled = self.seen.countdown == 0;
         if is_sampled {
             self.seen.begin_countdown(terms);
         }
-        let this = &self.lanes.all[lane];
+        let this = &self.lanes[lane];
         if matches!(this.purpose, LaneUse::Push | LaneUse::Listen) || !this.up.is_ready() {
             return;
         }
@@ -89,8 +90,8 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    fn describe_slow(&self, lane: usize, flight: &InFlight<'_>, upstream_us: u64) -> Slow {
-        let this = &self.lanes.all[lane];
+    fn describe_slow(&self, lane: LaneId, flight: &InFlight<'_>, upstream_us: u64) -> Slow {
+        let this = &self.lanes[lane];
         let asker = match this.up.tickets().front().map(|ticket| ticket.owner) {
             Some(Owner::Client { index, generation, .. } | Owner::Unanswered { index, generation }) => {
                 Some(Handle { index, generation })

@@ -17,18 +17,18 @@ use crate::config::{Config, Reconnects};
 use crate::error_text;
 use crate::limits::DIALS_AT_ONCE_MAX;
 use crate::nodes::health_state::{Failure, Terms};
+use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{DialRefusal, Lane, LaneEnd, LaneKey, LaneUse, Lanes, Node};
-use crate::slab::Handle;
 use crate::worker::Worker;
 use crate::workers::shared::ProcessBudget;
 use respool_command::Execute;
-use respool_connection::{Action, ConnId, Now, Phase};
+use respool_connection::{Action, Now, Phase};
 use std::collections::VecDeque;
 
 /// What waits for one node.
 #[derive(Debug, Default)]
 struct Queue {
-    waiting: VecDeque<Handle>,
+    waiting: VecDeque<LaneHandle>,
     /// Dials under way.
     in_flight: usize,
     /// No lane is dialled before then.
@@ -50,9 +50,9 @@ pub(crate) struct DialQueue {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DialDecision {
     /// It is dialled now.
-    Dial(usize),
+    Dial(LaneId),
     /// It is not, for this reason.
-    Refused(usize, DialRefusal),
+    Refused(LaneId, DialRefusal),
 }
 
 impl DialQueue {
@@ -85,13 +85,13 @@ impl DialQueue {
         &mut self.queues[node]
     }
 
-    fn enter(&mut self, node: usize, lane: Handle) {
+    fn enter(&mut self, node: usize, lane: LaneHandle) {
         self.at(node).waiting.push_back(lane);
         self.waiting += 1;
         self.has_news = true;
     }
 
-    fn leave(&mut self, node: usize, lane: Handle) {
+    fn leave(&mut self, node: usize, lane: LaneHandle) {
         let queue = self.at(node);
         let before = queue.waiting.len();
         queue.waiting.retain(|waiting| *waiting != lane);
@@ -121,7 +121,7 @@ impl DialQueue {
 impl Lanes {
     /// Sees to it that a lane that is not ready becomes so. `Err`: there is no hope for now.
     #[cold]
-    pub(crate) fn prepare(&mut self, lane: usize, config: &Config, now: Now) -> Result<(), Vec<u8>> {
+    pub(crate) fn prepare(&mut self, lane: LaneId, config: &Config, now: Now) -> Result<(), Vec<u8>> {
         let this = &self.all[lane];
         let node = &self.nodes[this.node];
         if this.up.queued_bytes() > config.budgets.upstream_queue {
@@ -147,7 +147,7 @@ impl Lanes {
     }
 
     /// An idle lane waits for its turn to be dialled, whatever becomes of its node.
-    pub(crate) fn want_dial(&mut self, lane: usize, now: Now) {
+    pub(crate) fn want_dial(&mut self, lane: LaneId, now: Now) {
         let handle = self.handle(lane);
         let this = &mut self.all[lane];
         this.wants_dial = true;
@@ -234,7 +234,7 @@ impl Lanes {
     }
 
     /// A lane has ended or is ready: it is not dialled any more and does not wait for that.
-    pub(crate) fn end_dial(&mut self, lane: usize) {
+    pub(crate) fn end_dial(&mut self, lane: LaneId) {
         let handle = self.handle(lane);
         let this = &mut self.all[lane];
         let node = this.node;
@@ -249,7 +249,13 @@ impl Lanes {
     }
 
     /// Something has failed with a lane that has been reset. Returns whether its node is out from now on.
-    pub(crate) fn note_failure(&mut self, lane: usize, failure: Failure<'_>, reconnects: Reconnects, now: Now) -> bool {
+    pub(crate) fn note_failure(
+        &mut self,
+        lane: LaneId,
+        failure: Failure<'_>,
+        reconnects: Reconnects,
+        now: Now,
+    ) -> bool {
         let this = &self.all[lane];
         // Where its node was before, another server is.
         if !self.is_at_its_node(lane) {
@@ -262,17 +268,17 @@ impl Lanes {
     }
 
     /// Whether a lane leads to where its node is configured to be now.
-    pub(crate) fn is_at_its_node(&self, lane: usize) -> bool {
+    pub(crate) fn is_at_its_node(&self, lane: LaneId) -> bool {
         let this = &self.all[lane];
         this.endpoint.as_ref() == Some(&self.nodes[this.node].told.endpoint)
     }
 
     /// Whether other lanes say that a lane's node is there: a shared one is watched for silence, so that it is ready says
     /// enough; on any other, something must have been heard since.
-    fn is_vouched_for(&self, lane: usize, since_us: u64) -> bool {
+    fn is_vouched_for(&self, lane: LaneId, since_us: u64) -> bool {
         let node = self.all[lane].node;
         let is_failure_of_dial = self.all[lane].ready_us == 0;
-        let vouches = |other: usize| {
+        let vouches = |other: LaneId| {
             let this = &self.all[other];
             let is_watched = matches!(this.purpose, LaneUse::Shared | LaneUse::Push);
             other != lane
@@ -282,14 +288,14 @@ impl Lanes {
                 && self.is_at_its_node(other)
                 && (is_watched && is_failure_of_dial || this.up.last_heard_us() > since_us)
         };
-        (0..self.all.len()).any(vouches)
+        self.all.ids().any(vouches)
     }
 
     /// Whether a node has no room for connections and this worker has none that all share. It is not out: what must be asked
     /// there is refused. But what another may as well be asked is not.
     pub(crate) fn is_shut(&self, node: usize) -> bool {
-        let is_ready = |lane: &u32| {
-            let this = &self.all[*lane as usize];
+        let is_ready = |lane: &LaneId| {
+            let this = &self.all[*lane];
             this.node == node && this.up.is_ready()
         };
         self.nodes[node].health.is_full() && !self.shared.iter().any(is_ready)
@@ -298,7 +304,7 @@ impl Lanes {
     /// When something was heard of each node last, on any of its lanes.
     pub(crate) fn heard_us(&self) -> Vec<u64> {
         let mut heard = vec![0; self.nodes.len()];
-        for (place, lane) in self.all.iter().enumerate() {
+        for (place, lane) in self.all.entries() {
             if !lane.is_retired && lane.up.is_ready() && self.is_at_its_node(place) {
                 let heard = &mut heard[lane.node];
                 *heard = lane.up.last_heard_us().max(*heard);
@@ -315,8 +321,8 @@ impl<E: Execute> Worker<E> {
             match turn {
                 DialDecision::Dial(lane) => {
                     self.counters.dials.add(1);
-                    if let Some(endpoint) = self.lanes.all[lane].endpoint.clone() {
-                        self.actions.push_back(Action::Dial { conn: ConnId::upstream(lane as u32), endpoint });
+                    if let Some(endpoint) = self.lanes[lane].endpoint.clone() {
+                        self.actions.push_back(Action::Dial { conn: lane.conn(), endpoint });
                     }
                 }
                 DialDecision::Refused(lane, hopeless) => self.end_lane(lane, LaneEnd::DialRefusal(hopeless)),

@@ -4,6 +4,7 @@
 //! must not cost one of them for good: otherwise whoever goes through all databases has everybody refused for ever.
 
 use crate::pool::session_mode::KeyOwner;
+use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneKey, LaneUse, Lanes};
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -12,17 +13,16 @@ use std::sync::Arc;
 
 impl Lanes {
     /// The lanes of a class, if all of them can be closed without anybody noticing.
-    fn spare_lanes(&self, class: usize) -> Option<Vec<usize>> {
-        let is_spare = |place: usize, lane: &Lane| {
+    fn spare_lanes(&self, class: usize) -> Option<Vec<LaneId>> {
+        let is_spare = |place: LaneId, lane: &Lane| {
             let is_free = match lane.purpose {
                 LaneUse::Shared | LaneUse::Successor | LaneUse::Leaving | LaneUse::Blocking => true,
-                LaneUse::Private => self.warm.contains(&(place as u32)),
+                LaneUse::Private => self.warm.contains(&place),
                 LaneUse::Own | LaneUse::Push | LaneUse::PushSuccessor | LaneUse::Listen | LaneUse::Dedicated => false,
             };
             is_free && lane.is_settled() && lane.selects.is_empty()
         };
-        let lanes =
-            self.all.iter().enumerate().filter(|(_, lane)| !lane.is_retired && usize::from(lane.class) == class);
+        let lanes = self.all.entries().filter(|(_, lane)| !lane.is_retired && usize::from(lane.class) == class);
         lanes.map(|(place, lane)| is_spare(place, lane).then_some(place)).collect()
     }
 }
@@ -71,7 +71,7 @@ impl<E: Execute> Worker<E> {
             let spare: Option<Vec<_>> = classes.iter().map(|class| self.lanes.spare_lanes(*class)).collect();
             let Some(lanes) = spare else { continue };
             for lane in lanes.into_iter().flatten() {
-                if self.lanes.all[lane].purpose == LaneUse::Shared {
+                if self.lanes[lane].purpose == LaneUse::Shared {
                     self.lanes.leave(lane);
                 }
                 self.close_lane(lane);

@@ -18,13 +18,14 @@
 use crate::limits::LARGE_US;
 use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
+use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneUse, Lanes};
 use crate::session::table::Clients;
 use crate::session::{Flow, Session, SessionFlags};
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Execute, Lane as Kind, RequestPolicy, Row};
-use respool_connection::{Action, ConnId};
+use respool_connection::Action;
 use respool_wire::RequestTail;
 
 /// The connections that a client has of its own, one to a node at most.
@@ -41,7 +42,7 @@ pub(crate) struct Large {
 struct Way {
     node: usize,
     /// `None` until it is first needed.
-    lane: Option<Handle>,
+    lane: Option<LaneHandle>,
     /// When something large last came or went there.
     at_us: u64,
     /// What has been asked since all was last answered has gone over shared connections.
@@ -64,12 +65,12 @@ impl Large {
     }
 
     /// The connection over which a request is being passed on.
-    pub(crate) fn sending_lane(&self) -> Option<Handle> {
+    pub(crate) fn sending_lane(&self) -> Option<LaneHandle> {
         self.ways.iter().find(|way| way.node == self.sending_to)?.lane
     }
 
     /// Its connections, as far as it has them.
-    pub(crate) fn lanes(&self) -> impl Iterator<Item = Handle> + '_ {
+    pub(crate) fn lanes(&self) -> impl Iterator<Item = LaneHandle> + '_ {
         self.ways.iter().filter_map(|way| way.lane)
     }
 
@@ -80,12 +81,12 @@ impl Large {
 
     /// Whether a node's large replies come over a connection of the client's own already.
     pub(crate) fn has_lane_to(&self, node: usize, lanes: &Lanes) -> bool {
-        let is_there = |lane: Handle| lanes.find(lane).is_some();
+        let is_there = |lane: LaneHandle| lanes.find(lane).is_some();
         self.ways.iter().any(|way| way.node == node && way.lane.is_some_and(is_there))
     }
 
     /// The client's requests to a node have all gone over this connection, and it is the client's own from now on.
-    pub(crate) fn claim(&mut self, node: usize, lane: Handle, now_us: u64) {
+    pub(crate) fn claim(&mut self, node: usize, lane: LaneHandle, now_us: u64) {
         let way = self.way_or_new(node, now_us);
         *way = Way { node, lane: Some(lane), at_us: now_us, uses_shared: false, uses_own: true };
     }
@@ -122,7 +123,7 @@ impl Large {
 
     /// A client's own lanes of pool mode `session` are given back: those of them that are among these.
     pub(crate) fn leave_own(&mut self, lanes: &Lanes) {
-        let is_own = |lane: &Handle| lanes.find(*lane).is_some_and(|place| lanes.all[place].purpose == LaneUse::Own);
+        let is_own = |lane: &LaneHandle| lanes.find(*lane).is_some_and(|place| lanes[place].purpose == LaneUse::Own);
         for way in &mut self.ways {
             way.lane = way.lane.filter(|lane| !is_own(lane));
         }
@@ -169,7 +170,7 @@ impl<E: Execute> Worker<E> {
 
     /// The connection on which such a client's request to one node goes; `Err`: not before all is answered.
     #[cold]
-    pub(crate) fn large_lane(&mut self, index: u32, node: usize) -> Result<Option<usize>, Flow> {
+    pub(crate) fn large_lane(&mut self, index: u32, node: usize) -> Result<Option<LaneId>, Flow> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Ok(None) };
         let class = session.class;
         let Some(way) = session.large.as_mut().and_then(|large| large.way_to(node)) else { return Ok(None) };
@@ -179,7 +180,7 @@ impl<E: Execute> Worker<E> {
                 None => Err(Flow::Again),
             };
         }
-        let is_alike = |lane: &usize| [class, self.lanes.base(class)].contains(&self.lanes.all[*lane].class);
+        let is_alike = |lane: &LaneId| [class, self.lanes.base(class)].contains(&self.lanes[*lane].class);
         let known = way.lane.and_then(|lane| self.lanes.find(lane));
         if let Some(lane) = known.filter(is_alike) {
             way.uses_own = true;
@@ -196,7 +197,7 @@ impl<E: Execute> Worker<E> {
         };
         let place = self.lanes.find(lane);
         if let Some(place) = place {
-            self.lanes.all[place].reader = self.clients.sessions.handle(index);
+            self.lanes[place].reader = self.clients.sessions.handle(index);
         }
         if let Some(way) = self.large(index).and_then(|large| large.way_to(node)) {
             way.lane = Some(lane);
@@ -209,7 +210,7 @@ impl<E: Execute> Worker<E> {
     /// passed on over it is passed on to its end.
     pub(crate) fn move_large(&mut self, moves: &Moves) {
         for large in self.clients.sessions.iter_mut().filter_map(|(_, session)| session.large.as_mut()) {
-            let place = |node: usize, lane: Option<Handle>| match lane {
+            let place = |node: usize, lane: Option<LaneHandle>| match lane {
                 Some(lane) => moves.place_on(node, lane),
                 None => moves.place_of(node),
             };
@@ -239,7 +240,7 @@ impl<E: Execute> Worker<E> {
             }
         }
         for lane in left.into_iter().filter_map(|lane| self.lanes.find(lane)).collect::<Vec<_>>() {
-            if self.lanes.all[lane].purpose == LaneUse::Private {
+            if self.lanes[lane].purpose == LaneUse::Private {
                 self.lanes.leave_to_its_reader(lane);
             }
         }
@@ -287,16 +288,16 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.get_mut(client) else { return };
         let Some(way) = session.large.as_deref_mut().and_then(|large| large.way_to(node)) else { return };
         let Some(place) = way.lane.and_then(|lane| self.lanes.find(lane)) else { return };
-        let has_others = self.lanes.all[place].has_others && self.has_others_on(place, client);
-        self.lanes.all[place].has_others = has_others;
+        let has_others = self.lanes[place].has_others && self.has_others_on(place, client);
+        self.lanes[place].has_others = has_others;
         if has_others && let Some(lane) = self.large(client.index).and_then(|large| large.way_to(node)?.lane.take()) {
             self.end_own(lane);
         }
     }
 
-    fn end_own(&mut self, lane: Handle) {
+    fn end_own(&mut self, lane: LaneHandle) {
         let Some(place) = self.lanes.find(lane) else { return };
-        let this = &mut self.lanes.all[place];
+        let this = &mut self.lanes[place];
         // In pool mode `session` it is what the client has anyway.
         if this.purpose == LaneUse::Own {
             return;
@@ -304,7 +305,7 @@ impl<E: Execute> Worker<E> {
         this.reader = None;
         if std::mem::take(&mut this.is_unread) {
             this.up.note_heard(self.now.mono_us);
-            self.actions.push_back(Action::Resume { conn: ConnId::upstream(place as u32) });
+            self.actions.push_back(Action::Resume { conn: place.conn() });
         }
         if !self.leave_claimed(place) {
             self.give_back(lane, ResetNeeded::default());

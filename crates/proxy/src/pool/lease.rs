@@ -13,8 +13,8 @@
 use crate::config::Config;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, Progress};
+use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneUse, Lanes};
-use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Now, Phase};
@@ -34,13 +34,13 @@ pub(crate) struct ResetNeeded {
 /// A clean-up that waits for the node to acknowledge it.
 #[derive(Debug)]
 pub(crate) struct LaneReset {
-    lane: Handle,
+    lane: LaneHandle,
     awaited: u16,
     is_clean: bool,
 }
 
 impl LaneReset {
-    pub(crate) fn new(lane: Handle, awaited: u16) -> Self {
+    pub(crate) fn new(lane: LaneHandle, awaited: u16) -> Self {
         Self { lane, awaited, is_clean: true }
     }
 
@@ -53,7 +53,7 @@ impl LaneReset {
     }
 
     /// Whether the node has refused to bring this lane back to its plain state.
-    pub(crate) fn leaves_something_on(&self, lane: Handle) -> bool {
+    pub(crate) fn leaves_something_on(&self, lane: LaneHandle) -> bool {
         self.lane == lane && !self.is_clean
     }
 
@@ -66,16 +66,16 @@ impl LaneReset {
 impl Lanes {
     /// Lends a private connection to a node, a warm one if there is one; it may still have to be dialled, and requests
     /// wait for that. `Err` is what the client is told instead.
-    pub(crate) fn borrow(&mut self, config: &Config, node: usize, class: u16, now: Now) -> Result<Handle, Vec<u8>> {
+    pub(crate) fn borrow(&mut self, config: &Config, node: usize, class: u16, now: Now) -> Result<LaneHandle, Vec<u8>> {
         let class = self.base(class);
-        let fits = |lane: &u32| {
-            let this = &self.all[*lane as usize];
+        let fits = |lane: &LaneId| {
+            let this = &self.all[*lane];
             // What waits for the answer to a PING may have lost its peer.
             this.node == node && this.class == class && this.probed_us == 0
         };
         // The one that was used last is the likeliest to be alive.
         if let Some(at) = self.warm.iter().rposition(fits) {
-            let lane = self.warm.remove(at) as usize;
+            let lane = self.warm.remove(at);
             return Ok(self.handle(lane));
         }
         self.lend_new(config, node, class, LaneUse::Private, now)
@@ -96,7 +96,7 @@ impl Lanes {
         class: u16,
         purpose: LaneUse,
         now: Now,
-    ) -> Result<Handle, Vec<u8>> {
+    ) -> Result<LaneHandle, Vec<u8>> {
         if !self.may_lend(config, node) {
             return Err(error_text::too_many_private(&self.nodes[node].name));
         }
@@ -111,29 +111,29 @@ impl Lanes {
     }
 
     /// Whether a lane is sent PINGs while it is idle: those that all share, and those that wait for the next client.
-    pub(crate) fn is_probed(&self, lane: usize) -> bool {
+    pub(crate) fn is_probed(&self, lane: LaneId) -> bool {
         match self.all[lane].purpose {
             LaneUse::Shared => true,
-            LaneUse::Private => self.warm.contains(&(lane as u32)),
+            LaneUse::Private => self.warm.contains(&(lane)),
             _ => false,
         }
     }
 
     /// Makes a clean connection available to the next borrower. `false`: there are enough, it is to be closed.
-    fn keep_warm(&mut self, lane: usize, config: &Config) -> bool {
+    fn keep_warm(&mut self, lane: LaneId, config: &Config) -> bool {
         let this = &self.all[lane];
         if this.is_stale || self.nodes[this.node].is_gone {
             return false;
         }
         let (node, class) = (this.node, this.class);
-        let alike = |l: &&u32| self.all[**l as usize].node == node && self.all[**l as usize].class == class;
+        let alike = |l: &&LaneId| self.all[**l].node == node && self.all[**l].class == class;
         let has_room = self.warm.iter().filter(alike).count() < config.lanes.private_warm_max;
         self.all[lane].lent = None;
         if has_room {
             // Whoever had it may have tasks that are through and not concluded: those must not give it back once more.
             let this = &mut self.all[lane];
             this.generation = this.generation.wrapping_add(1);
-            self.warm.push(lane as u32);
+            self.warm.push(lane);
         }
         has_room
     }
@@ -145,8 +145,8 @@ impl<E: Execute> Worker<E> {
         &mut self,
         index: u32,
         node: usize,
-        lend: impl FnOnce(&mut Lanes, &Config, u16, Now) -> Result<Handle, Vec<u8>>,
-    ) -> Result<Handle, Vec<u8>> {
+        lend: impl FnOnce(&mut Lanes, &Config, u16, Now) -> Result<LaneHandle, Vec<u8>>,
+    ) -> Result<LaneHandle, Vec<u8>> {
         let Some(session) = self.clients.sessions.at(index) else {
             return Err(error_text::gone(&self.lanes.nodes[node].name));
         };
@@ -154,15 +154,15 @@ impl<E: Execute> Worker<E> {
         let lent = allowance.map(|allowance| allowance.lend().ok_or_else(error_text::too_many_of_user)).transpose()?;
         let lane = lend(&mut self.lanes, &self.config, session.class, self.now)?;
         if let Some(place) = self.lanes.find(lane) {
-            self.lanes.all[place].lent = lent;
+            self.lanes[place].lent = lent;
         }
         Ok(lane)
     }
 
     /// Takes a private connection back from whoever had it. What is still owed on it goes to its owners first.
-    pub(crate) fn give_back(&mut self, lane: Handle, dirt: ResetNeeded) {
+    pub(crate) fn give_back(&mut self, lane: LaneHandle, dirt: ResetNeeded) {
         let Some(place) = self.lanes.find(lane) else { return };
-        let this = &self.lanes.all[place];
+        let this = &self.lanes[place];
         if this.purpose == LaneUse::Leaving && this.sending.is_none() {
             // It ends once it has answered what it owes.
             return;
@@ -225,7 +225,7 @@ impl<E: Execute> Worker<E> {
 
     pub(crate) fn conclude_cleaning(&mut self, cleaning: LaneReset) {
         let Some(lane) = self.lanes.find(cleaning.lane) else { return };
-        let this = &self.lanes.all[lane];
+        let this = &self.lanes[lane];
         if this.purpose == LaneUse::Own && cleaning.is_clean {
             return;
         }
@@ -236,8 +236,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Closes a lane that is nobody's. Whoever is still owed something on it hears that it was given up.
-    pub(crate) fn close_lane(&mut self, lane: usize) {
-        if !matches!(self.lanes.all[lane].up.phase(), Phase::Idle) {
+    pub(crate) fn close_lane(&mut self, lane: LaneId) {
+        if !matches!(self.lanes[lane].up.phase(), Phase::Idle) {
             self.close_upstream(lane);
         }
         self.end_lane(lane, crate::pool::LaneEnd::GivenUp);
@@ -304,7 +304,7 @@ pub(crate) mod tests {
         let first = lanes.borrow(&config, 0, 0, Now::default()).expect("nothing is in the way");
         let second = lanes.borrow(&config, 0, 0, Now::default()).expect("nothing is in the way");
         assert_ne!(first, second);
-        assert!(lanes.keep_warm(first.index as usize, &config));
+        assert!(lanes.keep_warm(first.index, &config));
         let again = lanes.borrow(&config, 0, 0, Now::default()).expect("one is warm");
         assert_eq!(again.index, first.index);
         assert!(lanes.find(again).is_some() && lanes.find(first).is_none(), "the first borrower's handle is void");
@@ -317,15 +317,15 @@ pub(crate) mod tests {
         let mut lanes = Lanes::new(&config, 1);
         let shared = lanes.lane(&config, 0, 0);
         let first = lanes.borrow(&config, 0, 0, Now::default()).expect("nothing is in the way");
-        lanes.retire(first.index as usize);
+        lanes.retire(first.index);
         assert_eq!(lanes.find(first), None);
         let second = lanes.borrow(&config, 0, 0, Now::default()).expect("nothing is in the way");
         assert_ne!(second.index, first.index, "the loop may still close the first");
-        lanes.note_closed(first.index as usize);
+        lanes.note_closed(first.index);
         let third = lanes.borrow(&config, 0, 0, Now::default()).expect("nothing is in the way");
         assert_eq!(third.index, first.index);
         assert_eq!(lanes.find(first), None, "it is somebody else's");
-        assert_eq!(lanes.find(third), Some(first.index as usize));
+        assert_eq!(lanes.find(third), Some(first.index));
         assert_eq!(lanes.lane(&config, 0, 0), shared, "shared lanes keep their places");
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod lease;
 mod read_pacing;
 pub(crate) mod replace;
 pub(crate) mod session_mode;
+pub(crate) mod table;
 mod unshare;
 
 use crate::auth::quota::QuotaGuard;
@@ -23,6 +24,8 @@ use crate::nodes::rollover::Entry;
 use crate::observe::histogram::Histogram;
 use crate::pool::dial_queue::DialQueue;
 use crate::pool::session_mode::KeyOwner;
+use crate::pool::table::LaneTable;
+use crate::pool::table::{LaneHandle, LaneId};
 use crate::reply::integrity::EchoCheck;
 use crate::reply::observer::ReplyObservers;
 use crate::scripts::LoadedScripts;
@@ -239,7 +242,7 @@ pub(crate) struct LaneKey {
 /// All lanes of one worker.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
-    pub(crate) all: Vec<Lane>,
+    pub(crate) all: LaneTable,
     pub(crate) nodes: Vec<Node>,
     classes: Vec<LaneKey>,
     /// For each class, whose it is if it is one client's.
@@ -249,11 +252,11 @@ pub(crate) struct Lanes {
     /// Those who speak to nodes under a name of their own.
     speakers: Vec<Arc<Credentials>>,
     /// The lane of a class and node, at `class * nodes + node`; `NONE` if there is none yet.
-    pub(crate) table: Vec<u32>,
+    pub(crate) table: Vec<LaneId>,
     /// Lanes with something to write, each once.
-    pub(crate) listed: Vec<u32>,
+    pub(crate) listed: Vec<LaneId>,
     /// Lanes whose bytes are held back until their next replies.
-    pub(crate) unflushed: Vec<u32>,
+    pub(crate) unflushed: Vec<LaneId>,
     /// One of them is held back for clients that are about to send more.
     pub(crate) is_filling: bool,
     /// One of them is held back for the requests of a crowd.
@@ -266,21 +269,22 @@ pub(crate) struct Lanes {
     pub(crate) may_go_on: bool,
     pub(crate) turns: u64,
     /// Shared lanes: the only ones whose replies are waited for before clients are looked at.
-    pub(crate) shared: Vec<u32>,
+    pub(crate) shared: Vec<LaneId>,
     /// Clients' own lanes to nodes that have gone, as far as they still owe something.
-    pub(crate) left: Vec<u32>,
+    pub(crate) left: Vec<LaneId>,
     /// Private lanes that are clean and lent to nobody.
-    pub(crate) warm: Vec<u32>,
+    pub(crate) warm: Vec<LaneId>,
     /// For each class, since when no client has been in it; 0 if one is.
     pub(crate) unused_since_us: Vec<u64>,
     /// Places of lanes that have ended.
-    free: Vec<u32>,
+    free: Vec<LaneId>,
     /// Nodes are identified (HELLO, INFO) on the shared connections of the first class.
     pub(crate) asks: bool,
     entropy: u64,
 }
 
-pub(crate) const NONE: u32 = u32::MAX;
+/// No lane.
+pub(crate) const NONE: LaneId = LaneId::NONE;
 
 impl Lanes {
     /// Lanes for the nodes of `config`. `entropy` seeds the jitter of reconnects.
@@ -367,20 +371,20 @@ impl Lanes {
 
     /// How many connections clients have to themselves.
     pub(crate) fn lent(&self) -> usize {
-        let is_lent = |(place, lane): &(usize, &Lane)| {
+        let is_lent = |(place, lane): &(LaneId, &Lane)| {
             !lane.is_retired
                 && match lane.purpose {
-                    LaneUse::Private => !self.warm.contains(&(*place as u32)),
+                    LaneUse::Private => !self.warm.contains(place),
                     LaneUse::Own | LaneUse::Listen | LaneUse::Dedicated => true,
                     LaneUse::Shared | LaneUse::Blocking | LaneUse::Push | LaneUse::PushSuccessor => false,
                     LaneUse::Successor | LaneUse::Leaving => false,
                 }
         };
-        self.all.iter().enumerate().filter(is_lent).count()
+        self.all.entries().filter(is_lent).count()
     }
 
     /// Whether a lane is shared by all clients, or the successor of such a lane.
-    pub(crate) fn is_for_all(&self, lane: usize) -> bool {
+    pub(crate) fn is_for_all(&self, lane: LaneId) -> bool {
         matches!(self.all[lane].purpose, LaneUse::Shared | LaneUse::Successor)
     }
 
@@ -390,46 +394,45 @@ impl Lanes {
     }
 
     /// The one of two lanes that has more in its queue.
-    pub(crate) fn fuller(&self, one: Option<usize>, other: usize) -> usize {
-        let queued = |lane: usize| self.all[lane].up.queued_bytes();
+    pub(crate) fn fuller(&self, one: Option<LaneId>, other: LaneId) -> LaneId {
+        let queued = |lane: LaneId| self.all[lane].up.queued_bytes();
         one.filter(|one| queued(*one) >= queued(other)).unwrap_or(other)
     }
 
     /// The database that a lane has selected.
-    pub(crate) fn class_database(&self, lane: usize) -> u32 {
+    pub(crate) fn class_database(&self, lane: LaneId) -> u32 {
         self.classes[self.all[lane].class as usize].database
     }
 
     /// The lane of a node and class; made if there is none.
     #[inline]
-    pub(crate) fn lane(&mut self, config: &Config, node: usize, class: u16) -> usize {
+    pub(crate) fn lane(&mut self, config: &Config, node: usize, class: u16) -> LaneId {
         let place = class as usize * self.nodes.len() + node;
         match self.table[place] {
             NONE => self.make(config, node, class),
-            lane => lane as usize,
+            lane => lane,
         }
     }
 
     /// The lane of a node and class, if there is one.
     #[inline(always)]
-    pub(crate) fn known(&self, node: usize, class: u16) -> Option<usize> {
+    pub(crate) fn known(&self, node: usize, class: u16) -> Option<LaneId> {
         let lane = *self.table.get(class as usize * self.nodes.len() + node)?;
-        (lane != NONE).then_some(lane as usize)
+        (lane != NONE).then_some(lane)
     }
 
     #[cold]
-    fn make(&mut self, config: &Config, node: usize, class: u16) -> usize {
+    fn make(&mut self, config: &Config, node: usize, class: u16) -> LaneId {
         if let KeyOwner::Client(owner) = &self.owners[class as usize] {
             return match owner.has(node) {
                 true => self.make_own(config, node, class),
                 false => self.lane(config, node, self.sharing(class)),
             };
         }
-        let lane = self.all.len();
         let made = self.build(config, node, class, LaneUse::Shared);
-        self.all.push(made);
-        self.shared.push(lane as u32);
-        self.table[class as usize * self.nodes.len() + node] = lane as u32;
+        let lane = self.all.push(made);
+        self.shared.push(lane);
+        self.table[class as usize * self.nodes.len() + node] = lane;
         self.stand_behind(lane);
         lane
     }
@@ -440,7 +443,7 @@ impl Lanes {
         let credentials = own.or(self.nodes[node].told.credentials.as_ref()).cloned();
         let is_shared = matches!(purpose, LaneUse::Shared | LaneUse::Successor);
         let policy = if is_shared { config.write_policy } else { WritePolicy::EachTurn };
-        let proof = EchoCheck::new(config.integrity, self.entropy_of(self.all.len()));
+        let proof = EchoCheck::new(config.integrity, self.entropy_of(self.all.next_id()));
         let told = &self.nodes[node];
         let is_elsewhere = !matches!(*told.told.endpoint, Endpoint::Embedded { .. });
         let is_asked = self.asks && class == 0 && is_shared && is_elsewhere && !told.shuns_questions;
@@ -493,19 +496,22 @@ impl Lanes {
         }
     }
 
+    /// Chance for what is no lane's.
+    pub(crate) fn entropy_of_all(&self) -> u64 {
+        0x9e37_79b9_7f4a_7c15 ^ self.entropy
+    }
+
     /// Chance for the lane at a place.
-    pub(crate) fn entropy_of(&self, place: usize) -> u64 {
-        (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.entropy
+    pub(crate) fn entropy_of(&self, place: LaneId) -> u64 {
+        (u64::from(place.number()) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.entropy
     }
 
     /// Makes a lane that is not in the table of classes. It is not dialled yet.
-    pub(crate) fn add_unshared(&mut self, config: &Config, node: usize, class: u16, purpose: LaneUse) -> usize {
+    pub(crate) fn add_unshared(&mut self, config: &Config, node: usize, class: u16, purpose: LaneUse) -> LaneId {
         let made = self.build(config, node, class, purpose);
         let Some(place) = self.free.pop() else {
-            self.all.push(made);
-            return self.all.len() - 1;
+            return self.all.push(made);
         };
-        let place = place as usize;
         let before = &self.all[place];
         // It may still be in the list of those to be written; that is looked at there.
         let (generation, is_listed) = (before.generation, before.is_listed);
@@ -514,43 +520,43 @@ impl Lanes {
     }
 
     /// The handle of the lane at a place.
-    pub(crate) fn handle(&self, lane: usize) -> Handle {
-        Handle { index: lane as u32, generation: self.all[lane].generation }
+    pub(crate) fn handle(&self, lane: LaneId) -> LaneHandle {
+        Handle { index: lane, generation: self.all[lane].generation }
     }
 
     /// The place of a lane, unless it has ended for good.
-    pub(crate) fn find(&self, lane: Handle) -> Option<usize> {
-        let this = self.all.get(lane.index as usize)?;
-        (this.generation == lane.generation && !this.is_retired).then_some(lane.index as usize)
+    pub(crate) fn find(&self, lane: LaneHandle) -> Option<LaneId> {
+        let this = self.all.get(lane.index)?;
+        (this.generation == lane.generation && !this.is_retired).then_some(lane.index)
     }
 
     /// A lane outside the table of classes has ended for good: its handles are void.
-    pub(crate) fn retire(&mut self, lane: usize) {
+    pub(crate) fn retire(&mut self, lane: LaneId) {
         let this = &mut self.all[lane];
         debug_assert!(this.purpose != LaneUse::Shared && !this.is_retired, "it ends once");
         this.is_retired = true;
         this.wants_dial = false;
         this.lent = None;
         let place = this.class as usize * self.nodes.len() + this.node;
-        if this.purpose == LaneUse::Own && self.table.get(place) == Some(&(lane as u32)) {
+        if this.purpose == LaneUse::Own && self.table.get(place) == Some(&(lane)) {
             self.table[place] = NONE;
         }
         let this = &mut self.all[lane];
         this.generation = this.generation.wrapping_add(1);
-        self.warm.retain(|l| *l as usize != lane);
+        self.warm.retain(|warm| *warm != lane);
     }
 
     /// Gives the place of a lane free that the loop knows nothing of, or nothing any more.
-    pub(crate) fn release(&mut self, lane: usize) {
+    pub(crate) fn release(&mut self, lane: LaneId) {
         if !self.all[lane].is_retired {
             self.retire(lane);
         }
-        debug_assert!(!self.free.contains(&(lane as u32)), "a place is given free once");
-        self.free.push(lane as u32);
+        debug_assert!(!self.free.contains(&(lane)), "a place is given free once");
+        self.free.push(lane);
     }
 
     /// The loop has closed a lane's connection.
-    pub(crate) fn note_closed(&mut self, lane: usize) {
+    pub(crate) fn note_closed(&mut self, lane: LaneId) {
         let Some(this) = self.all.get_mut(lane) else { return };
         this.is_closing = false;
         if this.is_retired {
@@ -562,7 +568,7 @@ impl Lanes {
     #[inline]
     pub(crate) fn send(
         &mut self,
-        lane: usize,
+        lane: LaneId,
         owner: Owner,
         config: &Config,
         now: Now,
@@ -576,7 +582,7 @@ impl Lanes {
 
     /// Whether a lane takes requests. `Err` is what the client is told instead.
     #[inline]
-    pub(crate) fn admit(&mut self, lane: usize, config: &Config, now: Now) -> Result<(), Vec<u8>> {
+    pub(crate) fn admit(&mut self, lane: LaneId, config: &Config, now: Now) -> Result<(), Vec<u8>> {
         let this = &self.all[lane];
         if !this.up.is_ready() || this.up.queued_bytes() > config.budgets.upstream_queue {
             self.prepare(lane, config, now)?;
@@ -588,7 +594,7 @@ impl Lanes {
     #[inline]
     pub(crate) fn push(
         &mut self,
-        lane: usize,
+        lane: LaneId,
         owner: Owner,
         now: Now,
         pool: &mut BufferPool,
@@ -600,7 +606,7 @@ impl Lanes {
         let has_beside = this.beside.is_some();
         if !this.is_listed {
             this.is_listed = true;
-            self.listed.push(lane as u32);
+            self.listed.push(lane);
         }
         if has_beside {
             self.note_beside(lane, queued, now, pool);
@@ -618,7 +624,7 @@ impl Lanes {
     /// What was held back is looked at again.
     pub(crate) fn list_unflushed(&mut self) {
         while let Some(lane) = self.unflushed.pop() {
-            self.list(lane as usize);
+            self.list(lane);
         }
     }
 
@@ -642,11 +648,11 @@ impl Lanes {
 
     /// Has a lane looked at when this turn's outboxes are written.
     #[inline]
-    pub(crate) fn list(&mut self, lane: usize) {
+    pub(crate) fn list(&mut self, lane: LaneId) {
         let this = &mut self.all[lane];
         if !this.is_listed {
             this.is_listed = true;
-            self.listed.push(lane as u32);
+            self.listed.push(lane);
         }
     }
 }

@@ -18,12 +18,13 @@
 //! left alone, or brought a part of a large reply. Those of others count as ever.
 
 use crate::limits::CUT_OFF_SLACK_BYTES;
+use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneUse};
 use crate::session::Session;
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::Execute;
-use respool_connection::{Action, ConnId, Downstream, Owner, Upstream};
+use respool_connection::{Action, Downstream, Owner, Upstream};
 
 impl Lane {
     /// Whether its reader's reading decides how fast it is read.
@@ -43,9 +44,9 @@ impl Session {
 
 impl<E: Execute> Worker<E> {
     /// A client's own connection brought bytes: it is left alone while the client has enough to read.
-    pub(crate) fn pace_lane(&mut self, lane: usize) {
+    pub(crate) fn pace_lane(&mut self, lane: LaneId) {
         let budgets = self.config.budgets;
-        let this = &mut self.lanes.all[lane];
+        let this = &mut self.lanes[lane];
         let Some(reader) = this.reader.filter(|_| this.is_paced()) else { return };
         let Some(session) = self.clients.sessions.get(reader) else { return };
         let enough = if this.has_others { budgets.client_output_hard } else { budgets.client_output_soft };
@@ -60,7 +61,7 @@ impl<E: Execute> Worker<E> {
         let Some(reader) = self.clients.sessions.handle(index) else { return };
         let Some(session) = self.clients.sessions.at(index) else { return };
         let large = session.large.iter().flat_map(|large| large.lanes());
-        let mut lanes: Vec<usize> = large.filter_map(|lane| self.lanes.find(lane)).collect();
+        let mut lanes: Vec<LaneId> = large.filter_map(|lane| self.lanes.find(lane)).collect();
         if self.lanes.is_owned(session.class) {
             lanes.extend(self.lanes.own_lanes(session.class));
         }
@@ -69,11 +70,11 @@ impl<E: Execute> Worker<E> {
         }
         let budgets = self.config.budgets;
         for lane in lanes {
-            let this = &self.lanes.all[lane];
+            let this = &self.lanes[lane];
             let enough = if this.has_others { budgets.client_output_hard } else { budgets.client_output_soft };
             if this.is_unread && is_hungry(&session.down, &this.up, reader, enough / 2) {
-                self.actions.push_back(Action::Resume { conn: ConnId::upstream(lane as u32) });
-                let this = &mut self.lanes.all[lane];
+                self.actions.push_back(Action::Resume { conn: lane.conn() });
+                let this = &mut self.lanes[lane];
                 this.is_unread = false;
                 // It was silent because it was not listened to.
                 this.up.note_heard(self.now.mono_us);
@@ -82,8 +83,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Looks after the deadlines of a connection that is read as fast as its client reads.
-    pub(crate) fn mind_paced(&mut self, lane: usize) {
-        let this = &mut self.lanes.all[lane];
+    pub(crate) fn mind_paced(&mut self, lane: LaneId) {
+        let this = &mut self.lanes[lane];
         if this.is_unread || this.up.streamed_bytes() > 0 {
             this.flowed_us = self.now.mono_us;
         }

@@ -20,6 +20,7 @@
 
 use crate::config::{Config, NodeConfig};
 use crate::limits::{LANE_UNUSED_US, RENEW_US};
+use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{Lane, LaneUse, Lanes, NONE, Node};
 use crate::slab::Handle;
 use crate::worker::Worker;
@@ -42,7 +43,7 @@ pub(crate) struct Moves {
     /// The node whose name resolves to another address; `None` if other settings are the reason.
     pub(crate) left: Option<usize>,
     /// The number of the node of each of its lanes: those to addresses among the answers stay with it.
-    lanes: BTreeMap<Handle, usize>,
+    lanes: BTreeMap<LaneHandle, usize>,
     /// How many nodes are configured now.
     count: usize,
 }
@@ -54,7 +55,7 @@ impl Moves {
     }
 
     /// The same for what is bound to one lane to that node.
-    pub(crate) fn place_on(&self, node: usize, lane: Handle) -> usize {
+    pub(crate) fn place_on(&self, node: usize, lane: LaneHandle) -> usize {
         self.lanes.get(&lane).copied().unwrap_or_else(|| self.place_of(node))
     }
 
@@ -69,7 +70,7 @@ impl Moves {
     }
 
     /// The same for what is bound to one lane to that node.
-    pub(crate) fn has_left_on(&self, node: usize, lane: Handle) -> bool {
+    pub(crate) fn has_left_on(&self, node: usize, lane: LaneHandle) -> bool {
         self.place_on(node, lane) >= self.count
     }
 
@@ -81,33 +82,33 @@ impl Moves {
 
 impl Lanes {
     /// Takes a shared lane out of the table: it answers what it owes and is then closed.
-    pub(crate) fn leave(&mut self, lane: usize) {
+    pub(crate) fn leave(&mut self, lane: LaneId) {
         let this = &mut self.all[lane];
         let place = this.class as usize * self.nodes.len() + this.node;
         this.purpose = LaneUse::Leaving;
         this.is_stale = false;
-        if self.table.get(place) == Some(&(lane as u32)) {
+        if self.table.get(place) == Some(&(lane)) {
             self.table[place] = NONE;
         }
-        self.shared.retain(|shared| *shared as usize != lane);
+        self.shared.retain(|shared| *shared != lane);
     }
 
     /// A lane in place of a shared one is ready: it takes over.
-    pub(crate) fn succeed(&mut self, lane: usize) {
+    pub(crate) fn succeed(&mut self, lane: LaneId) {
         let this = &self.all[lane];
         let place = this.class as usize * self.nodes.len() + this.node;
         let before = self.table[place];
         if before != NONE {
-            self.leave(before as usize);
+            self.leave(before);
         }
         self.all[lane].purpose = LaneUse::Shared;
-        self.shared.push(lane as u32);
-        self.table[place] = lane as u32;
+        self.shared.push(lane);
+        self.table[place] = lane;
         self.stand_behind(lane);
     }
 
     /// A lane has come into the table: what others in its place are still owed comes first.
-    pub(crate) fn stand_behind(&mut self, lane: usize) {
+    pub(crate) fn stand_behind(&mut self, lane: LaneId) {
         self.turns += 1;
         self.all[lane].turn = self.turns;
         let is_behind = self.is_anybody_ahead(lane);
@@ -115,7 +116,7 @@ impl Lanes {
         self.has_behind |= is_behind;
     }
 
-    fn is_anybody_ahead(&self, lane: usize) -> bool {
+    fn is_anybody_ahead(&self, lane: LaneId) -> bool {
         self.all.iter().any(|other| self.is_ahead(other, &self.all[lane]))
     }
 
@@ -140,8 +141,8 @@ impl Lanes {
     #[cold]
     pub(crate) fn let_go_on(&mut self) -> usize {
         (self.has_behind, self.may_go_on) = (false, false);
-        let mut ahead: BTreeMap<(u16, Option<Handle>, Option<usize>), Vec<usize>> = BTreeMap::new();
-        for (place, lane) in self.all.iter().enumerate() {
+        let mut ahead: BTreeMap<(u16, Option<Handle>, Option<usize>), Vec<LaneId>> = BTreeMap::new();
+        for (place, lane) in self.all.entries() {
             if lane.purpose == LaneUse::Leaving && !lane.is_retired {
                 // A lane may be behind those of a removed node of another number.
                 let node = (!self.nodes[lane.node].is_gone).then_some(lane.node);
@@ -149,7 +150,7 @@ impl Lanes {
             }
         }
         let mut compared = 0;
-        for lane in 0..self.all.len() {
+        for lane in self.all.ids() {
             let this = &self.all[lane];
             if !this.is_behind {
                 continue;
@@ -171,7 +172,7 @@ impl Lanes {
 
     /// Marks the shared lanes of a node to be replaced. Those that are not connected have nothing to lose: they go at once.
     pub(crate) fn renew(&mut self, node: usize) -> usize {
-        let lanes: Vec<usize> = self.shared_of(node).collect();
+        let lanes: Vec<LaneId> = self.shared_of(node).collect();
         for lane in &lanes {
             if self.all[*lane].up.is_ready() {
                 self.all[*lane].is_stale = true;
@@ -186,7 +187,7 @@ impl Lanes {
 
     /// Has the lanes of a node that requests share or one client has leave, so that it is sent nothing more.
     pub(crate) fn leave_node(&mut self, node: usize) -> usize {
-        let lanes: Vec<usize> = self.shared_of(node).collect();
+        let lanes: Vec<LaneId> = self.shared_of(node).collect();
         lanes.iter().for_each(|lane| self.leave(*lane));
         let is_successor =
             |lane: &&mut Lane| matches!(lane.purpose, LaneUse::Successor | LaneUse::PushSuccessor) && lane.node == node;
@@ -206,17 +207,17 @@ impl Lanes {
             .for_each(|lane| lane.is_stale = true);
     }
 
-    fn shared_of(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        self.shared.iter().map(|lane| *lane as usize).filter(move |lane| self.all[*lane].node == node)
+    fn shared_of(&self, node: usize) -> impl Iterator<Item = LaneId> + '_ {
+        self.shared.iter().copied().filter(move |lane| self.all[*lane].node == node)
     }
 
     /// Private lanes of a node that nobody has are of no use any more.
     fn let_warm_go(&mut self, node: usize) {
-        let is_its = |lane: &u32| self.all[*lane as usize].node == node;
-        let gone: Vec<u32> = self.warm.iter().copied().filter(is_its).collect();
+        let is_its = |lane: &LaneId| self.all[*lane].node == node;
+        let gone: Vec<LaneId> = self.warm.iter().copied().filter(is_its).collect();
         self.warm.retain(|lane| !gone.contains(lane));
         for lane in gone {
-            self.all[lane as usize].purpose = LaneUse::Leaving;
+            self.all[lane].purpose = LaneUse::Leaving;
         }
     }
 
@@ -295,7 +296,7 @@ impl Lanes {
     /// gone, and is dialled by that address: what is still to be sent there must not reach the server that has the name now.
     fn part(&mut self, left: usize, moves: &mut Moves) {
         let mut gone: Vec<(Option<Box<str>>, usize)> = Vec::new();
-        for place in 0..self.all.len() {
+        for place in self.all.ids() {
             let lane = &self.all[place];
             if lane.is_retired || lane.node != left {
                 continue;
@@ -331,7 +332,7 @@ impl Lanes {
 
     /// The table for other places of nodes.
     fn place_anew(&mut self, moves: &Moves) {
-        for place in 0..self.all.len() {
+        for place in self.all.ids() {
             if !self.all[place].is_retired {
                 self.all[place].node = moves.place_on(self.all[place].node, self.handle(place));
             }
@@ -342,7 +343,7 @@ impl Lanes {
         }
         self.table = vec![NONE; self.classes_len() * self.nodes.len()];
         for lane in &self.shared {
-            let this = &self.all[*lane as usize];
+            let this = &self.all[*lane];
             self.table[this.class as usize * self.nodes.len() + this.node] = *lane;
         }
         self.move_own(moves);
@@ -361,15 +362,15 @@ impl Lanes {
             } else if *since_us == 0 {
                 *since_us = now_us;
             } else if now_us.saturating_sub(*since_us) > LANE_UNUSED_US {
-                let of_class = |lane: &&u32| usize::from(self.all[**lane as usize].class) == class;
-                let lanes: Vec<u32> = self.shared.iter().filter(of_class).copied().collect();
-                lanes.into_iter().for_each(|lane| self.leave(lane as usize));
+                let of_class = |lane: &&LaneId| usize::from(self.all[**lane].class) == class;
+                let lanes: Vec<LaneId> = self.shared.iter().filter(of_class).copied().collect();
+                lanes.into_iter().for_each(|lane| self.leave(lane));
             }
         }
     }
 
     /// Dials the successor of a stale lane, unless a dial is under way.
-    fn begin_renewal(&mut self, lane: usize, config: &Config, now: Now) {
+    fn begin_renewal(&mut self, lane: LaneId, config: &Config, now: Now) {
         let this = &mut self.all[lane];
         this.renew_at_us = now.mono_us + RENEW_US;
         let (node, class) = (this.node, this.class);
@@ -397,14 +398,14 @@ fn is_same(one: &NodeConfig, other: &NodeConfig) -> bool {
 impl Lanes {
     /// A lane for what is left to be said to a node to which nothing else is sent any more: one of those that leave, or another
     /// that ends once it has been answered.
-    fn parting_lane(&mut self, config: &Config, node: usize, class: u16, now: Now) -> usize {
+    fn parting_lane(&mut self, config: &Config, node: usize, class: u16, now: Now) -> LaneId {
         let is_fit = |lane: &Lane| {
             lane.purpose == LaneUse::Leaving
                 && (lane.node, lane.class) == (node, class)
                 && !(lane.is_retired || lane.is_closing || lane.is_unread)
                 && (lane.wants_dial || !matches!(lane.up.phase(), Phase::Idle))
         };
-        if let Some(known) = self.all.iter().position(is_fit) {
+        if let Some(known) = self.all.position(is_fit) {
             return known;
         }
         let lane = self.add_unshared(config, node, class, LaneUse::Leaving);
@@ -416,7 +417,7 @@ impl Lanes {
 impl<E: Execute> Worker<E> {
     /// A lane on which a node is told what follows from what it was asked before: that a request is to wait no longer, or that
     /// something is to be put back. A node that has gone, or that was drained, is told that as well.
-    pub(crate) fn lane_for_aftermath(&mut self, node: usize, class: u16) -> usize {
+    pub(crate) fn lane_for_aftermath(&mut self, node: usize, class: u16) -> LaneId {
         let known = &self.lanes.nodes[node];
         match known.is_gone || known.is_drained {
             true => self.lanes.parting_lane(&self.config, node, class, self.now),
@@ -427,8 +428,8 @@ impl<E: Execute> Worker<E> {
     /// Replaces what is to be replaced, and closes what has answered all it owed. Returns whether there is more to do.
     pub(crate) fn renew_lanes(&mut self) -> bool {
         let mut is_busy = false;
-        for lane in 0..self.lanes.all.len() {
-            let this = &self.lanes.all[lane];
+        for lane in self.lanes.all.ids() {
+            let this = &self.lanes[lane];
             if this.is_retired {
                 continue;
             }
@@ -456,7 +457,7 @@ impl<E: Execute> Worker<E> {
                     if this.is_unread && this.reader.is_some_and(|reader| self.clients.sessions.get(reader).is_none()) {
                         self.read_on(lane);
                     }
-                    let this = &self.lanes.all[lane];
+                    let this = &self.lanes[lane];
                     let is_idle = matches!(this.up.phase(), Phase::Idle) && !this.wants_dial;
                     if is_idle || this.is_settled() && this.selects.is_empty() {
                         self.counters.lanes_renewed.add(1);
@@ -506,11 +507,11 @@ mod tests {
             lanes.leave(lane);
             left.push(lane);
             let behind = lanes.lane(&config, 0, class);
-            assert!(lanes.all[behind].is_behind);
+            assert!(lanes[behind].is_behind);
         }
         assert_eq!(lanes.let_go_on(), MANY);
         assert!(lanes.has_behind && lanes.all.iter().filter(|lane| lane.is_behind).count() == MANY);
-        left.iter().for_each(|lane| drop(lanes.all[*lane].up.reset(&mut pool)));
+        left.iter().for_each(|lane| drop(lanes[*lane].up.reset(&mut pool)));
         assert!(lanes.let_go_on() <= MANY);
         assert!(!lanes.has_behind && lanes.all.iter().all(|lane| !lane.is_behind));
     }
@@ -523,15 +524,15 @@ mod tests {
             let at = |number: u32| Some(format!("10.0.{round}.{number}:6379").into());
             let all = [1, 2, 2].map(|number| {
                 let lane = lanes.add_unshared(&config, 0, 0, LaneUse::Private);
-                (lanes.all[lane].at, lanes.all[lane].is_elsewhere) = (at(number), true);
+                (lanes[lane].at, lanes[lane].is_elsewhere) = (at(number), true);
                 lane
             });
             let stays = lanes.add_unshared(&config, 0, 0, LaneUse::Private);
             let handles = all.map(|lane| lanes.handle(lane));
             let moves = lanes.take_nodes(&config, Some(0), |_| false);
             assert!(handles.iter().all(|lane| moves.has_left_on(0, *lane)) && moves.has_left(0));
-            assert!(!moves.has_left_on(0, lanes.handle(stays)) && lanes.all[stays].node == 0);
-            let node = all.map(|lane| lanes.all[lane].node);
+            assert!(!moves.has_left_on(0, lanes.handle(stays)) && lanes[stays].node == 0);
+            let node = all.map(|lane| lanes[lane].node);
             assert!(node[0] != node[1] && node[1] == node[2]);
             assert!(lanes.nodes[node[0]].is_gone && !lanes.nodes[0].is_gone);
             assert_eq!(lanes.nodes.len(), config.nodes.len() + 2, "what was left before is forgotten");

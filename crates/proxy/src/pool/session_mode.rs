@@ -21,13 +21,14 @@ use crate::config::Config;
 use crate::error_text;
 use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
+use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneKey, LaneUse, Lanes, NONE};
 use crate::session::{Flow, Session, SessionFlags};
 use crate::slab::Handle;
 use crate::transaction::TransactionState;
 use crate::worker::Worker;
 use respool_command::Execute;
-use respool_connection::{Action, ConnId, Phase};
+use respool_connection::{Action, Phase};
 use respool_route::PoolMode;
 use respool_wire::Protocol;
 use std::sync::Arc;
@@ -104,10 +105,10 @@ impl Lanes {
     }
 
     /// An own lane of a class to a node: a warm connection, or one that is to be dialled.
-    pub(crate) fn make_own(&mut self, config: &Config, node: usize, class: u16) -> usize {
+    pub(crate) fn make_own(&mut self, config: &Config, node: usize, class: u16) -> LaneId {
         let base = self.base(class);
-        let fits = |lane: &u32| {
-            let this = &self.all[*lane as usize];
+        let fits = |lane: &LaneId| {
+            let this = &self.all[*lane];
             this.node == node && this.class == base && this.probed_us == 0
         };
         let (mut reader, mut lent, mut is_bounded) = (None, None, false);
@@ -123,7 +124,7 @@ impl Lanes {
         let takes_warm = may_connect && tracking.is_none();
         let warm = if takes_warm { self.warm.iter().rposition(fits) } else { None };
         let lane = match warm {
-            Some(at) => self.warm.remove(at) as usize,
+            Some(at) => self.warm.remove(at),
             None => self.add_unshared(config, node, class, LaneUse::Own),
         };
         let this = &mut self.all[lane];
@@ -139,13 +140,13 @@ impl Lanes {
         // One that is dialled counts from then on.
         this.lent = lent.filter(|_| warm.is_some());
         let place = class as usize * self.nodes.len() + node;
-        self.table[place] = lane as u32;
+        self.table[place] = lane;
         self.stand_behind(lane);
         lane
     }
 
     /// Whether an own lane may be dialled. `Err` is what its client is told instead.
-    pub(crate) fn admit_own(&mut self, lane: usize, config: &Config) -> Result<(), Vec<u8>> {
+    pub(crate) fn admit_own(&mut self, lane: LaneId, config: &Config) -> Result<(), Vec<u8>> {
         let this = &self.all[lane];
         if self.count_own(this.node) >= config.lanes.session_max {
             return Err(error_text::too_many_own(&self.nodes[this.node].name));
@@ -159,13 +160,13 @@ impl Lanes {
     }
 
     /// The own lanes of a class.
-    pub(crate) fn own_lanes(&self, class: u16) -> Vec<usize> {
+    pub(crate) fn own_lanes(&self, class: u16) -> Vec<LaneId> {
         if !self.is_owned(class) {
             return Vec::new();
         }
         let start = class as usize * self.nodes.len();
         let row = self.table.get(start..start + self.nodes.len()).unwrap_or_default();
-        row.iter().filter(|lane| **lane != NONE).map(|lane| *lane as usize).collect()
+        row.iter().filter(|lane| **lane != NONE).copied().collect()
     }
 
     /// Other nodes are configured. What a client has of its own it has to the node of that name, wherever it is now.
@@ -177,35 +178,35 @@ impl Lanes {
                 *nodes = nodes.iter().filter_map(|node| moves.namesake_of(*node)).collect();
             }
         }
-        for (place, lane) in self.all.iter().enumerate().filter(|(_, lane)| !lane.is_retired) {
+        for (place, lane) in self.all.entries().filter(|(_, lane)| !lane.is_retired) {
             if lane.purpose == LaneUse::Own {
-                self.table[lane.class as usize * self.nodes.len() + lane.node] = place as u32;
+                self.table[lane.class as usize * self.nodes.len() + lane.node] = place;
             }
         }
     }
 
     /// Lanes that clients have to themselves take nothing more: each answers what it owes, as fast as its client reads, and
     /// then ends.
-    pub(crate) fn leave_to_its_reader(&mut self, lane: usize) {
+    pub(crate) fn leave_to_its_reader(&mut self, lane: LaneId) {
         let this = &mut self.all[lane];
         this.purpose = LaneUse::Leaving;
         // Its client may have another in its place.
         this.lent = None;
-        self.left.push(lane as u32);
+        self.left.push(lane);
     }
 
     /// A client's own lanes to nodes that have gone, as far as they still owe something.
-    pub(crate) fn left_of(&mut self, client: Handle) -> Vec<usize> {
+    pub(crate) fn left_of(&mut self, client: Handle) -> Vec<LaneId> {
         let all = &self.all;
-        let is_left = |lane: &u32| all[*lane as usize].purpose == LaneUse::Leaving && !all[*lane as usize].is_retired;
+        let is_left = |lane: &LaneId| all[*lane].purpose == LaneUse::Leaving && !all[*lane].is_retired;
         self.left.retain(is_left);
-        let is_its = |lane: &usize| all[*lane].reader == Some(client);
-        self.left.iter().map(|lane| *lane as usize).filter(is_its).collect()
+        let is_its = |lane: &LaneId| all[*lane].reader == Some(client);
+        self.left.iter().copied().filter(is_its).collect()
     }
 
     /// The own lanes to a node that has gone answer what they owe, and then end.
     pub(crate) fn leave_own_lanes_to(&mut self, node: usize) {
-        for place in 0..self.all.len() {
+        for place in self.all.ids() {
             let this = &self.all[place];
             if this.purpose == LaneUse::Own && !this.is_retired && this.node == node {
                 self.leave_to_its_reader(place);
@@ -430,7 +431,7 @@ impl<E: Execute> Worker<E> {
     /// keys are watched, or a request waits, is left as it is.
     pub(crate) fn leave_busy_own(&mut self, class: u16) {
         for place in self.lanes.own_lanes(class) {
-            let this = &self.lanes.all[place];
+            let this = &self.lanes[place];
             if !this.is_settled() && !this.is_waiting && !self.is_watched_on(place) {
                 let at = class as usize * self.lanes.nodes.len() + this.node;
                 self.lanes.leave_to_its_reader(place);
@@ -445,7 +446,7 @@ impl<E: Execute> Worker<E> {
         let mut watches = Vec::new();
         if let Some(pins) = pins {
             let lanes = &self.lanes;
-            let is_own = |lane: Handle| lanes.find(lane).is_some_and(|place| lanes.all[place].purpose == LaneUse::Own);
+            let is_own = |lane: LaneHandle| lanes.find(lane).is_some_and(|place| lanes[place].purpose == LaneUse::Own);
             watches = pins.watches.extract_if(.., |pin| is_own(pin.lane)).collect();
             // Whoever watched there must not execute as if it still did.
             if !watches.is_empty() {
@@ -455,9 +456,9 @@ impl<E: Execute> Worker<E> {
         watches.iter().for_each(|_| self.unpin());
         for place in self.lanes.own_lanes(class) {
             let handle = self.lanes.handle(place);
-            let at = class as usize * self.lanes.nodes.len() + self.lanes.all[place].node;
+            let at = class as usize * self.lanes.nodes.len() + self.lanes[place].node;
             self.lanes.table[at] = NONE;
-            let this = &mut self.lanes.all[place];
+            let this = &mut self.lanes[place];
             this.purpose = LaneUse::Private;
             this.class = base;
             this.reader = None;
@@ -472,19 +473,19 @@ impl<E: Execute> Worker<E> {
                 continue;
             }
             if std::mem::take(&mut this.is_unread) {
-                self.actions.push_back(Action::Resume { conn: ConnId::upstream(place as u32) });
+                self.actions.push_back(Action::Resume { conn: place.conn() });
             }
             let is_watching = watches.iter().any(|pin| pin.lane == handle);
             self.give_back(handle, ResetNeeded { is_watching, ..ResetNeeded::default() });
         }
     }
 
-    pub(crate) fn read_on(&mut self, lane: usize) {
-        let this = &mut self.lanes.all[lane];
+    pub(crate) fn read_on(&mut self, lane: LaneId) {
+        let this = &mut self.lanes[lane];
         if std::mem::take(&mut this.is_unread) {
             // It was silent because nobody listened.
             this.up.note_heard(self.now.mono_us);
-            self.actions.push_back(Action::Resume { conn: ConnId::upstream(lane as u32) });
+            self.actions.push_back(Action::Resume { conn: lane.conn() });
         }
     }
 
@@ -495,9 +496,9 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether a client watches keys on a lane of its own.
-    pub(crate) fn is_watched_on(&self, lane: usize) -> bool {
+    pub(crate) fn is_watched_on(&self, lane: LaneId) -> bool {
         let handle = self.lanes.handle(lane);
-        let reader = self.lanes.all[lane].reader.and_then(|reader| self.clients.sessions.get(reader));
+        let reader = self.lanes[lane].reader.and_then(|reader| self.clients.sessions.get(reader));
         let pins = reader.and_then(|session| session.pins.as_ref());
         pins.is_some_and(|pins| pins.watches.iter().any(|pin| pin.lane == handle))
     }
@@ -505,8 +506,6 @@ impl<E: Execute> Worker<E> {
     /// The nodes to which a client has its own lanes, and since when it is connected: for the console.
     pub(crate) fn owned_nodes(&self, class: u16) -> impl Iterator<Item = usize> + '_ {
         let lanes = self.lanes.own_lanes(class).into_iter();
-        lanes
-            .filter(|lane| !matches!(self.lanes.all[*lane].up.phase(), Phase::Idle))
-            .map(|lane| self.lanes.all[lane].node)
+        lanes.filter(|lane| !matches!(self.lanes[*lane].up.phase(), Phase::Idle)).map(|lane| self.lanes[lane].node)
     }
 }

@@ -19,6 +19,7 @@
 use crate::error_text;
 use crate::internal_request::{InternalRequests, LostReply};
 use crate::limits::{CLAIM_LOOKED_AT_MAX, LARGE_REPLY_BYTES};
+use crate::pool::table::LaneId;
 use crate::pool::{LaneUse, Lanes, NONE};
 use crate::reply::refuse;
 use crate::request::gathers::Scatters;
@@ -45,7 +46,7 @@ fn is_for(owner: Owner, client: Handle, scatters: &Scatters, tasks: &InternalReq
 
 impl Lanes {
     /// Takes a shared lane out of the table, for one client.
-    fn take_from_table(&mut self, lane: usize, client: Handle) {
+    fn take_from_table(&mut self, lane: LaneId, client: Handle) {
         let base = self.base(self.all[lane].class);
         let this = &mut self.all[lane];
         let place = this.class as usize * self.nodes.len() + this.node;
@@ -53,18 +54,18 @@ impl Lanes {
         this.class = base;
         this.reader = Some(client);
         this.up.set_policy(WritePolicy::EachTurn);
-        if self.table.get(place) == Some(&(lane as u32)) {
+        if self.table.get(place) == Some(&(lane)) {
             self.table[place] = NONE;
         }
-        self.shared.retain(|shared| *shared as usize != lane);
+        self.shared.retain(|shared| *shared != lane);
     }
 }
 
 impl<E: Execute> Worker<E> {
     /// A part of a reply to a client has come over a lane, and there is more.
     #[cold]
-    pub(crate) fn note_large(&mut self, lane: usize, client: Handle) {
-        let this = &self.lanes.all[lane];
+    pub(crate) fn note_large(&mut self, lane: LaneId, client: Handle) {
+        let this = &self.lanes[lane];
         let (node, bytes, now_us) = (this.node, this.up.announced_bytes(), self.now.mono_us);
         if bytes < LARGE_REPLY_BYTES || self.clients.sessions.get(client).is_none() {
             return;
@@ -85,7 +86,7 @@ impl<E: Execute> Worker<E> {
         for node in 0..self.lanes.nodes.len() {
             let Some(lane) = self.lanes.known(node, class) else { continue };
             let is_its = |owner| matches!(owner, Owner::Client { index, generation, .. } if Handle { index, generation } == client);
-            let next = self.lanes.all[lane].up.tickets().iter().take(CLAIM_LOOKED_AT_MAX);
+            let next = self.lanes[lane].up.tickets().iter().take(CLAIM_LOOKED_AT_MAX);
             let is_owed_soon = next.map(|ticket| ticket.owner).any(is_its);
             if is_owed_soon {
                 self.claim_lane(lane, client);
@@ -94,8 +95,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Makes a shared lane one client's own, if that can be.
-    fn claim_lane(&mut self, lane: usize, client: Handle) -> bool {
-        let this = &self.lanes.all[lane];
+    fn claim_lane(&mut self, lane: LaneId, client: Handle) -> bool {
+        let this = &self.lanes[lane];
         let (node, class) = (this.node, self.lanes.base(this.class));
         // Replies that are converted or proved are kept whole anyway.
         let is_fit = this.purpose == LaneUse::Shared && this.up.is_ready() && this.beside.is_none() && !this.is_behind;
@@ -113,12 +114,12 @@ impl<E: Execute> Worker<E> {
         };
         self.lanes.take_from_table(lane, client);
         let has_others = self.has_others_on(lane, client);
-        let this = &mut self.lanes.all[lane];
+        let this = &mut self.lanes[lane];
         this.lent = lent;
         this.has_others = has_others;
         let throttled = std::mem::take(&mut this.throttled);
         throttled.into_iter().for_each(|index| self.clients.unpause(index, Pause::LANE));
-        if self.lanes.all[lane].has_others {
+        if self.lanes[lane].has_others {
             self.have_others_wait(class, client);
         }
         let handle = self.lanes.handle(lane);
@@ -142,8 +143,8 @@ impl<E: Execute> Worker<E> {
 
     /// A lane that was taken out of sharing is its client's no more: if others are owed something on it, it stays until
     /// they have it. Returns whether it does.
-    pub(crate) fn leave_claimed(&mut self, lane: usize) -> bool {
-        let this = &mut self.lanes.all[lane];
+    pub(crate) fn leave_claimed(&mut self, lane: LaneId) -> bool {
+        let this = &mut self.lanes[lane];
         if !this.has_others || this.up.tickets().is_empty() {
             this.has_others = false;
             return false;
@@ -157,7 +158,7 @@ impl<E: Execute> Worker<E> {
 
     /// Those who wait on a lane behind the replies of the client that it belongs to are told at their deadline that no reply
     /// will come.
-    pub(crate) fn expire_others(&mut self, lane: usize) {
+    pub(crate) fn expire_others(&mut self, lane: LaneId) {
         let Self { lanes, clients, scatters, tasks, config, counters, now, .. } = self;
         let this = &mut lanes.all[lane];
         let Some(client) = this.reader else { return };
@@ -176,13 +177,13 @@ impl<E: Execute> Worker<E> {
                 refuse(owner, LostReply::Late, &error, clients, scatters, tasks);
             }
         }
-        self.lanes.all[lane].has_others = self.has_others_on(lane, client);
+        self.lanes[lane].has_others = self.has_others_on(lane, client);
         self.pace_lane(lane);
     }
 
     /// Whether something on a lane is owed to others than this client.
-    pub(crate) fn has_others_on(&self, lane: usize, client: Handle) -> bool {
-        let mut tickets = self.lanes.all[lane].up.tickets().iter();
+    pub(crate) fn has_others_on(&self, lane: LaneId, client: Handle) -> bool {
+        let mut tickets = self.lanes[lane].up.tickets().iter();
         tickets.any(|ticket| !is_for(ticket.owner, client, &self.scatters, &self.tasks))
     }
 }

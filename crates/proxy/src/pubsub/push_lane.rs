@@ -18,6 +18,7 @@ use crate::error_text;
 use crate::limits::{
     PUSH_CHECK_US, PUSH_ORDERS_MAX, PUSH_QUEUE_BYTES_MAX, PUSH_SILENT_US_MAX, RENEW_US, STRUCK_OUT_PER_TURN_MAX,
 };
+use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneEnd, LaneUse};
 use crate::push::frame::{Frame, Kind, Verb};
 use crate::push::node_ledger::{OutOfStep, Refusal};
@@ -29,7 +30,7 @@ use respool_wire::Protocol;
 /// A worker's push lane to one node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PushLane {
-    pub(super) lane: usize,
+    pub(super) lane: LaneId,
     /// When the PING was sent that has not been answered; 0 if none is out.
     pinged_us: u64,
 }
@@ -41,18 +42,18 @@ impl<E: Execute> Worker<E> {
             Some(known) => known.lane,
             None => {
                 let lane = self.lanes.add_unshared(&self.config, node, 0, LaneUse::Push);
-                self.lanes.all[lane].up.set_protocol(Protocol::Resp3);
+                self.lanes[lane].up.set_protocol(Protocol::Resp3);
                 self.subscriptions.lanes[node] = Some(PushLane { lane, pinged_us: 0 });
                 self.subscriptions.check_at_us = self.now.mono_us + PUSH_CHECK_US;
                 lane
             }
         };
-        if self.lanes.all[lane].up.is_ready() { Ok(()) } else { self.lanes.prepare(lane, &self.config, self.now) }
+        if self.lanes[lane].up.is_ready() { Ok(()) } else { self.lanes.prepare(lane, &self.config, self.now) }
     }
 
     /// Dials the successor of a stale push lane, unless a dial is under way.
-    pub(crate) fn renew_push_lane(&mut self, lane: usize) {
-        let this = &mut self.lanes.all[lane];
+    pub(crate) fn renew_push_lane(&mut self, lane: LaneId) {
+        let this = &mut self.lanes[lane];
         if self.now.mono_us < this.renew_at_us {
             return;
         }
@@ -63,17 +64,17 @@ impl<E: Execute> Worker<E> {
             return;
         }
         let successor = self.lanes.add_unshared(&self.config, node, 0, LaneUse::PushSuccessor);
-        self.lanes.all[successor].up.set_protocol(protocol);
+        self.lanes[successor].up.set_protocol(protocol);
         if self.lanes.prepare(successor, &self.config, self.now).is_err() {
             self.lanes.release(successor);
         }
     }
 
     /// The successor of a push lane is ready: it takes over.
-    fn succeed_push_lane(&mut self, lane: usize) {
-        let node = self.lanes.all[lane].node;
+    fn succeed_push_lane(&mut self, lane: LaneId) {
+        let node = self.lanes[lane].node;
         self.forget_push_lane(node);
-        self.lanes.all[lane].purpose = LaneUse::Push;
+        self.lanes[lane].purpose = LaneUse::Push;
         self.subscriptions.lanes[node] = Some(PushLane { lane, pinged_us: 0 });
     }
 
@@ -84,17 +85,17 @@ impl<E: Execute> Worker<E> {
         self.subscriptions.lanes[node] = None;
         self.lanes.retire(lane);
         // Otherwise its place is free once the loop has closed its connection.
-        if !self.lanes.all[lane].is_closing {
+        if !self.lanes[lane].is_closing {
             self.lanes.release(lane);
         }
     }
 
     /// A push lane can be used: the node is told everything.
-    pub(crate) fn begin_push_lane(&mut self, lane: usize) {
-        if self.lanes.all[lane].purpose == LaneUse::PushSuccessor {
+    pub(crate) fn begin_push_lane(&mut self, lane: LaneId) {
+        if self.lanes[lane].purpose == LaneUse::PushSuccessor {
             self.succeed_push_lane(lane);
         }
-        let node = self.lanes.all[lane].node;
+        let node = self.lanes[lane].node;
         if let Some(this) = &mut self.subscriptions.lanes[node] {
             this.pinged_us = 0;
         }
@@ -104,8 +105,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A push lane is gone. Whoever waits for it goes on waiting if it was there: it will be again, or time runs out.
-    pub(crate) fn lose_push_lane(&mut self, lane: usize, was_ready: bool, error: &[u8]) {
-        let node = self.lanes.all[lane].node;
+    pub(crate) fn lose_push_lane(&mut self, lane: LaneId, was_ready: bool, error: &[u8]) {
+        let node = self.lanes[lane].node;
         let this = &mut self.subscriptions;
         let (book, registries) = this.book(node);
         book.lose(registries);
@@ -128,9 +129,9 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The node knows no RESP3: its push lane speaks RESP2 from now on, and is dialled again at once.
-    pub(crate) fn lower_push_lane(&mut self, lane: usize, words: &str) -> bool {
+    pub(crate) fn lower_push_lane(&mut self, lane: LaneId, words: &str) -> bool {
         let is_unknown = words.starts_with("ERR unknown command") || words.starts_with("NOPROTO");
-        let this = &mut self.lanes.all[lane];
+        let this = &mut self.lanes[lane];
         if this.purpose != LaneUse::Push || this.up.identity().protocol == Protocol::Resp2 || !is_unknown {
             return false;
         }
@@ -141,9 +142,9 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Bytes have come on a push lane.
-    pub(crate) fn take_pushes(&mut self, lane: usize, bytes: &[u8]) {
+    pub(crate) fn take_pushes(&mut self, lane: LaneId, bytes: &[u8]) {
         let Self { lanes, clients, subscriptions, config, counters, now, shared, .. } = self;
-        let this = &mut lanes.all[lane];
+        let this = &mut lanes[lane];
         let node = this.node;
         this.up.note_heard(now.mono_us);
         if let Some(push_lane) = &mut subscriptions.lanes[node] {
@@ -241,7 +242,7 @@ impl<E: Execute> Worker<E> {
     /// Whether a node's push lane can tell of changed keys.
     pub(crate) fn check_push_dialect(&self, node: usize) -> Result<(), Vec<u8>> {
         let Some(push_lane) = self.subscriptions.lanes[node] else { return Ok(()) };
-        match self.lanes.all[push_lane.lane].up.identity().protocol {
+        match self.lanes[push_lane.lane].up.identity().protocol {
             Protocol::Resp3 => Ok(()),
             Protocol::Resp2 => Err(error_text::no_tracking(&self.lanes.nodes[node].told.name)),
         }
@@ -291,7 +292,7 @@ impl<E: Execute> Worker<E> {
         let registries = at_nodes.as_deref_mut().unwrap_or(registries);
         for (node, book) in books.iter_mut().enumerate() {
             let Some(push_lane) = push_lanes[node].filter(|_| book.is_live() && book.has_news()) else { continue };
-            let up = &mut lanes.all[push_lane.lane].up;
+            let up = &mut lanes[push_lane.lane].up;
             let room = PUSH_QUEUE_BYTES_MAX.saturating_sub(up.queued_bytes());
             // With acknowledgements due there will be another occasion.
             if book.owed() >= PUSH_ORDERS_MAX || room == 0 {
@@ -334,7 +335,7 @@ impl<E: Execute> Worker<E> {
         for node in 0..self.subscriptions.lanes.len() {
             let Some(PushLane { lane, pinged_us }) = self.subscriptions.lanes[node] else { continue };
             let now_us = self.now.mono_us;
-            if matches!(self.lanes.all[lane].up.phase(), Phase::Idle) {
+            if matches!(self.lanes[lane].up.phase(), Phase::Idle) {
                 if self.is_push_lane_wanted(node) {
                     // Refused only while the node's pause lasts.
                     let _ = self.prepare_push_lane(node);
@@ -342,7 +343,7 @@ impl<E: Execute> Worker<E> {
                 }
                 continue;
             }
-            let up = &mut self.lanes.all[lane].up;
+            let up = &mut self.lanes[lane].up;
             match up.phase() {
                 Phase::Ready if pinged_us > 0 && now_us.saturating_sub(pinged_us) > self.config.timeouts.silence_us => {
                     self.close_upstream(lane);

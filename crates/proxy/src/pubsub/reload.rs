@@ -16,8 +16,8 @@ impl<E: Execute> Worker<E> {
         for node in 0..self.subscriptions.lanes.len() {
             self.forget_push_lane(node);
         }
-        for lane in 0..self.lanes.all.len() {
-            let this = &self.lanes.all[lane];
+        for lane in self.lanes.all.ids() {
+            let this = &self.lanes[lane];
             if this.purpose == LaneUse::PushSuccessor && !this.is_retired {
                 self.close_lane(lane);
             }

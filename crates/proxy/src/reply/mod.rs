@@ -8,6 +8,7 @@ use crate::error_text;
 use crate::internal_request::{InternalRequests, LostReply};
 use crate::limits::{PART_LOOKED_AT_BYTES, PIECES_QUEUE_BYTES};
 use crate::nodes::health_checks::End;
+use crate::pool::table::LaneId;
 use crate::pool::{LaneEnd, LaneUse};
 use crate::request::gathers::Scatters;
 use crate::session::Pause;
@@ -58,7 +59,7 @@ pub(crate) fn refuse(
 
 impl<E: Execute> Worker<E> {
     /// Bytes have come from a node.
-    pub(crate) fn take_replies(&mut self, lane: usize, bytes: &[u8]) {
+    pub(crate) fn take_replies(&mut self, lane: LaneId, bytes: &[u8]) {
         if self.is_worth_a_look(lane) {
             self.look(lane, bytes);
         }
@@ -145,7 +146,7 @@ impl<E: Execute> Worker<E> {
 
     /// What has come from a node has been dealt with, as far as there was nothing wrong with it.
     #[inline]
-    fn finish_replies(&mut self, lane: usize, fault: Option<Fault>, was_awaited: bool) {
+    fn finish_replies(&mut self, lane: LaneId, fault: Option<Fault>, was_awaited: bool) {
         let this = &mut self.lanes.all[lane];
         if was_awaited {
             this.late_since_us = None;
@@ -162,11 +163,11 @@ impl<E: Execute> Worker<E> {
                 self.bound_partial(lane);
             }
         }
-        let this = &self.lanes.all[lane];
+        let this = &self.lanes[lane];
         if this.reader.is_some() {
             self.pace_lane(lane);
         }
-        if self.lanes.has_behind && self.lanes.all[lane].is_settled() {
+        if self.lanes.has_behind && self.lanes[lane].is_settled() {
             self.lanes.may_go_on = true;
         }
         if let Some(fault) = fault {
@@ -182,9 +183,9 @@ impl<E: Execute> Worker<E> {
     /// A reply that has to be read as a whole before its client gets it is becoming large: if it is more than may be held for
     /// that client, the client is told so, and the rest is swallowed.
     #[cold]
-    fn bound_partial(&mut self, lane: usize) {
+    fn bound_partial(&mut self, lane: LaneId) {
         let Self { lanes, clients, scatters, tasks, shared, .. } = self;
-        let this = &mut lanes.all[lane];
+        let this = &mut lanes[lane];
         let mut bytes_max = None;
         let asker = match this.up.tickets().front().map(|ticket| ticket.owner) {
             Some(Owner::Part { gather, generation, .. }) => {
@@ -221,8 +222,8 @@ impl<E: Execute> Worker<E> {
         shared.ledger.account(std::mem::take(&mut this.accounted), 0);
     }
 
-    fn shake(&mut self, lane: usize, bytes: &[u8]) {
-        let this = &mut self.lanes.all[lane];
+    fn shake(&mut self, lane: LaneId, bytes: &[u8]) {
+        let this = &mut self.lanes[lane];
         let shaken = this.up.shake(bytes, &self.config.reply_limits, self.now.mono_us, &mut self.clients.pool);
         match shaken {
             Ok(Shake::Continues) => self.lanes.list(lane),
@@ -236,7 +237,7 @@ impl<E: Execute> Worker<E> {
                         this.up.set_protocol(respool_wire::Protocol::Resp2);
                     }
                     self.begin_push_lane(lane);
-                } else if self.lanes.all[lane].up.is_old() {
+                } else if self.lanes[lane].up.is_old() {
                     self.begin_converting(lane);
                 }
                 if is_successor {
@@ -261,7 +262,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A lane's connection is gone. Everybody who was owed a reply hears of it, and the lane may be dialled anew.
-    pub(crate) fn end_lane(&mut self, lane: usize, ending: LaneEnd) {
+    pub(crate) fn end_lane(&mut self, lane: LaneId, ending: LaneEnd) {
         if self.is_asked_in_vain(lane, &ending) || self.falls_back(lane, &ending) {
             return;
         }
@@ -299,17 +300,17 @@ impl<E: Execute> Worker<E> {
         }
         self.account_queue(lane);
         let is_given_up = matches!(ending, LaneEnd::GivenUp);
-        let is_push = self.lanes.all[lane].purpose == LaneUse::Push;
+        let is_push = self.lanes[lane].purpose == LaneUse::Push;
         if is_push && refusal.as_ref().is_some_and(|words| self.lower_push_lane(lane, words)) {
             return;
         }
-        let number = self.lanes.all[lane].class;
+        let number = self.lanes[lane].class;
         // That the node cannot tell of changed keys is its client's matter.
         let is_about_tracking = hearer.as_ref().is_some_and(|hearer| hearer.refusal.is_some());
         if !is_about_tracking {
             self.note_end(lane, End { ending: &ending, cause: &cause, owed_since_us });
         }
-        self.lanes.all[lane].ready_us = 0;
+        self.lanes[lane].ready_us = 0;
         let name = &self.lanes.nodes[node].name;
         let (sent, unsent) = (error_text::broken_off(name, &cause), error_text::not_sent(name, &cause));
         self.end_beside(lane, &sent);
@@ -319,7 +320,7 @@ impl<E: Execute> Worker<E> {
             refuse(owner, loss, error, &mut self.clients, &mut self.scatters, &mut self.tasks);
         }
         if is_push {
-            self.lanes.all[lane].is_stale = false;
+            self.lanes[lane].is_stale = false;
             self.lose_push_lane(lane, was_ready, &unsent);
         }
         self.release_throttled(lane);
@@ -332,7 +333,7 @@ impl<E: Execute> Worker<E> {
         if is_unshared {
             self.lanes.retire(lane);
             // Otherwise its place is free once the loop has closed its connection.
-            if !self.lanes.all[lane].is_closing {
+            if !self.lanes[lane].is_closing {
                 self.lanes.release(lane);
             }
         }
@@ -351,7 +352,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Requests whose deadline has passed are answered with an error; their replies will be swallowed.
-    pub(crate) fn expire_requests(&mut self, lane: usize) {
+    pub(crate) fn expire_requests(&mut self, lane: LaneId) {
         let Self { lanes, clients, scatters, tasks, config, counters, now, .. } = self;
         let this = &mut lanes.all[lane];
         let Some(due_us) = now.mono_us.checked_sub(config.timeouts.response_us) else { return };
@@ -374,8 +375,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Lets clients be read again that wait for a lane to have less to do.
-    pub(crate) fn release_throttled(&mut self, lane: usize) {
-        let this = &mut self.lanes.all[lane];
+    pub(crate) fn release_throttled(&mut self, lane: LaneId) {
+        let this = &mut self.lanes[lane];
         let limit = match this.sending {
             Some(_) => PIECES_QUEUE_BYTES / 4,
             None => self.config.budgets.queue_soft() / 2,

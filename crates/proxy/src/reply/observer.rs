@@ -5,6 +5,7 @@ use crate::error_text;
 use crate::hooks::Event;
 use crate::internal_request::{InternalRequests, LostReply};
 use crate::observe::counters::Counters;
+use crate::pool::table::LaneId;
 use crate::pool::{LaneUse, Lanes};
 use crate::reply::integrity::{EchoCheck, IntegrityTerms, UnprovedReply, Verdict, write_echo};
 use crate::reply::refuse;
@@ -38,7 +39,7 @@ impl ReplyObservers {
 impl Lanes {
     /// A request has been queued for a lane of which more is known: the bytes from `queued` on.
     #[cold]
-    pub(crate) fn note_beside(&mut self, lane: usize, queued: usize, now: Now, pool: &mut BufferPool) {
+    pub(crate) fn note_beside(&mut self, lane: LaneId, queued: usize, now: Now, pool: &mut BufferPool) {
         let this = &mut self.all[lane];
         let Some(beside) = &mut this.beside else { return };
         let request = this.up.queued().get(queued..).unwrap_or_default();
@@ -52,7 +53,7 @@ impl Lanes {
 
     /// What is queued for a lane of which more is known is about to be written.
     #[cold]
-    pub(crate) fn end_batch(&mut self, lane: usize, now: Now, pool: &mut BufferPool) {
+    pub(crate) fn end_batch(&mut self, lane: LaneId, now: Now, pool: &mut BufferPool) {
         self.seal(lane, now, pool, EchoCheck::end_batch);
     }
 
@@ -60,7 +61,7 @@ impl Lanes {
     /// is wanted now. A busy lane of which nothing needs to be known any more is replaced.
     #[cold]
     pub(crate) fn take_integrity(&mut self, terms: IntegrityTerms, ledger: &ProcessBudget) {
-        for place in 0..self.all.len() {
+        for place in self.all.ids() {
             let entropy = self.entropy_of(place);
             let this = &mut self.all[place];
             if this.is_retired || !matches!(this.purpose, LaneUse::Shared | LaneUse::Successor) {
@@ -84,7 +85,7 @@ impl Lanes {
         }
     }
 
-    fn seal(&mut self, lane: usize, now: Now, pool: &mut BufferPool, number: impl Fn(&mut EchoCheck) -> Option<u64>) {
+    fn seal(&mut self, lane: LaneId, now: Now, pool: &mut BufferPool, number: impl Fn(&mut EchoCheck) -> Option<u64>) {
         let this = &mut self.all[lane];
         let Some(beside) = &mut this.beside else { return };
         let Some(number) = beside.proof.as_mut().and_then(number) else { return };
@@ -160,7 +161,7 @@ impl ReplySinks<'_> {
 impl<E: Execute> Worker<E> {
     /// Bytes have come from a node of whose lane more is known. Gives what is wrong with them, and whether anybody waited.
     #[cold]
-    pub(crate) fn take_beside(&mut self, lane: usize, bytes: &[u8]) -> (Option<Fault>, bool) {
+    pub(crate) fn take_beside(&mut self, lane: LaneId, bytes: &[u8]) -> (Option<Fault>, bool) {
         let Self { lanes, clients, scatters, tasks, config, counters, now, shared, .. } = self;
         let this = &mut lanes.all[lane];
         let node = &lanes.nodes[this.node].name;
@@ -241,9 +242,9 @@ impl<E: Execute> Worker<E> {
     /// Requests of a lane of which more is known have passed their deadline: so have those before them, whose replies wait
     /// for a proof.
     #[cold]
-    pub(crate) fn expire_beside(&mut self, lane: usize, error: &[u8]) {
+    pub(crate) fn expire_beside(&mut self, lane: LaneId, error: &[u8]) {
         let Self { lanes, clients, scatters, tasks, counters, .. } = self;
-        let Some(proof) = lanes.all[lane].beside.as_mut().and_then(|beside| beside.proof.as_mut()) else { return };
+        let Some(proof) = lanes[lane].beside.as_mut().and_then(|beside| beside.proof.as_mut()) else { return };
         let mut takers = ReplySinks { clients, scatters, tasks, counters };
         proof.give_up(|owner| {
             counters.timeouts.add(u64::from(owner != Owner::Nobody));
@@ -253,21 +254,21 @@ impl<E: Execute> Worker<E> {
 
     /// A lane of which more is known has ended: whoever waited for the proof of a reply gets an error instead.
     #[cold]
-    pub(crate) fn end_beside(&mut self, lane: usize, error: &[u8]) {
+    pub(crate) fn end_beside(&mut self, lane: LaneId, error: &[u8]) {
         let Self { lanes, clients, scatters, tasks, counters, shared, .. } = self;
-        let Some(beside) = lanes.all[lane].beside.take() else { return };
+        let Some(beside) = lanes[lane].beside.take() else { return };
         let Some(mut proof) = beside.proof else { return };
         shared.ledger.account(proof.accounted, 0);
         let mut takers = ReplySinks { clients, scatters, tasks, counters };
         proof.give_up(|owner| takers.refuse(owner, error));
-        lanes.all[lane].beside = ReplyObservers::proving(proof.anew());
+        lanes[lane].beside = ReplyObservers::proving(proof.anew());
     }
 
     /// A node's replies were not those to its requests.
     #[cold]
-    pub(crate) fn note_out_of_step(&mut self, lane: usize) {
+    pub(crate) fn note_out_of_step(&mut self, lane: LaneId) {
         self.counters.integrity_faults.add(1);
-        let node = self.lanes.nodes[self.lanes.all[lane].node].name.clone();
+        let node = self.lanes.nodes[self.lanes[lane].node].name.clone();
         self.shared.hooks.tell(&Event::OutOfStep { node, worker: self.number });
     }
 }

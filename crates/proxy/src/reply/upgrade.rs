@@ -4,6 +4,7 @@
 //! their order; the shape is that of the request's row. The replies are converted in [`crate::reply::observer`].
 
 use crate::limits::DUES_KEPT;
+use crate::pool::table::LaneId;
 use crate::worker::Worker;
 use respool_command::{Command, Execute, Shape, TransactionsCommand as T, resolve};
 use respool_wire::{
@@ -115,8 +116,8 @@ pub(crate) fn kind_of(reply: &[u8], limits: &ReplyLimits) -> Option<ReplyKind> {
 impl<E: Execute> Worker<E> {
     /// A lane is ready, and its node does not know the dialect that it was asked for: what waits to be sent is looked at.
     #[cold]
-    pub(crate) fn begin_converting(&mut self, lane: usize) {
-        let this = &mut self.lanes.all[lane];
+    pub(crate) fn begin_converting(&mut self, lane: LaneId) {
+        let this = &mut self.lanes[lane];
         let mut dues = ReplyShapes::default();
         dues.note(this.up.queued());
         // Of a request that is being passed on in pieces not even the beginning may be known.

@@ -6,6 +6,7 @@ use crate::commands::config_get::shows_secrets;
 use crate::error_text;
 use crate::limits::CLIENT_OUTSTANDING_MAX;
 use crate::pool::LaneKey;
+use crate::pool::table::LaneId;
 use crate::session::{Flow, Pause, ReplyMode, SessionFlags};
 use crate::worker::Worker;
 use respool_command::{Execute, Flags, Lane, Millis, Outcome, Row, SessionView, resolve};
@@ -349,9 +350,9 @@ impl<E: Execute> Worker<E> {
 
     /// Goes on with a client's requests, unless it has asked for more than is being answered.
     #[inline]
-    pub(crate) fn keep_pace(&mut self, index: u32, lane: usize) -> Flow {
+    pub(crate) fn keep_pace(&mut self, index: u32, lane: LaneId) -> Flow {
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
-        let has_much = self.lanes.all[lane].up.queued_bytes() > self.config.budgets.queue_soft();
+        let has_much = self.lanes[lane].up.queued_bytes() > self.config.budgets.queue_soft();
         if has_much || session.has_asked_much() {
             return self.throttle(index, lane);
         }
@@ -359,7 +360,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The same for a request that several nodes answer, of whose lanes `fullest` is the one with most in its queue.
-    pub(crate) fn keep_pace_of_all(&mut self, index: u32, fullest: Option<usize>) -> Flow {
+    pub(crate) fn keep_pace_of_all(&mut self, index: u32, fullest: Option<LaneId>) -> Flow {
         fullest.map_or(Flow::Next, |lane| self.keep_pace(index, lane))
     }
 
@@ -376,16 +377,16 @@ impl<E: Execute> Worker<E> {
 
     /// The client has asked for more than is being answered: it is not read for a while.
     #[cold]
-    pub(crate) fn throttle(&mut self, index: u32, lane: usize) -> Flow {
+    pub(crate) fn throttle(&mut self, index: u32, lane: LaneId) -> Flow {
         let soft = self.config.budgets.client_output_soft;
-        let has_much = self.lanes.all[lane].up.queued_bytes() > self.config.budgets.queue_soft();
+        let has_much = self.lanes[lane].up.queued_bytes() > self.config.budgets.queue_soft();
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         session.credit.review(&session.down, soft);
         if session.has_asked_much() {
             session.pause.add(Pause::OUTSTANDING);
         } else if has_much {
             session.pause.add(Pause::LANE);
-            self.lanes.all[lane].throttled.push(index);
+            self.lanes[lane].throttled.push(index);
         } else {
             return Flow::Next;
         }

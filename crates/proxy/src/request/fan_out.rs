@@ -102,8 +102,8 @@ impl<E: Execute> Worker<E> {
 
     /// A number that nobody can tell beforehand, for picking one of several. Not for secrets.
     pub(crate) fn chance(&self) -> u64 {
-        let mixed =
-            (self.now.mono_us ^ self.lanes.entropy_of(0).rotate_left(32)).wrapping_add(self.counters.requests.value());
+        let mixed = (self.now.mono_us ^ self.lanes.entropy_of_all().rotate_left(32))
+            .wrapping_add(self.counters.requests.value());
         mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
     }
 }

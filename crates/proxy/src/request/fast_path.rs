@@ -59,7 +59,7 @@ impl<E: Execute> Worker<E> {
         let has_much = lane.up.queued_bytes() > config.budgets.queue_soft() || outstanding > window;
         if !lane.is_listed {
             lane.is_listed = true;
-            lanes.listed.push(place as u32);
+            lanes.listed.push(place);
         }
         if has_much { Some(self.throttle(index, place)) } else { Some(Flow::Next) }
     }

@@ -2,6 +2,7 @@
 //!
 //! Where no route is configured no session comes here; a session under routes pays for the choice with every request.
 
+use crate::pool::table::LaneId;
 use crate::request::gathers::PartOwner;
 use crate::session::{Asker, Flow, ReplyMode, SessionFlags};
 use crate::worker::Worker;
@@ -225,7 +226,7 @@ impl<E: Execute> Worker<E> {
         due: PartOwner,
         number: usize,
         write: impl FnOnce(&mut Vec<u8>),
-    ) -> usize {
+    ) -> LaneId {
         let owner = due.owner(number);
         let lane = self.lanes.lane(&self.config, node, class);
         let sent = self.lanes.send(lane, owner, &self.config, self.now, &mut self.clients.pool, write);

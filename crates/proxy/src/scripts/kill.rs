@@ -9,6 +9,7 @@
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::pool::LaneKey;
 use crate::pool::lease::ResetNeeded;
+use crate::pool::table::LaneHandle;
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, Pause};
 use crate::slab::Handle;
@@ -25,7 +26,7 @@ pub(crate) struct ScriptKill {
     /// The client whose order it is.
     client: Handle,
     gather: Gather,
-    lanes: Vec<Handle>,
+    lanes: Vec<LaneHandle>,
 }
 
 impl ScriptKill {
@@ -66,7 +67,7 @@ impl<E: Execute> Worker<E> {
                 stopping.lanes.push(*lane);
             }
             let place = match borrowed {
-                Ok(lane) => lane.index as usize,
+                Ok(lane) => lane.index,
                 // As many as there may be are lent. What runs for long does so on others than the shared connection.
                 Err(_) => self.lanes.lane(&self.config, node, class),
             };

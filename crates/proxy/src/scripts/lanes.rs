@@ -83,7 +83,7 @@ impl Lanes {
     fn lanes_of_class(&self, class: u16) -> impl Iterator<Item = &Lane> {
         let start = usize::from(class) * self.nodes.len();
         let places = self.table.get(start..start + self.nodes.len()).unwrap_or_default();
-        places.iter().filter_map(|lane| self.all.get(*lane as usize))
+        places.iter().filter_map(|lane| self.all.get(*lane))
     }
 
     /// Whether a node has left a request on a lane of this class unanswered for long.

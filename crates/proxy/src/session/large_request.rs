@@ -18,6 +18,7 @@
 
 use crate::limits::{PIECES_QUEUE_BYTES, STALLED_REQUEST_US};
 use crate::pool::LaneEnd;
+use crate::pool::table::LaneId;
 use crate::session::forced_disconnect::DisconnectReason;
 use crate::session::{Pause, ReplyMode, SessionFlags};
 use crate::slab::Handle;
@@ -97,7 +98,7 @@ impl<E: Execute> Worker<E> {
         session.last_row = Some(row);
         let seq = session.down.expect();
         let owner = Owner::Client { index, generation: client.generation, seq };
-        let this = &mut self.lanes.all[lane];
+        let this = &mut self.lanes[lane];
         this.up.send(owner, now.mono_us, &mut self.clients.pool, |out| {
             out.extend_from_slice(&way.head);
             out.extend_from_slice(arriving);
@@ -165,7 +166,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The connection of a client's own to a node. Nothing of the client's is outstanding.
-    fn own_lane(&mut self, index: u32, node: usize) -> Option<usize> {
+    fn own_lane(&mut self, index: u32, node: usize) -> Option<LaneId> {
         let now_us = self.now.mono_us;
         let client = self.clients.sessions.handle(index)?;
         let session = self.clients.sessions.at_mut(index)?;
@@ -225,7 +226,7 @@ impl<E: Execute> Worker<E> {
         match lane {
             Some(lane) if is_owed => {
                 let (now, bytes) = (self.now, input.bytes().get(..used).unwrap_or_default());
-                self.lanes.all[lane].up.tell(now.mono_us, &mut self.clients.pool, |out| out.extend_from_slice(bytes));
+                self.lanes[lane].up.tell(now.mono_us, &mut self.clients.pool, |out| out.extend_from_slice(bytes));
                 self.lanes.list(lane);
             }
             // It was answered before it was whole, so what the node has of it is of no use any more.
@@ -253,7 +254,7 @@ impl<E: Execute> Worker<E> {
         large.sending = None;
         large.touch(large.sending_to, now_us);
         if let Some(lane) = large.sending_lane().and_then(|lane| self.lanes.find(lane)) {
-            let this = &mut self.lanes.all[lane];
+            let this = &mut self.lanes[lane];
             this.sending = None;
             this.up.restart_deadline(now_us);
         }
@@ -264,7 +265,7 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let Some(large) = session.large.as_deref().filter(|large| large.sending.is_some()) else { return };
         let Some(lane) = large.sending_lane().and_then(|lane| self.lanes.find(lane)) else { return };
-        let this = &mut self.lanes.all[lane];
+        let this = &mut self.lanes[lane];
         if this.up.queued_bytes() > PIECES_QUEUE_BYTES && !session.pause.has(Pause::LANE) {
             session.pause.add(Pause::LANE);
             this.throttled.push(index);
@@ -274,7 +275,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The rest of a large request is none: what the node has of it must not become one.
-    fn refuse_rest(&mut self, index: u32, lane: Option<usize>, error: RequestError) {
+    fn refuse_rest(&mut self, index: u32, lane: Option<LaneId>, error: RequestError) {
         if let Some(session) = self.clients.sessions.at_mut(index)
             && let Some(large) = session.large.as_deref_mut()
         {
@@ -287,8 +288,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Ends a connection over which half a request has been passed on. That was never a request, so there is no reply to it.
-    fn end_sending(&mut self, lane: usize) {
-        if let Some(StreamedRequest { client, seq, .. }) = self.lanes.all[lane].sending.as_deref().copied() {
+    fn end_sending(&mut self, lane: LaneId) {
+        if let Some(StreamedRequest { client, seq, .. }) = self.lanes[lane].sending.as_deref().copied() {
             self.clients.fail(client, seq, &[]);
         }
         self.close_lane(lane);
@@ -307,9 +308,9 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Looks after a lane over which a request is being passed on.
-    pub(crate) fn check_sender(&mut self, lane: usize) {
+    pub(crate) fn check_sender(&mut self, lane: LaneId) {
         let (now_us, silence_us) = (self.now.mono_us, self.config.timeouts.silence_us);
-        let this = &mut self.lanes.all[lane];
+        let this = &mut self.lanes[lane];
         let queued = this.up.queued_bytes();
         let is_answered = this.up.tickets().is_empty();
         let Some(sender) = this.sending.as_deref_mut() else { return };

@@ -27,6 +27,7 @@ use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, Progress};
 use crate::limits::{PUSH_CHECK_US, PUSH_SILENT_US_MAX};
 use crate::pool::session_mode::KeyOwner;
+use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneEnd, LaneKey, LaneUse};
 use crate::pubsub::Subscriptions;
 use crate::push::frame::{Frame, bulk};
@@ -42,7 +43,7 @@ use std::sync::Arc;
 /// The connection on which one node tells of changes for a RESP2 client.
 #[derive(Clone, Copy, Debug, Default)]
 struct Listener {
-    lane: Option<Handle>,
+    lane: Option<LaneHandle>,
     /// The node's number for it.
     id: Option<i64>,
 }
@@ -75,7 +76,7 @@ pub(crate) struct NoLoopLanes {
 pub(crate) struct ListenerId {
     session: Handle,
     node: usize,
-    lane: Handle,
+    lane: LaneHandle,
     id: Option<i64>,
 }
 
@@ -266,7 +267,7 @@ impl<E: Execute> Worker<E> {
     /// Whether a node tells a client of changes on its own lane.
     fn is_telling(&self, class: u16, node: usize) -> bool {
         let Some(request) = self.request_for(class, node) else { return false };
-        let lane = self.lanes.known(node, class).map(|lane| &self.lanes.all[lane].up);
+        let lane = self.lanes.known(node, class).map(|lane| &self.lanes[lane].up);
         lane.is_some_and(|up| up.is_ready() && up.identity().tracking.as_ref() == Some(&request))
     }
 
@@ -328,12 +329,12 @@ impl<E: Execute> Worker<E> {
             return Ok(());
         }
         let lane = self.lanes.add_unshared(&self.config, node, class, LaneUse::Listen);
-        let made = &mut self.lanes.all[lane];
+        let made = &mut self.lanes[lane];
         made.up.set_protocol(Protocol::Resp3);
         made.up.hear();
         made.reader = Some(session);
         if let Err(error) = self.lanes.prepare(lane, &self.config, self.now) {
-            self.lanes.all[lane].reader = None;
+            self.lanes[lane].reader = None;
             self.lanes.release(lane);
             return Err(error);
         }
@@ -348,7 +349,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Asks a node for its number of a connection.
-    fn ask_number_of(&mut self, session: Handle, node: usize, lane: usize) {
+    fn ask_number_of(&mut self, session: Handle, node: usize, lane: LaneId) {
         let handle = self.lanes.handle(lane);
         let task = self.tasks.begin(InternalRequest::Listen(ListenerId { session, node, lane: handle, id: None }));
         let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
@@ -360,7 +361,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn conclude_listening(&mut self, listening: ListenerId) {
         let ListenerId { session, node, lane, id: Some(id) } = listening else { return };
         if let Some(place) = self.lanes.find(lane) {
-            self.lanes.all[place].number = Some(id);
+            self.lanes[place].number = Some(id);
         }
         let Some(this) = self.clients.sessions.get_mut(session) else { return };
         let listener = noloop_mut(this).and_then(|noloop| noloop.listeners.get_mut(node));
@@ -376,17 +377,17 @@ impl<E: Execute> Worker<E> {
         let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return Ok(()) };
         let Some(request) = self.request_for(class, node) else { return Ok(()) };
         if let Some(known) = self.lanes.known(node, class)
-            && self.lanes.all[known].up.identity().tracking.as_ref() != Some(&request)
+            && self.lanes[known].up.identity().tracking.as_ref() != Some(&request)
         {
             if !self.is_replaceable(known) {
                 return Ok(());
             }
             // The client is told what follows from that by who asks for it.
-            self.lanes.all[known].reader = None;
+            self.lanes[known].reader = None;
             self.close_lane(known);
         }
         let lane = self.lanes.lane(&self.config, node, class);
-        if matches!(self.lanes.all[lane].up.phase(), Phase::Idle) {
+        if matches!(self.lanes[lane].up.phase(), Phase::Idle) {
             self.is_busy = true;
             self.lanes.prepare(lane, &self.config, self.now)?;
         }
@@ -394,8 +395,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether an own lane may be closed without anybody's missing anything.
-    fn is_replaceable(&self, lane: usize) -> bool {
-        let this = &self.lanes.all[lane];
+    fn is_replaceable(&self, lane: LaneId) -> bool {
+        let this = &self.lanes[lane];
         this.is_settled() && !this.is_waiting && !self.is_watched_on(lane)
     }
 
@@ -405,7 +406,7 @@ impl<E: Execute> Worker<E> {
         noloop_of(session)?;
         let class = session.class;
         let is_wrong = |node: usize| {
-            let known = self.lanes.known(node, class).map(|lane| &self.lanes.all[lane]);
+            let known = self.lanes.known(node, class).map(|lane| &self.lanes[lane]);
             let request = self.request_for(class, node);
             request.is_some() && known.is_some_and(|lane| lane.up.identity().tracking != request && !lane.is_settled())
         };
@@ -445,8 +446,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A connection of a client that is told of changes can be used.
-    pub(crate) fn begin_hearing(&mut self, lane: usize) {
-        let this = &self.lanes.all[lane];
+    pub(crate) fn begin_hearing(&mut self, lane: LaneId) {
+        let this = &self.lanes[lane];
         let Some(reader) = this.reader else { return };
         let node = this.node;
         if this.up.is_old() {
@@ -515,7 +516,7 @@ impl<E: Execute> Worker<E> {
         let version = state.protocol.version().to_string();
         let mut is_whole = true;
         for lane in self.lanes.own_lanes(class) {
-            let this = &mut self.lanes.all[lane];
+            let this = &mut self.lanes[lane];
             if !this.up.is_ready() {
                 // It has not been said yet what is spoken there, or just so.
                 self.close_lane(lane);
@@ -582,7 +583,7 @@ impl<E: Execute> Worker<E> {
     fn end_listeners(&mut self, listeners: Vec<Listener>) {
         for lane in listeners.into_iter().filter_map(|listener| listener.lane) {
             let Some(lane) = self.lanes.find(lane) else { continue };
-            self.lanes.all[lane].reader = None;
+            self.lanes[lane].reader = None;
             self.close_lane(lane);
         }
     }
@@ -622,8 +623,8 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    fn ask_silent(&mut self, lane: usize) {
-        let this = &self.lanes.all[lane];
+    fn ask_silent(&mut self, lane: LaneId) {
+        let this = &self.lanes[lane];
         let is_silent = self.now.mono_us.saturating_sub(this.up.last_heard_us()) > PUSH_SILENT_US_MAX;
         if !is_silent || !this.up.is_ready() || !this.is_settled() || this.is_waiting || this.is_unread {
             return;
@@ -634,8 +635,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// What the end of a lane is to a client that is told of changes on it.
-    pub(crate) fn hearer_of(&self, lane: usize, ending: &LaneEnd) -> Option<LostListener> {
-        let this = &self.lanes.all[lane];
+    pub(crate) fn hearer_of(&self, lane: LaneId, ending: &LaneEnd) -> Option<LostListener> {
+        let this = &self.lanes[lane];
         let is_listener = this.purpose == LaneUse::Listen;
         let is_asked = is_listener || this.purpose == LaneUse::Own && this.up.identity().tracking.is_some();
         let reader = this.reader.filter(|_| is_asked)?;

@@ -14,11 +14,11 @@ use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Prog
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX, TRIALS_MAX};
 use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
+use crate::pool::table::{LaneHandle, LaneId};
 use crate::scripts::NamedScript;
 use crate::session::refused_state::WantedState;
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, Pause, ReplyMode, SessionFlags};
-use crate::slab::Handle;
 use crate::transaction::multi_probe::{Multi, Then};
 use crate::transaction::queue::{QueuedCommand, QueuedCommands};
 use crate::transaction::{TransactionState, WatchFailure, WatchedLane, say};
@@ -44,9 +44,9 @@ pub(crate) struct Exec {
     class: u16,
     queued: QueuedCommands,
     /// The private connection that it runs on, if it does.
-    private: Option<Handle>,
+    private: Option<LaneHandle>,
     /// The connection that it was sent on.
-    sent_on: Option<Handle>,
+    sent_on: Option<LaneHandle>,
     node: usize,
     /// Somebody has to look at the reply: some requests are ours, or a database was selected.
     is_read: bool,
@@ -105,7 +105,7 @@ impl Exec {
     }
 
     /// Whether it runs on this private connection.
-    pub(crate) fn runs_on(&self, lane: Handle) -> bool {
+    pub(crate) fn runs_on(&self, lane: LaneHandle) -> bool {
         self.private == Some(lane)
     }
 
@@ -251,7 +251,7 @@ fn is_null(reply: &[u8]) -> bool {
 /// How a block goes to its node.
 struct ExecPath {
     /// The connection to itself that it runs on, if it does.
-    private: Option<Handle>,
+    private: Option<LaneHandle>,
     node: usize,
     /// Keys are watched there.
     is_watching: bool,
@@ -424,7 +424,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A connection for what must not share one: the client's own if it has one to the node.
-    pub(crate) fn private_for(&mut self, index: u32, node: usize) -> Result<Handle, Vec<u8>> {
+    pub(crate) fn private_for(&mut self, index: u32, node: usize) -> Result<LaneHandle, Vec<u8>> {
         let class = self.clients.sessions.at(index).map_or(0, |session| session.class);
         if self.lanes.owns(class, node) {
             let lane = self.lanes.lane(&self.config, node, class);
@@ -444,7 +444,7 @@ impl<E: Execute> Worker<E> {
         // What comes behind it must not overtake it while MULTI is tried.
         let is_tried = || {
             let lane = self.lanes.known(node, class);
-            lane.is_none_or(|lane| !self.lanes.all[lane].multi.is_taken())
+            lane.is_none_or(|lane| !self.lanes[lane].multi.is_taken())
         };
         let flow = if is_read || private.is_some() || is_tried() {
             session.pause.add(Pause::BARRIER);
@@ -505,8 +505,8 @@ impl<E: Execute> Worker<E> {
         let mut exec = exec;
         // CLIENT CACHING is about the next command on a connection whose node tells its client of changes: a trial between
         // the two would take its place. Such a connection is that client's alone.
-        let is_tracking = self.lanes.all[lane].up.identity().tracking.is_some();
-        if !self.lanes.all[lane].multi.is_taken() && !is_tracking {
+        let is_tracking = self.lanes[lane].up.identity().tracking.is_some();
+        if !self.lanes[lane].multi.is_taken() && !is_tracking {
             return self.try_before(lane, exec);
         }
         // Taken out for the time of the writing; the task needs it again only if the keys turn out to have moved.
@@ -536,11 +536,11 @@ impl<E: Execute> Worker<E> {
 
     /// A block is the first on its connection: nothing of it is sent before the node has been seen to take MULTI.
     #[cold]
-    fn try_before(&mut self, lane: usize, mut exec: Exec) {
+    fn try_before(&mut self, lane: LaneId, mut exec: Exec) {
         exec.trials += 1;
         if exec.is_watching {
             // It was tried with the first WATCH. A trial now would end the watching.
-            let refusal = match &self.lanes.all[lane].multi {
+            let refusal = match &self.lanes[lane].multi {
                 Multi::Refused(words) => words.to_vec(),
                 _ => error_text::pin_lost(),
             };
@@ -556,12 +556,12 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The scripts that a block names and that its node may not know.
-    fn missing_scripts(&mut self, lane: usize, queued: &QueuedCommands) -> Vec<NamedScript> {
+    fn missing_scripts(&mut self, lane: LaneId, queued: &QueuedCommands) -> Vec<NamedScript> {
         if queued.scripts.is_empty() {
             return Vec::new();
         }
         let scripts = self.shared.scripts.lock().unwrap_or_else(PoisonError::into_inner);
-        let given = &mut self.lanes.all[lane].given;
+        let given = &mut self.lanes[lane].given;
         queued.scripts.iter().filter(|named| given.lacks(named, &scripts)).cloned().collect()
     }
 
@@ -574,7 +574,7 @@ impl<E: Execute> Worker<E> {
         if !exec.has_begun {
             // The node took MULTI before. The next transaction finds out first.
             let lane = exec.sent_on.and_then(|lane| self.lanes.find(lane));
-            lane.into_iter().for_each(|lane| self.lanes.all[lane].multi = Multi::Unknown);
+            lane.into_iter().for_each(|lane| self.lanes[lane].multi = Multi::Unknown);
         }
         if let Some(node) = exec.moved_to().and_then(|address| self.node_at(address))
             && exec.private.is_none()
@@ -617,7 +617,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A block has run on a private connection, or tried to.
-    fn take_back(&mut self, lane: Handle, exec: &Exec) {
+    fn take_back(&mut self, lane: LaneHandle, exec: &Exec) {
         let Some(place) = self.lanes.find(lane) else { return };
         // EXEC ends both the transaction and the watching, whatever it answers; unless something was answered that no
         // node should answer.

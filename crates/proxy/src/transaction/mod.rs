@@ -30,6 +30,7 @@ use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
+use crate::pool::table::LaneHandle;
 use crate::pool::{LaneUse, Lanes};
 use crate::session::{Asker, Flow, Pause, ReplyMode, Session, SessionFlags};
 use crate::slab::Handle;
@@ -46,7 +47,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct WatchedLane {
     pub(crate) node: usize,
-    pub(crate) lane: Handle,
+    pub(crate) lane: LaneHandle,
     pub(crate) since_us: u64,
 }
 
@@ -375,10 +376,10 @@ impl<E: Execute> Worker<E> {
     }
 
     /// MULTI is tried in the round trip of the first WATCH on a connection: once keys are watched it would end that.
-    fn try_before_watching(&mut self, lane: Handle) {
+    fn try_before_watching(&mut self, lane: LaneHandle) {
         let Some(place) = self.lanes.find(lane) else { return };
         // If it takes no requests, WATCH will say so.
-        if self.lanes.all[place].multi == Multi::Unknown && self.lanes.admit(place, &self.config, self.now).is_ok() {
+        if self.lanes[place].multi == Multi::Unknown && self.lanes.admit(place, &self.config, self.now).is_ok() {
             self.try_multi(place, Then::Nothing);
         }
     }
@@ -451,7 +452,7 @@ impl<E: Execute> Worker<E> {
     /// comes later, with EXEC or UNWATCH.
     fn leave_touched(&mut self, index: u32, watches: Vec<WatchedLane>) {
         let is_watching = |pin: &WatchedLane| {
-            let lane = self.lanes.find(pin.lane).map(|lane| &self.lanes.all[lane]);
+            let lane = self.lanes.find(pin.lane).map(|lane| &self.lanes[lane]);
             lane.is_some_and(|lane| lane.purpose != LaneUse::Leaving && !lane.is_settled())
         };
         let (kept, left): (Vec<WatchedLane>, Vec<WatchedLane>) = watches.into_iter().partition(is_watching);
@@ -462,7 +463,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The private connection on which a session watches keys of a node, borrowed if there is none yet.
-    fn pin(&mut self, index: u32, node: usize) -> Result<Handle, Vec<u8>> {
+    fn pin(&mut self, index: u32, node: usize) -> Result<LaneHandle, Vec<u8>> {
         let now_us = self.now.mono_us;
         let Some(session) = self.clients.sessions.at_mut(index) else { return Err(error_text::pin_lost()) };
         let class = session.class;
@@ -478,7 +479,7 @@ impl<E: Execute> Worker<E> {
             false => self.lend(index, node, |lanes, config, class, now| lanes.borrow(config, node, class, now))?,
         };
         if let Some(place) = self.lanes.find(lane) {
-            self.lanes.all[place].multi.doubt();
+            self.lanes[place].multi.doubt();
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Err(error_text::pin_lost()) };
         session.flags.add(SessionFlags::PINNED);

@@ -15,6 +15,7 @@
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::pool::replace::Moves;
+use crate::pool::table::{LaneHandle, LaneId};
 use crate::session::table::Clients;
 use crate::slab::Handle;
 use crate::transaction::exec::{Exec, is_abort, is_error};
@@ -66,7 +67,7 @@ pub(crate) enum Then {
 /// A trial on its way.
 #[derive(Debug)]
 pub(crate) struct Trial {
-    lane: Handle,
+    lane: LaneHandle,
     then: Then,
     /// MULTI was not refused.
     has_begun: bool,
@@ -150,7 +151,7 @@ impl Trial {
 
 impl<E: Execute> Worker<E> {
     /// Tries MULTI on a lane that takes requests. Nothing may be watched on it: EXEC would end that.
-    pub(crate) fn try_multi(&mut self, lane: usize, then: Then) {
+    pub(crate) fn try_multi(&mut self, lane: LaneId, then: Then) {
         let trial = Trial {
             lane: self.lanes.handle(lane),
             then,
@@ -159,7 +160,7 @@ impl<E: Execute> Worker<E> {
             refusal: None,
             is_late: false,
         };
-        let multi = &mut self.lanes.all[lane].multi;
+        let multi = &mut self.lanes[lane].multi;
         // While it is tried again what is known stays known.
         if !multi.is_taken() {
             *multi = Multi::Tried;
@@ -177,7 +178,7 @@ impl<E: Execute> Worker<E> {
         let multi = trial.verdict();
         let Trial { lane, then, refusal, .. } = trial;
         if let Some(place) = self.lanes.find(lane).filter(|_| multi == Multi::Unknown) {
-            self.lanes.all[place].multi = Multi::Unknown;
+            self.lanes[place].multi = Multi::Unknown;
         }
         let Then::Send(mut exec) = then else { return };
         if exec.is_answered() {
@@ -207,9 +208,10 @@ impl<E: Execute> Worker<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pool::table::LaneTable;
 
     fn trial(replies: &[&[u8]]) -> (Progress, bool) {
-        let lane = Handle { index: 0, generation: 0 };
+        let lane = Handle { index: LaneTable::default().next_id(), generation: 0 };
         let mut trial =
             Trial { lane, then: Then::Nothing, has_begun: false, is_over: false, refusal: None, is_late: false };
         let mut progress = Progress::Waits;

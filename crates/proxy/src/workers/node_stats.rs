@@ -87,7 +87,7 @@ impl<E: Execute> Worker<E> {
                 continue;
             }
             let lane = self.lanes.lane(&self.config, node, 0);
-            if matches!(self.lanes.all[lane].up.phase(), Phase::Idle) {
+            if matches!(self.lanes[lane].up.phase(), Phase::Idle) {
                 // Whoever failed a moment ago is not dialled, and tried again at the next look.
                 let _ = self.lanes.prepare(lane, &self.config, self.now);
             }

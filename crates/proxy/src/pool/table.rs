@@ -1,0 +1,127 @@
+//! Lanes by their ids: the table of places in which the lanes of one worker stand.
+//!
+//! Only the table makes an id, so an id is of a place that exists. A place is used again after its lane has ended; a handle
+//! says of which of them it is.
+
+use crate::pool::{Lane, Lanes};
+use crate::slab::Handle;
+use respool_connection::ConnId;
+use std::fmt::{Display, Formatter};
+use std::ops::{Index, IndexMut};
+
+/// The place of a lane in its worker's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct LaneId(u32);
+
+/// One of the lanes that were in a place, and none of the others.
+pub(crate) type LaneHandle = Handle<LaneId>;
+
+impl LaneId {
+    /// No lane: what a table that is indexed by something else has where there is none.
+    pub(super) const NONE: Self = Self(u32::MAX);
+
+    /// The lane of a connection that the loop names.
+    #[inline(always)]
+    pub(crate) fn of(conn: ConnId) -> Self {
+        Self(conn.index() as u32)
+    }
+
+    /// As the loop knows its connection.
+    #[inline(always)]
+    pub(crate) fn conn(self) -> ConnId {
+        ConnId::upstream(self.0)
+    }
+
+    /// The number, to be shown or mixed into something.
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+}
+
+impl Display for LaneId {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        Display::fmt(&self.0, f)
+    }
+}
+
+/// All lanes of one worker in their places.
+#[derive(Debug, Default)]
+pub(crate) struct LaneTable(Vec<Lane>);
+
+impl LaneTable {
+    /// Puts a lane into a place of its own.
+    pub(super) fn push(&mut self, lane: Lane) -> LaneId {
+        let id = LaneId(self.0.len() as u32);
+        self.0.push(lane);
+        id
+    }
+
+    /// The place that the next lane gets if none is free.
+    pub(crate) fn next_id(&self) -> LaneId {
+        LaneId(self.0.len() as u32)
+    }
+
+    pub(crate) fn get(&self, lane: LaneId) -> Option<&Lane> {
+        self.0.get(lane.0 as usize)
+    }
+
+    #[inline(always)]
+    pub(crate) fn get_mut(&mut self, lane: LaneId) -> Option<&mut Lane> {
+        self.0.get_mut(lane.0 as usize)
+    }
+
+    /// All places that there are now.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = LaneId> + use<> {
+        (0..self.0.len() as u32).map(LaneId)
+    }
+
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Lane> {
+        self.0.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, Lane> {
+        self.0.iter_mut()
+    }
+
+    /// All lanes with their places.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (LaneId, &Lane)> {
+        self.ids().zip(&self.0)
+    }
+
+    /// The first lane for which `is_fit` holds.
+    pub(crate) fn position(&self, is_fit: impl FnMut(&Lane) -> bool) -> Option<LaneId> {
+        self.0.iter().position(is_fit).map(|place| LaneId(place as u32))
+    }
+}
+
+impl Index<LaneId> for LaneTable {
+    type Output = Lane;
+
+    #[inline(always)]
+    fn index(&self, lane: LaneId) -> &Lane {
+        &self.0[lane.0 as usize]
+    }
+}
+
+impl IndexMut<LaneId> for LaneTable {
+    #[inline(always)]
+    fn index_mut(&mut self, lane: LaneId) -> &mut Lane {
+        &mut self.0[lane.0 as usize]
+    }
+}
+
+impl Index<LaneId> for Lanes {
+    type Output = Lane;
+
+    #[inline(always)]
+    fn index(&self, lane: LaneId) -> &Lane {
+        &self.all[lane]
+    }
+}
+
+impl IndexMut<LaneId> for Lanes {
+    #[inline(always)]
+    fn index_mut(&mut self, lane: LaneId) -> &mut Lane {
+        &mut self.all[lane]
+    }
+}

@@ -122,14 +122,24 @@ pub enum SlowSubscribers {
     DropOldest,
 }
 
+impl SlowSubscribers {
+    /// All of them, with the words of the settings.
+    pub const ALL: [(Self, &'static str); 2] = [(Self::Disconnect, "disconnect"), (Self::DropOldest, "drop-oldest")];
+}
+
 /// What the number that PUBLISH answers counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Receivers {
+pub enum PublishReceivers {
     /// Clients; of other proxies at the same nodes, connections.
     #[default]
     Clients,
     /// The node's connections, of which each of our workers has one however many clients it serves.
     Connections,
+}
+
+impl PublishReceivers {
+    /// All of them, with the words of the settings.
+    pub const ALL: [(Self, &'static str); 2] = [(Self::Clients, "clients"), (Self::Connections, "connections")];
 }
 
 /// Terms for subscriptions.
@@ -140,7 +150,7 @@ pub struct SubscriptionTerms {
     /// What becomes of a slow one.
     pub slow: SlowSubscribers,
     /// What PUBLISH answers.
-    pub receivers: Receivers,
+    pub receivers: PublishReceivers,
     /// Keys that one worker remembers for the clients that track them. Beyond that, each new key evicts another, which is
     /// invalidated as if it had changed. 0: as many as fit.
     pub tracked_keys_max: usize,
@@ -151,7 +161,7 @@ impl Default for SubscriptionTerms {
         Self {
             output_bytes: 32 << 20,
             slow: SlowSubscribers::default(),
-            receivers: Receivers::default(),
+            receivers: PublishReceivers::default(),
             tracked_keys_max: 1_000_000,
         }
     }

@@ -57,7 +57,7 @@ pub use admin::AdminMessage;
 pub use auth::quota::UserLimits;
 pub use auth::users::{Access, AccessRules, AclStore};
 pub use config::{
-    Budgets, Config, LaneLimits, NodeConfig, Receivers, Reconnects, SlowSubscribers, SubscriptionTerms, Timeouts,
+    Budgets, Config, LaneLimits, NodeConfig, PublishReceivers, Reconnects, SlowSubscribers, SubscriptionTerms, Timeouts,
 };
 pub use pubsub::{Message, SubscriptionAnswer, SubscriptionInquiry};
 pub use reply::integrity::IntegrityTerms;

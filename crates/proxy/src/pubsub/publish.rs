@@ -9,7 +9,7 @@ use super::Subscriptions;
 use super::delivery::Terms;
 use super::inspect::{Question, Then};
 use super::routing::MessageSource;
-use crate::config::{Config, Receivers};
+use crate::config::{Config, PublishReceivers};
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::pool::replace::Moves;
 use crate::push::frame::{self, Kind};
@@ -75,7 +75,7 @@ impl<E: Execute> Worker<E> {
         let (node, channel) = self.place_of_channel(index, row, channel);
         let channel = &*channel;
         let is_wanted = self.clients.sessions.at(index).is_some_and(|s| s.reply_mode == ReplyMode::On);
-        let is_exact = self.config.subscriptions.receivers == Receivers::Clients;
+        let is_exact = self.config.subscriptions.receivers == PublishReceivers::Clients;
         if !is_wanted || !is_exact || self.shared.sum(|c| c.subscriptions.value()) == 0 {
             return self.send_to(index, node, |out| encode_request(out, [args.at(0), channel, payload].into_iter()));
         }

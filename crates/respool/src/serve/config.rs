@@ -6,16 +6,13 @@ use std::time::Duration;
 
 use respool_connection::{Credentials, Endpoint, WritePolicy};
 use respool_proxy::{
-    AccessRules, Budgets, Config, IntegrityTerms, LaneLimits, NodeConfig, Receivers, Reconnects, SubscriptionTerms,
-    Timeouts,
+    AccessRules, Budgets, Config, IntegrityTerms, LaneLimits, NodeConfig, Reconnects, SubscriptionTerms, Timeouts,
 };
 use respool_route::{Node, NodeIndex, PlacementError, Pool, Routes, RoutesError, Scheme, Topology};
 use respool_wire::{ReplyLimits, RequestLimits, Strictness};
 
 use crate::settings::config::PoolSettings;
-use crate::settings::{
-    Address, EngineSettings, Instance, NodeAddress, NodeSettings, PoolMode, Process, PublishReceivers, SlowSubscribers,
-};
+use crate::settings::{Address, EngineSettings, Instance, NodeAddress, NodeSettings, Process};
 
 /// The configuration of an instance's proxy. `clients_max` replaces the setting, see [`super::files`].
 pub(super) fn proxy(process: &Process, instance: &Instance, clients_max: usize) -> Result<Config, Unfit> {
@@ -65,11 +62,7 @@ pub(super) fn proxy(process: &Process, instance: &Instance, clients_max: usize) 
             process: saturating(process.buffer_bytes_max),
         },
         lanes: LaneLimits {
-            mode: match settings.pooling.mode {
-                PoolMode::Multiplex => respool_proxy::PoolMode::Multiplex,
-                PoolMode::Transaction => respool_proxy::PoolMode::Transaction,
-                PoolMode::Session => respool_proxy::PoolMode::Session,
-            },
+            mode: settings.pooling.mode,
             transaction_bytes_max: saturating(settings.pooling.transaction_bytes_max),
             transaction_commands_max: settings.pooling.transaction_commands_max,
             private_max: settings.pooling.private_max,
@@ -97,14 +90,8 @@ pub(super) fn proxy(process: &Process, instance: &Instance, clients_max: usize) 
         subscriptions: SubscriptionTerms {
             output_bytes: saturating(settings.pooling.subscriber_output),
             tracked_keys_max: settings.pooling.tracked_keys_max,
-            slow: match settings.pooling.slow_subscribers {
-                SlowSubscribers::Disconnect => respool_proxy::SlowSubscribers::Disconnect,
-                SlowSubscribers::DropOldest => respool_proxy::SlowSubscribers::DropOldest,
-            },
-            receivers: match settings.pooling.publish_receivers {
-                PublishReceivers::Clients => Receivers::Clients,
-                PublishReceivers::Connections => Receivers::Connections,
-            },
+            slow: settings.pooling.slow_subscribers,
+            receivers: settings.pooling.publish_receivers,
         },
         access: super::access::rules(&process.users),
     })

@@ -1,6 +1,10 @@
 //! Settings that take one word of a closed set: the words, and what each means.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use respool_proxy::{PublishReceivers, SlowSubscribers};
+use respool_route::{DeadNode, PoolMode};
 
 /// One word of a closed set, with what it means.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,15 +59,6 @@ words! {
 }
 
 words! {
-    /// For how long a client has a connection to itself.
-    PoolMode {
-        Multiplex = "multiplex": "never: all share, which is the fastest",
-        Transaction = "transaction": "for each transaction",
-        Session = "session": "for as long as it stays",
-    }
-}
-
-words! {
     /// How a line of the log looks.
     LogFormat {
         Text = "text": "for people",
@@ -108,22 +103,6 @@ words! {
 }
 
 words! {
-    /// What becomes of a client that does not keep up with the messages it has subscribed to.
-    SlowSubscribers {
-        Disconnect = "disconnect": "it is disconnected, as by Redis",
-        DropOldest = "drop-oldest": "it loses the messages that have waited longest",
-    }
-}
-
-words! {
-    /// What the number that PUBLISH answers counts.
-    PublishReceivers {
-        Clients = "clients": "clients of this process; of others at the same nodes, connections",
-        Connections = "connections": "connections of the node, of which each worker is one",
-    }
-}
-
-words! {
     /// What becomes of commands that steer the nodes themselves.
     AdminCommands {
         Refuse = "refuse": "refused, but for those that only look at something harmless",
@@ -139,12 +118,46 @@ words! {
     }
 }
 
-/// The words for what becomes of requests to a dead node, in the order of [`DeadNode::ALL`].
-pub fn dead_nodes() -> &'static [Choice] {
-    const CHOICES: &[Choice] = &[
-        Choice { name: Cow::Borrowed("error"), doc: "they are answered with an error" },
-        Choice { name: Cow::Borrowed("next"), doc: "the next node that is up takes them; for caches only" },
-        Choice { name: Cow::Borrowed("replica"), doc: "a replica answers what only reads" },
-    ];
-    CHOICES
+macro_rules! choices_of {
+    ($($(#[$meta:meta])* $function:ident: $type:ident { $($text:literal,)+ })+) => {
+        $(
+            $(#[$meta])*
+            #[must_use]
+            pub fn $function() -> &'static [Choice] {
+                static CHOICES: LazyLock<Vec<Choice>> = LazyLock::new(|| {
+                    let docs = [$($text,)+];
+                    assert_eq!(docs.len(), $type::ALL.len(), "each word has its text");
+                    let choice = |((_, word), doc): (&($type, &'static str), _)| Choice { name: Cow::Borrowed(*word), doc };
+                    $type::ALL.iter().zip(docs).map(choice).collect()
+                });
+                &CHOICES
+            }
+        )+
+    };
+}
+
+// Sets that other crates define with their words; the texts are in the order of `ALL`.
+choices_of! {
+    /// For how long a client has a connection to itself.
+    pool_modes: PoolMode {
+        "never: all share, which is the fastest",
+        "for each transaction",
+        "for as long as it stays",
+    }
+    /// What becomes of a client that does not keep up with the messages it has subscribed to.
+    slow_subscribers: SlowSubscribers {
+        "it is disconnected, as by Redis",
+        "it loses the messages that have waited longest",
+    }
+    /// What the number that PUBLISH answers counts.
+    publish_receivers: PublishReceivers {
+        "clients of this process; of others at the same nodes, connections",
+        "connections of the node, of which each worker is one",
+    }
+    /// What becomes of requests to a dead node.
+    dead_nodes: DeadNode {
+        "they are answered with an error",
+        "the next node that is up takes them; for caches only",
+        "a replica answers what only reads",
+    }
 }

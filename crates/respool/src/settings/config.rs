@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use respool_route::{DeadNode, Route, Scheme};
+use respool_proxy::{PublishReceivers, SlowSubscribers};
+use respool_route::{DeadNode, PoolMode, Route, Scheme};
 
 use super::address::{Address, ListenSpec, NodeAddress};
-use super::choices::{LogFormat, LogLevel, PoolMode, PublishReceivers, SlowSubscribers};
+use super::choices::{LogFormat, LogLevel};
 use super::row::{Scope, Secret, Value};
 use super::table::Setting;
 use super::tls::{NodeTls, TlsSettings};

@@ -33,7 +33,7 @@ pub mod users;
 mod values;
 
 pub use address::{Address, ListenSpec, NodeAddress};
-pub use choices::{AdminCommands, LogFormat, LogLevel, PoolMode, PublishReceivers, SlowSubscribers};
+pub use choices::{AdminCommands, LogFormat, LogLevel};
 pub use config::{
     AdminSettings, EngineSettings, Instance, LogSettings, NetSettings, NodeSettings, Process, ProxySettings,
 };

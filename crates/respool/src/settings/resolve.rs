@@ -6,13 +6,11 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use respool_route::DeadNode;
+use respool_proxy::{PublishReceivers, SlowSubscribers};
+use respool_route::{DeadNode, PoolMode};
 
 use super::address::{Address, ListenSpec};
-use super::choices::{
-    AdminCommands, LogFormat, LogLevel, NodeTlsVerify, PoolMode, PublishReceivers, SlowSubscribers, Switch,
-    TlsAuthClients, TlsIdentity,
-};
+use super::choices::{AdminCommands, LogFormat, LogLevel, NodeTlsVerify, Switch, TlsAuthClients, TlsIdentity};
 use super::config::{
     AdminSettings, Budgets, EngineSettings, Instance, IntegritySettings, LogSettings, NetSettings, Pooling, Process,
     ProxySettings, RequestSettings, Resolved, SeeingSettings, StatsdSettings, Timeouts,
@@ -272,7 +270,7 @@ impl Resolver<'_> {
 fn pooling(of: &Values<'_>) -> Pooling {
     let count = |setting: Setting| saturating(of.count(setting).unwrap_or(u64::MAX));
     Pooling {
-        mode: PoolMode::ALL[of.word(Setting::PoolMode)],
+        mode: PoolMode::ALL[of.word(Setting::PoolMode)].0,
         transaction_bytes_max: of.bytes(Setting::TransactionBytesMax),
         transaction_commands_max: count(Setting::TransactionCommandsMax),
         private_max: count(Setting::PrivateConnectionsMax),
@@ -280,9 +278,9 @@ fn pooling(of: &Values<'_>) -> Pooling {
         session_max: count(Setting::SessionConnectionsMax),
         subscriber_output: of.bytes(Setting::SubscriberOutputBytes),
         tracked_keys_max: count(Setting::TrackingTableMaxKeys),
-        slow_subscribers: SlowSubscribers::ALL[of.word(Setting::SlowSubscribers)],
+        slow_subscribers: SlowSubscribers::ALL[of.word(Setting::SlowSubscribers)].0,
         gather: of.duration(Setting::Gather),
-        publish_receivers: PublishReceivers::ALL[of.word(Setting::PublishReceivers)],
+        publish_receivers: PublishReceivers::ALL[of.word(Setting::PublishReceivers)].0,
         blocking_max: count(Setting::BlockingConnectionsMax),
         blocked_commands_max: count(Setting::BlockedCommandsMax),
     }

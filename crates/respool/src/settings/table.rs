@@ -8,8 +8,7 @@ use std::time::Duration;
 use respool_proxy::limits::GATHERED_US_MAX;
 
 use super::choices::{
-    self, AdminCommands, ChannelsByDefault, LogFormat, LogLevel, NodeTlsVerify, PoolMode, PublishReceivers,
-    SlowSubscribers, Switch, TlsAuthClients, TlsIdentity,
+    self, AdminCommands, ChannelsByDefault, LogFormat, LogLevel, NodeTlsVerify, Switch, TlsAuthClients, TlsIdentity,
 };
 use super::placement;
 use super::row::{Group, Kind, Reload, Row, Scope};
@@ -362,7 +361,7 @@ rows! {
     }
     /// For how long a client has a connection to a node to itself.
     PoolMode {
-        name: "pool_mode", group: Group::Pooling, reload: Reload::Live, kind: Kind::Word(PoolMode::choices), default: "multiplex",
+        name: "pool_mode", group: Group::Pooling, reload: Reload::Live, kind: Kind::Word(choices::pool_modes), default: "multiplex",
         more: "What cannot share a connection has one of its own in every mode. A route (pool_mode) or a user (pool_mode) may \
                say otherwise, the route first. docs/pooling-modes.md tells what each mode does and costs.",
     }
@@ -418,7 +417,7 @@ rows! {
     /// What becomes of a slow subscriber.
     SlowSubscribers {
         name: "slow_subscribers", group: Group::Pooling, reload: Reload::Live,
-        kind: Kind::Word(SlowSubscribers::choices), default: "disconnect",
+        kind: Kind::Word(choices::slow_subscribers), default: "disconnect",
     }
     /// Keys that each worker remembers for clients that track them.
     TrackingTableMaxKeys {
@@ -441,7 +440,7 @@ rows! {
     /// What PUBLISH answers.
     PublishReceivers {
         name: "publish_receivers", group: Group::Pooling, reload: Reload::Live,
-        kind: Kind::Word(PublishReceivers::choices), default: "clients",
+        kind: Kind::Word(choices::publish_receivers), default: "clients",
         more: "Counting clients asks every worker that has subscribers, once for each message that is published.",
     }
     /// How long a request may take before the proxy's slow log keeps it.

@@ -591,6 +591,10 @@ impl<E: Execute> Machine for Worker<E> {
             return;
         }
         let lane = LaneId::of(conn);
+        if self.is_outdated(lane) {
+            self.dial_anew(lane);
+            return;
+        }
         self.lanes[lane].up.handle_connected(self.now.mono_us, &mut self.clients.pool);
         self.lanes[lane].is_blocked = false;
         self.lanes.list(lane);

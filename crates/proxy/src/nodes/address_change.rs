@@ -14,6 +14,9 @@
 //! server of the same name from then on, as if the settings had named the new address (see `pool::replace`): watched keys
 //! count as changed, blocked requests are sent again, and so on. A connection whose address is still among the answers stays,
 //! whatever becomes of others.
+//!
+//! Dials that were under way when the name moved may have resolved it before. Such a dial is made again when it has reached an
+//! address at which no other connection stands that is known to be right, before a request is sent on it.
 
 use crate::hooks::Event;
 use crate::pool::table::LaneId;
@@ -21,6 +24,7 @@ use crate::pool::{Lane, LaneUse};
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::Execute;
+use respool_connection::Phase;
 
 /// Whether a lane shows that its node is up at an address to which its name resolves.
 fn proves(lane: &Lane, node: usize) -> bool {
@@ -41,6 +45,9 @@ impl<E: Execute> Worker<E> {
         let now_us = self.now.mono_us;
         let is_news = self.lanes.nodes[node].leads_away_us.is_none();
         self.lanes.nodes[node].leads_away_us.get_or_insert(now_us);
+        if is_news {
+            self.lanes.nodes[node].renamed_us = now_us;
+        }
         if is_news {
             let (node, to) = (self.lanes.nodes[node].name.clone(), addresses.to_owned());
             self.shared.hooks.tell(&Event::NodeMoved { node, worker: self.number, to });
@@ -83,7 +90,7 @@ impl<E: Execute> Worker<E> {
         let (node, at, began_us) = (this.node, this.at.clone(), this.dial_began_us);
         let is_former = |other: &Lane| other.node == node && other.is_elsewhere && at.is_some() && other.at == at;
         if self.lanes.all.iter().any(is_former) {
-            if self.lanes.nodes[node].leads_away_us.is_some_and(|since_us| began_us < since_us) {
+            if began_us < self.lanes.nodes[node].renamed_us {
                 // Its name was resolved before.
                 self.lanes[lane].is_elsewhere = true;
                 return;
@@ -95,9 +102,54 @@ impl<E: Execute> Worker<E> {
         self.leave_address(node);
     }
 
+    /// A dial has reached an address. Returns whether its name may have been resolved before the node's name was found to lead
+    /// elsewhere, so that it is to be resolved again before anything is sent. While the former address is in use, so is a
+    /// connection to it that is made late.
+    pub(crate) fn is_outdated(&mut self, lane: LaneId) -> bool {
+        let this = &self.lanes[lane];
+        let node = this.node;
+        let known = &self.lanes.nodes[node];
+        let is_before = this.dial_began_us < known.renamed_us;
+        if !is_before || this.at.is_none() || known.is_gone || !self.lanes.is_at_its_node(lane) {
+            return false;
+        }
+        let is_there = |other: &&Lane| other.at == this.at;
+        let mut others = self.lanes.all.iter().filter(is_there);
+        if others.clone().any(|other| proves(other, node)) {
+            return false;
+        }
+        let is_former = |other: &Lane| other.node == node && !other.is_retired && other.is_elsewhere;
+        let is_in_use = known.leads_away_us.is_some() && others.any(is_former);
+        self.lanes[lane].is_elsewhere = is_in_use;
+        !is_in_use
+    }
+
+    /// Gives up a connection on which nothing but a handshake was sent, and dials again. What is queued stays queued.
+    pub(crate) fn dial_anew(&mut self, lane: LaneId) {
+        self.close_upstream(lane);
+        let this = &mut self.lanes[lane];
+        this.up.begin_anew(&mut self.clients.pool);
+        this.is_blocked = false;
+        (this.at, this.is_elsewhere) = (None, false);
+        self.lanes.end_dial(lane);
+        self.lanes.want_dial(lane, self.now);
+        self.is_busy = true;
+    }
+
     /// A node is up at another address: lanes to the former one are left, as by a reload.
     fn leave_address(&mut self, node: usize) {
-        self.lanes.nodes[node].leads_away_us = None;
+        let known = &mut self.lanes.nodes[node];
+        (known.leads_away_us, known.renamed_us) = (None, self.now.mono_us);
+        for lane in self.lanes.all.ids() {
+            let this = &self.lanes[lane];
+            if this.node == node
+                && !this.is_retired
+                && this.is_elsewhere
+                && matches!(this.up.phase(), Phase::Shaking(_))
+            {
+                self.dial_anew(lane);
+            }
+        }
         let is_left = |lane: &Lane| lane.node == node && !lane.is_retired && lane.is_elsewhere;
         if self.engine.is_some() || !self.lanes.all.iter().any(is_left) {
             return;

@@ -61,6 +61,8 @@ pub(crate) struct Node {
     pub(crate) entry: Entry,
     /// Since when its name has resolved without the address of connections to it, while none is ready at another.
     pub(crate) leads_away_us: Option<u64>,
+    /// When its name was last found to resolve to another address: dials that began before may lead to the former one.
+    pub(crate) renamed_us: u64,
     /// The address of the last connection, if a host name had to be resolved.
     pub(crate) address: String,
     /// It closes connections on which it is identified (HELLO, INFO).
@@ -82,6 +84,7 @@ impl Node {
             latency: None,
             entry: Entry::default(),
             leads_away_us: None,
+            renamed_us: 0,
             address: String::new(),
             shuns_questions: false,
             misfit_seen: None,

@@ -543,3 +543,106 @@ fn what_was_read_where_a_name_led_is_forgotten_by_all_who_track() {
     pass(&mut bench, NEW);
     assert!(bench.heard(client).contains("invalidate"), "it may be another value there");
 }
+
+/// A dial is under way to where the name led: it reaches that address as far as this says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reaches {
+    /// When the address has been left.
+    Late,
+    /// While the address is still in use, since the new one does not answer yet.
+    OnTrial,
+    /// Before the name moves.
+    Early,
+}
+
+/// What a client sends that has a connection dialled beside the first one, and what the node hears of it.
+type Dialled = (&'static [&'static [&'static str]], &'static str);
+
+/// All that connections are dialled for, in a mode in which it is.
+const DIALLED: &[(PoolMode, Dialled)] = &[
+    (PoolMode::Multiplex, (&[&["HELLO", "3"], &["SET", "key", "1"]], "SET key 1")),
+    (PoolMode::Multiplex, (&[&["EVAL", "return 1", "1", "key"]], "EVAL return 1 1 key")),
+    (PoolMode::Multiplex, (&[&["WATCH", "key"]], "WATCH key")),
+    (PoolMode::Multiplex, (&[&["BLPOP", "key", "0"]], "CLIENT ID")),
+    (PoolMode::Multiplex, (&[&["MONITOR"]], "MONITOR")),
+    (PoolMode::Multiplex, (&[&["REPLCONF", "capa", "eof"]], "REPLCONF capa eof")),
+    (PoolMode::Multiplex, (&[&["SUBSCRIBE", "news"]], "subscribe news")),
+    (PoolMode::Multiplex, (&[&["HELLO", "3"], &["CLIENT", "TRACKING", "ON", "NOLOOP"]], "CLIENT ID")),
+    (PoolMode::Transaction, (&[&["MULTI"], &["SET", "key", "1"], &["EXEC"]], "SET key 1")),
+    (PoolMode::Session, (&[&["SET", "key", "1"]], "SET key 1")),
+];
+
+#[test]
+fn a_late_dial_serves_nothing_where_a_name_led() {
+    for reaches in [Reaches::Late, Reaches::OnTrial, Reaches::Early] {
+        for (mode, (asks, heard)) in DIALLED {
+            let mut bench = named_in(*mode);
+            let first = bench.accept();
+            bench.ask(first, &["GET", "key"]);
+            let mut old = arrive(&mut bench, OLD);
+            bench.send(old[0], b"$-1\r\n");
+            let client = bench.accept();
+            asks.iter().for_each(|words| bench.ask(client, words));
+            let late = bench.dialling.clone();
+            assert!(!late.is_empty(), "{mode:?} {heard}");
+            let reach = |bench: &mut World| {
+                late.iter().for_each(|conn| {
+                    bench.turn(|worker| {
+                        worker.handle_address(*conn, OLD);
+                        worker.handle_connected(*conn);
+                    });
+                });
+            };
+            if reaches == Reaches::Early {
+                reach(&mut bench);
+                old.extend(&late);
+            }
+            bench.dialling.clear();
+            leave(&mut bench, &old);
+            if reaches == Reaches::OnTrial {
+                reach(&mut bench);
+            }
+            bench.wait(10_000);
+            bench.turn(|_| ());
+            assert!(!bench.dialling.is_empty(), "the new address is tried: {mode:?} {heard}");
+            arrive(&mut bench, NEW);
+            if reaches == Reaches::Late {
+                reach(&mut bench);
+            }
+            for conn in &late {
+                assert!(bench.closed.contains(conn), "{reaches:?} {mode:?} {heard}");
+                let told = requests(&bench.heard(*conn));
+                assert!(!told.contains(&(*heard).to_owned()), "{reaches:?} {mode:?}: {told:?}");
+            }
+            // The name is resolved again, and what waited goes there.
+            let again = arrive(&mut bench, NEW);
+            assert!(late.iter().all(|conn| again.contains(conn)), "{reaches:?} {mode:?} {heard}");
+            let asked = asked(&mut bench, &again);
+            assert!(asked.contains(&(*heard).to_owned()), "{reaches:?} {mode:?}: {asked:?}");
+        }
+    }
+}
+
+#[test]
+fn an_address_that_a_name_resolves_to_anew_is_used() {
+    let mut bench = named_in(PoolMode::Multiplex);
+    let client = bench.accept();
+    bench.ask(client, &["GET", "key"]);
+    let old = arrive(&mut bench, OLD);
+    bench.send(old[0], b"$-1\r\n");
+    bench.ask(client, &["WATCH", "key"]);
+    let late = std::mem::take(&mut bench.dialling);
+    leave(&mut bench, &old);
+    bench.wait(10_000);
+    bench.turn(|_| ());
+    arrive(&mut bench, NEW);
+    bench.turn(|worker| {
+        worker.handle_address(late[0], OLD);
+        worker.handle_connected(late[0]);
+    });
+    assert_eq!(bench.dialling, late);
+    // It is asked for twice and no more: what a name resolves to now is believed.
+    assert_eq!(arrive(&mut bench, OLD), late);
+    assert_eq!(asked(&mut bench, &late), ["WATCH key"]);
+    assert!(bench.dialling.is_empty());
+}

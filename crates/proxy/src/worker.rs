@@ -616,10 +616,6 @@ impl<E: Execute> Machine for Worker<E> {
 
     fn end_turn(&mut self) {
         self.lanes.is_filling = false;
-        if self.now.mono_us >= self.cron_at_us {
-            // What replies lead to is a request that is outstanding, which the timers must see.
-            self.conclude_tasks();
-        }
         if self.lanes.may_go_on {
             self.lanes.let_go_on();
         }

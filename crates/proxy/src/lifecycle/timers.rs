@@ -20,25 +20,31 @@ impl<E: Execute> Worker<E> {
             self.tick_engine();
         }
         if self.subscriptions_are_due() {
-            self.check_push_lanes();
+            self.come_due(Self::check_push_lanes);
         }
         if self.blocking.next_due_us().is_some_and(|at| self.now.mono_us >= at) {
-            self.handle_blocked_deadlines();
+            self.come_due(Self::handle_blocked_deadlines);
         }
         if self.scatters.words_due_us().is_some_and(|at| self.now.mono_us >= at) {
-            self.end_waits_for_words();
+            self.come_due(Self::end_waits_for_words);
         }
         let is_due = self.now.mono_us >= self.cron_at_us;
         if is_due || self.is_cron_slow && self.is_busy && self.cron_at_us > self.now.mono_us + self.busy_interval_us() {
-            self.run_cron(is_due);
+            self.come_due(|this| this.run_cron(is_due));
         }
+    }
+
+    /// Runs what is due. What replies of this turn lead to comes first: a request that is outstanding, or a connection that is free.
+    #[cold]
+    fn come_due(&mut self, run: impl FnOnce(&mut Self)) {
+        self.conclude_tasks();
+        run(self);
     }
 
     fn busy_interval_us(&self) -> u64 {
         (self.config.timeouts.response_us / CRON_SHARE).clamp(CRON_US_MIN, CRON_BUSY_US_MAX)
     }
 
-    #[cold]
     fn run_cron(&mut self, is_due: bool) {
         self.check_client_pause();
         if is_due {

@@ -18,6 +18,12 @@ fn pass(bench: &mut Bench<NoEngine>, us: u64) {
 
 /// All connections to wait on are taken, and another client waits for so long.
 fn in_queue(seconds: &str) -> (Bench<NoEngine>, ConnId) {
+    let (bench, client, _) = behind_another(seconds);
+    (bench, client)
+}
+
+/// The same, with the connection that is taken.
+fn behind_another(seconds: &str) -> (Bench<NoEngine>, ConnId, ConnId) {
     let lanes = LaneLimits { blocking_max: 1, ..LaneLimits::default() };
     let mut bench = Bench::proxy(Config { lanes, ..config(1, 1) });
     let (first, client) = (bench.accept(), bench.accept());
@@ -26,7 +32,7 @@ fn in_queue(seconds: &str) -> (Bench<NoEngine>, ConnId) {
     bench.send(lane, b":7\r\n");
     assert!(requests(&bench.heard(lane)).contains(&"BLPOP other 0".to_owned()));
     bench.ask(client, &["BLPOP", "q", seconds]);
-    (bench, client)
+    (bench, client, lane)
 }
 
 #[test]
@@ -113,5 +119,26 @@ fn a_pause_is_waited_for_however_long_it_takes() {
     }
     let (look, _) = look.expect("it is looked for now");
     bench.send(look, format!("+OK\r\n+QUEUED\r\n*1\r\n{TAKEN}").as_bytes());
+    assert_eq!(bench.heard(client), TAKEN);
+}
+
+/// The time of a request that queues is over in the turn in which the only connection becomes free.
+#[test]
+fn a_connection_that_is_free_at_the_last_moment_is_used() {
+    let (mut bench, client, lane) = behind_another("0.1");
+    // It cannot be looked for without a connection to wait on.
+    for conn in std::mem::take(&mut bench.dialling) {
+        bench.nodes.push(conn);
+        bench.turn(|worker| respool_connection::Machine::handle_connected(worker, conn));
+        bench.send(conn, b"+PONG\r\n");
+        bench.send(conn, b"-NOPERM no\r\n-NOPERM no\r\n");
+        bench.heard(conn);
+    }
+    // The timers have just run for other reasons, and do not in that turn.
+    pass(&mut bench, 90_000);
+    bench.wait(10_000);
+    bench.send(lane, b"*2\r\n$5\r\nother\r\n$1\r\nx\r\n");
+    assert_eq!(requests(&bench.heard(lane)), ["BLPOP q 0.001"]);
+    bench.send(lane, TAKEN.as_bytes());
     assert_eq!(bench.heard(client), TAKEN);
 }

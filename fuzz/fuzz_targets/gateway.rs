@@ -1,6 +1,6 @@
 //! The whole gateway between hostile clients and hostile nodes: one worker of the proxy, fed by a script of who sends
 //! which bytes, who vanishes, which dial fails and how much time passes. Nothing may panic; what clients are sent must be
-//! RESP for as long as the nodes' bytes are; nodes are sent only whole canonical requests; and once everybody has left,
+//! RESP for as long as the nodes' bytes are; nodes are sent only whole canonical requests; and once all clients have left,
 //! no byte is held.
 //!
 //! The first byte of a script says how the gateway is set up (pool mode, proved replies, routes, users, old nodes); the rest
@@ -469,7 +469,7 @@ impl World {
 
 impl World {
     /// Every client leaves, nodes end what they have begun or not, and time passes until nothing that was asked is awaited any
-    /// more: nobody may be remembered then.
+    /// more: no client may be remembered then.
     fn end(&mut self) {
         self.begin(1);
         for index in std::mem::take(&mut self.clients).into_keys() {

@@ -1,4 +1,4 @@
-//! Any request: its row is the one with its name, its keys lie within it, and everybody who asks finds the same ones.
+//! Any request: its row is the one with its name, its keys lie within it, and every caller finds the same ones.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -83,7 +83,7 @@ fuzz_target!(|data: &[u8]| {
         look_into(reply, kind);
         rest = tail;
     }
-    // Whoever looks into replies must also bear what is none.
+    // Code that reads replies must also bear what is none.
     if let Some(walk) = elements(rest) {
         assert!(walk.count() <= rest.len());
     }

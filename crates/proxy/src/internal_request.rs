@@ -17,6 +17,7 @@ use crate::request::unknown_command::CommandInfoQuery;
 use crate::scripts::EvalshaRetry;
 use crate::scripts::functions::Listing;
 use crate::scripts::kill::ScriptKill;
+use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
 use crate::slab::{Handle, Slab};
 use crate::tracking::{ListenerId, ProtocolSwitch};
@@ -214,7 +215,7 @@ impl InternalRequests {
     }
 
     /// The client that waits for what a task answers, if it answers in the place of a node.
-    pub(crate) fn asker(&self, of: Handle) -> Option<Handle> {
+    pub(crate) fn asker(&self, of: Handle) -> Option<ClientHandle> {
         match self.running.get(of)? {
             InternalRequest::Exec(exec) => Some(exec.asker.session),
             InternalRequest::Heal(healing) => Some(healing.asker.session),

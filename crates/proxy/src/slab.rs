@@ -5,6 +5,7 @@
 
 use crate::limits::SLAB_KEPT_PLACES;
 use std::cmp::Reverse;
+use std::marker::PhantomData;
 
 /// Where something is kept, and which of those that were kept there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,6 +16,26 @@ pub(crate) struct Handle<I = u32> {
     pub(crate) generation: u32,
 }
 
+/// What places of a table are named by: a number, or an id that only this table makes.
+pub(crate) trait SlabIndex: Copy {
+    /// The name of a place.
+    fn at(place: u32) -> Self;
+    /// The place of a name.
+    fn place(self) -> u32;
+}
+
+impl SlabIndex for u32 {
+    #[inline(always)]
+    fn at(place: u32) -> Self {
+        place
+    }
+
+    #[inline(always)]
+    fn place(self) -> u32 {
+        self
+    }
+}
+
 #[derive(Debug)]
 struct Place<T> {
     generation: u32,
@@ -23,36 +44,44 @@ struct Place<T> {
 
 /// The table.
 #[derive(Debug)]
-pub(crate) struct Slab<T> {
+pub(crate) struct Slab<T, I = u32> {
     places: Vec<Place<T>>,
     free: Vec<u32>,
     /// Places that are empty and not free.
     retired: usize,
     /// The generations of places that were given back, the last place first: it is as if they were there.
     gone: Vec<u32>,
+    index: PhantomData<I>,
     /// Places have become free since it was last looked at whether some can be given back.
     has_freed: bool,
 }
 
-impl<T> Default for Slab<T> {
+impl<T, I> Default for Slab<T, I> {
     fn default() -> Self {
-        Self { places: Vec::new(), free: Vec::new(), retired: 0, gone: Vec::new(), has_freed: false }
+        Self {
+            places: Vec::new(),
+            free: Vec::new(),
+            retired: 0,
+            gone: Vec::new(),
+            index: PhantomData,
+            has_freed: false,
+        }
     }
 }
 
-impl<T> Slab<T> {
+impl<T, I: SlabIndex> Slab<T, I> {
     /// Keeps `value`. Panics at 2^31 values, which the limit on clients keeps far away.
-    pub(crate) fn insert(&mut self, value: T) -> Handle {
+    pub(crate) fn insert(&mut self, value: T) -> Handle<I> {
         if let Some(index) = self.free.pop() {
             let place = &mut self.places[index as usize];
             place.value = Some(value);
-            return Handle { index, generation: place.generation };
+            return Handle { index: I::at(index), generation: place.generation };
         }
         let index = u32::try_from(self.places.len()).ok().filter(|i| *i < 1 << 31);
         let index = index.expect("limits keep tables far below 2^31 places");
         let generation = self.gone.pop().unwrap_or(0);
         self.places.push(Place { generation, value: Some(value) });
-        Handle { index, generation }
+        Handle { index: I::at(index), generation }
     }
 
     /// Gives back memory of places behind the last that is taken, if there are many and most are free. Further values come
@@ -78,15 +107,15 @@ impl<T> Slab<T> {
     }
 
     /// Takes a value out; its handles are void from now on, and its place is free.
-    pub(crate) fn remove(&mut self, index: u32) -> Option<T> {
+    pub(crate) fn remove(&mut self, index: I) -> Option<T> {
         let value = self.retire(index)?;
         self.release(index);
         Some(value)
     }
 
     /// Takes a value out; its handles are void from now on, but its place is not given away before [`Self::release`].
-    pub(crate) fn retire(&mut self, index: u32) -> Option<T> {
-        let place = self.places.get_mut(index as usize)?;
+    pub(crate) fn retire(&mut self, index: I) -> Option<T> {
+        let place = self.places.get_mut(index.place() as usize)?;
         let value = place.value.take()?;
         place.generation = place.generation.wrapping_add(1);
         self.retired += 1;
@@ -94,51 +123,51 @@ impl<T> Slab<T> {
     }
 
     /// Gives the place of a retired value free. To be called once for each.
-    pub(crate) fn release(&mut self, index: u32) {
+    pub(crate) fn release(&mut self, index: I) {
         debug_assert!(
-            self.at(index).is_none() && !self.free.iter().rev().take(64).any(|free| *free == index),
+            self.at(index).is_none() && !self.free.iter().rev().take(64).any(|free| *free == index.place()),
             "only what was retired is released"
         );
         self.retired -= 1;
-        self.free.push(index);
+        self.free.push(index.place());
         self.has_freed = true;
     }
 
     /// The value of a handle, unless it has gone.
-    pub(crate) fn get(&self, of: Handle) -> Option<&T> {
-        self.places.get(of.index as usize).filter(|place| place.generation == of.generation)?.value.as_ref()
+    pub(crate) fn get(&self, of: Handle<I>) -> Option<&T> {
+        self.places.get(of.index.place() as usize).filter(|place| place.generation == of.generation)?.value.as_ref()
     }
 
     /// The value at a place, whichever generation.
     #[inline]
-    pub(crate) fn at(&self, index: u32) -> Option<&T> {
-        self.places.get(index as usize)?.value.as_ref()
+    pub(crate) fn at(&self, index: I) -> Option<&T> {
+        self.places.get(index.place() as usize)?.value.as_ref()
     }
 
     /// The value at a place, whichever generation.
     #[inline]
-    pub(crate) fn at_mut(&mut self, index: u32) -> Option<&mut T> {
-        self.places.get_mut(index as usize)?.value.as_mut()
+    pub(crate) fn at_mut(&mut self, index: I) -> Option<&mut T> {
+        self.places.get_mut(index.place() as usize)?.value.as_mut()
     }
 
     /// The value at a place, and which generation it is of.
     #[inline(always)]
-    pub(crate) fn with_generation(&mut self, index: u32) -> Option<(&mut T, u32)> {
-        let place = self.places.get_mut(index as usize)?;
+    pub(crate) fn with_generation(&mut self, index: I) -> Option<(&mut T, u32)> {
+        let place = self.places.get_mut(index.place() as usize)?;
         Some((place.value.as_mut()?, place.generation))
     }
 
     /// The value of a handle, unless it has gone.
     #[inline]
-    pub(crate) fn get_mut(&mut self, handle: Handle) -> Option<&mut T> {
-        let place = self.places.get_mut(handle.index as usize)?;
+    pub(crate) fn get_mut(&mut self, handle: Handle<I>) -> Option<&mut T> {
+        let place = self.places.get_mut(handle.index.place() as usize)?;
         if place.generation == handle.generation { place.value.as_mut() } else { None }
     }
 
     /// The handle of what is at a place now.
     #[inline]
-    pub(crate) fn handle(&self, index: u32) -> Option<Handle> {
-        let place = self.places.get(index as usize)?;
+    pub(crate) fn handle(&self, index: I) -> Option<Handle<I>> {
+        let place = self.places.get(index.place() as usize)?;
         place.value.is_some().then_some(Handle { index, generation: place.generation })
     }
 
@@ -153,13 +182,13 @@ impl<T> Slab<T> {
     }
 
     /// All values with their places, to be changed.
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
-        self.places.iter_mut().enumerate().filter_map(|(i, p)| p.value.as_mut().map(|v| (i as u32, v)))
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (I, &mut T)> {
+        self.places.iter_mut().enumerate().filter_map(|(i, p)| p.value.as_mut().map(|v| (I::at(i as u32), v)))
     }
 
     /// All values with their places.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        self.places.iter().enumerate().filter_map(|(i, p)| p.value.as_ref().map(|v| (i as u32, v)))
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (I, &T)> {
+        self.places.iter().enumerate().filter_map(|(i, p)| p.value.as_ref().map(|v| (I::at(i as u32), v)))
     }
 }
 
@@ -169,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_handle_never_finds_the_successor() {
-        let mut slab = Slab::default();
+        let mut slab = Slab::<_>::default();
         let first = slab.insert("first");
         assert_eq!(slab.remove(first.index), Some("first"));
         let second = slab.insert("second");
@@ -182,7 +211,7 @@ mod tests {
     #[test]
     fn memory_of_a_crowd_that_has_left_is_given_back() {
         let crowd = 10 * SLAB_KEPT_PLACES as u32;
-        let mut slab = Slab::default();
+        let mut slab = Slab::<_>::default();
         let handles: Vec<Handle> = (0..crowd).map(|number| slab.insert(number)).collect();
         let stays = handles[3];
         handles.iter().filter(|handle| **handle != stays).for_each(|handle| _ = slab.remove(handle.index));
@@ -199,7 +228,7 @@ mod tests {
     #[test]
     fn one_that_stays_in_a_late_place_holds_back_only_until_it_goes() {
         let crowd = 10 * SLAB_KEPT_PLACES as u32;
-        let mut slab = Slab::default();
+        let mut slab = Slab::<_>::default();
         let handles: Vec<Handle> = (0..crowd).map(|number| slab.insert(number)).collect();
         let last = handles[handles.len() - 1];
         handles.iter().filter(|handle| **handle != last).for_each(|handle| _ = slab.remove(handle.index));
@@ -215,7 +244,7 @@ mod tests {
     #[test]
     fn a_place_that_is_to_be_closed_is_kept() {
         let crowd = 10 * SLAB_KEPT_PLACES as u32;
-        let mut slab = Slab::default();
+        let mut slab = Slab::<_>::default();
         let handles: Vec<Handle> = (0..crowd).map(|number| slab.insert(number)).collect();
         let middle = handles[handles.len() / 2];
         slab.retire(middle.index);

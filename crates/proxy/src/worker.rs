@@ -26,6 +26,7 @@ use crate::request::time_slices::Slices;
 use crate::request::unknown_command::CommandInfoQueries;
 use crate::scripts::functions::Functions;
 use crate::session::forced_disconnect::{DisconnectLog, DisconnectReason};
+use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::workers::mail::{Mail, Questions};
@@ -181,7 +182,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Reads requests from what has just been received.
-    fn read_client(&mut self, index: u32, bytes: usize) {
+    fn read_client(&mut self, index: ClientId, bytes: usize) {
         self.counters.client_reads.add(1);
         self.counters.client_bytes_in.add(bytes as u64);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
@@ -230,10 +231,10 @@ impl<E: Execute> Worker<E> {
 
     /// Forgets a client and has its connection closed. Its place stays taken until the loop has been told: otherwise the
     /// order to close could meet the next client in the place.
-    pub(crate) fn close_client(&mut self, index: u32) {
+    pub(crate) fn close_client(&mut self, index: ClientId) {
         if let Some(session) = self.clients.sessions.retire(index) {
             self.forget(session);
-            self.actions.push_back(Action::Close { conn: ConnId::client(index) });
+            self.actions.push_back(Action::Close { conn: index.conn() });
         }
     }
 
@@ -250,15 +251,15 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Has the connection of a client closed that is owed nothing, so that it cannot lose what it was sent before.
-    pub(crate) fn finish_client(&mut self, index: u32) {
+    pub(crate) fn finish_client(&mut self, index: ClientId) {
         if let Some(session) = self.clients.sessions.retire(index) {
             self.forget(session);
-            self.actions.push_back(Action::Finish { conn: ConnId::client(index) });
+            self.actions.push_back(Action::Finish { conn: index.conn() });
         }
     }
 
     /// Forgets a client whose connection is gone already.
-    fn drop_client(&mut self, index: u32) {
+    fn drop_client(&mut self, index: ClientId) {
         if let Some(session) = self.clients.sessions.remove(index) {
             self.forget(session);
         }
@@ -277,7 +278,7 @@ impl<E: Execute> Worker<E> {
 
     /// Looks at a client that something happened to: whether it is to be written, cut off, closed or read on.
     /// Returns whether it is to be written.
-    fn review_client(&mut self, index: u32) -> bool {
+    fn review_client(&mut self, index: ClientId) -> bool {
         let budgets = self.config.budgets;
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         session.is_listed = false;
@@ -310,7 +311,7 @@ impl<E: Execute> Worker<E> {
     }
 
     #[inline(always)]
-    fn is_to_be_written(&mut self, index: u32) -> bool {
+    fn is_to_be_written(&mut self, index: ClientId) -> bool {
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         if session.down.output().is_empty() || session.is_blocked {
             return false;
@@ -321,7 +322,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Removes the reasons not to read a client that have gone, and closes it if that is all it waited for.
-    fn relieve_client(&mut self, index: u32) {
+    fn relieve_client(&mut self, index: ClientId) {
         let budgets = self.config.budgets;
         let Some(session) = self.clients.sessions.at(index) else { return };
         if session.pause.has(Pause::CLOSING) && session.is_owed_nothing() {
@@ -359,7 +360,7 @@ impl<E: Execute> Worker<E> {
         match &action {
             Action::Close { conn } if conn.is_upstream() => self.lanes.note_closed(LaneId::of(*conn)),
             Action::Close { conn } | Action::Finish { conn } => {
-                self.clients.sessions.release(conn.index() as u32);
+                self.clients.sessions.release(ClientId::of(*conn));
             }
             _ => {}
         }
@@ -402,7 +403,7 @@ impl<E: Execute> Worker<E> {
         self.take_dialling_turns();
     }
 
-    fn resume_client(&mut self, index: u32) {
+    fn resume_client(&mut self, index: ClientId) {
         if self.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::QUEUEING))
             && self.continue_exec_reply(index) != Flow::Next
         {
@@ -416,7 +417,7 @@ impl<E: Execute> Worker<E> {
             self.note_ended(index);
         } else if session.pause.is_none() || session.is_waiting() || session.is_listed {
             // One that is not to be read may have been answered, and a loop looks for output again behind an action.
-            self.actions.push_back(Action::Resume { conn: ConnId::client(index) });
+            self.actions.push_back(Action::Resume { conn: index.conn() });
         }
     }
 }
@@ -487,7 +488,7 @@ impl<E: Execute> Machine for Worker<E> {
         self.review_mode(handle.index);
         self.counters.clients_accepted.add(1);
         self.counters.clients.set(self.clients.sessions.len() as u64);
-        Ok(ConnId::client(handle.index))
+        Ok(handle.index.conn())
     }
 
     fn handle_no_room(&mut self, peer: Peer) -> &'static [u8] {
@@ -505,7 +506,7 @@ impl<E: Execute> Machine for Worker<E> {
             return (!lane.is_unread && !lane.is_closing).then_some(&mut self.read_buffer);
         }
         let is_pressed = self.shared.ledger.held_bytes() > self.config.budgets.process;
-        let session = self.clients.sessions.at_mut(conn.index() as u32)?;
+        let session = self.clients.sessions.at_mut(ClientId::of(conn))?;
         if is_pressed {
             session.pause.add(Pause::PRESSURE);
             self.is_busy = true;
@@ -528,7 +529,7 @@ impl<E: Execute> Machine for Worker<E> {
         if conn.is_upstream() {
             self.read_upstream(LaneId::of(conn), bytes);
         } else {
-            self.read_client(conn.index() as u32, bytes);
+            self.read_client(ClientId::of(conn), bytes);
         }
     }
 
@@ -541,19 +542,19 @@ impl<E: Execute> Machine for Worker<E> {
             self.end_lane(LaneId::of(conn), LaneEnd::Lost(None));
             return;
         }
-        self.note_ended(conn.index() as u32);
+        self.note_ended(ClientId::of(conn));
     }
 
     fn handle_hung_up(&mut self, conn: ConnId) {
         if conn.is_upstream() {
             return;
         }
-        self.note_hung_up(conn.index() as u32);
+        self.note_hung_up(ClientId::of(conn));
     }
 
     fn handle_gone(&mut self, conn: ConnId) {
         if !conn.is_upstream() {
-            self.note_gone(conn.index() as u32);
+            self.note_gone(ClientId::of(conn));
         }
     }
 
@@ -564,7 +565,7 @@ impl<E: Execute> Machine for Worker<E> {
         if conn.is_upstream() {
             self.end_lane(LaneId::of(conn), LaneEnd::Lost(Some(error.to_owned())));
         } else {
-            self.drop_client(conn.index() as u32);
+            self.drop_client(ClientId::of(conn));
         }
     }
 
@@ -651,7 +652,7 @@ impl<E: Execute> Machine for Worker<E> {
             }
             while let Some(index) = self.clients.listed.pop() {
                 if self.review_client(index) {
-                    return Some(ConnId::client(index));
+                    return Some(index.conn());
                 }
             }
             // The review of a client may have listed a lane.
@@ -666,7 +667,7 @@ impl<E: Execute> Machine for Worker<E> {
         if conn.is_upstream() {
             self.lanes[LaneId::of(conn)].up.output()
         } else {
-            self.clients.sessions.at(conn.index() as u32).map_or(&[], |s| s.down.output().as_slice())
+            self.clients.sessions.at(ClientId::of(conn)).map_or(&[], |s| s.down.output().as_slice())
         }
     }
 
@@ -694,7 +695,7 @@ impl<E: Execute> Machine for Worker<E> {
         }
         self.counters.client_writes.add(1);
         self.counters.client_bytes_out.add(bytes as u64);
-        let index = conn.index() as u32;
+        let index = ClientId::of(conn);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.down.advance(bytes, &mut self.clients.pool);
         session.is_blocked = !session.down.output().is_empty();
@@ -724,9 +725,9 @@ impl<E: Execute> Machine for Worker<E> {
         if conn.is_upstream() {
             self.lanes[LaneId::of(conn)].is_blocked = false;
             self.lanes.list(LaneId::of(conn));
-        } else if let Some(session) = self.clients.sessions.at_mut(conn.index() as u32) {
+        } else if let Some(session) = self.clients.sessions.at_mut(ClientId::of(conn)) {
             session.is_blocked = false;
-            self.clients.list(conn.index() as u32);
+            self.clients.list(ClientId::of(conn));
         }
     }
 

@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::pubsub::ChannelPlace;
 use crate::request::routing::nodes_of_all;
 use crate::session::Flow;
+use crate::session::id::ClientId;
 use crate::worker::Worker;
 use respool_command::{Execute, Lane, Row, resolve, text as texts};
 use respool_route::{KeyPlace, RouteScratch, Routed, slot};
@@ -26,7 +27,7 @@ struct Explained {
 }
 
 impl<E: Execute> Worker<E> {
-    pub(super) fn explain(&mut self, index: u32, args: Args<'_>) -> Flow {
+    pub(super) fn explain(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let row = match resolve(args) {
             Ok(row) => row,
             Err(unknown) => {
@@ -89,11 +90,11 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The nodes that a request would go to.
-    pub(super) fn nodes_of(&self, index: u32, row: &'static Row, args: Args<'_>) -> Vec<usize> {
+    pub(super) fn nodes_of(&self, index: ClientId, row: &'static Row, args: Args<'_>) -> Vec<usize> {
         self.find_out(index, row, args).nodes
     }
 
-    fn find_out(&self, index: u32, row: &'static Row, args: Args<'_>) -> Explained {
+    fn find_out(&self, index: ClientId, row: &'static Row, args: Args<'_>) -> Explained {
         let local = |plan| Explained { plan, ..Explained::default() };
         if row.lane(args) == Lane::Local {
             return local("local");

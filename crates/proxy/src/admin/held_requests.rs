@@ -6,6 +6,7 @@
 //! timeout of their own.
 
 use crate::error_text;
+use crate::session::id::ClientId;
 use crate::session::{Flow, Pause};
 use crate::worker::Worker;
 use respool_command::{Command, Execute, Lane, Row, TransactionsCommand};
@@ -61,7 +62,7 @@ pub(crate) enum Held {
 
 impl<E: Execute> Worker<E> {
     /// Holds a request back if one of its nodes is paused: it is read again when the pause ends.
-    pub(crate) fn hold_for_operator(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+    pub(crate) fn hold_for_operator(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         let is_sent = match row.command {
             // Queued commands are sent with EXEC, see `hold_exec`. Without MULTI the others are answered here.
             Command::Transactions(command) => command == TransactionsCommand::Watch,
@@ -89,7 +90,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Holds back a request for these nodes if one of them is paused.
-    pub(crate) fn hold_for_nodes(&mut self, index: u32, nodes: &[usize]) -> Option<Held> {
+    pub(crate) fn hold_for_nodes(&mut self, index: ClientId, nodes: &[usize]) -> Option<Held> {
         let is_paused = |node: &&usize| self.lanes.nodes.get(**node).is_some_and(|node| node.is_paused);
         let paused = nodes.iter().find(is_paused).map(|node| self.lanes.nodes[*node].name.clone());
         let (now_us, patience_us) = (self.now.mono_us, self.config.timeouts.pause_us);

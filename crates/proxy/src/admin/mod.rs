@@ -17,6 +17,7 @@ mod table;
 
 use crate::hooks::ProcessAction;
 use crate::session::Flow;
+use crate::session::id::ClientId;
 use crate::worker::Worker;
 use crate::workers::mail::{ClientFilter, Ids, Question};
 use respool_command::{Execute, ProxyCommand, Row, text as texts};
@@ -31,7 +32,13 @@ pub(crate) use suspend::Suspension;
 
 impl<E: Execute> Worker<E> {
     /// Answers a request of the console. The arity has been checked.
-    pub(crate) fn console(&mut self, index: u32, command: ProxyCommand, row: &'static Row, args: Args<'_>) -> Flow {
+    pub(crate) fn console(
+        &mut self,
+        index: ClientId,
+        command: ProxyCommand,
+        row: &'static Row,
+        args: Args<'_>,
+    ) -> Flow {
         if steers(command) && self.refuses_admin() {
             return self.refuse(index, crate::error_text::admin_refused(row.name).as_bytes());
         }
@@ -52,7 +59,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    fn show(&mut self, index: u32, args: Args<'_>) -> Flow {
+    fn show(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let Some(show) = Show::named(args.at(0)) else {
             let names: Vec<&str> = Show::ALL.iter().map(|show| show.name()).collect();
             let words = format!("ERR there is nothing of that name to show; there is {}", names.join(", "));
@@ -65,7 +72,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// `PROXY KILL id [id ...]`.
-    fn kill(&mut self, index: u32, args: Args<'_>) -> Flow {
+    fn kill(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let number = |id: &[u8]| {
             crate::commands::connection::integer(id).and_then(|id| u64::try_from(id).ok()).filter(|id| *id > 0)
         };
@@ -75,7 +82,7 @@ impl<E: Execute> Worker<E> {
         self.ask_all(index, Question::KillSome, ClientFilter { ids: Some(Ids::of(ids)), ..ClientFilter::default() })
     }
 
-    fn console_help(&mut self, index: u32, row: &'static Row) -> Flow {
+    fn console_help(&mut self, index: ClientId, row: &'static Row) -> Flow {
         self.answer(index, |reply| crate::commands::client::help(row, reply));
         Flow::Next
     }

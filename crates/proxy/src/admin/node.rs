@@ -5,6 +5,7 @@
 //! sent: it goes the usual way or not at all.
 
 use crate::commands::config_get::shows_secrets;
+use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
 use crate::worker::Worker;
 use respool_command::{Execute, Flags, Lane, Row, resolve};
@@ -12,7 +13,7 @@ use respool_wire::{Args, encode_request};
 
 impl<E: Execute> Worker<E> {
     /// `PROXY NODE name command [argument ...]`.
-    pub(super) fn ask_node(&mut self, index: u32, args: Args<'_>) -> Flow {
+    pub(super) fn ask_node(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let (name, request) = (args.at(0), args.from(1));
         let Some(node) = self.config.nodes.iter().position(|node| node.name.as_bytes() == name) else {
             let words = [b"ERR there is no node '", name, b"'; PROXY SHOW NODES names them"].concat();
@@ -39,7 +40,7 @@ impl<E: Execute> Worker<E> {
         self.send_to(index, node, |out| encode_request(out, request.iter()))
     }
 
-    fn may_ask_node(&self, index: u32, row: &'static Row, request: Args<'_>) -> Result<(), String> {
+    fn may_ask_node(&self, index: ClientId, row: &'static Row, request: Args<'_>) -> Result<(), String> {
         if !row.accepts(request.len()) {
             return Err(format!("ERR wrong number of arguments for '{}' command", row.full_name()));
         }

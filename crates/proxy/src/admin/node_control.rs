@@ -10,6 +10,7 @@ use crate::admin::suspend::Suspension;
 use crate::config::Config;
 use crate::error_text;
 use crate::hooks::{Event, ProcessAction};
+use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::worker::Worker;
 use respool_command::{Execute, ProxyCommand};
@@ -50,7 +51,7 @@ impl Order {
 }
 
 impl<E: Execute> Worker<E> {
-    pub(super) fn order(&mut self, index: u32, command: ProxyCommand, args: Args<'_>) -> Flow {
+    pub(super) fn order(&mut self, index: ClientId, command: ProxyCommand, args: Args<'_>) -> Flow {
         let what = match command {
             ProxyCommand::ProxyPause => NodeAction::Pause,
             ProxyCommand::ProxyResume => NodeAction::Resume,
@@ -99,7 +100,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Asks the process for something.
-    pub(super) fn demand(&mut self, index: u32, demand: ProcessAction) -> Flow {
+    pub(super) fn demand(&mut self, index: ClientId, demand: ProcessAction) -> Flow {
         self.tell_order(index, &format!("{demand:?}"));
         if !self.shared.hooks.demand(demand) {
             return self.refuse(index, b"ERR this process takes no such orders");
@@ -113,7 +114,7 @@ impl<E: Execute> Worker<E> {
         Flow::Next
     }
 
-    fn tell_order(&self, index: u32, order: &str) {
+    fn tell_order(&self, index: ClientId, order: &str) {
         let client = self.clients.sessions.at(index).map_or_else(String::new, |s| s.details.peer.address.clone());
         self.shared.hooks.tell(&Event::Ordered { order: order.trim().to_owned(), client });
     }
@@ -151,7 +152,7 @@ impl<E: Execute> Worker<E> {
             self.clients.sessions.iter_mut().for_each(|(_, session)| session.details.held = HeldTime::default());
         }
         let waiting = self.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::HELD));
-        let indexes: Vec<u32> = waiting.map(|(index, _)| index).collect();
+        let indexes: Vec<ClientId> = waiting.map(|(index, _)| index).collect();
         self.unmark_held(indexes.len());
         // Whoever has to wait on finds out when its request is read again.
         indexes.into_iter().for_each(|index| self.clients.unpause(index, Pause::HELD));

@@ -8,6 +8,7 @@ use crate::admin::suspend::Suspension;
 use crate::admin::table::Table;
 use crate::error_text;
 use crate::limits::QUESTION_US_MAX;
+use crate::session::id::ClientId;
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::slab::{Handle, Slab};
 use crate::worker::Worker;
@@ -73,7 +74,7 @@ impl Inquiries {
 
 impl<E: Execute> Worker<E> {
     /// Takes the place of a reply that does not come from one node alone. `None` within: no reply is wanted.
-    pub(crate) fn expect_reply(&mut self, index: u32) -> Option<Option<Asker>> {
+    pub(crate) fn expect_reply(&mut self, index: ClientId) -> Option<Option<Asker>> {
         let session = self.clients.sessions.handle(index)?;
         let this = self.clients.sessions.at_mut(index)?;
         if this.reply_mode == ReplyMode::On {
@@ -84,20 +85,20 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Has every worker tell its part of a table.
-    pub(super) fn inquire(&mut self, index: u32, show: Show) -> Flow {
+    pub(super) fn inquire(&mut self, index: ClientId, show: Show) -> Flow {
         self.put_to_all(index, What::Show(show))
     }
 
     /// Has every worker carry out an order.
-    pub(super) fn order_all(&mut self, index: u32, order: Order) -> Flow {
+    pub(super) fn order_all(&mut self, index: ClientId, order: Order) -> Flow {
         self.put_to_all(index, What::Order(order))
     }
 
-    pub(super) fn ask_slowlog(&mut self, index: u32, order: SlowlogOrder) -> Flow {
+    pub(super) fn ask_slowlog(&mut self, index: ClientId, order: SlowlogOrder) -> Flow {
         self.put_to_all(index, What::Slowlog(order))
     }
 
-    fn put_to_all(&mut self, index: u32, what: What) -> Flow {
+    fn put_to_all(&mut self, index: ClientId, what: What) -> Flow {
         // What is shown is shown one at a time, as with `CLIENT LIST`.
         if !matches!(what, What::Order(_)) && self.settle_before(index).is_none() {
             return Flow::Again;

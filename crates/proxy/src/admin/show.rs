@@ -4,6 +4,7 @@ use crate::admin::table::{Cell, Line, Table};
 use crate::limits::RANKED_KEYS_MAX;
 use crate::observe::histogram::quantile_us;
 use crate::pool::{Lane, LaneUse};
+use crate::session::id::ClientId;
 use crate::session::{Pause, SessionFlags};
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -160,7 +161,7 @@ impl<E: Execute> Worker<E> {
 
     fn show_clients(&self) -> Vec<Line> {
         let seconds_since = |then: u64| self.now.mono_us.saturating_sub(then) / 1_000_000;
-        let line = |(index, session): (u32, &crate::session::Session)| -> Line {
+        let line = |(index, session): (ClientId, &crate::session::Session)| -> Line {
             vec![
                 ("id", Cell::Same(session.id)),
                 ("addr", text(&*session.details.peer.address)),

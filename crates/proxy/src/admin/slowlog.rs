@@ -3,6 +3,7 @@
 use crate::admin::table::{Cell, Line, Table};
 use crate::observe::slow_log::Slow;
 use crate::session::Flow;
+use crate::session::id::ClientId;
 use crate::worker::Worker;
 use respool_command::{Execute, text as texts};
 use respool_wire::Args;
@@ -20,7 +21,7 @@ pub(crate) enum SlowlogOrder {
 const SHOWN: usize = 10;
 
 impl<E: Execute> Worker<E> {
-    pub(super) fn slowlog(&mut self, index: u32, args: Args<'_>) -> Flow {
+    pub(super) fn slowlog(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let is = |word: &str| args.at(0).eq_ignore_ascii_case(word.as_bytes());
         let order = match args.len() {
             1 if is("LEN") => SlowlogOrder::Len,

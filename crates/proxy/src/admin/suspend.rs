@@ -4,6 +4,7 @@
 //!
 //! A large request whose beginning has been sent to a node is read to its end before its client is suspended.
 
+use crate::session::id::ClientId;
 use crate::session::{Pause, Session};
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -29,7 +30,7 @@ impl<E: Execute> Worker<E> {
         let before = std::mem::replace(&mut self.inquiries.suspension, ordered);
         if before.is_some() && before != ordered {
             let suspended = self.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::SUSPENDED));
-            let suspended: Vec<u32> = suspended.map(|(index, _)| index).collect();
+            let suspended: Vec<ClientId> = suspended.map(|(index, _)| index).collect();
             suspended.into_iter().for_each(|index| self.clients.unpause(index, Pause::SUSPENDED));
         }
         self.suspend_clients();

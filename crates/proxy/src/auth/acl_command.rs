@@ -2,6 +2,7 @@
 //!
 //! A change of users is made once and told to every worker; whoever asked for it is answered when all of them go by it.
 
+use crate::session::id::ClientId;
 use respool_access::{ChangeError, Users, answer, file};
 use respool_command::{Command, Execute, Row, ServerCommand, is_of_one_server, text as texts};
 use respool_wire::Args;
@@ -26,7 +27,7 @@ const LOG_SHOWN: usize = 10;
 
 impl<E: Execute> Worker<E> {
     /// `AUTH [name] password`.
-    pub(crate) fn auth(&mut self, index: u32, args: Args<'_>) -> Flow {
+    pub(crate) fn auth(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         self.note_secret();
         let (name, password) = match args.len() {
             2 if self.users.default_user().needs_no_password() => {
@@ -49,7 +50,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Answers a subcommand of ACL.
-    pub(crate) fn acl(&mut self, index: u32, command: ServerCommand, args: Args<'_>) -> Flow {
+    pub(crate) fn acl(&mut self, index: ClientId, command: ServerCommand, args: Args<'_>) -> Flow {
         self.note_secret();
         use ServerCommand as C;
         match command {
@@ -82,14 +83,14 @@ impl<E: Execute> Worker<E> {
 
     fn answer_of_users(
         &mut self,
-        index: u32,
+        index: ClientId,
         write: impl FnOnce(&respool_access::Users, &mut respool_wire::Encoder<'_>),
     ) {
         let users = std::sync::Arc::clone(&self.users);
         self.answer(index, |reply| write(&users, reply));
     }
 
-    fn acl_setuser(&mut self, index: u32, args: Args<'_>) -> Flow {
+    fn acl_setuser(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let rules: Vec<&[u8]> = args.from(3).iter().collect();
         let changed = self.change_users(|users| Ok((users.with_rules(args.at(2), &rules)?, ())));
         match changed {
@@ -98,7 +99,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    fn acl_deluser(&mut self, index: u32, args: Args<'_>) -> Flow {
+    fn acl_deluser(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         match self.change_users(|users| users.without(args.from(2).iter())) {
             Ok(removed) => {
                 let removed = u32::try_from(removed).unwrap_or(u32::MAX);
@@ -123,7 +124,7 @@ impl<E: Execute> Worker<E> {
         })
     }
 
-    fn acl_load(&mut self, index: u32) -> Flow {
+    fn acl_load(&mut self, index: ClientId) -> Flow {
         let access = std::sync::Arc::clone(&self.shared.access);
         let Some(path) = access.outside().acl_file() else {
             return self.refuse(index, error_text::NO_ACL_FILE.as_bytes());
@@ -153,7 +154,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    fn acl_save(&mut self, index: u32) -> Flow {
+    fn acl_save(&mut self, index: ClientId) -> Flow {
         let access = std::sync::Arc::clone(&self.shared.access);
         if access.outside().acl_file().is_none() {
             return self.refuse(index, error_text::NO_ACL_FILE.as_bytes());
@@ -171,7 +172,7 @@ impl<E: Execute> Worker<E> {
 
     /// `CONFIG SET` of what is ours and no node's: passwords of nodes are not set through the proxy, which would be locked out.
     /// `None`: it is about something else.
-    pub(crate) fn set_user_setting(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+    pub(crate) fn set_user_setting(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         if row.command != Command::Server(ServerCommand::ConfigSet) {
             return None;
         }
@@ -222,7 +223,7 @@ impl<E: Execute> Worker<E> {
         Some(self.ask_all(index, Question::Users { removed: None }, ClientFilter::default()))
     }
 
-    fn acl_genpass(&mut self, index: u32, bits: Option<&[u8]>) -> Flow {
+    fn acl_genpass(&mut self, index: ClientId, bits: Option<&[u8]>) -> Flow {
         let digits = match answer::password_digits(bits) {
             Ok(digits) => digits,
             Err(words) => return self.refuse(index, &words),
@@ -237,7 +238,7 @@ impl<E: Execute> Worker<E> {
         Flow::Next
     }
 
-    fn acl_log(&mut self, index: u32, asked: Option<&[u8]>) -> Flow {
+    fn acl_log(&mut self, index: ClientId, asked: Option<&[u8]>) -> Flow {
         let access = std::sync::Arc::clone(&self.shared.access);
         let count = match asked {
             None => LOG_SHOWN,

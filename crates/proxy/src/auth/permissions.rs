@@ -10,6 +10,7 @@
 //!
 //! A plain session (the default user, all-powerful, without limits) has none of the bits and pays for nothing here.
 
+use crate::session::id::ClientId;
 use std::sync::Arc;
 
 use respool_access::{DEFAULT_USER, Denial, Denied, Place, Reason, User, is_for_everybody};
@@ -54,7 +55,7 @@ impl LoginError {
 
 impl<E: Execute> Worker<E> {
     /// The name of a client's user, for routes and people. One that is no text is nobody that settings could name.
-    pub(crate) fn user_of(&self, index: u32) -> &str {
+    pub(crate) fn user_of(&self, index: ClientId) -> &str {
         let name = self.clients.sessions.at(index).map_or(DEFAULT_USER, Session::user_name);
         std::str::from_utf8(name).unwrap_or("\u{fffd}")
     }
@@ -93,7 +94,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// What a client may send, if it is less than everybody may.
-    pub(crate) fn stranger_limits(&self, index: u32) -> Option<RequestLimits> {
+    pub(crate) fn stranger_limits(&self, index: ClientId) -> Option<RequestLimits> {
         let is_stranger = self.clients.sessions.at(index)?.flags.has(SessionFlags::UNAUTHENTICATED);
         is_stranger.then_some(RequestLimits {
             unauth_elements_max: wire_limits::UNAUTH_ELEMENTS_MAX,
@@ -103,7 +104,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether a stranger has been answered more than it may leave unread. It is disconnected.
-    pub(crate) fn cuts_off_stranger(&mut self, index: u32) -> bool {
+    pub(crate) fn cuts_off_stranger(&mut self, index: ClientId) -> bool {
         let Some(session) = self.clients.sessions.at(index) else { return true };
         let is_too_much = session.flags.has(SessionFlags::UNAUTHENTICATED)
             && session.down.waiting_bytes() > STRANGER_OUTPUT_BYTES_MAX;
@@ -114,7 +115,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client that has not said who it is asks for something. `None`: it may.
-    pub(crate) fn ask_stranger(&mut self, index: u32, row: &'static Row) -> Option<Flow> {
+    pub(crate) fn ask_stranger(&mut self, index: ClientId, row: &'static Row) -> Option<Flow> {
         if self.cuts_off_stranger(index) {
             return Some(Flow::Stop);
         }
@@ -126,7 +127,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client whose user may not do everything asks for something. `None`: it may.
-    pub(crate) fn ask_restricted(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+    pub(crate) fn ask_restricted(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         let user = self.user_in_force(index)?;
         let mut keys = std::mem::take(&mut self.permit_keys);
         let verdict = self.verdict(&user, row, args, &mut keys);
@@ -147,7 +148,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// What stands against a request of a client, as half a sentence; `None` if nothing does. Asked without a request.
-    pub(crate) fn verdict_text(&self, index: u32, row: &'static Row, args: Args<'_>) -> Option<String> {
+    pub(crate) fn verdict_text(&self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<String> {
         let user = self.user_in_force(index)?;
         if user.is_all_powerful() {
             return None;
@@ -201,12 +202,12 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client's user as it is now.
-    pub(crate) fn user_in_force(&self, index: u32) -> Option<Arc<User>> {
+    pub(crate) fn user_in_force(&self, index: ClientId) -> Option<Arc<User>> {
         let session = self.clients.sessions.at(index)?;
         Some(Arc::clone(session.details.user.as_ref().unwrap_or(self.users.default_user())))
     }
 
-    fn note_denial(&mut self, index: u32, user: &User, row: &Row, args: Args<'_>, denial: Denial) {
+    fn note_denial(&mut self, index: ClientId, user: &User, row: &Row, args: Args<'_>, denial: Denial) {
         let argument = |at: u32| args.get(at as usize).unwrap_or_default();
         let (reason, object) = match denial {
             Denial::Command => (Reason::Command, row.full_name().as_bytes()),
@@ -221,7 +222,7 @@ impl<E: Execute> Worker<E> {
         self.log_denial(index, reason, object, user.name());
     }
 
-    pub(crate) fn log_denial(&self, index: u32, reason: Reason, object: &[u8], user: &[u8]) {
+    pub(crate) fn log_denial(&self, index: ClientId, reason: Reason, object: &[u8], user: &[u8]) {
         let is_queueing = self.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::QUEUEING));
         let place = if is_queueing { Place::Multi } else { Place::TopLevel };
         let client = self.describe_client(index, None);
@@ -232,7 +233,7 @@ impl<E: Execute> Worker<E> {
     /// Lets a client in as somebody, who it then is. `command` is how it asked, for the log.
     pub(crate) fn authenticate(
         &mut self,
-        index: u32,
+        index: ClientId,
         name: &[u8],
         password: &[u8],
         command: &[u8],
@@ -253,7 +254,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Makes a client somebody, whatever it was.
-    pub(crate) fn become_user(&mut self, index: u32, user: &Arc<User>) -> Result<(), LoginError> {
+    pub(crate) fn become_user(&mut self, index: ClientId, user: &Arc<User>) -> Result<(), LoginError> {
         let allowance = self.allowances.get(user.name()).cloned();
         let Some(session) = self.clients.sessions.at(index) else { return Ok(()) };
         let was_it = !session.flags.has(SessionFlags::UNAUTHENTICATED) && session.user_name() == user.name();
@@ -285,7 +286,7 @@ impl<E: Execute> Worker<E> {
 
     /// Has a client's requests go to nodes in the name of its user. `false`: there are too many such names already. What is
     /// under way in another name is answered on its connections, and waited for before anything follows on others.
-    pub(crate) fn speak_as(&mut self, index: u32, allowance: Option<&UserQuota>) -> bool {
+    pub(crate) fn speak_as(&mut self, index: ClientId, allowance: Option<&UserQuota>) -> bool {
         let credentials = allowance.and_then(|allowance| allowance.limits.node_credentials.as_ref());
         let Some(speaker) = self.speaker(credentials) else { return false };
         let Some(session) = self.clients.sessions.at_mut(index) else { return true };
@@ -311,7 +312,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Makes a client what everybody is at first.
-    pub(crate) fn forget_user(&mut self, index: u32) {
+    pub(crate) fn forget_user(&mut self, index: ClientId) {
         let now_us = self.now.mono_us;
         let default = Arc::clone(self.users.default_user());
         if self.users.admits_anybody() && self.become_user(index, &default).is_ok() {
@@ -326,7 +327,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The user asks for more than it may. `None`: it does not.
-    pub(crate) fn ask_limited(&mut self, index: u32, request: &Request<'_>) -> Option<Flow> {
+    pub(crate) fn ask_limited(&mut self, index: ClientId, request: &Request<'_>) -> Option<Flow> {
         let (now_us, number) = (self.now.mono_us, self.counters.requests.value());
         let session = self.clients.sessions.at_mut(index)?;
         if session.details.paid_at == number {
@@ -347,7 +348,7 @@ impl<E: Execute> Worker<E> {
 
     /// A request is put back, to be read again later.
     #[cold]
-    pub(crate) fn note_put_back(&mut self, index: u32) {
+    pub(crate) fn note_put_back(&mut self, index: ClientId) {
         let number = self.counters.requests.value();
         if let Some(session) = self.clients.sessions.at_mut(index) {
             session.details.has_paid = session.flags.has(SessionFlags::LIMITED) && session.details.paid_at == number;
@@ -380,14 +381,14 @@ impl<E: Execute> Worker<E> {
 
     /// Looks at the users again. Clients whose user is gone, or who listen to what theirs may not hear any more, are
     /// disconnected as Redis does, `asker` only once its reply is written; what the others may do is judged anew.
-    pub(crate) fn adopt_users(&mut self, asker: Option<u32>) {
+    pub(crate) fn adopt_users(&mut self, asker: Option<ClientId>) {
         let users = self.shared.access.users();
         let before = std::mem::replace(&mut self.users, Arc::clone(&users));
         self.adopt_allowances();
         let mut gone = Vec::new();
         let (mut muted, mut changed) = (Vec::new(), Vec::new());
         let mut lost = LostChannels::default();
-        let indexes: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();
+        let indexes: Vec<ClientId> = self.clients.sessions.iter().map(|(index, _)| index).collect();
         for index in indexes {
             let Some(session) = self.clients.sessions.at_mut(index) else { continue };
             let known = session.details.user.clone();
@@ -452,7 +453,7 @@ impl<E: Execute> Worker<E> {
 
     /// Whether a client subscribes to something that its user may not receive any more. The remaining names of a request
     /// that is executed in slices are not checked again, so a client in the middle of one counts as such.
-    fn hears_too_much(&self, index: u32, user: &User) -> bool {
+    fn hears_too_much(&self, index: ClientId, user: &User) -> bool {
         if self.is_amid_names(index) {
             return true;
         }

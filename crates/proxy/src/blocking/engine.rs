@@ -7,6 +7,7 @@
 //! the session, and it alone knows whether they have changed.
 
 use crate::blocking::request::{Release, Target, Wording};
+use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::slab::Handle;
 use crate::worker::Worker;
@@ -155,7 +156,7 @@ impl LocalWatch {
 
 impl<E: Execute> Worker<E> {
     /// A request that may wait, for the engine in this process.
-    pub(crate) fn park(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(crate) fn park(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.settle_before(index).is_none() {
             return Flow::Again;
         }
@@ -206,7 +207,7 @@ impl<E: Execute> Worker<E> {
 
     /// A request for the engine in this process while clients are told of changes, or while some wait.
     #[cold]
-    pub(crate) fn execute_watched(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(crate) fn execute_watched(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         let flow = if !self.parking.waiting.is_empty() && row.flags.has(Flags::WRITE) {
             self.park(index, row, request)
         } else {
@@ -221,7 +222,13 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Runs a request of a session. `None`: one of them is not there.
-    fn run_engine(&mut self, index: u32, row: &'static Row, args: Args<'_>, reply: &mut Vec<u8>) -> Option<Outcome> {
+    fn run_engine(
+        &mut self,
+        index: ClientId,
+        row: &'static Row,
+        args: Args<'_>,
+        reply: &mut Vec<u8>,
+    ) -> Option<Outcome> {
         let session = self.clients.sessions.at(index)?;
         let view = self.view(session.database, session.id);
         self.run_engine_as(view, index, row, args, reply)
@@ -231,7 +238,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn run_engine_as(
         &mut self,
         mut view: SessionView,
-        index: u32,
+        index: ClientId,
         row: &'static Row,
         args: Args<'_>,
         reply: &mut Vec<u8>,
@@ -246,7 +253,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Has the engine run a request of a session, and those served who waited for what it wrote.
-    fn ask_engine(&mut self, index: u32, row: &'static Row, args: Args<'_>, reply: &mut Vec<u8>) -> Outcome {
+    fn ask_engine(&mut self, index: ClientId, row: &'static Row, args: Args<'_>, reply: &mut Vec<u8>) -> Outcome {
         let Some(outcome) = self.run_engine(index, row, args, reply) else { return Outcome::Done };
         if outcome == Outcome::Done && !reply.starts_with(b"-") {
             // Those who wait hear of the change before they are served; who has made it, behind its reply.
@@ -260,7 +267,7 @@ impl<E: Execute> Worker<E> {
 
     /// A request that may write has been run for a session, and did not fail.
     #[cold]
-    pub(crate) fn note_written(&mut self, index: u32, row: &'static Row, args: Args<'_>) {
+    pub(crate) fn note_written(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) {
         if self.parking.waiting.is_empty() || !row.flags.has(Flags::WRITE) {
             return;
         }
@@ -273,7 +280,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A script has been run, which may have written to any key.
-    pub(crate) fn note_script_run(&mut self, index: Option<u32>) {
+    pub(crate) fn note_script_run(&mut self, index: Option<ClientId>) {
         if self.parking.is_empty() {
             return;
         }
@@ -373,7 +380,13 @@ impl<E: Execute> Worker<E> {
     }
 
     /// As [`Self::ask_engine`], but who waits for what this writes is served by the caller.
-    fn ask_engine_quietly(&mut self, index: u32, row: &'static Row, args: Args<'_>, reply: &mut Vec<u8>) -> Outcome {
+    fn ask_engine_quietly(
+        &mut self,
+        index: ClientId,
+        row: &'static Row,
+        args: Args<'_>,
+        reply: &mut Vec<u8>,
+    ) -> Outcome {
         let Some(session) = self.clients.sessions.at(index) else { return Outcome::Parked };
         let view = SessionView { has_waited: true, ..self.view(session.database, session.id) };
         let Some(outcome) = self.run_engine_as(view, index, row, args, reply) else { return Outcome::Parked };
@@ -391,7 +404,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// WATCH, for the engine in this process.
-    pub(crate) fn watch_engine(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Flow {
+    pub(crate) fn watch_engine(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
         let mut view = self.view(session.database, session.id);
         let reply = self.ask_quietly(&mut view, row, args);
@@ -407,7 +420,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// What a client watches is in no outbox: it is read on only as long as the process has room for it.
-    fn keep_memory(&mut self, index: u32) -> Flow {
+    fn keep_memory(&mut self, index: ClientId) -> Flow {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         session.account(&self.shared.ledger);
         if self.shared.ledger.held_bytes() <= self.config.budgets.process {

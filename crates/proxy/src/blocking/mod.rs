@@ -36,6 +36,7 @@ use crate::internal_request::InternalRequests;
 use crate::limits::{ASK_ONCE_US_MAX, UNBLOCKS_AT_ONCE, UNBLOCKS_MAX};
 use crate::pool::LaneUse;
 use crate::pool::table::{LaneHandle, LaneId};
+use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
 use crate::slab::Handle;
 use crate::transaction::multi_probe::Multi;
@@ -65,7 +66,7 @@ pub(crate) fn is_wait(row: &Row) -> bool {
 impl<E: Execute> Worker<E> {
     /// A request that may wait. What the client sends behind it is not read before it is answered.
     #[cold]
-    pub(crate) fn block(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(crate) fn block(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.engine.is_some() {
             let flow = self.park(index, row, request);
             self.tell_changes();
@@ -102,7 +103,13 @@ impl<E: Execute> Worker<E> {
     }
 
     /// WAIT asks every node: the client's writes may have gone to any. The least is the answer.
-    fn wait_everywhere(&mut self, index: u32, row: &'static Row, request: &Request<'_>, nodes: Vec<usize>) -> Flow {
+    fn wait_everywhere(
+        &mut self,
+        index: ClientId,
+        row: &'static Row,
+        request: &Request<'_>,
+        nodes: Vec<usize>,
+    ) -> Flow {
         let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
         let is_wanted = self.passes_reply(index);
         let chance = self.chance();
@@ -119,7 +126,7 @@ impl<E: Execute> Worker<E> {
 
     /// The nodes that may have a client's writes. Under routes those of all pools: which of them the client has been led to
     /// is not remembered, and one that is left out might be the one that lags.
-    fn nodes_written(&self, index: u32) -> Vec<usize> {
+    fn nodes_written(&self, index: ClientId) -> Vec<usize> {
         let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED));
         if !is_routed {
             return (0..self.config.topology.node_count()).collect();
@@ -127,13 +134,13 @@ impl<E: Execute> Worker<E> {
         self.config.routes.pools().iter().flat_map(|pool| pool.places()).collect()
     }
 
-    fn enqueue(&mut self, index: u32, row: &'static Row, words: Wording, node: usize, target: Target) {
+    fn enqueue(&mut self, index: ClientId, row: &'static Row, words: Wording, node: usize, target: Target) {
         let blocked = self.enter_queue(index, row, words, node, target);
         self.begin_waiting(index, blocked);
     }
 
     /// A request stands in the queue of its node: it is sent if it can be.
-    pub(crate) fn begin_waiting(&mut self, index: u32, blocked: Handle) {
+    pub(crate) fn begin_waiting(&mut self, index: ClientId, blocked: Handle) {
         let Some(BlockedRequest { node, row, is_on_own, .. }) = self.blocking.requests.get(blocked) else { return };
         let (node, row, is_on_own) = (*node, *row, *is_on_own);
         if self.is_held_at(node, row) {
@@ -184,7 +191,7 @@ impl<E: Execute> Worker<E> {
     /// The session's request waits from now on, in the queue of its node.
     pub(crate) fn enter_queue(
         &mut self,
-        index: u32,
+        index: ClientId,
         row: &'static Row,
         words: Wording,
         node: usize,
@@ -310,7 +317,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client that is not to hear of its own changes waits on its own connection, on which nothing else of it is owed.
-    fn wait_on_own(&mut self, index: u32, blocked: Handle, node: usize) {
+    fn wait_on_own(&mut self, index: ClientId, blocked: Handle, node: usize) {
         let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return };
         self.blocking.leave_queue(node, blocked);
         let place = self.lanes.lane(&self.config, node, class);
@@ -558,7 +565,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    fn forget_blocked(&mut self, index: u32, blocked: Handle, held_bytes: usize) {
+    fn forget_blocked(&mut self, index: ClientId, blocked: Handle, held_bytes: usize) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let Some(pins) = &mut session.pins else { return };
         pins.blocked.retain(|w| *w != blocked);

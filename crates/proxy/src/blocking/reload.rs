@@ -21,6 +21,7 @@ use crate::blocking::request::{BlockedRequest, Release, State, Target, Wording, 
 use crate::error_text;
 use crate::pool::replace::Moves;
 use crate::pool::table::LaneHandle;
+use crate::session::id::ClientId;
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
@@ -158,7 +159,7 @@ impl<E: Execute> Worker<E> {
 
     /// Puts a request into the queue of another node. Its place among those who wait stays; what is still said of it as it was
     /// before reaches nobody.
-    fn enter_anew(&mut self, index: u32, blocked: Handle, words: Wording, node: usize) {
+    fn enter_anew(&mut self, index: ClientId, blocked: Handle, words: Wording, node: usize) {
         let is_on_own = self.has_noloop_lanes(index);
         let Some(this) = self.blocking.remove(blocked) else { return };
         let Some(session) = self.clients.sessions.at_mut(index) else { return };

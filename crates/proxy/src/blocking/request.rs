@@ -267,13 +267,14 @@ fn score_text(value: &Value) -> Option<String> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::session::id::ClientId;
     use respool_connection::Seq;
 
     pub(crate) fn blocked(words: &[&str], arrived_us: u64) -> BlockedRequest {
         let args: ArgsBuf = words.iter().collect();
         let row = respool_command::resolve(args.as_args()).expect("the test knows its commands");
         let deadline_us = timeout_us(row, args.as_args()).map(|t| arrived_us + t);
-        let session = Handle { index: 0, generation: 0 };
+        let session = ClientId::handle(0, 0);
         BlockedRequest {
             target: Target::Client { asker: Asker { session, seq: Seq(0) }, is_wanted: true },
             client: 1,

@@ -6,8 +6,8 @@
 use crate::blocking::request::Release;
 use crate::commands::connection::integer;
 use crate::limits::CLIENT_NAME_BYTES_MAX;
+use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, ReplyMode};
-use crate::slab::Handle;
 use crate::worker::Worker;
 use crate::workers::mail::{ClientFilter, ClientKind, Ids, Question};
 use respool_command::{ConnectionCommand, Execute, Row, text as texts};
@@ -24,7 +24,7 @@ pub(crate) fn checked_name(name: &[u8]) -> Result<&str, &'static str> {
 impl<E: Execute> Worker<E> {
     pub(crate) fn client_command(
         &mut self,
-        index: u32,
+        index: ClientId,
         command: ConnectionCommand,
         row: &'static Row,
         args: Args<'_>,
@@ -86,7 +86,7 @@ impl<E: Execute> Worker<E> {
         Flow::Next
     }
 
-    fn client_setinfo(&mut self, index: u32, args: Args<'_>) -> Flow {
+    fn client_setinfo(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let (attribute, value) = (args.at(2), args.at(3));
         let is_name = attribute.eq_ignore_ascii_case(b"LIB-NAME");
@@ -108,7 +108,7 @@ impl<E: Execute> Worker<E> {
         Flow::Next
     }
 
-    fn client_reply(&mut self, index: u32, args: Args<'_>) -> Flow {
+    fn client_reply(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let word = args.at(2);
         if word.eq_ignore_ascii_case(b"ON") {
@@ -126,7 +126,7 @@ impl<E: Execute> Worker<E> {
         Flow::Next
     }
 
-    fn client_unblock(&mut self, index: u32, args: Args<'_>) -> Flow {
+    fn client_unblock(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         if args.len() > 4 {
             let mut words = Vec::new();
             texts::subcommand_syntax(args, &mut words);
@@ -145,7 +145,7 @@ impl<E: Execute> Worker<E> {
         self.ask_all(index, Question::Unblock(release), ClientFilter { ids: Some(ids), ..ClientFilter::default() })
     }
 
-    fn client_list(&mut self, index: u32, args: Args<'_>) -> Flow {
+    fn client_list(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let mut filter = ClientFilter::default();
         let options = args.from(2);
         match options.get(0) {
@@ -168,7 +168,7 @@ impl<E: Execute> Worker<E> {
         self.ask_all(index, Question::List { request_bytes: canonical_bytes(args) }, filter)
     }
 
-    fn client_kill(&mut self, index: u32, args: Args<'_>) -> Flow {
+    fn client_kill(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
         let own_id = session.id;
         let mut filter = ClientFilter::default();
@@ -214,8 +214,8 @@ impl<E: Execute> Worker<E> {
 
     /// Closes the clients of this worker that `filter` matches; the one that asked, if it is among them, only once its
     /// reply is written.
-    pub(crate) fn kill_clients(&mut self, filter: &ClientFilter, asker: Option<Handle>) -> usize {
-        let matched: Vec<u32> =
+    pub(crate) fn kill_clients(&mut self, filter: &ClientFilter, asker: Option<ClientHandle>) -> usize {
+        let matched: Vec<ClientId> =
             self.clients.sessions.iter().filter(|(_, s)| filter.matches(s)).map(|(index, _)| index).collect();
         for index in &matched {
             if asker.is_some_and(|a| a.index == *index) {
@@ -229,7 +229,7 @@ impl<E: Execute> Worker<E> {
 
     /// One line of CLIENT LIST. `request_bytes`: it is the client that asks, with a request of so many bytes, whose reply
     /// does not count as outstanding.
-    pub(crate) fn describe_client(&self, index: u32, request_bytes: Option<usize>) -> String {
+    pub(crate) fn describe_client(&self, index: ClientId, request_bytes: Option<usize>) -> String {
         let Some(session) = self.clients.sessions.at(index) else { return String::new() };
         let cold = &session.details;
         let seconds_since = |then: u64| self.now.mono_us.saturating_sub(then) / 1_000_000;

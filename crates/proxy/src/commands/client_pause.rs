@@ -6,6 +6,7 @@
 use crate::admin::operator_state::KeptClientPause;
 use crate::commands::connection::integer;
 use crate::error_text;
+use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::worker::Worker;
 use crate::workers::mail::{ClientFilter, Question};
@@ -55,7 +56,7 @@ fn is_readonly_script(script: &[u8]) -> bool {
 
 impl<E: Execute> Worker<E> {
     /// `CLIENT PAUSE timeout [WRITE|ALL]`.
-    pub(crate) fn client_pause(&mut self, index: u32, args: Args<'_>) -> Flow {
+    pub(crate) fn client_pause(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         if args.len() > 4 {
             let mut words = Vec::new();
             texts::subcommand_syntax(args, &mut words);
@@ -89,7 +90,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// `CLIENT UNPAUSE`.
-    pub(crate) fn client_unpause(&mut self, index: u32) -> Flow {
+    pub(crate) fn client_unpause(&mut self, index: ClientId) -> Flow {
         if !self.change_orders(|standing| standing.client_pause = None) {
             return self.refuse(index, error_text::HANDED_OVER.as_bytes());
         }
@@ -133,7 +134,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A request during a pause. Whoever ends the pause is always heard, and so is the console.
-    pub(crate) fn hold_for_client_pause(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+    pub(crate) fn hold_for_client_pause(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         let hold = self.client_pause?;
         let ends_it = row.command == Command::Connection(ConnectionCommand::ClientUnpause);
         let session = self.clients.sessions.at_mut(index)?;
@@ -166,7 +167,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client waits for the end of a pause. It counts as blocked, as it does in Redis.
-    pub(crate) fn mark_held(&mut self, index: u32) {
+    pub(crate) fn mark_held(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let has_hung_up = session.details.has_hung_up;
         if !session.pause.has(Pause::HELD) {

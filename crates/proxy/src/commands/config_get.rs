@@ -7,6 +7,7 @@
 
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
+use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::worker::Worker;
@@ -128,7 +129,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A request for what may hold secrets. `None`: it is about something else.
-    pub(crate) fn show_settings(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
+    pub(crate) fn show_settings(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
         if !shows_secrets(row) {
             return None;
         }
@@ -157,7 +158,7 @@ impl<E: Execute> Worker<E> {
     /// One node shows settings, and nothing secret of them. `None`: no reply is wanted.
     pub(crate) fn show_settings_of(
         &mut self,
-        index: u32,
+        index: ClientId,
         node: usize,
         args: ArgsBuf,
         terms: VisibleSettings,

@@ -2,6 +2,7 @@
 
 use crate::error_text;
 use crate::pool::Node;
+use crate::session::id::ClientId;
 use crate::session::refused_state::WantedState;
 use crate::session::{Flow, SessionFlags};
 use crate::worker::Worker;
@@ -13,7 +14,7 @@ pub(crate) const COMPATIBLE_VERSION: &str = "7.0.15";
 
 impl<E: Execute> Worker<E> {
     /// Answers a request of the local lane. The arity has been checked.
-    pub(crate) fn answer_locally(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Flow {
+    pub(crate) fn answer_locally(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
         match row.command {
             // Whoever sees what nodes are asked is to see this, too, as at a server.
             Command::Connection(ConnectionCommand::Ping | ConnectionCommand::Echo)
@@ -57,7 +58,7 @@ impl<E: Execute> Worker<E> {
     /// Whether nodes are to be asked what we could answer, because somebody else sees what they are asked. Not if one of them
     /// might keep the client waiting: whether we are there is no question to a node that is not.
     #[cold]
-    fn is_to_be_seen(&self, index: u32) -> bool {
+    fn is_to_be_seen(&self, index: ClientId) -> bool {
         let is_at_hand = |node: &Node| node.is_gone || !(node.is_out() || node.is_paused);
         self.engine.is_none()
             && !self.is_all_paused
@@ -65,13 +66,19 @@ impl<E: Execute> Worker<E> {
             && self.clients.sessions.at(index).is_some_and(|session| session.dedicated().is_none())
     }
 
-    pub(crate) fn refuse_unsupported(&mut self, index: u32, row: &Row, because: &str) -> Flow {
+    pub(crate) fn refuse_unsupported(&mut self, index: ClientId, row: &Row, because: &str) -> Flow {
         let error = error_text::unsupported(row.name, because);
         let words = error.strip_prefix(b"-").and_then(|e| e.strip_suffix(b"\r\n")).unwrap_or_default();
         self.refuse(index, words)
     }
 
-    fn answer_connection(&mut self, index: u32, command: ConnectionCommand, row: &'static Row, args: Args<'_>) -> Flow {
+    fn answer_connection(
+        &mut self,
+        index: ClientId,
+        command: ConnectionCommand,
+        row: &'static Row,
+        args: Args<'_>,
+    ) -> Flow {
         use ConnectionCommand as C;
         match command {
             C::Ping => self.ping(index, row, args),
@@ -95,7 +102,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    fn hello(&mut self, index: u32, args: Args<'_>) -> Flow {
+    fn hello(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
         let (id, database, before) = (session.id, session.database, session.protocol);
         let mut protocol = before;
@@ -157,7 +164,7 @@ impl<E: Execute> Worker<E> {
         Flow::Next
     }
 
-    fn reset(&mut self, index: u32) -> Flow {
+    fn reset(&mut self, index: ClientId) -> Flow {
         if let Some(flow) = self.hear_out(index) {
             return flow;
         }

@@ -2,6 +2,7 @@
 
 use crate::commands::connection::COMPATIBLE_VERSION;
 use crate::session::Flow;
+use crate::session::id::ClientId;
 use crate::worker::Worker;
 use respool_command::{Command, Execute, Millis, Outcome, Row, ServerCommand, SessionView, asks_for_section};
 use respool_wire::{Args, Encoder, Protocol, Value};
@@ -35,7 +36,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Answers with the sections asked for; all of them if none is named. What only an engine knows comes from it.
-    pub(crate) fn info(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Flow {
+    pub(crate) fn info(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
         let mut text = self.own_sections(args);
         self.info_engine(row, args, &mut text);
         self.answer(index, |reply| reply.verbatim("txt", text.as_bytes()));

@@ -12,6 +12,7 @@
 
 use crate::limits::{INFO_KEPT_BYTES_MAX, INFO_KEPT_MAX, INFO_LINK_FACTOR, INFO_PATIENCE_US, INFO_SECTIONS_BYTES_MAX};
 use crate::request::gathers::{InfoReplies, PartOwner};
+use crate::session::id::ClientId;
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::slab::Handle;
 use crate::worker::Worker;
@@ -96,7 +97,7 @@ impl InfoCache {
 impl<E: Execute> Worker<E> {
     /// INFO with sections of nodes.
     #[cold]
-    pub(crate) fn info_of_nodes(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(crate) fn info_of_nodes(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.asks_for_proxy(request.args) {
             return self.answer_locally(index, row, request.args);
         }

@@ -9,6 +9,7 @@
 
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{PING_FRESH_US, PING_TEXT_BYTES_MAX};
+use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, SessionFlags};
 use crate::worker::Worker;
@@ -50,7 +51,7 @@ fn write_pong(reply: &mut Encoder<'_>, text: &[u8]) {
 impl<E: Execute> Worker<E> {
     /// PING of a RESP2 subscriber, forwarded to the only node like any other. One with a long text is answered here, since
     /// the text would have to be kept until the node replies: PONG then says that Respool is up.
-    pub(crate) fn ping_of_subscriber(&mut self, index: u32, args: Args<'_>) -> Flow {
+    pub(crate) fn ping_of_subscriber(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let text = args.get(1).unwrap_or_default();
         let is_short = text.len() <= PING_TEXT_BYTES_MAX;
         let node = self.only_node_of(index).filter(|node| is_short && !self.is_heard_of(index, *node));
@@ -74,7 +75,7 @@ impl<E: Execute> Worker<E> {
         self.keep_outstanding(index)
     }
 
-    pub(crate) fn ping(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Flow {
+    pub(crate) fn ping(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
         if args.len() > 2 {
             let mut words = Vec::new();
             texts::wrong_arity(row, &mut words);
@@ -95,7 +96,7 @@ impl<E: Execute> Worker<E> {
     /// The node that everything goes to that a client may ask for in its database. `None`: there are several, or the
     /// engine in this process, or an operator holds requests to the node back, which is no reason to take a client's
     /// connection for dead.
-    fn only_node_of(&self, index: u32) -> Option<usize> {
+    fn only_node_of(&self, index: ClientId) -> Option<usize> {
         let session = self.clients.sessions.at(index)?;
         if self.engine.is_some() || session.dedicated().is_some() || self.is_all_paused {
             return None;
@@ -112,7 +113,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether a node was heard of a moment ago on a connection that the client's requests take.
-    fn is_heard_of(&self, index: u32, node: usize) -> bool {
+    fn is_heard_of(&self, index: ClientId, node: usize) -> bool {
         let Some(session) = self.clients.sessions.at(index) else { return false };
         let is_fresh = |class: u16| {
             let lane = self.lanes.known(node, class).map(|lane| &self.lanes[lane]);

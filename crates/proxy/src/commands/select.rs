@@ -18,6 +18,7 @@ use crate::error_text;
 use crate::limits::DATABASE_ASKED_MAX;
 use crate::pool::table::LaneId;
 use crate::pool::{DialRefusal, LaneEnd, LaneKey};
+use crate::session::id::ClientId;
 use crate::session::refused_state::WantedState;
 use crate::session::{Asker, Flow, SessionFlags};
 use crate::worker::Worker;
@@ -67,7 +68,7 @@ fn is_embedded(config: &Config, database: u32) -> bool {
 }
 
 impl<E: Execute> Worker<E> {
-    pub(crate) fn select(&mut self, index: u32, args: Args<'_>) -> Flow {
+    pub(crate) fn select(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let Some(number) = integer(args.at(1)) else {
             return self.refuse(index, texts::NOT_AN_INTEGER.as_bytes());
         };
@@ -97,20 +98,20 @@ impl<E: Execute> Worker<E> {
         self.confirm_select(index)
     }
 
-    fn confirm_select(&mut self, index: u32) -> Flow {
+    fn confirm_select(&mut self, index: ClientId) -> Flow {
         self.note_met(index, &[WantedState::Database]);
         self.answer(index, |reply| reply.raw(replies::OK));
         Flow::Next
     }
 
     /// There is no room for another kind of connection.
-    fn refuse_select(&mut self, index: u32) -> Flow {
+    fn refuse_select(&mut self, index: ClientId) -> Flow {
         self.note_unmet(index, WantedState::Database);
         self.refuse(index, error_text::TOO_MANY_CLASSES)
     }
 
     /// Nodes are asked whether they have the database; nothing more is read of the client until one has answered.
-    fn ask_for_database(&mut self, index: u32, database: u32) -> Flow {
+    fn ask_for_database(&mut self, index: ClientId, database: u32) -> Flow {
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
         let (protocol, speaker) = (session.protocol, self.lanes.speaker_of(session.class));
         let Some(class) = self.class_of(LaneKey { database, protocol, speaker }) else {
@@ -167,7 +168,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The nodes that a client's requests may go to in a database.
-    fn nodes_in(&self, index: u32, database: u32) -> Vec<usize> {
+    fn nodes_in(&self, index: ClientId, database: u32) -> Vec<usize> {
         let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED));
         if is_routed {
             return self.config.routes.nodes_in(self.user_of(index), database);

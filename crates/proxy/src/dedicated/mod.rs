@@ -22,9 +22,9 @@ use crate::limits::{AGREEMENT_BYTES_MAX, AGREEMENT_US_MIN, MONITOR_LINE_BYTES_MA
 use crate::pool::replace::Moves;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneUse, Lanes};
+use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, Pause, Session, SessionFlags};
-use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Command, ConnectionCommand as C, Execute, Flags, Row, ServerCommand as S, text as texts};
 use respool_connection::{Action, Owner};
@@ -241,7 +241,7 @@ impl Clients {
 impl<E: Execute> Worker<E> {
     /// A request of the dedicated lane.
     #[cold]
-    pub(crate) fn dedicate(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(crate) fn dedicate(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         if row.is_admin(request.args) && self.refuses_to_steer(row) {
             return self.refuse(index, error_text::admin_refused(row.name).as_bytes());
         }
@@ -261,7 +261,12 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A request of a session with connections of its own for good. `None`: it is done as everybody's.
-    pub(crate) fn while_dedicated(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
+    pub(crate) fn while_dedicated(
+        &mut self,
+        index: ClientId,
+        row: &'static Row,
+        request: &Request<'_>,
+    ) -> Option<Flow> {
         let dedicated = self.clients.sessions.at(index)?.dedicated()?;
         if dedicated.is_raw() {
             return Some(self.pass_to_node(index, request.args));
@@ -282,7 +287,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// What a replica says goes to its node as it is.
-    fn pass_to_node(&mut self, index: u32, args: Args<'_>) -> Flow {
+    fn pass_to_node(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let link = self.clients.sessions.at(index).and_then(Session::dedicated).and_then(|d| d.links.first());
         let Some(lane) = link.and_then(|link| self.lanes.find(link.lane)) else { return Flow::Stop };
         let up = &mut self.lanes[lane].up;
@@ -292,7 +297,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A connection to a node that will be nobody else's. `Err` is what the client is told instead.
-    fn link(&mut self, index: u32, node: usize, purpose: LaneUse) -> Result<Link, Vec<u8>> {
+    fn link(&mut self, index: ClientId, node: usize, purpose: LaneUse) -> Result<Link, Vec<u8>> {
         let lend = |lanes: &mut Lanes, config: &Config, class, now| lanes.lend_new(config, node, class, purpose, now);
         let lane = self.lend(index, node, lend)?;
         if let Some(place) = self.lanes.find(lane) {
@@ -303,7 +308,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// MONITOR: every node shows what it is asked.
-    fn monitor(&mut self, index: u32, args: Args<'_>) -> Flow {
+    fn monitor(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         if self.settle_before(index).is_none() {
             return Flow::Again;
         }
@@ -323,7 +328,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// REPLCONF: what a replica tells the node of itself holds for the connection on which it is told.
-    fn replconf(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Flow {
+    fn replconf(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
         if self.config.nodes.len() != 1 {
             return self.refuse_unsupported(index, row, error_text::ONE_NODE_ONLY);
         }
@@ -354,8 +359,8 @@ impl<E: Execute> Worker<E> {
         let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let owner = match is_wanted {
-            true => Owner::Client { index, generation: handle.generation, seq: session.down.expect() },
-            false => Owner::Unanswered { index, generation: handle.generation },
+            true => Owner::Client { index: index.number(), generation: handle.generation, seq: session.down.expect() },
+            false => Owner::Unanswered { index: index.number(), generation: handle.generation },
         };
         let Self { lanes, clients, config, now, .. } = self;
         let write = |out: &mut Vec<u8>| encode_request(out, args.iter());
@@ -369,14 +374,14 @@ impl<E: Execute> Worker<E> {
     }
 
     /// What the node was told of the client is lost with its connection: as if the client were new.
-    fn refuse_lost(&mut self, index: u32) -> Flow {
+    fn refuse_lost(&mut self, index: ClientId) -> Flow {
         self.leave_dedicated(index);
         self.answer(index, |reply| reply.raw(&error_text::replica_lost()));
         Flow::Next
     }
 
     /// SYNC and PSYNC: the client follows the node.
-    fn follow(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Flow {
+    fn follow(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
         if self.config.nodes.len() != 1 {
             return self.refuse_unsupported(index, row, error_text::ONE_NODE_ONLY);
         }
@@ -422,7 +427,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Asks the nodes; the client is not read before they have all agreed or one has refused.
-    fn begin_dedicated(&mut self, index: u32, mut dedicated: Box<Dedicated>, args: Args<'_>) -> Flow {
+    fn begin_dedicated(&mut self, index: ClientId, mut dedicated: Box<Dedicated>, args: Args<'_>) -> Flow {
         let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
         let is_wanted = self.passes_reply(index);
         dedicated.stage = Stage::Asking { asker, since_us: self.now.mono_us, is_wanted };
@@ -437,7 +442,7 @@ impl<E: Execute> Worker<E> {
         Flow::Pause
     }
 
-    fn hold_dedicated(&mut self, index: u32, dedicated: Box<Dedicated>) {
+    fn hold_dedicated(&mut self, index: ClientId, dedicated: Box<Dedicated>) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.flags.add(SessionFlags::DEDICATED);
         session.pins_mut().dedicated = Some(dedicated);
@@ -477,7 +482,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Gives the client what a node has for it.
-    fn pass_to_client(&mut self, reader: Handle, bytes: &[u8]) {
+    fn pass_to_client(&mut self, reader: ClientHandle, bytes: &[u8]) {
         let Some(session) = self.clients.sessions.get_mut(reader) else { return };
         let Some(Dedicated { kind, stage: Stage::Passing { asker }, .. }) = session.dedicated() else { return };
         match (kind, *asker) {
@@ -490,7 +495,7 @@ impl<E: Execute> Worker<E> {
         self.pace_dedicated(reader);
     }
 
-    fn agree(&mut self, reader: Handle, bytes: &[u8]) {
+    fn agree(&mut self, reader: ClientHandle, bytes: &[u8]) {
         let Some(session) = self.clients.sessions.get_mut(reader) else { return };
         let Some(dedicated) = session.dedicated_mut() else { return };
         let Stage::Asking { asker, is_wanted, .. } = dedicated.stage else { return };
@@ -509,7 +514,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A node refuses. A replica may have another way to ask; whoever wanted to see all nodes sees none.
-    fn refuse_dedicated(&mut self, reader: Handle, error: &[u8]) {
+    fn refuse_dedicated(&mut self, reader: ClientHandle, error: &[u8]) {
         let Some(session) = self.clients.sessions.get_mut(reader) else { return };
         let Some(dedicated) = session.dedicated_mut() else { return };
         let Stage::Asking { asker, is_wanted, .. } = dedicated.stage else { return };
@@ -526,7 +531,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The nodes are left alone while their client has enough to read.
-    fn pace_dedicated(&mut self, reader: Handle) {
+    fn pace_dedicated(&mut self, reader: ClientHandle) {
         let Some(session) = self.clients.sessions.get_mut(reader) else { return };
         if session.down.waiting_bytes() <= self.config.budgets.client_output_soft {
             return;
@@ -542,7 +547,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client has taken most of what waited for it: its nodes are read on.
-    pub(crate) fn resume_dedicated_of(&mut self, index: u32) {
+    pub(crate) fn resume_dedicated_of(&mut self, index: ClientId) {
         let Some(dedicated) = self.clients.sessions.at_mut(index).and_then(Session::dedicated_mut) else { return };
         if !std::mem::take(&mut dedicated.is_paused) {
             return;
@@ -558,7 +563,7 @@ impl<E: Execute> Worker<E> {
 
     /// A connection of a client's is lost, or cannot be trusted. Who has not been shown anything yet is told; who has is
     /// disconnected, since it would miss something.
-    pub(crate) fn lose_dedicated(&mut self, reader: Handle, error: &[u8]) {
+    pub(crate) fn lose_dedicated(&mut self, reader: ClientHandle, error: &[u8]) {
         let Some(session) = self.clients.sessions.get_mut(reader) else { return };
         let Some(dedicated) = session.dedicated() else { return };
         let stage = dedicated.stage;
@@ -574,7 +579,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Ends what a client is shown, and with it the client: what comes after is not for it to miss.
-    pub(crate) fn end_dedicated(&mut self, index: u32) {
+    pub(crate) fn end_dedicated(&mut self, index: ClientId) {
         let Some(dedicated) = self.clients.sessions.at(index).and_then(Session::dedicated) else { return };
         let (stage, asker) = (dedicated.stage, dedicated.asker());
         self.leave_dedicated(index);
@@ -587,7 +592,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// All that a client has sent has been read. What it has asked of its nodes is still answered; what never ends, ends now.
-    pub(crate) fn end_dedicated_of_ended(&mut self, index: u32) {
+    pub(crate) fn end_dedicated_of_ended(&mut self, index: ClientId) {
         let Some(Dedicated { kind, stage, .. }) = self.clients.sessions.at(index).and_then(Session::dedicated) else {
             return;
         };
@@ -604,19 +609,19 @@ impl<E: Execute> Worker<E> {
     fn end_dedicated_where(&mut self, is_to_end: impl Fn(&Dedicated) -> bool) {
         let is_meant = |session: &Session| session.dedicated().is_some_and(&is_to_end);
         let indexes = self.clients.sessions.iter().filter(|(_, s)| is_meant(s)).map(|(index, _)| index);
-        for index in indexes.collect::<Vec<u32>>() {
+        for index in indexes.collect::<Vec<ClientId>>() {
             self.end_dedicated(index);
         }
     }
 
     /// The session is as everybody's from now on (RESET).
-    pub(crate) fn leave_dedicated(&mut self, index: u32) {
+    pub(crate) fn leave_dedicated(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let dedicated = session.pins.as_mut().and_then(|pins| pins.dedicated.take());
         self.give_up_dedicated(index, dedicated);
     }
 
-    fn give_up_dedicated(&mut self, index: u32, dedicated: Option<Box<Dedicated>>) {
+    fn give_up_dedicated(&mut self, index: ClientId, dedicated: Option<Box<Dedicated>>) {
         if let Some(session) = self.clients.sessions.at_mut(index) {
             session.settle_pins();
         }
@@ -671,6 +676,7 @@ impl<E: Execute> Worker<E> {
 mod tests {
     use super::*;
     use crate::pool::table::LaneTable;
+    use crate::slab::Handle;
 
     fn link() -> Link {
         let lane = Handle { index: LaneTable::default().next_id(), generation: 0 };

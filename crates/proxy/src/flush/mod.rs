@@ -5,6 +5,7 @@ pub(crate) mod closed_loop;
 
 use crate::limits::{GATHERED_ENOUGH, PATIENT_LANES_MAX};
 use crate::pool::table::LaneId;
+use crate::session::id::ClientId;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::Patience;
@@ -97,7 +98,7 @@ impl<E: Execute> Worker<E> {
 
     /// A pipeline over several nodes is answered piece by piece. While the other pieces are due, the first ones wait for
     /// them and leave in the same write. Returns whether this client's replies do.
-    pub(crate) fn holds_back(&mut self, index: u32) -> bool {
+    pub(crate) fn holds_back(&mut self, index: ClientId) -> bool {
         let now_us = self.now.mono_us;
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         let since_us = if session.held_since_us > 0 { session.held_since_us } else { now_us };

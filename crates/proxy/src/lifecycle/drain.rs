@@ -15,6 +15,7 @@
 use crate::hooks::Event;
 use crate::limits::RETIRE_US_MIN;
 use crate::pool::{Lane, LaneUse};
+use crate::session::id::ClientId;
 use crate::session::{Flow, Pause};
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -55,7 +56,7 @@ impl<E: Execute> Worker<E> {
             self.end_waits();
             self.is_busy = true;
             // A client that is read on is never owed nothing. What it has sent and nobody has begun with is not done at all.
-            let all: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();
+            let all: Vec<ClientId> = self.clients.sessions.iter().map(|(index, _)| index).collect();
             for index in all {
                 self.ask_for_what_was_read(index);
                 if let Some(session) = self.clients.sessions.at_mut(index) {
@@ -72,7 +73,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client that is owed as much as it may be has requests that were read and only wait for that.
-    fn ask_for_what_was_read(&mut self, index: u32) {
+    fn ask_for_what_was_read(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         if session.pause == Pause::OUTSTANDING && session.input.is_some() {
             session.pause.remove(Pause::OUTSTANDING);
@@ -104,7 +105,7 @@ impl<E: Execute> Worker<E> {
         self.is_busy = true;
         let is_over = self.now.mono_us >= until_us;
         let sessions = self.clients.sessions.iter();
-        let done: Vec<(u32, bool)> = sessions
+        let done: Vec<(ClientId, bool)> = sessions
             .map(|(index, s)| (index, s.is_owed_nothing()))
             .filter(|(_, is_owed_nothing)| is_over || *is_owed_nothing)
             .collect();

@@ -6,6 +6,7 @@
 
 use crate::limits::{PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US};
 use crate::session::forced_disconnect::DisconnectReason;
+use crate::session::id::ClientId;
 use crate::session::{Pause, Session};
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -61,7 +62,7 @@ impl<E: Execute> Worker<E> {
         if held <= budget {
             self.pressure = MemoryPressure::default();
             let waiting = self.clients.sessions.iter().filter(|(_, s)| s.pause.has(Pause::PRESSURE));
-            let waiting: Vec<u32> = waiting.map(|(index, _)| index).collect();
+            let waiting: Vec<ClientId> = waiting.map(|(index, _)| index).collect();
             waiting.into_iter().for_each(|index| self.clients.unpause(index, Pause::PRESSURE));
             return false;
         }
@@ -78,9 +79,9 @@ impl<E: Execute> Worker<E> {
     fn disconnect_largest(&mut self) {
         let queues = self.queues_of_clients();
         let queue_of = |index| self.clients.sessions.handle(index).and_then(|handle| queues.get(&handle)).copied();
-        let held_by = |(index, s): (u32, &Session)| (s.held_bytes() + queue_of(index).unwrap_or(0), index);
+        let held_by = |(index, s): (ClientId, &Session)| (s.held_bytes() + queue_of(index).unwrap_or(0), index);
         // As in Redis, CLIENT NO-EVICT keeps a client connected however much is held for it.
-        let may_go = |(_, session): &(u32, &Session)| !session.details.is_no_evict;
+        let may_go = |(_, session): &(ClientId, &Session)| !session.details.is_no_evict;
         let largest = self.clients.sessions.iter().filter(may_go).map(held_by).max();
         let Some((bytes, index)) = largest.filter(|(bytes, _)| *bytes > 0) else { return };
         // The monotonic clock is the same for all workers.

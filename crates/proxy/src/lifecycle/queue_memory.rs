@@ -8,7 +8,7 @@
 use crate::limits::{QUEUE_COUNTED_BYTES_MIN, QUEUE_COUNTED_TICKETS_MIN, SPARE_BUFFERS_BYTES_MAX};
 use crate::pool::Lane;
 use crate::pool::table::LaneId;
-use crate::slab::Handle;
+use crate::session::id::ClientHandle;
 use crate::worker::Worker;
 use respool_command::Execute;
 use std::collections::HashMap;
@@ -52,7 +52,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Bytes that wait for nodes on connections that clients have to themselves, by client.
-    pub(crate) fn queues_of_clients(&self) -> HashMap<Handle, usize> {
+    pub(crate) fn queues_of_clients(&self) -> HashMap<ClientHandle, usize> {
         let mut queues = HashMap::new();
         for lane in self.lanes.all.iter().filter(|lane| lane.queue_accounted > 0) {
             if let Some(reader) = lane.reader {

@@ -2,6 +2,7 @@
 
 use crate::config::{Config, NodeConfig};
 use crate::pubsub::nodes_listened_to;
+use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -91,7 +92,7 @@ impl<E: Execute> Worker<E> {
 
     /// Requests of a client are under way to where its next ones may not go: they wait until those are answered, or a GET
     /// could overtake the SET before it. The way may lead to the same server under another name.
-    pub(crate) fn settle_reload(&mut self, index: u32) -> Option<Flow> {
+    pub(crate) fn settle_reload(&mut self, index: ClientId) -> Option<Flow> {
         if self.settle_before(index).is_none() {
             return Some(Flow::Again);
         }
@@ -101,7 +102,7 @@ impl<E: Execute> Worker<E> {
 
     /// Changes the rare states of all sessions.
     pub(crate) fn for_each_session(&mut self, change: impl Fn(&mut SessionFlags)) {
-        let indexes: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();
+        let indexes: Vec<ClientId> = self.clients.sessions.iter().map(|(index, _)| index).collect();
         for index in indexes {
             if let Some(session) = self.clients.sessions.at_mut(index) {
                 change(&mut session.flags);

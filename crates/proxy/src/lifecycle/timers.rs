@@ -6,6 +6,7 @@
 use crate::limits::{CRON_BUSY_US_MAX, CRON_IDLE_US, CRON_SHARE, CRON_US_MIN, LEAVING_SILENCE_US};
 use crate::pool::{LaneEnd, LaneUse};
 use crate::session::Session;
+use crate::session::id::ClientId;
 use crate::worker::Worker;
 use respool_command::{Execute, Millis};
 use respool_connection::limits::TOMBSTONES_MAX;
@@ -177,7 +178,7 @@ impl<E: Execute> Worker<E> {
             !listens && s.down.is_settled() && now_us.saturating_sub(s.last_active_us) > idle_us
         };
         let idle = self.clients.sessions.iter().filter(|(_, s)| is_idle(s));
-        let idle: Vec<u32> = idle.map(|(index, _)| index).collect();
+        let idle: Vec<ClientId> = idle.map(|(index, _)| index).collect();
         idle.into_iter().for_each(|index| self.close_client(index));
     }
 

@@ -21,7 +21,7 @@
 use crate::hooks::Event;
 use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneUse};
-use crate::slab::Handle;
+use crate::session::id::ClientHandle;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::Phase;
@@ -157,7 +157,7 @@ impl<E: Execute> Worker<E> {
         // Clients that the node sends invalidations on connections of their own.
         let is_told = |lane: &&Lane| lane.purpose == LaneUse::Listen || lane.up.identity().tracking.is_some();
         let told = self.lanes.all.iter().filter(|lane| is_left(lane)).filter(is_told).filter_map(|lane| lane.reader);
-        let mut told: Vec<Handle> = told.collect();
+        let mut told: Vec<ClientHandle> = told.collect();
         told.sort_unstable();
         told.dedup();
         let connections = self.lanes.all.iter().filter(|lane| is_left(lane)).count();

@@ -10,7 +10,7 @@ use crate::observe::slow_log::{self, Slow, SlowLog};
 use crate::observe::top_keys::{FrequentKeys, LargestKeys};
 use crate::pool::LaneUse;
 use crate::pool::table::LaneId;
-use crate::slab::Handle;
+use crate::session::id::ClientId;
 use crate::worker::Worker;
 use respool_command::{Execute, KeyPositions, Row, resolve};
 use respool_connection::{InFlight, Owner};
@@ -94,7 +94,7 @@ impl<E: Execute> Worker<E> {
         let this = &self.lanes[lane];
         let asker = match this.up.tickets().front().map(|ticket| ticket.owner) {
             Some(Owner::Client { index, generation, .. } | Owner::Unanswered { index, generation }) => {
-                Some(Handle { index, generation })
+                Some(ClientId::handle(index, generation))
             }
             _ => None,
         };

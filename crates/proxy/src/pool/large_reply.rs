@@ -20,9 +20,9 @@ use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneUse, Lanes};
+use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::session::{Flow, Session, SessionFlags};
-use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Execute, Lane as Kind, RequestPolicy, Row};
 use respool_connection::Action;
@@ -132,7 +132,7 @@ impl Large {
 
 impl Clients {
     /// A client fetches large replies: from now on it is asked which connections it has.
-    pub(crate) fn large_of(&mut self, client: Handle) -> Option<&mut Large> {
+    pub(crate) fn large_of(&mut self, client: ClientHandle) -> Option<&mut Large> {
         let session = self.sessions.get_mut(client)?;
         if session.large.is_none() {
             session.flags.add(SessionFlags::LARGE);
@@ -144,7 +144,7 @@ impl Clients {
 
 impl<E: Execute> Worker<E> {
     /// A request of a client with connections of its own: whether it may be sent yet. `None`: it may.
-    pub(crate) fn order_large(&mut self, index: u32, row: &'static Row, lane: Kind) -> Option<Flow> {
+    pub(crate) fn order_large(&mut self, index: ClientId, row: &'static Row, lane: Kind) -> Option<Flow> {
         let now_us = self.now.mono_us;
         let session = self.clients.sessions.at_mut(index)?;
         let is_settled = session.down.is_settled();
@@ -170,7 +170,7 @@ impl<E: Execute> Worker<E> {
 
     /// The connection on which such a client's request to one node goes; `Err`: not before all is answered.
     #[cold]
-    pub(crate) fn large_lane(&mut self, index: u32, node: usize) -> Result<Option<LaneId>, Flow> {
+    pub(crate) fn large_lane(&mut self, index: ClientId, node: usize) -> Result<Option<LaneId>, Flow> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Ok(None) };
         let class = session.class;
         let Some(way) = session.large.as_mut().and_then(|large| large.way_to(node)) else { return Ok(None) };
@@ -246,12 +246,12 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    fn large(&mut self, index: u32) -> Option<&mut Large> {
+    fn large(&mut self, index: ClientId) -> Option<&mut Large> {
         self.clients.sessions.at_mut(index)?.large.as_deref_mut()
     }
 
     /// Gives back the client's own connections to nodes from which nothing large has come for long.
-    fn leave_ways(&mut self, index: u32, now_us: u64) {
+    fn leave_ways(&mut self, index: ClientId, now_us: u64) {
         let Some(large) = self.large(index) else { return };
         let is_over = |way: &mut Way| now_us.saturating_sub(way.at_us) > LARGE_US;
         let over: Vec<Way> = large.ways.extract_if(.., is_over).collect();
@@ -263,7 +263,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Gives the client's own connections back.
-    pub(crate) fn leave_large(&mut self, index: u32) {
+    pub(crate) fn leave_large(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.flags.remove(SessionFlags::LARGE);
         if let Some(large) = session.large.take() {
@@ -284,7 +284,7 @@ impl<E: Execute> Worker<E> {
 
     /// A client's own connection to a node, on which nothing of it is outstanding, is left to those who are owed something on
     /// it, if any are. The client's next request to that node has another.
-    pub(crate) fn leave_to_others(&mut self, client: Handle, node: usize) {
+    pub(crate) fn leave_to_others(&mut self, client: ClientHandle, node: usize) {
         let Some(session) = self.clients.sessions.get_mut(client) else { return };
         let Some(way) = session.large.as_deref_mut().and_then(|large| large.way_to(node)) else { return };
         let Some(place) = way.lane.and_then(|lane| self.lanes.find(lane)) else { return };

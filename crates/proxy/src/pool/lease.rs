@@ -15,6 +15,7 @@ use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, Progress};
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneUse, Lanes};
+use crate::session::id::ClientId;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Now, Phase};
@@ -143,7 +144,7 @@ impl<E: Execute> Worker<E> {
     /// Lends a client a private connection to a node, within its user's bounds.
     pub(crate) fn lend(
         &mut self,
-        index: u32,
+        index: ClientId,
         node: usize,
         lend: impl FnOnce(&mut Lanes, &Config, u16, Now) -> Result<LaneHandle, Vec<u8>>,
     ) -> Result<LaneHandle, Vec<u8>> {

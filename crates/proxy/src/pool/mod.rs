@@ -30,6 +30,7 @@ use crate::reply::integrity::EchoCheck;
 use crate::reply::observer::ReplyObservers;
 use crate::scripts::LoadedScripts;
 use crate::scripts::lanes::ScriptClasses;
+use crate::session::id::{ClientHandle, ClientId};
 use crate::session::large_request::StreamedRequest;
 use crate::slab::Handle;
 use crate::transaction::multi_probe::Multi;
@@ -152,7 +153,7 @@ pub(crate) struct Lane {
     /// It is in the list of those to be written.
     pub(crate) is_listed: bool,
     /// The client that it belongs to, if that client's reading decides how fast it is read.
-    pub(crate) reader: Option<Handle>,
+    pub(crate) reader: Option<ClientHandle>,
     /// It is not read, because its reader does not read.
     pub(crate) is_unread: bool,
     /// It was taken out of sharing, and others wait on it behind its reader's replies.
@@ -192,7 +193,7 @@ pub(crate) struct Lane {
     /// Clients that wait to hear whether the lane comes to be (`SELECT`).
     pub(crate) selects: Vec<Selecting>,
     /// Clients that are not read until less waits for the node.
-    pub(crate) throttled: Vec<u32>,
+    pub(crate) throttled: Vec<ClientId>,
     /// Bytes of the beginning of a reply that are in the account of the process.
     pub(crate) accounted: usize,
     /// Bytes of what waits to be written that are.

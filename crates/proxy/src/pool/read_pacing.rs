@@ -21,7 +21,7 @@ use crate::limits::CUT_OFF_SLACK_BYTES;
 use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneUse};
 use crate::session::Session;
-use crate::slab::Handle;
+use crate::session::id::{ClientHandle, ClientId};
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Action, Downstream, Owner, Upstream};
@@ -57,7 +57,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client has taken some of what waited for it: its own connections are read on.
-    pub(crate) fn resume_lanes_of(&mut self, index: u32) {
+    pub(crate) fn resume_lanes_of(&mut self, index: ClientId) {
         let Some(reader) = self.clients.sessions.handle(index) else { return };
         let Some(session) = self.clients.sessions.at(index) else { return };
         let large = session.large.iter().flat_map(|large| large.lanes());
@@ -96,11 +96,11 @@ impl<E: Execute> Worker<E> {
 }
 
 /// Whether a client has at most `enough` to take before it can take what its own connection brings next.
-fn is_hungry(down: &Downstream, up: &Upstream, reader: Handle, enough: usize) -> bool {
+fn is_hungry(down: &Downstream, up: &Upstream, reader: ClientHandle, enough: usize) -> bool {
     let Some(Owner::Client { index, generation, seq }) = up.tickets().front().map(|ticket| ticket.owner) else {
         return true;
     };
-    if (Handle { index, generation }) != reader {
+    if ClientId::handle(index, generation) != reader {
         return true;
     }
     let waiting = if down.is_next(seq) { down.output().len() } else { down.waiting_bytes() - down.output().len() };

@@ -22,7 +22,7 @@ use crate::config::{Config, NodeConfig};
 use crate::limits::{LANE_UNUSED_US, RENEW_US};
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{Lane, LaneUse, Lanes, NONE, Node};
-use crate::slab::Handle;
+use crate::session::id::ClientHandle;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Now, Phase};
@@ -141,7 +141,7 @@ impl Lanes {
     #[cold]
     pub(crate) fn let_go_on(&mut self) -> usize {
         (self.has_behind, self.may_go_on) = (false, false);
-        let mut ahead: BTreeMap<(u16, Option<Handle>, Option<usize>), Vec<LaneId>> = BTreeMap::new();
+        let mut ahead: BTreeMap<(u16, Option<ClientHandle>, Option<usize>), Vec<LaneId>> = BTreeMap::new();
         for (place, lane) in self.all.entries() {
             if lane.purpose == LaneUse::Leaving && !lane.is_retired {
                 // A lane may be behind those of a removed node of another number.

@@ -23,8 +23,8 @@ use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneKey, LaneUse, Lanes, NONE};
+use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, Session, SessionFlags};
-use crate::slab::Handle;
 use crate::transaction::TransactionState;
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -49,7 +49,7 @@ pub(crate) enum KeyOwner {
 /// A client with lanes of its own.
 #[derive(Debug)]
 pub(crate) struct Owner {
-    session: Handle,
+    session: ClientHandle,
     /// The class that it would be in if it shared.
     pub(crate) base: u16,
     /// The nodes to which it has its own; `None`: all.
@@ -196,7 +196,7 @@ impl Lanes {
     }
 
     /// A client's own lanes to nodes that have gone, as far as they still owe something.
-    pub(crate) fn left_of(&mut self, client: Handle) -> Vec<LaneId> {
+    pub(crate) fn left_of(&mut self, client: ClientHandle) -> Vec<LaneId> {
         let all = &self.all;
         let is_left = |lane: &LaneId| all[*lane].purpose == LaneUse::Leaving && !all[*lane].is_retired;
         self.left.retain(is_left);
@@ -218,18 +218,18 @@ impl Lanes {
 
 impl<E: Execute> Worker<E> {
     /// The mode that holds for a client where no route says anything.
-    pub(crate) fn mode_of(&self, index: u32) -> PoolMode {
+    pub(crate) fn mode_of(&self, index: ClientId) -> PoolMode {
         let allowance = self.clients.sessions.at(index).and_then(|session| session.details.allowance.as_ref());
         allowance.and_then(|allowance| allowance.limits.pool_mode).unwrap_or(self.config.lanes.mode)
     }
 
     /// The mode that holds for a client's requests under a route.
-    pub(crate) fn mode_under(&self, index: u32, route: u16) -> PoolMode {
+    pub(crate) fn mode_under(&self, index: ClientId, route: u16) -> PoolMode {
         self.config.routes.route(route).pool_mode.unwrap_or_else(|| self.mode_of(index))
     }
 
     /// Whether a client is to have its own lanes to all nodes. Under routes that is known with each request.
-    fn is_to_own_all(&self, index: u32) -> bool {
+    fn is_to_own_all(&self, index: ClientId) -> bool {
         let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED));
         let is_in_mode = !is_routed && self.mode_of(index) == PoolMode::Session;
         self.engine.is_none() && (is_in_mode || self.has_noloop_lanes(index))
@@ -238,7 +238,7 @@ impl<E: Execute> Worker<E> {
     /// Another mode may hold for a client than before. `None`: it is as it should be, or cannot be changed before what the
     /// client holds has ended.
     #[cold]
-    pub(crate) fn settle_mode(&mut self, index: u32) -> Option<Flow> {
+    pub(crate) fn settle_mode(&mut self, index: ClientId) -> Option<Flow> {
         let session = self.clients.sessions.at(index)?;
         let (class, holds_something, allowance) =
             (session.class, session.pins.is_some(), session.details.allowance.clone());
@@ -267,7 +267,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Looks whether a client's mode has to be settled before its next request.
-    pub(crate) fn review_mode(&mut self, index: u32) {
+    pub(crate) fn review_mode(&mut self, index: ClientId) {
         let is_session = self.engine.is_none() && self.mode_of(index) == PoolMode::Session;
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         if is_session || self.lanes.is_owned(session.class) {
@@ -277,7 +277,7 @@ impl<E: Execute> Worker<E> {
 
     /// Other modes, routes or users hold: the same for all clients.
     pub(crate) fn review_modes(&mut self) {
-        let indexes: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();
+        let indexes: Vec<ClientId> = self.clients.sessions.iter().map(|(index, _)| index).collect();
         indexes.into_iter().for_each(|index| self.review_mode(index));
     }
 
@@ -291,7 +291,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Has a client have its own lanes to all nodes from now on. Nothing of it is outstanding. `false`: there are too many.
-    pub(crate) fn own_all(&mut self, index: u32) -> bool {
+    pub(crate) fn own_all(&mut self, index: ClientId) -> bool {
         let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return false };
         if let KeyOwner::Client(owner) = &mut self.lanes.owners[class as usize] {
             owner.nodes = None;
@@ -301,7 +301,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Puts a client into a class of its own. `false`: there are too many.
-    fn begin_owning(&mut self, index: u32, nodes: Option<Vec<usize>>) -> bool {
+    fn begin_owning(&mut self, index: ClientId, nodes: Option<Vec<usize>>) -> bool {
         let Some(handle) = self.clients.sessions.handle(index) else { return false };
         let Some(session) = self.clients.sessions.at(index) else { return false };
         let owner = Owner {
@@ -323,7 +323,7 @@ impl<E: Execute> Worker<E> {
     /// Sees to it that a client has its own lanes to some nodes, because its request goes by a route that says so.
     /// `Some`: not yet, or never.
     #[cold]
-    pub(crate) fn own_nodes(&mut self, index: u32, nodes: &[usize]) -> Option<Flow> {
+    pub(crate) fn own_nodes(&mut self, index: ClientId, nodes: &[usize]) -> Option<Flow> {
         let class = self.clients.sessions.at(index)?.class;
         if nodes.iter().all(|node| self.lanes.owns(class, *node)) {
             return None;
@@ -342,7 +342,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client has another database, dialect or name at the nodes: its lanes of its own are given back.
-    pub(crate) fn put_into_class(&mut self, index: u32, base: u16) {
+    pub(crate) fn put_into_class(&mut self, index: ClientId, base: u16) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let class = session.class;
         if !self.lanes.is_owned(class) {
@@ -374,7 +374,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client shares with everybody from now on, unless its mode says otherwise. Nothing of it is outstanding.
-    pub(crate) fn stop_owning(&mut self, index: u32) {
+    pub(crate) fn stop_owning(&mut self, index: ClientId) {
         if self.is_to_own_all(index) {
             self.give_back_all(index);
         } else {
@@ -383,7 +383,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client's own lanes are given back, and it will have others.
-    fn give_back_all(&mut self, index: u32) {
+    fn give_back_all(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let (class, mut pins) = (session.class, session.pins.take());
         session.large.iter_mut().for_each(|large| large.leave_own(&self.lanes));
@@ -395,7 +395,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client shares with everybody from now on.
-    fn leave_own(&mut self, index: u32) {
+    fn leave_own(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let (class, mut pins) = (session.class, session.pins.take());
         session.large.iter_mut().for_each(|large| large.leave_own(&self.lanes));
@@ -491,7 +491,7 @@ impl<E: Execute> Worker<E> {
 
     /// What a client's own lanes to nodes that have gone still owe is read on, by the client or by nobody.
     #[cold]
-    fn resume_left_of(&mut self, client: Handle) {
+    fn resume_left_of(&mut self, client: ClientHandle) {
         self.lanes.left_of(client).into_iter().for_each(|lane| self.read_on(lane));
     }
 

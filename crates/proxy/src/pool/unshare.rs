@@ -23,6 +23,7 @@ use crate::pool::table::LaneId;
 use crate::pool::{LaneUse, Lanes, NONE};
 use crate::reply::refuse;
 use crate::request::gathers::Scatters;
+use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Pause, SessionFlags};
 use crate::slab::Handle;
 use crate::worker::Worker;
@@ -30,10 +31,10 @@ use respool_command::Execute;
 use respool_connection::{Owner, WritePolicy};
 
 /// Whether a ticket belongs to a client, or is a tombstone.
-fn is_for(owner: Owner, client: Handle, scatters: &Scatters, tasks: &InternalRequests) -> bool {
+fn is_for(owner: Owner, client: ClientHandle, scatters: &Scatters, tasks: &InternalRequests) -> bool {
     match owner {
         Owner::Client { index, generation, .. } | Owner::Unanswered { index, generation } => {
-            Handle { index, generation } == client
+            ClientId::handle(index, generation) == client
         }
         Owner::Part { gather, generation, .. } => scatters.asker(Handle { index: gather, generation }) == Some(client),
         Owner::Task { task, generation, .. } => {
@@ -46,7 +47,7 @@ fn is_for(owner: Owner, client: Handle, scatters: &Scatters, tasks: &InternalReq
 
 impl Lanes {
     /// Takes a shared lane out of the table, for one client.
-    fn take_from_table(&mut self, lane: LaneId, client: Handle) {
+    fn take_from_table(&mut self, lane: LaneId, client: ClientHandle) {
         let base = self.base(self.all[lane].class);
         let this = &mut self.all[lane];
         let place = this.class as usize * self.nodes.len() + this.node;
@@ -64,7 +65,7 @@ impl Lanes {
 impl<E: Execute> Worker<E> {
     /// A part of a reply to a client has come over a lane, and there is more.
     #[cold]
-    pub(crate) fn note_large(&mut self, lane: LaneId, client: Handle) {
+    pub(crate) fn note_large(&mut self, lane: LaneId, client: ClientHandle) {
         let this = &self.lanes[lane];
         let (node, bytes, now_us) = (this.node, this.up.announced_bytes(), self.now.mono_us);
         if bytes < LARGE_REPLY_BYTES || self.clients.sessions.get(client).is_none() {
@@ -79,13 +80,13 @@ impl<E: Execute> Worker<E> {
 
     /// A client leaves much unread and is owed more: what comes next for it over shared connections is not read for it.
     #[cold]
-    pub(crate) fn claim_lanes_of(&mut self, index: u32) {
+    pub(crate) fn claim_lanes_of(&mut self, index: ClientId) {
         let Some(client) = self.clients.sessions.handle(index) else { return };
         let Some(session) = self.clients.sessions.at(index).filter(|s| !s.down.is_settled()) else { return };
         let class = self.lanes.sharing(session.class);
         for node in 0..self.lanes.nodes.len() {
             let Some(lane) = self.lanes.known(node, class) else { continue };
-            let is_its = |owner| matches!(owner, Owner::Client { index, generation, .. } if Handle { index, generation } == client);
+            let is_its = |owner| matches!(owner, Owner::Client { index, generation, .. } if ClientId::handle(index, generation) == client);
             let next = self.lanes[lane].up.tickets().iter().take(CLAIM_LOOKED_AT_MAX);
             let is_owed_soon = next.map(|ticket| ticket.owner).any(is_its);
             if is_owed_soon {
@@ -95,7 +96,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Makes a shared lane one client's own, if that can be.
-    fn claim_lane(&mut self, lane: LaneId, client: Handle) -> bool {
+    fn claim_lane(&mut self, lane: LaneId, client: ClientHandle) -> bool {
         let this = &self.lanes[lane];
         let (node, class) = (this.node, self.lanes.base(this.class));
         // Replies that are converted or proved are kept whole anyway.
@@ -132,7 +133,7 @@ impl<E: Execute> Worker<E> {
 
     /// Those who share a class of lanes, one of which has been taken out: who may be owed something there waits for it with
     /// its next request. That they are owed something elsewhere alone is not looked at.
-    fn have_others_wait(&mut self, class: u16, client: Handle) {
+    fn have_others_wait(&mut self, class: u16, client: ClientHandle) {
         let lanes = &self.lanes;
         for (index, session) in self.clients.sessions.iter_mut() {
             if !session.down.is_settled() && index != client.index && lanes.base(session.class) == class {
@@ -182,7 +183,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether something on a lane is owed to others than this client.
-    pub(crate) fn has_others_on(&self, lane: LaneId, client: Handle) -> bool {
+    pub(crate) fn has_others_on(&self, lane: LaneId, client: ClientHandle) -> bool {
         let mut tickets = self.lanes[lane].up.tickets().iter();
         tickets.any(|ticket| !is_for(ticket.owner, client, &self.scatters, &self.tasks))
     }

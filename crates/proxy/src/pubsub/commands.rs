@@ -9,6 +9,7 @@ use crate::limits::{
     NAMES_PER_TURN_MAX, NAMES_TURNS_MAX, PATTERNS_PER_CLIENT_MAX, PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX,
 };
 use crate::push::frame::{Kind, Verb};
+use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, Pause, ReplyMode, SessionFlags};
 use crate::slab::Handle;
 use crate::worker::Worker;
@@ -32,7 +33,7 @@ struct Change {
 
 impl<E: Execute> Worker<E> {
     /// Deals with a request of the push lane, or one about it.
-    pub(crate) fn handle_pubsub(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(crate) fn handle_pubsub(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         use PubsubCommand as P;
         let args = request.args;
         let Command::Pubsub(command) = row.command else {
@@ -52,7 +53,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A RESP2 client with subscriptions asks for something. `None`: it may.
-    pub(crate) fn ask_subscribed(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+    pub(crate) fn ask_subscribed(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         match row.command {
             Command::Pubsub(
                 PubsubCommand::Subscribe
@@ -84,47 +85,47 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether a client has subscription changes that its nodes have not acknowledged.
-    pub(super) fn has_pending_subscriptions(&self, index: u32) -> bool {
+    pub(super) fn has_pending_subscriptions(&self, index: ClientId) -> bool {
         let subscriber = self.clients.sessions.at(index).and_then(|s| s.subscriber.as_ref());
         subscriber.is_some_and(|s| !s.pending.is_empty())
     }
 
     /// Whether some of its requests that wait begin subscriptions, which may still fail.
-    fn has_pending_begun(&self, index: u32) -> bool {
+    fn has_pending_begun(&self, index: ClientId) -> bool {
         let subscriber = self.clients.sessions.at(index).and_then(|s| s.subscriber.as_ref());
         subscriber.is_some_and(|s| s.pending.len() > s.pending_departures)
     }
 
     /// Whether some of them give subscriptions up.
-    fn has_pending_departures(&self, index: u32) -> bool {
+    fn has_pending_departures(&self, index: ClientId) -> bool {
         let subscriber = self.clients.sessions.at(index).and_then(|s| s.subscriber.as_ref());
         subscriber.is_some_and(|s| s.pending_departures > 0)
     }
 
     /// Whether its requests that wait would name more channels than may wait at a time.
-    fn has_many_pending(&self, index: u32, more: usize) -> bool {
+    fn has_many_pending(&self, index: ClientId, more: usize) -> bool {
         let subscriber = self.clients.sessions.at(index).and_then(|s| s.subscriber.as_ref());
         subscriber.is_some_and(|s| !s.pending.is_empty() && s.pending_names + more > PENDING_NAMES_MAX)
     }
 
     /// Whether messages are this client's reason to be connected.
-    pub(crate) fn is_subscriber(&self, index: u32) -> bool {
+    pub(crate) fn is_subscriber(&self, index: ClientId) -> bool {
         let subscriber = self.clients.sessions.at(index).and_then(|s| s.subscriber.as_ref());
         subscriber.is_some_and(|s| s.is_subscribed())
     }
 
     /// Whether a request is being read again of which a part has been done: it goes on, whatever holds for others by now.
-    pub(crate) fn is_amid_names(&self, index: u32) -> bool {
+    pub(crate) fn is_amid_names(&self, index: ClientId) -> bool {
         let subscriber = self.clients.sessions.at(index).and_then(|session| session.subscriber.as_ref());
         subscriber.is_some_and(|subscriber| subscriber.begun.is_some())
     }
 
-    fn begun(&mut self, index: u32) -> Option<PartialSubscribe> {
+    fn begun(&mut self, index: ClientId) -> Option<PartialSubscribe> {
         self.clients.sessions.at_mut(index)?.subscriber.as_mut()?.begun.take()
     }
 
     /// The rest is for the next turn.
-    fn go_on_behind(&mut self, index: u32, begun: PartialSubscribe) -> Flow {
+    fn go_on_behind(&mut self, index: ClientId, begun: PartialSubscribe) -> Flow {
         let session = self.clients.sessions.at_mut(index);
         if let Some(subscriber) = session.and_then(|session| session.subscriber.as_mut()) {
             subscriber.begun = Some(begun);
@@ -135,13 +136,13 @@ impl<E: Execute> Worker<E> {
 
     /// Abandons a request that is executed in slices: its remaining names are not subscribed to, and the earlier ones are
     /// given up.
-    pub(crate) fn abandon_names(&mut self, index: u32) {
+    pub(crate) fn abandon_names(&mut self, index: ClientId) {
         if let Some(pending) = self.begun(index).and_then(|begun| begun.pending) {
             self.subscriptions.fail(pending, error_text::DRAINING, &mut self.clients, &self.config);
         }
     }
 
-    fn subscribe(&mut self, index: u32, kind: Kind, names: Args<'_>) -> Flow {
+    fn subscribe(&mut self, index: ClientId, kind: Kind, names: Args<'_>) -> Flow {
         let begun = match self.begun(index) {
             Some(begun) => begun,
             None => match self.begin_subscribing(index, kind, names) {
@@ -171,7 +172,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Takes a place for the reply to a request that subscribes, which waits for the last of its names.
-    fn begin_subscribing(&mut self, index: u32, kind: Kind, names: Args<'_>) -> Result<PartialSubscribe, Flow> {
+    fn begin_subscribing(&mut self, index: ClientId, kind: Kind, names: Args<'_>) -> Result<PartialSubscribe, Flow> {
         if self.shared.ledger.held_bytes() > self.config.budgets.process {
             return Err(self.refuse(index, error_text::words(error_text::OUT_OF_MEMORY)));
         }
@@ -209,7 +210,14 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Subscribes to some of the names of the request that `pending` stands for. Gives the nodes that have to do their part.
-    fn subscribe_to(&mut self, index: u32, kind: Kind, names: Args<'_>, pending: Handle, number: u32) -> Vec<usize> {
+    fn subscribe_to(
+        &mut self,
+        index: ClientId,
+        kind: Kind,
+        names: Args<'_>,
+        pending: Handle,
+        number: u32,
+    ) -> Vec<usize> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Vec::new() };
         let this = &mut self.subscriptions;
         let scope = if this.has_ways() { scope_of(session) } else { Scope::default() };
@@ -261,7 +269,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Gives up the channels named, or all.
-    fn unsubscribe(&mut self, index: u32, kind: Kind, names: Args<'_>) -> Flow {
+    fn unsubscribe(&mut self, index: ClientId, kind: Kind, names: Args<'_>) -> Flow {
         let done = self.begun(index).map_or(0, |begun| begun.done);
         let rest = names.from(done);
         let part = rest.first(rest.len().min(names_per_turn(names.len())));
@@ -327,7 +335,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The request is answered once these nodes have done their part; at once if there are none.
-    fn begin_change(&mut self, index: u32, change: Change, nodes: &[usize]) -> Flow {
+    fn begin_change(&mut self, index: ClientId, change: Change, nodes: &[usize]) -> Flow {
         let Some(session) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         // It is acknowledged as a subscription is.
@@ -346,8 +354,8 @@ impl<E: Execute> Worker<E> {
     /// Takes a place for the reply to a request that changes subscriptions.
     fn queue_change(
         &mut self,
-        index: u32,
-        session: Handle,
+        index: ClientId,
+        session: ClientHandle,
         change: Change,
         is_wanted: bool,
         missing: usize,
@@ -404,7 +412,7 @@ impl<E: Execute> Worker<E> {
 
     /// The client is about to end all of its subscriptions (RESET) or to leave (QUIT): what was published before comes before
     /// the reply. `None`: it has come.
-    pub(crate) fn hear_out(&mut self, index: u32) -> Option<Flow> {
+    pub(crate) fn hear_out(&mut self, index: ClientId) -> Option<Flow> {
         let session = self.clients.sessions.handle(index)?;
         let this = self.clients.sessions.at_mut(index)?;
         let subscriber = this.subscriber.as_deref_mut().filter(|subscriber| subscriber.is_subscribed())?;
@@ -441,7 +449,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Forgets all that a client subscribes to.
-    pub(crate) fn reset_subscriptions(&mut self, index: u32) {
+    pub(crate) fn reset_subscriptions(&mut self, index: ClientId) {
         self.leave_noloop(index);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.flags.remove(SessionFlags::SUBSCRIBED);
@@ -452,7 +460,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The client speaks another dialect from now on: in RESP2 it may do little else than listen.
-    pub(crate) fn review_subscribed(&mut self, index: u32) {
+    pub(crate) fn review_subscribed(&mut self, index: ClientId) {
         let is_subscribed = self.is_subscriber(index);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         if is_subscribed && session.protocol == Protocol::Resp2 {

@@ -10,6 +10,7 @@ use crate::config::SlowSubscribers;
 use crate::limits::PUSH_OUTBOX_BYTES;
 use crate::push::frame::Kind;
 use crate::session::forced_disconnect::{DisconnectReason, PendingDisconnect};
+use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::worker::Worker;
 use crate::workers::shared::ProcessBudget;
@@ -234,7 +235,7 @@ impl Subscriptions {
 impl<E: Execute> Worker<E> {
     /// Moves messages into the outbox of a client that is about to be written.
     #[cold]
-    pub(crate) fn refill_outbox(&mut self, index: u32) {
+    pub(crate) fn refill_outbox(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let Some(subscriber) = &mut session.subscriber else { return };
         let after = subscriber.after;
@@ -249,7 +250,7 @@ impl<E: Execute> Worker<E> {
 
     /// A client has been written to; if messages wait for the room it is written again in the next turn.
     #[cold]
-    pub(crate) fn note_room(&mut self, index: u32) {
+    pub(crate) fn note_room(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at(index) else { return };
         if !session.is_blocked && session.subscriber.as_ref().is_some_and(|s| s.backlog_bytes() > 0) {
             self.subscriptions.refilling.push(index);

@@ -6,6 +6,7 @@
 use super::routing::{Scope, scope_of};
 use crate::limits::QUESTION_US_MAX;
 use crate::push::frame::Kind;
+use crate::session::id::ClientId;
 use crate::session::{Asker, Flow};
 use crate::slab::{Handle, Slab};
 use crate::tracking::{Redirect, TrackingOptions};
@@ -88,7 +89,7 @@ impl<E: Execute> Worker<E> {
     /// PUBSUB.
     pub(crate) fn ask_about_channels(
         &mut self,
-        index: u32,
+        index: ClientId,
         command: PubsubCommand,
         row: &'static Row,
         args: Args<'_>,
@@ -122,7 +123,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Puts a client's question to every worker; the sum of their answers is the reply.
-    pub(super) fn ask_workers(&mut self, index: u32, question: Question) -> Flow {
+    pub(super) fn ask_workers(&mut self, index: ClientId, question: Question) -> Flow {
         let Some(asker) = self.expect_reply(index) else { return Flow::Stop };
         self.counters.requests_local.add(1);
         self.ask_workers_for(asker, question, Then::Reply);
@@ -156,7 +157,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Looks for the client that is to be told in a client's place.
-    pub(crate) fn find_redirect(&mut self, index: u32, seq: Seq, id: u64, wanted: TrackingOptions) {
+    pub(crate) fn find_redirect(&mut self, index: ClientId, seq: Seq, id: u64, wanted: TrackingOptions) {
         let Some(session) = self.clients.sessions.handle(index) else { return };
         let asker = Asker { session, seq };
         self.is_busy = true;
@@ -196,7 +197,7 @@ impl<E: Execute> Worker<E> {
                 let found = self.clients.sessions.iter().find(|(_, session)| session.id == id);
                 if let Some(handle) = found.and_then(|(index, _)| self.clients.sessions.handle(index)) {
                     let worker = self.number as i64 + 1;
-                    answer.counts = vec![worker, i64::from(handle.index), i64::from(handle.generation)];
+                    answer.counts = vec![worker, i64::from(handle.index.number()), i64::from(handle.generation)];
                 }
             }
             Question::Publish { kind, channel, payload } => {
@@ -227,7 +228,7 @@ impl<E: Execute> Worker<E> {
                 [worker, index, generation] if worker > 0 => Some(Redirect {
                     id: *id,
                     worker: worker as usize - 1,
-                    session: Handle { index: index as u32, generation: generation as u32 },
+                    session: ClientId::handle(index as u32, generation as u32),
                 }),
                 _ => None,
             };

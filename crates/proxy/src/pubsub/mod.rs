@@ -35,6 +35,7 @@ use crate::push::frame::Kind;
 use crate::push::id_map::IdTable;
 use crate::push::node_ledger::{NodeLedger, Registries};
 use crate::push::registry::Registry;
+use crate::session::id::{ClientHandle, ClientId};
 use crate::slab::{Handle, Slab};
 use crate::tracking::engine_changes::Changed;
 use crate::tracking::noloop::NoLoopLanes;
@@ -170,7 +171,7 @@ pub(crate) struct Subscriptions {
     pub(crate) books: Vec<NodeLedger>,
     pub(crate) lanes: Vec<Option<PushLane>>,
     /// Whose the numbers of subscribers are.
-    pub(crate) subscribers: Slab<Handle>,
+    pub(crate) subscribers: Slab<ClientHandle>,
     pub(crate) pending: PendingChanges,
     /// Requests that are to fail, and are answered in slices.
     failing: FailedRequests,
@@ -193,7 +194,7 @@ pub(crate) struct Subscriptions {
     /// Some node may have to be told something.
     pub(crate) has_news: bool,
     /// Clients with messages waiting and room for them.
-    refilling: Vec<u32>,
+    refilling: Vec<ClientId>,
     /// When the push lanes are to be looked at next; 0 while there are none.
     pub(crate) check_at_us: u64,
 }
@@ -203,7 +204,7 @@ impl Subscriptions {
     pub(crate) fn subscriber<'s>(
         &mut self,
         place: &'s mut Option<Box<Subscriber>>,
-        session: Handle,
+        session: ClientHandle,
     ) -> &'s mut Subscriber {
         place.get_or_insert_with(|| Box::new(Subscriber::new(self.subscribers.insert(session).index)))
     }

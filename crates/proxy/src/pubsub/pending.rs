@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::push::frame::{Kind, Verb, acknowledge};
 use crate::push::node_ledger::Registries;
 use crate::session::SessionFlags;
+use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
 use crate::slab::{Handle, Slab};
 use crate::tracking::TrackingOptions;
@@ -31,7 +32,7 @@ pub(super) struct Item {
 /// One request.
 #[derive(Debug)]
 pub(crate) struct PendingChange {
-    pub(super) session: Handle,
+    pub(super) session: ClientHandle,
     pub(super) seq: Seq,
     pub(super) kind: Kind,
     pub(super) verb: Verb,
@@ -137,7 +138,13 @@ impl FailedRequests {
 
 impl PendingChange {
     /// A request to track, at place `seq`, that `nodes` nodes have to do their part of.
-    pub(crate) fn for_tracking(session: Handle, seq: Seq, wanted: TrackingOptions, nodes: usize, now_us: u64) -> Self {
+    pub(crate) fn for_tracking(
+        session: ClientHandle,
+        seq: Seq,
+        wanted: TrackingOptions,
+        nodes: usize,
+        now_us: u64,
+    ) -> Self {
         Self {
             session,
             seq,
@@ -258,7 +265,7 @@ impl Subscriptions {
     }
 
     /// Answers those of a client's requests that are over, up to the first that is not.
-    pub(crate) fn answer(&mut self, of: Handle, clients: &mut Clients) {
+    pub(crate) fn answer(&mut self, of: ClientHandle, clients: &mut Clients) {
         let Clients { sessions, pool, .. } = clients;
         let Some(session) = sessions.get_mut(of) else { return };
         let protocol = session.protocol;

@@ -13,6 +13,7 @@ use crate::config::{Config, PublishReceivers};
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::pool::replace::Moves;
 use crate::push::frame::{self, Kind};
+use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::worker::Worker;
@@ -57,7 +58,7 @@ impl Publishing {
 }
 
 impl<E: Execute> Worker<E> {
-    pub(super) fn publish(&mut self, index: u32, kind: Kind, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(super) fn publish(&mut self, index: ClientId, kind: Kind, row: &'static Row, request: &Request<'_>) -> Flow {
         let args = request.args;
         let (channel, payload) = (args.at(1), args.at(2));
         if self.engine.is_some() {
@@ -97,14 +98,19 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether a PUBLISH of a client may be outstanding, which a change of its subscriptions would overtake.
-    pub(super) fn has_messages_under_way(&mut self, index: u32) -> bool {
+    pub(super) fn has_messages_under_way(&mut self, index: ClientId) -> bool {
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         session.details.has_published &= !session.down.is_settled();
         session.details.has_published
     }
 
     /// The node of a channel, and what it is called there.
-    fn place_of_channel<'a>(&mut self, index: u32, row: &'static Row, channel: &'a [u8]) -> (usize, Cow<'a, [u8]>) {
+    fn place_of_channel<'a>(
+        &mut self,
+        index: ClientId,
+        row: &'static Row,
+        channel: &'a [u8],
+    ) -> (usize, Cow<'a, [u8]>) {
         if !self.subscriptions.has_ways() {
             return (self.config.topology.place(channel).get(), Cow::Borrowed(channel));
         }

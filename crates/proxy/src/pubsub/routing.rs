@@ -21,6 +21,7 @@ use crate::limits::SCOPES_PER_CLIENT_MAX;
 use crate::push::frame::{self, Kind, Verb};
 use crate::push::node_ledger::{NodeLedger, OutOfStep, Refusal, Registries};
 use crate::session::Session;
+use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::tracking::routed_keys::user_text;
 use crate::worker::Worker;
@@ -118,7 +119,7 @@ pub(crate) struct ChannelPlace {
 
 impl<E: Execute> Worker<E> {
     /// Where the channels are that a request subscribes to or publishes on, each once for every pool.
-    pub(crate) fn channels_named(&self, index: u32, row: &'static Row, args: Args<'_>) -> Vec<ChannelPlace> {
+    pub(crate) fn channels_named(&self, index: ClientId, row: &'static Row, args: Args<'_>) -> Vec<ChannelPlace> {
         use PubsubCommand as P;
         let Command::Pubsub(command) = row.command else { return Vec::new() };
         let (kind, named) = match command {

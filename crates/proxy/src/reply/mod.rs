@@ -12,6 +12,7 @@ use crate::pool::table::LaneId;
 use crate::pool::{LaneEnd, LaneUse};
 use crate::request::gathers::Scatters;
 use crate::session::Pause;
+use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::slab::Handle;
 use crate::tracking::{ChangeSource, LostListener};
@@ -21,10 +22,10 @@ use respool_connection::{Fault, Owner, Shake};
 use respool_wire::ReplyKind;
 
 /// The client whose request a ticket stands for, if it is a client's.
-fn client_of(owner: Owner, scatters: &Scatters, tasks: &InternalRequests) -> Option<Handle> {
+fn client_of(owner: Owner, scatters: &Scatters, tasks: &InternalRequests) -> Option<ClientHandle> {
     match owner {
         Owner::Client { index, generation, .. } | Owner::Unanswered { index, generation } => {
-            Some(Handle { index, generation })
+            Some(ClientId::handle(index, generation))
         }
         Owner::Part { gather, generation, .. } => scatters.asker(Handle { index: gather, generation }),
         Owner::Task { task, generation, .. } => tasks.asker(Handle { index: task, generation }),
@@ -45,14 +46,14 @@ pub(crate) fn refuse(
         clients.note_late(client_of(owner, scatters, tasks));
     }
     match owner {
-        Owner::Client { index, generation, seq } => clients.fail(Handle { index, generation }, seq, error),
+        Owner::Client { index, generation, seq } => clients.fail(ClientId::handle(index, generation), seq, error),
         Owner::Part { gather, generation, part } => {
             scatters.fail(Handle { index: gather, generation }, part, error, clients);
         }
         Owner::Task { task, generation, step } => {
             tasks.fail(Handle { index: task, generation }, step, loss, error, clients);
         }
-        Owner::Unanswered { index, generation } => clients.end_unanswered(Handle { index, generation }, 0),
+        Owner::Unanswered { index, generation } => clients.end_unanswered(ClientId::handle(index, generation), 0),
         Owner::Nobody => {}
     }
 }
@@ -94,7 +95,7 @@ impl<E: Execute> Worker<E> {
                 Ok(Some(delivery)) => match delivery.owner {
                     Owner::Client { index, generation, seq } => {
                         was_awaited = true;
-                        let client = Handle { index, generation };
+                        let client = ClientId::handle(index, generation);
                         clients.feed_at_once(client, seq, delivery.bytes, delivery.end.is_some());
                         if delivery.end.is_none() {
                             part_for = Some(client);
@@ -131,7 +132,7 @@ impl<E: Execute> Worker<E> {
                     Owner::Unanswered { index, generation } => {
                         if delivery.end.is_some() {
                             counters.replies_swallowed.add(1);
-                            clients.end_unanswered(Handle { index, generation }, delivery.bytes.len());
+                            clients.end_unanswered(ClientId::handle(index, generation), delivery.bytes.len());
                         }
                     }
                     Owner::Nobody => counters.replies_swallowed.add(u64::from(delivery.end.is_some())),
@@ -202,7 +203,7 @@ impl<E: Execute> Worker<E> {
             Some(Owner::Client { index, generation, .. } | Owner::Unanswered { index, generation })
                 if this.up.is_old() =>
             {
-                Some(Handle { index, generation })
+                Some(ClientId::handle(index, generation))
             }
             _ => None,
         };

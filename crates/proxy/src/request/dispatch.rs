@@ -7,6 +7,7 @@ use crate::error_text;
 use crate::limits::CLIENT_OUTSTANDING_MAX;
 use crate::pool::LaneKey;
 use crate::pool::table::LaneId;
+use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, ReplyMode, SessionFlags};
 use crate::worker::Worker;
 use respool_command::{Execute, Flags, Lane, Millis, Outcome, Row, SessionView, resolve};
@@ -27,7 +28,7 @@ enum Halt {
 
 impl<E: Execute> Worker<E> {
     /// Reads the requests in bytes that stand alone; what is left of them is kept for later.
-    pub(crate) fn read_fresh(&mut self, index: u32, decoder: &mut RequestDecoder, bytes: &[u8]) {
+    pub(crate) fn read_fresh(&mut self, index: ClientId, decoder: &mut RequestDecoder, bytes: &[u8]) {
         let (used, halt) = self.read_requests(index, decoder, bytes);
         if halt == Halt::Paused {
             self.clients.note_halted(index);
@@ -49,7 +50,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Reads the requests in a client's own input buffer.
-    pub(crate) fn read_input(&mut self, index: u32) {
+    pub(crate) fn read_input(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let is_passing = session.large.as_ref().is_some_and(|large| large.sending.is_some());
         let Some(mut input) = session.input.take() else { return };
@@ -77,14 +78,14 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A request has not come as a whole: if it is large it need not be collected.
-    fn look_at_size(&mut self, index: u32, halt: Halt) {
+    fn look_at_size(&mut self, index: ClientId, halt: Halt) {
         let Some(input) = self.clients.sessions.at(index).and_then(|session| session.input.as_ref()) else { return };
         if halt == Halt::Drained && input.decoder.needed().is_some_and(|end| end > self.config.budgets.request_whole) {
             self.begin_pieces(index);
         }
     }
 
-    fn read_requests(&mut self, index: u32, decoder: &mut RequestDecoder, bytes: &[u8]) -> (usize, Halt) {
+    fn read_requests(&mut self, index: ClientId, decoder: &mut RequestDecoder, bytes: &[u8]) -> (usize, Halt) {
         let mut used = 0;
         let mut plain = 0;
         // What a client may send before it has said who it is; it may say so in the midst of these bytes.
@@ -143,7 +144,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The client's bytes are no requests: it is told, once what it asked before is answered, and disconnected.
-    pub(crate) fn refuse_protocol(&mut self, index: u32, error: &RequestError) {
+    pub(crate) fn refuse_protocol(&mut self, index: ClientId, error: &RequestError) {
         self.counters.protocol_errors.add(1);
         if matches!(error, RequestError::CrossProtocol) {
             // A browser was made to talk to us. Nothing of what came with it is answered.
@@ -156,7 +157,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Nothing more is read of a client; it is closed once its replies are written.
-    pub(crate) fn stop_client(&mut self, index: u32) {
+    pub(crate) fn stop_client(&mut self, index: ClientId) {
         if let Some(session) = self.clients.sessions.at_mut(index) {
             session.pause.add(Pause::CLOSING);
             self.clients.list(index);
@@ -164,7 +165,7 @@ impl<E: Execute> Worker<E> {
     }
 
     #[inline(never)]
-    fn handle_request(&mut self, index: u32, request: &Request<'_>) -> Flow {
+    fn handle_request(&mut self, index: ClientId, request: &Request<'_>) -> Flow {
         self.counters.requests.add(1);
         let args = request.args;
         let row = match resolve(args) {
@@ -189,7 +190,7 @@ impl<E: Execute> Worker<E> {
 
     /// Does what a request asks, whatever state the session is in.
     #[inline]
-    pub(crate) fn run(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(crate) fn run(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         let args = request.args;
         match row.lane(args) {
             Lane::Shared if self.engine.is_some() => self.execute(index, row, request),
@@ -209,7 +210,7 @@ impl<E: Execute> Worker<E> {
 
     /// A command that steers nodes, which the settings may not let clients do. An engine without nodes is its own server.
     #[cold]
-    fn run_admin(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+    fn run_admin(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.refuses_to_steer(row) {
             return self.refuse(index, error_text::admin_refused(row.name).as_bytes());
         }
@@ -233,7 +234,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whoever has the data answers.
-    pub(crate) fn pass_on(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(crate) fn pass_on(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.engine.is_some() {
             return self.execute(index, row, request);
         }
@@ -245,7 +246,7 @@ impl<E: Execute> Worker<E> {
 
     /// The engine in this process answers at once.
     #[inline]
-    fn execute(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+    fn execute(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.is_own_info(row) {
             return self.answer_locally(index, row, request.args);
         }
@@ -273,7 +274,7 @@ impl<E: Execute> Worker<E> {
     /// What is answered at once is in the outbox at once, and requests of a few bytes may have large replies: a client that
     /// has more there than it should is not read on, however many of its requests are at hand.
     #[inline]
-    pub(crate) fn keep_room(&mut self, index: u32, flow: Flow) -> Flow {
+    pub(crate) fn keep_room(&mut self, index: ClientId, flow: Flow) -> Flow {
         let soft = self.config.budgets.client_output_soft;
         match self.clients.sessions.at_mut(index) {
             Some(session) if flow == Flow::Next && session.down.waiting_bytes() > soft => {
@@ -291,7 +292,7 @@ impl<E: Execute> Worker<E> {
 
     /// The nodes that have the keys answer.
     #[inline]
-    fn forward(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+    fn forward(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.is_own_info(row) {
             return self.info_of_nodes(index, row, request);
         }
@@ -308,7 +309,7 @@ impl<E: Execute> Worker<E> {
     }
 
     #[inline]
-    pub(crate) fn forward_to(&mut self, index: u32, node: usize, request: &Request<'_>) -> Flow {
+    pub(crate) fn forward_to(&mut self, index: ClientId, node: usize, request: &Request<'_>) -> Flow {
         self.send_to(index, node, |out| match request.raw {
             Some(raw) => out.extend_from_slice(raw),
             None => respool_wire::encode_request(out, request.args.iter()),
@@ -317,7 +318,7 @@ impl<E: Execute> Worker<E> {
 
     /// One node answers what `write` appends.
     #[inline]
-    pub(crate) fn send_to(&mut self, index: u32, node: usize, write: impl FnOnce(&mut Vec<u8>)) -> Flow {
+    pub(crate) fn send_to(&mut self, index: ClientId, node: usize, write: impl FnOnce(&mut Vec<u8>)) -> Flow {
         let own = match self.clients.sessions.at(index) {
             Some(session) if session.flags.has(SessionFlags::LARGE) => match self.large_lane(index, node) {
                 Ok(own) => own,
@@ -329,10 +330,10 @@ impl<E: Execute> Worker<E> {
         let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
         let owner = if session.reply_mode == ReplyMode::On {
-            Owner::Client { index, generation: handle.generation, seq: session.down.expect() }
+            Owner::Client { index: index.number(), generation: handle.generation, seq: session.down.expect() }
         } else {
             session.reply_mode.pass();
-            Owner::Unanswered { index, generation: handle.generation }
+            Owner::Unanswered { index: index.number(), generation: handle.generation }
         };
         let lane = own.unwrap_or_else(|| lanes.lane(config, node, session.class));
         let sent = lanes.send(lane, owner, config, *now, &mut clients.pool, write);
@@ -350,7 +351,7 @@ impl<E: Execute> Worker<E> {
 
     /// Goes on with a client's requests, unless it has asked for more than is being answered.
     #[inline]
-    pub(crate) fn keep_pace(&mut self, index: u32, lane: LaneId) -> Flow {
+    pub(crate) fn keep_pace(&mut self, index: ClientId, lane: LaneId) -> Flow {
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
         let has_much = self.lanes[lane].up.queued_bytes() > self.config.budgets.queue_soft();
         if has_much || session.has_asked_much() {
@@ -360,12 +361,12 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The same for a request that several nodes answer, of whose lanes `fullest` is the one with most in its queue.
-    pub(crate) fn keep_pace_of_all(&mut self, index: u32, fullest: Option<LaneId>) -> Flow {
+    pub(crate) fn keep_pace_of_all(&mut self, index: ClientId, fullest: Option<LaneId>) -> Flow {
         fullest.map_or(Flow::Next, |lane| self.keep_pace(index, lane))
     }
 
     /// The same for a request that waits for no node in particular.
-    pub(crate) fn keep_outstanding(&mut self, index: u32) -> Flow {
+    pub(crate) fn keep_outstanding(&mut self, index: ClientId) -> Flow {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         if session.down.unsettled() <= CLIENT_OUTSTANDING_MAX {
             return Flow::Next;
@@ -377,7 +378,7 @@ impl<E: Execute> Worker<E> {
 
     /// The client has asked for more than is being answered: it is not read for a while.
     #[cold]
-    pub(crate) fn throttle(&mut self, index: u32, lane: LaneId) -> Flow {
+    pub(crate) fn throttle(&mut self, index: ClientId, lane: LaneId) -> Flow {
         let soft = self.config.budgets.client_output_soft;
         let has_much = self.lanes[lane].up.queued_bytes() > self.config.budgets.queue_soft();
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
@@ -395,7 +396,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client that was owed as many replies as it may be is read again once it is owed half of that.
-    pub(crate) fn let_ask_again(&mut self, index: u32) {
+    pub(crate) fn let_ask_again(&mut self, index: ClientId) {
         let soft = self.config.budgets.client_output_soft;
         let Some(session) = self.clients.sessions.at_mut(index).filter(|s| s.pause.has(Pause::OUTSTANDING)) else {
             return;
@@ -408,7 +409,7 @@ impl<E: Execute> Worker<E> {
 
     /// Answers the request that is being read, in its place, unless the client wants no reply.
     #[inline]
-    pub(crate) fn answer(&mut self, index: u32, write: impl FnOnce(&mut Encoder<'_>)) {
+    pub(crate) fn answer(&mut self, index: ClientId, write: impl FnOnce(&mut Encoder<'_>)) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         self.counters.requests_local.add(1);
         let protocol = session.protocol;
@@ -420,14 +421,14 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Answers with an error.
-    pub(crate) fn refuse(&mut self, index: u32, words: &[u8]) -> Flow {
+    pub(crate) fn refuse(&mut self, index: ClientId, words: &[u8]) -> Flow {
         self.answer(index, |reply| reply.error(words));
         Flow::Next
     }
 
     /// Changes what the client's connection is, at once if nothing is outstanding and else once that is so.
     /// `None`: not yet; the request is to be read again then.
-    pub(crate) fn settle_before(&mut self, index: u32) -> Option<()> {
+    pub(crate) fn settle_before(&mut self, index: ClientId) -> Option<()> {
         let session = self.clients.sessions.at_mut(index)?;
         if session.down.is_settled() {
             return Some(());
@@ -439,7 +440,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Gives a client another database or dialect. `false`: there is no room for another kind of connection.
-    pub(crate) fn reclass(&mut self, index: u32, database: u32, protocol: Protocol) -> bool {
+    pub(crate) fn reclass(&mut self, index: ClientId, database: u32, protocol: Protocol) -> bool {
         let Some(session) = self.clients.sessions.at(index) else { return false };
         if self.engine.is_none() {
             let speaker = self.lanes.speaker_of(session.class);

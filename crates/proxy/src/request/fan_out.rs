@@ -1,6 +1,7 @@
 //! Requests that several nodes answer: split by key, sent to all, or walking from one node to the next.
 
 use crate::request::gathers::PartOwner;
+use crate::session::id::ClientId;
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
@@ -9,7 +10,13 @@ use respool_wire::Request;
 
 impl<E: Execute> Worker<E> {
     /// Several nodes answer, each its part.
-    pub(crate) fn scatter(&mut self, index: u32, row: &'static Row, request: &Request<'_>, is_split: bool) -> Flow {
+    pub(crate) fn scatter(
+        &mut self,
+        index: ClientId,
+        row: &'static Row,
+        request: &Request<'_>,
+        is_split: bool,
+    ) -> Flow {
         self.counters.requests_split.add(1);
         let chance = self.chance();
         let joins = self.joins_of_scripts(row, request.args);
@@ -67,7 +74,7 @@ impl<E: Execute> Worker<E> {
     /// One node, which stands at `node` in the list of all, answers with its keys and its cursor, which becomes the walk's.
     pub(crate) fn scan(
         &mut self,
-        index: u32,
+        index: ClientId,
         row: &'static Row,
         request: &Request<'_>,
         step: ScanStep,

@@ -4,6 +4,7 @@
 //! it stays small enough to be compiled into the loop over a client's requests: whatever is not plain is given back
 //! untouched, and decided there.
 
+use crate::session::id::ClientId;
 use crate::session::{Flow, ReplyMode};
 use crate::worker::Worker;
 use respool_command::{Execute, Flags, Millis, Outcome, SessionView, lookup};
@@ -24,7 +25,7 @@ pub(crate) enum Plain {
 
 impl<E: Execute> Worker<E> {
     /// Who answers a client's next request if it is plain. Stays as it is while only plain requests are read.
-    pub(crate) fn plain_way(&self, index: u32) -> Plain {
+    pub(crate) fn plain_way(&self, index: ClientId) -> Plain {
         match self.clients.sessions.at(index) {
             Some(session) if session.flags.is_none() && session.reply_mode == ReplyMode::On => {
                 if self.engine.is_some() { Plain::Engine } else { Plain::Nodes }
@@ -35,7 +36,7 @@ impl<E: Execute> Worker<E> {
 
     /// Does a request if it is plain. `None`: it is not, and nothing has been done.
     #[inline(always)]
-    pub(crate) fn do_plain(&mut self, way: Plain, index: u32, request: &Request<'_>) -> Option<Flow> {
+    pub(crate) fn do_plain(&mut self, way: Plain, index: ClientId, request: &Request<'_>) -> Option<Flow> {
         match way {
             Plain::Nobody => None,
             Plain::Nodes => self.forward_plain(index, request),
@@ -44,7 +45,7 @@ impl<E: Execute> Worker<E> {
     }
 
     #[inline(always)]
-    fn forward_plain(&mut self, index: u32, request: &Request<'_>) -> Option<Flow> {
+    fn forward_plain(&mut self, index: ClientId, request: &Request<'_>) -> Option<Flow> {
         let row = lookup(request.args.name()).filter(|row| row.is_plain && row.accepts(request.args.len()))?;
         let raw = request.raw?;
         let Self { clients, lanes, config, now, .. } = self;
@@ -54,7 +55,7 @@ impl<E: Execute> Worker<E> {
         let lane = lanes.all.get_mut(place).filter(|lane| lane.is_plain(config.budgets.upstream_queue))?;
         session.last_row = Some(row);
         let (outstanding, window) = (session.down.outstanding(), session.credit.window());
-        let owner = Owner::Client { index, generation, seq: session.down.expect() };
+        let owner = Owner::Client { index: index.number(), generation, seq: session.down.expect() };
         lane.up.send(owner, now.mono_us, &mut clients.pool, |out| out.extend_from_slice(raw));
         let has_much = lane.up.queued_bytes() > config.budgets.queue_soft() || outstanding > window;
         if !lane.is_listed {
@@ -65,7 +66,7 @@ impl<E: Execute> Worker<E> {
     }
 
     #[inline(always)]
-    fn execute_plain(&mut self, index: u32, request: &Request<'_>) -> Option<Flow> {
+    fn execute_plain(&mut self, index: ClientId, request: &Request<'_>) -> Option<Flow> {
         let args = request.args;
         let row = lookup(args.name()).filter(|row| row.is_plain && row.accepts(args.len()))?;
         if !self.parking.is_empty() && row.flags.has(Flags::WRITE) {

@@ -5,6 +5,7 @@
 //! request may leave behind: the rights are asked first, and everything that has an effect (tracking, queueing, routes and
 //! their counts) comes behind them. Commands that no row describes follow the same order in [`crate::request::unknown_command`].
 
+use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
 use crate::worker::Worker;
 use respool_command::{Command, Execute, Group, Lane, Row, TransactionsCommand, UnknownCommand, text as texts};
@@ -13,7 +14,7 @@ use respool_wire::{Args, Request};
 impl<E: Execute> Worker<E> {
     /// Asks the states that a session is in about one of its requests. `None`: it goes on as everybody's do.
     #[cold]
-    pub(crate) fn handle_special(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
+    pub(crate) fn handle_special(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
         if self.is_amid_names(index) {
             return None;
         }
@@ -29,7 +30,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// One arm for each state whose owner deals with requests.
-    fn ask(&mut self, state: SessionFlags, index: u32, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
+    fn ask(&mut self, state: SessionFlags, index: ClientId, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
         match state {
             SessionFlags::HOOKED => {
                 let peer = &self.clients.sessions.at(index)?.details.peer;
@@ -73,7 +74,7 @@ impl<E: Execute> Worker<E> {
     /// Refuses a request before its session's states were asked about queueing: its command does not exist, or not with so
     /// many arguments, or the client may not use it. A block that is being queued is spoilt by that.
     #[cold]
-    pub(crate) fn refuse_unread(&mut self, index: u32, words: &[u8]) -> Flow {
+    pub(crate) fn refuse_unread(&mut self, index: ClientId, words: &[u8]) -> Flow {
         self.note_secret();
         self.spoil_transaction(index);
         self.spend_mark(index);
@@ -84,14 +85,14 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether the client has to wait although its request will only be refused: that counts like any other, once.
-    pub(crate) fn is_early(&mut self, index: u32, request: &Request<'_>) -> Option<Flow> {
+    pub(crate) fn is_early(&mut self, index: ClientId, request: &Request<'_>) -> Option<Flow> {
         let is_limited = self.clients.sessions.at(index)?.flags.has(SessionFlags::LIMITED);
         if is_limited { self.ask_limited(index, request) } else { None }
     }
 
     /// Refuses a request of whose command nobody knows.
     #[cold]
-    pub(crate) fn refuse_unknown(&mut self, index: u32, unknown: UnknownCommand, request: &Request<'_>) -> Flow {
+    pub(crate) fn refuse_unknown(&mut self, index: ClientId, unknown: UnknownCommand, request: &Request<'_>) -> Flow {
         if let Some(flow) = self.is_early(index, request) {
             return flow;
         }
@@ -102,7 +103,7 @@ impl<E: Execute> Worker<E> {
 
     /// Refuses a request with a wrong number of arguments. EXEC then ends its transaction.
     #[cold]
-    pub(crate) fn refuse_arity(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(crate) fn refuse_arity(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         if let Some(flow) = self.is_early(index, request) {
             return flow;
         }

@@ -4,6 +4,7 @@ use crate::commands::node_info::{InfoCache, InfoKey};
 use crate::error_text;
 use crate::limits::{GATHERED_BYTES_MIN, INFO_KEPT_BYTES_MAX, PART_LOOKED_AT_BYTES};
 use crate::session::Asker;
+use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
 use crate::slab::{Handle, Slab};
 use respool_connection::Owner;
@@ -49,7 +50,7 @@ pub(crate) enum PartOwner {
     /// A joint reply is made of them.
     Joint(Handle),
     /// This client wants no reply.
-    Unanswered(Handle),
+    Unanswered(ClientHandle),
 }
 
 impl PartOwner {
@@ -57,7 +58,7 @@ impl PartOwner {
     pub(crate) fn owner(self, part: usize) -> Owner {
         match self {
             Self::Joint(Handle { index: gather, generation }) => Owner::Part { gather, generation, part: part as u16 },
-            Self::Unanswered(Handle { index, generation }) => Owner::Unanswered { index, generation },
+            Self::Unanswered(Handle { index, generation }) => Owner::Unanswered { index: index.number(), generation },
         }
     }
 
@@ -138,7 +139,7 @@ impl Scatters {
     }
 
     /// Who waits for the joint reply.
-    pub(crate) fn asker(&self, of: Handle) -> Option<Handle> {
+    pub(crate) fn asker(&self, of: Handle) -> Option<ClientHandle> {
         let waits = |scatter: &&Scatter| scatter.words.as_ref().is_none_or(|words| !words.is_answered);
         self.waiting.get(of).filter(waits).map(|scatter| scatter.asker.session)
     }

@@ -4,6 +4,7 @@
 
 use crate::pool::table::LaneId;
 use crate::request::gathers::PartOwner;
+use crate::session::id::ClientId;
 use crate::session::{Asker, Flow, ReplyMode, SessionFlags};
 use crate::worker::Worker;
 use respool_command::{Execute, RequestPolicy, Row};
@@ -16,7 +17,7 @@ use std::sync::Arc;
 impl<E: Execute> Worker<E> {
     /// Sends a request where its routes lead.
     #[cold]
-    pub(crate) fn forward_routed(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(crate) fn forward_routed(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         let routes = Arc::clone(&self.config.routes);
         // Borrowed for the time of the call, which may change anything else of the worker.
         let mut scratch = std::mem::take(&mut self.route_scratch);
@@ -61,7 +62,7 @@ impl<E: Execute> Worker<E> {
     /// Has a client have its own lanes to the nodes of a request if the routes say so. `Some`: not yet, or never.
     fn own_planned(
         &mut self,
-        index: u32,
+        index: ClientId,
         row: &'static Row,
         routes: &Routes,
         planned: Routed,
@@ -85,7 +86,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn plan_routed(
         &self,
         routes: &Routes,
-        index: u32,
+        index: ClientId,
         row: &Row,
         args: Args<'_>,
         scratch: &mut RouteScratch,
@@ -95,7 +96,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Which node is asked in the place that a route leads to: that node, a replica of it, or whoever stands in for it.
-    pub(crate) fn stand_in(&mut self, index: u32, routes: &Routes, place: Place, row: &Row) -> usize {
+    pub(crate) fn stand_in(&mut self, index: ClientId, routes: &Routes, place: Place, row: &Row) -> usize {
         let node = usize::from(place.node);
         let chosen = self.choose_node(index, routes, place, row);
         if chosen != node && reads_replicas(routes, place, row) {
@@ -108,7 +109,7 @@ impl<E: Execute> Worker<E> {
 
     /// The same without counting. A client that watches keys is answered by the nodes that have them and by no other: what a
     /// replica or a stand-in says may be older than the watching, and EXEC would not notice.
-    pub(crate) fn choose_node(&self, index: u32, routes: &Routes, place: Place, row: &Row) -> usize {
+    pub(crate) fn choose_node(&self, index: ClientId, routes: &Routes, place: Place, row: &Row) -> usize {
         let node = usize::from(place.node);
         if self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::PINNED)) {
             return node;
@@ -158,7 +159,7 @@ impl<E: Execute> Worker<E> {
     /// Several nodes answer, each its part, under the names that its keys have there.
     fn scatter_routed(
         &mut self,
-        index: u32,
+        index: ClientId,
         row: &'static Row,
         routes: &Routes,
         scratch: &RouteScratch,
@@ -180,7 +181,13 @@ impl<E: Execute> Worker<E> {
     }
 
     /// All of these nodes answer the same request.
-    pub(crate) fn scatter_to_all(&mut self, index: u32, row: &'static Row, nodes: &[usize], args: Args<'_>) -> Flow {
+    pub(crate) fn scatter_to_all(
+        &mut self,
+        index: ClientId,
+        row: &'static Row,
+        nodes: &[usize],
+        args: Args<'_>,
+    ) -> Flow {
         let chance = self.chance();
         let joins = self.joins_of_scripts(row, args);
         let config = Arc::clone(&self.config);
@@ -202,7 +209,7 @@ impl<E: Execute> Worker<E> {
     /// Takes a place for the joint reply, unless none is wanted. Gives the session's class as well.
     fn begin_scatter(
         &mut self,
-        index: u32,
+        index: ClientId,
         begin: impl FnOnce(&mut respool_route::Gather),
     ) -> Option<(u16, PartOwner)> {
         self.counters.requests_split.add(1);

@@ -1,6 +1,7 @@
 //! The one node that a request belongs to that cannot be split, and the request as that node gets it.
 
 use crate::session::SessionFlags;
+use crate::session::id::ClientId;
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
 use respool_route::{Plan, PlanError, Routed, plan};
@@ -18,7 +19,7 @@ impl<E: Execute> Worker<E> {
     /// Where a request goes as a whole, and its arguments there. `Err`: the words of the error.
     pub(crate) fn home(
         &mut self,
-        index: u32,
+        index: ClientId,
         row: &'static Row,
         request: &Request<'_>,
     ) -> Result<(usize, ArgsBuf), Vec<u8>> {
@@ -37,7 +38,7 @@ impl<E: Execute> Worker<E> {
     /// nodes answer, or none.
     pub(crate) fn routed_way(
         &mut self,
-        index: u32,
+        index: ClientId,
         row: &'static Row,
         request: &Request<'_>,
     ) -> Option<(usize, ArgsBuf)> {
@@ -64,7 +65,7 @@ impl<E: Execute> Worker<E> {
 
     fn routed_home(
         &mut self,
-        index: u32,
+        index: ClientId,
         row: &'static Row,
         request: &Request<'_>,
     ) -> Result<(usize, ArgsBuf), Vec<u8>> {

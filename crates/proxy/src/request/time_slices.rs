@@ -5,14 +5,14 @@
 
 use crate::scripts::engine::LateScript;
 use crate::session::Pause;
-use crate::slab::Handle;
+use crate::session::id::{ClientHandle, ClientId};
 use crate::worker::Worker;
 use respool_command::Execute;
 
 /// Clients whose request continues in the next turn.
 #[derive(Debug, Default)]
 pub(crate) struct Slices {
-    clients: Vec<Handle>,
+    clients: Vec<ClientHandle>,
     /// The script that the engine of this process has left.
     pub(crate) script: Option<LateScript>,
     /// Its client has left too: it goes on in the next turn all the same.
@@ -30,7 +30,7 @@ impl Slices {
 impl<E: Execute> Worker<E> {
     /// A client's slice of this turn is used up.
     #[cold]
-    pub(crate) fn end_slice(&mut self, index: u32) {
+    pub(crate) fn end_slice(&mut self, index: ClientId) {
         let Some(client) = self.clients.sessions.handle(index) else { return };
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.pause.add(Pause::SLICE);

@@ -20,6 +20,7 @@ use crate::limits::{
     WORKER_LEARN_INTERVAL_US,
 };
 use crate::pool::LaneKey;
+use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::slab::Handle;
 use crate::worker::Worker;
@@ -132,7 +133,7 @@ pub(crate) struct CommandInfoQueries {
     /// Names that a node is being asked for.
     asked: BTreeMap<String, Handle>,
     /// Clients whose turn to ask has not come, by when it does.
-    held: BTreeMap<(u64, u32), Handle>,
+    held: BTreeMap<(u64, ClientId), ClientHandle>,
     bucket: Bucket,
 }
 
@@ -157,7 +158,7 @@ impl CommandInfoQueries {
 #[derive(Debug)]
 pub(crate) struct CommandInfoQuery {
     name: String,
-    waiting: Vec<Handle>,
+    waiting: Vec<ClientHandle>,
     answer: Answer,
 }
 
@@ -231,7 +232,7 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn learnt_row(
         &mut self,
-        index: u32,
+        index: ClientId,
         unknown: UnknownCommand,
         request: &Request<'_>,
     ) -> Result<&'static Row, Flow> {
@@ -266,13 +267,13 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Nodes are asked on behalf of clients that may ask for something.
-    fn may_learn(&self, index: u32) -> bool {
+    fn may_learn(&self, index: ClientId) -> bool {
         let is_known = |flags: SessionFlags| !flags.has(SessionFlags::UNAUTHENTICATED);
         self.engine.is_none() && self.clients.sessions.at(index).is_some_and(|session| is_known(session.flags))
     }
 
     /// Refuses a user what it could not run whatever the nodes say of it.
-    fn deny_unknown(&mut self, index: u32, unknown: UnknownCommand, name: &str) -> Option<Flow> {
+    fn deny_unknown(&mut self, index: ClientId, unknown: UnknownCommand, name: &str) -> Option<Flow> {
         if !self.clients.sessions.at(index)?.flags.has(SessionFlags::RESTRICTED) {
             return None;
         }
@@ -297,7 +298,7 @@ impl<E: Execute> Worker<E> {
 
     /// Asks a node for a name, or waits with the clients that have, or for the client's turn. `Err`: no node can be asked, in
     /// the words of the error.
-    fn ask_for(&mut self, index: u32, name: &str) -> Result<(), Vec<u8>> {
+    fn ask_for(&mut self, index: ClientId, name: &str) -> Result<(), Vec<u8>> {
         let Some(client) = self.clients.sessions.handle(index) else { return Ok(()) };
         let asked = self.learnings.asked.get(name).copied();
         if let Some(InternalRequest::Learn(learning)) = asked.and_then(|task| self.tasks.get_mut(task)) {
@@ -313,7 +314,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether a client may have a node asked now. If not, it is read again when its turn has come.
-    fn has_turn(&mut self, client: Handle) -> bool {
+    fn has_turn(&mut self, client: ClientHandle) -> bool {
         let now_us = self.now.mono_us;
         let Some(session) = self.clients.sessions.get_mut(client) else { return false };
         let learner = &mut session.details.learner;
@@ -330,7 +331,7 @@ impl<E: Execute> Worker<E> {
         false
     }
 
-    fn ask_node_for(&mut self, client: Handle, name: &str) -> Result<(), Vec<u8>> {
+    fn ask_node_for(&mut self, client: ClientHandle, name: &str) -> Result<(), Vec<u8>> {
         let Some(class) = self.lanes.class(LaneKey { database: 0, protocol: Protocol::Resp2, speaker: 0 }) else {
             return Err(error_text::words(error_text::OUT_OF_MEMORY).to_vec());
         };

@@ -12,7 +12,7 @@
 //! goes on in either case, as in Redis.
 
 use crate::session::Flow;
-use crate::slab::Handle;
+use crate::session::id::{ClientHandle, ClientId};
 use crate::worker::Worker;
 use respool_command::{Execute, Outcome, Row, SessionView};
 use respool_wire::{Args, Encoder, Protocol, Request};
@@ -20,7 +20,7 @@ use respool_wire::{Args, Encoder, Protocol, Request};
 /// A script that has become late.
 #[derive(Debug)]
 pub(crate) struct LateScript {
-    client: Handle,
+    client: ClientHandle,
     /// The client's number, which the engine knows it by.
     id: u64,
     row: &'static Row,
@@ -29,7 +29,7 @@ pub(crate) struct LateScript {
 
 impl<E: Execute> Worker<E> {
     /// A request that runs a script here, or goes on with the one that it has begun.
-    pub(crate) fn run_in_engine(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(crate) fn run_in_engine(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         let Some(client) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
         let (id, database) = (session.id, session.database);

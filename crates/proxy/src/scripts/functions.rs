@@ -12,6 +12,7 @@
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::FUNCTIONS_READ_BYTES_MAX;
 use crate::session::Flow;
+use crate::session::id::ClientId;
 use crate::worker::Worker;
 use respool_command::{Command, Execute, Row, ScriptingCommand};
 use respool_wire::{Args, ArgsBuf, Elements, Request, Value, elements, encode_request};
@@ -89,7 +90,7 @@ fn text(reply: &[u8]) -> Option<Vec<u8>> {
 impl<E: Execute> Worker<E> {
     /// A call of a function during a pause of writes. `None`: it waits until the pause is over, or until its node has said what the
     /// function does.
-    pub(crate) fn call_amid_pause(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+    pub(crate) fn call_amid_pause(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         if row.command != Command::Scripting(ScriptingCommand::Fcall) || self.engine.is_some() {
             return None;
         }
@@ -109,7 +110,7 @@ impl<E: Execute> Worker<E> {
         Some(self.run(index, row, &Request::made(call.as_args())))
     }
 
-    fn ask_for_functions(&mut self, index: u32, node: usize) {
+    fn ask_for_functions(&mut self, index: ClientId, node: usize) {
         let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return };
         self.functions.by_node.insert(node, None);
         let listing = Listing { node, epoch: self.functions.epoch, readonly: Names::new() };

@@ -10,9 +10,9 @@ use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Prog
 use crate::pool::LaneKey;
 use crate::pool::lease::ResetNeeded;
 use crate::pool::table::LaneHandle;
+use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, Pause};
-use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
 use respool_route::Gather;
@@ -24,7 +24,7 @@ pub(crate) struct ScriptKill {
     /// `None` if no reply is wanted.
     asker: Option<Asker>,
     /// The client whose order it is.
-    client: Handle,
+    client: ClientHandle,
     gather: Gather,
     lanes: Vec<LaneHandle>,
 }
@@ -47,7 +47,7 @@ impl ScriptKill {
 impl<E: Execute> Worker<E> {
     /// Orders every node to stop the script or function that it runs. It does not wait for earlier requests of the client,
     /// except another such order.
-    pub(crate) fn stop_scripts(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(crate) fn stop_scripts(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         let Some(client) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(asker) = self.expect_reply(index) else { return Flow::Stop };
         let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };

@@ -24,6 +24,7 @@
 use crate::limits::{SCRIPT_AHEAD_US, SCRIPTS_MIXED_US};
 use crate::pool::session_mode::KeyOwner;
 use crate::pool::{Lane, LaneUse, Lanes};
+use crate::session::id::ClientId;
 use crate::session::{Flow, Session, SessionFlags};
 use crate::worker::Worker;
 use respool_command::{Execute, Lane as Kind, Row};
@@ -139,7 +140,7 @@ fn is_mixed(session: &Session, now_us: u64) -> bool {
 impl<E: Execute> Worker<E> {
     /// A client's request runs a script: it goes over the connections for scripts, and so does what comes behind it. `Some`: not
     /// before what was asked over others has been answered.
-    pub(crate) fn go_with_scripts(&mut self, index: u32) -> Option<Flow> {
+    pub(crate) fn go_with_scripts(&mut self, index: ClientId) -> Option<Flow> {
         let now_us = self.now.mono_us;
         let session = self.clients.sessions.at_mut(index)?;
         let class = session.class;
@@ -170,7 +171,7 @@ impl<E: Execute> Worker<E> {
 
     /// A client shares the connections for scripts: if nothing is owed to it and its request runs none, it leaves them.
     #[cold]
-    pub(crate) fn leave_scripts_before(&mut self, index: u32, row: &'static Row, args: Args<'_>) {
+    pub(crate) fn leave_scripts_before(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) {
         let now_us = self.now.mono_us;
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let class = session.class;
@@ -192,7 +193,7 @@ impl<E: Execute> Worker<E> {
 
     /// Whether a request of a client has timed out and may still be executed where its requests go: what comes behind it goes there
     /// as well, as on a connection to a server, or a write that was acknowledged could be undone by one that was not.
-    fn is_behind_late(&mut self, index: u32) -> bool {
+    fn is_behind_late(&mut self, index: ClientId) -> bool {
         let Some(session) = self.clients.sessions.at_mut(index).filter(|session| session.details.has_late) else {
             return false;
         };
@@ -201,7 +202,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client to which nothing is owed shares the lanes of a class from now on.
-    fn share_lanes_of(&mut self, index: u32, with: u16) {
+    fn share_lanes_of(&mut self, index: ClientId, with: u16) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.class = self.lanes.share(session.class, with);
         match self.lanes.is_for_scripts(session.class) {

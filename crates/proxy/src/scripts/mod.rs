@@ -17,6 +17,7 @@ pub(crate) mod lanes;
 use crate::internal_request::{InternalRequest, InternalRequests, Progress};
 use crate::limits::{SCRIPT_BYTES_MAX, SCRIPTS_BYTES_MAX, SCRIPTS_GIVEN_MAX};
 use crate::pool::replace::Moves;
+use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, ReplyMode, SessionFlags};
 use crate::worker::Worker;
@@ -212,7 +213,7 @@ fn with_script(row: &Row, args: Args<'_>, script: &[u8], out: &mut Vec<u8>) {
 impl<E: Execute> Worker<E> {
     /// A request that brings or names a script.
     #[cold]
-    pub(crate) fn run_with_script(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(crate) fn run_with_script(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         use ScriptingCommand as S;
         let Command::Scripting(command) = row.command else { return self.pass_on(index, row, request) };
         if self.engine.is_none() {
@@ -256,7 +257,7 @@ impl<E: Execute> Worker<E> {
         self.shared.scripts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run_by_hash(&mut self, index: u32, row: &'static Row, request: &Request<'_>, script: Arc<[u8]>) -> Flow {
+    fn run_by_hash(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>, script: Arc<[u8]>) -> Flow {
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
         if session.reply_mode != ReplyMode::On {
             return self.pass_on(index, row, request);
@@ -329,7 +330,8 @@ impl<E: Execute> Worker<E> {
         if let Some(large) = clients.sessions.get_mut(asker.session).and_then(|session| session.large.as_deref_mut()) {
             large.note_detour(node);
         }
-        let owner = Owner::Client { index: asker.session.index, generation: asker.session.generation, seq: asker.seq };
+        let owner =
+            Owner::Client { index: asker.session.index.number(), generation: asker.session.generation, seq: asker.seq };
         let request = |out: &mut Vec<u8>| with_script(row, args.as_args(), &script, out);
         let sent = lanes.send(lane, owner, config, *now, &mut clients.pool, request);
         if let Err(error) = sent {

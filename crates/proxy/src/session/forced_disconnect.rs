@@ -5,7 +5,7 @@
 
 use crate::hooks::Event;
 use crate::limits::{CUT_OFF_LINES_MAX, CUT_OFF_LINES_US};
-use crate::slab::Handle;
+use crate::session::id::{ClientHandle, ClientId};
 use crate::worker::Worker;
 use respool_command::Execute;
 
@@ -42,7 +42,7 @@ impl DisconnectReason {
 /// A client that is to be disconnected as soon as nothing is borrowed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PendingDisconnect {
-    pub(crate) client: Handle,
+    pub(crate) client: ClientHandle,
     pub(crate) why: DisconnectReason,
     /// What it was owed.
     pub(crate) bytes: usize,
@@ -75,7 +75,7 @@ impl DisconnectLog {
 impl<E: Execute> Worker<E> {
     /// Disconnects a client.
     #[cold]
-    pub(crate) fn cut_off(&mut self, index: u32, why: DisconnectReason) {
+    pub(crate) fn cut_off(&mut self, index: ClientId, why: DisconnectReason) {
         let Some(client) = self.clients.sessions.handle(index) else { return };
         let bytes = self.clients.sessions.get(client).map_or(0, |session| session.held_bytes());
         self.cut_off_doomed(PendingDisconnect { client, why, bytes });

@@ -17,6 +17,7 @@
 
 use crate::blocking::request::Release;
 use crate::limits::{AT_ONCE_US, READ_AHEAD_BYTES_MAX};
+use crate::session::id::ClientId;
 use crate::session::{Pause, Session};
 use crate::slab::Handle;
 use crate::worker::Worker;
@@ -40,7 +41,7 @@ impl Session {
 
 impl<E: Execute> Worker<E> {
     /// All that a client has sent has been read. What it has asked before it closed its side is still answered.
-    pub(crate) fn note_ended(&mut self, index: u32) {
+    pub(crate) fn note_ended(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.details.has_ended = true;
         if !session.is_waiting() {
@@ -56,7 +57,7 @@ impl<E: Execute> Worker<E> {
 
     /// A client has closed its side. What it waits for may never come.
     #[cold]
-    pub(crate) fn note_hung_up(&mut self, index: u32) {
+    pub(crate) fn note_hung_up(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.details.has_hung_up = true;
         let is_held = session.pause.has(Pause::HELD) || session.pause.has(Pause::SUSPENDED);
@@ -79,7 +80,7 @@ impl<E: Execute> Worker<E> {
 
     /// Nothing reaches a client any more. What it has sent is read to its end, unless that would have to wait.
     #[cold]
-    pub(crate) fn note_gone(&mut self, index: u32) {
+    pub(crate) fn note_gone(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.details.has_gone = true;
         if session.is_waiting() {
@@ -88,7 +89,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A request of a client is about to wait. `false`: nothing reaches the client any more, and it has been dropped.
-    pub(crate) fn may_wait(&mut self, index: u32) -> bool {
+    pub(crate) fn may_wait(&mut self, index: ClientId) -> bool {
         let has_gone = self.clients.sessions.at(index).is_none_or(|session| session.details.has_gone);
         if has_gone {
             self.close_client(index);
@@ -98,7 +99,7 @@ impl<E: Execute> Worker<E> {
 
     /// What a client has sent behind a request that was not answered is not done: the client is closed once it has been
     /// written what it is owed.
-    pub(crate) fn drop_rest(&mut self, index: u32) {
+    pub(crate) fn drop_rest(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.pause.add(Pause::CLOSING);
         if let Some(mut input) = session.input.take() {
@@ -108,7 +109,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether nothing more is read of a client.
-    pub(crate) fn is_leaving(&self, index: u32) -> bool {
+    pub(crate) fn is_leaving(&self, index: ClientId) -> bool {
         self.clients.sessions.at(index).is_none_or(|session| session.pause.has(Pause::CLOSING))
     }
 }

@@ -20,8 +20,8 @@ use crate::limits::{PIECES_QUEUE_BYTES, STALLED_REQUEST_US};
 use crate::pool::LaneEnd;
 use crate::pool::table::LaneId;
 use crate::session::forced_disconnect::DisconnectReason;
+use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Pause, ReplyMode, SessionFlags};
-use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Execute, Lane as Kind, RequestPolicy, Row, resolve};
 use respool_connection::{Input, Owner, Seq};
@@ -32,7 +32,7 @@ use std::sync::Arc;
 /// What a lane knows of the request that is being passed on over it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamedRequest {
-    client: Handle,
+    client: ClientHandle,
     /// The place of its reply among the client's.
     seq: Seq,
     /// What waited when it was looked at last, in bytes.
@@ -59,7 +59,7 @@ struct Destination {
 impl<E: Execute> Worker<E> {
     /// A client's request is arriving and is large: begins to pass it on, if that can be done.
     #[cold]
-    pub(crate) fn begin_pieces(&mut self, index: u32) {
+    pub(crate) fn begin_pieces(&mut self, index: ClientId) {
         let Some(mut input) = self.clients.sessions.at_mut(index).and_then(|session| session.input.take()) else {
             return;
         };
@@ -75,7 +75,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Queues the beginning of a large request. Gives the way to its end; `None`: it is to be collected, or tried again.
-    fn try_pieces(&mut self, index: u32, input: &Input) -> Option<RequestTail> {
+    fn try_pieces(&mut self, index: ClientId, input: &Input) -> Option<RequestTail> {
         let bytes = input.bytes();
         let begun = input.decoder.begun(bytes, self.config.budgets.request_whole)?;
         let row = self.piecewise_row(index, &begun)?;
@@ -97,7 +97,7 @@ impl<E: Execute> Worker<E> {
         let session = self.clients.sessions.at_mut(index)?;
         session.last_row = Some(row);
         let seq = session.down.expect();
-        let owner = Owner::Client { index, generation: client.generation, seq };
+        let owner = Owner::Client { index: index.number(), generation: client.generation, seq };
         let this = &mut self.lanes[lane];
         this.up.send(owner, now.mono_us, &mut self.clients.pool, |out| {
             out.extend_from_slice(&way.head);
@@ -115,7 +115,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The row of a request that may be passed on before it is whole: all that decides about it is known.
-    fn piecewise_row(&self, index: u32, begun: &Begun<'_>) -> Option<&'static Row> {
+    fn piecewise_row(&self, index: ClientId, begun: &Begun<'_>) -> Option<&'static Row> {
         let session = self.clients.sessions.at(index)?;
         let is_fit = {
             let mut rest = session.flags;
@@ -138,7 +138,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Where a large request goes, with its head as the node is to get it.
-    fn way_of(&mut self, index: u32, row: &'static Row, begun: &Begun<'_>) -> Option<Destination> {
+    fn way_of(&mut self, index: ClientId, row: &'static Row, begun: &Begun<'_>) -> Option<Destination> {
         if !self.clients.sessions.at(index)?.flags.has(SessionFlags::ROUTED) {
             let Ok(Plan::One(node)) = plan(row, begun.args, &self.config.topology, &mut self.scratch) else {
                 return None;
@@ -166,7 +166,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The connection of a client's own to a node. Nothing of the client's is outstanding.
-    fn own_lane(&mut self, index: u32, node: usize) -> Option<LaneId> {
+    fn own_lane(&mut self, index: ClientId, node: usize) -> Option<LaneId> {
         let now_us = self.now.mono_us;
         let client = self.clients.sessions.handle(index)?;
         let session = self.clients.sessions.at_mut(index)?;
@@ -180,7 +180,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether the user may send so many bytes now. If not, its client is read later.
-    fn admits_pieces(&mut self, index: u32, bytes: usize) -> bool {
+    fn admits_pieces(&mut self, index: ClientId, bytes: usize) -> bool {
         let now_us = self.now.mono_us;
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         let Some(allowance) = session.details.allowance.as_ref().filter(|_| session.flags.has(SessionFlags::LIMITED))
@@ -198,7 +198,7 @@ impl<E: Execute> Worker<E> {
 
     /// More of a large request has come, or may be read. Gives the input back if the request has ended in it.
     #[cold]
-    pub(crate) fn pass_on_pieces(&mut self, index: u32, mut input: Box<Input>) -> Option<Box<Input>> {
+    pub(crate) fn pass_on_pieces(&mut self, index: ClientId, mut input: Box<Input>) -> Option<Box<Input>> {
         let limits = self.config.request_limits;
         let now_us = self.now.mono_us;
         let session = self.clients.sessions.at_mut(index)?;
@@ -246,7 +246,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// All of a large request has come.
-    fn end_pieces(&mut self, index: u32) {
+    fn end_pieces(&mut self, index: ClientId) {
         let now_us = self.now.mono_us;
         let Some(large) = self.clients.sessions.at_mut(index).and_then(|session| session.large.as_deref_mut()) else {
             return;
@@ -261,7 +261,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client whose request waits to be written is not read on before most of that has been.
-    fn brake(&mut self, index: u32) {
+    fn brake(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let Some(large) = session.large.as_deref().filter(|large| large.sending.is_some()) else { return };
         let Some(lane) = large.sending_lane().and_then(|lane| self.lanes.find(lane)) else { return };
@@ -275,7 +275,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The rest of a large request is none: what the node has of it must not become one.
-    fn refuse_rest(&mut self, index: u32, lane: Option<LaneId>, error: RequestError) {
+    fn refuse_rest(&mut self, index: ClientId, lane: Option<LaneId>, error: RequestError) {
         if let Some(session) = self.clients.sessions.at_mut(index)
             && let Some(large) = session.large.as_deref_mut()
         {
@@ -297,7 +297,7 @@ impl<E: Execute> Worker<E> {
 
     /// A client has closed its side. If it was in the middle of a large request the node will never see the end of it.
     #[cold]
-    pub(crate) fn abandon_pieces(&mut self, index: u32) {
+    pub(crate) fn abandon_pieces(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let Some(large) = session.large.as_deref_mut() else { return };
         if large.sending.take().is_some()

@@ -5,6 +5,7 @@
 
 pub(crate) mod forced_disconnect;
 mod half_close;
+pub(crate) mod id;
 pub(crate) mod large_request;
 pub(crate) mod refused_state;
 mod reply_window;
@@ -16,9 +17,9 @@ use crate::auth::quota::UserQuota;
 use crate::pool::large_reply::Large;
 use crate::pubsub::Subscriber;
 use crate::request::unknown_command::LearningBudget;
+use crate::session::id::ClientHandle;
 use crate::session::refused_state::UnmetStates;
 use crate::session::reply_window::Credit;
-use crate::slab::Handle;
 use crate::transaction::TransactionState;
 use crate::workers::shared::ProcessBudget;
 use respool_access::User;
@@ -375,7 +376,7 @@ pub(crate) enum Flow {
 /// Who asked, for answers that take their time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asker {
-    pub(crate) session: Handle,
+    pub(crate) session: ClientHandle,
     pub(crate) seq: respool_connection::Seq,
 }
 

@@ -13,6 +13,7 @@
 //! give as well (a database that does not exist, a wrong password) changes nothing, here as there.
 
 use crate::error_text;
+use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
 use crate::transaction::WatchFailure;
 use crate::worker::Worker;
@@ -41,7 +42,7 @@ impl UnmetStates {
 impl<E: Execute> Worker<E> {
     /// What a client asked for cannot be granted, for reasons that a server would not have.
     #[cold]
-    pub(crate) fn note_unmet(&mut self, index: u32, wish: WantedState) {
+    pub(crate) fn note_unmet(&mut self, index: ClientId, wish: WantedState) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.details.unmet.0 |= wish as u8;
         session.flags.add(SessionFlags::UNMET);
@@ -49,7 +50,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client is what it asked for.
-    pub(crate) fn note_met(&mut self, index: u32, wishes: &[WantedState]) {
+    pub(crate) fn note_met(&mut self, index: ClientId, wishes: &[WantedState]) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         if !session.flags.has(SessionFlags::UNMET) {
             return;
@@ -61,7 +62,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client that is not what it asked for asks for something. `None`: it may, because it comes to the same.
-    pub(crate) fn ask_unmet(&mut self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+    pub(crate) fn ask_unmet(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         let unmet = self.clients.sessions.at(index)?.details.unmet;
         let words = if unmet.has(WantedState::User) && !is_for_everybody(row) {
             error_text::NO_USER

@@ -31,12 +31,13 @@
 //! whatever the state, RESET and leaving end it in the order below. What users see of it is in `docs/pooling-modes.md`.
 
 use crate::session::Session;
+use crate::session::id::ClientId;
 use crate::worker::Worker;
 use respool_command::Execute;
 
 impl<E: Execute> Worker<E> {
     /// RESET: the session is as it was when it came. A client's own lanes are left as its mode says, with its next request.
-    pub(crate) fn leave_states(&mut self, index: u32) {
+    pub(crate) fn leave_states(&mut self, index: ClientId) {
         self.leave_transaction(index);
         self.leave_dedicated(index);
         self.reset_subscriptions(index);

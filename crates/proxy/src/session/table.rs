@@ -7,8 +7,9 @@ use crate::flush::closed_loop::ExpectedClients;
 use crate::limits::{AWAITED_MIN, SLAB_KEPT_PLACES};
 use crate::observe::counters::Counters;
 use crate::session::forced_disconnect::{DisconnectReason, PendingDisconnect};
+use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Pause, Session};
-use crate::slab::{Handle, Slab};
+use crate::slab::Slab;
 use respool_connection::{BufferPool, Owner, Seq};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,14 +17,14 @@ use std::sync::Arc;
 /// The clients of one worker.
 #[derive(Debug)]
 pub(crate) struct Clients {
-    pub(crate) sessions: Slab<Session>,
+    pub(crate) sessions: Slab<Session, ClientId>,
     pub(crate) pool: BufferPool,
     /// Clients with something to write or to look at, each once.
-    pub(crate) listed: Vec<u32>,
+    pub(crate) listed: Vec<ClientId>,
     /// Clients whose replies may be waiting for the rest of their pipeline.
-    pub(crate) unflushed: Vec<u32>,
+    pub(crate) unflushed: Vec<ClientId>,
     /// Clients that may be read again, each once.
-    pub(crate) resuming: VecDeque<u32>,
+    pub(crate) resuming: VecDeque<ClientId>,
     /// How often the reading of a client has been halted.
     halts: u64,
     /// Clients that must be closed, as when their reply broke off in the middle.
@@ -64,7 +65,7 @@ impl Clients {
     }
 
     /// The reading of a client is halted: the rest of its requests goes behind those of clients that were halted before.
-    pub(crate) fn note_halted(&mut self, index: u32) {
+    pub(crate) fn note_halted(&mut self, index: ClientId) {
         self.halts += 1;
         if let Some(session) = self.sessions.at_mut(index) {
             session.details.halted = self.halts;
@@ -75,7 +76,7 @@ impl Clients {
     pub(crate) fn sort_resuming(&mut self) {
         if self.resuming.len() > 1 {
             let sessions = &self.sessions;
-            let halted = |index: &u32| sessions.at(*index).map_or(0, |session| session.details.halted);
+            let halted = |index: &ClientId| sessions.at(*index).map_or(0, |session| session.details.halted);
             self.resuming.make_contiguous().sort_by_cached_key(halted);
         }
     }
@@ -87,13 +88,13 @@ impl Clients {
     }
 
     /// Bytes of the reply in place `seq` of a client; `is_last` ends it. Nothing happens if the client has gone.
-    pub(crate) fn feed(&mut self, to: Handle, seq: Seq, bytes: &[u8], is_last: bool) {
+    pub(crate) fn feed(&mut self, to: ClientHandle, seq: Seq, bytes: &[u8], is_last: bool) {
         self.feed_at_once(to, seq, bytes, is_last);
     }
 
     /// [`Self::feed`] inlined into the loop that most replies pass: a call would double the cost.
     #[inline(always)]
-    pub(crate) fn feed_at_once(&mut self, to: Handle, seq: Seq, bytes: &[u8], is_last: bool) {
+    pub(crate) fn feed_at_once(&mut self, to: ClientHandle, seq: Seq, bytes: &[u8], is_last: bool) {
         let Some(session) = self.sessions.get_mut(to) else {
             self.counters.replies_swallowed.add(u64::from(is_last));
             return;
@@ -106,7 +107,7 @@ impl Clients {
     }
 
     /// The whole reply in place `seq` of a client, as `write` appends it to an empty buffer.
-    pub(crate) fn finish(&mut self, to: Handle, seq: Seq, write: impl FnOnce(&mut Vec<u8>)) {
+    pub(crate) fn finish(&mut self, to: ClientHandle, seq: Seq, write: impl FnOnce(&mut Vec<u8>)) {
         let mut reply = self.pool.take();
         write(&mut reply);
         self.feed(to, seq, &reply, true);
@@ -115,7 +116,7 @@ impl Clients {
 
     /// Answers the request in place `seq` with an error instead. A client that has seen the beginning of the reply already
     /// is disconnected: that is the only truth left to tell it.
-    pub(crate) fn fail(&mut self, to: Handle, seq: Seq, error: &[u8]) {
+    pub(crate) fn fail(&mut self, to: ClientHandle, seq: Seq, error: &[u8]) {
         let Some(session) = self.sessions.get_mut(to) else { return };
         if !session.down.fail(seq, error, &mut self.pool) {
             self.doomed.push(PendingDisconnect {
@@ -128,7 +129,7 @@ impl Clients {
     }
 
     /// A request has timed out, which its client is told: it may still be executed.
-    pub(crate) fn note_late(&mut self, of: Option<Handle>) {
+    pub(crate) fn note_late(&mut self, of: Option<ClientHandle>) {
         if let Some(session) = of.and_then(|of| self.sessions.get_mut(of)) {
             session.details.has_late = true;
         }
@@ -137,7 +138,7 @@ impl Clients {
     /// A request was queued for a node. If its reply is not wanted, its client counts it until the node has answered.
     pub(crate) fn note_sent(&mut self, owner: Owner) {
         if let Owner::Unanswered { index, generation } = owner
-            && let Some(session) = self.sessions.get_mut(Handle { index, generation })
+            && let Some(session) = self.sessions.get_mut(ClientId::handle(index, generation))
         {
             session.down.note_unanswered();
         }
@@ -145,7 +146,7 @@ impl Clients {
 
     /// A node has answered such a request with so many bytes, or never will.
     #[cold]
-    pub(crate) fn end_unanswered(&mut self, of: Handle, bytes: usize) {
+    pub(crate) fn end_unanswered(&mut self, of: ClientHandle, bytes: usize) {
         let Some(session) = self.sessions.get_mut(of) else { return };
         session.credit.note_swallowed(bytes);
         session.down.end_unanswered();
@@ -157,12 +158,12 @@ impl Clients {
 
     /// Whether so many bytes more of a reply that has to be kept whole fit what may be held for a client. Nothing is kept for one
     /// that has gone.
-    pub(crate) fn has_room(&self, of: Handle, bytes: usize) -> bool {
+    pub(crate) fn has_room(&self, of: ClientHandle, bytes: usize) -> bool {
         self.sessions.get(of).is_some_and(|session| session.reply_bytes().saturating_add(bytes) <= self.output_hard)
     }
 
     /// Parts of a client's reply that wait for others take so many bytes now. `false`: it has gone.
-    pub(crate) fn note_gathered(&mut self, of: Handle, before: usize, now: usize) -> bool {
+    pub(crate) fn note_gathered(&mut self, of: ClientHandle, before: usize, now: usize) -> bool {
         let Some(session) = self.sessions.get_mut(of) else { return false };
         session.gathered_bytes = (session.gathered_bytes + now).saturating_sub(before);
         self.list(of.index);
@@ -171,7 +172,7 @@ impl Clients {
 
     /// Answers the request that is being read, in its place.
     #[inline]
-    pub(crate) fn answer(&mut self, index: u32, write: impl FnOnce(&mut Vec<u8>)) {
+    pub(crate) fn answer(&mut self, index: ClientId, write: impl FnOnce(&mut Vec<u8>)) {
         let Some(session) = self.sessions.at_mut(index) else { return };
         session.down.answer(&mut self.pool, write);
         if !session.is_listed {
@@ -182,7 +183,7 @@ impl Clients {
 
     /// Has a client looked at when this turn's outboxes are written.
     #[inline]
-    pub(crate) fn list(&mut self, index: u32) {
+    pub(crate) fn list(&mut self, index: ClientId) {
         if let Some(session) = self.sessions.at_mut(index)
             && !session.is_listed
         {
@@ -203,7 +204,7 @@ impl Clients {
     }
 
     /// A reason not to read a client has gone. If it was the last, the client is read on.
-    pub(crate) fn unpause(&mut self, index: u32, reason: Pause) {
+    pub(crate) fn unpause(&mut self, index: ClientId, reason: Pause) {
         let Some(session) = self.sessions.at_mut(index) else { return };
         if !session.pause.has(reason) {
             return;

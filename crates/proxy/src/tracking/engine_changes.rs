@@ -4,8 +4,8 @@
 //! changes, behind the reply to the whole.
 
 use crate::pubsub::Subscriptions;
+use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
-use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::Execute;
 
@@ -13,7 +13,7 @@ use respool_command::Execute;
 #[derive(Debug)]
 pub(crate) struct Changed {
     /// Whose request it was.
-    by: Option<Handle>,
+    by: Option<ClientHandle>,
     /// It is part of a transaction, which may have read the keys since.
     is_in_transaction: bool,
     /// `None`: all keys.
@@ -22,7 +22,7 @@ pub(crate) struct Changed {
 
 impl Subscriptions {
     /// Whether a client does not want to hear of a change, because it is its own.
-    fn is_own(&self, handle: Handle, by: Option<Handle>, clients: &mut Clients) -> bool {
+    fn is_own(&self, handle: ClientHandle, by: Option<ClientHandle>, clients: &mut Clients) -> bool {
         let session = clients.sessions.get_mut(handle);
         let tracking = session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_ref());
         by == Some(handle) && tracking.is_some_and(|tracking| tracking.is_noloop)
@@ -59,7 +59,7 @@ impl Subscriptions {
 
 impl<E: Execute> Worker<E> {
     /// Asks the engine what has changed, and has it go on noting that.
-    pub(crate) fn collect_changes(&mut self, by: Option<Handle>) {
+    pub(crate) fn collect_changes(&mut self, by: Option<ClientHandle>) {
         let Some(engine) = &mut self.engine else { return };
         let (mut keys, mut is_everything) = (Vec::new(), false);
         engine.changes(true, &mut |key| match key {
@@ -86,7 +86,7 @@ impl<E: Execute> Worker<E> {
 
     #[cold]
     fn tell_collected(&mut self) {
-        let is_in_transaction = |by: Handle, clients: &mut Clients| {
+        let is_in_transaction = |by: ClientHandle, clients: &mut Clients| {
             let session = clients.sessions.get_mut(by);
             session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| pins.exec_reply.is_some())
         };

@@ -5,8 +5,8 @@ use super::{Mode, Redirect};
 use crate::config::Config;
 use crate::pubsub::Subscriptions;
 use crate::push::frame::bulk;
+use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
-use crate::slab::Handle;
 use crate::worker::Worker;
 use crate::workers::mail::Mail;
 use respool_command::Execute;
@@ -21,7 +21,7 @@ const CHANNEL: &[u8] = b"__redis__:invalidate";
 pub struct Redirected {
     to: Redirect,
     from_worker: usize,
-    from: Handle,
+    from: ClientHandle,
     /// `None`: all keys.
     keys: Option<Vec<Box<[u8]>>>,
 }
@@ -29,7 +29,7 @@ pub struct Redirected {
 /// Whom a client named in its place has gone.
 #[derive(Clone, Copy, Debug)]
 pub struct LostRedirect {
-    session: Handle,
+    session: ClientHandle,
     id: u64,
 }
 
@@ -58,7 +58,7 @@ impl Subscriptions {
     }
 
     /// Keys have changed: a client is told of those that begin as it has said, if it has.
-    pub(super) fn tell_by_prefix(&mut self, handle: Handle, keys: &[Box<[u8]>], clients: &mut Clients) {
+    pub(super) fn tell_by_prefix(&mut self, handle: ClientHandle, keys: &[Box<[u8]>], clients: &mut Clients) {
         let Some(session) = clients.sessions.get_mut(handle) else { return };
         let tracking = session.subscriber.as_ref().and_then(|s| s.tracking.as_ref());
         let Some(tracking) = tracking.filter(|t| t.mode == Mode::Broadcast) else { return };
@@ -114,7 +114,7 @@ impl Subscriptions {
     }
 
     /// Everything that one client has read may have changed.
-    pub(super) fn invalidate_client(&mut self, handle: Handle, clients: &mut Clients) {
+    pub(super) fn invalidate_client(&mut self, handle: ClientHandle, clients: &mut Clients) {
         let Some(session) = clients.sessions.get_mut(handle) else { return };
         if let Some(subscriber) = session.subscriber.as_deref_mut() {
             self.tracked.forget_all(subscriber);
@@ -122,7 +122,7 @@ impl Subscriptions {
         }
     }
 
-    pub(super) fn tell_invalid(&mut self, handle: Handle, keys: Option<Vec<Box<[u8]>>>, clients: &mut Clients) {
+    pub(super) fn tell_invalid(&mut self, handle: ClientHandle, keys: Option<Vec<Box<[u8]>>>, clients: &mut Clients) {
         let Some(session) = clients.sessions.get_mut(handle) else { return };
         let Some(tracking) = session.subscriber.as_ref().and_then(|s| s.tracking.as_ref()) else { return };
         clients.counters.invalidations.add(1);

@@ -35,8 +35,9 @@ use crate::push::frame::Kind;
 use crate::push::id_map::{IdTable, Ids};
 use crate::push::node_ledger::NodeLedger;
 use crate::push::registry::Registry;
+use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, Pause, ReplyMode, SessionFlags};
-use crate::slab::{Handle, Slab};
+use crate::slab::Slab;
 use crate::worker::Worker;
 use respool_command::{Command, Execute, Flags, Group, KeyPositions, Row, TransactionsCommand, text as texts};
 use respool_connection::Seq;
@@ -62,7 +63,7 @@ pub(crate) enum Mode {
 pub(crate) struct Redirect {
     pub(crate) id: u64,
     pub(crate) worker: usize,
-    pub(crate) session: Handle,
+    pub(crate) session: ClientHandle,
 }
 
 /// The tracking of one client.
@@ -104,7 +105,7 @@ struct UntrackedKeys {
 pub(crate) struct TrackingTable {
     pub(crate) keys: Registry,
     /// Clients that have read keys. One that is to forget them all has another number with the next.
-    readers: Slab<Handle>,
+    readers: Slab<ClientHandle>,
     forgotten: Vec<UntrackedKeys>,
     /// Numbers of subscribers that are told of what push lanes tell.
     pub(crate) clients: IdTable<()>,
@@ -117,9 +118,9 @@ pub(crate) struct TrackingTable {
     /// Where the next key is looked for when there are too many.
     cursor: u32,
     /// Clients that have read something while a lane was missing.
-    pub(crate) doubtful: Vec<Handle>,
+    pub(crate) doubtful: Vec<ClientHandle>,
     /// Clients that may have connections of their own in vain: their request to track has failed, or they share again.
-    pub(crate) parting: Vec<Handle>,
+    pub(crate) parting: Vec<ClientHandle>,
 }
 
 impl TrackingTable {
@@ -195,7 +196,7 @@ impl TrackingTable {
     }
 
     /// Who has read keys by this number; `None`: it is to be struck out.
-    pub(crate) fn reader(&self, number: u32) -> Option<Handle> {
+    pub(crate) fn reader(&self, number: u32) -> Option<ClientHandle> {
         self.readers.at(number).copied()
     }
 
@@ -221,7 +222,7 @@ impl TrackingTable {
     }
 
     /// The client has read a key.
-    fn remember(&mut self, subscriber: &mut Subscriber, client: Handle, key: &[u8]) {
+    fn remember(&mut self, subscriber: &mut Subscriber, client: ClientHandle, key: &[u8]) {
         let Some(tracking) = subscriber.tracking.as_mut() else { return };
         let reader = *tracking.reader.get_or_insert_with(|| self.readers.insert(client).index);
         let id = self.keys.intern(key);
@@ -344,7 +345,7 @@ impl TrackingOptions {
 
 impl<E: Execute> Worker<E> {
     /// CLIENT TRACKING.
-    pub(crate) fn client_tracking(&mut self, index: u32, args: Args<'_>) -> Flow {
+    pub(crate) fn client_tracking(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let (mut wanted, redirect) = match TrackingOptions::read(args.from(3)) {
             Ok(read) => read,
             Err(words) => return self.refuse(index, &words),
@@ -385,7 +386,7 @@ impl<E: Execute> Worker<E> {
     /// The client to redirect to has been found, or not.
     pub(crate) fn redirect_tracking(
         &mut self,
-        session: Handle,
+        session: ClientHandle,
         seq: Seq,
         mut wanted: TrackingOptions,
         found: Option<Redirect>,
@@ -407,7 +408,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The nodes that a client may read from: those that routes can lead it to. Others do not have to tell it of anything.
-    pub(crate) fn nodes_read(&self, index: u32) -> Vec<usize> {
+    pub(crate) fn nodes_read(&self, index: ClientId) -> Vec<usize> {
         if self.config.routes.are_plain() {
             return (0..self.config.topology.node_count())
                 .filter(|node| *node < self.subscriptions.books.len())
@@ -417,7 +418,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether every node that a client may read from tells of every change. Those that are to, from now on, are dialled.
-    fn tells_of_changes(&mut self, index: u32) -> bool {
+    fn tells_of_changes(&mut self, index: ClientId) -> bool {
         if !self.subscriptions.is_routed {
             return self.subscriptions.books.iter().all(NodeLedger::is_tracking);
         }
@@ -434,7 +435,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The client is told OK once all nodes that it may read from tell of changes; those that are not there do so later.
-    fn begin_tracking(&mut self, index: u32, seq: Seq, wanted: TrackingOptions) {
+    fn begin_tracking(&mut self, index: ClientId, seq: Seq, wanted: TrackingOptions) {
         if self.engine.is_some() && !self.parking.is_told {
             self.parking.is_told = true;
             self.collect_changes(None);
@@ -472,7 +473,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The same for a client that is not to hear of its own changes.
-    fn begin_tracking_noloop(&mut self, index: u32, handle: Handle, seq: Seq, wanted: TrackingOptions) {
+    fn begin_tracking_noloop(&mut self, index: ClientId, handle: ClientHandle, seq: Seq, wanted: TrackingOptions) {
         let nodes = self.nodes_read(index).len();
         let pending = PendingChange::for_tracking(handle, seq, wanted.clone(), nodes, self.now.mono_us);
         let pending = self.subscriptions.pending.insert(pending);
@@ -487,7 +488,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The client is told of nothing any more. If it has connections to itself for that, nothing is owed on them.
-    pub(crate) fn end_tracking(&mut self, index: u32) {
+    pub(crate) fn end_tracking(&mut self, index: ClientId) {
         self.leave_noloop(index);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.flags.remove(SessionFlags::TRACKING);
@@ -500,7 +501,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// CLIENT CACHING.
-    pub(crate) fn client_caching(&mut self, index: u32, args: Args<'_>) -> Flow {
+    pub(crate) fn client_caching(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let tracking = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut());
         let Some(tracking) = tracking else {
@@ -517,7 +518,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A request is read again later, by this number among all of the worker's: what CLIENT CACHING said of it still holds.
-    pub(crate) fn keep_mark(&mut self, index: u32, number: u64) {
+    pub(crate) fn keep_mark(&mut self, index: ClientId, number: u64) {
         let tracking = self.clients.sessions.at_mut(index).and_then(|s| s.subscriber.as_mut()?.tracking.as_mut());
         if let Some(tracking) = tracking {
             tracking.is_marked |= std::mem::take(&mut tracking.spent_by) == number;
@@ -525,7 +526,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A request was refused: CLIENT CACHING was about that one, as in Redis, unless it is about a whole transaction.
-    pub(crate) fn spend_mark(&mut self, index: u32) {
+    pub(crate) fn spend_mark(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let is_queueing = session.flags.has(SessionFlags::QUEUEING);
         if let Some(tracking) = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut()) {
@@ -534,14 +535,14 @@ impl<E: Execute> Worker<E> {
     }
 
     /// CLIENT GETREDIR, and the figure of CLIENT LIST: -1 without tracking, 0 without a redirection.
-    pub(crate) fn redirection_of(&self, index: u32) -> i64 {
+    pub(crate) fn redirection_of(&self, index: ClientId) -> i64 {
         let session = self.clients.sessions.at(index);
         let tracking = session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_ref());
         tracking.map_or(-1, |t| t.redirect.map_or(0, |r| r.id as i64))
     }
 
     /// The flags that tracking adds to CLIENT LIST.
-    pub(crate) fn tracking_flags(&self, index: u32) -> &'static str {
+    pub(crate) fn tracking_flags(&self, index: ClientId) -> &'static str {
         let session = self.clients.sessions.at(index);
         match session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_ref()) {
             None => "",
@@ -555,7 +556,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// CLIENT TRACKINGINFO.
-    pub(crate) fn client_trackinginfo(&mut self, index: u32) -> Flow {
+    pub(crate) fn client_trackinginfo(&mut self, index: ClientId) -> Flow {
         let redirection = self.redirection_of(index);
         let session = self.clients.sessions.at(index);
         let tracking = session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_ref());
@@ -596,7 +597,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A tracking client asks for something: the keys that it reads are remembered before the request leaves.
-    pub(crate) fn track_request(&mut self, index: u32, row: &'static Row, args: Args<'_>) {
+    pub(crate) fn track_request(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) {
         let Some(handle) = self.clients.sessions.handle(index) else { return };
         let (has_noloop, has_engine) = (self.has_noloop_lanes(index), self.engine.is_some());
         let is_told = if has_noloop { self.hears_all(index) } else { self.tells_of_changes(index) };

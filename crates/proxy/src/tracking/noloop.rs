@@ -31,6 +31,7 @@ use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneEnd, LaneKey, LaneUse};
 use crate::pubsub::Subscriptions;
 use crate::push::frame::{Frame, bulk};
+use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::session::{Flow, Session};
 use crate::slab::Handle;
@@ -51,7 +52,7 @@ struct Listener {
 /// Where something was heard: a node, by which of its connections, and under which routes.
 #[derive(Clone, Copy)]
 pub(crate) struct ChangeSource<'a> {
-    pub(crate) reader: Handle,
+    pub(crate) reader: ClientHandle,
     pub(crate) node: usize,
     pub(crate) config: &'a Config,
 }
@@ -74,7 +75,7 @@ pub(crate) struct NoLoopLanes {
 /// A connection that has asked for its number.
 #[derive(Debug)]
 pub(crate) struct ListenerId {
-    session: Handle,
+    session: ClientHandle,
     node: usize,
     lane: LaneHandle,
     id: Option<i64>,
@@ -167,7 +168,7 @@ impl Subscriptions {
 
 impl<E: Execute> Worker<E> {
     /// Whether a client has connections of its own because it is not to hear of its own changes.
-    pub(crate) fn has_noloop_lanes(&self, index: u32) -> bool {
+    pub(crate) fn has_noloop_lanes(&self, index: ClientId) -> bool {
         self.clients.sessions.at(index).is_some_and(|session| noloop_of(session).is_some())
     }
 
@@ -180,7 +181,7 @@ impl<E: Execute> Worker<E> {
     /// on which all nodes tell of others' changes. `Err`: they cannot be had.
     pub(super) fn begin_noloop(
         &mut self,
-        index: u32,
+        index: ClientId,
         pending: Option<Handle>,
         wanted: &TrackingOptions,
     ) -> Result<(), Vec<u8>> {
@@ -219,7 +220,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// What nodes are asked for, with what is tracked already.
-    fn options_for(&self, index: u32, wanted: &TrackingOptions) -> Vec<Box<[u8]>> {
+    fn options_for(&self, index: ClientId, wanted: &TrackingOptions) -> Vec<Box<[u8]>> {
         match wanted.mode() {
             Mode::Broadcast => {}
             Mode::Read => return Vec::new(),
@@ -240,7 +241,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Says for each node what it is to be asked, as far as that is known.
-    fn name_requests(&mut self, index: u32) {
+    fn name_requests(&mut self, index: ClientId) {
         let nodes = self.nodes_heard();
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let class = session.class;
@@ -272,13 +273,13 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether all nodes tell a client of changes.
-    pub(super) fn hears_all(&self, index: u32) -> bool {
+    pub(super) fn hears_all(&self, index: ClientId) -> bool {
         let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return false };
         self.nodes_read(index).into_iter().all(|node| self.is_telling(class, node))
     }
 
     /// Counts the nodes that tell already for the request that waits for all.
-    fn note_told(&mut self, index: u32) {
+    fn note_told(&mut self, index: ClientId) {
         for node in 0..self.nodes_heard() {
             let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return };
             if self.is_telling(class, node) {
@@ -288,7 +289,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A node tells of changes from now on. `false`: nobody has waited for that.
-    fn note_told_of(&mut self, index: u32, node: usize) -> bool {
+    fn note_told_of(&mut self, index: ClientId, node: usize) -> bool {
         let Some(noloop) = self.clients.sessions.at_mut(index).and_then(noloop_mut) else { return false };
         let Some(pending) = noloop.pending else { return false };
         if let Some(is_told) = noloop.is_told.get_mut(node)
@@ -301,7 +302,7 @@ impl<E: Execute> Worker<E> {
 
     /// Has every connection made that a client needs, and those that say something else to their nodes replaced as soon as
     /// nothing is owed on them. `Err`: one cannot be had for now.
-    pub(super) fn ensure_noloop_lanes(&mut self, index: u32) -> Result<(), Vec<u8>> {
+    pub(super) fn ensure_noloop_lanes(&mut self, index: ClientId) -> Result<(), Vec<u8>> {
         let mut result = Ok(());
         for node in self.nodes_read(index) {
             let mended = self.mend_listener(index, node).and_then(|()| self.mend_own(index, node));
@@ -316,11 +317,11 @@ impl<E: Execute> Worker<E> {
     }
 
     /// What a client's connections to nodes are.
-    fn class_at_node(&self, index: u32) -> LaneKey {
+    fn class_at_node(&self, index: ClientId) -> LaneKey {
         self.lanes.state_of(self.clients.sessions.at(index).map_or(0, |session| session.class))
     }
 
-    fn mend_listener(&mut self, index: u32, node: usize) -> Result<(), Vec<u8>> {
+    fn mend_listener(&mut self, index: ClientId, node: usize) -> Result<(), Vec<u8>> {
         let Some(session) = self.clients.sessions.handle(index) else { return Ok(()) };
         let Some(this) = self.clients.sessions.at(index) else { return Ok(()) };
         let class = this.class;
@@ -349,7 +350,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Asks a node for its number of a connection.
-    fn ask_number_of(&mut self, session: Handle, node: usize, lane: LaneId) {
+    fn ask_number_of(&mut self, session: ClientHandle, node: usize, lane: LaneId) {
         let handle = self.lanes.handle(lane);
         let task = self.tasks.begin(InternalRequest::Listen(ListenerId { session, node, lane: handle, id: None }));
         let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
@@ -373,7 +374,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    fn mend_own(&mut self, index: u32, node: usize) -> Result<(), Vec<u8>> {
+    fn mend_own(&mut self, index: ClientId, node: usize) -> Result<(), Vec<u8>> {
         let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return Ok(()) };
         let Some(request) = self.request_for(class, node) else { return Ok(()) };
         if let Some(known) = self.lanes.known(node, class)
@@ -401,7 +402,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client asks for something. `Some`: not before its connections say to their nodes what they should.
-    pub(crate) fn settle_noloop(&mut self, index: u32) -> Option<Flow> {
+    pub(crate) fn settle_noloop(&mut self, index: ClientId) -> Option<Flow> {
         let session = self.clients.sessions.at(index)?;
         noloop_of(session)?;
         let class = session.class;
@@ -422,7 +423,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Tells nodes what CLIENT CACHING says of the request that comes next, or takes back what it said of the last.
-    pub(super) fn pass_on_mark(&mut self, index: u32, is_marked: bool) {
+    pub(super) fn pass_on_mark(&mut self, index: ClientId, is_marked: bool) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let class = session.class;
         let tracking = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut());
@@ -464,7 +465,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether a client may have stored anything that it is to be told of.
-    fn may_have_stored(&self, client: Handle) -> bool {
+    fn may_have_stored(&self, client: ClientHandle) -> bool {
         let subscriber = self.clients.sessions.get(client).and_then(|session| session.subscriber.as_ref());
         let mode = subscriber.and_then(|s| s.tracking.as_ref()).map(|tracking| tracking.mode);
         mode == Some(Mode::Broadcast) || subscriber.is_some_and(|s| s.has_read())
@@ -473,7 +474,7 @@ impl<E: Execute> Worker<E> {
     /// Such a connection is gone.
     pub(crate) fn end_hearing(
         &mut self,
-        reader: Handle,
+        reader: ClientHandle,
         node: usize,
         is_listener: bool,
         was_ready: bool,
@@ -496,7 +497,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The request to track that waits for all nodes has failed, if there is one.
-    fn fail_noloop(&mut self, session: Handle, error: &[u8]) {
+    fn fail_noloop(&mut self, session: ClientHandle, error: &[u8]) {
         let pending =
             self.clients.sessions.get_mut(session).and_then(noloop_mut).and_then(|noloop| noloop.pending.take());
         if let Some(pending) = pending {
@@ -506,7 +507,7 @@ impl<E: Execute> Worker<E> {
 
     /// A client speaks another dialect from now on and is the same otherwise: its own connections do, too. Nothing is owed on
     /// them. `false`: it has none, or is not the same.
-    pub(crate) fn speak_otherwise(&mut self, index: u32, class: u16, state: LaneKey) -> bool {
+    pub(crate) fn speak_otherwise(&mut self, index: ClientId, class: u16, state: LaneKey) -> bool {
         let before = self.lanes.state_of(class);
         if !self.has_noloop_lanes(index) || before == state || (LaneKey { protocol: state.protocol, ..before }) != state
         {
@@ -538,7 +539,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client has other connections than before, because it selected another database.
-    pub(crate) fn restart_noloop(&mut self, index: u32) {
+    pub(crate) fn restart_noloop(&mut self, index: ClientId) {
         let Some(handle) = self.clients.sessions.handle(index) else { return };
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         if noloop_of(session).is_none() {
@@ -554,14 +555,14 @@ impl<E: Execute> Worker<E> {
 
     /// Other nodes are configured.
     pub(crate) fn restart_all_noloop(&mut self) {
-        let all: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();
+        let all: Vec<ClientId> = self.clients.sessions.iter().map(|(index, _)| index).collect();
         for index in all.into_iter().filter(|index| self.has_noloop_lanes(*index)).collect::<Vec<_>>() {
             self.restart_noloop(index);
         }
     }
 
     /// Its connections to itself are closed: a client tracks no more, or hears of its own changes as well.
-    pub(crate) fn leave_noloop(&mut self, index: u32) {
+    pub(crate) fn leave_noloop(&mut self, index: ClientId) {
         self.close_listeners(index);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let class = session.class;
@@ -574,7 +575,7 @@ impl<E: Execute> Worker<E> {
         self.stop_owning(index);
     }
 
-    fn close_listeners(&mut self, index: u32) {
+    fn close_listeners(&mut self, index: ClientId) {
         let Some(noloop) = self.clients.sessions.at_mut(index).and_then(noloop_mut) else { return };
         let listeners = std::mem::take(&mut noloop.listeners);
         self.end_listeners(listeners);
@@ -652,7 +653,7 @@ impl<E: Execute> Worker<E> {
 
 /// A client that is told of changes on a lane.
 pub(crate) struct LostListener {
-    pub(crate) reader: Handle,
+    pub(crate) reader: ClientHandle,
     pub(crate) is_listener: bool,
     /// The node did not want to.
     pub(crate) refusal: Option<Vec<u8>>,

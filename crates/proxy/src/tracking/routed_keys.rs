@@ -7,6 +7,7 @@
 use super::reads;
 use crate::pubsub::Subscriptions;
 use crate::session::SessionFlags;
+use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
@@ -75,7 +76,7 @@ impl Subscriptions {
 
 impl<E: Execute> Worker<E> {
     /// The keys that a request reads, each with the route that leads to it. `None`: it reads none.
-    pub(super) fn scoped_keys(&self, index: u32, row: &'static Row, args: Args<'_>) -> Option<Vec<Box<[u8]>>> {
+    pub(super) fn scoped_keys(&self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Vec<Box<[u8]>>> {
         if !reads(row) {
             return None;
         }
@@ -89,7 +90,7 @@ impl<E: Execute> Worker<E> {
 
     /// A client is another user: under routes it is told of what other nodes say from now on, so what it has read before is to be
     /// forgotten.
-    pub(crate) fn forget_read_as_other(&mut self, index: u32) {
+    pub(crate) fn forget_read_as_other(&mut self, index: ClientId) {
         let is_tracking = self.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::TRACKING));
         if self.subscriptions.is_routed
             && is_tracking

@@ -16,6 +16,7 @@ use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::scripts::NamedScript;
+use crate::session::id::ClientId;
 use crate::session::refused_state::WantedState;
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, Pause, ReplyMode, SessionFlags};
@@ -278,7 +279,7 @@ pub(crate) struct ExecReply {
 
 impl<E: Execute> Worker<E> {
     /// EXEC of a session that is queueing.
-    pub(crate) fn exec(&mut self, index: u32) -> Flow {
+    pub(crate) fn exec(&mut self, index: ClientId) -> Flow {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let class = session.class;
         let Some(TransactionState { queued: Some(queued), .. }) = session.pins.as_deref_mut() else {
@@ -391,7 +392,7 @@ impl<E: Execute> Worker<E> {
 
     /// A transaction has not run, for reasons that a server would not have. If it would have selected a database, what comes
     /// behind it is not for the one that is selected now.
-    fn strand(&mut self, index: u32, has_select: bool) {
+    fn strand(&mut self, index: ClientId, has_select: bool) {
         if has_select {
             self.note_unmet(index, WantedState::Database);
         }
@@ -399,7 +400,7 @@ impl<E: Execute> Worker<E> {
 
     /// Somebody holds requests back: EXEC waits if it would go to a node that is paused, and nothing is ended before.
     #[cold]
-    fn hold_exec(&mut self, index: u32) -> Option<Flow> {
+    fn hold_exec(&mut self, index: ClientId) -> Option<Flow> {
         let TransactionState { queued: Some(queued), watches, .. } =
             self.clients.sessions.at(index)?.pins.as_deref()?
         else {
@@ -424,7 +425,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A connection for what must not share one: the client's own if it has one to the node.
-    pub(crate) fn private_for(&mut self, index: u32, node: usize) -> Result<LaneHandle, Vec<u8>> {
+    pub(crate) fn private_for(&mut self, index: ClientId, node: usize) -> Result<LaneHandle, Vec<u8>> {
         let class = self.clients.sessions.at(index).map_or(0, |session| session.class);
         if self.lanes.owns(class, node) {
             let lane = self.lanes.lane(&self.config, node, class);
@@ -433,7 +434,7 @@ impl<E: Execute> Worker<E> {
         self.lend(index, node, |lanes, config, class, now| lanes.borrow(config, node, class, now))
     }
 
-    fn send_transaction(&mut self, index: u32, queued: QueuedCommands, way: ExecPath) -> Flow {
+    fn send_transaction(&mut self, index: ClientId, queued: QueuedCommands, way: ExecPath) -> Flow {
         let ExecPath { private, node, is_watching } = way;
         let is_wanted = self.passes_reply(index);
         let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
@@ -635,7 +636,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Puts together the reply to an EXEC of which `said` is the node's part.
-    fn begin_exec_reply(&mut self, index: u32, queued: QueuedCommands, said: &[u8]) -> Flow {
+    fn begin_exec_reply(&mut self, index: ClientId, queued: QueuedCommands, said: &[u8]) -> Flow {
         let mut parts: VecDeque<Part> = VecDeque::with_capacity(queued.entries.len() + 1);
         parts.push_back(Part::Remote(format!("*{}\r\n", queued.entries.len()).into_bytes()));
         let mut said = elements(said).into_iter().flatten();
@@ -675,7 +676,7 @@ impl<E: Execute> Worker<E> {
 
     /// Whether a client is not read only because of the replies that it has not taken. One that has more of them than it may
     /// leaves is disconnected at the end of the turn; what it asked for is done, and not answered.
-    fn waits_for_room_alone(&mut self, index: u32) -> bool {
+    fn waits_for_room_alone(&mut self, index: ClientId) -> bool {
         let hard = self.config.budgets.client_output_hard;
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         let mut others = session.pause;
@@ -689,7 +690,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The client has ended its own connection: what comes behind that is not done.
-    fn leave_exec_reply(&mut self, index: u32) {
+    fn leave_exec_reply(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         if let Some(pins) = &mut session.pins {
             pins.exec_reply = None;
@@ -699,7 +700,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Goes on with the script of a client, as far as it goes.
-    pub(crate) fn continue_exec_reply(&mut self, index: u32) -> Flow {
+    pub(crate) fn continue_exec_reply(&mut self, index: ClientId) -> Flow {
         let waiting = |this: &Self| this.clients.sessions.at(index).map_or(0, |session| session.down.waiting_bytes());
         let (mut own, before) = (0, waiting(self));
         loop {

@@ -32,6 +32,7 @@ use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
 use crate::pool::table::LaneHandle;
 use crate::pool::{LaneUse, Lanes};
+use crate::session::id::ClientId;
 use crate::session::{Asker, Flow, Pause, ReplyMode, Session, SessionFlags};
 use crate::slab::Handle;
 use crate::transaction::exec::ExecReply;
@@ -204,7 +205,7 @@ impl Lanes {
 impl<E: Execute> Worker<E> {
     /// A request of the pinned lane of a session that is not queueing.
     #[cold]
-    pub(crate) fn transaction_command(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(crate) fn transaction_command(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         match row.command {
             Command::Transactions(T::Multi) => self.begin_queueing(index),
             Command::Transactions(T::Exec) => self.refuse(index, texts::EXEC_WITHOUT_MULTI.as_bytes()),
@@ -220,7 +221,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A request of a session that is queueing. `None`: it is not queued but done as everybody's.
-    pub(crate) fn while_queueing(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
+    pub(crate) fn while_queueing(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
         match row.command {
             Command::Connection(ConnectionCommand::Quit | ConnectionCommand::Reset) => None,
             Command::Transactions(T::Multi) => Some(self.refuse(index, texts::NESTED_MULTI.as_bytes())),
@@ -245,7 +246,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    fn begin_queueing(&mut self, index: u32) -> Flow {
+    fn begin_queueing(&mut self, index: ClientId) -> Flow {
         let now_us = self.now.mono_us;
         if let Some(session) = self.clients.sessions.at_mut(index) {
             session.flags.add(SessionFlags::QUEUEING);
@@ -257,7 +258,7 @@ impl<E: Execute> Worker<E> {
         Flow::Next
     }
 
-    fn queue(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+    fn queue(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         let routes = Arc::clone(&self.config.routes);
         let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED));
         // Copied, because the block that is changed belongs to the same session.
@@ -292,14 +293,14 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A request that should have been queued was refused: EXEC will run nothing.
-    pub(crate) fn spoil_transaction(&mut self, index: u32) {
+    pub(crate) fn spoil_transaction(&mut self, index: ClientId) {
         if let Some(queued) = self.clients.sessions.at_mut(index).and_then(Session::queued_mut) {
             queued.refuse();
         }
     }
 
     /// Forgets what was queued.
-    pub(crate) fn discard_queued(&mut self, index: u32) {
+    pub(crate) fn discard_queued(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         if let Some(pins) = &mut session.pins {
             pins.queued = None;
@@ -309,7 +310,7 @@ impl<E: Execute> Worker<E> {
 
     /// WATCH: the keys of each node are watched on a private connection to it, and the client is read on once all nodes
     /// have said so. What it reads afterwards, on whatever connection, is read after the watching began.
-    fn watch(&mut self, index: u32, row: &'static Row, request: &Request<'_>) -> Flow {
+    fn watch(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.engine.is_some() {
             return self.watch_engine(index, row, request.args);
         }
@@ -385,7 +386,12 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The keys of a WATCH, each with its node and by the name that it has there. `Err`: the whole error reply.
-    fn watched_keys(&self, index: u32, row: &'static Row, args: Args<'_>) -> Result<Vec<(usize, Vec<u8>)>, Vec<u8>> {
+    fn watched_keys(
+        &self,
+        index: ClientId,
+        row: &'static Row,
+        args: Args<'_>,
+    ) -> Result<Vec<(usize, Vec<u8>)>, Vec<u8>> {
         if !self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED)) {
             let place = |key: &[u8]| (self.config.topology.place(key).get(), key.to_vec());
             return Ok(args.from(1).iter().map(place).collect());
@@ -409,7 +415,7 @@ impl<E: Execute> Worker<E> {
     /// Other nodes are configured. Keys that were watched at a node that has gone, or that are placed or named in another way now
     /// (`has_other_ways`), count as changed: others change them elsewhere from now on.
     pub(crate) fn move_pins(&mut self, moves: &Moves, has_other_ways: bool) {
-        let indexes: Vec<u32> = self.clients.sessions.iter().map(|(index, _)| index).collect();
+        let indexes: Vec<ClientId> = self.clients.sessions.iter().map(|(index, _)| index).collect();
         for index in indexes {
             let Some(pins) = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) else {
                 continue;
@@ -431,12 +437,12 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn leave_watches_at(&mut self, node: usize) {
         let is_there = |session: &Session| session.pins.iter().flat_map(|p| &p.watches).any(|pin| pin.node == node);
         let watching = self.clients.sessions.iter().filter(|(_, session)| is_there(session));
-        let indexes: Vec<u32> = watching.map(|(index, _)| index).collect();
+        let indexes: Vec<ClientId> = watching.map(|(index, _)| index).collect();
         indexes.into_iter().for_each(|index| self.touch_watches(index));
     }
 
     /// What a client watches counts as changed: the reply to its next EXEC says so, and nothing is sent for it.
-    fn touch_watches(&mut self, index: u32) {
+    fn touch_watches(&mut self, index: ClientId) {
         let Some(pins) = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) else {
             return;
         };
@@ -450,7 +456,7 @@ impl<E: Execute> Worker<E> {
 
     /// What was watched is given back where nothing is owed. Elsewhere WATCH may still be on its way, and what cleans up after it
     /// comes later, with EXEC or UNWATCH.
-    fn leave_touched(&mut self, index: u32, watches: Vec<WatchedLane>) {
+    fn leave_touched(&mut self, index: ClientId, watches: Vec<WatchedLane>) {
         let is_watching = |pin: &WatchedLane| {
             let lane = self.lanes.find(pin.lane).map(|lane| &self.lanes[lane]);
             lane.is_some_and(|lane| lane.purpose != LaneUse::Leaving && !lane.is_settled())
@@ -463,7 +469,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The private connection on which a session watches keys of a node, borrowed if there is none yet.
-    fn pin(&mut self, index: u32, node: usize) -> Result<LaneHandle, Vec<u8>> {
+    fn pin(&mut self, index: ClientId, node: usize) -> Result<LaneHandle, Vec<u8>> {
         let now_us = self.now.mono_us;
         let Some(session) = self.clients.sessions.at_mut(index) else { return Err(error_text::pin_lost()) };
         let class = session.class;
@@ -489,7 +495,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Takes the next place for a reply and does not read the client on before it has come.
-    pub(crate) fn expect_behind_barrier(&mut self, index: u32) -> Option<Asker> {
+    pub(crate) fn expect_behind_barrier(&mut self, index: ClientId) -> Option<Asker> {
         let session = self.clients.sessions.handle(index)?;
         let this = self.clients.sessions.at_mut(index)?;
         this.pause.add(Pause::BARRIER);
@@ -497,7 +503,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Refuses a WATCH with an error, without sending it. Keys watched before stay watched.
-    pub(crate) fn refuse_watch(&mut self, index: u32, error: &[u8]) -> Flow {
+    pub(crate) fn refuse_watch(&mut self, index: ClientId, error: &[u8]) -> Flow {
         if self.settle_before(index).is_none() {
             return Flow::Again;
         }
@@ -513,7 +519,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether the reply to the request that is being read is wanted.
-    pub(crate) fn passes_reply(&mut self, index: u32) -> bool {
+    pub(crate) fn passes_reply(&mut self, index: ClientId) -> bool {
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         let is_wanted = session.reply_mode == ReplyMode::On;
         session.reply_mode.pass();
@@ -521,7 +527,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The session watches nothing any more.
-    pub(crate) fn leave_watches(&mut self, index: u32) {
+    pub(crate) fn leave_watches(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let Some(pins) = &mut session.pins else { return };
         pins.failure = WatchFailure::None;
@@ -537,7 +543,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// What the session watches counts as changed: its next transaction will not run where it is watched.
-    pub(crate) fn forfeit_watches(&mut self, index: u32) {
+    pub(crate) fn forfeit_watches(&mut self, index: ClientId) {
         let Some(pins) = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) else {
             return;
         };
@@ -552,7 +558,7 @@ impl<E: Execute> Worker<E> {
     /// the client has read the error: its next requests do not rely on watched keys. They may come from another user of the
     /// client's connection pool.
     #[cold]
-    pub(crate) fn settle_watch_failure(&mut self, index: u32) {
+    pub(crate) fn settle_watch_failure(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let has_sent_more = session.input.is_some() || session.details.runs_ahead;
         let Some(pins) = session.pins.as_deref_mut().filter(|pins| pins.failure == WatchFailure::Fresh) else { return };
@@ -575,7 +581,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Ends a transaction, and the watching that comes before it.
-    pub(crate) fn leave_transaction(&mut self, index: u32) {
+    pub(crate) fn leave_transaction(&mut self, index: ClientId) {
         self.discard_queued(index);
         self.leave_watches(index);
     }

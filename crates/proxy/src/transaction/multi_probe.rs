@@ -16,8 +16,8 @@ use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::pool::replace::Moves;
 use crate::pool::table::{LaneHandle, LaneId};
+use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
-use crate::slab::Handle;
 use crate::transaction::exec::{Exec, is_abort, is_error};
 use crate::transaction::say;
 use crate::worker::Worker;
@@ -88,7 +88,7 @@ impl Trial {
     }
 
     /// The client whose block waits for it, if one does.
-    pub(crate) fn asker(&self) -> Option<Handle> {
+    pub(crate) fn asker(&self) -> Option<ClientHandle> {
         match &self.then {
             Then::Send(exec) => Some(exec.asker.session),
             Then::Nothing => None,
@@ -209,6 +209,7 @@ impl<E: Execute> Worker<E> {
 mod tests {
     use super::*;
     use crate::pool::table::LaneTable;
+    use crate::slab::Handle;
 
     fn trial(replies: &[&[u8]]) -> (Progress, bool) {
         let lane = Handle { index: LaneTable::default().next_id(), generation: 0 };

@@ -4,6 +4,7 @@ use crate::blocking::request::Release;
 use crate::config::Config;
 use crate::limits::QUESTION_US_MAX;
 use crate::pubsub::{SubscriptionAnswer, SubscriptionInquiry};
+use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Asker, Flow, Pause, Session};
 use crate::slab::{Handle, Slab};
 use crate::tracking::{LostRedirect, Redirected};
@@ -179,7 +180,7 @@ impl Questions {
 
 impl<E: Execute> Worker<E> {
     /// Puts a question about clients to every worker, this one included.
-    pub(crate) fn ask_all(&mut self, index: u32, question: Question, filter: ClientFilter) -> Flow {
+    pub(crate) fn ask_all(&mut self, index: ClientId, question: Question, filter: ClientFilter) -> Flow {
         // Such an answer may be large and come late: one at a time, so that a pipeline of questions costs no more than one.
         if matches!(question, Question::List { .. }) && self.settle_before(index).is_none() {
             return Flow::Again;
@@ -227,7 +228,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    fn answer_inquiry(&mut self, inquiry: &Inquiry, asker: Option<Handle>) -> Answer {
+    fn answer_inquiry(&mut self, inquiry: &Inquiry, asker: Option<ClientHandle>) -> Answer {
         let Inquiry { handle, question, filter, .. } = inquiry;
         let mut answer = Answer { handle: *handle, lines: Vec::new(), killed: 0 };
         if let Question::Users { .. } = question {

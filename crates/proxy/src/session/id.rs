@@ -1,0 +1,59 @@
+//! The ids of a worker's clients.
+//!
+//! Only the table of sessions makes an id, when a client is accepted. A place is used again after its client has gone; a handle
+//! says which of them is meant.
+
+use crate::slab::{Handle, SlabIndex};
+use respool_connection::ConnId;
+use std::fmt::{Display, Formatter};
+
+/// The place of a client in its worker's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ClientId(u32);
+
+/// One of the clients that were in a place, and none of the others.
+pub(crate) type ClientHandle = Handle<ClientId>;
+
+impl ClientId {
+    /// The client of a connection that the loop names.
+    #[inline(always)]
+    pub(crate) fn of(conn: ConnId) -> Self {
+        Self(conn.index() as u32)
+    }
+
+    /// As the loop knows its connection.
+    #[inline(always)]
+    pub(crate) fn conn(self) -> ConnId {
+        ConnId::client(self.0)
+    }
+
+    /// The client that a ticket is of, or another worker's question.
+    #[inline(always)]
+    pub(crate) fn handle(number: u32, generation: u32) -> ClientHandle {
+        Handle { index: Self(number), generation }
+    }
+
+    /// The number, as tickets have it.
+    #[inline(always)]
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+}
+
+impl SlabIndex for ClientId {
+    #[inline(always)]
+    fn at(place: u32) -> Self {
+        Self(place)
+    }
+
+    #[inline(always)]
+    fn place(self) -> u32 {
+        self.0
+    }
+}
+
+impl Display for ClientId {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        Display::fmt(&self.0, f)
+    }
+}

@@ -1,11 +1,13 @@
 //! What a request costs inside the engine, without a connection: time and instructions per request, bytes per key.
 //!
 //! ```text
-//! cargo run --release -p respool-engine --example hot_path -- time
+//! cargo run --release -p respool-engine --example hot_path -- time [KIND]
 //! cargo run --release -p respool-engine --example hot_path -- growth
 //! cargo run --release -p respool-engine --example hot_path -- memory
 //! valgrind --tool=callgrind target/release/examples/hot_path run get 100000
 //! ```
+//!
+//! Scripts are measured with `--features scripting`.
 //!
 //! `run` does one kind of request so many times over a store of a thousand keys and prints nothing: run it under callgrind
 //! with two counts and divide the difference of the instructions by the difference of the counts.
@@ -69,7 +71,34 @@ const KINDS: &[Kind] = &[
             "C",
         ])
     }),
+    #[cfg(feature = "scripting")]
+    ("eval-1", |_| words(&["EVAL", "return 1", "0"])),
+    #[cfg(feature = "scripting")]
+    ("eval-set", |number| words(&["EVAL", SET, "1", &key(number), "xxx"])),
+    #[cfg(feature = "scripting")]
+    ("eval-incr-100", |number| {
+        words(&["EVAL", "for i = 1, 100 do redis.call('incr', KEYS[1]) end", "1", &format!("counter:{}", number % 10)])
+    }),
+    #[cfg(feature = "scripting")]
+    ("eval-cjson", |_| words(&["EVAL", "return cjson.encode(cjson.decode(ARGV[1]))", "0", &document()])),
+    #[cfg(feature = "scripting")]
+    ("eval-hgetall", |_| words(&["EVAL", "return redis.call('hgetall', KEYS[1])", "1", "small"])),
 ];
+
+#[cfg(feature = "scripting")]
+const SET: &str = "return redis.call('set', KEYS[1], ARGV[1])";
+
+/// A JSON document of a kilobyte.
+#[cfg(feature = "scripting")]
+fn document() -> String {
+    let items: Vec<String> = (0..12)
+        .map(|number| {
+            let (price, name) = (number as f64 * 1.25, format!("item {number}"));
+            format!(r#"{{"id":{number},"name":"{name}","price":{price},"tags":["a","b"],"is_sold":false}}"#)
+        })
+        .collect();
+    format!(r#"{{"items":[{}],"total":{}}}"#, items.join(","), items.len())
+}
 
 fn words(words: &[&str]) -> ArgsBuf {
     words.iter().collect()
@@ -103,6 +132,7 @@ impl Bench {
             bench.say(&words(&["SADD", "set", &format!("member:{number}")]));
             bench.say(&words(&["ZADD", "sorted", &number.to_string(), &format!("member:{number}")]));
         }
+        bench.say(&words(&["HSET", "small", "a", "1", "b", "2", "c", "3", "d", "4", "e", "5"]));
         bench
     }
 
@@ -230,6 +260,7 @@ fn main() {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         ["time"] => KINDS.iter().for_each(time),
+        ["time", name] => KINDS.iter().filter(|kind| kind.0.starts_with(name)).for_each(time),
         ["run", name, count] => {
             let kind = KINDS.iter().find(|kind| kind.0 == name).expect("a kind of request");
             run(kind, count.parse().expect("a count"));
@@ -237,6 +268,6 @@ fn main() {
         ["growth"] => growth(),
         ["memory"] => memory_of_all(),
         ["memory", index] => memory(&FILLINGS[index.parse::<usize>().expect("a number")]),
-        _ => eprintln!("hot_path time | growth | memory | run KIND COUNT"),
+        _ => eprintln!("hot_path time [KIND] | growth | memory | run KIND COUNT"),
     }
 }

@@ -10,6 +10,7 @@ use super::cache::{Hash, written};
 use super::convert::{Reading, number_argument};
 use super::exchange::{Exchange, Order, Report};
 use super::library::Draft;
+use super::memory::Unlimited;
 use super::raise::{self, throw};
 use super::text;
 use super::vm::Way;
@@ -312,6 +313,8 @@ fn command(lua: &Lua, way: &Way, exchange: &Exchange, values: &MultiValue) -> Re
         return Err(raise::throw_text(lua, text::KILLED));
     }
     let reply = exchange.reply.borrow();
+    // A number takes no memory.
+    let _unlimited = (reply.first() != Some(&b':')).then(|| Unlimited::for_bytes(lua, reply.len()));
     if let Some(line) = reply.strip_prefix(b"-") {
         let text = line.strip_suffix(b"\r\n").unwrap_or(line);
         return Ok(Answered::Error(error_table(lua, text, true)?));

@@ -1,11 +1,14 @@
 //! The library `cjson`: JSON as lua-cjson 2.1 writes and reads it.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use mlua::{Lua, MultiValue, Result, Table, Value};
+use mlua::{IntoLua, Lua, MultiValue, Result, Table, Value};
 
 use super::arguments::{Given, as_number};
+use super::convert::set_text;
+use super::memory::Unlimited;
 use super::raise;
 use crate::limits::JSON_DEPTH_MAX;
 use crate::script::numbers::{general, read_number};
@@ -56,6 +59,7 @@ pub(super) fn library(lua: &Lua) -> Result<Table> {
         }
         let mut writing = Writing { lua, settings: *shared.borrow(), out: Vec::new() };
         writing.value(&values[0], 0)?;
+        let _unlimited = Unlimited::for_bytes(lua, writing.out.len());
         lua.create_string(writing.out)
     })?;
     library.raw_set("encode", encode)?;
@@ -70,6 +74,7 @@ pub(super) fn library(lua: &Lua) -> Result<Table> {
         if text.len() >= 2 && (text[0] == 0 || text[1] == 0) {
             return Err(raise::fail(lua, "JSON parser does not support UTF-16 or UTF-32"));
         }
+        let _unlimited = Unlimited::for_bytes(lua, text.len());
         let mut reading = Reading { lua, settings: *shared.borrow(), text: &text, at: 0, depth: 0 };
         let token = reading.next();
         let value = reading.value(token)?;
@@ -244,9 +249,13 @@ impl Writing<'_> {
         Ok(())
     }
 
-    fn string(&mut self, text: &[u8]) {
+    fn string(&mut self, mut text: &[u8]) {
         self.out.push(b'"');
-        for &byte in text {
+        loop {
+            let plain = text.iter().position(|byte| is_escaped(*byte)).unwrap_or(text.len());
+            self.out.extend_from_slice(&text[..plain]);
+            let Some(byte) = text.get(plain) else { break };
+            text = &text[plain + 1..];
             match byte {
                 b'"' => self.out.extend_from_slice(b"\\\""),
                 b'\\' => self.out.extend_from_slice(b"\\\\"),
@@ -256,8 +265,7 @@ impl Writing<'_> {
                 b'\n' => self.out.extend_from_slice(b"\\n"),
                 b'\r' => self.out.extend_from_slice(b"\\r"),
                 b'\t' => self.out.extend_from_slice(b"\\t"),
-                0..=31 | 127 => self.out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
-                other => self.out.push(other),
+                _ => self.out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
             }
         }
         self.out.push(b'"');
@@ -265,20 +273,19 @@ impl Writing<'_> {
 
     /// How long an array a table is. `None`: it is none.
     fn array_length(&self, table: &Table) -> Result<Option<usize>> {
-        let (mut most, mut items, mut is_array) = (0.0_f64, 0.0_f64, true);
-        table.for_each::<Value, Value>(|key, _| {
-            let number = match key {
+        let (mut most, mut items) = (0.0_f64, 0.0_f64);
+        // Of values nothing is asked but whether they are true, for which the binding takes no reference.
+        for pair in table.pairs::<Value, bool>() {
+            let number = match pair?.0 {
                 Value::Integer(number) => number as f64,
                 Value::Number(number) => number,
-                _ => 0.0,
+                _ => return Ok(None),
             };
-            is_array &= number >= 1.0 && number.floor() == number;
+            if number < 1.0 || number.floor() != number {
+                return Ok(None);
+            }
             most = most.max(number);
             items += 1.0;
-            Ok(())
-        })?;
-        if !is_array {
-            return Ok(None);
         }
         let settings = &self.settings;
         if settings.sparse_ratio > 0.0 && most > items * settings.sparse_ratio && most > settings.sparse_safe {
@@ -326,19 +333,24 @@ impl Writing<'_> {
     }
 }
 
+/// Whether a byte is written otherwise than as it is.
+fn is_escaped(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\\' | b'/' | 0..=31 | 127)
+}
+
 /// A piece of JSON.
-struct Token {
-    kind: Kind,
+struct Token<'t> {
+    kind: Kind<'t>,
     /// Where it begins.
     at: usize,
 }
 
-enum Kind {
+enum Kind<'t> {
     ObjectBegin,
     ObjectEnd,
     ArrayBegin,
     ArrayEnd,
-    String(Vec<u8>),
+    String(Cow<'t, [u8]>),
     Number(f64),
     Boolean(bool),
     Null,
@@ -348,7 +360,7 @@ enum Kind {
     Error(&'static str),
 }
 
-impl Kind {
+impl Kind<'_> {
     fn name(&self) -> &'static str {
         match self {
             Self::ObjectBegin => "T_OBJ_BEGIN",
@@ -375,13 +387,13 @@ struct Reading<'a> {
     depth: i64,
 }
 
-impl Reading<'_> {
-    fn unexpected(&self, expected: &str, token: &Token) -> mlua::Error {
+impl<'a> Reading<'a> {
+    fn unexpected(&self, expected: &str, token: &Token<'_>) -> mlua::Error {
         let found = token.kind.name();
         raise::fail(self.lua, format!("Expected {expected} but found {found} at character {}", token.at + 1))
     }
 
-    fn next(&mut self) -> Token {
+    fn next(&mut self) -> Token<'a> {
         while matches!(self.text.get(self.at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
             self.at += 1;
         }
@@ -405,7 +417,7 @@ impl Reading<'_> {
         }
     }
 
-    fn word(&mut self, at: usize) -> Token {
+    fn word(&mut self, at: usize) -> Token<'a> {
         let rest = &self.text[at..];
         for (word, kind) in [("true", Kind::Boolean(true)), ("false", Kind::Boolean(false)), ("null", Kind::Null)] {
             if rest.starts_with(word.as_bytes()) {
@@ -432,7 +444,7 @@ impl Reading<'_> {
         }
     }
 
-    fn number(&mut self, at: usize) -> Token {
+    fn number(&mut self, at: usize) -> Token<'a> {
         match read_number(&self.text[at..]) {
             Some((number, length)) => {
                 self.at += length;
@@ -442,16 +454,23 @@ impl Reading<'_> {
         }
     }
 
-    fn string(&mut self, at: usize) -> Token {
-        let mut made = Vec::new();
+    fn string(&mut self, at: usize) -> Token<'a> {
         self.at += 1;
+        let rest = &self.text[self.at..];
+        let plain = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0)).unwrap_or(rest.len());
+        self.at += plain;
+        if rest.get(plain) == Some(&b'"') {
+            self.at += 1;
+            return Token { kind: Kind::String(Cow::Borrowed(&rest[..plain])), at };
+        }
+        let mut made = rest[..plain].to_vec();
         loop {
             let error = |text, at| Token { kind: Kind::Error(text), at };
             match self.text.get(self.at) {
                 None | Some(0) => return error("unexpected end of string", self.at),
                 Some(b'"') => {
                     self.at += 1;
-                    return Token { kind: Kind::String(made), at };
+                    return Token { kind: Kind::String(Cow::Owned(made)), at };
                 }
                 Some(b'\\') => {
                     let plain = match self.text.get(self.at + 1) {
@@ -501,7 +520,7 @@ impl Reading<'_> {
         Some(0x10000 + ((first & 0x3ff) << 10 | second & 0x3ff))
     }
 
-    fn value(&mut self, token: Token) -> Result<Value> {
+    fn value(&mut self, token: Token<'a>) -> Result<Value> {
         match token.kind {
             Kind::String(text) => self.lua.create_string(text).map(Value::String),
             Kind::Number(number) => Ok(Value::Number(number)),
@@ -510,6 +529,14 @@ impl Reading<'_> {
             Kind::ObjectBegin => self.deeper(Self::object),
             Kind::ArrayBegin => self.deeper(Self::array),
             _ => Err(self.unexpected("value", &token)),
+        }
+    }
+
+    /// Puts the value that begins with a token into a table.
+    fn set(&mut self, table: &Table, key: impl IntoLua, token: Token<'a>) -> Result<()> {
+        match &token.kind {
+            Kind::String(text) => set_text(self.lua, table, key, text),
+            _ => table.raw_set(key, self.value(token)?),
         }
     }
 
@@ -532,16 +559,21 @@ impl Reading<'_> {
             return Ok(Value::Table(table));
         }
         loop {
-            let Kind::String(key) = &token.kind else {
+            let Kind::String(key) = token.kind else {
                 return Err(self.unexpected("object key string", &token));
             };
-            let key = self.lua.create_string(key)?;
             let colon = self.next();
             if !matches!(colon.kind, Kind::Colon) {
                 return Err(self.unexpected("colon", &colon));
             }
             let first = self.next();
-            table.raw_set(key, self.value(first)?)?;
+            match std::str::from_utf8(&key) {
+                Ok(key) => self.set(&table, key, first)?,
+                Err(_) => {
+                    let key = self.lua.create_string(&key)?;
+                    self.set(&table, key, first)?;
+                }
+            }
             let next = self.next();
             match next.kind {
                 Kind::ObjectEnd => return Ok(Value::Table(table)),
@@ -558,7 +590,7 @@ impl Reading<'_> {
             return Ok(Value::Table(table));
         }
         for place in 1_usize.. {
-            table.raw_set(place, self.value(token)?)?;
+            self.set(&table, place, token)?;
             let next = self.next();
             match next.kind {
                 Kind::ArrayEnd => break,

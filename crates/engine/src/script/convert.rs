@@ -1,12 +1,12 @@
 //! Replies as Lua values, and Lua values as replies: Redis's conversion rules, both ways.
 
-use mlua::{Lua, LuaString, Result, Table, Value};
+use mlua::{IntoLua, Lua, LuaString, Result, Table, Value};
 use respool_wire::{DoubleText, Encoder, Protocol};
 
 use super::arguments::to_integer;
 use super::text;
 use crate::limits::SCRIPT_REPLY_DEPTH_MAX;
-use crate::number::integer::IntegerText;
+use crate::number::integer::{self, IntegerText};
 
 /// Reads replies that the engine has written, one after the other.
 pub(super) struct Reading<'a> {
@@ -33,7 +33,7 @@ impl<'a> Reading<'a> {
     pub(super) fn value(&mut self) -> Result<Value> {
         let line = self.line();
         let (kind, head) = line.split_first().map_or((b'_', line), |(kind, head)| (*kind, head));
-        let number = || std::str::from_utf8(head).ok().and_then(|text| text.parse::<i64>().ok());
+        let number = || integer::parse(head);
         let length = || number().and_then(|length| usize::try_from(length).ok());
         match kind {
             b'+' => self.tagged("ok", head),
@@ -84,19 +84,45 @@ impl<'a> Reading<'a> {
     fn array(&mut self, length: usize) -> Result<Value> {
         let array = self.lua.create_table_with_capacity(length, 0)?;
         for place in 1..=length {
-            array.raw_set(place, self.value()?)?;
+            match self.string() {
+                Some(text) => set_text(self.lua, &array, place, text)?,
+                None => array.raw_set(place, self.value()?)?,
+            }
         }
         Ok(Value::Table(array))
     }
 
+    /// The next reply, if it is a string.
+    fn string(&mut self) -> Option<&'a [u8]> {
+        let rest = self.rest;
+        if rest.first() == Some(&b'$') {
+            if let Some(length) = integer::parse(&self.line()[1..]).and_then(|length| usize::try_from(length).ok()) {
+                return Some(self.text(length));
+            }
+            self.rest = rest;
+        }
+        None
+    }
+
     fn tagged(&self, tag: &str, text: &[u8]) -> Result<Value> {
-        self.wrapped(tag, Value::String(self.lua.create_string(text)?))
+        match std::str::from_utf8(text) {
+            Ok(text) => self.lua.create_table_from([(tag, text)]).map(Value::Table),
+            Err(_) => self.wrapped(tag, Value::String(self.lua.create_string(text)?)),
+        }
     }
 
     fn wrapped(&self, tag: &str, value: Value) -> Result<Value> {
         let table = self.lua.create_table_with_capacity(0, 1)?;
         table.raw_set(tag, value)?;
         Ok(Value::Table(table))
+    }
+}
+
+/// Puts a text into a table. The binding moves a `str` there without a reference of its own.
+pub(super) fn set_text(lua: &Lua, table: &Table, key: impl IntoLua, text: &[u8]) -> Result<()> {
+    match std::str::from_utf8(text) {
+        Ok(text) => table.raw_set(key, text),
+        Err(_) => table.raw_set(key, lua.create_string(text)?),
     }
 }
 

@@ -29,6 +29,7 @@ mod exchange;
 mod functions;
 mod host;
 mod library;
+mod memory;
 mod numbers;
 mod pattern;
 mod raise;

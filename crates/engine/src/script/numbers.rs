@@ -1,5 +1,7 @@
 //! Numbers as C prints and reads them: `%.14g` and `strtod`.
 
+use crate::number::integer::IntegerText;
+
 /// Prints a number with so many digits, as C's `%.*g`.
 pub(super) fn general(number: f64, digits: usize, out: &mut Vec<u8>) {
     if !number.is_finite() {
@@ -12,6 +14,13 @@ pub(super) fn general(number: f64, digits: usize, out: &mut Vec<u8>) {
         };
         return out.extend_from_slice(text.as_bytes());
     }
+    if digits == SHORT_DIGITS && short(number, out) {
+        return;
+    }
+    exactly(number, digits, out);
+}
+
+fn exactly(number: f64, digits: usize, out: &mut Vec<u8>) {
     let scientific = format!("{:.*e}", digits.max(1) - 1, number);
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
@@ -26,6 +35,43 @@ pub(super) fn general(number: f64, digits: usize, out: &mut Vec<u8>) {
     }
 }
 
+/// Digits that scripts ask for, unless they set something else.
+const SHORT_DIGITS: usize = 14;
+
+/// Prints a number that is written with few digits, as most are. False: it is not.
+///
+/// Fourteen digits name one double, so if the double nearest to a decimal of so many is this number, that decimal is what it prints as.
+fn short(number: f64, out: &mut Vec<u8>) -> bool {
+    const LEAST: f64 = 1e-4;
+    const BELOW: f64 = 1e14;
+    let magnitude = number.abs();
+    if magnitude < LEAST && magnitude != 0.0 {
+        return false;
+    }
+    for (places, scale) in [1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6].into_iter().enumerate() {
+        let scaled = (magnitude * scale).round();
+        if scaled >= BELOW {
+            return false;
+        }
+        if scaled / scale != magnitude {
+            continue;
+        }
+        if number.is_sign_negative() {
+            out.push(b'-');
+        }
+        let (whole, fraction) = (scaled as u64 / scale as u64, scaled as u64 % scale as u64);
+        out.extend_from_slice(IntegerText::new(whole as i64).as_bytes());
+        if places > 0 {
+            out.push(b'.');
+            let digits = IntegerText::new(fraction as i64);
+            out.resize(out.len() + places - digits.as_bytes().len(), b'0');
+            out.extend_from_slice(digits.as_bytes());
+        }
+        return true;
+    }
+    false
+}
+
 fn trimmed(text: &str) -> &str {
     text.trim_end_matches('0').trim_end_matches('.')
 }
@@ -36,6 +82,13 @@ pub(super) fn read_number(text: &[u8]) -> Option<(f64, usize)> {
     let is_negative = text.first() == Some(&b'-');
     let signed = |number: f64| if is_negative { -number } else { number };
     let rest = &text[sign..];
+    // Integers that a double holds exactly, which most are.
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let is_whole = !matches!(rest.get(digits), Some(b'.' | b'e' | b'E' | b'x' | b'X'));
+    if (1..=15).contains(&digits) && is_whole {
+        let whole = rest[..digits].iter().fold(0_u64, |all, digit| all * 10 + u64::from(digit - b'0'));
+        return Some((signed(whole as f64), sign + digits));
+    }
     let is_word = |word: &[u8]| rest.len() >= word.len() && rest[..word.len()].eq_ignore_ascii_case(word);
     for (word, number) in [(&b"infinity"[..], f64::INFINITY), (b"inf", f64::INFINITY), (b"nan", f64::NAN)] {
         if is_word(word) {
@@ -94,10 +147,35 @@ mod tests {
             (1e300, "1e+300"),
             (f64::NEG_INFINITY, "-inf"),
             (2.66666666666666, "2.6666666666667"),
+            (-0.0, "-0"),
+            (3.75, "3.75"),
+            (-0.5, "-0.5"),
+            (1.000001, "1.000001"),
+            (10.05, "10.05"),
+            (0.1 + 0.2, "0.3"),
+            (0.00010005, "0.00010005"),
+            (99999999.999999, "99999999.999999"),
+            (9999999999999.5, "9999999999999.5"),
+            (4.35, "4.35"),
+            (1e13 / 3.0, "3333333333333.3"),
         ] {
             let mut out = Vec::new();
             general(number, 14, &mut out);
             assert_eq!(String::from_utf8_lossy(&out), expected);
+        }
+    }
+
+    #[test]
+    fn short_numbers_are_printed_as_others_are() {
+        let mut state = 1_u64;
+        for _ in 0..50_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let (digits, places) = ((state >> 20) % 10_u64.pow((state >> 58) as u32 % 16), (state >> 10 & 7) as i32);
+            let number = digits as f64 / 10_f64.powi(places);
+            let (mut short, mut long) = (Vec::new(), Vec::new());
+            general(number, 14, &mut short);
+            exactly(number, 14, &mut long);
+            assert_eq!(String::from_utf8_lossy(&short), String::from_utf8_lossy(&long));
         }
     }
 

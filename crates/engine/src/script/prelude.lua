@@ -183,7 +183,16 @@ end
 local of_eval, eval_world = world({ redis = engine.redis, __redis__err__handler = handle })
 
 -- Tables are made here: for the engine each element would be a protected call of its own.
+local splits = {
+    function(a, ...) return { a }, { ... } end,
+    function(a, b, ...) return { a, b }, { ... } end,
+    function(a, b, c, ...) return { a, b, c }, { ... } end,
+    function(a, b, c, d, ...) return { a, b, c, d }, { ... } end,
+}
+
 local function split(keys_count, ...)
+    local few = splits[keys_count]
+    if few then return few(...) end
     if keys_count < 0 then return ... end
     local count = raw_select('#', ...)
     if count == 0 then return {}, {} end

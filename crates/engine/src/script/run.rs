@@ -351,13 +351,15 @@ fn start(desk: &mut Desk<'_>, what: Start, args: Args<'_>, session: &SessionView
 
 /// Lets the script run until it is done, or late.
 fn go_on(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault> {
+    let Some(running) = &mut desk.scripts.running else { return Err(text::NOT_BUSY.into()) };
+    let mut order = match std::mem::replace(&mut running.order, Order::Go) {
+        // Others are heard only while this is left.
+        Order::Go if running.is_killed => Order::Kill,
+        order => order,
+    };
     loop {
-        let Some(running) = &mut desk.scripts.running else { return Err(text::NOT_BUSY.into()) };
-        let order = match std::mem::replace(&mut running.order, Order::Go) {
-            Order::Go if running.is_killed => Order::Kill,
-            order => order,
-        };
         let report = desk.scripts.host.as_mut().and_then(|host| host.resume(order));
+        order = Order::Go;
         match report {
             Some(Report::Call) => {
                 run_command(desk);

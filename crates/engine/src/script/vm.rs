@@ -13,6 +13,7 @@ use super::api;
 use super::arguments::Given;
 use super::cache::Hash;
 use super::exchange::{Exchange, Order, Raised, Report};
+use super::memory::Unlimited;
 use super::raise::{self, PRELUDE};
 use super::random::Random;
 use super::{bits, cjson, cmsgpack, convert, pattern, structs, text};
@@ -266,6 +267,7 @@ impl<'l> World<'l> {
     ) -> Result<std::result::Result<Value, Raised>> {
         let request = exchange.request.borrow();
         let args = request.as_args();
+        let unlimited = Unlimited::for_bytes(self.lua, args.iter().map(|argument| argument.len() + 1).sum());
         // What goes by the stack is bounded by the binding; a script with more arguments has its tables made here.
         let called: (bool, Value) = if args.len() <= STACKED_ARGUMENTS_MAX {
             let mut values = MultiValue::with_capacity(args.len() + 2);
@@ -275,6 +277,7 @@ impl<'l> World<'l> {
                 values.push_back(Value::String(self.lua.create_string(text)?));
             }
             drop(request);
+            drop(unlimited);
             way_in.call(values)?
         } else {
             let texts = |args: respool_wire::Args<'_>| {
@@ -286,6 +289,7 @@ impl<'l> World<'l> {
             };
             let (keys, arguments) = (texts(args.first(keys))?, texts(args.from(keys))?);
             drop(request);
+            drop(unlimited);
             way_in.call((function, -1, keys, arguments))?
         };
         let (is_done, value) = called;

@@ -152,6 +152,9 @@ fn memory_is_bounded() {
         "local s = string.rep('x', 1e6) return string.gsub(s, '.', s)",
         "return string.rep('', 1e15) .. string.rep('x', 2 ^ 53)",
         "return struct.pack('c2147483647', 'x')",
+        "local t = {} while true do t[#t + 1] = redis.call('echo', string.rep('x', 60000) .. #t) end",
+        "local t, s = {}, '[' .. string.rep('[],', 5000) .. '1]' while true do t[#t + 1] = cjson.decode(s) end",
+        "local t = {} while true do t[#t + 1] = redis.call('command', 'info', 'get', 'set') end",
     ] {
         let reply = hostile.eval(script);
         assert!(reply.starts_with('-'), "{script}: {}", &reply[..reply.len().min(100)]);

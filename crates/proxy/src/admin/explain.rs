@@ -3,6 +3,7 @@
 //! Asks whoever would decide: the rows, the routes, the placement. Nothing is decided here a second time.
 
 use crate::config::Config;
+use crate::nodes::id::NodeId;
 use crate::pubsub::ChannelPlace;
 use crate::request::routing::nodes_of_all;
 use crate::session::Flow;
@@ -22,7 +23,7 @@ struct Explained {
     route: Option<u16>,
     keys: Vec<KeyPlace>,
     channels: Vec<ChannelPlace>,
-    nodes: Vec<usize>,
+    nodes: Vec<NodeId>,
     refusal: Option<String>,
 }
 
@@ -90,7 +91,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The nodes that a request would go to.
-    pub(super) fn nodes_of(&self, index: ClientId, row: &'static Row, args: Args<'_>) -> Vec<usize> {
+    pub(super) fn nodes_of(&self, index: ClientId, row: &'static Row, args: Args<'_>) -> Vec<NodeId> {
         self.find_out(index, row, args).nodes
     }
 
@@ -104,7 +105,7 @@ impl<E: Execute> Worker<E> {
         }
         let channels = self.channels_named(index, row, args);
         if !channels.is_empty() {
-            let mut nodes: Vec<usize> = channels.iter().flat_map(|channel| channel.nodes.clone()).collect();
+            let mut nodes: Vec<NodeId> = channels.iter().flat_map(|channel| channel.nodes.clone()).collect();
             nodes.sort_unstable();
             nodes.dedup();
             let route = channels.first().map(|channel| channel.way.route);
@@ -119,7 +120,9 @@ impl<E: Execute> Worker<E> {
                 ("one", Some(place.route), vec![self.choose_node(index, &routes, place, row)], None)
             }
             Ok(Routed::All(route)) => ("all", Some(route), nodes_of_all(&routes, route, row), None),
-            Ok(Routed::Scan(route, step)) => ("scan", Some(route), vec![routes.pool_of(route).place(step.node)], None),
+            Ok(Routed::Scan(route, step)) => {
+                ("scan", Some(route), vec![NodeId::at(routes.pool_of(route).place(step.node))], None)
+            }
             Ok(Routed::Split) => {
                 let places: Vec<_> = scratch.parts().map(|(place, _)| place).collect();
                 let nodes = places.iter().map(|place| self.choose_node(index, &routes, *place, row)).collect();
@@ -136,10 +139,10 @@ impl<E: Execute> Worker<E> {
     }
 }
 
-fn name_nodes(config: &Config, nodes: &[usize], reply: &mut Encoder<'_>) {
+fn name_nodes(config: &Config, nodes: &[NodeId], reply: &mut Encoder<'_>) {
     reply.bulk(b"nodes");
     reply.array(nodes.len());
-    nodes.iter().for_each(|node| reply.bulk(config.nodes[*node].name.as_bytes()));
+    nodes.iter().for_each(|node| reply.bulk(config.nodes[node.place()].name.as_bytes()));
 }
 
 fn field(name: &str, value: &str, reply: &mut Encoder<'_>) {

@@ -6,6 +6,7 @@
 //! timeout of their own.
 
 use crate::error_text;
+use crate::nodes::id::NodeId;
 use crate::session::id::ClientId;
 use crate::session::{Flow, Pause};
 use crate::worker::Worker;
@@ -90,8 +91,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Holds back a request for these nodes if one of them is paused.
-    pub(crate) fn hold_for_nodes(&mut self, index: ClientId, nodes: &[usize]) -> Option<Held> {
-        let is_paused = |node: &&usize| self.lanes.nodes.get(**node).is_some_and(|node| node.is_paused);
+    pub(crate) fn hold_for_nodes(&mut self, index: ClientId, nodes: &[NodeId]) -> Option<Held> {
+        let is_paused = |node: &&NodeId| self.lanes.nodes.get(**node).is_some_and(|node| node.is_paused);
         let paused = nodes.iter().find(is_paused).map(|node| self.lanes.nodes[*node].name.clone());
         let (now_us, patience_us) = (self.now.mono_us, self.config.timeouts.pause_us);
         let session = self.clients.sessions.at_mut(index)?;

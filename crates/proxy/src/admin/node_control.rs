@@ -124,7 +124,7 @@ impl<E: Execute> Worker<E> {
         let mut lanes = 0;
         if order.what == NodeAction::Reconnect {
             let is_meant = |name: &String| order.nodes.is_empty() || order.nodes.contains(name);
-            let nodes = (0..self.config.nodes.len()).filter(|node| is_meant(&self.lanes.nodes[*node].name));
+            let nodes = self.config.node_ids().filter(|node| is_meant(&self.lanes.nodes[*node].name));
             lanes = nodes.collect::<Vec<_>>().into_iter().map(|node| self.lanes.renew(node)).sum();
         } else if order.what != NodeAction::WaitClose {
             self.adopt_orders();
@@ -170,6 +170,6 @@ fn named(config: &Config, name: &[u8]) -> Vec<String> {
     pool.map_or_else(Vec::new, |pool| {
         let replicas = pool.replicas.iter().flatten().map(|replica| usize::from(*replica));
         let places = pool.places().filter(|_| !config.nodes.is_empty());
-        places.chain(replicas).map(|node| config.nodes[node].name.clone()).collect()
+        places.chain(replicas).map(|place| config.nodes[place].name.clone()).collect()
     })
 }

@@ -5,6 +5,7 @@
 //! of a change makes its own nodes what is written here.
 
 use crate::admin::Suspension;
+use crate::nodes::id::NodeId;
 use crate::worker::Worker;
 use crate::workers::shared::Shared;
 use respool_command::Execute;
@@ -143,7 +144,7 @@ impl<E: Execute> Worker<E> {
         let standing = self.shared.standing().clone();
         self.is_all_paused = standing.is_all_paused;
         self.adopt_suspension(standing.suspended);
-        for node in 0..self.config.nodes.len() {
+        for node in self.config.node_ids() {
             let this = &mut self.lanes.nodes[node];
             this.is_paused = standing.paused.contains(&this.name);
             let is_drained = standing.drained.contains(&this.name);
@@ -154,7 +155,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A node is drained. What it owes is still answered, and no client watches keys or waits there any longer.
-    fn leave_drained(&mut self, node: usize) {
+    fn leave_drained(&mut self, node: NodeId) {
         self.lanes.leave_node(node);
         self.leave_watches_at(node);
         self.leave_large_where(|other| other == node);

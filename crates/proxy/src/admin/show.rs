@@ -2,6 +2,7 @@
 
 use crate::admin::table::{Cell, Line, Table};
 use crate::limits::RANKED_KEYS_MAX;
+use crate::nodes::id::NodeId;
 use crate::observe::histogram::quantile_us;
 use crate::pool::{Lane, LaneUse};
 use crate::session::id::ClientId;
@@ -205,11 +206,11 @@ impl<E: Execute> Worker<E> {
     }
 
     fn show_nodes(&self) -> Vec<Line> {
-        (0..self.config.nodes.len()).map(|node| self.show_node(node)).collect()
+        self.config.node_ids().map(|node| self.show_node(node)).collect()
     }
 
-    fn show_node(&self, node: usize) -> Line {
-        let (told, known) = (&self.config.nodes[node], &self.lanes.nodes[node]);
+    fn show_node(&self, node: NodeId) -> Line {
+        let (told, known) = (&self.config.nodes[node.place()], &self.lanes.nodes[node]);
         let lanes = || self.lanes.all.iter().filter(|lane| lane.node == node && !lane.is_retired);
         let ready = || lanes().filter(|lane| lane.up.is_ready());
         let sum = |of: fn(&Lane) -> usize| Cell::Sum(lanes().map(of).sum::<usize>() as u64);
@@ -235,7 +236,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// What a node is to this worker, in a word, the worst having the highest rank.
-    fn state_of(&self, node: usize) -> (u8, &'static str) {
+    fn state_of(&self, node: NodeId) -> (u8, &'static str) {
         let known = &self.lanes.nodes[node];
         if known.is_drained {
             return (5, "drained");
@@ -253,12 +254,13 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A node's pool, and what it is in it.
-    fn role_of(&self, node: usize) -> (String, String) {
+    fn role_of(&self, node: NodeId) -> (String, String) {
         for pool in self.config.routes.pools() {
-            if pool.places().contains(&node) {
+            if node.is_in(pool) {
                 return (pool.name.to_string(), "primary".to_owned());
             }
-            let is_replica = |replicas: &[u16]| replicas.iter().any(|replica| usize::from(*replica) == node);
+            let is_replica =
+                |replicas: &[u16]| replicas.iter().any(|replica| NodeId::at(usize::from(*replica)) == node);
             if let Some(primary) = pool.places().find(|place| is_replica(pool.replicas_of(*place))) {
                 return (pool.name.to_string(), format!("replica of {}", self.config.nodes[primary].name));
             }
@@ -283,8 +285,8 @@ impl<E: Execute> Worker<E> {
 
     fn show_pools(&self) -> Vec<Line> {
         let line = |pool: &respool_route::Pool| -> Line {
-            let lanes = || self.lanes.all.iter().filter(|lane| pool.places().contains(&lane.node) && !lane.is_retired);
-            let down = pool.places().filter(|node| self.lanes.nodes[*node].is_out()).count();
+            let lanes = || self.lanes.all.iter().filter(|lane| lane.node.is_in(pool) && !lane.is_retired);
+            let down = NodeId::of_pool(pool).filter(|node| self.lanes.nodes[*node].is_out()).count();
             vec![
                 ("pool", text(&*pool.name)),
                 ("placement", text(pool.topology.scheme().to_string())),
@@ -295,7 +297,7 @@ impl<E: Execute> Worker<E> {
                 ("connections", Cell::Sum(lanes().filter(|lane| lane.up.is_ready()).count() as u64)),
                 ("outstanding", Cell::Sum(lanes().map(|lane| lane.up.tickets().outstanding() as u64).sum())),
                 ("queued_bytes", Cell::Sum(lanes().map(|lane| lane.up.queued_bytes() as u64).sum())),
-                ("subscriptions", Cell::Sum(self.subscriptions.told_to(pool.places()) as u64)),
+                ("subscriptions", Cell::Sum(self.subscriptions.told_to(pool) as u64)),
             ]
         };
         if self.config.nodes.is_empty() { Vec::new() } else { self.config.routes.pools().iter().map(line).collect() }

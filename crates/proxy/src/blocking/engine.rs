@@ -7,6 +7,7 @@
 //! the session, and it alone knows whether they have changed.
 
 use crate::blocking::request::{Release, Target, Wording};
+use crate::nodes::id::NodeId;
 use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::slab::Handle;
@@ -190,7 +191,7 @@ impl<E: Execute> Worker<E> {
             keys.truncate(1);
         }
         let words = Wording { args, said: None };
-        let blocked = self.enter_queue(index, row, words, 0, Target::Client { asker, is_wanted });
+        let blocked = self.enter_queue(index, row, words, NodeId::at(0), Target::Client { asker, is_wanted });
         let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
         let turn = self.blocking.requests.get(blocked).map_or(0, |blocked| blocked.turn);
         let keys: Vec<Arc<[u8]>> = keys.into_iter().map(Arc::from).collect();
@@ -398,7 +399,7 @@ impl<E: Execute> Worker<E> {
     }
 
     fn finish_parked(&mut self, blocked: Handle, reply: &[u8]) {
-        self.blocking.leave_queue(0, blocked);
+        self.blocking.leave_queue(NodeId::at(0), blocked);
         let kind = if reply.starts_with(b"-") { ReplyKind::Error } else { ReplyKind::Array };
         self.finish_blocked(blocked, kind, reply);
     }

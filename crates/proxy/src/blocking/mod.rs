@@ -34,6 +34,7 @@ use crate::blocking::request::{BlockedRequest, Release, State, Target, Wording, 
 use crate::error_text;
 use crate::internal_request::InternalRequests;
 use crate::limits::{ASK_ONCE_US_MAX, UNBLOCKS_AT_ONCE, UNBLOCKS_MAX};
+use crate::nodes::id::NodeId;
 use crate::pool::LaneUse;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::session::id::ClientId;
@@ -108,7 +109,7 @@ impl<E: Execute> Worker<E> {
         index: ClientId,
         row: &'static Row,
         request: &Request<'_>,
-        nodes: Vec<usize>,
+        nodes: Vec<NodeId>,
     ) -> Flow {
         let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
         let is_wanted = self.passes_reply(index);
@@ -126,15 +127,15 @@ impl<E: Execute> Worker<E> {
 
     /// The nodes that may have a client's writes. Under routes those of all pools: which of them the client has been led to
     /// is not remembered, and one that is left out might be the one that lags.
-    fn nodes_written(&self, index: ClientId) -> Vec<usize> {
+    fn nodes_written(&self, index: ClientId) -> Vec<NodeId> {
         let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED));
         if !is_routed {
-            return (0..self.config.topology.node_count()).collect();
+            return self.config.topology_ids().collect();
         }
-        self.config.routes.pools().iter().flat_map(|pool| pool.places()).collect()
+        self.config.routes.pools().iter().flat_map(NodeId::of_pool).collect()
     }
 
-    fn enqueue(&mut self, index: ClientId, row: &'static Row, words: Wording, node: usize, target: Target) {
+    fn enqueue(&mut self, index: ClientId, row: &'static Row, words: Wording, node: NodeId, target: Target) {
         let blocked = self.enter_queue(index, row, words, node, target);
         self.begin_waiting(index, blocked);
     }
@@ -183,7 +184,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether a connection is being dialled for each in the queue of a node.
-    pub(crate) fn has_one_coming(&mut self, node: usize) -> bool {
+    pub(crate) fn has_one_coming(&mut self, node: NodeId) -> bool {
         let list = self.blocking.at(node);
         list.coming() >= list.queue.len()
     }
@@ -194,7 +195,7 @@ impl<E: Execute> Worker<E> {
         index: ClientId,
         row: &'static Row,
         words: Wording,
-        node: usize,
+        node: NodeId,
         target: Target,
     ) -> Handle {
         let Wording { args, said } = words;
@@ -243,7 +244,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Gives free connections to the first of a node's queue.
-    pub(crate) fn serve_queue(&mut self, node: usize) {
+    pub(crate) fn serve_queue(&mut self, node: NodeId) {
         loop {
             let Blocking { requests, nodes, .. } = &self.blocking;
             let Some(list) = nodes.get(node) else { return };
@@ -277,7 +278,7 @@ impl<E: Execute> Worker<E> {
 
     /// A connection of the blocking lane that nobody waits on. If there is none, one is dialled for each in the queue, as
     /// long as there may be more: whichever is ready first is for who came first, so nobody overtakes while they are.
-    fn free_connection(&mut self, node: usize, class: u16) -> Result<Found, Vec<u8>> {
+    fn free_connection(&mut self, node: NodeId, class: u16) -> Result<Found, Vec<u8>> {
         let Self { blocking, lanes, config, .. } = self;
         let list = blocking.at(node);
         list.connections.retain(|c| lanes.find(c.lane).is_some());
@@ -317,7 +318,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client that is not to hear of its own changes waits on its own connection, on which nothing else of it is owed.
-    fn wait_on_own(&mut self, index: ClientId, blocked: Handle, node: usize) {
+    fn wait_on_own(&mut self, index: ClientId, blocked: Handle, node: NodeId) {
         let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return };
         self.blocking.leave_queue(node, blocked);
         let place = self.lanes.lane(&self.config, node, class);
@@ -476,13 +477,13 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Connections of the blocking lane to a node that have ended are not remembered.
-    fn forget_lost(&mut self, node: usize) {
+    fn forget_lost(&mut self, node: NodeId) {
         let lanes = &self.lanes;
         self.blocking.at(node).connections.retain(|connection| lanes.find(connection.lane).is_some());
     }
 
     /// A client's own connection has nothing more to wait for.
-    fn end_wait_on_own(&mut self, node: usize, place: LaneId, lane: LaneHandle) {
+    fn end_wait_on_own(&mut self, node: NodeId, place: LaneId, lane: LaneHandle) {
         let connections = &mut self.blocking.at(node).connections;
         let known = connections.iter().position(|connection| connection.lane == lane);
         let is_asked = known.is_some_and(|at| connections.swap_remove(at).unblocks > 0);
@@ -735,7 +736,7 @@ impl<E: Execute> Worker<E> {
         }
         let Some(tries) = self.blocking.take_tries(now_us) else { return };
         let is_fit = |w: &BlockedRequest| w.state == State::Queued && !(w.is_looked && w.is_overdue(now_us));
-        for (node, chosen) in tries.into_iter().enumerate() {
+        for (node, chosen) in tries.into_entries() {
             self.serve_queue(node);
             self.stop_looking(node);
             for blocked in chosen {
@@ -764,7 +765,7 @@ impl<E: Execute> Worker<E> {
         if self.engine.is_some() {
             return false;
         }
-        for node in 0..self.blocking.nodes.len() {
+        for node in self.blocking.nodes.ids() {
             self.serve_queue(node);
         }
         let Blocking { requests, sent, .. } = &self.blocking;
@@ -773,7 +774,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A node says nothing any more: nobody waits for it any longer.
-    pub(crate) fn end_waiting(&mut self, node: usize) {
+    pub(crate) fn end_waiting(&mut self, node: NodeId) {
         let lanes: Vec<LaneHandle> = self.blocking.at(node).connections.iter().map(|c| c.lane).collect();
         for lane in lanes {
             if let Some(place) = self.lanes.find(lane) {

@@ -6,6 +6,7 @@
 //! waits there for its shortest time and holds up nobody.
 
 use crate::limits::LOOK_AGAIN_US;
+use crate::nodes::id::NodeId;
 use crate::pool::lease::ResetNeeded;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::transaction::multi_probe::{Multi, Then};
@@ -23,7 +24,7 @@ pub(crate) struct Look {
 
 impl<E: Execute> Worker<E> {
     /// The connection on which those who queue for a node are tried, once the node has been seen to take MULTI on it.
-    pub(crate) fn lane_to_look(&mut self, node: usize, class: u16) -> Option<LaneId> {
+    pub(crate) fn lane_to_look(&mut self, node: NodeId, class: u16) -> Option<LaneId> {
         let now_us = self.now.mono_us;
         let known = self.blocking.at(node).looks.iter().position(|look| look.class == class);
         let mut lane = known.and_then(|at| self.lanes.find(self.blocking.nodes[node].looks[at].lane));
@@ -65,7 +66,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Nobody queues for a node any more: the connections on which they were tried are for others.
-    pub(crate) fn stop_looking(&mut self, node: usize) {
+    pub(crate) fn stop_looking(&mut self, node: NodeId) {
         let list = self.blocking.at(node);
         if list.queue.is_empty() {
             for look in std::mem::take(&mut list.looks) {

@@ -18,6 +18,7 @@ use crate::blocking::request::BlockedRequest;
 use crate::hooks::Event;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{RETURN_AGAIN_US, RETURN_US_MAX, RETURNS_BYTES_MAX, RETURNS_MAX};
+use crate::nodes::id::NodeId;
 use crate::pool::replace::Moves;
 use crate::session::forced_disconnect::DisconnectLog;
 use crate::worker::Worker;
@@ -41,8 +42,8 @@ const NOT_NOW: [&[u8]; 9] = [
 /// A request that brings back what was taken.
 #[derive(Debug)]
 pub(crate) struct Return {
-    /// `usize::MAX` once it is not among the nodes any more.
-    node: usize,
+    /// `NodeId::NONE` once it is not among the nodes any more.
+    node: NodeId,
     class: u16,
     request: ArgsBuf,
     /// What the account of the process has of it.
@@ -158,7 +159,7 @@ impl<E: Execute> Worker<E> {
     }
 
     fn bring_back(&mut self, what: Return) {
-        if what.node >= self.lanes.nodes.len() {
+        if self.lanes.nodes.get(what.node).is_none() {
             return self.give_up_return(&what, b"its node is not configured any more");
         }
         let (node, class) = (what.node, what.class);

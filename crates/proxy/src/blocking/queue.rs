@@ -8,6 +8,7 @@ use crate::blocking::polling::Look;
 use crate::blocking::put_back::Returns;
 use crate::blocking::request::{BlockedRequest, State};
 use crate::limits::{TIMEOUTS_PER_TURN_MAX, TRIES_AT_ONCE, TRY_US};
+use crate::nodes::id::{NodeId, PerNode};
 use crate::pool::table::LaneHandle;
 use crate::slab::{Handle, Slab};
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,7 +80,7 @@ pub(crate) struct Blocking {
     /// What was taken for clients that have left, and is not back yet.
     pub(crate) returns: Returns,
     pub(crate) requests: Slab<BlockedRequest>,
-    pub(crate) nodes: Vec<NodeQueue>,
+    pub(crate) nodes: PerNode<NodeQueue>,
     /// Those who wait at a node.
     pub(crate) sent: BTreeSet<Handle>,
     /// When the time of those runs out who have no connection.
@@ -96,27 +97,24 @@ impl Blocking {
         [self.nodes.iter().map(|list| list.queue.len()).sum(), self.nodes.iter().map(taken).sum()]
     }
 
-    pub(crate) fn at(&mut self, node: usize) -> &mut NodeQueue {
-        if self.nodes.len() <= node {
-            self.nodes.resize_with(node + 1, NodeQueue::default);
-        }
-        &mut self.nodes[node]
+    pub(crate) fn at(&mut self, node: NodeId) -> &mut NodeQueue {
+        self.nodes.get_or_default(node)
     }
 
-    pub(crate) fn connection(&mut self, node: usize, lane: LaneHandle) -> Option<&mut Connection> {
+    pub(crate) fn connection(&mut self, node: NodeId, lane: LaneHandle) -> Option<&mut Connection> {
         self.at(node).connections.iter_mut().find(|c| c.lane == lane)
     }
 
     /// A connection whose node may have another place by now than when something was asked of it.
-    pub(crate) fn find_connection(&mut self, lane: LaneHandle) -> Option<(usize, &mut Connection)> {
-        let all = self.nodes.iter_mut().enumerate();
+    pub(crate) fn find_connection(&mut self, lane: LaneHandle) -> Option<(NodeId, &mut Connection)> {
+        let all = self.nodes.entries_mut();
         let mut each = all.flat_map(|(node, list)| list.connections.iter_mut().map(move |c| (node, c)));
         each.find(|(_, connection)| connection.lane == lane)
     }
 
     /// A node has answered whether it has let go whoever waited on a connection. Returns the node, if the connection is
     /// still there.
-    pub(crate) fn end_unblock(&mut self, lane: LaneHandle) -> Option<usize> {
+    pub(crate) fn end_unblock(&mut self, lane: LaneHandle) -> Option<NodeId> {
         let (node, connection) = self.find_connection(lane)?;
         connection.unblocks = connection.unblocks.saturating_sub(1);
         Some(node)
@@ -157,7 +155,7 @@ impl Blocking {
     }
 
     /// Removes a request from its node's queue. Returns the requests that have become the first for a key.
-    pub(crate) fn leave_queue(&mut self, node: usize, blocked: Handle) -> Vec<Handle> {
+    pub(crate) fn leave_queue(&mut self, node: NodeId, blocked: Handle) -> Vec<Handle> {
         let Self { requests, nodes, .. } = self;
         let (Some(blocked), Some(list)) = (requests.get(blocked), nodes.get_mut(node)) else { return Vec::new() };
         list.queue.remove(&blocked.turn);
@@ -213,12 +211,12 @@ impl Blocking {
     }
 
     /// Whether some are to be tried now. Those that are then, node by node.
-    pub(crate) fn take_tries(&mut self, now_us: u64) -> Option<Vec<Vec<Handle>>> {
+    pub(crate) fn take_tries(&mut self, now_us: u64) -> Option<PerNode<Vec<Handle>>> {
         self.try_at_us.filter(|at| *at <= now_us)?;
         let is_anybody_left = self.nodes.iter().any(|list| !list.queue.is_empty());
         self.try_at_us = is_anybody_left.then_some(now_us + TRY_US);
         let requests = &self.requests;
-        Some(self.nodes.iter_mut().map(|list| list.choose(requests)).collect())
+        Some(PerNode::new(self.nodes.iter_mut().map(|list| list.choose(requests))))
     }
 
     /// Forgets a request.

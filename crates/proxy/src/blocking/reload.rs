@@ -19,6 +19,7 @@ use crate::blocking::fairness::taken_by;
 use crate::blocking::is_wait;
 use crate::blocking::request::{BlockedRequest, Release, State, Target, Wording, begins_at_arrival};
 use crate::error_text;
+use crate::nodes::id::NodeId;
 use crate::pool::replace::Moves;
 use crate::pool::table::LaneHandle;
 use crate::session::id::ClientId;
@@ -34,15 +35,15 @@ impl<E: Execute> Worker<E> {
             return;
         }
         let lists = std::mem::take(&mut self.blocking.nodes);
-        for (before, mut list) in lists.into_iter().enumerate() {
+        for (before, mut list) in lists.into_entries() {
             let connections = std::mem::take(&mut list.connections);
             let looks = std::mem::take(&mut list.looks);
             // Where nobody waits and no connection is left there is nothing to keep.
-            if moves.place_of(before) != usize::MAX {
+            if moves.place_of(before) != NodeId::NONE {
                 *self.blocking.at(moves.place_of(before)) = list;
             }
             // Each connection is with the server that it leads to: where a name moves, those of one node lead to several.
-            let place = |lane: LaneHandle| Some(moves.place_on(before, lane)).filter(|place| *place != usize::MAX);
+            let place = |lane: LaneHandle| Some(moves.place_on(before, lane)).filter(|place| *place != NodeId::NONE);
             for connection in connections {
                 if let Some(place) = place(connection.lane) {
                     self.blocking.at(place).connections.push(connection);
@@ -59,7 +60,7 @@ impl<E: Execute> Worker<E> {
                 State::Sent(lane) => moves.place_on(blocked.node, lane),
                 State::Queued | State::Tried => moves.place_of(blocked.node),
             };
-            debug_assert!(blocked.node != usize::MAX, "nodes at which somebody waits stay");
+            debug_assert!(blocked.node != NodeId::NONE, "nodes at which somebody waits stay");
         }
     }
 
@@ -84,7 +85,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A node is drained: nobody waits there any longer.
-    pub(crate) fn recall_blocked_from(&mut self, node: usize) {
+    pub(crate) fn recall_blocked_from(&mut self, node: NodeId) {
         let requests = &self.blocking.requests;
         let there = requests.iter().filter(|(_, blocked)| blocked.node == node);
         let there: Vec<Handle> = there.filter_map(|(index, _)| requests.handle(index)).collect();
@@ -159,7 +160,7 @@ impl<E: Execute> Worker<E> {
 
     /// Puts a request into the queue of another node. Its place among those who wait stays; what is still said of it as it was
     /// before reaches nobody.
-    fn enter_anew(&mut self, index: ClientId, blocked: Handle, words: Wording, node: usize) {
+    fn enter_anew(&mut self, index: ClientId, blocked: Handle, words: Wording, node: NodeId) {
         let is_on_own = self.has_noloop_lanes(index);
         let Some(this) = self.blocking.remove(blocked) else { return };
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
@@ -180,7 +181,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether requests of this kind to a node are held back.
-    pub(crate) fn is_held_at(&self, node: usize, row: &'static Row) -> bool {
+    pub(crate) fn is_held_at(&self, node: NodeId, row: &'static Row) -> bool {
         self.is_all_paused
             || self.lanes.nodes.get(node).is_some_and(|node| node.is_paused)
             || self.client_pause.is_some_and(|hold| hold.holds(row))
@@ -201,7 +202,7 @@ impl<E: Execute> Worker<E> {
             };
             self.begin_waiting(asker.session.index, blocked);
         }
-        for node in 0..self.blocking.nodes.len() {
+        for node in self.blocking.nodes.ids() {
             self.serve_queue(node);
         }
     }

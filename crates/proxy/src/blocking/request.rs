@@ -2,6 +2,7 @@
 
 use crate::blocking::fairness::Taken;
 use crate::commands::connection::integer;
+use crate::nodes::id::NodeId;
 use crate::pool::table::LaneHandle;
 use crate::session::Asker;
 use crate::slab::Handle;
@@ -73,7 +74,7 @@ pub(crate) struct BlockedRequest {
     pub(crate) target: Target,
     pub(crate) client: u64,
     pub(crate) protocol: Protocol,
-    pub(crate) node: usize,
+    pub(crate) node: NodeId,
     pub(crate) class: u16,
     pub(crate) row: &'static Row,
     /// As it is sent.
@@ -279,7 +280,7 @@ pub(crate) mod tests {
             target: Target::Client { asker: Asker { session, seq: Seq(0) }, is_wanted: true },
             client: 1,
             protocol: Protocol::Resp2,
-            node: 0,
+            node: NodeId::at(0),
             class: 0,
             row,
             args,

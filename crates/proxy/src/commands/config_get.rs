@@ -7,6 +7,7 @@
 
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
+use crate::nodes::id::NodeId;
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, ReplyMode};
@@ -159,7 +160,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn show_settings_of(
         &mut self,
         index: ClientId,
-        node: usize,
+        node: NodeId,
         args: ArgsBuf,
         terms: VisibleSettings,
     ) -> Option<Flow> {

@@ -11,6 +11,7 @@
 //! outstanding, the same INFO is not sent to that node again: monitoring does not queue up requests at a node that hangs.
 
 use crate::limits::{INFO_KEPT_BYTES_MAX, INFO_KEPT_MAX, INFO_LINK_FACTOR, INFO_PATIENCE_US, INFO_SECTIONS_BYTES_MAX};
+use crate::nodes::id::NodeId;
 use crate::request::gathers::{InfoReplies, PartOwner};
 use crate::session::id::ClientId;
 use crate::session::{Asker, Flow, ReplyMode};
@@ -130,9 +131,9 @@ impl<E: Execute> Worker<E> {
             sections: Arc::clone(&sections),
         });
         let asked: Vec<InfoKey> = asked.collect();
-        let is_asked = |node: usize| {
-            let is_paused = self.is_all_paused || self.lanes.nodes[node].is_paused;
-            !(is_paused || is_known && self.scatters.is_late(&asked[node]))
+        let is_asked = |part: usize| {
+            let is_paused = self.is_all_paused || self.lanes.nodes[NodeId::at(part)].is_paused;
+            !(is_paused || is_known && self.scatters.is_late(&asked[part]))
         };
         let is_due: Vec<bool> = (0..nodes).map(is_asked).collect();
         let words = InfoReplies::new(asked, is_due.clone(), self.now.mono_us, is_known);
@@ -146,43 +147,43 @@ impl<E: Execute> Worker<E> {
         let mut fullest = None;
         let mut patience_us = INFO_PATIENCE_US;
         let mut refused = Vec::new();
-        for node in (0..nodes).filter(|node| is_due[*node]) {
+        for part in (0..nodes).filter(|part| is_due[*part]) {
             let Self { clients, lanes, config, now, .. } = self;
-            let lane = lanes.lane(config, node, class);
+            let lane = lanes.lane(config, NodeId::at(part), class);
             let link_us = lanes[lane].up.link_us();
             patience_us = patience_us.max(INFO_PATIENCE_US.saturating_add(link_us.saturating_mul(INFO_LINK_FACTOR)));
             let write = |out: &mut Vec<u8>| respool_wire::encode_request(out, args.iter());
-            match lanes.send(lane, due.owner(node), config, *now, &mut clients.pool, write) {
-                Ok(()) => clients.note_sent(due.owner(node)),
-                Err(error) => refused.push((node, error)),
+            match lanes.send(lane, due.owner(part), config, *now, &mut clients.pool, write) {
+                Ok(()) => clients.note_sent(due.owner(part)),
+                Err(error) => refused.push((part, error)),
             }
             fullest = Some(lanes.fuller(fullest, lane));
         }
         self.is_busy = true;
         let until_us = is_known.then(|| self.now.mono_us.saturating_add(patience_us));
         self.scatters.expect_words(gather, words, until_us);
-        for (node, error) in refused {
+        for (part, error) in refused {
             self.counters.node_errors.add(1);
-            self.scatters.fail(gather, node as u16, &error, &mut self.clients);
+            self.scatters.fail(gather, part as u16, &error, &mut self.clients);
         }
         let mut notes = Vec::new();
-        for node in (0..nodes).filter(|node| !is_due[*node]) {
-            let Some((name, said)) = self.last_words(gather, node) else { continue };
+        for part in (0..nodes).filter(|part| !is_due[*part]) {
+            let Some((name, said)) = self.last_words(gather, part) else { continue };
             let said = said.filter(|_| is_known);
             if said.is_none() && nodes == 1 {
                 // The figures that replace some of a node's text are then given on their own.
                 let own = self.own_sections(args);
                 self.scatters.amend(gather, |gather| gather.precede_by(own));
             }
-            notes.push((node, name, said.map(|(text, at_us)| (frame(&text, protocol), at_us))));
+            notes.push((part, name, said.map(|(text, at_us)| (frame(&text, protocol), at_us))));
         }
         self.tell_last_words(gather, notes);
         self.keep_pace_of_all(index, fullest)
     }
 
     /// The name of the node that a part was requested from (another node may have it by now), and its last reply.
-    fn last_words(&self, gather: Handle, node: usize) -> Option<(String, Option<CachedReply>)> {
-        let asked = self.scatters.asked(gather, node)?;
+    fn last_words(&self, gather: Handle, part: usize) -> Option<(String, Option<CachedReply>)> {
+        let asked = self.scatters.asked(gather, part)?;
         Some((asked.node.clone(), self.shared.last_words().find(asked)))
     }
 

@@ -9,6 +9,7 @@
 
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{PING_FRESH_US, PING_TEXT_BYTES_MAX};
+use crate::nodes::id::NodeId;
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, SessionFlags};
@@ -96,24 +97,24 @@ impl<E: Execute> Worker<E> {
     /// The node that everything goes to that a client may ask for in its database. `None`: there are several, or the
     /// engine in this process, or an operator holds requests to the node back, which is no reason to take a client's
     /// connection for dead.
-    fn only_node_of(&self, index: ClientId) -> Option<usize> {
+    fn only_node_of(&self, index: ClientId) -> Option<NodeId> {
         let session = self.clients.sessions.at(index)?;
         if self.engine.is_some() || session.dedicated().is_some() || self.is_all_paused {
             return None;
         }
         let node = if session.flags.has(SessionFlags::ROUTED) {
             match self.config.routes.nodes_in(self.user_of(index), session.database)[..] {
-                [only] => only,
+                [only] => NodeId::at(only),
                 _ => return None,
             }
         } else {
-            self.config.topology.is_single().then_some(0)?
+            self.config.topology.is_single().then_some(self.config.default_node())?
         };
         (!self.lanes.nodes[node].is_paused).then_some(node)
     }
 
     /// Whether a node was heard of a moment ago on a connection that the client's requests take.
-    fn is_heard_of(&self, index: ClientId, node: usize) -> bool {
+    fn is_heard_of(&self, index: ClientId, node: NodeId) -> bool {
         let Some(session) = self.clients.sessions.at(index) else { return false };
         let is_fresh = |class: u16| {
             let lane = self.lanes.known(node, class).map(|lane| &self.lanes[lane]);

@@ -16,6 +16,7 @@ use crate::commands::connection::integer;
 use crate::config::Config;
 use crate::error_text;
 use crate::limits::DATABASE_ASKED_MAX;
+use crate::nodes::id::NodeId;
 use crate::pool::table::LaneId;
 use crate::pool::{DialRefusal, LaneEnd, LaneKey};
 use crate::session::id::ClientId;
@@ -49,7 +50,7 @@ pub(crate) struct Selecting {
     asker: Asker,
     is_wanted: bool,
     /// The nodes that have been asked.
-    asked: Vec<usize>,
+    asked: Vec<NodeId>,
 }
 
 /// What Redis says of a database number that is no C `int`.
@@ -168,13 +169,13 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The nodes that a client's requests may go to in a database.
-    fn nodes_in(&self, index: ClientId, database: u32) -> Vec<usize> {
+    fn nodes_in(&self, index: ClientId, database: u32) -> Vec<NodeId> {
         let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED));
         if is_routed {
-            return self.config.routes.nodes_in(self.user_of(index), database);
+            return self.config.routes.nodes_in(self.user_of(index), database).into_iter().map(NodeId::at).collect();
         }
-        let first = self.config.topology.default_node().get();
-        std::iter::once(first).chain((0..self.config.topology.node_count()).filter(|node| *node != first)).collect()
+        let first = self.config.default_node();
+        std::iter::once(first).chain(self.config.topology_ids().filter(|node| *node != first)).collect()
     }
 
     fn note_unmet_of(&mut self, asker: Asker) {

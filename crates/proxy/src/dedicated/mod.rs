@@ -19,6 +19,7 @@
 use crate::config::Config;
 use crate::error_text;
 use crate::limits::{AGREEMENT_BYTES_MAX, AGREEMENT_US_MIN, MONITOR_LINE_BYTES_MAX};
+use crate::nodes::id::NodeId;
 use crate::pool::replace::Moves;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneUse, Lanes};
@@ -51,7 +52,7 @@ enum Stage {
 /// A connection to one node.
 #[derive(Debug)]
 struct Link {
-    node: usize,
+    node: NodeId,
     lane: LaneHandle,
     has_agreed: bool,
     /// The beginning of the node's answer, or of a line of MONITOR.
@@ -191,7 +192,7 @@ impl Dedicated {
     }
 
     /// Since when, and to which nodes.
-    pub(crate) fn places(&self) -> (u64, impl Iterator<Item = usize> + '_) {
+    pub(crate) fn places(&self) -> (u64, impl Iterator<Item = NodeId> + '_) {
         (self.since_us, self.links.iter().map(|link| link.node))
     }
 
@@ -297,7 +298,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A connection to a node that will be nobody else's. `Err` is what the client is told instead.
-    fn link(&mut self, index: ClientId, node: usize, purpose: LaneUse) -> Result<Link, Vec<u8>> {
+    fn link(&mut self, index: ClientId, node: NodeId, purpose: LaneUse) -> Result<Link, Vec<u8>> {
         let lend = |lanes: &mut Lanes, config: &Config, class, now| lanes.lend_new(config, node, class, purpose, now);
         let lane = self.lend(index, node, lend)?;
         if let Some(place) = self.lanes.find(lane) {
@@ -314,7 +315,7 @@ impl<E: Execute> Worker<E> {
         }
         self.leave_dedicated(index);
         let mut dedicated = Box::new(Dedicated::new(Kind::Monitor, self.now.mono_us));
-        for node in 0..self.config.nodes.len() {
+        for node in self.config.node_ids() {
             match self.link(index, node, LaneUse::Dedicated) {
                 Ok(link) => dedicated.links.push(link),
                 Err(error) => {
@@ -340,7 +341,7 @@ impl<E: Execute> Worker<E> {
         let known = self.clients.sessions.at(index).and_then(Session::dedicated).and_then(|d| d.links.first());
         let lane = match known.map(|link| link.lane) {
             Some(lane) => lane,
-            None => match self.link(index, 0, LaneUse::Private) {
+            None => match self.link(index, NodeId::at(0), LaneUse::Private) {
                 Ok(link) => {
                     let lane = link.lane;
                     let mut dedicated = Box::new(Dedicated::new(Kind::Replica, self.now.mono_us));
@@ -411,7 +412,7 @@ impl<E: Execute> Worker<E> {
         }
         let dedicated = match prepared {
             Some(dedicated) => dedicated,
-            None => match self.link(index, 0, LaneUse::Dedicated) {
+            None => match self.link(index, NodeId::at(0), LaneUse::Dedicated) {
                 Ok(link) => {
                     let mut dedicated = Box::new(Dedicated::new(Kind::Replica, self.now.mono_us));
                     dedicated.links.push(link);
@@ -680,7 +681,7 @@ mod tests {
 
     fn link() -> Link {
         let lane = Handle { index: LaneTable::default().next_id(), generation: 0 };
-        Link { node: 0, lane, has_agreed: false, partial: Vec::new(), is_cut: false }
+        Link { node: NodeId::at(0), lane, has_agreed: false, partial: Vec::new(), is_cut: false }
     }
 
     /// All that a link makes of bytes, fed in two pieces.

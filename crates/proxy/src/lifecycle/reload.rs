@@ -1,6 +1,7 @@
 //! Other settings, while clients are being served: other nodes, pools, routes, limits.
 
 use crate::config::{Config, NodeConfig};
+use crate::nodes::id::NodeId;
 use crate::pubsub::nodes_listened_to;
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
@@ -65,9 +66,9 @@ impl<E: Execute> Worker<E> {
 
     /// Takes over other nodes: those that are configured now, or the one whose name resolves to another address (`left`). Every
     /// feature that holds something at a node has a walk of its own.
-    pub(crate) fn move_nodes(&mut self, left: Option<usize>, has_other_routes: bool, has_other_ways: bool) {
+    pub(crate) fn move_nodes(&mut self, left: Option<NodeId>, has_other_routes: bool, has_other_ways: bool) {
         let requests = &self.blocking.requests;
-        let is_waited_at = |node: usize| requests.iter().any(|(_, blocked)| blocked.node == node);
+        let is_waited_at = |node: NodeId| requests.iter().any(|(_, blocked)| blocked.node == node);
         let moves = self.lanes.take_nodes(&self.config, left, is_waited_at);
         let now = self.now;
         moves.entered_anew.iter().for_each(|node| self.lanes.enter_anew(*node, now));

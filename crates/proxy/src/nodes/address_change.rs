@@ -19,6 +19,7 @@
 //! address at which no other connection stands that is known to be right, before a request is sent on it.
 
 use crate::hooks::Event;
+use crate::nodes::id::NodeId;
 use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneUse};
 use crate::session::id::ClientHandle;
@@ -27,7 +28,7 @@ use respool_command::Execute;
 use respool_connection::Phase;
 
 /// Whether a lane shows that its node is up at an address to which its name resolves.
-fn proves(lane: &Lane, node: usize) -> bool {
+fn proves(lane: &Lane, node: NodeId) -> bool {
     let is_used = !lane.is_retired && lane.purpose != LaneUse::Leaving;
     lane.node == node && is_used && !lane.is_elsewhere && lane.up.is_ready() && lane.at.is_some()
 }
@@ -38,7 +39,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn note_moved(&mut self, lane: LaneId, addresses: &str) {
         let Some(this) = self.lanes.all.get(lane).filter(|lane| !lane.is_retired) else { return };
         let node = this.node;
-        if node >= self.config.nodes.len() || !self.lanes.is_at_its_node(lane) {
+        if !self.config.has_node(node) || !self.lanes.is_at_its_node(lane) {
             return;
         }
         self.lanes[lane].is_elsewhere = true;
@@ -59,7 +60,7 @@ impl<E: Execute> Worker<E> {
 
     /// Leaves the former addresses of nodes that are up at another one, and dials the others.
     pub(crate) fn follow_names(&mut self) {
-        for node in 0..self.config.nodes.len() {
+        for node in self.config.node_ids() {
             if self.lanes.nodes[node].leads_away_us.is_none() || self.drain_until_us.is_some() {
                 continue;
             }
@@ -72,7 +73,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Has the shared lanes to former addresses of a node replaced as soon as successors are ready.
-    fn try_address(&mut self, node: usize) {
+    fn try_address(&mut self, node: NodeId) {
         for lane in self.lanes.all.iter_mut().filter(|lane| lane.node == node && !lane.is_retired) {
             if lane.purpose == LaneUse::Shared && lane.is_elsewhere && lane.up.is_ready() && !lane.is_stale {
                 (lane.is_stale, lane.renew_at_us) = (true, 0);
@@ -83,7 +84,7 @@ impl<E: Execute> Worker<E> {
     /// A lane is ready. This ends the trial of another address, if one is under way.
     pub(crate) fn note_address(&mut self, lane: LaneId) {
         let this = &self.lanes[lane];
-        let is_gone = this.node >= self.config.nodes.len();
+        let is_gone = !self.config.has_node(this.node);
         if is_gone || self.lanes.nodes[this.node].leads_away_us.is_none() || this.is_elsewhere {
             return;
         }
@@ -137,7 +138,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A node is up at another address: lanes to the former one are left, as by a reload.
-    fn leave_address(&mut self, node: usize) {
+    fn leave_address(&mut self, node: NodeId) {
         let known = &mut self.lanes.nodes[node];
         (known.leads_away_us, known.renamed_us) = (None, self.now.mono_us);
         for lane in self.lanes.all.ids() {

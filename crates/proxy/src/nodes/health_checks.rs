@@ -17,6 +17,7 @@ use crate::hooks::Event;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{BROKEN_SILENT_US, LANE_YOUNG_US};
 use crate::nodes::health_state::{Failure, FailureEvidence};
+use crate::nodes::id::NodeId;
 use crate::pool::table::LaneId;
 use crate::pool::{LaneEnd, LaneUse};
 use crate::worker::Worker;
@@ -155,14 +156,14 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    fn tell_back(&mut self, node: usize) {
+    fn tell_back(&mut self, node: NodeId) {
         self.counters.nodes_returned.add(1);
         let node = self.lanes.nodes[node].name.clone();
         self.shared.hooks.tell(&Event::NodeBack { node, worker: self.number });
     }
 
     /// A node is back: its shared lanes are there before a request needs them.
-    fn dial_idle_lanes(&mut self, node: usize) {
+    fn dial_idle_lanes(&mut self, node: NodeId) {
         for lane in self.lanes.all.ids() {
             if self.lanes[lane].node == node {
                 self.dial_again(lane);
@@ -178,7 +179,7 @@ impl<E: Execute> Worker<E> {
         }
         let heard_us = self.lanes.heard_us();
         let mut is_any = false;
-        for (node, heard_us) in heard_us.into_iter().enumerate() {
+        for (node, heard_us) in heard_us.into_entries() {
             if self.lanes.nodes[node].health.note_heard(heard_us) {
                 self.tell_back(node);
                 self.dial_idle_lanes(node);
@@ -193,7 +194,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Tries a node that is out or suspect, unless that is under way or too early.
-    fn try_again(&mut self, node: usize) {
+    fn try_again(&mut self, node: NodeId) {
         if self.lanes.dialling.is_tried(node) || self.now.mono_us < self.lanes.nodes[node].health.retry_us() {
             return;
         }
@@ -225,10 +226,10 @@ impl<E: Execute> Worker<E> {
 
     /// When a node that is out is tried again, or a lane that waits is dialled, if no pause is longer.
     pub(crate) fn next_try_us(&self) -> Option<u64> {
-        let is_tried = |(node, known): &(usize, &crate::pool::Node)| {
+        let is_tried = |(node, known): &(NodeId, &crate::pool::Node)| {
             known.health.is_on_trial() && (known.health.is_out() || self.lanes.dialling.is_tried(*node))
         };
-        let nodes = self.lanes.nodes.iter().enumerate().filter(is_tried);
+        let nodes = self.lanes.nodes.entries().filter(is_tried);
         nodes.map(|(_, node)| node.health.retry_us()).filter(|at_us| *at_us > self.now.mono_us).min()
     }
 

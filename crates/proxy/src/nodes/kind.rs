@@ -14,6 +14,7 @@
 
 use crate::hooks::Event;
 use crate::nodes::health_state::FailureEvidence;
+use crate::nodes::id::NodeId;
 use crate::pool::table::LaneId;
 use crate::pool::{LaneEnd, LaneUse};
 use crate::worker::Worker;
@@ -222,7 +223,7 @@ impl<E: Execute> Worker<E> {
         }
         let (node, class) = (this.node, this.class);
         // A connection to the former address of a node shows nothing of the node.
-        if node >= self.config.nodes.len() || !self.lanes.is_at_its_node(lane) || self.lanes.is_for_scripts(class) {
+        if !self.config.has_node(node) || !self.lanes.is_at_its_node(lane) || self.lanes.is_for_scripts(class) {
             return;
         }
         let Some(misfit) = NodeMismatch::of_error(bytes, self.is_meant_as_replica(node)) else { return };
@@ -232,7 +233,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    fn take_misfit(&mut self, node: usize, misfit: Option<NodeMismatch>) {
+    fn take_misfit(&mut self, node: NodeId, misfit: Option<NodeMismatch>) {
         let name = &self.lanes.nodes[node].name;
         let news = self.shared.kinds.take_misfit(name, misfit);
         // A change by another worker in this moment makes the count differ: the misfit is then reported again.
@@ -245,8 +246,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether the settings have a node as a replica.
-    fn is_meant_as_replica(&self, node: usize) -> bool {
-        !self.config.routes.pools().iter().any(|pool| pool.places().contains(&node))
+    fn is_meant_as_replica(&self, node: NodeId) -> bool {
+        !self.config.routes.pools().iter().any(|pool| node.is_in(pool))
     }
 }
 

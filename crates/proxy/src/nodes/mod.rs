@@ -4,6 +4,7 @@
 pub(crate) mod address_change;
 pub(crate) mod health_checks;
 pub(crate) mod health_state;
+pub(crate) mod id;
 pub(crate) mod kind;
 pub(crate) mod retry_budget;
 pub(crate) mod rollover;

@@ -16,6 +16,7 @@
 use crate::hooks::Event;
 use crate::limits::RENEW_US;
 use crate::nodes::health_checks::is_about_user;
+use crate::nodes::id::NodeId;
 use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneEnd, LaneUse, Lanes};
 use crate::worker::Worker;
@@ -47,7 +48,7 @@ impl Entry {
 
 impl Lanes {
     /// Puts the new credentials of a node on trial.
-    pub(crate) fn enter_anew(&mut self, node: usize, now: Now) {
+    pub(crate) fn enter_anew(&mut self, node: NodeId, now: Now) {
         let credentials = self.nodes[node].told.credentials.clone();
         for lane in self.all.ids() {
             let this = &self.all[lane];
@@ -104,7 +105,7 @@ impl Lanes {
 
     /// Whether a node is on trial (its credentials or its address) and no lane is being dialled or replaced that would end the
     /// trial.
-    fn is_entry_untried(&self, node: usize) -> bool {
+    fn is_entry_untried(&self, node: NodeId) -> bool {
         let is_tried = |lane: &LaneId| {
             let this = &self.all[*lane];
             let is_under_way = this.is_stale || this.wants_dial || !matches!(this.up.phase(), Phase::Idle);
@@ -118,7 +119,7 @@ impl Lanes {
 impl<E: Execute> Worker<E> {
     /// Dials a lane to each node on trial that has none, whether or not clients need it.
     pub(crate) fn try_entries(&mut self) {
-        for node in 0..self.config.nodes.len() {
+        for node in self.config.node_ids() {
             if self.lanes.is_entry_untried(node) {
                 let lane = self.lanes.lane(&self.config, node, 0);
                 // An error means that the backoff is not over: the next run of the timers retries.
@@ -221,7 +222,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A dial has failed although the node is in use: logs the first refusal of credentials on trial.
-    pub(crate) fn note_entry_refused(&mut self, node: usize, ending: &LaneEnd) {
+    pub(crate) fn note_entry_refused(&mut self, node: NodeId, ending: &LaneEnd) {
         let entry = &mut self.lanes.nodes[node].entry;
         let LaneEnd::Fault(Fault::Refused(words)) = ending else { return };
         if entry.since_us.is_none() || std::mem::replace(&mut entry.is_told, true) {

@@ -17,6 +17,7 @@ use crate::config::{Config, Reconnects};
 use crate::error_text;
 use crate::limits::DIALS_AT_ONCE_MAX;
 use crate::nodes::health_state::{Failure, Terms};
+use crate::nodes::id::{NodeId, PerNode};
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{DialRefusal, Lane, LaneEnd, LaneKey, LaneUse, Lanes, Node};
 use crate::worker::Worker;
@@ -39,7 +40,7 @@ struct Queue {
 #[derive(Debug, Default)]
 pub(crate) struct DialQueue {
     /// By node.
-    queues: Vec<Queue>,
+    queues: PerNode<Queue>,
     /// Lanes that wait, for whatever node.
     waiting: usize,
     /// Something has changed since it was last found that none of them can be dialled.
@@ -74,24 +75,21 @@ impl DialQueue {
     }
 
     /// Whether a node is being dialled, or a lane waits for that.
-    pub(crate) fn is_tried(&self, node: usize) -> bool {
+    pub(crate) fn is_tried(&self, node: NodeId) -> bool {
         self.queues.get(node).is_some_and(|queue| queue.in_flight > 0 || !queue.waiting.is_empty())
     }
 
-    fn at(&mut self, node: usize) -> &mut Queue {
-        if self.queues.len() <= node {
-            self.queues.resize_with(node + 1, Queue::default);
-        }
-        &mut self.queues[node]
+    fn at(&mut self, node: NodeId) -> &mut Queue {
+        self.queues.get_or_default(node)
     }
 
-    fn enter(&mut self, node: usize, lane: LaneHandle) {
+    fn enter(&mut self, node: NodeId, lane: LaneHandle) {
         self.at(node).waiting.push_back(lane);
         self.waiting += 1;
         self.has_news = true;
     }
 
-    fn leave(&mut self, node: usize, lane: LaneHandle) {
+    fn leave(&mut self, node: NodeId, lane: LaneHandle) {
         let queue = self.at(node);
         let before = queue.waiting.len();
         queue.waiting.retain(|waiting| *waiting != lane);
@@ -100,17 +98,17 @@ impl DialQueue {
     }
 
     /// A lane in the handshake has become one of a node that has gone: it does not count among the dials of its node any more.
-    pub(crate) fn leave_in_flight(&mut self, node: usize) {
+    pub(crate) fn leave_in_flight(&mut self, node: NodeId) {
         let queue = self.at(node);
         queue.in_flight = queue.in_flight.saturating_sub(1);
         self.has_news = self.waiting > 0;
     }
 
     /// Nodes have other places.
-    pub(crate) fn place_anew(&mut self, moved: impl Fn(usize) -> usize) {
-        for (before, queue) in std::mem::take(&mut self.queues).into_iter().enumerate() {
+    pub(crate) fn place_anew(&mut self, moved: impl Fn(NodeId) -> NodeId) {
+        for (before, queue) in std::mem::take(&mut self.queues).into_entries() {
             match moved(before) {
-                now if now != usize::MAX => *self.at(now) = Queue { look_us: 0, ..queue },
+                now if now != NodeId::NONE => *self.at(now) = Queue { look_us: 0, ..queue },
                 // A node that is dropped has no lanes.
                 _ => self.waiting -= queue.waiting.len(),
             }
@@ -157,12 +155,18 @@ impl Lanes {
 
     /// The next lane whose dial may begin now, or that has no hope.
     pub(crate) fn next_turn(&mut self, config: &Config, ledger: &ProcessBudget, now: Now) -> Option<DialDecision> {
-        let turn = (0..self.dialling.queues.len()).find_map(|node| self.next_turn_of(node, config, ledger, now));
+        let turn = self.dialling.queues.ids().find_map(|node| self.next_turn_of(node, config, ledger, now));
         self.dialling.has_news = turn.is_some();
         turn
     }
 
-    fn next_turn_of(&mut self, node: usize, config: &Config, ledger: &ProcessBudget, now: Now) -> Option<DialDecision> {
+    fn next_turn_of(
+        &mut self,
+        node: NodeId,
+        config: &Config,
+        ledger: &ProcessBudget,
+        now: Now,
+    ) -> Option<DialDecision> {
         let mut at = 0;
         // Thousands may wait for one class: it is looked at once.
         let mut not_now: Vec<LaneKey> = Vec::new();
@@ -214,21 +218,21 @@ impl Lanes {
         None
     }
 
-    fn take_out(&mut self, node: usize, at: usize) {
+    fn take_out(&mut self, node: NodeId, at: usize) {
         if self.dialling.queues[node].waiting.remove(at).is_some() {
             self.dialling.waiting -= 1;
         }
     }
 
     /// Whether one more dial of a node may be under way.
-    fn has_place_for(&self, node: usize, now: Now) -> bool {
+    fn has_place_for(&self, node: NodeId, now: Now) -> bool {
         let (queue, health) = (&self.dialling.queues[node], &self.nodes[node].health);
         let most = if health.is_tried_singly() { 1 } else { DIALS_AT_ONCE_MAX };
         queue.in_flight < most && now.mono_us >= queue.look_us.max(health.retry_us())
     }
 
     /// Whether a class that a node has refused is being tried again.
-    fn is_class_tried(&self, node: usize, class: LaneKey) -> bool {
+    fn is_class_tried(&self, node: NodeId, class: LaneKey) -> bool {
         let is_its = |lane: &Lane| lane.is_dialled && lane.node == node && self.state_of(lane.class) == class;
         self.nodes[node].health.is_class_on_trial(class) && self.all.iter().any(is_its)
     }
@@ -293,7 +297,7 @@ impl Lanes {
 
     /// Whether a node has no room for connections and this worker has none that all share. It is not out: what must be asked
     /// there is refused. But what another may as well be asked is not.
-    pub(crate) fn is_shut(&self, node: usize) -> bool {
+    pub(crate) fn is_shut(&self, node: NodeId) -> bool {
         let is_ready = |lane: &LaneId| {
             let this = &self.all[*lane];
             this.node == node && this.up.is_ready()
@@ -302,8 +306,8 @@ impl Lanes {
     }
 
     /// When something was heard of each node last, on any of its lanes.
-    pub(crate) fn heard_us(&self) -> Vec<u64> {
-        let mut heard = vec![0; self.nodes.len()];
+    pub(crate) fn heard_us(&self) -> PerNode<u64> {
+        let mut heard = PerNode::new(self.nodes.iter().map(|_| 0));
         for (place, lane) in self.all.entries() {
             if !lane.is_retired && lane.up.is_ready() && self.is_at_its_node(place) {
                 let heard = &mut heard[lane.node];

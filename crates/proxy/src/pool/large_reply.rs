@@ -16,6 +16,7 @@
 //! that has been answered. How fast an own connection is read is decided in [`crate::pool::read_pacing`].
 
 use crate::limits::LARGE_US;
+use crate::nodes::id::NodeId;
 use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
 use crate::pool::table::{LaneHandle, LaneId};
@@ -27,6 +28,7 @@ use crate::worker::Worker;
 use respool_command::{Execute, Lane as Kind, RequestPolicy, Row};
 use respool_connection::Action;
 use respool_wire::RequestTail;
+use std::sync::Arc;
 
 /// The connections that a client has of its own, one to a node at most.
 #[derive(Debug, Default)]
@@ -34,13 +36,13 @@ pub(crate) struct Large {
     ways: Vec<Way>,
     /// The way to the end of a request that is being passed on in pieces, see [`crate::session::large_request`], and the node that it goes to.
     pub(crate) sending: Option<RequestTail>,
-    pub(crate) sending_to: usize,
+    pub(crate) sending_to: Option<NodeId>,
 }
 
 /// How a client's requests go to one node.
 #[derive(Debug)]
 struct Way {
-    node: usize,
+    node: NodeId,
     /// `None` until it is first needed.
     lane: Option<LaneHandle>,
     /// When something large last came or went there.
@@ -52,11 +54,11 @@ struct Way {
 }
 
 impl Large {
-    fn way_to(&mut self, node: usize) -> Option<&mut Way> {
+    fn way_to(&mut self, node: NodeId) -> Option<&mut Way> {
         self.ways.iter_mut().find(|way| way.node == node)
     }
 
-    fn way_or_new(&mut self, node: usize, now_us: u64) -> &mut Way {
+    fn way_or_new(&mut self, node: NodeId, now_us: u64) -> &mut Way {
         let place = self.ways.iter().position(|way| way.node == node).unwrap_or_else(|| {
             self.ways.push(Way { node, lane: None, at_us: now_us, uses_shared: false, uses_own: false });
             self.ways.len() - 1
@@ -66,7 +68,7 @@ impl Large {
 
     /// The connection over which a request is being passed on.
     pub(crate) fn sending_lane(&self) -> Option<LaneHandle> {
-        self.ways.iter().find(|way| way.node == self.sending_to)?.lane
+        self.ways.iter().find(|way| Some(way.node) == self.sending_to)?.lane
     }
 
     /// Its connections, as far as it has them.
@@ -80,38 +82,38 @@ impl Large {
     }
 
     /// Whether a node's large replies come over a connection of the client's own already.
-    pub(crate) fn has_lane_to(&self, node: usize, lanes: &Lanes) -> bool {
+    pub(crate) fn has_lane_to(&self, node: NodeId, lanes: &Lanes) -> bool {
         let is_there = |lane: LaneHandle| lanes.find(lane).is_some();
         self.ways.iter().any(|way| way.node == node && way.lane.is_some_and(is_there))
     }
 
     /// The client's requests to a node have all gone over this connection, and it is the client's own from now on.
-    pub(crate) fn claim(&mut self, node: usize, lane: LaneHandle, now_us: u64) {
+    pub(crate) fn claim(&mut self, node: NodeId, lane: LaneHandle, now_us: u64) {
         let way = self.way_or_new(node, now_us);
         *way = Way { node, lane: Some(lane), at_us: now_us, uses_shared: false, uses_own: true };
     }
 
     /// A node's large reply comes over a shared connection.
-    pub(crate) fn note_shared(&mut self, node: usize, now_us: u64) {
+    pub(crate) fn note_shared(&mut self, node: NodeId, now_us: u64) {
         let way = self.way_or_new(node, now_us);
         way.at_us = now_us;
         way.uses_shared = true;
     }
 
     /// Nothing is outstanding, and something large is about to go to a node in pieces.
-    pub(crate) fn begin_sending_to(&mut self, node: usize, now_us: u64) {
+    pub(crate) fn begin_sending_to(&mut self, node: NodeId, now_us: u64) {
         self.settle();
-        self.sending_to = node;
+        self.sending_to = Some(node);
         self.way_or_new(node, now_us).at_us = now_us;
     }
 
     /// A request to a node goes over a shared connection, whatever the client has of its own: what comes behind it waits.
-    pub(crate) fn note_detour(&mut self, node: usize) {
+    pub(crate) fn note_detour(&mut self, node: NodeId) {
         self.way_to(node).iter_mut().for_each(|way| way.uses_shared = true);
     }
 
     /// Something large has come from a node or gone to it.
-    pub(crate) fn touch(&mut self, node: usize, now_us: u64) {
+    pub(crate) fn touch(&mut self, node: NodeId, now_us: u64) {
         self.way_to(node).iter_mut().for_each(|way| way.at_us = now_us);
     }
 
@@ -170,7 +172,7 @@ impl<E: Execute> Worker<E> {
 
     /// The connection on which such a client's request to one node goes; `Err`: not before all is answered.
     #[cold]
-    pub(crate) fn large_lane(&mut self, index: ClientId, node: usize) -> Result<Option<LaneId>, Flow> {
+    pub(crate) fn large_lane(&mut self, index: ClientId, node: NodeId) -> Result<Option<LaneId>, Flow> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Ok(None) };
         let class = session.class;
         let Some(way) = session.large.as_mut().and_then(|large| large.way_to(node)) else { return Ok(None) };
@@ -210,24 +212,24 @@ impl<E: Execute> Worker<E> {
     /// passed on over it is passed on to its end.
     pub(crate) fn move_large(&mut self, moves: &Moves) {
         for large in self.clients.sessions.iter_mut().filter_map(|(_, session)| session.large.as_mut()) {
-            let place = |node: usize, lane: Option<LaneHandle>| match lane {
+            let place = |node: NodeId, lane: Option<LaneHandle>| match lane {
                 Some(lane) => moves.place_on(node, lane),
                 None => moves.place_of(node),
             };
-            large.sending_to = place(large.sending_to, large.sending_lane());
+            large.sending_to = large.sending_to.map(|node| place(node, large.sending_lane()));
             large.ways.iter_mut().for_each(|way| way.node = place(way.node, way.lane));
         }
-        let gone = self.config.nodes.len();
-        self.leave_large_where(|node| node >= gone);
+        let config = Arc::clone(&self.config);
+        self.leave_large_where(|node| !config.has_node(node));
     }
 
     /// Clients' own connections to some nodes take nothing more. What comes behind that may go to the same nodes again, as when
     /// an operator takes a drain back: it waits until all before it has been answered.
-    pub(crate) fn leave_large_where(&mut self, is_left: impl Fn(usize) -> bool) {
+    pub(crate) fn leave_large_where(&mut self, is_left: impl Fn(NodeId) -> bool) {
         let mut left = Vec::new();
         for (_, session) in self.clients.sessions.iter_mut() {
             let Some(large) = session.large.as_deref_mut() else { continue };
-            let sending_to = large.sending.as_ref().map(|_| large.sending_to);
+            let sending_to = large.sending.as_ref().and(large.sending_to);
             let is_over = |way: &mut Way| is_left(way.node) && sending_to != Some(way.node);
             let before = left.len();
             left.extend(large.ways.extract_if(.., is_over).filter_map(|way| way.lane));
@@ -284,7 +286,7 @@ impl<E: Execute> Worker<E> {
 
     /// A client's own connection to a node, on which nothing of it is outstanding, is left to those who are owed something on
     /// it, if any are. The client's next request to that node has another.
-    pub(crate) fn leave_to_others(&mut self, client: ClientHandle, node: usize) {
+    pub(crate) fn leave_to_others(&mut self, client: ClientHandle, node: NodeId) {
         let Some(session) = self.clients.sessions.get_mut(client) else { return };
         let Some(way) = session.large.as_deref_mut().and_then(|large| large.way_to(node)) else { return };
         let Some(place) = way.lane.and_then(|lane| self.lanes.find(lane)) else { return };

@@ -13,6 +13,7 @@
 use crate::config::Config;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, Progress};
+use crate::nodes::id::NodeId;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneUse, Lanes};
 use crate::session::id::ClientId;
@@ -67,7 +68,13 @@ impl LaneReset {
 impl Lanes {
     /// Lends a private connection to a node, a warm one if there is one; it may still have to be dialled, and requests
     /// wait for that. `Err` is what the client is told instead.
-    pub(crate) fn borrow(&mut self, config: &Config, node: usize, class: u16, now: Now) -> Result<LaneHandle, Vec<u8>> {
+    pub(crate) fn borrow(
+        &mut self,
+        config: &Config,
+        node: NodeId,
+        class: u16,
+        now: Now,
+    ) -> Result<LaneHandle, Vec<u8>> {
         let class = self.base(class);
         let fits = |lane: &LaneId| {
             let this = &self.all[*lane];
@@ -83,7 +90,7 @@ impl Lanes {
     }
 
     /// Whether one more connection to a node may be one client's.
-    pub(crate) fn may_lend(&self, config: &Config, node: usize) -> bool {
+    pub(crate) fn may_lend(&self, config: &Config, node: NodeId) -> bool {
         let is_lent = |purpose: LaneUse| matches!(purpose, LaneUse::Private | LaneUse::Dedicated);
         let lent = self.all.iter().filter(|l| is_lent(l.purpose) && !l.is_retired && l.node == node).count();
         lent < config.lanes.private_max
@@ -93,7 +100,7 @@ impl Lanes {
     pub(crate) fn lend_new(
         &mut self,
         config: &Config,
-        node: usize,
+        node: NodeId,
         class: u16,
         purpose: LaneUse,
         now: Now,
@@ -145,7 +152,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn lend(
         &mut self,
         index: ClientId,
-        node: usize,
+        node: NodeId,
         lend: impl FnOnce(&mut Lanes, &Config, u16, Now) -> Result<LaneHandle, Vec<u8>>,
     ) -> Result<LaneHandle, Vec<u8>> {
         let Some(session) = self.clients.sessions.at(index) else {
@@ -302,11 +309,11 @@ pub(crate) mod tests {
     fn a_warm_connection_is_lent_before_another_is_dialled_and_to_one_at_a_time() {
         let config = config();
         let mut lanes = Lanes::new(&config, 1);
-        let first = lanes.borrow(&config, 0, 0, Now::default()).expect("nothing is in the way");
-        let second = lanes.borrow(&config, 0, 0, Now::default()).expect("nothing is in the way");
+        let first = lanes.borrow(&config, NodeId::at(0), 0, Now::default()).expect("nothing is in the way");
+        let second = lanes.borrow(&config, NodeId::at(0), 0, Now::default()).expect("nothing is in the way");
         assert_ne!(first, second);
         assert!(lanes.keep_warm(first.index, &config));
-        let again = lanes.borrow(&config, 0, 0, Now::default()).expect("one is warm");
+        let again = lanes.borrow(&config, NodeId::at(0), 0, Now::default()).expect("one is warm");
         assert_eq!(again.index, first.index);
         assert!(lanes.find(again).is_some() && lanes.find(first).is_none(), "the first borrower's handle is void");
         assert!(lanes.shared.is_empty(), "nobody waits for their replies");
@@ -316,17 +323,17 @@ pub(crate) mod tests {
     fn a_place_is_used_again_once_its_connection_is_closed_and_its_handle_is_void() {
         let config = config();
         let mut lanes = Lanes::new(&config, 1);
-        let shared = lanes.lane(&config, 0, 0);
-        let first = lanes.borrow(&config, 0, 0, Now::default()).expect("nothing is in the way");
+        let shared = lanes.lane(&config, NodeId::at(0), 0);
+        let first = lanes.borrow(&config, NodeId::at(0), 0, Now::default()).expect("nothing is in the way");
         lanes.retire(first.index);
         assert_eq!(lanes.find(first), None);
-        let second = lanes.borrow(&config, 0, 0, Now::default()).expect("nothing is in the way");
+        let second = lanes.borrow(&config, NodeId::at(0), 0, Now::default()).expect("nothing is in the way");
         assert_ne!(second.index, first.index, "the loop may still close the first");
         lanes.note_closed(first.index);
-        let third = lanes.borrow(&config, 0, 0, Now::default()).expect("nothing is in the way");
+        let third = lanes.borrow(&config, NodeId::at(0), 0, Now::default()).expect("nothing is in the way");
         assert_eq!(third.index, first.index);
         assert_eq!(lanes.find(first), None, "it is somebody else's");
         assert_eq!(lanes.find(third), Some(first.index));
-        assert_eq!(lanes.lane(&config, 0, 0), shared, "shared lanes keep their places");
+        assert_eq!(lanes.lane(&config, NodeId::at(0), 0), shared, "shared lanes keep their places");
     }
 }

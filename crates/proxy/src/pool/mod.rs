@@ -19,12 +19,13 @@ use crate::commands::select::Selecting;
 use crate::config::{Config, NodeConfig};
 use crate::limits::CLASSES_MAX;
 use crate::nodes::health_state::NodeHealth;
+use crate::nodes::id::{NodeId, PerNode};
 use crate::nodes::kind::NodeMismatch;
 use crate::nodes::rollover::Entry;
 use crate::observe::histogram::Histogram;
 use crate::pool::dial_queue::DialQueue;
 use crate::pool::session_mode::KeyOwner;
-use crate::pool::table::LaneTable;
+use crate::pool::table::{LaneGrid, LaneTable};
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::reply::integrity::EchoCheck;
 use crate::reply::observer::ReplyObservers;
@@ -148,7 +149,7 @@ pub(crate) struct Lane {
     pub(crate) turn: u64,
     /// One before it is still owed replies: nothing leaves on it until then.
     pub(crate) is_behind: bool,
-    pub(crate) node: usize,
+    pub(crate) node: NodeId,
     pub(crate) class: u16,
     /// It is in the list of those to be written.
     pub(crate) is_listed: bool,
@@ -247,7 +248,7 @@ pub(crate) struct LaneKey {
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     pub(crate) all: LaneTable,
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: PerNode<Node>,
     classes: Vec<LaneKey>,
     /// For each class, whose it is if it is one client's.
     pub(crate) owners: Vec<KeyOwner>,
@@ -255,8 +256,8 @@ pub(crate) struct Lanes {
     pub(crate) script_classes: ScriptClasses,
     /// Those who speak to nodes under a name of their own.
     speakers: Vec<Arc<Credentials>>,
-    /// The lane of a class and node, at `class * nodes + node`; `NONE` if there is none yet.
-    pub(crate) table: Vec<LaneId>,
+    /// The lane of each class and node.
+    pub(crate) table: LaneGrid,
     /// Lanes with something to write, each once.
     pub(crate) listed: Vec<LaneId>,
     /// Lanes whose bytes are held back until their next replies.
@@ -287,18 +288,15 @@ pub(crate) struct Lanes {
     entropy: u64,
 }
 
-/// No lane.
-pub(crate) const NONE: LaneId = LaneId::NONE;
-
 impl Lanes {
     /// Lanes for the nodes of `config`. `entropy` seeds the jitter of reconnects.
     pub(crate) fn new(config: &Config, entropy: u64) -> Self {
         let plain = LaneKey { database: 0, protocol: Protocol::Resp2, speaker: 0 };
         Self {
-            nodes: config.nodes.iter().map(Node::new).collect(),
+            nodes: PerNode::new(config.nodes.iter().map(Node::new)),
             classes: vec![plain],
             owners: vec![KeyOwner::Everybody],
-            table: vec![NONE; config.nodes.len()],
+            table: LaneGrid::new(1, config.nodes.len()),
             entropy: entropy | 1,
             ..Self::default()
         }
@@ -327,7 +325,7 @@ impl Lanes {
         let number = u16::try_from(self.classes.len()).ok()?;
         self.classes.push(class);
         self.owners.push(owner);
-        self.table.resize(self.classes.len() * self.nodes.len(), NONE);
+        self.table.resize(self.classes.len());
         Some(number)
     }
 
@@ -410,23 +408,21 @@ impl Lanes {
 
     /// The lane of a node and class; made if there is none.
     #[inline]
-    pub(crate) fn lane(&mut self, config: &Config, node: usize, class: u16) -> LaneId {
-        let place = class as usize * self.nodes.len() + node;
-        match self.table[place] {
-            NONE => self.make(config, node, class),
-            lane => lane,
+    pub(crate) fn lane(&mut self, config: &Config, node: NodeId, class: u16) -> LaneId {
+        match self.table.get(node, class) {
+            Some(lane) => lane,
+            None => self.make(config, node, class),
         }
     }
 
     /// The lane of a node and class, if there is one.
     #[inline(always)]
-    pub(crate) fn known(&self, node: usize, class: u16) -> Option<LaneId> {
-        let lane = *self.table.get(class as usize * self.nodes.len() + node)?;
-        (lane != NONE).then_some(lane)
+    pub(crate) fn known(&self, node: NodeId, class: u16) -> Option<LaneId> {
+        self.table.get(node, class)
     }
 
     #[cold]
-    fn make(&mut self, config: &Config, node: usize, class: u16) -> LaneId {
+    fn make(&mut self, config: &Config, node: NodeId, class: u16) -> LaneId {
         if let KeyOwner::Client(owner) = &self.owners[class as usize] {
             return match owner.has(node) {
                 true => self.make_own(config, node, class),
@@ -436,12 +432,12 @@ impl Lanes {
         let made = self.build(config, node, class, LaneUse::Shared);
         let lane = self.all.push(made);
         self.shared.push(lane);
-        self.table[class as usize * self.nodes.len() + node] = lane;
+        self.table.put(node, class, Some(lane));
         self.stand_behind(lane);
         lane
     }
 
-    fn build(&self, config: &Config, node: usize, class: u16, purpose: LaneUse) -> Lane {
+    fn build(&self, config: &Config, node: NodeId, class: u16, purpose: LaneUse) -> Lane {
         let LaneKey { database, protocol, speaker } = self.classes[class as usize];
         let own = usize::from(speaker).checked_sub(1).and_then(|place| self.speakers.get(place));
         let credentials = own.or(self.nodes[node].told.credentials.as_ref()).cloned();
@@ -511,7 +507,7 @@ impl Lanes {
     }
 
     /// Makes a lane that is not in the table of classes. It is not dialled yet.
-    pub(crate) fn add_unshared(&mut self, config: &Config, node: usize, class: u16, purpose: LaneUse) -> LaneId {
+    pub(crate) fn add_unshared(&mut self, config: &Config, node: NodeId, class: u16, purpose: LaneUse) -> LaneId {
         let made = self.build(config, node, class, purpose);
         let Some(place) = self.free.pop() else {
             return self.all.push(made);
@@ -541,11 +537,9 @@ impl Lanes {
         this.is_retired = true;
         this.wants_dial = false;
         this.lent = None;
-        let place = this.class as usize * self.nodes.len() + this.node;
-        if this.purpose == LaneUse::Own && self.table.get(place) == Some(&(lane)) {
-            self.table[place] = NONE;
+        if this.purpose == LaneUse::Own {
+            self.table.take_out(this.node, this.class, lane);
         }
-        let this = &mut self.all[lane];
         this.generation = this.generation.wrapping_add(1);
         self.warm.retain(|warm| *warm != lane);
     }

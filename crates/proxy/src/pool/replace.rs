@@ -20,8 +20,9 @@
 
 use crate::config::{Config, NodeConfig};
 use crate::limits::{LANE_UNUSED_US, RENEW_US};
-use crate::pool::table::{LaneHandle, LaneId};
-use crate::pool::{Lane, LaneUse, Lanes, NONE, Node};
+use crate::nodes::id::{NodeId, PerNode};
+use crate::pool::table::{LaneGrid, LaneHandle, LaneId};
+use crate::pool::{Lane, LaneUse, Lanes, Node};
 use crate::session::id::ClientHandle;
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -30,53 +31,53 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What has become of the nodes of before when other settings came.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Moves {
     /// For each node before, where it stands now if it is still that server; one that has gone stands behind the others while
-    /// something is owed by it, and then at `usize::MAX`.
-    pub(crate) place: Vec<usize>,
-    /// For each node before, where the node of the same name stands now, wherever that is reached; `usize::MAX` if there is
+    /// something is owed by it, and then at `NodeId::NONE`.
+    pub(crate) place: PerNode<NodeId>,
+    /// For each node before, where the node of the same name stands now, wherever that is reached; `NodeId::NONE` if there is
     /// none.
-    pub(crate) named: Vec<usize>,
+    pub(crate) named: PerNode<NodeId>,
     /// The numbers of nodes whose credentials have changed.
-    pub(crate) entered_anew: Vec<usize>,
+    pub(crate) entered_anew: Vec<NodeId>,
     /// The node whose name resolves to another address; `None` if other settings are the reason.
-    pub(crate) left: Option<usize>,
+    pub(crate) left: Option<NodeId>,
     /// The number of the node of each of its lanes: those to addresses among the answers stay with it.
-    lanes: BTreeMap<LaneHandle, usize>,
+    lanes: BTreeMap<LaneHandle, NodeId>,
     /// How many nodes are configured now.
     count: usize,
 }
 
 impl Moves {
-    /// Where a node of before stands now, as the server that it was. `usize::MAX`: nowhere.
-    pub(crate) fn place_of(&self, node: usize) -> usize {
-        self.place.get(node).copied().unwrap_or(usize::MAX)
+    /// Where a node of before stands now, as the server that it was. `NodeId::NONE`: nowhere.
+    pub(crate) fn place_of(&self, node: NodeId) -> NodeId {
+        self.place.get(node).copied().unwrap_or(NodeId::NONE)
     }
 
     /// The same for what is bound to one lane to that node.
-    pub(crate) fn place_on(&self, node: usize, lane: LaneHandle) -> usize {
+    pub(crate) fn place_on(&self, node: NodeId, lane: LaneHandle) -> NodeId {
         self.lanes.get(&lane).copied().unwrap_or_else(|| self.place_of(node))
     }
 
     /// The node that has the name now of one before.
-    pub(crate) fn namesake_of(&self, node: usize) -> Option<usize> {
-        self.named.get(node).copied().filter(|now| *now != usize::MAX)
+    pub(crate) fn namesake_of(&self, node: NodeId) -> Option<NodeId> {
+        self.named.get(node).copied().filter(|now| *now != NodeId::NONE)
     }
 
     /// Whether a node of before is not configured any more as the server that it was.
-    pub(crate) fn has_left(&self, node: usize) -> bool {
-        self.place_of(node) >= self.count
+    pub(crate) fn has_left(&self, node: NodeId) -> bool {
+        self.place_of(node).place() >= self.count
     }
 
     /// The same for what is bound to one lane to that node.
-    pub(crate) fn has_left_on(&self, node: usize, lane: LaneHandle) -> bool {
-        self.place_on(node, lane) >= self.count
+    pub(crate) fn has_left_on(&self, node: NodeId, lane: LaneHandle) -> bool {
+        self.place_on(node, lane).place() >= self.count
     }
 
     /// Whether every node is the server that it was, in its place.
     pub(crate) fn is_none(&self) -> bool {
-        self.place.len() == self.count && self.place.iter().enumerate().all(|(before, now)| before == *now)
+        self.place.len() == self.count && self.place.entries().all(|(before, now)| before == *now)
     }
 }
 
@@ -84,26 +85,21 @@ impl Lanes {
     /// Takes a shared lane out of the table: it answers what it owes and is then closed.
     pub(crate) fn leave(&mut self, lane: LaneId) {
         let this = &mut self.all[lane];
-        let place = this.class as usize * self.nodes.len() + this.node;
         this.purpose = LaneUse::Leaving;
         this.is_stale = false;
-        if self.table.get(place) == Some(&(lane)) {
-            self.table[place] = NONE;
-        }
+        self.table.take_out(this.node, this.class, lane);
         self.shared.retain(|shared| *shared != lane);
     }
 
     /// A lane in place of a shared one is ready: it takes over.
     pub(crate) fn succeed(&mut self, lane: LaneId) {
-        let this = &self.all[lane];
-        let place = this.class as usize * self.nodes.len() + this.node;
-        let before = self.table[place];
-        if before != NONE {
+        let (node, class) = (self.all[lane].node, self.all[lane].class);
+        if let Some(before) = self.table.get(node, class) {
             self.leave(before);
         }
         self.all[lane].purpose = LaneUse::Shared;
         self.shared.push(lane);
-        self.table[place] = lane;
+        self.table.put(node, class, Some(lane));
         self.stand_behind(lane);
     }
 
@@ -141,7 +137,7 @@ impl Lanes {
     #[cold]
     pub(crate) fn let_go_on(&mut self) -> usize {
         (self.has_behind, self.may_go_on) = (false, false);
-        let mut ahead: BTreeMap<(u16, Option<ClientHandle>, Option<usize>), Vec<LaneId>> = BTreeMap::new();
+        let mut ahead: BTreeMap<(u16, Option<ClientHandle>, Option<NodeId>), Vec<LaneId>> = BTreeMap::new();
         for (place, lane) in self.all.entries() {
             if lane.purpose == LaneUse::Leaving && !lane.is_retired {
                 // A lane may be behind those of a removed node of another number.
@@ -171,7 +167,7 @@ impl Lanes {
     }
 
     /// Marks the shared lanes of a node to be replaced. Those that are not connected have nothing to lose: they go at once.
-    pub(crate) fn renew(&mut self, node: usize) -> usize {
+    pub(crate) fn renew(&mut self, node: NodeId) -> usize {
         let lanes: Vec<LaneId> = self.shared_of(node).collect();
         for lane in &lanes {
             if self.all[*lane].up.is_ready() {
@@ -186,7 +182,7 @@ impl Lanes {
     }
 
     /// Has the lanes of a node that requests share or one client has leave, so that it is sent nothing more.
-    pub(crate) fn leave_node(&mut self, node: usize) -> usize {
+    pub(crate) fn leave_node(&mut self, node: NodeId) -> usize {
         let lanes: Vec<LaneId> = self.shared_of(node).collect();
         lanes.iter().for_each(|lane| self.leave(*lane));
         let is_successor =
@@ -199,7 +195,7 @@ impl Lanes {
     }
 
     /// Lanes of a node that clients have to themselves are not kept for others once they are given back.
-    fn mark_exclusive_stale(&mut self, node: usize) {
+    fn mark_exclusive_stale(&mut self, node: NodeId) {
         let is_exclusive = |lane: &Lane| matches!(lane.purpose, LaneUse::Private | LaneUse::Own | LaneUse::Blocking);
         self.all
             .iter_mut()
@@ -207,12 +203,12 @@ impl Lanes {
             .for_each(|lane| lane.is_stale = true);
     }
 
-    fn shared_of(&self, node: usize) -> impl Iterator<Item = LaneId> + '_ {
+    fn shared_of(&self, node: NodeId) -> impl Iterator<Item = LaneId> + '_ {
         self.shared.iter().copied().filter(move |lane| self.all[*lane].node == node)
     }
 
     /// Private lanes of a node that nobody has are of no use any more.
-    fn let_warm_go(&mut self, node: usize) {
+    fn let_warm_go(&mut self, node: NodeId) {
         let is_its = |lane: &LaneId| self.all[*lane].node == node;
         let gone: Vec<LaneId> = self.warm.iter().copied().filter(is_its).collect();
         self.warm.retain(|lane| !gone.contains(lane));
@@ -228,24 +224,25 @@ impl Lanes {
     pub(crate) fn take_nodes(
         &mut self,
         config: &Config,
-        left: Option<usize>,
-        is_waited_at: impl Fn(usize) -> bool,
+        left: Option<NodeId>,
+        is_waited_at: impl Fn(NodeId) -> bool,
     ) -> Moves {
         let mut before = std::mem::take(&mut self.nodes);
         let leaves = |lane: &Lane| left != Some(lane.node) || lane.leads_away();
-        let has_lanes = |node: usize| self.all.iter().any(|lane| lane.node == node && !lane.is_retired && leaves(lane));
-        let in_use = |node: usize| has_lanes(node) || is_waited_at(node);
-        let mut nodes: Vec<Node> = Vec::with_capacity(config.nodes.len());
-        let gone = vec![usize::MAX; before.len()];
+        let has_lanes =
+            |node: NodeId| self.all.iter().any(|lane| lane.node == node && !lane.is_retired && leaves(lane));
+        let in_use = |node: NodeId| has_lanes(node) || is_waited_at(node);
+        let mut nodes: PerNode<Node> = PerNode::default();
+        let gone = || PerNode::new(before.iter().map(|_| NodeId::NONE));
         let count = config.nodes.len();
-        let (named, lanes) = (gone.clone(), BTreeMap::new());
-        let mut moves = Moves { place: gone, named, entered_anew: Vec::new(), left, lanes, count };
-        for (place, told) in config.nodes.iter().enumerate() {
+        let (place, named) = (gone(), gone());
+        let mut moves = Moves { place, named, entered_anew: Vec::new(), left, lanes: BTreeMap::new(), count };
+        for (place, told) in config.node_ids().zip(&config.nodes) {
             let known = |is_fit: &dyn Fn(&NodeConfig) -> bool| {
-                let is_known = |(known, node): (usize, &Node)| {
-                    !node.is_gone && moves.named[known] == usize::MAX && node.name == told.name && is_fit(&node.told)
+                let is_known = |(known, node): &(NodeId, &Node)| {
+                    !node.is_gone && moves.named[*known] == NodeId::NONE && node.name == told.name && is_fit(&node.told)
                 };
-                before.iter().enumerate().position(is_known)
+                before.entries().find(is_known).map(|(known, _)| known)
             };
             // Names need not be unique under every placement.
             let same = known(&|other| is_same(other, told)).or_else(|| known(&|other| other.endpoint == told.endpoint));
@@ -271,22 +268,21 @@ impl Lanes {
             }
             nodes.push(node);
         }
-        for (place, mut node) in before.into_iter().enumerate() {
-            if moves.place[place] != usize::MAX || !in_use(place) {
+        for (place, mut node) in before.into_entries() {
+            if moves.place[place] != NodeId::NONE || !in_use(place) {
                 continue;
             }
-            moves.place[place] = nodes.len();
             node.is_gone = true;
             node.is_paused = false;
             node.leads_away_us = None;
-            nodes.push(node);
+            moves.place[place] = nodes.push(node);
         }
         self.nodes = nodes;
         if let Some(left) = left {
             self.part(left, &mut moves);
         }
         self.place_anew(&moves);
-        for node in config.nodes.len()..self.nodes.len() {
+        for node in self.nodes.ids().filter(|node| !config.has_node(*node)) {
             self.leave_node(node);
         }
         moves
@@ -294,8 +290,8 @@ impl Lanes {
 
     /// Gives each lane of a node whose name resolves to another address its node. Each former address becomes a node that has
     /// gone, and is dialled by that address: what is still to be sent there must not reach the server that has the name now.
-    fn part(&mut self, left: usize, moves: &mut Moves) {
-        let mut gone: Vec<(Option<Box<str>>, usize)> = Vec::new();
+    fn part(&mut self, left: NodeId, moves: &mut Moves) {
+        let mut gone: Vec<(Option<Box<str>>, NodeId)> = Vec::new();
         for place in self.all.ids() {
             let lane = &self.all[place];
             if lane.is_retired || lane.node != left {
@@ -309,11 +305,11 @@ impl Lanes {
             let at = lane.at.clone();
             let known = gone.iter().find(|(known, _)| *known == at).map(|(_, node)| *node);
             let node = known.unwrap_or_else(|| {
-                let node = if gone.is_empty() { moves.place[left] } else { self.nodes.len() };
-                if node == self.nodes.len() {
+                let known = Some(moves.place[left]).filter(|_| gone.is_empty());
+                let node = known.unwrap_or_else(|| {
                     let namesake = Node { is_gone: true, ..Node::new(&self.nodes[moves.named[left]].told) };
-                    self.nodes.push(namesake);
-                }
+                    self.nodes.push(namesake)
+                });
                 if let Some(at) = &at {
                     let told = &mut self.nodes[node].told;
                     told.endpoint = Arc::new(told.endpoint.at(at));
@@ -339,16 +335,16 @@ impl Lanes {
         }
         // Places that are free point to no node; they are filled before they are looked at.
         for lane in self.all.iter_mut().filter(|lane| lane.is_retired) {
-            lane.node = 0;
+            lane.node = NodeId::at(0);
         }
-        self.table = vec![NONE; self.classes_len() * self.nodes.len()];
+        self.table = LaneGrid::new(self.classes_len(), self.nodes.len());
         for lane in &self.shared {
             let this = &self.all[*lane];
-            self.table[this.class as usize * self.nodes.len() + this.node] = *lane;
+            self.table.put(this.node, this.class, Some(*lane));
         }
         self.move_own(moves);
         // Lanes that wait to be dialled will be dialled by the name.
-        let queue = |node: usize| if moves.left == Some(node) { moves.named[node] } else { moves.place_of(node) };
+        let queue = |node: NodeId| if moves.left == Some(node) { moves.named[node] } else { moves.place_of(node) };
         self.dialling.place_anew(queue);
     }
 
@@ -374,7 +370,7 @@ impl Lanes {
         let this = &mut self.all[lane];
         this.renew_at_us = now.mono_us + RENEW_US;
         let (node, class) = (this.node, this.class);
-        if config.nodes.get(node).is_none() {
+        if config.node(node).is_none() {
             return;
         }
         let has_one = |other: &Lane| {
@@ -398,7 +394,7 @@ fn is_same(one: &NodeConfig, other: &NodeConfig) -> bool {
 impl Lanes {
     /// A lane for what is left to be said to a node to which nothing else is sent any more: one of those that leave, or another
     /// that ends once it has been answered.
-    fn parting_lane(&mut self, config: &Config, node: usize, class: u16, now: Now) -> LaneId {
+    fn parting_lane(&mut self, config: &Config, node: NodeId, class: u16, now: Now) -> LaneId {
         let is_fit = |lane: &Lane| {
             lane.purpose == LaneUse::Leaving
                 && (lane.node, lane.class) == (node, class)
@@ -417,7 +413,7 @@ impl Lanes {
 impl<E: Execute> Worker<E> {
     /// A lane on which a node is told what follows from what it was asked before: that a request is to wait no longer, or that
     /// something is to be put back. A node that has gone, or that was drained, is told that as well.
-    pub(crate) fn lane_for_aftermath(&mut self, node: usize, class: u16) -> LaneId {
+    pub(crate) fn lane_for_aftermath(&mut self, node: NodeId, class: u16) -> LaneId {
         let known = &self.lanes.nodes[node];
         match known.is_gone || known.is_drained {
             true => self.lanes.parting_lane(&self.config, node, class, self.now),
@@ -502,11 +498,11 @@ mod tests {
         for _ in 0..MANY {
             let class = LaneKey { database: 1, ..lanes.state_of(0) };
             let class = lanes.put_class(class, KeyOwner::Everybody).expect("there are numbers for so many");
-            let lane = lanes.lane(&config, 0, class);
+            let lane = lanes.lane(&config, NodeId::at(0), class);
             lanes.push(lane, Owner::Nobody, Now::default(), &mut pool, |out| out.push(b'x'));
             lanes.leave(lane);
             left.push(lane);
-            let behind = lanes.lane(&config, 0, class);
+            let behind = lanes.lane(&config, NodeId::at(0), class);
             assert!(lanes[behind].is_behind);
         }
         assert_eq!(lanes.let_go_on(), MANY);
@@ -523,18 +519,20 @@ mod tests {
         for round in 0..100 {
             let at = |number: u32| Some(format!("10.0.{round}.{number}:6379").into());
             let all = [1, 2, 2].map(|number| {
-                let lane = lanes.add_unshared(&config, 0, 0, LaneUse::Private);
+                let lane = lanes.add_unshared(&config, NodeId::at(0), 0, LaneUse::Private);
                 (lanes[lane].at, lanes[lane].is_elsewhere) = (at(number), true);
                 lane
             });
-            let stays = lanes.add_unshared(&config, 0, 0, LaneUse::Private);
+            let stays = lanes.add_unshared(&config, NodeId::at(0), 0, LaneUse::Private);
             let handles = all.map(|lane| lanes.handle(lane));
-            let moves = lanes.take_nodes(&config, Some(0), |_| false);
-            assert!(handles.iter().all(|lane| moves.has_left_on(0, *lane)) && moves.has_left(0));
-            assert!(!moves.has_left_on(0, lanes.handle(stays)) && lanes[stays].node == 0);
+            let moves = lanes.take_nodes(&config, Some(NodeId::at(0)), |_| false);
+            assert!(
+                handles.iter().all(|lane| moves.has_left_on(NodeId::at(0), *lane)) && moves.has_left(NodeId::at(0))
+            );
+            assert!(!moves.has_left_on(NodeId::at(0), lanes.handle(stays)) && lanes[stays].node == NodeId::at(0));
             let node = all.map(|lane| lanes[lane].node);
             assert!(node[0] != node[1] && node[1] == node[2]);
-            assert!(lanes.nodes[node[0]].is_gone && !lanes.nodes[0].is_gone);
+            assert!(lanes.nodes[node[0]].is_gone && !lanes.nodes[NodeId::at(0)].is_gone);
             assert_eq!(lanes.nodes.len(), config.nodes.len() + 2, "what was left before is forgotten");
             all.into_iter().chain([stays]).for_each(|lane| lanes.release(lane));
         }

@@ -19,10 +19,11 @@
 use crate::auth::quota::UserQuota;
 use crate::config::Config;
 use crate::error_text;
+use crate::nodes::id::{NodeId, PerNode};
 use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
 use crate::pool::table::{LaneHandle, LaneId};
-use crate::pool::{LaneKey, LaneUse, Lanes, NONE};
+use crate::pool::{LaneKey, LaneUse, Lanes};
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, Session, SessionFlags};
 use crate::transaction::TransactionState;
@@ -53,15 +54,15 @@ pub(crate) struct Owner {
     /// The class that it would be in if it shared.
     pub(crate) base: u16,
     /// The nodes to which it has its own; `None`: all.
-    nodes: Option<Vec<usize>>,
+    nodes: Option<Vec<NodeId>>,
     /// Its user's bounds.
     allowance: Option<Arc<UserQuota>>,
     /// If nodes tell it of changed keys: by node, the request that has them do so; `None` where that is not known yet.
-    pub(crate) tracking: Option<Vec<Option<Arc<[u8]>>>>,
+    pub(crate) tracking: Option<PerNode<Option<Arc<[u8]>>>>,
 }
 
 impl Owner {
-    pub(crate) fn has(&self, node: usize) -> bool {
+    pub(crate) fn has(&self, node: NodeId) -> bool {
         self.nodes.as_ref().is_none_or(|nodes| nodes.contains(&node))
     }
 }
@@ -86,7 +87,7 @@ impl Lanes {
     }
 
     /// Whether a class has lanes of its own to a node.
-    pub(crate) fn owns(&self, class: u16, node: usize) -> bool {
+    pub(crate) fn owns(&self, class: u16, node: NodeId) -> bool {
         matches!(&self.owners[class as usize], KeyOwner::Client(owner) if owner.has(node))
     }
 
@@ -96,7 +97,7 @@ impl Lanes {
     }
 
     /// How many own lanes to a node are connected, or will be.
-    fn count_own(&self, node: usize) -> usize {
+    fn count_own(&self, node: NodeId) -> usize {
         let counts = |lane: &&crate::pool::Lane| {
             let is_up = lane.wants_dial || !matches!(lane.up.phase(), Phase::Idle);
             matches!(lane.purpose, LaneUse::Own | LaneUse::Listen) && !lane.is_retired && lane.node == node && is_up
@@ -105,7 +106,7 @@ impl Lanes {
     }
 
     /// An own lane of a class to a node: a warm connection, or one that is to be dialled.
-    pub(crate) fn make_own(&mut self, config: &Config, node: usize, class: u16) -> LaneId {
+    pub(crate) fn make_own(&mut self, config: &Config, node: NodeId, class: u16) -> LaneId {
         let base = self.base(class);
         let fits = |lane: &LaneId| {
             let this = &self.all[*lane];
@@ -139,8 +140,7 @@ impl Lanes {
         }
         // One that is dialled counts from then on.
         this.lent = lent.filter(|_| warm.is_some());
-        let place = class as usize * self.nodes.len() + node;
-        self.table[place] = lane;
+        self.table.put(node, class, Some(lane));
         self.stand_behind(lane);
         lane
     }
@@ -164,9 +164,7 @@ impl Lanes {
         if !self.is_owned(class) {
             return Vec::new();
         }
-        let start = class as usize * self.nodes.len();
-        let row = self.table.get(start..start + self.nodes.len()).unwrap_or_default();
-        row.iter().filter(|lane| **lane != NONE).copied().collect()
+        self.table.of_class(class).collect()
     }
 
     /// Other nodes are configured. What a client has of its own it has to the node of that name, wherever it is now.
@@ -180,7 +178,7 @@ impl Lanes {
         }
         for (place, lane) in self.all.entries().filter(|(_, lane)| !lane.is_retired) {
             if lane.purpose == LaneUse::Own {
-                self.table[lane.class as usize * self.nodes.len() + lane.node] = place;
+                self.table.put(lane.node, lane.class, Some(place));
             }
         }
     }
@@ -205,12 +203,13 @@ impl Lanes {
     }
 
     /// The own lanes to a node that has gone answer what they owe, and then end.
-    pub(crate) fn leave_own_lanes_to(&mut self, node: usize) {
+    pub(crate) fn leave_own_lanes_to(&mut self, node: NodeId) {
         for place in self.all.ids() {
             let this = &self.all[place];
             if this.purpose == LaneUse::Own && !this.is_retired && this.node == node {
+                let class = this.class;
                 self.leave_to_its_reader(place);
-                self.table[self.all[place].class as usize * self.nodes.len() + node] = NONE;
+                self.table.put(node, class, None);
             }
         }
     }
@@ -301,7 +300,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Puts a client into a class of its own. `false`: there are too many.
-    fn begin_owning(&mut self, index: ClientId, nodes: Option<Vec<usize>>) -> bool {
+    fn begin_owning(&mut self, index: ClientId, nodes: Option<Vec<NodeId>>) -> bool {
         let Some(handle) = self.clients.sessions.handle(index) else { return false };
         let Some(session) = self.clients.sessions.at(index) else { return false };
         let owner = Owner {
@@ -323,7 +322,7 @@ impl<E: Execute> Worker<E> {
     /// Sees to it that a client has its own lanes to some nodes, because its request goes by a route that says so.
     /// `Some`: not yet, or never.
     #[cold]
-    pub(crate) fn own_nodes(&mut self, index: ClientId, nodes: &[usize]) -> Option<Flow> {
+    pub(crate) fn own_nodes(&mut self, index: ClientId, nodes: &[NodeId]) -> Option<Flow> {
         let class = self.clients.sessions.at(index)?.class;
         if nodes.iter().all(|node| self.lanes.owns(class, *node)) {
             return None;
@@ -332,7 +331,7 @@ impl<E: Execute> Worker<E> {
             return Some(Flow::Again);
         }
         self.leave_large(index);
-        let more: Vec<usize> = nodes.iter().copied().filter(|node| !self.lanes.owns(class, *node)).collect();
+        let more: Vec<NodeId> = nodes.iter().copied().filter(|node| !self.lanes.owns(class, *node)).collect();
         if let KeyOwner::Client(owner) = &mut self.lanes.owners[class as usize] {
             owner.nodes.get_or_insert_default().extend(more);
         } else if !self.begin_owning(index, Some(more)) {
@@ -433,9 +432,9 @@ impl<E: Execute> Worker<E> {
         for place in self.lanes.own_lanes(class) {
             let this = &self.lanes[place];
             if !this.is_settled() && !this.is_waiting && !self.is_watched_on(place) {
-                let at = class as usize * self.lanes.nodes.len() + this.node;
+                let node = this.node;
                 self.lanes.leave_to_its_reader(place);
-                self.lanes.table[at] = NONE;
+                self.lanes.table.put(node, class, None);
             }
         }
     }
@@ -456,8 +455,8 @@ impl<E: Execute> Worker<E> {
         watches.iter().for_each(|_| self.unpin());
         for place in self.lanes.own_lanes(class) {
             let handle = self.lanes.handle(place);
-            let at = class as usize * self.lanes.nodes.len() + self.lanes[place].node;
-            self.lanes.table[at] = NONE;
+            let node = self.lanes[place].node;
+            self.lanes.table.put(node, class, None);
             let this = &mut self.lanes[place];
             this.purpose = LaneUse::Private;
             this.class = base;
@@ -504,7 +503,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The nodes to which a client has its own lanes, and since when it is connected: for the console.
-    pub(crate) fn owned_nodes(&self, class: u16) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn owned_nodes(&self, class: u16) -> impl Iterator<Item = NodeId> + '_ {
         let lanes = self.lanes.own_lanes(class).into_iter();
         lanes.filter(|lane| !matches!(self.lanes[*lane].up.phase(), Phase::Idle)).map(|lane| self.lanes[lane].node)
     }

@@ -3,6 +3,7 @@
 //! Only the table makes an id, so an id is of a place that exists. A place is used again after its lane has ended; a handle
 //! says of which of them it is.
 
+use crate::nodes::id::NodeId;
 use crate::pool::{Lane, Lanes};
 use crate::slab::Handle;
 use respool_connection::ConnId;
@@ -17,8 +18,8 @@ pub(crate) struct LaneId(u32);
 pub(crate) type LaneHandle = Handle<LaneId>;
 
 impl LaneId {
-    /// No lane: what a table that is indexed by something else has where there is none.
-    pub(super) const NONE: Self = Self(u32::MAX);
+    /// No lane.
+    const NONE: Self = Self(u32::MAX);
 
     /// The lane of a connection that the loop names.
     #[inline(always)]
@@ -107,6 +108,57 @@ impl IndexMut<LaneId> for LaneTable {
     #[inline(always)]
     fn index_mut(&mut self, lane: LaneId) -> &mut Lane {
         &mut self.0[lane.0 as usize]
+    }
+}
+
+/// The lane of each class and node.
+#[derive(Debug, Default)]
+pub(crate) struct LaneGrid {
+    /// Class by class; `NONE` where there is no lane yet.
+    cells: Vec<LaneId>,
+    nodes: usize,
+}
+
+impl LaneGrid {
+    /// Without lanes.
+    pub(super) fn new(classes: usize, nodes: usize) -> Self {
+        Self { cells: vec![LaneId::NONE; classes * nodes], nodes }
+    }
+
+    /// There are more classes.
+    pub(super) fn resize(&mut self, classes: usize) {
+        self.cells.resize(classes * self.nodes, LaneId::NONE);
+    }
+
+    #[inline(always)]
+    fn cell(&self, node: NodeId, class: u16) -> usize {
+        class as usize * self.nodes + node.place()
+    }
+
+    /// The lane of a node and class, if there is one.
+    #[inline(always)]
+    pub(super) fn get(&self, node: NodeId, class: u16) -> Option<LaneId> {
+        self.cells.get(self.cell(node, class)).copied().filter(|lane| *lane != LaneId::NONE)
+    }
+
+    /// Puts a lane, or none, in the place of a node and class.
+    pub(super) fn put(&mut self, node: NodeId, class: u16, lane: Option<LaneId>) {
+        let cell = self.cell(node, class);
+        self.cells[cell] = lane.unwrap_or(LaneId::NONE);
+    }
+
+    /// Takes a lane out, unless another is in its place.
+    pub(super) fn take_out(&mut self, node: NodeId, class: u16, lane: LaneId) {
+        if self.get(node, class) == Some(lane) {
+            self.put(node, class, None);
+        }
+    }
+
+    /// The lanes of a class.
+    pub(crate) fn of_class(&self, class: u16) -> impl Iterator<Item = LaneId> + '_ {
+        let start = class as usize * self.nodes;
+        let cells = self.cells.get(start..start + self.nodes).unwrap_or_default();
+        cells.iter().copied().filter(|lane| *lane != LaneId::NONE)
     }
 }
 

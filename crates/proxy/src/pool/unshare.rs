@@ -20,7 +20,7 @@ use crate::error_text;
 use crate::internal_request::{InternalRequests, LostReply};
 use crate::limits::{CLAIM_LOOKED_AT_MAX, LARGE_REPLY_BYTES};
 use crate::pool::table::LaneId;
-use crate::pool::{LaneUse, Lanes, NONE};
+use crate::pool::{LaneUse, Lanes};
 use crate::reply::refuse;
 use crate::request::gathers::Scatters;
 use crate::session::id::{ClientHandle, ClientId};
@@ -50,14 +50,11 @@ impl Lanes {
     fn take_from_table(&mut self, lane: LaneId, client: ClientHandle) {
         let base = self.base(self.all[lane].class);
         let this = &mut self.all[lane];
-        let place = this.class as usize * self.nodes.len() + this.node;
+        self.table.take_out(this.node, this.class, lane);
         this.purpose = LaneUse::Private;
         this.class = base;
         this.reader = Some(client);
         this.up.set_policy(WritePolicy::EachTurn);
-        if self.table.get(place) == Some(&(lane)) {
-            self.table[place] = NONE;
-        }
         self.shared.retain(|shared| *shared != lane);
     }
 }
@@ -84,7 +81,7 @@ impl<E: Execute> Worker<E> {
         let Some(client) = self.clients.sessions.handle(index) else { return };
         let Some(session) = self.clients.sessions.at(index).filter(|s| !s.down.is_settled()) else { return };
         let class = self.lanes.sharing(session.class);
-        for node in 0..self.lanes.nodes.len() {
+        for node in self.lanes.nodes.ids() {
             let Some(lane) = self.lanes.known(node, class) else { continue };
             let is_its = |owner| matches!(owner, Owner::Client { index, generation, .. } if ClientId::handle(index, generation) == client);
             let next = self.lanes[lane].up.tickets().iter().take(CLAIM_LOOKED_AT_MAX);

@@ -8,6 +8,7 @@ use crate::error_text;
 use crate::limits::{
     NAMES_PER_TURN_MAX, NAMES_TURNS_MAX, PATTERNS_PER_CLIENT_MAX, PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX,
 };
+use crate::nodes::id::NodeId;
 use crate::push::frame::{Kind, Verb};
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, Pause, ReplyMode, SessionFlags};
@@ -217,7 +218,7 @@ impl<E: Execute> Worker<E> {
         names: Args<'_>,
         pending: Handle,
         number: u32,
-    ) -> Vec<usize> {
+    ) -> Vec<NodeId> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Vec::new() };
         let this = &mut self.subscriptions;
         let scope = if this.has_ways() { scope_of(session) } else { Scope::default() };
@@ -335,7 +336,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The request is answered once these nodes have done their part; at once if there are none.
-    fn begin_change(&mut self, index: ClientId, change: Change, nodes: &[usize]) -> Flow {
+    fn begin_change(&mut self, index: ClientId, change: Change, nodes: &[NodeId]) -> Flow {
         let Some(session) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         // It is acknowledged as a subscription is.
@@ -392,7 +393,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Has nodes do their part of what a request waits for.
-    fn await_nodes(&mut self, pending: Handle, nodes: &[usize]) {
+    fn await_nodes(&mut self, pending: Handle, nodes: &[NodeId]) {
         let Some((verb, kind)) = self.subscriptions.change_of(pending) else { return };
         for node in nodes {
             self.subscriptions.has_news = true;
@@ -422,8 +423,8 @@ impl<E: Execute> Worker<E> {
         if self.settle_before(index).is_none() {
             return Some(Flow::Again);
         }
-        let live = |node: &usize| self.subscriptions.books[*node].is_live();
-        let nodes: Vec<usize> = (0..self.subscriptions.books.len()).filter(live).collect();
+        let live = |node: &NodeId| self.subscriptions.books[*node].is_live();
+        let nodes: Vec<NodeId> = self.subscriptions.books.ids().filter(live).collect();
         let this = self.clients.sessions.at_mut(index)?;
         if nodes.is_empty() {
             return None;

@@ -189,7 +189,7 @@ impl<E: Execute> Worker<E> {
                 answer.counts = names.iter().map(|name| count(name)).collect();
             }
             Question::Receivers { kind, channel, node } => {
-                let node = self.config.nodes.iter().position(|known| *known.name == *node);
+                let node = self.config.find_node(|known| *known.name == *node);
                 answer.counts =
                     vec![node.map_or(0, |node| self.subscriptions.surplus(&self.config, kind, &channel, node))];
             }

@@ -31,6 +31,7 @@ pub(crate) use publish::Publishing;
 pub(crate) use routing::ChannelPlace;
 
 use crate::config::Config;
+use crate::nodes::id::PerNode;
 use crate::push::frame::Kind;
 use crate::push::id_map::IdTable;
 use crate::push::node_ledger::{NodeLedger, Registries};
@@ -168,8 +169,8 @@ pub(crate) struct Subscriptions {
     /// Channels as nodes call them, with the former's numbers for subscribers. `None`: nodes call them the same.
     at_nodes: Option<Box<Registries>>,
     /// By node of the first pool; none if an engine in this process answers.
-    pub(crate) books: Vec<NodeLedger>,
-    pub(crate) lanes: Vec<Option<PushLane>>,
+    pub(crate) books: PerNode<NodeLedger>,
+    pub(crate) lanes: PerNode<Option<PushLane>>,
     /// Whose the numbers of subscribers are.
     pub(crate) subscribers: Slab<ClientHandle>,
     pub(crate) pending: PendingChanges,
@@ -219,8 +220,8 @@ impl Subscriptions {
         Self {
             at_nodes: is_routed.then(|| Box::new([5, 6, 7].map(|place| Registry::new(seed(place)).emptied(true)))),
             registries,
-            books: (0..nodes).map(|_| NodeLedger::default()).collect(),
-            lanes: (0..nodes).map(|_| None).collect(),
+            books: PerNode::new((0..nodes).map(|_| NodeLedger::default())),
+            lanes: PerNode::new((0..nodes).map(|_| None)),
             subscribers: Slab::default(),
             pending: PendingChanges::default(),
             failing: FailedRequests::default(),

@@ -8,6 +8,7 @@
 use super::unsubscribing::PendingUnsubscribe;
 use super::{Subscriber, Subscriptions, count_of};
 use crate::config::Config;
+use crate::nodes::id::NodeId;
 use crate::push::frame::{Kind, Verb, acknowledge};
 use crate::push::node_ledger::Registries;
 use crate::session::SessionFlags;
@@ -361,13 +362,13 @@ impl Subscriptions {
     pub(super) fn expire(
         &mut self,
         due_us: u64,
-        error: impl Fn(usize) -> Vec<u8>,
+        error: impl Fn(NodeId) -> Vec<u8>,
         clients: &mut Clients,
         config: &Config,
     ) -> usize {
         let mut expired = 0;
         // Many that came together have been kept waiting by the same node.
-        let mut errors: Option<(usize, Arc<[u8]>)> = None;
+        let mut errors: Option<(NodeId, Arc<[u8]>)> = None;
         while let Some(handle) = self.pending.pop_due(due_us) {
             let Some(pending) = self.pending.all.get_mut(handle).filter(|pending| !pending.is_over()) else { continue };
             expired += 1;
@@ -388,7 +389,7 @@ impl Subscriptions {
                 });
                 owing
             };
-            let node = items.iter().find_map(owing).unwrap_or_default();
+            let node = items.iter().find_map(owing).unwrap_or(NodeId::at(0));
             if let Some(pending) = self.pending.all.get_mut(handle) {
                 pending.items = items;
             }

@@ -11,6 +11,7 @@ use super::inspect::{Question, Then};
 use super::routing::MessageSource;
 use crate::config::{Config, PublishReceivers};
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
+use crate::nodes::id::NodeId;
 use crate::pool::replace::Moves;
 use crate::push::frame::{self, Kind};
 use crate::session::id::ClientId;
@@ -29,8 +30,8 @@ pub(crate) struct Publishing {
     pub(crate) asker: Asker,
     kind: Kind,
     channel: Box<[u8]>,
-    /// `usize::MAX` once it is not among the nodes any more.
-    node: usize,
+    /// `NodeId::NONE` once it is not among the nodes any more.
+    node: NodeId,
     /// To how many connections the node says it did.
     count: Option<i64>,
 }
@@ -110,16 +111,16 @@ impl<E: Execute> Worker<E> {
         index: ClientId,
         row: &'static Row,
         channel: &'a [u8],
-    ) -> (usize, Cow<'a, [u8]>) {
+    ) -> (NodeId, Cow<'a, [u8]>) {
         if !self.subscriptions.has_ways() {
-            return (self.config.topology.place(channel).get(), Cow::Borrowed(channel));
+            return (NodeId::of(self.config.topology.place(channel)), Cow::Borrowed(channel));
         }
         let routes = Arc::clone(&self.config.routes);
         let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
         let led = routes.channel(Subject { user: self.user_of(index), database, row }, channel);
         self.note_route(led.route);
         let pool = routes.pool_of(led.route);
-        (pool.place(pool.topology.place(&led.name)), Cow::Owned(led.name))
+        (NodeId::at(pool.place(pool.topology.place(&led.name))), Cow::Owned(led.name))
     }
 
     /// The node has passed the message on; the clients behind our own lanes are counted.
@@ -127,7 +128,7 @@ impl<E: Execute> Worker<E> {
         let Publishing { asker, kind, channel, node, count } = publishing;
         let Some(count) = count else { return };
         // Another worker may go by other settings at the moment, so its nodes may be in another order.
-        let node = self.config.nodes.get(node).map_or("", |node| &node.name).into();
+        let node = self.config.node(node).map_or("", |node| &node.name).into();
         let question = Question::Receivers { kind, channel, node };
         self.ask_workers_for(Some(asker), question, Then::Add(count));
     }
@@ -164,7 +165,7 @@ impl Subscriptions {
     }
 
     /// By how much the clients of this worker that a node reaches with a message exceed the lanes it counts for them.
-    pub(super) fn surplus(&self, config: &Config, kind: Kind, channel: &[u8], node: usize) -> i64 {
+    pub(super) fn surplus(&self, config: &Config, kind: Kind, channel: &[u8], node: NodeId) -> i64 {
         let told = self.told();
         let of = |kind: Kind, id: u32| {
             let is_confirmed = self.books.get(node).is_some_and(|b| b.is_confirmed(told, kind, id));

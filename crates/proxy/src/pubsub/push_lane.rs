@@ -18,6 +18,7 @@ use crate::error_text;
 use crate::limits::{
     PUSH_CHECK_US, PUSH_ORDERS_MAX, PUSH_QUEUE_BYTES_MAX, PUSH_SILENT_US_MAX, RENEW_US, STRUCK_OUT_PER_TURN_MAX,
 };
+use crate::nodes::id::NodeId;
 use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneEnd, LaneUse};
 use crate::push::frame::{Frame, Kind, Verb};
@@ -37,7 +38,7 @@ pub(crate) struct PushLane {
 
 impl<E: Execute> Worker<E> {
     /// Sees to it that there is a push lane to a node, or will be. `Err`: there is no hope for now.
-    pub(crate) fn prepare_push_lane(&mut self, node: usize) -> Result<(), Vec<u8>> {
+    pub(crate) fn prepare_push_lane(&mut self, node: NodeId) -> Result<(), Vec<u8>> {
         let lane = match self.subscriptions.lanes[node] {
             Some(known) => known.lane,
             None => {
@@ -79,7 +80,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Closes the push lane to a node for good.
-    pub(super) fn forget_push_lane(&mut self, node: usize) {
+    pub(super) fn forget_push_lane(&mut self, node: NodeId) {
         let Some(PushLane { lane, .. }) = self.subscriptions.lanes[node] else { return };
         self.close_lane(lane);
         self.subscriptions.lanes[node] = None;
@@ -240,7 +241,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether a node's push lane can tell of changed keys.
-    pub(crate) fn check_push_dialect(&self, node: usize) -> Result<(), Vec<u8>> {
+    pub(crate) fn check_push_dialect(&self, node: NodeId) -> Result<(), Vec<u8>> {
         let Some(push_lane) = self.subscriptions.lanes[node] else { return Ok(()) };
         match self.lanes[push_lane.lane].up.identity().protocol {
             Protocol::Resp3 => Ok(()),
@@ -290,7 +291,7 @@ impl<E: Execute> Worker<E> {
         let Subscriptions { books, registries, at_nodes, lanes: push_lanes, .. } = subscriptions;
         let is_routed = at_nodes.is_some();
         let registries = at_nodes.as_deref_mut().unwrap_or(registries);
-        for (node, book) in books.iter_mut().enumerate() {
+        for (node, book) in books.entries_mut() {
             let Some(push_lane) = push_lanes[node].filter(|_| book.is_live() && book.has_news()) else { continue };
             let up = &mut lanes[push_lane.lane].up;
             let room = PUSH_QUEUE_BYTES_MAX.saturating_sub(up.queued_bytes());
@@ -298,11 +299,11 @@ impl<E: Execute> Worker<E> {
             if book.owed() >= PUSH_ORDERS_MAX || room == 0 {
                 continue;
             }
-            let belongs = |kind: Kind, told: &[u8]| nodes_of_told(config, kind, told, is_routed).contains(&node);
+            let belongs = |kind: Kind, told: &[u8]| nodes_of_told(config, kind, told, is_routed).has(node);
             up.tell(now.mono_us, &mut clients.pool, |out| book.write(registries, belongs, room, out));
             lanes.list(push_lane.lane);
         }
-        for node in 0..self.subscriptions.books.len() {
+        for node in self.subscriptions.books.ids() {
             while let Some(over) = self.subscriptions.books[node].next_over() {
                 self.subscriptions.progress(over, &mut self.clients);
             }
@@ -332,7 +333,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn check_push_lanes(&mut self) {
         self.subscriptions.check_at_us = self.now.mono_us + PUSH_CHECK_US;
         self.check_noloop();
-        for node in 0..self.subscriptions.lanes.len() {
+        for node in self.subscriptions.lanes.ids() {
             let Some(PushLane { lane, pinged_us }) = self.subscriptions.lanes[node] else { continue };
             let now_us = self.now.mono_us;
             if matches!(self.lanes[lane].up.phase(), Phase::Idle) {
@@ -361,7 +362,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether anybody subscribes to anything that a node has to know of.
-    pub(super) fn is_push_lane_wanted(&self, node: usize) -> bool {
+    pub(super) fn is_push_lane_wanted(&self, node: NodeId) -> bool {
         let is_wanted = self.subscriptions.books[node].is_wanted() || self.subscriptions.is_tracking_wanted;
         self.drain_until_us.is_none() && is_wanted
     }
@@ -376,7 +377,7 @@ impl<E: Execute> Worker<E> {
         let response_us = self.config.timeouts.response_us;
         let names = &self.lanes.nodes;
         let error =
-            |node: usize| names.get(node).map_or_else(Vec::new, |n| error_text::timed_out(&n.name, response_us));
+            |node: NodeId| names.get(node).map_or_else(Vec::new, |n| error_text::timed_out(&n.name, response_us));
         let expired = self.subscriptions.expire(due_us, error, &mut self.clients, &self.config);
         self.counters.timeouts.add(expired as u64);
         true

@@ -6,6 +6,7 @@
 use super::NodeLedger;
 use crate::config::Config;
 use crate::error_text;
+use crate::nodes::id::PerNode;
 use crate::pool::LaneUse;
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -13,7 +14,7 @@ use respool_command::Execute;
 impl<E: Execute> Worker<E> {
     /// Ends all push lanes, because channels will be elsewhere. Whoever waits for a node's word is told to try again.
     pub(crate) fn end_push_lanes(&mut self) {
-        for node in 0..self.subscriptions.lanes.len() {
+        for node in self.subscriptions.lanes.ids() {
             self.forget_push_lane(node);
         }
         for lane in self.lanes.all.ids() {
@@ -22,7 +23,7 @@ impl<E: Execute> Worker<E> {
                 self.close_lane(lane);
             }
         }
-        for node in 0..self.subscriptions.books.len() {
+        for node in self.subscriptions.books.ids() {
             let this = &mut self.subscriptions;
             let (book, registries) = this.book(node);
             book.lose(registries);
@@ -40,7 +41,7 @@ impl<E: Execute> Worker<E> {
             return;
         }
         subscriptions.take_routes(before, config, &error_text::nodes_changed(), clients);
-        for node in 0..self.subscriptions.lanes.len() {
+        for node in self.subscriptions.lanes.ids() {
             if self.subscriptions.lanes[node].is_none() && self.is_push_lane_wanted(node) {
                 // A node that is down is dialled again when its pause is over.
                 let _ = self.prepare_push_lane(node);
@@ -53,10 +54,10 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn begin_push_lanes(&mut self) {
         let nodes = super::nodes_listened_to(&self.config);
         let this = &mut self.subscriptions;
-        this.books = (0..nodes).map(|_| NodeLedger::default()).collect();
-        this.lanes = (0..nodes).map(|_| None).collect();
+        this.books = PerNode::new((0..nodes).map(|_| NodeLedger::default()));
+        this.lanes = PerNode::new((0..nodes).map(|_| None));
         this.begin_all(&self.config, &mut self.clients);
-        for node in 0..nodes {
+        for node in self.subscriptions.books.ids() {
             if self.is_push_lane_wanted(node) {
                 // A node that is down is dialled again when its pause is over, by those who ask.
                 let _ = self.prepare_push_lane(node);

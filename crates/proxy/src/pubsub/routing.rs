@@ -18,6 +18,7 @@ use super::delivery::Terms;
 use super::{Subscriber, Subscriptions, is_everywhere};
 use crate::config::Config;
 use crate::limits::SCOPES_PER_CLIENT_MAX;
+use crate::nodes::id::{NodeId, NodeRange};
 use crate::push::frame::{self, Kind, Verb};
 use crate::push::node_ledger::{NodeLedger, OutOfStep, Refusal, Registries};
 use crate::session::Session;
@@ -26,10 +27,9 @@ use crate::session::table::Clients;
 use crate::tracking::routed_keys::user_text;
 use crate::worker::Worker;
 use respool_command::{Command, Execute, PubsubCommand, Row, glob, lookup};
-use respool_route::{Led, Routes, Subject};
+use respool_route::{Led, Pool, Routes, Subject};
 use respool_wire::{Args, Protocol};
 use std::borrow::Cow;
-use std::ops::Range;
 
 /// By whom and where a channel was subscribed to: bytes in front of its name. Empty without routes.
 pub(super) type Scope = Box<[u8]>;
@@ -86,13 +86,12 @@ pub(crate) struct ChannelRoute {
 
 impl ChannelRoute {
     /// The nodes that it ends at.
-    pub(crate) fn nodes(&self, routes: &Routes, kind: Kind) -> Range<usize> {
+    pub(crate) fn nodes(&self, routes: &Routes, kind: Kind) -> NodeRange {
         let pool = &routes.pools()[usize::from(self.pool)];
         if is_everywhere(kind, &self.name) {
-            return pool.places();
+            return NodeId::of_pool(pool);
         }
-        let node = pool.place(pool.topology.place(&self.name));
-        node..node + 1
+        NodeRange::one(NodeId::at(pool.place(pool.topology.place(&self.name))))
     }
 
     fn of(routes: &Routes, led: Led) -> Self {
@@ -114,7 +113,7 @@ fn is_about_keys(pattern: &[u8]) -> bool {
 pub(crate) struct ChannelPlace {
     pub(crate) name: Box<[u8]>,
     pub(crate) way: ChannelRoute,
-    pub(crate) nodes: Vec<usize>,
+    pub(crate) nodes: Vec<NodeId>,
 }
 
 impl<E: Execute> Worker<E> {
@@ -181,16 +180,15 @@ fn pool_of(told: &[u8]) -> usize {
 }
 
 /// The nodes of a channel as nodes call it.
-pub(super) fn nodes_of_told(config: &Config, kind: Kind, told: &[u8], is_scoped: bool) -> Range<usize> {
+pub(super) fn nodes_of_told(config: &Config, kind: Kind, told: &[u8], is_scoped: bool) -> NodeRange {
     if is_scoped {
         let way = ChannelRoute { route: 0, pool: pool_of(told) as u16, name: behind(told).to_vec() };
         return way.nodes(&config.routes, kind);
     }
     if is_everywhere(kind, told) {
-        return 0..config.topology.node_count();
+        return config.topology_ids();
     }
-    let node = config.topology.place(told).get();
-    node..node + 1
+    NodeRange::one(NodeId::of(config.topology.place(told)))
 }
 
 /// Whether routes say where channels are.
@@ -201,7 +199,7 @@ pub(super) fn is_routed(config: &Config) -> bool {
 /// A message of a node, and what it came by.
 #[derive(Clone, Copy)]
 pub(super) struct MessageSource<'a> {
-    pub(super) node: usize,
+    pub(super) node: NodeId,
     pub(super) kind: Kind,
     /// The name by which the node was told.
     pub(super) name: &'a [u8],
@@ -233,12 +231,12 @@ impl Subscriptions {
     }
 
     /// What a node was told, with the channels by those numbers.
-    pub(super) fn book(&mut self, node: usize) -> (&mut NodeLedger, &mut Registries) {
+    pub(super) fn book(&mut self, node: NodeId) -> (&mut NodeLedger, &mut Registries) {
         (&mut self.books[node], self.at_nodes.as_deref_mut().unwrap_or(&mut self.registries))
     }
 
     /// A node has refused what is due next of it.
-    pub(super) fn refuse(&mut self, node: usize) -> Result<Refusal, OutOfStep> {
+    pub(super) fn refuse(&mut self, node: NodeId) -> Result<Refusal, OutOfStep> {
         let (book, registries) = self.book(node);
         book.refuse(registries)
     }
@@ -246,7 +244,7 @@ impl Subscriptions {
     /// The node gave a channel up on its own account.
     pub(super) fn retract(&mut self, config: &Config, from: MessageSource<'_>) {
         let MessageSource { node, kind, name } = from;
-        let pool = config.routes.pool_at(node).filter(|_| self.has_ways());
+        let pool = config.routes.pool_at(node.place()).filter(|_| self.has_ways());
         let told = pool.map(|pool| ChannelRoute { route: 0, pool: pool as u16, name: name.to_vec() }.told());
         let (book, registries) = self.book(node);
         book.retract(registries, kind, told.as_deref().unwrap_or(name));
@@ -259,7 +257,7 @@ impl Subscriptions {
         match &self.at_nodes {
             None => self.registries[kind as usize].find(name),
             Some(at_nodes) => {
-                let pool = config.routes.pool_at(node)? as u16;
+                let pool = config.routes.pool_at(node.place())? as u16;
                 at_nodes[kind as usize].find(&ChannelRoute { route: 0, pool, name: name.to_vec() }.told())
             }
         }
@@ -286,13 +284,13 @@ impl Subscriptions {
         if scope.is_empty() { registry.intern(name) } else { registry.intern(&[scope, name].concat()) }
     }
 
-    /// How many subscriptions these nodes hold for this worker.
-    pub(crate) fn told_to(&self, nodes: Range<usize>) -> usize {
-        self.books.get(nodes).unwrap_or_default().iter().map(NodeLedger::told).sum()
+    /// How many subscriptions the nodes of a pool hold for this worker.
+    pub(crate) fn told_to(&self, pool: &Pool) -> usize {
+        NodeId::of_pool(pool).filter_map(|node| self.books.get(node)).map(NodeLedger::told).sum()
     }
 
     /// Where a channel of clients is: for each node, by which number that is told of it.
-    pub(super) fn each_spot(&self, config: &Config, kind: Kind, id: u32, mut visit: impl FnMut(usize, u32)) {
+    pub(super) fn each_spot(&self, config: &Config, kind: Kind, id: u32, mut visit: impl FnMut(NodeId, u32)) {
         if self.books.is_empty() {
             return;
         }
@@ -308,9 +306,9 @@ impl Subscriptions {
     }
 
     /// The nodes that have to be told of a channel.
-    pub(super) fn nodes_of(&self, config: &Config, kind: Kind, told: u32) -> Range<usize> {
+    pub(super) fn nodes_of(&self, config: &Config, kind: Kind, told: u32) -> NodeRange {
         if self.books.is_empty() {
-            return 0..0;
+            return NodeRange::none();
         }
         nodes_of_told(config, kind, self.told()[kind as usize].full_name(told), self.has_ways())
     }
@@ -482,7 +480,7 @@ impl Subscriptions {
         };
         self.each_meant(config, from, channel, |id, called| deliver(id, called, None));
         if !self.departing.is_empty()
-            && let Some((told, pool)) = self.number_told(config, from).zip(config.routes.pool_at(from.node))
+            && let Some((told, pool)) = self.number_told(config, from).zip(config.routes.pool_at(from.node.place()))
         {
             for departure in self.departing.of(kind, told) {
                 if let Some(called) = self.name_for(config, pool, from, channel, departure.id) {
@@ -498,7 +496,7 @@ impl Subscriptions {
     fn each_meant(&self, config: &Config, from: MessageSource<'_>, channel: &[u8], mut visit: impl FnMut(u32, &[u8])) {
         let MessageSource { node, kind, .. } = from;
         let Some(told) = self.number_told(config, from) else { return };
-        let Some((at_nodes, pool)) = self.at_nodes.as_ref().zip(config.routes.pool_at(node)) else {
+        let Some((at_nodes, pool)) = self.at_nodes.as_ref().zip(config.routes.pool_at(node.place())) else {
             return visit(told, channel);
         };
         // What comes before the node has confirmed is left of an earlier subscription: routes went away and came back.

@@ -5,6 +5,7 @@
 use crate::commands::config_get::shows_secrets;
 use crate::error_text;
 use crate::limits::CLIENT_OUTSTANDING_MAX;
+use crate::nodes::id::NodeId;
 use crate::pool::LaneKey;
 use crate::pool::table::LaneId;
 use crate::session::id::ClientId;
@@ -297,10 +298,10 @@ impl<E: Execute> Worker<E> {
             return self.info_of_nodes(index, row, request);
         }
         match plan(row, request.args, &self.config.topology, &mut self.scratch) {
-            Ok(Plan::One(node)) => self.forward_to(index, node.get(), request),
+            Ok(Plan::One(node)) => self.forward_to(index, NodeId::of(node), request),
             Ok(Plan::Split) => self.scatter(index, row, request, true),
             Ok(Plan::All) => self.scatter(index, row, request, false),
-            Ok(Plan::Scan(step)) => self.scan(index, row, request, step, step.node.get()),
+            Ok(Plan::Scan(step)) => self.scan(index, row, request, step, NodeId::of(step.node)),
             Err(error) => {
                 self.answer(index, |reply| error.write(row, request.args, reply));
                 Flow::Next
@@ -309,7 +310,7 @@ impl<E: Execute> Worker<E> {
     }
 
     #[inline]
-    pub(crate) fn forward_to(&mut self, index: ClientId, node: usize, request: &Request<'_>) -> Flow {
+    pub(crate) fn forward_to(&mut self, index: ClientId, node: NodeId, request: &Request<'_>) -> Flow {
         self.send_to(index, node, |out| match request.raw {
             Some(raw) => out.extend_from_slice(raw),
             None => respool_wire::encode_request(out, request.args.iter()),
@@ -318,7 +319,7 @@ impl<E: Execute> Worker<E> {
 
     /// One node answers what `write` appends.
     #[inline]
-    pub(crate) fn send_to(&mut self, index: ClientId, node: usize, write: impl FnOnce(&mut Vec<u8>)) -> Flow {
+    pub(crate) fn send_to(&mut self, index: ClientId, node: NodeId, write: impl FnOnce(&mut Vec<u8>)) -> Flow {
         let own = match self.clients.sessions.at(index) {
             Some(session) if session.flags.has(SessionFlags::LARGE) => match self.large_lane(index, node) {
                 Ok(own) => own,

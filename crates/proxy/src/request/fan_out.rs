@@ -1,5 +1,6 @@
 //! Requests that several nodes answer: split by key, sent to all, or walking from one node to the next.
 
+use crate::nodes::id::NodeId;
 use crate::request::gathers::PartOwner;
 use crate::session::id::ClientId;
 use crate::session::{Asker, Flow, ReplyMode};
@@ -42,7 +43,7 @@ impl<E: Execute> Worker<E> {
         let mut fullest = None;
         if is_split {
             for (number, part) in scratch.parts().enumerate() {
-                let lane = lanes.lane(config, part.node.get(), class);
+                let lane = lanes.lane(config, NodeId::of(part.node), class);
                 let write = |out: &mut Vec<u8>| part.encode(request, out);
                 match lanes.send(lane, due.owner(number), config, *now, &mut clients.pool, write) {
                     Ok(()) => clients.note_sent(due.owner(number)),
@@ -52,7 +53,7 @@ impl<E: Execute> Worker<E> {
             }
         } else {
             for number in 0..config.topology.node_count() {
-                let lane = lanes.lane(config, number, class);
+                let lane = lanes.lane(config, NodeId::at(number), class);
                 let write = |out: &mut Vec<u8>| respool_wire::encode_request(out, request.args.iter());
                 match lanes.send(lane, due.owner(number), config, *now, &mut clients.pool, write) {
                     Ok(()) => clients.note_sent(due.owner(number)),
@@ -78,7 +79,7 @@ impl<E: Execute> Worker<E> {
         row: &'static Row,
         request: &Request<'_>,
         step: ScanStep,
-        node: usize,
+        node: NodeId,
     ) -> Flow {
         self.counters.requests_split.add(1);
         let Self { clients, lanes, scatters, config, now, .. } = self;

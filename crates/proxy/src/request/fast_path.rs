@@ -4,6 +4,7 @@
 //! it stays small enough to be compiled into the loop over a client's requests: whatever is not plain is given back
 //! untouched, and decided there.
 
+use crate::nodes::id::NodeId;
 use crate::session::id::ClientId;
 use crate::session::{Flow, ReplyMode};
 use crate::worker::Worker;
@@ -51,7 +52,7 @@ impl<E: Execute> Worker<E> {
         let Self { clients, lanes, config, now, .. } = self;
         let node = plan_at_once(row, request.args, &config.topology)?;
         let (session, generation) = clients.sessions.with_generation(index)?;
-        let place = lanes.known(node.get(), session.class)?;
+        let place = lanes.known(NodeId::of(node), session.class)?;
         let lane = lanes.all.get_mut(place).filter(|lane| lane.is_plain(config.budgets.upstream_queue))?;
         session.last_row = Some(row);
         let (outstanding, window) = (session.down.outstanding(), session.credit.window());

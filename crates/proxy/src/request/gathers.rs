@@ -230,8 +230,8 @@ impl Scatters {
     }
 
     /// What a node was asked.
-    pub(crate) fn asked(&self, of: Handle, node: usize) -> Option<&InfoKey> {
-        self.waiting.get(of)?.words.as_ref()?.asked.get(node)
+    pub(crate) fn asked(&self, of: Handle, part: usize) -> Option<&InfoKey> {
+        self.waiting.get(of)?.words.as_ref()?.asked.get(part)
     }
 
     /// The nodes whose replies to an INFO are outstanding.

@@ -2,6 +2,7 @@
 //!
 //! Where no route is configured no session comes here; a session under routes pays for the choice with every request.
 
+use crate::nodes::id::NodeId;
 use crate::pool::table::LaneId;
 use crate::request::gathers::PartOwner;
 use crate::session::id::ClientId;
@@ -40,7 +41,7 @@ impl<E: Execute> Worker<E> {
             }
             (None, Ok(Routed::Scan(route, step))) => {
                 self.note_route(route);
-                let node = routes.pool_of(route).place(step.node);
+                let node = NodeId::at(routes.pool_of(route).place(step.node));
                 self.scan(index, row, request, step, node)
             }
             (None, Err(error)) => {
@@ -72,7 +73,7 @@ impl<E: Execute> Worker<E> {
         let nodes = match planned {
             Routed::One(place) if wants(self, place.route) => vec![self.choose_node(index, routes, place, row)],
             Routed::All(route) if wants(self, route) => nodes_of_all(routes, route, row),
-            Routed::Scan(route, step) if wants(self, route) => vec![routes.pool_of(route).place(step.node)],
+            Routed::Scan(route, step) if wants(self, route) => vec![NodeId::at(routes.pool_of(route).place(step.node))],
             Routed::Split => {
                 let places = scratch.parts().map(|(place, _)| place).filter(|place| wants(self, place.route));
                 places.map(|place| self.choose_node(index, routes, place, row)).collect()
@@ -96,8 +97,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Which node is asked in the place that a route leads to: that node, a replica of it, or whoever stands in for it.
-    pub(crate) fn stand_in(&mut self, index: ClientId, routes: &Routes, place: Place, row: &Row) -> usize {
-        let node = usize::from(place.node);
+    pub(crate) fn stand_in(&mut self, index: ClientId, routes: &Routes, place: Place, row: &Row) -> NodeId {
+        let node = NodeId::at(usize::from(place.node));
         let chosen = self.choose_node(index, routes, place, row);
         if chosen != node && reads_replicas(routes, place, row) {
             self.counters.replica_reads.add(1);
@@ -109,8 +110,8 @@ impl<E: Execute> Worker<E> {
 
     /// The same without counting. A client that watches keys is answered by the nodes that have them and by no other: what a
     /// replica or a stand-in says may be older than the watching, and EXEC would not notice.
-    pub(crate) fn choose_node(&self, index: ClientId, routes: &Routes, place: Place, row: &Row) -> usize {
-        let node = usize::from(place.node);
+    pub(crate) fn choose_node(&self, index: ClientId, routes: &Routes, place: Place, row: &Row) -> NodeId {
+        let node = NodeId::at(usize::from(place.node));
         if self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::PINNED)) {
             return node;
         }
@@ -133,18 +134,19 @@ impl<E: Execute> Worker<E> {
     }
 
     /// One of a node's replicas that are up, another each time.
-    fn live_replica(&self, pool: &Pool, node: usize) -> Option<usize> {
-        let replicas = pool.replicas_of(node);
+    fn live_replica(&self, pool: &Pool, node: NodeId) -> Option<NodeId> {
+        let replicas = pool.replicas_of(node.place());
         let start = self.replica_turn as usize % replicas.len().max(1);
         let (behind, before) = replicas.split_at(start.min(replicas.len()));
-        let mut in_turn = before.iter().chain(behind).map(|replica| usize::from(*replica));
+        let mut in_turn = before.iter().chain(behind).map(|replica| NodeId::at(usize::from(*replica)));
         in_turn.find(|replica| !self.lanes.nodes[*replica].is_out() && !self.lanes.is_shut(*replica))
     }
 
     /// The next node of the pool that is up.
-    fn live_next(&self, pool: &Pool, node: usize) -> Option<usize> {
-        let places = pool.places();
-        (node + 1..places.end).chain(places.start..node).find(|other| !self.lanes.nodes[*other].is_out())
+    fn live_next(&self, pool: &Pool, node: NodeId) -> Option<NodeId> {
+        let behind = NodeId::of_pool(pool).filter(|other| *other > node);
+        let mut in_turn = behind.chain(NodeId::of_pool(pool).filter(|other| *other < node));
+        in_turn.find(|other| !self.lanes.nodes[*other].is_out())
     }
 
     /// Counts a request under its route.
@@ -185,7 +187,7 @@ impl<E: Execute> Worker<E> {
         &mut self,
         index: ClientId,
         row: &'static Row,
-        nodes: &[usize],
+        nodes: &[NodeId],
         args: Args<'_>,
     ) -> Flow {
         let chance = self.chance();
@@ -193,7 +195,7 @@ impl<E: Execute> Worker<E> {
         let config = Arc::clone(&self.config);
         let begin = |gather: &mut respool_route::Gather| {
             gather.begin_all(row, args, nodes.len(), chance);
-            gather.name_parts(|part| &config.nodes[nodes[part]].name);
+            gather.name_parts(|part| &config.nodes[nodes[part].place()].name);
             gather.join_each_by(joins);
         };
         let Some((class, due)) = self.begin_scatter(index, begin) else { return Flow::Stop };
@@ -228,7 +230,7 @@ impl<E: Execute> Worker<E> {
     /// Returns the lane that the part went to.
     fn send_part(
         &mut self,
-        node: usize,
+        node: NodeId,
         class: u16,
         due: PartOwner,
         number: usize,
@@ -257,11 +259,11 @@ fn reads_replicas(routes: &Routes, place: Place, row: &Row) -> bool {
 
 /// The nodes that answer a request for all of them. Replicas are asked where a route reads from them and the command is
 /// about each node's own state.
-pub(crate) fn nodes_of_all(routes: &Routes, route: u16, row: &Row) -> Vec<usize> {
+pub(crate) fn nodes_of_all(routes: &Routes, route: u16, row: &Row) -> Vec<NodeId> {
     let pool = routes.pool_of(route);
-    let mut nodes: Vec<usize> = pool.places().collect();
+    let mut nodes: Vec<NodeId> = NodeId::of_pool(pool).collect();
     if row.request_policy == RequestPolicy::AllNodes && routes.route(route).reads == Reads::Replica {
-        nodes.extend(pool.replicas.iter().flatten().map(|replica| usize::from(*replica)));
+        nodes.extend(pool.replicas.iter().flatten().map(|replica| NodeId::at(usize::from(*replica))));
     }
     nodes
 }

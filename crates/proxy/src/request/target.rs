@@ -1,5 +1,6 @@
 //! The one node that a request belongs to that cannot be split, and the request as that node gets it.
 
+use crate::nodes::id::NodeId;
 use crate::session::SessionFlags;
 use crate::session::id::ClientId;
 use crate::worker::Worker;
@@ -22,13 +23,13 @@ impl<E: Execute> Worker<E> {
         index: ClientId,
         row: &'static Row,
         request: &Request<'_>,
-    ) -> Result<(usize, ArgsBuf), Vec<u8>> {
+    ) -> Result<(NodeId, ArgsBuf), Vec<u8>> {
         let args = request.args;
         if self.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::ROUTED)) {
             return self.routed_home(index, row, request);
         }
         match plan(row, args, &self.config.topology, &mut self.scratch) {
-            Ok(Plan::One(node)) => Ok((node.get(), args.iter().collect())),
+            Ok(Plan::One(node)) => Ok((NodeId::of(node), args.iter().collect())),
             Ok(Plan::Split | Plan::All | Plan::Scan(_)) => Err(words(|e| PlanError::Unsupported.write(row, args, e))),
             Err(error) => Err(words(|e| error.write(row, args, e))),
         }
@@ -41,7 +42,7 @@ impl<E: Execute> Worker<E> {
         index: ClientId,
         row: &'static Row,
         request: &Request<'_>,
-    ) -> Option<(usize, ArgsBuf)> {
+    ) -> Option<(NodeId, ArgsBuf)> {
         let (args, routes) = (request.args, Arc::clone(&self.config.routes));
         let mut scratch = std::mem::take(&mut self.route_scratch);
         let planned = self.plan_routed(&routes, index, row, args, &mut scratch);
@@ -68,7 +69,7 @@ impl<E: Execute> Worker<E> {
         index: ClientId,
         row: &'static Row,
         request: &Request<'_>,
-    ) -> Result<(usize, ArgsBuf), Vec<u8>> {
+    ) -> Result<(NodeId, ArgsBuf), Vec<u8>> {
         let (args, routes) = (request.args, Arc::clone(&self.config.routes));
         let mut scratch = std::mem::take(&mut self.route_scratch);
         let home = match self.plan_routed(&routes, index, row, args, &mut scratch) {
@@ -77,7 +78,7 @@ impl<E: Execute> Worker<E> {
                 scratch.encode_one(&routes, place.route, args, request.raw, &mut bytes);
                 let limits = RequestLimits::authenticated(Strictness::Strict);
                 match RequestDecoder::new().decode(&bytes, &limits) {
-                    Ok(Step::Request(made)) => Ok((usize::from(place.node), made.args.iter().collect())),
+                    Ok(Step::Request(made)) => Ok((NodeId::at(usize::from(place.node)), made.args.iter().collect())),
                     _ => Err(words(|e| PlanError::Unsupported.write(row, args, e))),
                 }
             }

@@ -337,7 +337,7 @@ impl<E: Execute> Worker<E> {
         };
         let learning = CommandInfoQuery { name: name.to_owned(), waiting: vec![client], answer: Answer::None };
         let task = self.tasks.begin(InternalRequest::Learn(Box::new(learning)));
-        let node = self.config.topology.default_node().get();
+        let node = self.config.default_node();
         let lane = self.lanes.lane(&self.config, node, class);
         let full_name = full_name(name);
         let words: [&[u8]; 3] = [b"COMMAND", b"INFO", full_name.as_bytes()];

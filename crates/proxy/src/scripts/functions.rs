@@ -11,6 +11,7 @@
 
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::FUNCTIONS_READ_BYTES_MAX;
+use crate::nodes::id::NodeId;
 use crate::session::Flow;
 use crate::session::id::ClientId;
 use crate::worker::Worker;
@@ -25,7 +26,7 @@ type Names = BTreeSet<Vec<u8>>;
 #[derive(Debug, Default)]
 pub(crate) struct Functions {
     /// By node the functions that change nothing; `None` while it is being asked.
-    by_node: BTreeMap<usize, Option<Names>>,
+    by_node: BTreeMap<NodeId, Option<Names>>,
     /// Which of the pauses and settings this is: what was asked before is not heard any more.
     epoch: u64,
 }
@@ -40,7 +41,7 @@ impl Functions {
 /// A node is being asked for its functions.
 #[derive(Debug)]
 pub(crate) struct Listing {
-    node: usize,
+    node: NodeId,
     epoch: u64,
     readonly: Names,
 }
@@ -110,7 +111,7 @@ impl<E: Execute> Worker<E> {
         Some(self.run(index, row, &Request::made(call.as_args())))
     }
 
-    fn ask_for_functions(&mut self, index: ClientId, node: usize) {
+    fn ask_for_functions(&mut self, index: ClientId, node: NodeId) {
         let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return };
         self.functions.by_node.insert(node, None);
         let listing = Listing { node, epoch: self.functions.epoch, readonly: Names::new() };

@@ -61,7 +61,7 @@ impl<E: Execute> Worker<E> {
         gather.begin_all(row, request.args, nodes, 0);
         let task =
             self.tasks.begin(InternalRequest::Stop(Box::new(ScriptKill { asker, client, gather, lanes: Vec::new() })));
-        for node in 0..nodes {
+        for (part, node) in self.config.node_ids().enumerate() {
             let borrowed = self.lend(index, node, |lanes, config, _, now| lanes.borrow(config, node, class, now));
             if let (Ok(lane), Some(InternalRequest::Stop(stopping))) = (&borrowed, self.tasks.get_mut(task)) {
                 stopping.lanes.push(*lane);
@@ -72,11 +72,11 @@ impl<E: Execute> Worker<E> {
                 Err(_) => self.lanes.lane(&self.config, node, class),
             };
             let write = |out: &mut Vec<u8>| encode_request(out, request.args.iter());
-            let owner = InternalRequests::owner(task, node as u16);
+            let owner = InternalRequests::owner(task, part as u16);
             let sent = self.lanes.send(place, owner, &self.config, self.now, &mut self.clients.pool, write);
             if let Err(error) = sent {
                 self.counters.node_errors.add(1);
-                self.tasks.fail(task, node as u16, LostReply::Unsent, &error, &mut self.clients);
+                self.tasks.fail(task, part as u16, LostReply::Unsent, &error, &mut self.clients);
             }
         }
         self.is_busy = true;

@@ -82,9 +82,7 @@ impl Lanes {
 
     /// The shared lanes of a class.
     fn lanes_of_class(&self, class: u16) -> impl Iterator<Item = &Lane> {
-        let start = usize::from(class) * self.nodes.len();
-        let places = self.table.get(start..start + self.nodes.len()).unwrap_or_default();
-        places.iter().filter_map(|lane| self.all.get(*lane))
+        self.table.of_class(class).filter_map(|lane| self.all.get(lane))
     }
 
     /// Whether a node has left a request on a lane of this class unanswered for long.

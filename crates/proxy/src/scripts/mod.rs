@@ -16,6 +16,7 @@ pub(crate) mod lanes;
 
 use crate::internal_request::{InternalRequest, InternalRequests, Progress};
 use crate::limits::{SCRIPT_BYTES_MAX, SCRIPTS_BYTES_MAX, SCRIPTS_GIVEN_MAX};
+use crate::nodes::id::NodeId;
 use crate::pool::replace::Moves;
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
@@ -166,7 +167,7 @@ pub(crate) struct EvalshaRetry {
 #[derive(Clone, Copy, Debug)]
 enum EvalshaRetryPlace {
     /// At this node.
-    At(usize),
+    At(NodeId),
     /// Where its keys are by then.
     AtItsKeys,
     /// Nowhere: what its keys are called is not known any more.
@@ -269,7 +270,7 @@ impl<E: Execute> Worker<E> {
             }
         } else {
             match plan(row, request.args, &self.config.topology, &mut self.scratch) {
-                Ok(Plan::One(node)) => (node.get(), None),
+                Ok(Plan::One(node)) => (NodeId::of(node), None),
                 _ => return self.pass_on(index, row, request),
             }
         };

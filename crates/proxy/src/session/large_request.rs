@@ -17,6 +17,7 @@
 //! it: what waits is bounded by [`PIECES_QUEUE_BYTES`]. The deadline of the reply counts from the last byte.
 
 use crate::limits::{PIECES_QUEUE_BYTES, STALLED_REQUEST_US};
+use crate::nodes::id::NodeId;
 use crate::pool::LaneEnd;
 use crate::pool::table::LaneId;
 use crate::session::forced_disconnect::DisconnectReason;
@@ -52,7 +53,7 @@ const FIT: [SessionFlags; 5] = [
 
 /// Where a large request goes, and how it begins there.
 struct Destination {
-    node: usize,
+    node: NodeId,
     head: Vec<u8>,
 }
 
@@ -145,7 +146,7 @@ impl<E: Execute> Worker<E> {
             };
             let mut head = Vec::new();
             encode_request(&mut head, begun.args.iter());
-            return Some(Destination { node: node.get(), head: head_of(&head, begun) });
+            return Some(Destination { node: NodeId::of(node), head: head_of(&head, begun) });
         }
         let routes = Arc::clone(&self.config.routes);
         let mut scratch = std::mem::take(&mut self.route_scratch);
@@ -166,7 +167,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The connection of a client's own to a node. Nothing of the client's is outstanding.
-    fn own_lane(&mut self, index: ClientId, node: usize) -> Option<LaneId> {
+    fn own_lane(&mut self, index: ClientId, node: NodeId) -> Option<LaneId> {
         let now_us = self.now.mono_us;
         let client = self.clients.sessions.handle(index)?;
         let session = self.clients.sessions.at_mut(index)?;
@@ -252,7 +253,9 @@ impl<E: Execute> Worker<E> {
             return;
         };
         large.sending = None;
-        large.touch(large.sending_to, now_us);
+        if let Some(node) = large.sending_to {
+            large.touch(node, now_us);
+        }
         if let Some(lane) = large.sending_lane().and_then(|lane| self.lanes.find(lane)) {
             let this = &mut self.lanes[lane];
             this.sending = None;

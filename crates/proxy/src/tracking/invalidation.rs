@@ -3,6 +3,7 @@
 use super::routed_keys::{self, user_text};
 use super::{Mode, Redirect};
 use crate::config::Config;
+use crate::nodes::id::NodeId;
 use crate::pubsub::Subscriptions;
 use crate::push::frame::bulk;
 use crate::session::id::ClientHandle;
@@ -35,7 +36,7 @@ pub struct LostRedirect {
 
 impl Subscriptions {
     /// A node tells of changed keys; `None`: of all.
-    pub(crate) fn invalidate(&mut self, config: &Config, node: usize, keys: Option<&[u8]>, clients: &mut Clients) {
+    pub(crate) fn invalidate(&mut self, config: &Config, node: NodeId, keys: Option<&[u8]>, clients: &mut Clients) {
         let Some(keys) = keys else { return self.invalidate_node(config, node, clients) };
         let keys: Vec<&[u8]> = elements(keys).into_iter().flatten().filter_map(bulk).collect();
         if self.is_routed {
@@ -102,12 +103,12 @@ impl Subscriptions {
     }
 
     /// Everything that clients have read from a node may have changed.
-    pub(crate) fn invalidate_node(&mut self, config: &Config, node: usize, clients: &mut Clients) {
+    pub(crate) fn invalidate_node(&mut self, config: &Config, node: NodeId, clients: &mut Clients) {
         let numbers: Vec<u32> = self.tracked.clients.ids().collect();
         for number in numbers {
             let Some(handle) = self.subscribers.at(number).copied() else { continue };
             let Some(session) = clients.sessions.get_mut(handle) else { continue };
-            if !self.is_routed || config.routes.nodes_for(user_text(session.user_name())).contains(&node) {
+            if !self.is_routed || config.routes.nodes_for(user_text(session.user_name())).contains(&node.place()) {
                 self.invalidate_client(handle, clients);
             }
         }

@@ -28,6 +28,7 @@ pub(crate) use table_limit::TableLimit;
 use crate::commands::connection::integer;
 use crate::error_text;
 use crate::limits::{TRACKED_TRANSACTION_KEYS_MAX, TRACKING_PREFIXES_MAX};
+use crate::nodes::id::NodeId;
 use crate::observe::counters::Counters;
 use crate::pubsub::pending::PendingChange;
 use crate::pubsub::{PAIR_BYTES, Subscriber, Subscriptions};
@@ -408,13 +409,11 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The nodes that a client may read from: those that routes can lead it to. Others do not have to tell it of anything.
-    pub(crate) fn nodes_read(&self, index: ClientId) -> Vec<usize> {
+    pub(crate) fn nodes_read(&self, index: ClientId) -> Vec<NodeId> {
         if self.config.routes.are_plain() {
-            return (0..self.config.topology.node_count())
-                .filter(|node| *node < self.subscriptions.books.len())
-                .collect();
+            return self.config.topology_ids().filter(|node| self.subscriptions.books.get(*node).is_some()).collect();
         }
-        self.config.routes.nodes_for(self.user_of(index))
+        self.config.routes.nodes_for(self.user_of(index)).into_iter().map(NodeId::at).collect()
     }
 
     /// Whether every node that a client may read from tells of every change. Those that are to, from now on, are dialled.
@@ -422,8 +421,8 @@ impl<E: Execute> Worker<E> {
         if !self.subscriptions.is_routed {
             return self.subscriptions.books.iter().all(NodeLedger::is_tracking);
         }
-        let silent = |node: &usize| !self.subscriptions.books.get(*node).is_some_and(NodeLedger::is_tracking);
-        let silent: Vec<usize> = self.nodes_read(index).into_iter().filter(silent).collect();
+        let silent = |node: &NodeId| !self.subscriptions.books.get(*node).is_some_and(NodeLedger::is_tracking);
+        let silent: Vec<NodeId> = self.nodes_read(index).into_iter().filter(silent).collect();
         for node in &silent {
             if self.subscriptions.lanes.get(*node).is_some_and(Option::is_none) {
                 // The client may be led elsewhere than before. What is refused now the timers try again.
@@ -450,7 +449,7 @@ impl<E: Execute> Worker<E> {
         this.is_tracking_wanted = true;
         let nodes = self.nodes_read(index);
         let this = &mut self.subscriptions;
-        let nodes: Vec<usize> = nodes.into_iter().filter(|node| !this.books[*node].is_tracking()).collect();
+        let nodes: Vec<NodeId> = nodes.into_iter().filter(|node| !this.books[*node].is_tracking()).collect();
         let pending = PendingChange::for_tracking(handle, seq, wanted, nodes.len(), self.now.mono_us);
         let pending = this.pending.insert(pending);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };

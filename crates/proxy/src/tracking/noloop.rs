@@ -26,6 +26,7 @@ use crate::config::Config;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, Progress};
 use crate::limits::{PUSH_CHECK_US, PUSH_SILENT_US_MAX};
+use crate::nodes::id::{NodeId, NodeRange, PerNode};
 use crate::pool::session_mode::KeyOwner;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneEnd, LaneKey, LaneUse};
@@ -53,7 +54,7 @@ struct Listener {
 #[derive(Clone, Copy)]
 pub(crate) struct ChangeSource<'a> {
     pub(crate) reader: ClientHandle,
-    pub(crate) node: usize,
+    pub(crate) node: NodeId,
     pub(crate) config: &'a Config,
 }
 
@@ -63,11 +64,11 @@ pub(crate) struct NoLoopLanes {
     /// The request to track that waits for all nodes.
     pub(crate) pending: Option<Handle>,
     /// By node, whether it has told what that waits for.
-    is_told: Vec<bool>,
+    is_told: PerNode<bool>,
     /// Another client is told in its place.
     is_redirected: bool,
     /// By node; none if it is told itself.
-    listeners: Vec<Listener>,
+    listeners: PerNode<Listener>,
     /// What nodes are asked for beside NOLOOP.
     options: Vec<Box<[u8]>>,
 }
@@ -76,7 +77,7 @@ pub(crate) struct NoLoopLanes {
 #[derive(Debug)]
 pub(crate) struct ListenerId {
     session: ClientHandle,
-    node: usize,
+    node: NodeId,
     lane: LaneHandle,
     id: Option<i64>,
 }
@@ -173,8 +174,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The nodes that may hold what a client reads.
-    pub(super) fn nodes_heard(&self) -> usize {
-        if self.config.routes.are_plain() { self.config.topology.node_count() } else { self.config.nodes.len() }
+    pub(super) fn nodes_heard(&self) -> NodeRange {
+        if self.config.routes.are_plain() { self.config.topology_ids() } else { self.config.node_ids() }
     }
 
     /// Gives a client, of which nothing is outstanding but perhaps the request that `pending` stands for, connections of its own
@@ -210,7 +211,7 @@ impl<E: Execute> Worker<E> {
         noloop.pending = pending;
         noloop.is_redirected = is_redirected;
         noloop.options = options;
-        noloop.is_told = (0..nodes).map(|node| !read.contains(&node)).collect();
+        noloop.is_told = PerNode::new(nodes.map(|node| !read.contains(&node)));
         if self.subscriptions.check_at_us == 0 {
             self.subscriptions.check_at_us = self.now.mono_us + PUSH_CHECK_US;
         }
@@ -246,19 +247,19 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let class = session.class;
         let Some(noloop) = noloop_mut(session) else { return };
-        noloop.listeners.resize(if noloop.is_redirected { nodes } else { 0 }, Listener::default());
-        let request = |node: usize| match noloop.listeners.get(node) {
+        noloop.listeners.resize(if noloop.is_redirected { nodes.clone().count() } else { 0 });
+        let request = |node: NodeId| match noloop.listeners.get(node) {
             None => Some(noloop.request(None)),
             Some(listener) => listener.id.map(|id| noloop.request(Some(id))),
         };
-        let by_node = (0..nodes).map(request).collect();
+        let by_node = PerNode::new(nodes.map(request));
         if let KeyOwner::Client(owner) = &mut self.lanes.owners[class as usize] {
             owner.tracking = Some(by_node);
         }
     }
 
     /// What a node is to be asked for a class of lanes, if that is known.
-    fn request_for(&self, class: u16, node: usize) -> Option<Arc<[u8]>> {
+    fn request_for(&self, class: u16, node: NodeId) -> Option<Arc<[u8]>> {
         match &self.lanes.owners[class as usize] {
             KeyOwner::Client(owner) => owner.tracking.as_ref()?.get(node)?.clone(),
             _ => None,
@@ -266,7 +267,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether a node tells a client of changes on its own lane.
-    fn is_telling(&self, class: u16, node: usize) -> bool {
+    fn is_telling(&self, class: u16, node: NodeId) -> bool {
         let Some(request) = self.request_for(class, node) else { return false };
         let lane = self.lanes.known(node, class).map(|lane| &self.lanes[lane].up);
         lane.is_some_and(|up| up.is_ready() && up.identity().tracking.as_ref() == Some(&request))
@@ -280,7 +281,7 @@ impl<E: Execute> Worker<E> {
 
     /// Counts the nodes that tell already for the request that waits for all.
     fn note_told(&mut self, index: ClientId) {
-        for node in 0..self.nodes_heard() {
+        for node in self.nodes_heard() {
             let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return };
             if self.is_telling(class, node) {
                 self.note_told_of(index, node);
@@ -289,7 +290,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A node tells of changes from now on. `false`: nobody has waited for that.
-    fn note_told_of(&mut self, index: ClientId, node: usize) -> bool {
+    fn note_told_of(&mut self, index: ClientId, node: NodeId) -> bool {
         let Some(noloop) = self.clients.sessions.at_mut(index).and_then(noloop_mut) else { return false };
         let Some(pending) = noloop.pending else { return false };
         if let Some(is_told) = noloop.is_told.get_mut(node)
@@ -321,7 +322,7 @@ impl<E: Execute> Worker<E> {
         self.lanes.state_of(self.clients.sessions.at(index).map_or(0, |session| session.class))
     }
 
-    fn mend_listener(&mut self, index: ClientId, node: usize) -> Result<(), Vec<u8>> {
+    fn mend_listener(&mut self, index: ClientId, node: NodeId) -> Result<(), Vec<u8>> {
         let Some(session) = self.clients.sessions.handle(index) else { return Ok(()) };
         let Some(this) = self.clients.sessions.at(index) else { return Ok(()) };
         let class = this.class;
@@ -350,7 +351,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Asks a node for its number of a connection.
-    fn ask_number_of(&mut self, session: ClientHandle, node: usize, lane: LaneId) {
+    fn ask_number_of(&mut self, session: ClientHandle, node: NodeId, lane: LaneId) {
         let handle = self.lanes.handle(lane);
         let task = self.tasks.begin(InternalRequest::Listen(ListenerId { session, node, lane: handle, id: None }));
         let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
@@ -374,7 +375,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    fn mend_own(&mut self, index: ClientId, node: usize) -> Result<(), Vec<u8>> {
+    fn mend_own(&mut self, index: ClientId, node: NodeId) -> Result<(), Vec<u8>> {
         let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return Ok(()) };
         let Some(request) = self.request_for(class, node) else { return Ok(()) };
         if let Some(known) = self.lanes.known(node, class)
@@ -406,12 +407,12 @@ impl<E: Execute> Worker<E> {
         let session = self.clients.sessions.at(index)?;
         noloop_of(session)?;
         let class = session.class;
-        let is_wrong = |node: usize| {
+        let is_wrong = |node: NodeId| {
             let known = self.lanes.known(node, class).map(|lane| &self.lanes[lane]);
             let request = self.request_for(class, node);
             request.is_some() && known.is_some_and(|lane| lane.up.identity().tracking != request && !lane.is_settled())
         };
-        if !(0..self.nodes_heard()).any(is_wrong) {
+        if !self.nodes_heard().any(is_wrong) {
             return None;
         }
         if self.settle_before(index).is_none() {
@@ -430,7 +431,7 @@ impl<E: Execute> Worker<E> {
         let Some(tracking) = tracking else { return };
         let has_passed = std::mem::replace(&mut tracking.has_passed_mark, is_marked);
         let word: &[u8] = if tracking.mode == Mode::OptIn { b"YES" } else { b"NO" };
-        for node in 0..self.nodes_heard() {
+        for node in self.nodes_heard() {
             let lane = self.lanes.known(node, class).filter(|_| self.is_telling(class, node));
             let Some(lane) = lane else { continue };
             let mut push = |words: &[&[u8]]| {
@@ -475,7 +476,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn end_hearing(
         &mut self,
         reader: ClientHandle,
-        node: usize,
+        node: NodeId,
         is_listener: bool,
         was_ready: bool,
         refusal: Option<&[u8]>,
@@ -581,8 +582,8 @@ impl<E: Execute> Worker<E> {
         self.end_listeners(listeners);
     }
 
-    fn end_listeners(&mut self, listeners: Vec<Listener>) {
-        for lane in listeners.into_iter().filter_map(|listener| listener.lane) {
+    fn end_listeners(&mut self, listeners: PerNode<Listener>) {
+        for lane in listeners.iter().filter_map(|listener| listener.lane) {
             let Some(lane) = self.lanes.find(lane) else { continue };
             self.lanes[lane].reader = None;
             self.close_lane(lane);
@@ -619,7 +620,7 @@ impl<E: Execute> Worker<E> {
                 let _ = self.ensure_noloop_lanes(handle.index);
             }
             let mut lanes = self.lanes.own_lanes(class);
-            lanes.extend(listeners.into_iter().filter_map(|listener| self.lanes.find(listener.lane?)));
+            lanes.extend(listeners.iter().filter_map(|listener| self.lanes.find(listener.lane?)));
             lanes.into_iter().for_each(|lane| self.ask_silent(lane));
         }
     }

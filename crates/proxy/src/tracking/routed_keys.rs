@@ -5,6 +5,7 @@
 //! route renames it, so who is led to another pool, or to another name, is told of nothing that is not its own.
 
 use super::reads;
+use crate::nodes::id::NodeId;
 use crate::pubsub::Subscriptions;
 use crate::session::SessionFlags;
 use crate::session::id::ClientId;
@@ -29,8 +30,8 @@ pub(super) fn name(scoped: &[u8]) -> &[u8] {
 }
 
 /// What keys of a node may be called, each with the route that leads there under this name.
-fn names(routes: &Routes, node: usize, keys: &[&[u8]]) -> Vec<(u16, Vec<u8>)> {
-    let Some(pool) = routes.pool_at(node) else { return Vec::new() };
+fn names(routes: &Routes, node: NodeId, keys: &[&[u8]]) -> Vec<(u16, Vec<u8>)> {
+    let Some(pool) = routes.pool_at(node.place()) else { return Vec::new() };
     let leading = routes.routes().iter().enumerate().filter(|(_, route)| route.pool == pool);
     let of_route = |number: u16| keys.iter().filter_map(move |key| Some((number, routes.name_before(number, key)?)));
     leading.flat_map(|(number, _)| of_route(number as u16)).collect()
@@ -42,7 +43,7 @@ pub(crate) fn user_text(user: &[u8]) -> &str {
 }
 
 /// What a user calls keys of a node, if it can be led to them.
-pub(super) fn names_for(routes: &Routes, node: usize, user: &[u8], keys: &[&[u8]]) -> Vec<Box<[u8]>> {
+pub(super) fn names_for(routes: &Routes, node: NodeId, user: &[u8], keys: &[&[u8]]) -> Vec<Box<[u8]>> {
     reachable(routes, user, &names(routes, node, keys))
 }
 
@@ -57,7 +58,7 @@ fn reachable(routes: &Routes, user: &[u8], names: &[(u16, Vec<u8>)]) -> Vec<Box<
 
 impl Subscriptions {
     /// A node tells of changed keys.
-    pub(super) fn invalidate_routed(&mut self, routes: &Routes, node: usize, keys: &[&[u8]], clients: &mut Clients) {
+    pub(super) fn invalidate_routed(&mut self, routes: &Routes, node: NodeId, keys: &[&[u8]], clients: &mut Clients) {
         let names = names(routes, node, keys);
         for (route, name) in &names {
             if let Some(id) = self.tracked.keys.find(&scoped(*route, name)) {

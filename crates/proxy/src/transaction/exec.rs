@@ -12,6 +12,7 @@ use crate::auth::secrets::SecretArgs;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX, TRIALS_MAX};
+use crate::nodes::id::NodeId;
 use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
 use crate::pool::table::{LaneHandle, LaneId};
@@ -48,7 +49,7 @@ pub(crate) struct Exec {
     private: Option<LaneHandle>,
     /// The connection that it was sent on.
     sent_on: Option<LaneHandle>,
-    node: usize,
+    node: NodeId,
     /// Somebody has to look at the reply: some requests are ours, or a database was selected.
     is_read: bool,
     /// What the node said where it should have said OK or QUEUED.
@@ -91,7 +92,7 @@ impl Exec {
             self.sent_on.map_or_else(|| moves.has_left(self.node), |lane| moves.has_left_on(self.node, lane));
         match has_left {
             true => self.moves = MOVES_MAX,
-            false => self.node = moves.namesake_of(self.node).unwrap_or(usize::MAX),
+            false => self.node = moves.namesake_of(self.node).unwrap_or(NodeId::NONE),
         }
     }
 
@@ -220,7 +221,7 @@ impl Exec {
 }
 
 /// The node that a block runs at, if anything binds it to one.
-fn node_of(queued: &QueuedCommands, watches: &[WatchedLane]) -> Option<usize> {
+fn node_of(queued: &QueuedCommands, watches: &[WatchedLane]) -> Option<NodeId> {
     queued.node.or(watches.first().map(|watch| watch.node)).or(queued.keyless_node)
 }
 
@@ -253,7 +254,7 @@ fn is_null(reply: &[u8]) -> bool {
 struct ExecPath {
     /// The connection to itself that it runs on, if it does.
     private: Option<LaneHandle>,
-    node: usize,
+    node: NodeId,
     /// Keys are watched there.
     is_watching: bool,
 }
@@ -330,7 +331,7 @@ impl<E: Execute> Worker<E> {
         let has_scripts = queued.has_scripts;
         // What might wait does so on a connection of its own, should the node not take MULTI any more.
         let waits = queued.has_blocking;
-        let node = node_of(queued, watches).unwrap_or(self.config.topology.default_node().get());
+        let node = node_of(queued, watches).unwrap_or(self.config.default_node());
         let class = self.lanes.without_scripts(class);
         let is_elsewhere = watches.iter().any(|w| w.node != node || !self.lanes.is_pinned_in(w, class));
         if is_elsewhere {
@@ -409,7 +410,7 @@ impl<E: Execute> Worker<E> {
         if self.engine.is_none() && queued.for_node == 0 && watches.is_empty() {
             return None;
         }
-        let node = node_of(queued, watches).unwrap_or(self.config.topology.default_node().get());
+        let node = node_of(queued, watches).unwrap_or(self.config.default_node());
         let has_select = queued.has_select;
         match self.hold_for_nodes(index, &[node])? {
             Held::Waits => Some(Flow::Again),
@@ -425,7 +426,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A connection for what must not share one: the client's own if it has one to the node.
-    pub(crate) fn private_for(&mut self, index: ClientId, node: usize) -> Result<LaneHandle, Vec<u8>> {
+    pub(crate) fn private_for(&mut self, index: ClientId, node: NodeId) -> Result<LaneHandle, Vec<u8>> {
         let class = self.clients.sessions.at(index).map_or(0, |session| session.class);
         if self.lanes.owns(class, node) {
             let lane = self.lanes.lane(&self.config, node, class);
@@ -631,8 +632,8 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    fn node_at(&self, address: &str) -> Option<usize> {
-        self.config.nodes.iter().position(|node| node.endpoint.to_string() == address)
+    fn node_at(&self, address: &str) -> Option<NodeId> {
+        self.config.find_node(|node| node.endpoint.to_string() == address)
     }
 
     /// Puts together the reply to an EXEC of which `said` is the node's part.

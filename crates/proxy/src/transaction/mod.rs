@@ -28,6 +28,7 @@ use crate::blocking::engine::LocalWatch;
 use crate::dedicated::Dedicated;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
+use crate::nodes::id::NodeId;
 use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
 use crate::pool::table::LaneHandle;
@@ -47,7 +48,7 @@ use std::sync::Arc;
 /// A private connection on which keys are watched.
 #[derive(Debug)]
 pub(crate) struct WatchedLane {
-    pub(crate) node: usize,
+    pub(crate) node: NodeId,
     pub(crate) lane: LaneHandle,
     pub(crate) since_us: u64,
 }
@@ -324,7 +325,7 @@ impl<E: Execute> Worker<E> {
                 return Flow::Next;
             }
         };
-        let mut by_node: Vec<(usize, Vec<&[u8]>)> = Vec::new();
+        let mut by_node: Vec<(NodeId, Vec<&[u8]>)> = Vec::new();
         for (node, key) in keys.iter().map(|(node, key)| (*node, key.as_slice())) {
             match by_node.iter_mut().find(|(n, _)| *n == node) {
                 Some((_, keys)) => keys.push(key),
@@ -391,9 +392,9 @@ impl<E: Execute> Worker<E> {
         index: ClientId,
         row: &'static Row,
         args: Args<'_>,
-    ) -> Result<Vec<(usize, Vec<u8>)>, Vec<u8>> {
+    ) -> Result<Vec<(NodeId, Vec<u8>)>, Vec<u8>> {
         if !self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED)) {
-            let place = |key: &[u8]| (self.config.topology.place(key).get(), key.to_vec());
+            let place = |key: &[u8]| (NodeId::of(self.config.topology.place(key)), key.to_vec());
             return Ok(args.from(1).iter().map(place).collect());
         }
         let routes = &self.config.routes;
@@ -402,7 +403,7 @@ impl<E: Execute> Worker<E> {
             // Keys at several places are no fault here: each node watches its own.
             Ok(_) | Err(RouteError::Plan(PlanError::CrossSlot { .. })) => {
                 let keys = scratch.keys(routes, args).into_iter();
-                Ok(keys.map(|key| (usize::from(key.place.node), key.name)).collect())
+                Ok(keys.map(|key| (NodeId::at(usize::from(key.place.node)), key.name)).collect())
             }
             Err(error) => {
                 let mut line = Vec::new();
@@ -434,7 +435,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A node is drained: it is sent no transaction for keys that are watched there.
-    pub(crate) fn leave_watches_at(&mut self, node: usize) {
+    pub(crate) fn leave_watches_at(&mut self, node: NodeId) {
         let is_there = |session: &Session| session.pins.iter().flat_map(|p| &p.watches).any(|pin| pin.node == node);
         let watching = self.clients.sessions.iter().filter(|(_, session)| is_there(session));
         let indexes: Vec<ClientId> = watching.map(|(index, _)| index).collect();
@@ -469,7 +470,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The private connection on which a session watches keys of a node, borrowed if there is none yet.
-    fn pin(&mut self, index: ClientId, node: usize) -> Result<LaneHandle, Vec<u8>> {
+    fn pin(&mut self, index: ClientId, node: NodeId) -> Result<LaneHandle, Vec<u8>> {
         let now_us = self.now.mono_us;
         let Some(session) = self.clients.sessions.at_mut(index) else { return Err(error_text::pin_lost()) };
         let class = session.class;
@@ -609,11 +610,11 @@ impl<E: Execute> Worker<E> {
     /// Who holds what, for `PROXY SHOW PINS`.
     pub(crate) fn list_pins(&self) -> Vec<PinLine> {
         let mut lines = Vec::new();
-        let name = |node: usize| self.lanes.nodes.get(node).map(|n| n.name.clone());
+        let name = |node: NodeId| self.lanes.nodes.get(node).map(|n| n.name.clone());
         for (index, session) in self.clients.sessions.iter() {
             let mode = self.mode_of(index);
             let owning = if self.has_noloop_lanes(index) { "tracking" } else { "session" };
-            let line = |node: Option<usize>, reason: &'static str, since_us: u64| PinLine {
+            let line = |node: Option<NodeId>, reason: &'static str, since_us: u64| PinLine {
                 client: session.id,
                 node: node.and_then(name),
                 reason,

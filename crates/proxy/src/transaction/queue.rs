@@ -7,6 +7,7 @@ use crate::auth::secrets::SecretArgs;
 use crate::commands::config_get::shows_secrets;
 use crate::config::LaneLimits;
 use crate::error_text;
+use crate::nodes::id::NodeId;
 use crate::pool::replace::Moves;
 use crate::scripts::{Hash, NamedScript};
 use respool_command::{
@@ -45,11 +46,11 @@ pub(crate) struct QueuedCommands {
     /// How many of the entries a node runs.
     pub(crate) for_node: usize,
     /// The node that has the keys, once one was named.
-    pub(crate) node: Option<usize>,
+    pub(crate) node: Option<NodeId>,
     /// The pool that the block is in, under routes.
     pool: Option<usize>,
     /// Under routes, the node that runs a block without keys.
-    pub(crate) keyless_node: Option<usize>,
+    pub(crate) keyless_node: Option<NodeId>,
     /// What its routes say of connections to itself.
     pub(crate) mode: Option<PoolMode>,
     /// The first key, for the error that names two.
@@ -224,7 +225,7 @@ impl QueuedCommands {
             return Ok(());
         }
         let node = match plan(row, args, to.topology, to.scratch) {
-            Ok(Plan::One(node)) => node.get(),
+            Ok(Plan::One(node)) => NodeId::of(node),
             Ok(Plan::Split) => {
                 let mut keys = to.scratch.parts().filter_map(|part| part.keys.first().copied());
                 let (first, second) = (keys.next().unwrap_or(0), keys.next().unwrap_or(0));
@@ -269,7 +270,7 @@ impl QueuedCommands {
         }
         self.pool = Some(pool);
         self.mode = self.mode.max(routes.route(place.route).pool_mode);
-        let node = usize::from(place.node);
+        let node = NodeId::at(usize::from(place.node));
         self.keyless_node.get_or_insert(node);
         self.bind(node, row, args)?;
         let mut out = Vec::new();
@@ -281,7 +282,7 @@ impl QueuedCommands {
     }
 
     /// A request with keys binds the block to their node.
-    fn bind(&mut self, node: usize, row: &'static Row, args: Args<'_>) -> Result<(), Vec<u8>> {
+    fn bind(&mut self, node: NodeId, row: &'static Row, args: Args<'_>) -> Result<(), Vec<u8>> {
         let Some(key) = first_key(&row.keys, args) else { return Ok(()) };
         match self.node {
             None => {

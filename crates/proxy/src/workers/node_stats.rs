@@ -2,6 +2,7 @@
 //!
 //! Each worker writes down its own figures when it looks at its timers, and reads those of the others when it is asked.
 
+use crate::nodes::id::PerNode;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::Phase;
@@ -44,13 +45,13 @@ impl NodeStats {
 }
 
 /// The figures of one worker, node by node.
-pub(crate) type WorkerNodeStats = Mutex<Vec<NodeStats>>;
+pub(crate) type WorkerNodeStats = Mutex<PerNode<NodeStats>>;
 
 impl<E: Execute> Worker<E> {
     /// Writes this worker's figures down.
     pub(crate) fn note_figures(&self) {
-        let mut figures = vec![NodeStats::default(); self.config.nodes.len()];
-        for (figures, node) in figures.iter_mut().zip(&self.lanes.nodes) {
+        let mut figures = PerNode::new(self.config.nodes.iter().map(|_| NodeStats::default()));
+        for (figures, node) in figures.iter_mut().zip(self.lanes.nodes.iter()) {
             figures.is_down = node.health.is_out();
             figures.is_there_for_others =
                 !node.health.is_out() && node.health.is_class_on_trial(self.lanes.state_of(0));
@@ -82,7 +83,7 @@ impl<E: Execute> Worker<E> {
         if !self.config.dials_ahead || self.number > 0 || self.drain_until_us.is_some() {
             return;
         }
-        for node in 0..self.config.nodes.len() {
+        for node in self.config.node_ids() {
             if self.lanes.nodes[node].health.is_class_on_trial(self.lanes.state_of(0)) {
                 continue;
             }

@@ -1,0 +1,219 @@
+//! The ids of a worker's nodes, and what is kept for each of them.
+//!
+//! Nodes that are configured come first, in the order of the settings; those that have gone stand behind them while they still owe
+//! something. This file alone knows that, and turns places of the settings into ids.
+
+use crate::config::{Config, NodeConfig};
+use respool_route::{NodeIndex, Pool};
+use std::fmt::{Display, Formatter};
+use std::ops::{Index, IndexMut, Range};
+
+/// A node of one worker, until the next reload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct NodeId(u32);
+
+impl NodeId {
+    /// No node: what something is bound to whose node has gone, and owes nothing.
+    pub(crate) const NONE: Self = Self(u32::MAX);
+
+    /// The node of a topology that is the list of all nodes.
+    #[inline(always)]
+    pub(crate) const fn of(index: NodeIndex) -> Self {
+        Self::at(index.get())
+    }
+
+    /// The node at a place of the list of all nodes.
+    #[inline(always)]
+    pub(crate) const fn at(place: usize) -> Self {
+        Self(place as u32)
+    }
+
+    /// Where it stands in the list of all nodes, if it is configured.
+    #[inline(always)]
+    pub(crate) const fn place(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The primaries of a pool, in order.
+    pub(crate) fn of_pool(pool: &Pool) -> NodeRange {
+        NodeRange(pool.places())
+    }
+
+    /// Whether it is one of the primaries of a pool.
+    pub(crate) fn is_in(self, pool: &Pool) -> bool {
+        pool.places().contains(&self.place())
+    }
+}
+
+impl Display for NodeId {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        Display::fmt(&self.0, f)
+    }
+}
+
+/// Nodes that stand next to each other in the list of all nodes.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeRange(Range<usize>);
+
+impl NodeRange {
+    /// One node.
+    pub(crate) fn one(node: NodeId) -> Self {
+        Self(node.place()..node.place() + 1)
+    }
+
+    /// Whether a node is one of them.
+    pub(crate) fn has(&self, node: NodeId) -> bool {
+        self.0.contains(&node.place())
+    }
+
+    /// None at all.
+    pub(crate) fn none() -> Self {
+        Self(0..0)
+    }
+}
+
+impl Iterator for NodeRange {
+    type Item = NodeId;
+
+    #[inline]
+    fn next(&mut self) -> Option<NodeId> {
+        self.0.next().map(NodeId::at)
+    }
+}
+
+impl Config {
+    /// Whether a node is among those that are configured.
+    pub(crate) fn has_node(&self, node: NodeId) -> bool {
+        node.place() < self.nodes.len()
+    }
+
+    /// The nodes of the plain topology, in order.
+    pub(crate) fn topology_ids(&self) -> NodeRange {
+        NodeRange(0..self.topology.node_count())
+    }
+
+    /// The node that answers requests without keys.
+    pub(crate) fn default_node(&self) -> NodeId {
+        NodeId::of(self.topology.default_node())
+    }
+
+    /// All nodes that are configured, in order.
+    pub(crate) fn node_ids(&self) -> NodeRange {
+        NodeRange(0..self.nodes.len())
+    }
+
+    /// What is configured of a node, if it has not gone.
+    pub(crate) fn node(&self, node: NodeId) -> Option<&NodeConfig> {
+        self.nodes.get(node.place())
+    }
+
+    /// The node for which `is_meant` holds.
+    pub(crate) fn find_node(&self, is_meant: impl FnMut(&NodeConfig) -> bool) -> Option<NodeId> {
+        self.nodes.iter().position(is_meant).map(NodeId::at)
+    }
+}
+
+/// Something for each node.
+#[derive(Clone, Debug)]
+pub(crate) struct PerNode<T>(Vec<T>);
+
+impl<T> Default for PerNode<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> PerNode<T> {
+    /// For the first nodes, as many as `all` has.
+    pub(crate) fn new(all: impl IntoIterator<Item = T>) -> Self {
+        Self(all.into_iter().collect())
+    }
+
+    /// For one more node.
+    pub(crate) fn push(&mut self, of: T) -> NodeId {
+        self.0.push(of);
+        NodeId::at(self.0.len() - 1)
+    }
+
+    /// What there is for a node; made, with that for all nodes before it, if there is nothing.
+    pub(crate) fn get_or_default(&mut self, node: NodeId) -> &mut T
+    where
+        T: Default,
+    {
+        debug_assert!(node != NodeId::NONE, "only nodes have something");
+        if self.0.len() <= node.place() {
+            self.0.resize_with(node.place() + 1, T::default);
+        }
+        &mut self.0[node.place()]
+    }
+
+    /// For so many nodes, from now on.
+    pub(crate) fn resize(&mut self, nodes: usize)
+    where
+        T: Default,
+    {
+        self.0.resize_with(nodes, T::default);
+    }
+
+    pub(crate) fn get(&self, node: NodeId) -> Option<&T> {
+        self.0.get(node.place())
+    }
+
+    pub(crate) fn get_mut(&mut self, node: NodeId) -> Option<&mut T> {
+        self.0.get_mut(node.place())
+    }
+
+    /// For how many nodes there is something.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The nodes for which there is something.
+    pub(crate) fn ids(&self) -> NodeRange {
+        NodeRange(0..self.0.len())
+    }
+
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.0.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
+        self.0.iter_mut()
+    }
+
+    /// All with their nodes.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (NodeId, &T)> {
+        self.ids().zip(&self.0)
+    }
+
+    /// All with their nodes.
+    pub(crate) fn entries_mut(&mut self) -> impl Iterator<Item = (NodeId, &mut T)> {
+        self.ids().zip(&mut self.0)
+    }
+
+    /// All with their nodes.
+    pub(crate) fn into_entries(self) -> impl Iterator<Item = (NodeId, T)> {
+        self.ids().zip(self.0)
+    }
+}
+
+impl<T> Index<NodeId> for PerNode<T> {
+    type Output = T;
+
+    #[inline(always)]
+    fn index(&self, node: NodeId) -> &T {
+        &self.0[node.place()]
+    }
+}
+
+impl<T> IndexMut<NodeId> for PerNode<T> {
+    #[inline(always)]
+    fn index_mut(&mut self, node: NodeId) -> &mut T {
+        &mut self.0[node.place()]
+    }
+}

@@ -1,5 +1,6 @@
 //! One numbered database: a table of key records, the list of those that have a deadline, and that of hashes whose fields have some.
 
+use super::key::KeyRecord;
 use crate::limits;
 use crate::store::pool::Handle;
 use crate::store::table::Table;
@@ -53,6 +54,12 @@ pub(crate) fn second_of(deadline_ms: i64) -> u32 {
 }
 
 impl Database {
+    /// Whether a key may hold fields whose deadlines have passed.
+    #[inline]
+    pub(crate) fn may_expire_fields(&self, record: KeyRecord<'_>) -> bool {
+        record.is_hash() && !self.hashes.entries.is_empty()
+    }
+
     /// Bytes that the database holds from the allocator beside its records.
     pub(crate) fn memory_bytes(&self) -> usize {
         let listed = self.keys.entries.capacity() + self.hashes.entries.capacity();

@@ -1,7 +1,7 @@
 //! Deadlines: setting, dropping, and the active cycle that removes keys that are not asked for.
 
 use super::{
-    At, Database, Deadline, Deadlines, Expiring, Found, Handle, KeyDraft, KeyRecord, Keyspace, Kind, key, second_of,
+    At, Database, Deadline, Deadlines, Expiring, Found, Handle, KeyDraft, KeyRecord, Keyspace, clock_of, key, second_of,
 };
 use crate::limits;
 
@@ -62,9 +62,17 @@ impl Keyspace {
             self.expire(at.database, found);
             return false;
         }
-        let has_deadlines =
-            self.record(found).kind() == Kind::Hash && !self.databases[at.database].hashes.entries.is_empty();
-        !has_deadlines || self.expire_fields(at, found, limits::FIELDS_EXPIRED_AT_ONCE).is_some()
+        self.expire_fields(at, found, limits::FIELDS_EXPIRED_AT_ONCE).is_some()
+    }
+
+    /// As [`Keyspace::settle`], and notes that the key was used if it is left.
+    #[inline(never)]
+    pub(super) fn find_settled(&mut self, at: At, found: Found) -> Option<Found> {
+        if !self.settle(at, found) {
+            return None;
+        }
+        key::set_clock(self.heap.pool.get_mut(found.record), clock_of(at.now));
+        Some(found)
     }
 
     /// Removes a key whose time has come.

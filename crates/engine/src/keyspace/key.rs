@@ -198,6 +198,12 @@ impl<'a> KeyRecord<'a> {
         self.bytes[0] > Kind::Long as u8
     }
 
+    /// Whether the key holds a hash.
+    #[inline]
+    pub(crate) fn is_hash(self) -> bool {
+        self.bytes[0] & !HAS_DEADLINE == Kind::Hash as u8
+    }
+
     /// Whether the key's time has come.
     #[inline]
     pub(crate) fn is_due(self, now: i64) -> bool {

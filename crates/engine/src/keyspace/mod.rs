@@ -225,7 +225,10 @@ impl Keyspace {
     #[inline]
     pub(crate) fn peek(&mut self, at: At, key: &[u8]) -> Option<Found> {
         let found = self.place_of(at.database, key)?;
-        (!self.record(found).may_be_due() || self.settle(at, found)).then_some(found)
+        let record = self.record(found);
+        let is_rare =
+            record.may_be_due() && (record.is_due(at.now) || self.databases[at.database].may_expire_fields(record));
+        (!is_rare || self.settle(at, found)).then_some(found)
     }
 
     /// Finds a key and changes nothing at all: an expired key is not found and stays.
@@ -238,11 +241,11 @@ impl Keyspace {
     #[inline]
     pub(crate) fn find(&mut self, at: At, key: &[u8]) -> Option<Found> {
         let found = self.place_of(at.database, key)?;
-        if self.record(found).may_be_due() && !self.settle(at, found) {
-            return None;
-        }
         let bytes = self.heap.pool.get_mut(found.record);
         let record = KeyRecord::new(bytes);
+        if record.may_be_due() && (record.is_due(at.now) || self.databases[at.database].may_expire_fields(record)) {
+            return self.find_settled(at, found);
+        }
         let clock = clock_of(at.now);
         if record.clock() != clock {
             key::set_clock(bytes, clock);
@@ -323,7 +326,7 @@ impl Keyspace {
     ) -> Option<R> {
         let (value, heap) = self.pick_from(found)?;
         let Edited { said, is_change } = edit(value, heap);
-        if T::KIND == Kind::Hash {
+        if value.has_deadlines() {
             self.list_hash(database, found.record);
         }
         if is_change {

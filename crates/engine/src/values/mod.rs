@@ -104,10 +104,15 @@ pub(crate) trait Held: Sized {
     fn of_mut(object: &mut Object) -> Option<&mut Self>;
     /// The object that holds this value.
     fn into_object(self) -> Object;
+    /// Whether parts of the value have deadlines, or had before the last change.
+    #[inline]
+    fn has_deadlines(&self) -> bool {
+        false
+    }
 }
 
 macro_rules! held {
-    ($type:ty, $variant:ident, $wrap:expr) => {
+    ($type:ty, $variant:ident, $wrap:expr $(, $has_deadlines:expr)?) => {
         impl Held for $type {
             const KIND: Kind = Kind::$variant;
 
@@ -128,12 +133,19 @@ macro_rules! held {
             fn into_object(self) -> Object {
                 Object::$variant($wrap(self))
             }
+
+            $(
+                #[inline]
+                fn has_deadlines(&self) -> bool {
+                    $has_deadlines(self)
+                }
+            )?
         }
     };
 }
 
 held!(QuickList, List, Box::new);
-held!(Hash, Hash, std::convert::identity);
+held!(Hash, Hash, std::convert::identity, |hash: &Hash| hash.volatile().is_some());
 held!(Set, Set, std::convert::identity);
 held!(SortedSet, SortedSet, std::convert::identity);
 held!(Stream, Stream, Box::new);

@@ -1,9 +1,9 @@
-//! What makes something a local node: one verb, a clock, and a word on what has changed. Nothing else; a fourth method would mean
-//! that it is a command, or none of a node's business.
+//! What makes something a local node: it executes requests, lets time pass, and owns what its clients block on and watch.
 //!
-//! What a session watches is a matter of commands. A node keeps it, by the session's number, from `WATCH` on until `EXEC`,
-//! `DISCARD` or `UNWATCH`. `EXEC` is asked before the first command of a transaction, which the caller then runs one by one:
-//! it is answered with a null array if something has changed that is watched, and with nothing if the transaction may run.
+//! A request that blocks is parked under a [`WaitId`]. The node knows which keys it waits for, of what type, and in which order
+//! parked requests are served; the caller knows the client, its timeout and when it leaves. What a client watches the node
+//! keeps by the client's number until the caller ends it: the caller runs the commands of a transaction one by one, and asks
+//! [`Execute::is_dirty`] before the first.
 
 use respool_wire::{Args, Encoder};
 
@@ -14,7 +14,7 @@ pub trait Execute {
     /// Runs one request and writes its reply, unless it is parked. The caller has resolved the row and checked the arity.
     ///
     /// The request is borrowed: whatever is kept of it is copied. A session that has parked a request sends no other one
-    /// before the parked one is answered.
+    /// before the parked one is answered or cancelled.
     fn execute(
         &mut self,
         row: &'static Row,
@@ -23,9 +23,27 @@ pub trait Execute {
         reply: &mut Encoder<'_>,
     ) -> Outcome;
 
-    /// Lets time pass: wakes who waits, expires what has expired. Returns when it wants to be called next, or `None` if
-    /// only a request can make it necessary.
+    /// Lets time pass: expires what has expired. Returns when it wants to be called next, or `None` if only a request can make it
+    /// necessary.
     fn tick(&mut self, now: Millis) -> Option<Millis>;
+
+    /// Serves one parked request that has become ready, and writes its reply in the protocol in which it was parked. Keys are
+    /// served in the order in which they became ready, the requests of a key in the order in which they came. `None`: no
+    /// request is ready, or a script has not ended.
+    ///
+    /// To be called until `None` after each request that is no part of a transaction, after each transaction, and after
+    /// [`Execute::tick`].
+    fn poll_ready(&mut self, _now: Millis, _reply: &mut Vec<u8>) -> Option<WaitId> {
+        None
+    }
+
+    /// Forgets a parked request. One that has been served is forgotten already.
+    fn cancel(&mut self, _wait: WaitId) {}
+
+    /// The number of keys that parked requests wait for.
+    fn awaited_keys(&self) -> usize {
+        0
+    }
 
     /// Gives to `see` the keys that have changed, come or gone since it was last asked, `None` for all keys; more than have changed
     /// is never wrong. Whether it keeps them from now on, until it is asked again, is what `is_wanted` says.
@@ -35,6 +53,10 @@ pub trait Execute {
 /// A point in time in milliseconds since the Unix epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Millis(pub u64);
+
+/// A parked request. Numbers are not used again, and later requests have higher ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WaitId(pub u64);
 
 /// What a local node may know of the session that asks, and may change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,8 +69,10 @@ pub struct SessionView {
     pub client_id: u64,
     /// Bytes that the node keeps of what the session watches, as it has said when it was last asked to watch.
     pub watched_bytes: usize,
-    /// A parked request is executed again, for one key, because that key has changed.
+    /// The request is executed again, because it was [`Outcome::Unfinished`].
     pub has_waited: bool,
+    /// The request must not be parked, as it is part of a transaction: it is answered as if its time had run out.
+    pub denies_blocking: bool,
 }
 
 /// How a local node left a request.
@@ -57,7 +81,8 @@ pub struct SessionView {
 pub enum Outcome {
     /// The reply was written.
     Done,
-    /// The request is blocked; its reply comes later. The reply buffer holds no reply but the request to re-execute, with ids in
-    /// the place of `$`; it is empty if the original request is re-executed unchanged.
-    Parked,
+    /// The request is blocked. No reply was written; [`Execute::poll_ready`] gives it.
+    Parked(WaitId),
+    /// A script that takes longer than one call may. No reply was written; it goes on when the request is executed again.
+    Unfinished,
 }

@@ -47,7 +47,7 @@ pub mod text;
 pub use categories::Categories;
 pub use cursor::parse_cursor;
 pub use docs::docs_markdown;
-pub use execute::{Execute, Millis, Outcome, SessionView};
+pub use execute::{Execute, Millis, Outcome, SessionView, WaitId};
 pub use flags::Flags;
 pub use info::asks_for_section;
 pub use keys::{Begin, Find, KeyAccess, KeyPosition, KeyPositions, KeySpec, Keys, KeysError};

@@ -1,10 +1,10 @@
 //! The engine: what the rest of Respool sees of the data store.
 
-use respool_command::{Execute, Flags, Millis, Outcome, Row, SessionView, text};
-use respool_wire::{Args, Encoder};
+use respool_command::{Execute, Flags, Millis, Outcome, Row, SessionView, WaitId, text};
+use respool_wire::{Args, ArgsBuf, Encoder};
 
 use crate::commands::{self, Call, Fault};
-use crate::keyspace::{At, Counters, Keyspace};
+use crate::keyspace::{At, Blocked, Counters, Keyspace};
 use crate::limits;
 #[cfg(feature = "scripting")]
 use crate::script::{Desk, Scripts};
@@ -121,6 +121,22 @@ impl Engine {
         self.execute_script(row, args, session, reply)
     }
 
+    /// A request blocks from now on.
+    #[cold]
+    fn park(
+        &mut self,
+        row: &'static Row,
+        args: ArgsBuf,
+        session: &SessionView,
+        start: usize,
+        reply: &mut Encoder<'_>,
+    ) -> Outcome {
+        reply.truncate(start);
+        let SessionView { database, client_id, .. } = *session;
+        let blocked = Blocked { row, args, database, client_id, protocol: reply.protocol() };
+        Outcome::Parked(self.keyspace.blocked.park(blocked))
+    }
+
     /// A request about scripts, or one while a script is under way.
     #[cfg(feature = "scripting")]
     #[cold]
@@ -159,8 +175,7 @@ pub(crate) fn refuse(fault: Fault, start: usize, reply: &mut Encoder<'_>) {
     match fault {
         Fault::Text(text) => reply.error(text.as_bytes()),
         Fault::Written(text) => reply.error(&text),
-        Fault::Waits | Fault::Scripts => {}
-        Fault::WaitsFor(request) => reply.raw(&request),
+        Fault::Waits | Fault::WaitsFor(_) | Fault::Scripts => {}
     }
 }
 
@@ -201,11 +216,11 @@ impl Execute for Engine {
                 let answer = self.execute_script(row, args, session, reply);
                 settle(answer, start, reply)
             }
+            Err(Fault::Waits) => self.park(row, args.iter().collect(), session, start, reply),
+            Err(Fault::WaitsFor(args)) => self.park(row, args, session, start, reply),
             Err(fault) => {
-                let is_parked = matches!(fault, Fault::Waits | Fault::WaitsFor(_));
-                let outcome = if is_parked { Outcome::Parked } else { Outcome::Done };
                 refuse(fault, start, reply);
-                outcome
+                Outcome::Done
             }
         }
     }
@@ -220,6 +235,52 @@ impl Execute for Engine {
         let wait = self.keyspace.sweep(at);
         let is_reaped = !self.keyspace.reap(limits::REAPED_PER_TICK);
         Some(Millis(now.0.saturating_add(if is_reaped { wait } else { 1 })))
+    }
+
+    fn poll_ready(&mut self, now: Millis, reply: &mut Vec<u8>) -> Option<WaitId> {
+        if self.open_databases == 0 {
+            return None;
+        }
+        let time = i64::try_from(now.0).unwrap_or(i64::MAX);
+        self.keyspace.heap.now = time;
+        while let Some((database, key)) = self.keyspace.blocked.ready_key() {
+            let at = At { database, now: time };
+            let kind = self.keyspace.peek(at, &key).map(|found| self.keyspace.kind(found));
+            let Some((wait, blocked)) = self.keyspace.blocked.next(kind) else { continue };
+            let (row, args, protocol) = (blocked.row, blocked.for_key(&key), blocked.protocol);
+            let mut session = SessionView {
+                database: blocked.database,
+                now,
+                client_id: blocked.client_id,
+                has_waited: true,
+                ..SessionView::default()
+            };
+            let start = reply.len();
+            let mut reply = Encoder::new(reply, protocol);
+            let keyspace = &mut self.keyspace;
+            let call =
+                &mut Call { keyspace, row, args: args.as_args(), at, session: &mut session, start, reply: &mut reply };
+            match commands::run(call) {
+                Ok(()) => {}
+                Err(Fault::Waits | Fault::WaitsFor(_)) => {
+                    reply.truncate(start);
+                    self.keyspace.blocked.leave_waiting(wait);
+                    continue;
+                }
+                Err(fault) => refuse(fault, start, &mut reply),
+            }
+            self.keyspace.blocked.forget(wait);
+            return Some(wait);
+        }
+        None
+    }
+
+    fn cancel(&mut self, wait: WaitId) {
+        self.keyspace.blocked.forget(wait);
+    }
+
+    fn awaited_keys(&self) -> usize {
+        self.keyspace.blocked.keys()
     }
 
     fn changes(&mut self, is_wanted: bool, see: &mut dyn FnMut(Option<&[u8]>)) {

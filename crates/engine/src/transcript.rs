@@ -36,6 +36,13 @@ impl Script {
         out
     }
 
+    /// The next parked request that has become ready, and its reply as in [`Script::say`].
+    pub(crate) fn served(&mut self) -> Option<(u64, String)> {
+        let mut reply = Vec::new();
+        let wait = self.engine.poll_ready(self.session.now, &mut reply)?;
+        Some((wait.0, String::from_utf8_lossy(&reply).replace("\r\n", " ").trim_end().to_owned()))
+    }
+
     /// The reply to a request written as one line, its line ends as spaces.
     pub(crate) fn say(&mut self, line: &str) -> String {
         let words: Vec<&[u8]> = line.split(' ').map(|word| if word == "''" { b"" } else { word.as_bytes() }).collect();

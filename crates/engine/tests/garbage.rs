@@ -1,8 +1,8 @@
 //! Whatever the arguments are, a request gets exactly one whole reply and nothing panics.
 
-use respool_command::{Execute, Flags, Lane, Millis, Outcome, Row, SessionView, all};
+use respool_command::{Execute, Flags, Lane, Millis, Outcome, Row, SessionView, WaitId, all};
 use respool_engine::{Engine, EngineConfig};
-use respool_testkit::{Rng, elements, reply_length};
+use respool_testkit::{Rng, reply_length};
 use respool_wire::{ArgsBuf, Encoder, Protocol};
 
 /// Requests per command and dialect.
@@ -208,20 +208,26 @@ fn shaped(rng: &mut Rng) -> Vec<Vec<u8>> {
     shape.split(' ').map(&mut word).collect()
 }
 
-/// A blocked request is re-executed as the engine rewrote it: it completes, or blocks again.
-fn ask_again(engine: &mut Engine, session: &mut SessionView, request: &[u8], protocol: Protocol) {
-    let words = elements(request).into_iter().map(|word| {
-        let head = word.iter().position(|&byte| byte == b'\n').expect("a word has a head");
-        word[head + 1..word.len() - 2].to_vec()
-    });
-    let args: ArgsBuf = words.collect();
-    let row = respool_command::resolve(args.as_args()).expect("it is the command that was asked");
-    assert!(row.accepts(args.as_args().len()) && row.lane(args.as_args()) == Lane::Blocking);
-    let mut view = SessionView { has_waited: true, ..*session };
+/// What a parked request waits for comes, or it is ended: it gets one reply.
+fn serve(engine: &mut Engine, session: &mut SessionView, wait: WaitId, rng: &mut Rng) {
+    for line in ["RPUSH l x", "ZADD z 1 x", "XADD e * f v", "RPUSH a x", "DEL e"] {
+        if rng.once_in(2) {
+            let args: ArgsBuf = line.split(' ').collect();
+            let row = respool_command::resolve(args.as_args()).expect("it exists");
+            let mut reply = Vec::new();
+            assert_eq!(
+                engine.execute(row, args.as_args(), session, &mut Encoder::new(&mut reply, Protocol::Resp2)),
+                Outcome::Done
+            );
+        }
+    }
     let mut reply = Vec::new();
-    let outcome = engine.execute(row, args.as_args(), &mut view, &mut Encoder::new(&mut reply, protocol));
-    let length = if outcome == Outcome::Parked { None } else { Some(reply.len()) };
-    assert_eq!(reply_length(&reply).ok().flatten(), length, "{:?}", args.as_args());
+    if let Some(served) = engine.poll_ready(session.now, &mut reply) {
+        assert_eq!((served, reply_length(&reply).ok().flatten()), (wait, Some(reply.len())));
+        assert_eq!(engine.poll_ready(session.now, &mut reply), None);
+    }
+    engine.cancel(wait);
+    assert_eq!(engine.awaited_keys(), 0);
 }
 
 /// A request of a row with any words, as many as it accepts.
@@ -280,12 +286,10 @@ fn play(protocol: Protocol) {
             reply.clear();
             let outcome = engine.execute(row, args.as_args(), &mut session, &mut Encoder::new(&mut reply, protocol));
             let told = || format!("{:?} answers {}", args.as_args(), reply.escape_ascii());
-            if outcome == Outcome::Parked {
-                // It is re-executed unchanged, or as the engine rewrote it.
+            if let Outcome::Parked(wait) = outcome {
                 assert!(row.flags.has(Flags::BLOCKING) && row.lane(args.as_args()) == Lane::Blocking, "{}", told());
-                if !reply.is_empty() {
-                    ask_again(&mut engine, &mut session, &reply, protocol);
-                }
+                assert!(reply.is_empty(), "{}", told());
+                serve(&mut engine, &mut session, wait, &mut rng);
                 continue;
             }
             if row.name == "EXEC" && reply.is_empty() {

@@ -270,9 +270,9 @@ impl Call<'_, '_> {
         }
     }
 
-    /// What a command says that found nothing and may not wait: null, or that it would have to.
+    /// What a command says that found nothing: null, or that it blocks.
     pub(super) fn nothing(&mut self, is_array: bool) -> Answer {
-        if self.row.flags.has(respool_command::Flags::BLOCKING) {
+        if self.row.flags.has(respool_command::Flags::BLOCKING) && !self.session.denies_blocking {
             return Err(Fault::Waits);
         }
         if is_array {

@@ -19,7 +19,7 @@ mod string;
 mod transactions;
 
 use respool_command::{Command, Row, SessionView, text};
-use respool_wire::{Args, Encoder};
+use respool_wire::{Args, ArgsBuf, Encoder};
 
 use arguments::limit_repetition;
 
@@ -49,10 +49,10 @@ pub(crate) struct Call<'c, 'o> {
 pub(crate) enum Fault {
     Text(&'static str),
     Written(Vec<u8>),
-    /// The request blocks, and is re-executed unchanged.
+    /// The request blocks, and is parked as it is.
     Waits,
-    /// The request blocks; this is the request to re-execute.
-    WaitsFor(Vec<u8>),
+    /// The request blocks; this is the request to park.
+    WaitsFor(ArgsBuf),
     /// It is about scripts, which are the engine's own business.
     Scripts,
 }

@@ -3,6 +3,7 @@
 //! All access to keys is here: a look-up that finds an expired key removes it and finds nothing; every insertion,
 //! removal and change of a deadline keeps the table, the record and the list of deadlines in step. Time is an argument.
 
+mod blocked;
 mod database;
 mod expiry;
 mod fields;
@@ -19,6 +20,8 @@ use crate::store::slab::Slab;
 use crate::store::table::{Place, Table};
 use crate::values::{Held, Object, Remains, Stream, Volatile};
 
+pub(crate) use blocked::Blocked;
+use blocked::BlockedRequests;
 pub(crate) use database::Database;
 use database::{Deadlines, Expiring, second_of};
 use journal::Journal;
@@ -147,6 +150,7 @@ pub(crate) struct Keyspace {
     /// What has changed, if it is kept.
     journal: Journal,
     watches: Watches,
+    pub(crate) blocked: BlockedRequests,
     /// Changes are noted: the journal is kept, or a key is watched.
     is_noted: bool,
 }
@@ -168,6 +172,7 @@ impl Keyspace {
             counters: Counters::default(),
             journal: Journal::default(),
             watches: Watches::default(),
+            blocked: BlockedRequests::default(),
             is_noted: false,
         }
     }
@@ -187,6 +192,35 @@ impl Keyspace {
             self.journal.note(key);
         }
         self.watches.spoil(database, key);
+    }
+
+    /// A key holds something new that requests may wait for, or no longer holds a stream.
+    #[inline]
+    pub(crate) fn signal(&mut self, database: usize, key: &[u8], kind: Kind) {
+        if !self.blocked.is_empty() {
+            self.blocked.signal(database, key, kind);
+        }
+    }
+
+    /// A key is about to lose what it holds.
+    #[inline]
+    fn signal_loss(&mut self, database: usize, found: Found) {
+        if !self.blocked.is_empty() && self.kind(found) == Kind::Stream {
+            let key = self.record(found).key().to_vec();
+            self.blocked.signal(database, &key, Kind::Stream);
+        }
+    }
+
+    /// Keys that are waited for in a database may be gone, or others in their place.
+    fn signal_all(&mut self, database: usize) {
+        for key in self.blocked.keys_of(database) {
+            let kind = self.place_of(database, &key).map(|found| self.kind(found));
+            // The end of a stream is one of those that its readers wait for.
+            self.blocked.signal(database, &key, Kind::Stream);
+            if let Some(kind) = kind {
+                self.blocked.signal(database, &key, kind);
+            }
+        }
     }
 
     fn settle_noting(&mut self) {
@@ -473,8 +507,10 @@ impl Keyspace {
                 let Heap { pool, hasher, .. } = &mut self.heap;
                 let table = &mut self.databases[at.database].table;
                 table.insert(hasher.hash(key), record, |moved| hasher.hash(KeyRecord::new(pool.get(moved)).key()));
-                if let Value::Object(Kind::Hash, _) = value {
-                    self.list_hash(at.database, record);
+                match value {
+                    Value::Object(Kind::Hash, _) => self.list_hash(at.database, record),
+                    Value::Object(kind, _) => self.signal(at.database, key, kind),
+                    _ => {}
                 }
                 if let Expiry::At(deadline) = expiry {
                     self.set_deadline(at, key, deadline);
@@ -484,6 +520,10 @@ impl Keyspace {
     }
 
     fn overwrite(&mut self, at: At, key: &[u8], value: Value<'_>, expiry: Expiry, found: Found) {
+        self.signal_loss(at.database, found);
+        if let Value::Object(kind, _) = value {
+            self.signal(at.database, key, kind);
+        }
         self.unlist_hash(at.database, found.record);
         self.forget_value(found);
         let old = self.record(found).deadline();
@@ -596,6 +636,7 @@ impl Keyspace {
     #[inline]
     pub(crate) fn remove(&mut self, database: usize, found: Found) {
         self.note(database, found);
+        self.signal_loss(database, found);
         self.unlist_hash(database, found.record);
         self.forget_value(found);
         self.forget_key(database, found);
@@ -623,10 +664,14 @@ impl Keyspace {
         self.note(at.database, found);
         let deadline = self.deadline(found);
         let old = self.heap.pool.get(found.record).to_vec();
+        let old = KeyRecord::new(&old);
         self.unlist_hash(at.database, found.record);
         self.forget_key(at.database, found);
         let expiry = deadline.map_or(Expiry::Never, Expiry::At);
-        self.put(to, key, KeyRecord::new(&old).value(), expiry);
+        self.put(to, key, old.value(), expiry);
+        if old.kind() == Kind::Stream {
+            self.signal(at.database, old.key(), Kind::Stream);
+        }
     }
 
     /// Copies a key, its value and its deadline, over whatever is there.
@@ -656,6 +701,7 @@ impl Keyspace {
         let emptied = std::mem::take(&mut self.databases[database]);
         self.graves.push(Grave::Keys(emptied.table));
         self.reap(limits::REAPED_AT_ONCE);
+        self.signal_all(database);
     }
 
     /// Forgets everything at once: no record is looked at.
@@ -666,6 +712,7 @@ impl Keyspace {
         self.objects = Slab::default();
         self.graves = Vec::new();
         self.heap.pool = crate::store::pool::Pool::default();
+        (0..self.databases.len()).for_each(|database| self.signal_all(database));
     }
 
     /// Shows the keys of one database that have not expired.
@@ -726,6 +773,8 @@ impl Keyspace {
             }
         }
         self.databases.swap(a, b);
+        self.signal_all(a);
+        self.signal_all(b);
     }
 
     /// About the bytes held from the allocator: tables and records exactly, other values from samples.

@@ -366,13 +366,13 @@ fn go_on(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault>
                 let Some(running) = &mut desk.scripts.running else { continue };
                 running.commands += 1;
                 if running.commands % SCRIPT_SLICE_COMMANDS == 0 && desk.scripts.is_late() {
-                    return Ok(Outcome::Parked);
+                    return Ok(Outcome::Unfinished);
                 }
             }
             Some(Report::Look) => look_up(desk),
             Some(Report::Paused) => {
                 if desk.scripts.is_late() {
-                    return Ok(Outcome::Parked);
+                    return Ok(Outcome::Unfinished);
                 }
             }
             Some(Report::Done(Ok(()))) => {

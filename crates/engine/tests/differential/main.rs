@@ -10,6 +10,7 @@
     reason = "the engine is told the time that the server lives in"
 )]
 
+mod blocking;
 mod corners;
 mod dumps;
 mod generate;
@@ -39,6 +40,12 @@ type Request = Vec<Vec<u8>>;
 
 fn number_from(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{variable}={text}")))
+}
+
+/// The time that the server lives in.
+fn now() -> Millis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is past 1970");
+    Millis(since.as_millis() as u64)
 }
 
 /// A client of a fresh redis-server of the right version, or `None` if these tests are to be left out.
@@ -81,8 +88,7 @@ impl Subject {
     }
 
     fn command(&mut self, request: &[Vec<u8>]) -> Vec<u8> {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is past 1970");
-        self.session.now = Millis(since.as_millis() as u64);
+        self.session.now = now();
         let args: ArgsBuf = request.iter().collect();
         let args = args.as_args();
         let mut out = Vec::new();
@@ -90,9 +96,9 @@ impl Subject {
         let mut refusal = Vec::new();
         match resolve(args) {
             Ok(row) if row.accepts(args.len()) => {
-                // Redis has waited in vain; the engine leaves the waiting to others, who answer so in the end.
-                if self.engine.execute(row, args, &mut self.session, &mut reply) == Outcome::Parked {
-                    reply.truncate(0);
+                // Redis has waited in vain; the engine leaves the time to others, who answer so in the end.
+                if let Outcome::Parked(wait) = self.engine.execute(row, args, &mut self.session, &mut reply) {
+                    self.engine.cancel(wait);
                     reply.null_array();
                 }
             }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use respool_command::{Execute, Outcome, SessionView, lookup, resolve};
+use respool_command::{Execute, Millis, Outcome, SessionView, WaitId, lookup, resolve};
 use respool_engine::{Engine, EngineConfig};
 use respool_wire::{ArgsBuf, Encoder, Protocol};
 
@@ -33,7 +33,7 @@ impl Hostile {
     /// The reply to a script, which may become late on its way.
     fn eval(&mut self, script: &str) -> String {
         let mut asked = self.send(1, false, &[b"EVAL", script.as_bytes(), b"0"]);
-        while asked.0 == Outcome::Parked {
+        while asked.0 == Outcome::Unfinished {
             asked = self.send(1, true, &[b"EVAL", script.as_bytes(), b"0"]);
         }
         asked.1
@@ -42,7 +42,7 @@ impl Hostile {
     /// Begins a script that is expected to become late.
     fn begin(&mut self, script: &str) {
         let asked = self.send(1, false, &[b"EVAL", script.as_bytes(), b"0"]);
-        assert_eq!(asked.0, Outcome::Parked, "{script}: {}", asked.1);
+        assert_eq!(asked.0, Outcome::Unfinished, "{script}: {}", asked.1);
     }
 
     /// Goes on with it until it has ended.
@@ -105,7 +105,7 @@ fn functions_without_end_are_killed_as_functions() {
     let mut hostile = Hostile::new();
     let library = b"#!lua name=l\nredis.register_function('f', function() while true do end end)";
     assert_eq!(hostile.send(1, false, &[b"FUNCTION", b"LOAD", library]).1, "$1\r\nl\r\n");
-    assert_eq!(hostile.send(1, false, &[b"FCALL", b"f", b"0"]).0, Outcome::Parked);
+    assert_eq!(hostile.send(1, false, &[b"FCALL", b"f", b"0"]).0, Outcome::Unfinished);
     for refused in
         [&[&b"GET"[..], b"x"][..], &[b"SCRIPT", b"KILL"], &[b"FUNCTION", b"DELETE", b"l"], &[b"FCALL", b"f", b"0"]]
     {
@@ -332,4 +332,17 @@ fn what_a_script_sets_ends_with_it() {
     assert_eq!(hostile.eval("redis.call('hset', 'h', 'a', 'b') return redis.call('hgetall', 'h')[1]"), "$1\r\na\r\n");
     hostile.eval("redis.call('select', 5) redis.call('set', 'there', 1)");
     assert_eq!(hostile.eval("return redis.call('exists', 'there')"), ":0\r\n");
+}
+
+#[test]
+fn nothing_is_served_before_a_late_script_has_ended() {
+    let mut hostile = Hostile::new();
+    let asked = hostile.send(2, false, &[b"BLPOP", b"l", b"0"]);
+    assert_eq!(asked, (Outcome::Parked(WaitId(1)), String::new()));
+    hostile.begin("redis.call('RPUSH', 'l', 'a') local n = 0 while n < 300000 do n = n + 1 end return n");
+    let mut reply = Vec::new();
+    assert_eq!(hostile.engine.poll_ready(Millis(0), &mut reply), None);
+    assert_eq!(hostile.end(), ":300000\r\n");
+    assert_eq!(hostile.engine.poll_ready(Millis(0), &mut reply), Some(WaitId(1)));
+    assert_eq!(reply, b"*2\r\n$1\r\nl\r\n$1\r\na\r\n");
 }

@@ -79,8 +79,7 @@ impl<E: Execute> Worker<E> {
         if !self.may_wait(index) {
             return Flow::Stop;
         }
-        let is_full = self.blocking.requests.len() >= self.config.lanes.blocked_commands_max;
-        if is_full {
+        if self.blocking.requests.len() >= self.config.lanes.blocked_commands_max {
             self.counters.blocked_refused.add(1);
             self.answer(index, |reply| reply.raw(&error_text::too_many_blocked()));
             return Flow::Next;
@@ -204,8 +203,8 @@ impl<E: Execute> Worker<E> {
         let session = self.clients.sessions.at_mut(index).expect("it has just been given a place for its reply");
         let deadline_us = timeout_us(row, args.as_args()).map(|timeout_us| arrived_us.saturating_add(timeout_us));
         let takes = if self.engine.is_some() { Vec::new() } else { taken_by(row, args.as_args(), session.database) };
-        // Its keys are kept once more where an engine's are waited for.
-        let bytes_of = |args: &ArgsBuf| args.as_args().iter().map(|arg| 2 * arg.len() + 64).sum::<usize>();
+        // An engine keeps the request as well, and its keys once more.
+        let bytes_of = |args: &ArgsBuf| args.as_args().iter().map(|arg| 3 * arg.len() + 128).sum::<usize>();
         let held_bytes = size_of::<BlockedRequest>()
             + bytes_of(&args)
             + said.as_ref().map_or(0, bytes_of)
@@ -231,6 +230,7 @@ impl<E: Execute> Worker<E> {
             state: State::Queued,
             release: None,
             asked: 0,
+            wait: None,
         });
         let pins = session.pins_mut();
         pins.blocked.push(blocked);
@@ -533,9 +533,7 @@ impl<E: Execute> Worker<E> {
     /// Answers a request that waits no longer, and forgets it.
     pub(crate) fn finish_blocked(&mut self, blocked: Handle, kind: ReplyKind, reply: &[u8]) {
         let Some(this) = self.blocking.remove(blocked) else { return };
-        if self.engine.is_some() {
-            self.leave_parking(blocked);
-        }
+        this.wait.into_iter().for_each(|wait| self.leave_parking(wait));
         let is_served = this.is_served_by(kind, reply);
         let drops_client = this.release.is_some_and(Release::drops_client);
         let has_waited = this.release == Some(Release::Vanished);

@@ -6,7 +6,7 @@ use crate::nodes::id::NodeId;
 use crate::pool::table::LaneHandle;
 use crate::session::Asker;
 use crate::slab::Handle;
-use respool_command::{Command, GenericCommand, ListCommand as L, Row, SortedSetCommand as Z, StreamCommand};
+use respool_command::{Command, GenericCommand, ListCommand as L, Row, SortedSetCommand as Z, StreamCommand, WaitId};
 use respool_wire::{Args, ArgsBuf, Protocol, ReplyKind, Value, encode_request, request_bulk, request_head};
 
 /// Who is owed the reply.
@@ -100,6 +100,8 @@ pub(crate) struct BlockedRequest {
     pub(crate) release: Option<Release>,
     /// How often the node has been asked to let it go.
     pub(crate) asked: u8,
+    /// What an engine in this process has parked it under.
+    pub(crate) wait: Option<WaitId>,
 }
 
 /// How a timeout is written.
@@ -296,6 +298,7 @@ pub(crate) mod tests {
             state: State::Queued,
             release: None,
             asked: 0,
+            wait: None,
         }
     }
 

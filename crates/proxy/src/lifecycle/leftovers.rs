@@ -23,7 +23,7 @@ impl<E: Execute> Worker<E> {
             ("elements to put back", self.blocking.returns.len()),
             ("places in queues", queued),
             ("connections on which somebody waits", taken),
-            ("keys of an engine that somebody waits for", self.parking.len()),
+            ("keys of an engine that somebody waits for", self.awaited_keys()),
             ("questions about clients", self.questions.len()),
             ("questions of operators", self.inquiries.len()),
             ("subscribers", self.subscriptions.remains()),

@@ -193,7 +193,7 @@ impl<E: Execute> Worker<E> {
             Some(Millis(next)) => self.now.mono_us + next.saturating_sub(now.0).max(1) * 1000,
             None => 0,
         };
-        self.serve_expired(now);
+        self.serve_ready();
         if self.parking.is_told {
             self.collect_changes(None);
             self.tell_changes();

@@ -263,12 +263,14 @@ impl<E: Execute> Worker<E> {
             let mut unwanted = Vec::new();
             let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(&mut unwanted, protocol));
             session.reply_mode.pass();
+            self.serve_after(index);
             return Flow::Next;
         }
         self.clients.answer(index, |out| {
             // What may wait does not come here, so nothing is ever parked.
             let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(out, protocol));
         });
+        self.serve_after(index);
         self.keep_room(index, Flow::Next)
     }
 

@@ -70,7 +70,8 @@ impl<E: Execute> Worker<E> {
     fn execute_plain(&mut self, index: ClientId, request: &Request<'_>) -> Option<Flow> {
         let args = request.args;
         let row = lookup(args.name()).filter(|row| row.is_plain && row.accepts(args.len()))?;
-        if !self.parking.is_empty() && row.flags.has(Flags::WRITE) {
+        let is_watched = !self.parking.is_empty();
+        if is_watched && row.flags.has(Flags::WRITE) {
             return None;
         }
         let Self { clients, engine, config, now, .. } = self;
@@ -93,6 +94,10 @@ impl<E: Execute> Worker<E> {
             clients.listed.push(index);
         }
         let has_much = session.down.waiting_bytes() > config.budgets.client_output_soft;
+        if is_watched {
+            // A stream that has expired.
+            self.serve_ready();
+        }
         if has_much { Some(self.keep_room(index, Flow::Next)) } else { Some(Flow::Next) }
     }
 }

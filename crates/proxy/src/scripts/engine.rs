@@ -36,7 +36,7 @@ impl<E: Execute> Worker<E> {
         let is_late = self.slices.script.as_ref().is_some_and(|late| late.client == client);
         let view = SessionView { has_waited: is_late, ..self.view(database, id) };
         let mut reply = Vec::new();
-        if self.run_engine_as(view, index, row, request.args, &mut reply) == Some(Outcome::Parked) {
+        if self.run_engine_as(view, index, row, request.args, &mut reply) == Some(Outcome::Unfinished) {
             self.slices.script = Some(LateScript { client, id, row, database });
             self.end_slice(index);
             return Flow::Again;
@@ -69,11 +69,6 @@ impl<E: Execute> Worker<E> {
             self.slices.script = None;
             self.note_script_run(None);
         }
-        outcome == Outcome::Parked
-    }
-
-    /// Whether the engine has left a script that it goes on with.
-    pub(crate) fn is_amid_late_script(&self) -> bool {
-        self.slices.script.is_some()
+        outcome == Outcome::Unfinished
     }
 }

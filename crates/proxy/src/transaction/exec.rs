@@ -725,7 +725,7 @@ impl<E: Execute> Worker<E> {
                 session.settle_pins();
                 session.down.end_joint(&mut self.clients.pool);
                 self.clients.list(index);
-                self.serve_parked();
+                self.serve_ready();
                 self.tell_changes();
                 return Flow::Next;
             };

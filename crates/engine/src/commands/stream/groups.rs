@@ -4,7 +4,7 @@ use respool_command::text;
 
 use super::super::{Answer, Call, Fault};
 use super::{end_of, id_or_end, reply_id, start_of, strict_id};
-use crate::keyspace::{Edited, Expiry, Found};
+use crate::keyspace::{Edited, Expiry, Found, Kind};
 use crate::number::integer::IntegerText;
 use crate::values::stream::id::c_text;
 use crate::values::stream::{Group, Id, READ_UNKNOWN};
@@ -172,6 +172,9 @@ pub(super) fn destroy(call: &mut Call<'_, '_>) -> Answer {
     let (found, name) = (call.grouped()?, call.arg(3));
     let remove = |stream: &mut Stream, _: &mut _| Edited::when(false, stream.groups.remove(name));
     let removed = call.keyspace.edit(call.at.database, found, remove).flatten();
+    if removed.is_some() {
+        call.keyspace.signal(call.at.database, call.arg(2), Kind::Stream);
+    }
     call.reply_integer(removed.is_some().into())
 }
 

@@ -1,7 +1,7 @@
 //! `XREAD` and `XREADGROUP`, which may block until entries are added.
 
 use respool_command::text;
-use respool_wire::{Encoder, Protocol};
+use respool_wire::{ArgsBuf, Encoder, Protocol};
 
 use super::super::{Answer, Call, Fault, check_reply};
 use super::{reply_entries, reply_entry, reply_id, strict_id};
@@ -88,27 +88,25 @@ impl<'c> Read<'c> {
         Ok(read)
     }
 
-    /// The request to re-execute when a stream has changed: with ids in the place of `$`, and with the limit on entries that applies
-    /// after blocking.
-    fn again(&self, call: &Call<'c, '_>, ids: &[Id], patience: &[u8]) -> Vec<u8> {
-        let mut words: Vec<Vec<u8>> = vec![call.arg(0).to_vec()];
+    /// The request to park: with ids in the place of `$`, and with the limit on entries that applies after blocking.
+    fn again(&self, call: &Call<'_, '_>, ids: &[Id], patience: &[u8]) -> ArgsBuf {
+        let mut words: ArgsBuf = [call.arg(0)].into_iter().collect();
         if let Some((group, consumer)) = self.group {
-            words.extend([b"GROUP".to_vec(), group.to_vec(), consumer.to_vec()]);
+            words.push(b"GROUP").push(group).push(consumer);
         }
         if self.is_acknowledged {
-            words.push(b"NOACK".to_vec());
+            words.push(b"NOACK");
         }
         let count = if self.count == 0 { STREAM_AWAITED_ENTRIES.to_string() } else { self.count.to_string() };
-        words.extend([b"COUNT".to_vec(), count.into_bytes(), b"BLOCK".to_vec(), patience.to_vec()]);
-        words.push(b"STREAMS".to_vec());
-        words.extend((0..self.keys).map(|number| call.arg(self.keys_at + number).to_vec()));
-        words.extend(ids.iter().map(|id| match *id {
-            NEW if self.group.is_some() => b">".to_vec(),
-            id => id.text().as_bytes().to_vec(),
-        }));
-        let mut request = Vec::new();
-        respool_wire::encode_request(&mut request, words.iter().map(Vec::as_slice));
-        request
+        words.push(b"COUNT").push(count.as_bytes()).push(b"BLOCK").push(patience).push(b"STREAMS");
+        (0..self.keys).for_each(|number| _ = words.push(call.arg(self.keys_at + number)));
+        for id in ids {
+            match *id {
+                NEW if self.group.is_some() => words.push(b">"),
+                id => words.push(id.text().as_bytes()),
+            };
+        }
+        words
     }
 }
 
@@ -155,15 +153,15 @@ pub(super) fn read(call: &mut Call<'_, '_>, is_of_group: bool) -> Answer {
         return Ok(());
     }
     match read.patience {
-        Some(patience) => Err(Fault::WaitsFor(read.again(call, &ids, patience))),
-        None => {
+        Some(patience) if !call.session.denies_blocking => Err(Fault::WaitsFor(read.again(call, &ids, patience))),
+        _ => {
             call.reply.null_array();
             Ok(())
         }
     }
 }
 
-/// As [`read`], for a request that was blocked and is re-executed for one key.
+/// As [`read`], for a parked request that is tried for one key.
 fn read_again(call: &mut Call<'_, '_>, read: &Read<'_>) -> Answer {
     let key = call.arg(read.keys_at);
     let found = call.keyspace.find(call.at, key);

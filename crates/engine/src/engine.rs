@@ -80,7 +80,7 @@ impl Engine {
         self.keyspace.counters
     }
 
-    /// About the bytes that the store holds from the allocator: tables and records exactly, other values from samples.
+    /// About the bytes that the store and its scripts hold from the allocator: tables and records exactly, other values from samples.
     /// Costs the same however many keys there are.
     pub fn memory_bytes(&self) -> usize {
         self.keyspace.memory_bytes()
@@ -150,6 +150,7 @@ impl Engine {
         let Self { keyspace, memory_bytes_max, scripts, .. } = self;
         let mut desk = Desk { keyspace, scripts, memory_bytes_max: *memory_bytes_max };
         let outcome = crate::script::execute(&mut desk, row, args, session, reply);
+        self.keyspace.script_memory = self.scripts.memory();
         self.open_databases = if self.scripts.is_running() { 0 } else { self.databases() };
         outcome
     }

@@ -16,6 +16,7 @@ mod number;
 mod rdb;
 #[cfg(feature = "scripting")]
 mod script;
+mod script_memory;
 mod store;
 #[cfg(test)]
 mod transcript;

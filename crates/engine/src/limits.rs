@@ -70,9 +70,9 @@ pub(crate) const READ_BYTES_MAX: usize = REPLY_BYTES_MAX;
 #[cfg(feature = "scripting")]
 pub(crate) const SCRIPT_MEMORY_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// Above this many bytes after a script its garbage is collected at once.
+/// Garbage that scripts may leave beside as much again as they needed before: more is collected at once.
 #[cfg(feature = "scripting")]
-pub(crate) const SCRIPT_GARBAGE_BYTES: usize = SCRIPT_MEMORY_BYTES_MAX / 4;
+pub(crate) const SCRIPT_GARBAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Bytes of the interpreter's own stack. Lua nests at most 200 C calls, of which `gsub` takes the most, some 10 KB each.
 /// Pages that are not touched take no memory.

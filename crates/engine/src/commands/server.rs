@@ -43,12 +43,15 @@ fn info(call: &mut Call<'_, '_>) -> Answer {
             text.push_str(&format!("{gap}# {name}\r\n{lines}"));
         }
     };
+    let mut memory = String::new();
+    keyspace.script_memory.write_lines(&mut memory);
+    section("Memory", memory);
     let counters = keyspace.counters;
     section(
         "Store",
         format!(
             "used_memory_dataset:{}\r\nexpired_keys:{}\r\nexpired_fields:{}\r\nkeyspace_hits:{}\r\nkeyspace_misses:{}\r\n",
-            keyspace.memory_bytes(),
+            keyspace.memory_bytes() - keyspace.script_memory.bytes(),
             counters.expired_keys,
             counters.expired_fields,
             counters.keyspace_hits,

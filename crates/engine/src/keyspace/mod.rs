@@ -12,6 +12,7 @@ mod key;
 mod watch;
 
 use crate::limits;
+use crate::script_memory::ScriptMemory;
 use crate::store::estimate;
 use crate::store::heap::Heap;
 use crate::store::listpack::Element;
@@ -153,6 +154,8 @@ pub(crate) struct Keyspace {
     pub(crate) blocked: BlockedRequests,
     /// Changes are noted: the journal is kept, or a key is watched.
     is_noted: bool,
+    /// What scripts hold, as they have left it.
+    pub(crate) script_memory: ScriptMemory,
 }
 
 /// The access clock at a time: seconds modulo 2^24.
@@ -174,6 +177,7 @@ impl Keyspace {
             watches: Watches::default(),
             blocked: BlockedRequests::default(),
             is_noted: false,
+            script_memory: ScriptMemory::default(),
         }
     }
 
@@ -777,7 +781,7 @@ impl Keyspace {
         self.signal_all(b);
     }
 
-    /// About the bytes held from the allocator: tables and records exactly, other values from samples.
+    /// About the bytes held from the allocator, by scripts too: tables and records exactly, other values from samples.
     pub(crate) fn memory_bytes(&self) -> usize {
         let databases: usize = self.databases.iter().map(Database::memory_bytes).sum();
         let graves = estimate::sum(self.graves.len(), |index| match &self.graves[index] {
@@ -786,6 +790,6 @@ impl Keyspace {
             Grave::Stream(stream) => stream.memory_bytes(),
         });
         let objects = self.objects.memory_bytes() + self.objects.estimate(Object::memory_bytes);
-        self.heap.pool.memory_bytes() + databases + graves + objects
+        self.heap.pool.memory_bytes() + databases + graves + objects + self.script_memory.bytes()
     }
 }

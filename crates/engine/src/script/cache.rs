@@ -44,8 +44,11 @@ impl Cache {
         self.by_hash.get(hash).map(|cached| &*cached.text)
     }
 
-    #[cfg(test)]
-    fn len(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn len(&self) -> usize {
         self.by_hash.len()
     }
 

@@ -73,6 +73,8 @@ pub(super) struct Exchange {
     pub(super) is_killed: Cell<bool>,
     /// The functions that a library has registered.
     pub(super) registered: RefCell<Vec<Function>>,
+    /// Bytes that the interpreter held when it last left its stack.
+    pub(super) vm_bytes: Cell<usize>,
     /// Coroutines that it has made since the last look.
     pub(super) coroutines: Cell<u32>,
 }

@@ -24,12 +24,23 @@ pub(super) struct Library {
     pub(super) functions: Vec<Function>,
 }
 
+impl Library {
+    fn bytes(&self, name: &[u8]) -> usize {
+        let text = |function: &Function| {
+            2 * function.name.len() + function.description.as_ref().map_or(0, Vec::len) + size_of::<Function>()
+        };
+        2 * name.len() + self.text.len() + self.functions.iter().map(text).sum::<usize>()
+    }
+}
+
 /// All libraries of an engine.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Libraries {
     by_name: BTreeMap<Vec<u8>, Library>,
     /// By a function's name in small letters its library.
     owners: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Of their names, texts and functions.
+    bytes: usize,
 }
 
 impl Libraries {
@@ -43,6 +54,11 @@ impl Libraries {
 
     pub(super) fn len(&self) -> usize {
         self.by_name.len()
+    }
+
+    /// The bytes of their names, texts and functions.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     pub(super) fn functions(&self) -> usize {
@@ -66,12 +82,14 @@ impl Libraries {
         for function in &library.functions {
             self.owners.insert(function.name.to_ascii_lowercase(), name.to_vec());
         }
+        self.bytes += library.bytes(name);
         self.by_name.insert(name.to_vec(), library);
         Ok(())
     }
 
     pub(super) fn remove(&mut self, name: &[u8]) -> Option<Library> {
         let library = self.by_name.remove(name)?;
+        self.bytes -= library.bytes(name);
         self.owners.retain(|_, owner| owner != name);
         Some(library)
     }

@@ -27,6 +27,7 @@ use crate::engine::refuse;
 use crate::keyspace::{At, Keyspace};
 use crate::limits::{SCRIPT_BUSY_AFTER_MS, SCRIPT_SLICE_COMMANDS, SCRIPT_SLICE_MS};
 use crate::number::integer;
+use crate::script_memory::ScriptMemory;
 
 /// Milliseconds since some point in time, asked while a script runs.
 pub(crate) type Clock = Box<dyn FnMut() -> u64 + Send>;
@@ -90,6 +91,18 @@ impl Scripts {
     /// Whether a script is under way.
     pub(crate) fn is_running(&self) -> bool {
         self.running.is_some()
+    }
+
+    /// What all of them hold.
+    pub(crate) fn memory(&self) -> ScriptMemory {
+        ScriptMemory {
+            vm_bytes: self.host.as_ref().map_or(0, |host| host.exchange.vm_bytes.get()),
+            cached_bytes: self.cache.bytes(),
+            cached: self.cache.len(),
+            library_bytes: self.libraries.bytes(),
+            libraries: self.libraries.len(),
+            functions: self.libraries.functions(),
+        }
     }
 
     fn clock_ms(&mut self) -> u64 {
@@ -433,6 +446,8 @@ fn run_command(desk: &mut Desk<'_>) {
     let Desk { keyspace, scripts, memory_bytes_max } = desk;
     let (Some(running), Some(host)) = (&mut scripts.running, &scripts.host) else { return };
     let exchange = &host.exchange;
+    // What the script holds may be what there is too much of.
+    keyspace.script_memory.vm_bytes = exchange.vm_bytes.get();
     let request = exchange.request.borrow();
     let mut buffer = exchange.reply.borrow_mut();
     buffer.clear();

@@ -1,6 +1,6 @@
 //! The interpreter: made once, with a world in which nothing shared can be changed, and then fed orders.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -63,6 +63,7 @@ pub(super) fn serve(way: &Way, exchange: &Rc<Exchange>) {
 
 /// Asks whether the script may go on.
 fn look(lua: &Lua, way: &Way, exchange: &Exchange) -> Result<()> {
+    exchange.vm_bytes.set(lua.used_memory());
     // One that is being ended asks as well: others have to be served until it is.
     if matches!(way.suspend(Report::Paused), Order::Kill | Order::End) {
         exchange.is_killed.set(true);
@@ -88,6 +89,8 @@ struct World<'l> {
     /// Some of them.
     at_hand: RefCell<BTreeMap<Hash, Function>>,
     tags: convert::Tags,
+    /// Bytes that were left by the last full collection.
+    needed_bytes: Cell<usize>,
 }
 
 impl<'l> World<'l> {
@@ -160,6 +163,7 @@ impl<'l> World<'l> {
             compiled,
             tags: convert::Tags::new(lua)?,
             at_hand: RefCell::default(),
+            needed_bytes: Cell::new(lua.used_memory()),
         })
     }
 
@@ -204,7 +208,21 @@ impl<'l> World<'l> {
                 Order::Go | Order::Kill => Report::Ready,
                 Order::End => return,
             };
+            self.collect_garbage();
+            exchange.vm_bytes.set(self.lua.used_memory());
             order = way.suspend(report);
+        }
+    }
+
+    /// Collects what a script has left, once it is as much as all that was needed before. Lua itself collects while a script makes
+    /// values, and not when it has ended.
+    fn collect_garbage(&self) {
+        let needed = self.needed_bytes.get();
+        let half_of_rest = SCRIPT_MEMORY_BYTES_MAX.saturating_sub(needed) / 2;
+        if self.lua.used_memory() > needed + half_of_rest.min(needed + SCRIPT_GARBAGE_BYTES) {
+            // A collection that fails leaves what it has not collected.
+            let _: Result<()> = self.lua.gc_collect();
+            self.needed_bytes.set(self.lua.used_memory());
         }
     }
 
@@ -251,10 +269,6 @@ impl<'l> World<'l> {
             }
             Err(raised) => Ok(Err(raised)),
         });
-        if self.lua.used_memory() > SCRIPT_GARBAGE_BYTES {
-            // A collection that fails leaves what it has not collected.
-            let _: Result<()> = self.lua.gc_collect();
-        }
         written.unwrap_or_else(|error| Err(Raised { text: [b"ERR ", &why(&error)[..]].concat(), place: None }))
     }
 

@@ -346,3 +346,54 @@ fn nothing_is_served_before_a_late_script_has_ended() {
     assert_eq!(hostile.engine.poll_ready(Millis(0), &mut reply), Some(WaitId(1)));
     assert_eq!(reply, b"*2\r\n$1\r\nl\r\n$1\r\na\r\n");
 }
+
+/// A figure of `INFO memory`.
+fn figure(hostile: &mut Hostile, name: &str) -> u64 {
+    let told = hostile.send(1, false, &[b"INFO", b"memory"]).1;
+    let line = told.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{name} in {told}"))
+}
+
+#[test]
+fn what_scripts_hold_is_told_and_counts_as_memory() {
+    let mut hostile = Hostile::new();
+    assert_eq!(figure(&mut hostile, "used_memory_vm_total"), 0, "there is no interpreter before the first script");
+    let before = hostile.engine.memory_bytes();
+    assert_eq!(hostile.eval("return 1"), ":1\r\n");
+    let vm = figure(&mut hostile, "used_memory_lua");
+    assert!(vm > 10_000 && vm == figure(&mut hostile, "used_memory_vm_eval"), "{vm}");
+    assert_eq!(figure(&mut hostile, "number_of_cached_scripts"), 1);
+    let cached = figure(&mut hostile, "used_memory_scripts_eval");
+    assert!(cached >= 8, "{cached}");
+    assert_eq!(hostile.engine.memory_bytes() as u64 - before as u64, vm + cached);
+    let library = b"#!lua name=l\nredis.register_function('f', function() return 1 end)";
+    _ = hostile.send(1, false, &[b"FUNCTION", b"LOAD", library]);
+    let functions = figure(&mut hostile, "used_memory_functions");
+    assert!(functions >= library.len() as u64, "{functions}");
+    assert_eq!(figure(&mut hostile, "used_memory_scripts"), cached + functions);
+    assert_eq!((figure(&mut hostile, "number_of_libraries"), figure(&mut hostile, "number_of_functions")), (1, 1));
+    _ = hostile.send(1, false, &[b"FUNCTION", b"FLUSH"]);
+    _ = hostile.send(1, false, &[b"SCRIPT", b"FLUSH"]);
+    assert_eq!(figure(&mut hostile, "used_memory_scripts"), 0);
+}
+
+#[test]
+fn what_a_script_has_left_is_not_kept() {
+    let mut hostile = Hostile::new();
+    hostile.eval("return 1");
+    let before = figure(&mut hostile, "used_memory_lua");
+    hostile.eval("local t = {} for i = 1, 50 do t[i] = string.rep('x', 1e6) .. i end return #t");
+    let after = figure(&mut hostile, "used_memory_lua");
+    assert!(after < before + 5_000_000, "{before} {after}");
+}
+
+#[test]
+fn a_script_may_not_write_once_it_holds_too_much() {
+    let config = EngineConfig { memory_bytes_max: Some(8_000_000), ..EngineConfig::default() };
+    let mut hostile = Hostile { engine: Engine::new(config, [1, 2]) };
+    let script =
+        "local t = {} for i = 1, 100 do t[i] = string.rep('x', 1e5) .. i end return redis.call('set', 'k', 'v')";
+    assert!(hostile.eval(script).starts_with("-OOM "));
+    assert_eq!(hostile.eval("return redis.call('set', 'k', 'v')"), "+OK\r\n");
+    assert_eq!(hostile.send(1, false, &[b"SET", b"k", b"w"]).1, "+OK\r\n");
+}

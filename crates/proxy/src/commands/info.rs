@@ -66,10 +66,7 @@ impl<E: Execute> Worker<E> {
         let mut view = SessionView { database: 0, now, client_id: 0, ..SessionView::default() };
         let _: Outcome = engine.execute(row, args, &mut view, &mut Encoder::new(&mut reply, Protocol::Resp2));
         if let Ok(Value::Bulk(of_engine)) = Value::parse(&reply) {
-            if !text.is_empty() && !of_engine.is_empty() {
-                text.push_str("\r\n");
-            }
-            text.push_str(&String::from_utf8_lossy(&of_engine));
+            join_sections(text, &String::from_utf8_lossy(&of_engine));
         }
     }
 
@@ -184,6 +181,42 @@ impl<E: Execute> Worker<E> {
                 figures.queued_bytes,
                 figures.round_trip_us,
             );
+        }
+    }
+}
+
+/// Puts the sections of `more` behind those of `text`, the lines of a section that is there already behind its own.
+fn join_sections(text: &mut String, more: &str) {
+    for section in more.split("\r\n\r\n").map(str::trim_end).filter(|section| !section.is_empty()) {
+        let (head, lines) = section.split_once("\r\n").unwrap_or((section, ""));
+        let begin = text.find(&format!("{head}\r\n"));
+        if let Some(begin) = begin {
+            let end = text[begin..].find("\r\n\r\n").map_or(text.len(), |end| begin + end + 2);
+            text.insert_str(end, &format!("{lines}\r\n"));
+        } else {
+            let gap = if text.is_empty() { "" } else { "\r\n" };
+            text.push_str(&format!("{gap}{section}\r\n"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_two_sections_of_one_name_are_joined() {
+        let engine = "# Memory\r\nb:2\r\n\r\n# Store\r\nc:3\r\n\r\n# Keyspace\r\n";
+        for (text, joined) in [
+            ("", "# Memory\r\nb:2\r\n\r\n# Store\r\nc:3\r\n\r\n# Keyspace\r\n"),
+            (
+                "# Memory\r\na:1\r\n\r\n# Stats\r\nd:4\r\n",
+                "# Memory\r\na:1\r\nb:2\r\n\r\n# Stats\r\nd:4\r\n\r\n# Store\r\nc:3\r\n\r\n# Keyspace\r\n",
+            ),
+        ] {
+            let mut text = text.to_owned();
+            join_sections(&mut text, engine);
+            assert_eq!(text, joined);
         }
     }
 }

@@ -29,5 +29,5 @@ pub use input::Input;
 pub use machine::{Action, Awaits, ConnId, DialFailure, Machine, Now, Peer};
 pub use ring::{Ring, Seq};
 pub use server::Server;
-pub use tickets::{Owner, Ticket, Tickets};
-pub use upstream::{Delivery, Fault, Patience, Phase, Shake, Upstream, WritePolicy};
+pub use tickets::{Ticket, Tickets};
+pub use upstream::{Event, Fault, Patience, Phase, Pushes, Shake, Upstream, WritePolicy};

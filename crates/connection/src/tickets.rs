@@ -1,8 +1,8 @@
-//! Who is owed the replies of one node connection, in the order in which they will come.
+//! What is owed on one node connection, in the order in which the replies will come.
 //!
-//! A RESP connection answers in order, so the n-th reply belongs to the n-th ticket and to nobody else. A ticket whose owner
+//! A RESP connection answers in order, so the n-th reply belongs to the n-th ticket and to no other. A ticket whose owner
 //! no longer wants the reply (it timed out, or its client left) becomes a *tombstone*: it stays in its place and swallows
-//! the reply when it comes, so that the connection and everybody else's requests on it live on.
+//! the reply when it comes, so that the connection and all other requests on it live on.
 //!
 //! ```text
 //!   front                                   sent|queued
@@ -10,56 +10,27 @@
 //!    `-expired-'
 //! ```
 
-use crate::Seq;
 use std::collections::VecDeque;
 
-/// Whose request a ticket stands for. Handles carry a generation: a handle whose owner has gone meets another generation
-/// in its place and is ignored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
-    /// A request of a client as a whole.
-    Client {
-        /// The client's place in the worker's table.
-        index: u32,
-        /// Which client of those that had the place.
-        generation: u32,
-        /// The reply's place among the client's replies.
-        seq: Seq,
-    },
-    /// One part of a request that was split.
-    Part {
-        /// The place of what joins the parts in the worker's table.
-        gather: u32,
-        /// Which of those that had the place.
-        generation: u32,
-        /// The part's number.
-        part: u16,
-    },
-    /// One request of a task of the worker's own, which reads its reply before anybody else does.
-    Task {
-        /// The task's place in the worker's table.
-        task: u32,
-        /// Which of those that had the place.
-        generation: u32,
-        /// Which of the task's requests.
-        step: u16,
-    },
-    /// A request of a client that wants no reply: the reply is swallowed, and the client is told that it has come.
-    Unanswered {
-        /// The client's place in the worker's table.
-        index: u32,
-        /// Which client of those that had the place.
-        generation: u32,
-    },
-    /// Nobody any more: the reply is swallowed.
-    Nobody,
+/// What a caller keeps for a request until its reply comes: a handle into a table, the sender of a channel.
+pub trait Ticket {
+    /// What stays in the place of a ticket whose owner no longer wants the reply.
+    fn tombstone() -> Self;
+
+    /// Whether a large reply is delivered in pieces as it arrives. Otherwise it is collected and comes whole. Of a tombstone:
+    /// `true`, so that nothing is collected of a reply that is discarded.
+    fn takes_pieces(&self) -> bool;
 }
 
-/// One owed reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ticket {
-    /// Who gets it.
-    pub owner: Owner,
+/// Replies that are wanted whole; `None` is the tombstone.
+impl<T> Ticket for Option<T> {
+    fn tombstone() -> Self {
+        None
+    }
+
+    fn takes_pieces(&self) -> bool {
+        self.is_none()
+    }
 }
 
 /// Requests that were written together.
@@ -70,9 +41,9 @@ struct Batch {
 }
 
 /// The tickets of one node connection.
-#[derive(Debug, Default)]
-pub struct Tickets {
-    queue: VecDeque<Ticket>,
+#[derive(Debug)]
+pub struct Tickets<T> {
+    queue: VecDeque<T>,
     /// How many tickets at the front have had at least their first byte written.
     sent: usize,
     /// How many tickets at the front have passed their deadline and are tombstones.
@@ -83,7 +54,13 @@ pub struct Tickets {
 /// More capacity than this is given back when the queue runs empty, in tickets.
 const IDLE_TICKETS_MAX: usize = 1024;
 
-impl Tickets {
+impl<T> Default for Tickets<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Tickets<T> {
     /// No tickets.
     pub const fn new() -> Self {
         Self { queue: VecDeque::new(), sent: 0, expired: 0, batches: VecDeque::new() }
@@ -97,7 +74,7 @@ impl Tickets {
 
     /// Memory that is held.
     pub fn held_bytes(&self) -> usize {
-        self.queue.capacity() * size_of::<Ticket>() + self.batches.capacity() * size_of::<Batch>()
+        self.queue.capacity() * size_of::<T>() + self.batches.capacity() * size_of::<Batch>()
     }
 
     /// Whether nothing is owed.
@@ -119,8 +96,8 @@ impl Tickets {
 
     /// A request was queued behind the others.
     #[inline]
-    pub fn push(&mut self, owner: Owner) {
-        self.queue.push_back(Ticket { owner });
+    pub fn push(&mut self, ticket: T) {
+        self.queue.push_back(ticket);
     }
 
     /// Everything queued so far has been written, at least its first byte.
@@ -135,19 +112,19 @@ impl Tickets {
 
     /// The ticket that the next reply belongs to, or `None` if no reply is owed.
     #[inline]
-    pub fn front(&self) -> Option<Ticket> {
-        if self.sent == 0 { None } else { self.queue.front().copied() }
+    pub fn front(&self) -> Option<&T> {
+        if self.sent == 0 { None } else { self.queue.front() }
     }
 
     /// All tickets, in the order in which their replies will come.
-    pub fn iter(&self) -> impl Iterator<Item = &Ticket> {
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.queue.iter()
     }
 
     /// Takes the ticket that a complete reply belongs to. With it comes the time at which its batch was written if this was
     /// the batch's last: that is a sample of the round trip.
     #[inline(always)]
-    pub fn pop(&mut self) -> Option<(Ticket, Option<u64>)> {
+    pub fn pop(&mut self) -> Option<(T, Option<u64>)> {
         if self.sent == 0 {
             return None;
         }
@@ -205,47 +182,48 @@ impl Tickets {
             .map(|b| b.written_us)
     }
 
-    /// Turns every request written at or before `written_us` into a tombstone and gives their owners to `each`, except the
-    /// one whose reply is arriving: it keeps its owner for good. What `each` gives back stays in the place, and is nobody
-    /// unless the late reply is to be looked at.
-    pub fn expire(&mut self, written_us: u64, is_reply_arriving: bool, mut each: impl FnMut(Owner) -> Owner) {
+    /// Takes all tickets; each comes with whether any byte of its request may have been written.
+    pub fn drain(&mut self) -> impl Iterator<Item = (T, bool)> + use<T> {
+        let sent = std::mem::take(&mut self.sent);
+        self.expired = 0;
+        self.batches.clear();
+        std::mem::take(&mut self.queue).into_iter().enumerate().map(move |(i, t)| (t, i < sent))
+    }
+}
+
+impl<T: Ticket> Tickets<T> {
+    /// Turns every request written at or before `written_us` into a tombstone and gives its ticket to `each`, except the one
+    /// whose reply is arriving: it keeps its ticket for good. What `each` gives back stays in the place: a tombstone, unless the
+    /// late reply is read, too.
+    pub fn expire(&mut self, written_us: u64, is_reply_arriving: bool, mut each: impl FnMut(T) -> T) {
         let due: usize = self.batches.iter().take_while(|b| b.written_us <= written_us).map(|b| b.outstanding).sum();
         let spared = self.expired.max(usize::from(is_reply_arriving));
         for ticket in self.queue.iter_mut().take(due).skip(spared) {
-            ticket.owner = each(ticket.owner);
+            *ticket = each(std::mem::replace(ticket, T::tombstone()));
         }
         self.expired = self.expired.max(due);
     }
 
-    /// Turns those requests written at or before `written_us` into tombstones whose owner `is_due`, and gives their owners to
-    /// `each`, except the one whose reply is arriving. What `each` gives back stays in the place, as with [`Self::expire`].
+    /// As [`Self::expire`], for those tickets alone that are due.
     pub fn expire_where(
         &mut self,
         written_us: u64,
         is_reply_arriving: bool,
-        is_due: impl Fn(Owner) -> bool,
-        mut each: impl FnMut(Owner) -> Owner,
+        is_due: impl Fn(&T) -> bool,
+        mut each: impl FnMut(T) -> T,
     ) {
         let due: usize = self.batches.iter().take_while(|b| b.written_us <= written_us).map(|b| b.outstanding).sum();
         for ticket in self.queue.iter_mut().take(due).skip(usize::from(is_reply_arriving)) {
-            if is_due(ticket.owner) {
-                ticket.owner = each(ticket.owner);
+            if is_due(ticket) {
+                *ticket = each(std::mem::replace(ticket, T::tombstone()));
             }
         }
     }
 
-    /// Turns the ticket of the reply that is arriving into a tombstone. Returns its owner.
-    pub(crate) fn abandon_front(&mut self) -> Option<Owner> {
+    /// Turns the ticket of the reply that is arriving into a tombstone. Returns it.
+    pub(crate) fn abandon_front(&mut self) -> Option<T> {
         let ticket = self.queue.front_mut().filter(|_| self.sent > 0)?;
-        Some(std::mem::replace(&mut ticket.owner, Owner::Nobody))
-    }
-
-    /// Takes all tickets; each comes with whether any byte of its request may have been written.
-    pub fn drain(&mut self) -> impl Iterator<Item = (Owner, bool)> + use<> {
-        let sent = std::mem::take(&mut self.sent);
-        self.expired = 0;
-        self.batches.clear();
-        std::mem::take(&mut self.queue).into_iter().enumerate().map(move |(i, t)| (t.owner, i < sent))
+        Some(std::mem::replace(ticket, T::tombstone()))
     }
 }
 
@@ -253,101 +231,93 @@ impl Tickets {
 mod tests {
     use super::*;
 
-    fn client(seq: u32) -> Owner {
-        Owner::Client { index: 1, generation: 1, seq: Seq(seq) }
-    }
-
-    fn forget(lost: &mut Vec<Owner>) -> impl FnMut(Owner) -> Owner {
-        |owner| {
-            lost.push(owner);
-            Owner::Nobody
+    fn forget(lost: &mut Vec<u32>) -> impl FnMut(Option<u32>) -> Option<u32> {
+        |ticket| {
+            lost.extend(ticket);
+            None
         }
     }
 
-    #[test]
-    fn a_late_reply_may_still_be_looked_at() {
-        let task = Owner::Task { task: 3, generation: 7, step: 2 };
+    fn tickets(numbers: &[u32]) -> Tickets<Option<u32>> {
         let mut tickets = Tickets::new();
-        tickets.push(task);
-        tickets.push(client(0));
+        numbers.iter().for_each(|number| tickets.push(Some(*number)));
+        tickets
+    }
+
+    #[test]
+    fn a_late_reply_may_still_be_read() {
+        let mut tickets = tickets(&[7, 0]);
         tickets.mark_sent(1);
-        tickets.expire(1, false, |owner| if owner == task { owner } else { Owner::Nobody });
+        tickets.expire(1, false, |ticket| ticket.filter(|number| *number == 7));
         let mut again = Vec::new();
         tickets.expire(1, false, forget(&mut again));
-        assert!(again.is_empty(), "it is told once");
-        assert_eq!(tickets.pop().map(|(t, _)| t.owner), Some(task));
-        assert_eq!(tickets.pop().map(|(t, _)| t.owner), Some(Owner::Nobody));
+        assert!(again.is_empty(), "a ticket expires once");
+        assert_eq!(tickets.pop().map(|(ticket, _)| ticket), Some(Some(7)));
+        assert_eq!(tickets.pop().map(|(ticket, _)| ticket), Some(None));
     }
 
     #[test]
-    fn a_ticket_is_small() {
-        assert!(size_of::<Ticket>() <= 16);
-    }
-
-    #[test]
-    fn a_task_is_owed_a_reply_like_anybody() {
-        let task = Owner::Task { task: 3, generation: 7, step: 2 };
-        let mut tickets = Tickets::new();
-        tickets.push(task);
-        tickets.push(client(0));
+    fn a_ticket_need_not_be_a_copy() {
+        let mut tickets: Tickets<Option<Box<str>>> = Tickets::new();
+        for name in ["a", "b", "c"] {
+            tickets.push(Some(name.into()));
+        }
         tickets.mark_sent(1);
-        assert_eq!(tickets.pop().map(|(t, _)| t.owner), Some(task));
-        assert_eq!(tickets.drain().collect::<Vec<_>>(), [(client(0), true)]);
+        assert_eq!(tickets.abandon_front().flatten().as_deref(), Some("a"));
+        tickets.expire_where(1, false, |ticket| ticket.as_deref() == Some("b"), |_| None);
+        let left: Vec<_> =
+            tickets.drain().map(|(ticket, was_sent)| (ticket.as_deref().map(str::to_owned), was_sent)).collect();
+        assert_eq!(left, [(None, true), (None, true), (Some("c".to_owned()), true)]);
     }
 
     #[test]
     fn no_reply_is_owed_before_a_byte_was_written() {
-        let mut tickets = Tickets::new();
-        tickets.push(client(0));
+        let mut tickets = tickets(&[0]);
         assert_eq!(tickets.pop(), None);
         tickets.mark_sent(10);
-        tickets.push(client(1));
-        assert_eq!(tickets.pop(), Some((Ticket { owner: client(0) }, Some(10))));
+        tickets.push(Some(1));
+        assert_eq!(tickets.pop(), Some((Some(0), Some(10))));
         assert_eq!(tickets.pop(), None);
     }
 
     #[test]
     fn the_deadline_makes_tombstones_once_and_keeps_their_places() {
         let mut tickets = Tickets::new();
-        for (seq, at) in [(0, 10), (1, 10), (2, 20), (3, 30)] {
-            tickets.push(client(seq));
+        for (number, at) in [(0, 10), (1, 10), (2, 20), (3, 30)] {
+            tickets.push(Some(number));
             tickets.mark_sent(at);
         }
         let mut lost = Vec::new();
         tickets.expire(10, false, forget(&mut lost));
         tickets.expire(20, false, forget(&mut lost));
-        assert_eq!(lost, [client(0), client(1), client(2)]);
+        assert_eq!(lost, [0, 1, 2]);
         assert_eq!(tickets.oldest_live_us(), Some(30));
         for _ in 0..3 {
-            assert_eq!(tickets.pop().map(|(t, _)| t.owner), Some(Owner::Nobody));
+            assert_eq!(tickets.pop().map(|(ticket, _)| ticket), Some(None));
         }
         assert_eq!(tickets.expired(), 0);
-        assert_eq!(tickets.pop().map(|(t, _)| t.owner), Some(client(3)));
+        assert_eq!(tickets.pop().map(|(ticket, _)| ticket), Some(Some(3)));
     }
 
     #[test]
-    fn the_deadline_spares_a_reply_that_is_arriving_and_nobody_behind_it() {
-        let mut tickets = Tickets::new();
-        for seq in 0..3 {
-            tickets.push(client(seq));
-        }
+    fn the_deadline_spares_only_a_reply_that_is_arriving() {
+        let mut tickets = tickets(&[0, 1, 2]);
         tickets.mark_sent(10);
         let mut lost = Vec::new();
         tickets.expire(20, true, forget(&mut lost));
         tickets.expire(30, false, forget(&mut lost));
-        assert_eq!(lost, [client(1), client(2)]);
-        assert_eq!(tickets.pop().map(|(t, _)| t.owner), Some(client(0)));
-        assert_eq!(tickets.pop().map(|(t, _)| t.owner), Some(Owner::Nobody));
+        assert_eq!(lost, [1, 2]);
+        assert_eq!(tickets.pop().map(|(ticket, _)| ticket), Some(Some(0)));
+        assert_eq!(tickets.pop().map(|(ticket, _)| ticket), Some(None));
         assert_eq!(tickets.expired(), 1);
     }
 
     #[test]
     fn draining_says_what_may_have_been_sent() {
-        let mut tickets = Tickets::new();
-        tickets.push(client(0));
+        let mut tickets = tickets(&[0]);
         tickets.mark_sent(1);
-        tickets.push(client(1));
-        assert_eq!(tickets.drain().collect::<Vec<_>>(), [(client(0), true), (client(1), false)]);
+        tickets.push(Some(1));
+        assert_eq!(tickets.drain().collect::<Vec<_>>(), [(Some(0), true), (Some(1), false)]);
         assert!(tickets.is_empty());
         assert_eq!(tickets.outstanding(), 0);
     }

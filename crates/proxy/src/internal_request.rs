@@ -13,6 +13,7 @@ use crate::pool::lease::LaneReset;
 use crate::pool::replace::Moves;
 use crate::pool::table::LaneHandle;
 use crate::pubsub::Publishing;
+use crate::reply::owner::Owner;
 use crate::request::unknown_command::CommandInfoQuery;
 use crate::scripts::EvalshaRetry;
 use crate::scripts::functions::Listing;
@@ -26,7 +27,6 @@ use crate::transaction::exec::Exec;
 use crate::transaction::multi_probe::{Multi, Trial};
 use crate::worker::Worker;
 use respool_command::Execute;
-use respool_connection::Owner;
 use respool_wire::ReplyKind;
 use std::collections::VecDeque;
 

@@ -23,12 +23,13 @@ use crate::nodes::id::NodeId;
 use crate::pool::replace::Moves;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneUse, Lanes};
+use crate::reply::owner::Owner;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, Pause, Session, SessionFlags};
 use crate::worker::Worker;
 use respool_command::{Command, ConnectionCommand as C, Execute, Flags, Row, ServerCommand as S, text as texts};
-use respool_connection::{Action, Owner};
+use respool_connection::Action;
 use respool_wire::{Args, Request, encode_request, replies};
 
 /// What for.

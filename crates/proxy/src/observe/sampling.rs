@@ -10,10 +10,11 @@ use crate::observe::slow_log::{self, Slow, SlowLog};
 use crate::observe::top_keys::{FrequentKeys, LargestKeys};
 use crate::pool::LaneUse;
 use crate::pool::table::LaneId;
+use crate::reply::owner::Owner;
 use crate::session::id::ClientId;
 use crate::worker::Worker;
 use respool_command::{Execute, KeyPositions, Row, resolve};
-use respool_connection::{InFlight, Owner};
+use respool_connection::InFlight;
 use respool_wire::{Args, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step, Strictness};
 use std::sync::Arc;
 
@@ -92,7 +93,7 @@ impl<E: Execute> Worker<E> {
 
     fn describe_slow(&self, lane: LaneId, flight: &InFlight<'_>, upstream_us: u64) -> Slow {
         let this = &self.lanes[lane];
-        let asker = match this.up.tickets().front().map(|ticket| ticket.owner) {
+        let asker = match this.up.tickets().front().copied() {
             Some(Owner::Client { index, generation, .. } | Owner::Unanswered { index, generation }) => {
                 Some(ClientId::handle(index, generation))
             }

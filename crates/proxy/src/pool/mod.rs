@@ -29,6 +29,7 @@ use crate::pool::table::{LaneGrid, LaneTable};
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::reply::integrity::EchoCheck;
 use crate::reply::observer::ReplyObservers;
+use crate::reply::owner::Owner;
 use crate::scripts::LoadedScripts;
 use crate::scripts::lanes::ScriptClasses;
 use crate::session::id::{ClientHandle, ClientId};
@@ -36,9 +37,7 @@ use crate::session::large_request::StreamedRequest;
 use crate::slab::Handle;
 use crate::transaction::multi_probe::Multi;
 use crate::workers::shared::Shared;
-use respool_connection::{
-    BufferPool, Credentials, DialFailure, Endpoint, Fault, Identity, Now, Owner, Upstream, WritePolicy,
-};
+use respool_connection::{BufferPool, Credentials, DialFailure, Endpoint, Fault, Identity, Now, Upstream, WritePolicy};
 use respool_wire::Protocol;
 use std::sync::Arc;
 
@@ -133,7 +132,7 @@ pub(crate) enum LaneUse {
 /// One connection to a node.
 #[derive(Debug)]
 pub(crate) struct Lane {
-    pub(crate) up: Upstream,
+    pub(crate) up: Upstream<Owner>,
     pub(crate) purpose: LaneUse,
     /// Which of those that had the place.
     pub(crate) generation: u32,

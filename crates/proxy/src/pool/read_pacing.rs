@@ -20,11 +20,12 @@
 use crate::limits::CUT_OFF_SLACK_BYTES;
 use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneUse};
+use crate::reply::owner::Owner;
 use crate::session::Session;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::worker::Worker;
 use respool_command::Execute;
-use respool_connection::{Action, Downstream, Owner, Upstream};
+use respool_connection::{Action, Downstream, Upstream};
 
 impl Lane {
     /// Whether its reader's reading decides how fast it is read.
@@ -96,8 +97,8 @@ impl<E: Execute> Worker<E> {
 }
 
 /// Whether a client has at most `enough` to take before it can take what its own connection brings next.
-fn is_hungry(down: &Downstream, up: &Upstream, reader: ClientHandle, enough: usize) -> bool {
-    let Some(Owner::Client { index, generation, seq }) = up.tickets().front().map(|ticket| ticket.owner) else {
+fn is_hungry(down: &Downstream, up: &Upstream<Owner>, reader: ClientHandle, enough: usize) -> bool {
+    let Some(Owner::Client { index, generation, seq }) = up.tickets().front().copied() else {
         return true;
     };
     if ClientId::handle(index, generation) != reader {

@@ -486,7 +486,8 @@ mod tests {
     use super::*;
     use crate::pool::LaneKey;
     use crate::pool::session_mode::KeyOwner;
-    use respool_connection::{BufferPool, Owner};
+    use crate::reply::owner::Owner;
+    use respool_connection::BufferPool;
 
     #[test]
     fn lanes_are_compared_with_those_alone_that_they_can_be_behind() {

@@ -29,7 +29,7 @@ use crate::session::{Flow, Session, SessionFlags};
 use crate::transaction::TransactionState;
 use crate::worker::Worker;
 use respool_command::Execute;
-use respool_connection::{Action, Phase};
+use respool_connection::{Action, Phase, Pushes};
 use respool_route::PoolMode;
 use respool_wire::Protocol;
 use std::sync::Arc;
@@ -135,7 +135,7 @@ impl Lanes {
         if let Some(tracking) = tracking {
             this.up.set_tracking(tracking);
             if this.up.identity().protocol == Protocol::Resp3 {
-                this.up.hear();
+                this.up.set_pushes(Pushes::Delivered);
             }
         }
         // One that is dialled counts from then on.

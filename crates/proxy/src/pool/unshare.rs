@@ -21,6 +21,7 @@ use crate::internal_request::{InternalRequests, LostReply};
 use crate::limits::{CLAIM_LOOKED_AT_MAX, LARGE_REPLY_BYTES};
 use crate::pool::table::LaneId;
 use crate::pool::{LaneUse, Lanes};
+use crate::reply::owner::Owner;
 use crate::reply::refuse;
 use crate::request::gathers::Scatters;
 use crate::session::id::{ClientHandle, ClientId};
@@ -28,7 +29,7 @@ use crate::session::{Pause, SessionFlags};
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::Execute;
-use respool_connection::{Owner, WritePolicy};
+use respool_connection::WritePolicy;
 
 /// Whether a ticket belongs to a client, or is a tombstone.
 fn is_for(owner: Owner, client: ClientHandle, scatters: &Scatters, tasks: &InternalRequests) -> bool {
@@ -83,9 +84,8 @@ impl<E: Execute> Worker<E> {
         let class = self.lanes.sharing(session.class);
         for node in self.lanes.nodes.ids() {
             let Some(lane) = self.lanes.known(node, class) else { continue };
-            let is_its = |owner| matches!(owner, Owner::Client { index, generation, .. } if ClientId::handle(index, generation) == client);
-            let next = self.lanes[lane].up.tickets().iter().take(CLAIM_LOOKED_AT_MAX);
-            let is_owed_soon = next.map(|ticket| ticket.owner).any(is_its);
+            let is_its = |owner: &Owner| matches!(*owner, Owner::Client { index, generation, .. } if ClientId::handle(index, generation) == client);
+            let is_owed_soon = self.lanes[lane].up.tickets().iter().take(CLAIM_LOOKED_AT_MAX).any(is_its);
             if is_owed_soon {
                 self.claim_lane(lane, client);
             }
@@ -162,7 +162,7 @@ impl<E: Execute> Worker<E> {
         let Some(client) = this.reader else { return };
         let mut late = Vec::new();
         if let Some(due_us) = now.mono_us.checked_sub(config.timeouts.response_us) {
-            let is_due = |owner| !is_for(owner, client, scatters, tasks) && !tasks.follows(owner);
+            let is_due = |owner: &Owner| !is_for(*owner, client, scatters, tasks) && !tasks.follows(*owner);
             this.up.expire_where(due_us, is_due, |owner| {
                 late.push(owner);
                 if tasks.may_follow(owner) { owner } else { Owner::Nobody }
@@ -182,6 +182,6 @@ impl<E: Execute> Worker<E> {
     /// Whether something on a lane is owed to others than this client.
     pub(crate) fn has_others_on(&self, lane: LaneId, client: ClientHandle) -> bool {
         let mut tickets = self.lanes[lane].up.tickets().iter();
-        tickets.any(|ticket| !is_for(ticket.owner, client, &self.scatters, &self.tasks))
+        tickets.any(|owner| !is_for(*owner, client, &self.scatters, &self.tasks))
     }
 }

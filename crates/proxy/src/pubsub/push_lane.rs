@@ -25,7 +25,7 @@ use crate::push::frame::{Frame, Kind, Verb};
 use crate::push::node_ledger::{OutOfStep, Refusal};
 use crate::worker::Worker;
 use respool_command::Execute;
-use respool_connection::{Fault, Phase};
+use respool_connection::{Event, Fault, Phase, Pushes};
 use respool_wire::Protocol;
 
 /// A worker's push lane to one node.
@@ -96,7 +96,9 @@ impl<E: Execute> Worker<E> {
         if self.lanes[lane].purpose == LaneUse::PushSuccessor {
             self.succeed_push_lane(lane);
         }
-        let node = self.lanes[lane].node;
+        let this = &mut self.lanes[lane];
+        this.up.set_pushes(Pushes::Only);
+        let node = this.node;
         if let Some(this) = &mut self.subscriptions.lanes[node] {
             this.pinged_us = 0;
         }
@@ -158,10 +160,12 @@ impl<E: Execute> Worker<E> {
         };
         let mut rest = bytes;
         let fault = loop {
-            let (kind, bytes) = match this.up.next_frame(&mut rest, &config.reply_limits) {
+            let (kind, bytes) = match this.up.next_event(&mut rest, &config.reply_limits, now.mono_us) {
                 Ok(None) => break None,
                 Err(fault) => break Some(fault),
-                Ok(Some(frame)) => frame,
+                Ok(Some(Event::Push { kind, bytes })) => (kind, bytes),
+                // A push lane has no tickets.
+                Ok(Some(Event::Reply { .. } | Event::Piece { .. })) => break Some(Fault::Unsolicited),
             };
             let step = match Frame::read(kind, bytes) {
                 Frame::Message { kind, name } => {

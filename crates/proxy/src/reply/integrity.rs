@@ -16,7 +16,7 @@
 //! is a reply that is wrong in its right place. A lane that is not checked has none of this and pays for one test.
 
 use crate::limits::INTEGRITY_KEPT_BYTES;
-use respool_connection::Owner;
+use crate::reply::owner::Owner;
 use respool_wire::ReplyKind;
 use std::collections::VecDeque;
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod integrity;
 pub(crate) mod observer;
+pub(crate) mod owner;
 mod upgrade;
 
 use crate::error_text;
@@ -10,6 +11,7 @@ use crate::limits::{PART_LOOKED_AT_BYTES, PIECES_QUEUE_BYTES};
 use crate::nodes::health_checks::End;
 use crate::pool::table::LaneId;
 use crate::pool::{LaneEnd, LaneUse};
+use crate::reply::owner::Owner;
 use crate::request::gathers::Scatters;
 use crate::session::Pause;
 use crate::session::id::{ClientHandle, ClientId};
@@ -18,8 +20,7 @@ use crate::slab::Handle;
 use crate::tracking::{ChangeSource, LostListener};
 use crate::worker::Worker;
 use respool_command::Execute;
-use respool_connection::{Fault, Owner, Shake};
-use respool_wire::ReplyKind;
+use respool_connection::{Event, Fault, Shake};
 
 /// The client whose request a ticket stands for, if it is a client's.
 fn client_of(owner: Owner, scatters: &Scatters, tasks: &InternalRequests) -> Option<ClientHandle> {
@@ -89,53 +90,49 @@ impl<E: Execute> Worker<E> {
         // This owner's reply is passed on as it arrives.
         let mut part_for = None;
         let fault = loop {
-            match this.up.next_reply(&mut rest, &config.reply_limits, now.mono_us) {
+            match this.up.next_event(&mut rest, &config.reply_limits, now.mono_us) {
                 Ok(None) => break None,
                 Err(fault) => break Some(fault),
-                Ok(Some(delivery)) => match delivery.owner {
-                    Owner::Client { index, generation, seq } => {
+                Ok(Some(event)) => match event {
+                    Event::Reply { ticket: Owner::Client { index, generation, seq }, bytes, .. } => {
+                        was_awaited = true;
+                        clients.feed_at_once(ClientId::handle(index, generation), seq, bytes, true);
+                    }
+                    Event::Piece { ticket: &Owner::Client { index, generation, seq }, bytes } => {
                         was_awaited = true;
                         let client = ClientId::handle(index, generation);
-                        clients.feed_at_once(client, seq, delivery.bytes, delivery.end.is_some());
-                        if delivery.end.is_none() {
-                            part_for = Some(client);
-                        }
+                        clients.feed_at_once(client, seq, bytes, false);
+                        part_for = Some(client);
                     }
-                    Owner::Part { gather, generation, part } => {
+                    // Only what goes straight to a client is passed on in pieces.
+                    Event::Piece { .. } => {}
+                    Event::Reply { ticket: Owner::Part { gather, generation, part }, bytes, kind } => {
                         was_awaited = true;
-                        // Parts come whole: only what goes straight to a client is passed on in pieces.
-                        if let Some(kind) = delivery.end {
-                            scatters.feed(Handle { index: gather, generation }, part, kind, delivery.bytes, clients);
-                        }
+                        scatters.feed(Handle { index: gather, generation }, part, kind, bytes, clients);
                     }
-                    owner @ Owner::Task { task, generation, step } => {
+                    Event::Reply { ticket: owner @ Owner::Task { task, generation, step }, bytes, kind } => {
                         was_awaited |= !tasks.follows(owner);
-                        // Tasks read replies whole, too.
-                        if let Some(kind) = delivery.end {
-                            tasks.feed(Handle { index: task, generation }, step, kind, delivery.bytes, clients);
-                            if let Some(multi) = tasks.take_known() {
-                                this.multi = multi;
-                            }
-                            if tasks.take_out_of_step() {
-                                break Some(Fault::Unsolicited);
-                            }
+                        tasks.feed(Handle { index: task, generation }, step, kind, bytes, clients);
+                        if let Some(multi) = tasks.take_known() {
+                            this.multi = multi;
+                        }
+                        if tasks.take_out_of_step() {
+                            break Some(Fault::Unsolicited);
                         }
                     }
-                    Owner::Nobody if delivery.end == Some(ReplyKind::Push) => {
+                    Event::Push { bytes, .. } => {
                         if let Some(reader) = this.reader {
-                            let frame = delivery.bytes.to_vec();
-                            let next = this.up.tickets().front().map(|ticket| ticket.owner);
+                            let frame = bytes.to_vec();
+                            let next = this.up.tickets().front().copied();
                             let at = ChangeSource { reader, node: this.node, config };
                             subscriptions.hear(at, next, &frame, clients);
                         }
                     }
-                    Owner::Unanswered { index, generation } => {
-                        if delivery.end.is_some() {
-                            counters.replies_swallowed.add(1);
-                            clients.end_unanswered(ClientId::handle(index, generation), delivery.bytes.len());
-                        }
+                    Event::Reply { ticket: Owner::Unanswered { index, generation }, bytes, .. } => {
+                        counters.replies_swallowed.add(1);
+                        clients.end_unanswered(ClientId::handle(index, generation), bytes.len());
                     }
-                    Owner::Nobody => counters.replies_swallowed.add(u64::from(delivery.end.is_some())),
+                    Event::Reply { ticket: Owner::Nobody, .. } => counters.replies_swallowed.add(1),
                 },
             }
         };
@@ -188,7 +185,7 @@ impl<E: Execute> Worker<E> {
         let Self { lanes, clients, scatters, tasks, shared, .. } = self;
         let this = &mut lanes[lane];
         let mut bytes_max = None;
-        let asker = match this.up.tickets().front().map(|ticket| ticket.owner) {
+        let asker = match this.up.tickets().front().copied() {
             Some(Owner::Part { gather, generation, .. }) => {
                 let gather = Handle { index: gather, generation };
                 bytes_max = scatters.reply_bytes_max(gather);

@@ -2,12 +2,13 @@
 //! the ticket says. Their replies go through here; those of every other lane do not, and pay for one test.
 
 use crate::error_text;
-use crate::hooks::Event;
+use crate::hooks;
 use crate::internal_request::{InternalRequests, LostReply};
 use crate::observe::counters::Counters;
 use crate::pool::table::LaneId;
 use crate::pool::{LaneUse, Lanes};
 use crate::reply::integrity::{EchoCheck, IntegrityTerms, UnprovedReply, Verdict, write_echo};
+use crate::reply::owner::Owner;
 use crate::reply::refuse;
 use crate::reply::upgrade::{ReplyShapes, kind_of};
 use crate::request::gathers::Scatters;
@@ -17,7 +18,7 @@ use crate::slab::Handle;
 use crate::worker::Worker;
 use crate::workers::shared::ProcessBudget;
 use respool_command::Execute;
-use respool_connection::{BufferPool, Fault, Now, Owner};
+use respool_connection::{BufferPool, Event, Fault, Now};
 use respool_wire::ReplyKind;
 use std::borrow::Cow;
 
@@ -172,24 +173,26 @@ impl<E: Execute> Worker<E> {
         let mut part_for = None;
         let mut rest = bytes;
         let fault = loop {
-            let delivery = match this.up.next_reply(&mut rest, &config.reply_limits, now.mono_us) {
+            let (owner, bytes, end) = match this.up.next_event(&mut rest, &config.reply_limits, now.mono_us) {
                 Ok(None) => break None,
                 Err(fault) => break Some(fault),
-                Ok(Some(delivery)) => delivery,
+                Ok(Some(Event::Reply { ticket, bytes, kind })) => (ticket, bytes, Some(kind)),
+                Ok(Some(Event::Piece { ticket, bytes })) => (*ticket, bytes, None),
+                // No lane that is observed delivers them.
+                Ok(Some(Event::Push { .. })) => continue,
             };
-            let owner = delivery.owner;
             let (reply, kind) = match &mut beside.dues {
                 // Replies to convert arrive whole, except one whose ticket became a tombstone because it exceeded the limit.
-                Some(dues) if delivery.end.is_none() => {
+                Some(dues) if end.is_none() => {
                     dues.pass_over();
                     continue;
                 }
                 Some(dues) if dues.is_passing_over() => {
                     dues.end_passing_over();
-                    (Cow::Borrowed(&[][..]), delivery.end)
+                    (Cow::Borrowed(&[][..]), end)
                 }
                 Some(dues) => {
-                    let reply = dues.convert(delivery.bytes);
+                    let reply = dues.convert(bytes);
                     let found = reply.and_then(|reply| kind_of(&reply, &config.reply_limits).map(|kind| (reply, kind)));
                     let Some((reply, kind)) = found else {
                         takers.refuse(owner, &error_text::broken_off(node, &Fault::Unsolicited));
@@ -198,9 +201,9 @@ impl<E: Execute> Worker<E> {
                     counters.replies_converted.add(1);
                     (Cow::Owned(reply), Some(kind))
                 }
-                None => (Cow::Borrowed(delivery.bytes), delivery.end),
+                None => (Cow::Borrowed(bytes), end),
             };
-            let is_large = delivery.end.is_none();
+            let is_large = end.is_none();
             was_awaited |= !matches!(owner, Owner::Nobody | Owner::Unanswered { .. });
             let word = beside.proof.as_mut().map_or(Verdict::Pass, |proof| proof.take(owner, kind, &reply));
             let is_in_step = match (word, &mut beside.proof) {
@@ -270,6 +273,6 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn note_out_of_step(&mut self, lane: LaneId) {
         self.counters.integrity_faults.add(1);
         let node = self.lanes.nodes[self.lanes[lane].node].name.clone();
-        self.shared.hooks.tell(&Event::OutOfStep { node, worker: self.number });
+        self.shared.hooks.tell(&hooks::Event::OutOfStep { node, worker: self.number });
     }
 }

@@ -8,11 +8,12 @@ use crate::limits::CLIENT_OUTSTANDING_MAX;
 use crate::nodes::id::NodeId;
 use crate::pool::LaneKey;
 use crate::pool::table::LaneId;
+use crate::reply::owner::Owner;
 use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, ReplyMode, SessionFlags};
 use crate::worker::Worker;
 use respool_command::{Execute, Flags, Lane, Millis, Outcome, Row, SessionView, resolve};
-use respool_connection::{Input, Owner};
+use respool_connection::Input;
 use respool_route::{Plan, plan};
 use respool_wire::{Encoder, Protocol, Request, RequestBounds, RequestDecoder, RequestError, Step};
 

@@ -5,11 +5,11 @@
 //! untouched, and decided there.
 
 use crate::nodes::id::NodeId;
+use crate::reply::owner::Owner;
 use crate::session::id::ClientId;
 use crate::session::{Flow, ReplyMode};
 use crate::worker::Worker;
 use respool_command::{Execute, Flags, Millis, Outcome, SessionView, lookup};
-use respool_connection::Owner;
 use respool_route::plan_at_once;
 use respool_wire::{Encoder, Request};
 

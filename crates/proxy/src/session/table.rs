@@ -6,11 +6,12 @@ use crate::flush::arrival_rate::ArrivalRate;
 use crate::flush::closed_loop::ExpectedClients;
 use crate::limits::{AWAITED_MIN, SLAB_KEPT_PLACES};
 use crate::observe::counters::Counters;
+use crate::reply::owner::Owner;
 use crate::session::forced_disconnect::{DisconnectReason, PendingDisconnect};
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Pause, Session};
 use crate::slab::Slab;
-use respool_connection::{BufferPool, Owner, Seq};
+use respool_connection::{BufferPool, Seq};
 use std::collections::VecDeque;
 use std::sync::Arc;
 

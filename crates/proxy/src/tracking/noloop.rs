@@ -32,13 +32,14 @@ use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneEnd, LaneKey, LaneUse};
 use crate::pubsub::Subscriptions;
 use crate::push::frame::{Frame, bulk};
+use crate::reply::owner::Owner;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::session::{Flow, Session};
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::Execute;
-use respool_connection::{Owner, Phase};
+use respool_connection::{Phase, Pushes};
 use respool_wire::{Protocol, ReplyKind, elements, encode_request};
 use std::sync::Arc;
 
@@ -333,7 +334,7 @@ impl<E: Execute> Worker<E> {
         let lane = self.lanes.add_unshared(&self.config, node, class, LaneUse::Listen);
         let made = &mut self.lanes[lane];
         made.up.set_protocol(Protocol::Resp3);
-        made.up.hear();
+        made.up.set_pushes(Pushes::Delivered);
         made.reader = Some(session);
         if let Err(error) = self.lanes.prepare(lane, &self.config, self.now) {
             self.lanes[lane].reader = None;
@@ -526,7 +527,7 @@ impl<E: Execute> Worker<E> {
                 continue;
             }
             this.up.set_protocol(state.protocol);
-            this.up.hear();
+            this.up.set_pushes(Pushes::Delivered);
             let task = self.tasks.begin(InternalRequest::Speak(ProtocolSwitch));
             let write = |out: &mut Vec<u8>| encode_request(out, [b"HELLO", version.as_bytes()].into_iter());
             self.lanes.push(lane, InternalRequests::owner(task, 0), self.now, &mut self.clients.pool, write);

@@ -1,0 +1,256 @@
+//! What a node sends on a connection that is ready: replies to tickets, and pushes.
+//!
+//! A reply that has not fully arrived is collected, or passed on in pieces if it is large and its ticket takes them.
+
+use super::{Fault, Upstream};
+use crate::Ticket;
+use crate::buffer::occupied_bytes;
+use crate::limits::{CUT_THROUGH_BYTES, POOLED_BUFFER_BYTES_MAX};
+use respool_wire::{Protocol, ReplyKind, ReplyLimits, ReplyScanner, Scan};
+
+/// What has come from a node.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event<'a, T> {
+    /// A reply, or the last piece of one.
+    Reply {
+        /// Of the request that it answers.
+        ticket: T,
+        /// The reply with its line ends, as the node sent it.
+        bytes: &'a [u8],
+        /// The kind of the whole reply.
+        kind: ReplyKind,
+    },
+    /// A piece of a large reply, in the order in which they come: more of it follows, and [`Event::Reply`] with its last bytes.
+    Piece {
+        /// Of the request that it answers.
+        ticket: &'a T,
+        /// The piece.
+        bytes: &'a [u8],
+    },
+    /// A whole message that answers no request. It comes only where [`Pushes`] says so.
+    Push {
+        /// The message with its line ends.
+        bytes: &'a [u8],
+        /// [`ReplyKind::Push`], or with [`Pushes::Only`] whatever the node sent.
+        kind: ReplyKind,
+    },
+}
+
+/// What becomes of messages that answer no request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pushes {
+    /// They are dropped. In RESP2 there are none: one ends the connection.
+    #[default]
+    Dropped,
+    /// They come as [`Event::Push`], between replies.
+    Delivered,
+    /// As [`Self::Delivered`], and so does everything that comes while no reply is owed: in RESP2 a message of a subscription is a reply
+    /// by its form. For a connection that exists to be pushed to, on which nothing is asked by [`Upstream::send`].
+    Only,
+}
+
+/// What has come of replies and not been passed on.
+#[derive(Debug, Default)]
+pub(super) struct ReplyReader {
+    pub(super) scanner: ReplyScanner,
+    /// The beginning of a reply that has not fully arrived.
+    pub(super) partial: Vec<u8>,
+    /// The bytes in `partial` have been delivered and are to be forgotten.
+    is_partial_spent: bool,
+    /// The beginning of the reply in progress has been delivered already.
+    is_streaming: bool,
+    streamed_bytes: usize,
+    /// The node speaks RESP2 although it was asked for RESP3: its replies come whole, so that they can be converted.
+    pub(super) is_old: bool,
+    pub(super) pushes: Pushes,
+}
+
+impl ReplyReader {
+    /// The bytes of what `last` ends.
+    #[inline]
+    fn finish<'a>(&'a mut self, last: &'a [u8]) -> &'a [u8] {
+        if self.partial.is_empty() {
+            return last;
+        }
+        self.partial.extend_from_slice(last);
+        self.is_partial_spent = true;
+        &self.partial
+    }
+
+    pub(super) fn forget_partial(&mut self) {
+        self.is_partial_spent = false;
+        self.partial.clear();
+        if self.partial.capacity() > POOLED_BUFFER_BYTES_MAX {
+            self.partial = Vec::new();
+        }
+    }
+
+    /// The connection is gone: what has come of a reply is forgotten.
+    pub(super) fn reset(&mut self) {
+        self.scanner = ReplyScanner::default();
+        self.forget_partial();
+        self.is_streaming = false;
+        self.streamed_bytes = 0;
+        self.is_old = false;
+    }
+}
+
+impl<T: Ticket> Upstream<T> {
+    /// Cuts the next event off `input`. `Ok(None)` when `input` is used up; call again until then. `now_us` is the time on the
+    /// monotonic clock. An error ends the connection: what follows in `input` must not be read.
+    #[inline(always)]
+    pub fn next_event<'a, 'i: 'a>(
+        &'a mut self,
+        input: &mut &'i [u8],
+        limits: &ReplyLimits,
+        now_us: u64,
+    ) -> Result<Option<Event<'a, T>>, Fault> {
+        if self.reader.is_partial_spent {
+            self.reader.forget_partial();
+        }
+        loop {
+            if input.is_empty() {
+                return Ok(None);
+            }
+            match self.reader.scanner.scan(input, limits).map_err(Fault::Malformed)? {
+                Scan::Complete { consumed, kind } => {
+                    let (bytes, rest) = input.split_at(consumed);
+                    *input = rest;
+                    if kind == ReplyKind::Push {
+                        if self.reader.pushes != Pushes::Dropped {
+                            return Ok(Some(self.finish_push(bytes, kind)));
+                        }
+                        self.drop_push()?;
+                        continue;
+                    }
+                    let Some((ticket, sample)) = self.tickets.pop() else {
+                        return self.take_unasked(bytes, kind).map(Some);
+                    };
+                    if let Some(written_us) = sample {
+                        self.round_trip.note(now_us.saturating_sub(written_us));
+                        if let Some(recorder) = &mut self.recorder {
+                            recorder.end_batch();
+                        }
+                    }
+                    self.timing.has_reply_come = true;
+                    self.reader.is_streaming = false;
+                    self.reader.streamed_bytes = 0;
+                    return Ok(Some(Event::Reply { ticket, bytes: self.reader.finish(bytes), kind }));
+                }
+                Scan::Partial => {
+                    let bytes = std::mem::take(input);
+                    return self.keep_partial(bytes);
+                }
+            }
+        }
+    }
+
+    /// `bytes` belong to a reply or push that has not ended. They are collected, or passed on if the reply is large and its ticket
+    /// takes pieces.
+    fn keep_partial<'a>(&'a mut self, bytes: &'a [u8]) -> Result<Option<Event<'a, T>>, Fault> {
+        let reader = &mut self.reader;
+        let first = reader.partial.first().or(bytes.first());
+        let is_push = !reader.is_streaming && matches!(first, Some(b'>' | b'|'));
+        if is_push && self.identity.protocol == Protocol::Resp2 && reader.pushes == Pushes::Dropped {
+            // It is refused when it is whole, and need not be kept until then.
+            return Err(Fault::Unsolicited);
+        }
+        let ticket = if is_push { None } else { self.tickets.front() };
+        if ticket.is_none() && !is_push && reader.pushes != Pushes::Only {
+            return Err(Fault::Unsolicited);
+        }
+        let Some(ticket) = ticket.filter(|ticket| ticket.takes_pieces()) else {
+            reader.partial.extend_from_slice(bytes);
+            return Ok(None);
+        };
+        if reader.is_streaming {
+            reader.streamed_bytes += bytes.len();
+            return Ok(Some(Event::Piece { ticket, bytes }));
+        }
+        reader.partial.extend_from_slice(bytes);
+        if reader.partial.len() <= CUT_THROUGH_BYTES || reader.is_old {
+            return Ok(None);
+        }
+        reader.is_streaming = true;
+        reader.streamed_bytes = reader.partial.len();
+        reader.is_partial_spent = true;
+        Ok(Some(Event::Piece { ticket, bytes: &reader.partial }))
+    }
+
+    /// A whole push came that is not delivered: a node that speaks RESP3 may send one unasked.
+    fn drop_push(&mut self) -> Result<(), Fault> {
+        self.reader.forget_partial();
+        if self.identity.protocol == Protocol::Resp3 { Ok(()) } else { Err(Fault::Unsolicited) }
+    }
+
+    #[cold]
+    fn finish_push<'a>(&'a mut self, last: &'a [u8], kind: ReplyKind) -> Event<'a, T> {
+        Event::Push { bytes: self.reader.finish(last), kind }
+    }
+
+    /// Something has come that is no push by its form, and no reply is owed.
+    #[cold]
+    fn take_unasked<'a>(&'a mut self, last: &'a [u8], kind: ReplyKind) -> Result<Event<'a, T>, Fault> {
+        if self.reader.pushes == Pushes::Only { Ok(self.finish_push(last, kind)) } else { Err(Fault::Unsolicited) }
+    }
+
+    /// Drops the bytes held of the reply that is arriving and turns its ticket into a tombstone: the rest is discarded. Returns
+    /// the ticket.
+    pub fn abandon_partial(&mut self) -> Option<T> {
+        self.reader.partial = Vec::new();
+        self.reader.is_partial_spent = false;
+        self.reader.is_streaming = true;
+        self.tickets.abandon_front()
+    }
+
+    /// As [`Self::expire_where`], for all tickets.
+    pub fn expire(&mut self, written_us: u64, each: impl FnMut(T) -> T) {
+        self.tickets.expire(written_us, self.reader.is_streaming, each);
+    }
+
+    /// Turns those requests written at or before `written_us` into tombstones whose ticket `is_due`, and gives their tickets to
+    /// `each`. What that returns takes the ticket's place: a tombstone, unless the late reply is read, too. A reply that is arriving
+    /// keeps its ticket.
+    pub fn expire_where(&mut self, written_us: u64, is_due: impl Fn(&T) -> bool, each: impl FnMut(T) -> T) {
+        self.tickets.expire_where(written_us, self.reader.is_streaming, is_due, each);
+    }
+}
+
+impl<T: Ticket> Upstream<T> {
+    /// Sets what becomes of messages that answer no request.
+    pub fn set_pushes(&mut self, pushes: Pushes) {
+        self.reader.pushes = pushes;
+    }
+
+    /// Whether the node speaks RESP2 although it was asked for RESP3.
+    pub fn is_old(&self) -> bool {
+        self.reader.is_old
+    }
+
+    /// Whether what comes next begins a reply.
+    pub fn is_between_replies(&self) -> bool {
+        self.reader.scanner.is_idle()
+    }
+
+    /// Bytes held of a reply that has not fully arrived.
+    pub fn partial_bytes(&self) -> usize {
+        self.reader.partial.len()
+    }
+
+    /// Memory that is held for a reply that has not fully arrived, or of which nothing was passed on before its end.
+    #[inline]
+    pub fn partial_held_bytes(&self) -> usize {
+        if self.reader.partial.is_empty() { 0 } else { occupied_bytes(&self.reader.partial) }
+    }
+
+    /// Bytes that have been delivered of the reply in progress; 0 if none of it has been.
+    pub fn streamed_bytes(&self) -> usize {
+        self.reader.streamed_bytes
+    }
+
+    /// The least length of the reply in progress, in bytes, including what its header announces; 0 if no part of it was delivered.
+    pub fn announced_bytes(&self) -> usize {
+        let reader = &self.reader;
+        if reader.is_streaming { reader.streamed_bytes.saturating_add(reader.scanner.announced()) } else { 0 }
+    }
+}

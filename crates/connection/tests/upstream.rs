@@ -1,0 +1,144 @@
+//! A connection to a node as a client library uses it: with tickets of its own, and with pushes.
+
+use respool_connection::{BufferPool, Event, Fault, Identity, Pushes, Shake, Upstream, WritePolicy};
+use respool_wire::{Protocol, ReplyLimits};
+
+struct Node {
+    up: Upstream<Option<String>>,
+    pool: BufferPool,
+    now_us: u64,
+}
+
+impl Node {
+    fn ready(protocol: Protocol) -> Self {
+        let identity = Identity { protocol, ..Identity::default() };
+        let mut this = Self { up: Upstream::new(identity, WritePolicy::EachTurn), pool: BufferPool::new(), now_us: 1 };
+        this.up.begin_dial();
+        this.up.handle_connected(this.now_us, &mut this.pool);
+        let answers: &[&[u8]] = if protocol == Protocol::Resp3 { &[b"%0\r\n", b"+PONG\r\n"] } else { &[b"+PONG\r\n"] };
+        for answer in answers {
+            this.write();
+            let shaken = this.up.shake(answer, &ReplyLimits::default(), this.now_us, &mut this.pool);
+            assert!(shaken.is_ok());
+        }
+        assert!(this.up.is_ready());
+        this
+    }
+
+    fn write(&mut self) -> Vec<u8> {
+        let bytes = self.up.output().to_vec();
+        self.up.handle_written(bytes.len(), self.now_us, &mut self.pool);
+        bytes
+    }
+
+    fn ask(&mut self, ticket: &str) {
+        let write = |out: &mut Vec<u8>| out.extend_from_slice(b"*1\r\n$4\r\nPING\r\n");
+        self.up.send(Some(ticket.to_owned()), self.now_us, &mut self.pool, write);
+    }
+
+    /// What comes of `bytes`, one line an event.
+    fn read(&mut self, bytes: &[u8]) -> Result<Vec<String>, Fault> {
+        let (mut rest, mut seen) = (bytes, Vec::new());
+        while let Some(event) = self.up.next_event(&mut rest, &ReplyLimits::default(), self.now_us)? {
+            seen.push(match event {
+                Event::Reply { ticket, bytes, kind } => {
+                    format!("{} {kind:?} {}", ticket.as_deref().unwrap_or("-"), bytes.escape_ascii())
+                }
+                Event::Piece { ticket, bytes } => format!("{} {}", ticket.as_deref().unwrap_or("-"), bytes.len()),
+                Event::Push { bytes, kind } => format!("push {kind:?} {}", bytes.escape_ascii()),
+            });
+        }
+        Ok(seen)
+    }
+}
+
+#[test]
+fn replies_come_with_the_callers_tickets_in_order() {
+    let mut node = Node::ready(Protocol::Resp2);
+    node.ask("first");
+    node.ask("second");
+    assert_eq!(node.write().len(), 28);
+    assert_eq!(node.read(b"+O"), Ok(vec![]));
+    let seen = node.read(b"K\r\n:7\r\n").unwrap();
+    assert_eq!(seen, [r"first Simple +OK\r\n", r"second Integer :7\r\n"]);
+    assert_eq!(node.read(b"+OK\r\n"), Err(Fault::Unsolicited));
+}
+
+#[test]
+fn the_reply_to_a_request_that_expired_is_discarded() {
+    let mut node = Node::ready(Protocol::Resp2);
+    node.ask("late");
+    node.write();
+    node.now_us = 10;
+    node.ask("next");
+    node.write();
+    let mut expired = Vec::new();
+    node.up.expire(5, |ticket| {
+        expired.extend(ticket);
+        None
+    });
+    assert_eq!(expired, ["late"]);
+    assert_eq!(node.read(b"+A\r\n+B\r\n").unwrap(), [r"- Simple +A\r\n", r"next Simple +B\r\n"]);
+}
+
+#[test]
+fn a_large_reply_comes_whole_unless_it_is_discarded() {
+    let mut node = Node::ready(Protocol::Resp2);
+    node.ask("wanted");
+    node.ask("abandoned");
+    node.write();
+    let large = format!("$200000\r\n{}\r\n", "x".repeat(200_000)).into_bytes();
+    assert_eq!(node.read(&large[..150_000]), Ok(vec![]));
+    let seen = node.read(&large[150_000..]).unwrap();
+    assert_eq!((seen.len(), seen[0].len()), (1, large.len() + "wanted Bulk ".len() + 4));
+    assert_eq!(node.read(&large[..10]), Ok(vec![]));
+    assert_eq!(node.up.abandon_partial(), Some(Some("abandoned".to_owned())));
+    assert_eq!(node.read(&large[10..150_000]).unwrap(), ["- 149990"]);
+    assert_eq!(node.up.partial_held_bytes(), 0, "nothing is kept of it");
+    assert_eq!(node.read(&large[150_000..]).unwrap().len(), 1);
+    assert!(node.up.tickets().is_empty());
+}
+
+#[test]
+fn pushes_are_dropped_unless_they_are_asked_for() {
+    let push = b">2\r\n+a\r\n+b\r\n";
+    let mut node = Node::ready(Protocol::Resp3);
+    node.ask("ping");
+    node.write();
+    assert_eq!(node.read(push), Ok(vec![]));
+    node.up.set_pushes(Pushes::Delivered);
+    assert_eq!(node.read(&push[..6]), Ok(vec![]), "it has not ended");
+    let seen = node.read(&[&push[6..], b"+PONG\r\n"].concat()).unwrap();
+    assert_eq!(seen, [r"push Push >2\r\n+a\r\n+b\r\n", r"ping Simple +PONG\r\n"]);
+    assert_eq!(node.read(b"+PONG\r\n"), Err(Fault::Unsolicited));
+    let mut node = Node::ready(Protocol::Resp2);
+    assert!(node.read(push).is_err(), "RESP2 has none");
+}
+
+#[test]
+fn a_connection_that_is_only_pushed_to_owes_no_reply() {
+    let mut node = Node::ready(Protocol::Resp2);
+    node.up.set_pushes(Pushes::Only);
+    node.up.tell(node.now_us, &mut node.pool, |out| out.extend_from_slice(b"*2\r\n$9\r\nSUBSCRIBE\r\n$1\r\nc\r\n"));
+    node.write();
+    let frame = b"*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n";
+    assert_eq!(node.read(&frame[..20]), Ok(vec![]));
+    let seen = node.read(&frame[20..]).unwrap();
+    assert_eq!(seen, [format!("push Array {}", frame.escape_ascii())]);
+    assert_eq!(node.read(b"-ERR no\r\n").unwrap(), [r"push Error -ERR no\r\n"]);
+}
+
+#[test]
+fn what_was_owed_comes_back_when_the_connection_is_lost() {
+    let mut node = Node::ready(Protocol::Resp2);
+    node.ask("sent");
+    node.write();
+    node.ask("queued");
+    let owed: Vec<_> = node.up.reset(&mut node.pool).collect();
+    assert_eq!(owed, [(Some("sent".to_owned()), true), (Some("queued".to_owned()), false)]);
+    node.up.begin_dial();
+    node.up.handle_connected(2, &mut node.pool);
+    assert_eq!(node.write(), b"*1\r\n$4\r\nPING\r\n");
+    assert_eq!(node.up.shake(b"+PONG\r\n", &ReplyLimits::default(), 2, &mut node.pool), Ok(Shake::Ready));
+    assert_eq!(node.read(b""), Ok(vec![]));
+}

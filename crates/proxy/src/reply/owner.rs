@@ -1,0 +1,67 @@
+//! What the ticket of a request at a node stands for.
+
+use respool_connection::{Seq, Ticket};
+
+/// Whose request a ticket stands for. Handles carry a generation: a handle whose owner has gone meets another generation
+/// in its place and is ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// A request of a client as a whole.
+    Client {
+        /// The client's place in the worker's table.
+        index: u32,
+        /// Which client of those that had the place.
+        generation: u32,
+        /// The reply's place among the client's replies.
+        seq: Seq,
+    },
+    /// One part of a request that was split.
+    Part {
+        /// The place of what joins the parts in the worker's table.
+        gather: u32,
+        /// Which of those that had the place.
+        generation: u32,
+        /// The part's number.
+        part: u16,
+    },
+    /// One request of a task of the worker's own, which reads its reply before any client does.
+    Task {
+        /// The task's place in the worker's table.
+        task: u32,
+        /// Which of those that had the place.
+        generation: u32,
+        /// Which of the task's requests.
+        step: u16,
+    },
+    /// A request of a client that wants no reply: the reply is swallowed, and the client counts one less.
+    Unanswered {
+        /// The client's place in the worker's table.
+        index: u32,
+        /// Which client of those that had the place.
+        generation: u32,
+    },
+    /// The reply is swallowed.
+    Nobody,
+}
+
+impl Ticket for Owner {
+    fn tombstone() -> Self {
+        Self::Nobody
+    }
+
+    /// What a client gets as it is passes through. Parts and tasks read their replies whole.
+    #[inline]
+    fn takes_pieces(&self) -> bool {
+        matches!(self, Self::Client { .. } | Self::Unanswered { .. } | Self::Nobody)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ticket_is_small() {
+        assert!(size_of::<Owner>() <= 16);
+    }
+}

@@ -1,73 +1,77 @@
-//! What is said to a node before a connection is used.
-//!
-//! One step at a time, each waiting for its answer: a node that loses the reply to a failing AUTH behind other commands
-//! (seen in released servers) can then not shift every later reply by one. The last step is always a PING, which meets
-//! whatever the node says unasked on connecting, be it "max number of clients" or "loading", before a client's request could be taken for it.
+//! What is said to a node before a connection is used: a list of steps, each with an answer of its own.
 //!
 //! ```text
-//!   connected -> [AUTH] -> [HELLO 3] -> [SELECT n] -> [CLIENT TRACKING] -> PING -> ready
-//!                   any error reply -> refused with the node's own words
+//!   connected -> [AUTH] -> [HELLO 3] -> [CLIENT SETNAME ...] -> [SELECT n] -> [CLIENT TRACKING] -> PING -> ready
+//!                   any error reply that does harm -> refused with the node's own words
 //! ```
 //!
-//! One connection to each node asks what the node is: it says HELLO in RESP2, too, and INFO where that is unknown. A node that has
-//! neither says so and is none the worse for it; one that closes the connection for such a question is dialled again without it.
+//! The last step is always a PING, which meets whatever the node says unasked on connecting, be it "max number of clients" or
+//! "loading", before a client's request could be taken for it. Its answer is like no other, so a reply that a node has left
+//! out is noticed before the connection is ready.
+//!
+//! One connection to each node asks what the node is ([`Step::Describe`]). A node that does not know the question says so and is none
+//! the worse for it; one that closes the connection for it is dialled again without it.
 
-use crate::Server;
-use respool_wire::{Protocol, encode_request, replies};
-use std::fmt;
+use crate::{Credentials, Server};
+use respool_wire::{encode_request, replies};
 use std::sync::Arc;
-use zeroize::Zeroizing;
 
-/// What a node is told to let us in. Never printed, and overwritten when it is given up.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Credentials {
-    /// The user's name; `None` for the password of the default user.
-    pub username: Option<String>,
-    /// The password.
-    pub password: Zeroizing<String>,
-}
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Credentials").field("username", &self.username).finish_non_exhaustive()
-    }
-}
-
-/// The session state of a connection to a node. Two requests may share a connection only if they need the same.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Identity {
-    /// The selected database.
-    pub database: u32,
-    /// The dialect.
-    pub protocol: Protocol,
-    /// Who we are to the node.
-    pub credentials: Option<Arc<Credentials>>,
-    /// The whole request by which the node is to tell of changed keys, if it is.
-    pub tracking: Option<Arc<[u8]>>,
-    /// The node is asked what it is.
-    pub is_asked: bool,
-}
-
-/// What stands around an argument or in front of a request, at most.
+/// What stands around an argument or in front of a request, in bytes, at most.
 const HEAD_BYTES: usize = 32;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    Auth,
+/// One request of a handshake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// AUTH. A refusal ends the connection.
+    Auth(Arc<Credentials>),
+    /// HELLO 3. A node that does not know it speaks RESP2: see [`crate::Upstream::is_old`].
     Hello,
-    /// HELLO in RESP2, which changes nothing: the answer says what the node is.
-    Ask,
-    /// The same, of a node without HELLO.
+    /// Asks what the node is: HELLO 2, which changes nothing in RESP2, and INFO where HELLO is unknown. Left out behind a [`Step::Hello`]
+    /// that is accepted, since its answer says the same. No refusal does harm.
+    Describe,
+    /// INFO, for what it says of the node. No refusal does harm.
     Info,
-    Select,
-    Track,
+    /// CLIENT SETNAME. A node without it, or that forbids it, is used all the same.
+    SetName(String),
+    /// CLIENT SETINFO, which servers have since Redis 7.2. An older one is used all the same.
+    SetInfo {
+        /// `LIB-NAME` or `LIB-VER`.
+        attribute: &'static str,
+        /// Its value, without spaces and line ends.
+        value: String,
+    },
+    /// SELECT. A refusal is [`crate::Fault::NoDatabase`].
+    Select(u32),
+    /// READONLY. A node that is no member of a cluster refuses it, and serves reads anyway.
+    ReadOnly,
+    /// CLIENT TRACKING, by this whole request. A refusal ends the connection.
+    Track(Arc<[u8]>),
+    /// PING. A node that is busy with a script (`-BUSY`) counts as there.
     Ping,
+}
+
+/// Whether the steps of a handshake wait for each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pacing {
+    /// Each step waits for the answer to the one before. A node that loses the reply to a failing AUTH behind other commands (seen in
+    /// released servers) is never sent anything as the wrong user.
+    #[default]
+    Sequential,
+    /// All steps leave together: one round trip. What is sent behind a refused step is executed without it.
+    Pipelined,
 }
 
 /// A handshake in progress.
 #[derive(Debug)]
 pub struct Handshake {
-    awaited: Step,
+    steps: Vec<Step>,
+    pacing: Pacing,
+    /// How many steps have been written.
+    written: usize,
+    /// How many of them have been answered.
+    answered: usize,
+    /// The node is asked what it is if HELLO 3 does not say it.
+    is_description_due: bool,
     /// The node does not know RESP3.
     is_old: bool,
     /// What it says that it is.
@@ -77,7 +81,7 @@ pub struct Handshake {
 /// How a handshake goes on after an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// The next step was written.
+    /// More answers are due; what is left to say has been written.
     Continues,
     /// The connection may be used.
     Done,
@@ -88,16 +92,32 @@ pub(crate) enum Progress {
 }
 
 impl Handshake {
-    /// Writes the first step.
-    pub(crate) fn begin(identity: &Identity, out: &mut Vec<u8>) -> Self {
-        let first = if identity.credentials.is_some() { Step::Auth } else { Self::after_auth(identity) };
-        Self::say(first, identity, out);
-        Self { awaited: first, is_old: false, server: None }
+    /// Writes the first step, or all of them. A PING is added behind `steps` unless it is their last.
+    pub(crate) fn begin(mut steps: Vec<Step>, pacing: Pacing, out: &mut Vec<u8>) -> Self {
+        let is_described = steps.contains(&Step::Hello) && steps.contains(&Step::Describe);
+        steps.retain(|step| !is_described || *step != Step::Describe);
+        if steps.last() != Some(&Step::Ping) {
+            steps.push(Step::Ping);
+        }
+        // So that it is not copied while it is written: what lies here is overwritten when it has been written, and nothing else.
+        let later = HEAD_BYTES * 4;
+        out.reserve(steps.iter().map(Step::bytes_max).sum::<usize>() + later);
+        let mut this = Self {
+            steps,
+            pacing,
+            written: 0,
+            answered: 0,
+            is_description_due: is_described,
+            is_old: false,
+            server: None,
+        };
+        this.say(out);
+        this
     }
 
     /// Whether the node is being asked what it is.
     pub(crate) fn is_asking(&self) -> bool {
-        matches!(self.awaited, Step::Ask | Step::Info)
+        matches!(self.steps.get(self.answered), Some(Step::Describe | Step::Info))
     }
 
     /// What the node has said that it is.
@@ -110,99 +130,139 @@ impl Handshake {
         self.is_old
     }
 
-    /// Takes the answer to the step that was written last and writes the next one.
-    pub(crate) fn answer(&mut self, identity: &Identity, reply: &[u8], out: &mut Vec<u8>) -> Progress {
-        if self.awaited == Step::Ping && reply.starts_with(b"-BUSY") {
-            // It runs a script, lives, and has taken everything else. It says so to every request that it cannot serve.
-            return Progress::Done;
-        }
-        if self.awaited == Step::Hello && is_unknown(reply) {
-            // A node from before RESP3, or one whose HELLO is out of reach. The connection is as good as before.
-            self.is_old = true;
-            let next = Self::after_hello(identity);
-            self.awaited = next;
-            Self::say(next, identity, out);
-            return Progress::Continues;
-        }
-        // A node that has answered HELLO has let us in: whatever it says to INFO is about INFO.
-        let is_error = matches!(reply.first(), Some(b'-' | b'!'));
-        let first = reply.first().copied().unwrap_or_default();
-        let is_taken = match self.awaited {
-            Step::Ask => matches!(first, b'*' | b'%') || is_unanswerable(reply),
-            Step::Info => is_error || matches!(first, b'$' | b'='),
-            _ => false,
+    /// Takes the answer to the oldest step that has none, and writes what follows from it.
+    pub(crate) fn answer(&mut self, reply: &[u8], out: &mut Vec<u8>) -> Progress {
+        let Some(step) = self.steps.get(self.answered) else {
+            return Progress::Refused("ERR more was answered than was asked".to_owned());
         };
-        if is_taken {
-            self.note_answer(identity, reply, out);
-            return Progress::Continues;
-        }
-        if is_error {
+        let is_accepted = step.is_accepted_by(reply);
+        if !is_accepted && !step.may_be_refused(reply) {
+            if !is_error(reply) {
+                return Progress::Refused(format!("ERR {} was not answered as it should be", step.name()));
+            }
             let text = String::from_utf8_lossy(reply.get(1..).unwrap_or_default());
             let words = text.trim_end().to_owned();
-            return if self.awaited == Step::Select { Progress::NoDatabase(words) } else { Progress::Refused(words) };
+            return if matches!(step, Step::Select(_)) {
+                Progress::NoDatabase(words)
+            } else {
+                Progress::Refused(words)
+            };
         }
-        let next = match self.awaited {
-            Step::Auth if reply == replies::OK => Self::after_auth(identity),
-            Step::Hello if reply.first() == Some(&b'%') => {
+        let next = match step {
+            Step::Hello if is_accepted => {
                 self.server = Server::of_hello(reply).map(Box::new);
-                Self::after_ask(identity)
+                None
             }
-            Step::Select if reply == replies::OK => Self::after_select(identity),
-            Step::Track if reply == replies::OK => Step::Ping,
-            Step::Ping if reply == replies::PONG => return Progress::Done,
-            step => return Progress::Refused(format!("ERR {step:?} was not answered as it should be")),
+            Step::Hello => {
+                // A node from before RESP3, or one whose HELLO is out of reach. The connection is as good as before.
+                self.is_old = true;
+                std::mem::take(&mut self.is_description_due).then_some(Step::Describe)
+            }
+            Step::Describe => {
+                self.server = Server::of_hello(reply).map(Box::new);
+                self.server.is_none().then_some(Step::Info)
+            }
+            Step::Info => {
+                self.server = Server::of_info(reply).map(Box::new);
+                None
+            }
+            _ => None,
         };
-        self.awaited = next;
-        Self::say(next, identity, out);
-        Progress::Continues
+        self.answered += 1;
+        // It comes next in what is still to be said.
+        self.steps.splice(self.written..self.written, next);
+        self.say(out);
+        if self.answered == self.steps.len() { Progress::Done } else { Progress::Continues }
     }
 
-    fn after_auth(identity: &Identity) -> Step {
-        if identity.protocol == Protocol::Resp3 { Step::Hello } else { Self::after_hello(identity) }
+    /// Writes what may be written before the next answer.
+    fn say(&mut self, out: &mut Vec<u8>) {
+        let end = match self.pacing {
+            Pacing::Sequential => self.steps.len().min(self.answered + 1),
+            Pacing::Pipelined => self.steps.len(),
+        };
+        self.steps.get(self.written..end).unwrap_or_default().iter().for_each(|step| step.write(out));
+        self.written = end;
     }
+}
 
-    /// Takes the answer to a question for what the node is, whatever it is.
-    fn note_answer(&mut self, identity: &Identity, reply: &[u8], out: &mut Vec<u8>) {
-        let is_hello = self.awaited == Step::Ask;
-        let server = if is_hello { Server::of_hello(reply) } else { Server::of_info(reply) };
-        let next = if is_hello && server.is_none() { Step::Info } else { Self::after_ask(identity) };
-        self.server = server.map(Box::new);
-        self.awaited = next;
-        Self::say(next, identity, out);
-    }
-
-    fn after_hello(identity: &Identity) -> Step {
-        if identity.is_asked { Step::Ask } else { Self::after_ask(identity) }
-    }
-
-    fn after_ask(identity: &Identity) -> Step {
-        if identity.database != 0 { Step::Select } else { Self::after_select(identity) }
-    }
-
-    fn after_select(identity: &Identity) -> Step {
-        if identity.tracking.is_some() { Step::Track } else { Step::Ping }
-    }
-
-    fn say(step: Step, identity: &Identity, out: &mut Vec<u8>) {
-        match step {
-            Step::Auth => {
-                if let Some(credentials) = &identity.credentials {
-                    let username = credentials.username.as_deref();
-                    let words: Vec<&str> =
-                        [Some("AUTH"), username, Some(&credentials.password)].into_iter().flatten().collect();
-                    // So that it is not copied while it is written: what lies here is overwritten, and nothing else.
-                    out.reserve(words.iter().map(|word| word.len() + HEAD_BYTES).sum::<usize>() + HEAD_BYTES);
-                    say(out, &words);
-                }
-            }
-            Step::Hello => say(out, &["HELLO", "3"]),
-            Step::Ask => say(out, &["HELLO", "2"]),
-            Step::Info => say(out, &["INFO"]),
-            Step::Select => say(out, &["SELECT", &identity.database.to_string()]),
-            Step::Track => out.extend_from_slice(identity.tracking.as_deref().unwrap_or_default()),
-            Step::Ping => say(out, &["PING"]),
+impl Step {
+    /// The request's name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Auth(_) => "AUTH",
+            Self::Hello | Self::Describe => "HELLO",
+            Self::Info => "INFO",
+            Self::SetName(_) => "CLIENT SETNAME",
+            Self::SetInfo { .. } => "CLIENT SETINFO",
+            Self::Select(_) => "SELECT",
+            Self::ReadOnly => "READONLY",
+            Self::Track(_) => "CLIENT TRACKING",
+            Self::Ping => "PING",
         }
     }
+
+    /// Whether the connection is as good as before although the node has answered with this error.
+    pub fn may_be_refused(&self, error: &[u8]) -> bool {
+        match self {
+            // It runs a script, lives, and has taken everything else. It says so to every request that it cannot serve.
+            Self::Ping => error.starts_with(b"-BUSY"),
+            Self::Hello => is_unknown(error),
+            Self::Describe | Self::SetName(_) | Self::SetInfo { .. } => is_error(error) && is_unanswerable(error),
+            Self::ReadOnly => error.starts_with(b"-ERR This instance has cluster support disabled"),
+            // A node that has answered HELLO has let us in: whatever it says to INFO is about INFO.
+            Self::Info => is_error(error),
+            Self::Auth(_) | Self::Select(_) | Self::Track(_) => false,
+        }
+    }
+
+    /// Whether a reply says that the node has done it.
+    fn is_accepted_by(&self, reply: &[u8]) -> bool {
+        let first = reply.first();
+        match self {
+            Self::Hello => first == Some(&b'%'),
+            Self::Describe => matches!(first, Some(b'*' | b'%')),
+            Self::Info => matches!(first, Some(b'$' | b'=')),
+            Self::Ping => reply == replies::PONG,
+            _ => reply == replies::OK,
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Auth(credentials) => match credentials.username.as_deref() {
+                Some(username) => say(out, &["AUTH", username, &credentials.password]),
+                None => say(out, &["AUTH", &credentials.password]),
+            },
+            Self::Hello => say(out, &["HELLO", "3"]),
+            Self::Describe => say(out, &["HELLO", "2"]),
+            Self::Info => say(out, &["INFO"]),
+            Self::SetName(name) => say(out, &["CLIENT", "SETNAME", name]),
+            Self::SetInfo { attribute, value } => say(out, &["CLIENT", "SETINFO", attribute, value]),
+            Self::Select(database) => say(out, &["SELECT", &database.to_string()]),
+            Self::ReadOnly => say(out, &["READONLY"]),
+            Self::Track(request) => out.extend_from_slice(request),
+            Self::Ping => say(out, &["PING"]),
+        }
+    }
+
+    /// Bytes of the request, at most.
+    fn bytes_max(&self) -> usize {
+        // Names and numbers of the protocol are shorter than a head.
+        5 * 2 * HEAD_BYTES
+            + match self {
+                Self::Auth(credentials) => {
+                    credentials.username.as_ref().map_or(0, String::len) + credentials.password.len()
+                }
+                Self::SetName(text) | Self::SetInfo { value: text, .. } => text.len(),
+                Self::Track(request) => request.len(),
+                _ => 0,
+            }
+    }
+}
+
+fn is_error(reply: &[u8]) -> bool {
+    matches!(reply.first(), Some(b'-' | b'!'))
 }
 
 /// Whether a node refuses HELLO because it does not know it, or not this version of the protocol, or hides it.
@@ -229,14 +289,16 @@ fn say(out: &mut Vec<u8>, words: &[&str]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{ClientInfo, Identity};
+    use respool_wire::Protocol;
 
     fn talk(identity: &Identity, answers: &[&[u8]]) -> (String, Progress) {
         let mut said = Vec::new();
-        let mut handshake = Handshake::begin(identity, &mut said);
+        let mut handshake = Handshake::begin(identity.steps(), identity.pacing, &mut said);
         let mut progress = Progress::Continues;
         for answer in answers {
             assert_eq!(progress, Progress::Continues);
-            progress = handshake.answer(identity, answer, &mut said);
+            progress = handshake.answer(answer, &mut said);
         }
         (String::from_utf8(said).unwrap(), progress)
     }
@@ -297,10 +359,10 @@ mod tests {
         let identity = Identity { database: 9, protocol: Protocol::Resp3, ..Identity::default() };
         for refusal in ["-ERR unknown command `HELLO`, with args beginning with: `3`\r\n", "-NOPROTO no\r\n"] {
             let mut said = Vec::new();
-            let mut handshake = Handshake::begin(&identity, &mut said);
-            assert_eq!(handshake.answer(&identity, refusal.as_bytes(), &mut said), Progress::Continues);
-            assert_eq!(handshake.answer(&identity, b"+OK\r\n", &mut said), Progress::Continues);
-            assert_eq!(handshake.answer(&identity, b"+PONG\r\n", &mut said), Progress::Done);
+            let mut handshake = Handshake::begin(identity.steps(), identity.pacing, &mut said);
+            assert_eq!(handshake.answer(refusal.as_bytes(), &mut said), Progress::Continues);
+            assert_eq!(handshake.answer(b"+OK\r\n", &mut said), Progress::Continues);
+            assert_eq!(handshake.answer(b"+PONG\r\n", &mut said), Progress::Done);
             assert!(handshake.is_old());
             assert!(said.ends_with(b"*2\r\n$6\r\nSELECT\r\n$1\r\n9\r\n*1\r\n$4\r\nPING\r\n"));
         }
@@ -324,11 +386,11 @@ mod tests {
             (&[b"*0\r\n", b"$1\r\nx\r\n"], None),
         ] {
             let mut said = Vec::new();
-            let mut handshake = Handshake::begin(&identity, &mut said);
+            let mut handshake = Handshake::begin(identity.steps(), identity.pacing, &mut said);
             for answer in answers.iter().copied().chain([&b"+OK\r\n"[..]]) {
-                assert_eq!(handshake.answer(&identity, answer, &mut said), Progress::Continues, "{answers:?}");
+                assert_eq!(handshake.answer(answer, &mut said), Progress::Continues, "{answers:?}");
             }
-            assert_eq!(handshake.answer(&identity, b"+PONG\r\n", &mut said), Progress::Done);
+            assert_eq!(handshake.answer(b"+PONG\r\n", &mut said), Progress::Done);
             assert_eq!(handshake.take_server().map(|server| server.program).as_deref(), program, "{answers:?}");
             assert!(said.ends_with(b"*2\r\n$6\r\nSELECT\r\n$1\r\n9\r\n*1\r\n$4\r\nPING\r\n"));
         }
@@ -342,8 +404,8 @@ mod tests {
         }
         let modern = Identity { protocol: Protocol::Resp3, ..identity };
         let mut said = Vec::new();
-        let mut handshake = Handshake::begin(&modern, &mut said);
-        handshake.answer(&modern, b"%1\r\n$6\r\nserver\r\n$6\r\nvalkey\r\n", &mut said);
+        let mut handshake = Handshake::begin(modern.steps(), modern.pacing, &mut said);
+        handshake.answer(b"%1\r\n$6\r\nserver\r\n$6\r\nvalkey\r\n", &mut said);
         assert_eq!(handshake.take_server().map(|server| server.program).as_deref(), Some("valkey"), "asked once");
     }
 
@@ -360,5 +422,106 @@ mod tests {
     fn credentials_never_print_their_password() {
         let credentials = Credentials { username: None, password: "hunter2".to_owned().into() };
         assert!(!format!("{credentials:?}").contains("hunter2"));
+    }
+
+    fn requests(of: &[&[&str]]) -> String {
+        let mut out = Vec::new();
+        of.iter().for_each(|words| say(&mut out, words));
+        String::from_utf8(out).unwrap()
+    }
+
+    fn of_library(pacing: Pacing) -> Identity {
+        let client = ClientInfo {
+            name: Some("app".to_owned()),
+            library: Some("lib".to_owned()),
+            version: Some("1.0".to_owned()),
+        };
+        let credentials = Credentials { username: None, password: "pw".to_owned().into() };
+        Identity {
+            database: 9,
+            protocol: Protocol::Resp3,
+            credentials: Some(Arc::new(credentials)),
+            client: Some(Arc::new(client)),
+            is_readonly: true,
+            pacing,
+            ..Identity::default()
+        }
+    }
+
+    #[test]
+    fn all_steps_may_leave_together() {
+        let identity = of_library(Pacing::Pipelined);
+        let mut said = Vec::new();
+        let mut handshake = Handshake::begin(identity.steps(), identity.pacing, &mut said);
+        let all = requests(&[
+            &["AUTH", "pw"],
+            &["HELLO", "3"],
+            &["CLIENT", "SETNAME", "app"],
+            &["CLIENT", "SETINFO", "LIB-NAME", "lib"],
+            &["CLIENT", "SETINFO", "LIB-VER", "1.0"],
+            &["SELECT", "9"],
+            &["READONLY"],
+            &["PING"],
+        ]);
+        assert_eq!(String::from_utf8_lossy(&said), all);
+        let old = b"-ERR Unknown subcommand or wrong number of arguments for 'SETINFO'. Try CLIENT HELP.\r\n";
+        let no_cluster = b"-ERR This instance has cluster support disabled\r\n";
+        for answer in [&b"+OK\r\n"[..], b"%0\r\n", b"+OK\r\n", old, old, b"+OK\r\n", no_cluster] {
+            assert_eq!(handshake.answer(answer, &mut said), Progress::Continues);
+        }
+        assert_eq!(handshake.answer(b"+PONG\r\n", &mut said), Progress::Done);
+        assert_eq!(said.len(), all.len(), "nothing is said twice");
+    }
+
+    #[test]
+    fn what_follows_from_an_answer_is_said_behind_the_others() {
+        let identity = Identity { is_asked: true, pacing: Pacing::Pipelined, ..of_library(Pacing::Pipelined) };
+        let mut said = Vec::new();
+        let mut handshake = Handshake::begin(identity.steps(), identity.pacing, &mut said);
+        let unknown = b"-ERR unknown command\r\n";
+        let (ok, pong) = (b"+OK\r\n", b"+PONG\r\n");
+        said.clear();
+        for answer in [&ok[..], unknown, ok, ok, ok, ok, ok, pong] {
+            assert_eq!(handshake.answer(answer, &mut said), Progress::Continues);
+        }
+        assert_eq!(handshake.answer(unknown, &mut said), Progress::Continues);
+        assert_eq!(String::from_utf8_lossy(&said), requests(&[&["HELLO", "2"], &["INFO"]]));
+        assert_eq!(handshake.answer(b"$19\r\nredis_version:4.0.0\r\n", &mut said), Progress::Done);
+        assert!(handshake.is_old());
+        assert_eq!(handshake.take_server().map(|server| server.version).as_deref(), Some("4.0.0"));
+    }
+
+    #[test]
+    fn a_reply_left_out_of_a_pipelined_handshake_is_noticed() {
+        let identity = of_library(Pacing::Pipelined);
+        let mut answers: Vec<&[u8]> = vec![b"%0\r\n"];
+        answers.splice(0..0, [&b"+OK\r\n"[..]]);
+        answers.extend([&b"+OK\r\n"[..]; 5]);
+        answers.push(b"+PONG\r\n");
+        for left_out in 0..answers.len() - 1 {
+            let mut rest = answers.clone();
+            rest.remove(left_out);
+            let mut handshake = Handshake::begin(identity.steps(), identity.pacing, &mut Vec::new());
+            let refused = rest.iter().find_map(|answer| match handshake.answer(answer, &mut Vec::new()) {
+                Progress::Continues => None,
+                progress => Some(progress),
+            });
+            assert!(matches!(refused, Some(Progress::Refused(_))), "{left_out}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_refusal_that_does_harm_ends_the_connection() {
+        for words in ["LOADING wait", "NOAUTH first", "ERR max number of clients reached", "ERR internal"] {
+            let error = format!("-{words}\r\n").into_bytes();
+            for step in of_library(Pacing::Sequential).steps() {
+                assert!(!step.may_be_refused(&error), "{} {words}", step.name());
+            }
+        }
+        let forbidden = b"-NOPERM this user has no permissions\r\n";
+        let harmless: Vec<_> =
+            of_library(Pacing::Sequential).steps().into_iter().filter(|step| step.may_be_refused(forbidden)).collect();
+        let names: Vec<_> = harmless.iter().map(Step::name).collect();
+        assert_eq!(names, ["HELLO", "CLIENT SETNAME", "CLIENT SETINFO", "CLIENT SETINFO"]);
     }
 }

@@ -539,7 +539,7 @@ fn is_about_a_node(reply: &[u8]) -> bool {
     reply.starts_with(b"-ERR node ")
         || reply.starts_with(b"-TRYAGAIN the nodes could not be asked ")
         // A node that sends what it must not while a database is selected for the first time.
-        || reply == b"-ERR Select was not answered as it should be\r\n"
+        || reply == b"-ERR SELECT was not answered as it should be\r\n"
         || reply.starts_with(b"-ERR the connection on which keys were watched is lost;")
 }
 

@@ -250,7 +250,8 @@ impl<T: Ticket> Upstream<T> {
     pub fn handle_connected(&mut self, now_us: u64, pool: &mut BufferPool) {
         self.last_heard_us = now_us;
         self.reader.scanner.expect(self.identity.protocol);
-        self.phase = Phase::Shaking(Handshake::begin(&self.identity, self.greeting.appender(pool)));
+        self.phase =
+            Phase::Shaking(Handshake::begin(self.identity.steps(), self.identity.pacing, self.greeting.appender(pool)));
     }
 
     /// Takes bytes received during the handshake. What is left of `input` behind it would be unsolicited. Pushes are dropped: a
@@ -284,7 +285,7 @@ impl<T: Ticket> Upstream<T> {
                     }
                     let Phase::Shaking(handshake) = &mut self.phase else { return Err(Fault::Unsolicited) };
                     self.reader.partial.extend_from_slice(end);
-                    let progress = handshake.answer(&self.identity, &self.reader.partial, self.greeting.appender(pool));
+                    let progress = handshake.answer(&self.reader.partial, self.greeting.appender(pool));
                     self.reader.partial.clear();
                     match progress {
                         Progress::Continues => {}

@@ -446,7 +446,7 @@ impl Lanes {
         let told = &self.nodes[node];
         let is_elsewhere = !matches!(*told.told.endpoint, Endpoint::Embedded { .. });
         let is_asked = self.asks && class == 0 && is_shared && is_elsewhere && !told.shuns_questions;
-        let identity = Identity { database, protocol, credentials, tracking: None, is_asked };
+        let identity = Identity { database, protocol, credentials, is_asked, ..Identity::default() };
         let mut up = Upstream::new(identity, policy);
         if config.seeing.is_anything_seen() {
             up.keep_records();

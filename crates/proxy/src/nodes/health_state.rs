@@ -19,6 +19,7 @@
 use crate::config::Reconnects;
 use crate::limits::CLASSES_MAX;
 use crate::pool::LaneKey;
+use respool_connection::Backoff;
 
 /// What the end of a connection, or of an attempt to make one, is evidence of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,37 +50,27 @@ impl FailureEvidence {
     }
 }
 
-/// A pause after failures, which grows with each.
+/// A pause after failures, and what went wrong.
 #[derive(Clone, Debug, Default)]
-struct Backoff {
-    failures: u32,
-    failed_us: u64,
-    retry_us: u64,
+struct Pause {
+    backoff: Backoff,
     /// What went wrong.
     why: String,
     /// The node's own words, if it refused.
     words: Option<String>,
 }
 
-impl Backoff {
-    /// Something that began at `began_us` has failed. Attempts that were under way together count once.
+impl Pause {
+    /// Something has failed.
     fn note(&mut self, failure: Failure<'_>, terms: Terms) {
         self.why = failure.why.to_owned();
         self.words = failure.words.map(str::to_owned);
-        if self.failures > 0 && failure.began_us < self.failed_us {
-            return;
-        }
         let Reconnects { backoff_min_us, backoff_max_us, .. } = terms.reconnects;
-        let doubled = backoff_min_us.saturating_mul(1 << self.failures.min(20));
-        let pause = doubled.clamp(backoff_min_us, backoff_max_us.max(backoff_min_us));
-        self.failures = self.failures.saturating_add(1);
-        self.failed_us = terms.now_us;
-        // Between half the pause and all of it, so that workers and processes do not come back in step.
-        self.retry_us = terms.now_us + pause / 2 + terms.chance % (pause / 2 + 1);
+        self.backoff.note_failure(failure.began_us, terms.now_us, backoff_min_us, backoff_max_us, terms.chance);
     }
 
     fn is_over(&self, now_us: u64) -> bool {
-        now_us >= self.retry_us
+        self.backoff.is_over(now_us)
     }
 }
 
@@ -116,11 +107,11 @@ pub(crate) struct Refusal<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct NodeHealth {
     /// New connections to it fail.
-    dials: Backoff,
+    dials: Pause,
     /// It had no room for the last one.
     is_full: bool,
     /// Databases and users that it refuses.
-    classes: Vec<(LaneKey, Backoff)>,
+    classes: Vec<(LaneKey, Pause)>,
     /// Since when it has been out; 0 if it is not.
     out_us: u64,
     /// Since when it has left a PING unanswered; 0 if it has not.
@@ -156,7 +147,7 @@ impl NodeHealth {
 
     /// Failed attempts to connect since the last that succeeded.
     pub(crate) fn failures(&self) -> u32 {
-        self.dials.failures
+        self.dials.backoff.failures()
     }
 
     /// What went wrong with the last one.
@@ -175,7 +166,7 @@ impl NodeHealth {
 
     /// Whether the last connection that was tried failed: then the next is an attempt that counts.
     pub(crate) fn is_on_trial(&self) -> bool {
-        self.dials.failures > 0
+        self.dials.backoff.failures() > 0
     }
 
     /// Whether one connection is tried at a time, since it may well fail.
@@ -190,7 +181,7 @@ impl NodeHealth {
 
     /// Before then no connection is tried.
     pub(crate) fn retry_us(&self) -> u64 {
-        self.dials.retry_us
+        self.dials.backoff.retry_us()
     }
 
     /// Something has failed. Returns whether the node is out from now on.
@@ -256,7 +247,7 @@ impl NodeHealth {
     /// A connection has been made for this class. Returns whether the node was out.
     pub(crate) fn note_ready(&mut self, class: LaneKey) -> bool {
         let was_out = self.is_out();
-        self.dials = Backoff::default();
+        self.dials = Pause::default();
         self.classes.retain(|(refused, _)| *refused != class);
         (self.out_us, self.suspect_us, self.is_full) = (0, 0, false);
         was_out
@@ -269,7 +260,7 @@ impl NodeHealth {
 
     /// The refused credentials have been replaced: the next connection is dialled at once.
     pub(crate) fn forget_refusals(&mut self) {
-        self.dials = Backoff::default();
+        self.dials = Pause::default();
         self.classes.retain(|(class, _)| class.speaker != 0);
     }
 
@@ -278,21 +269,21 @@ impl NodeHealth {
         self.classes.retain(|(class, _)| class.speaker != speaker);
     }
 
-    fn pause_of(&self, class: LaneKey) -> Option<&Backoff> {
+    fn pause_of(&self, class: LaneKey) -> Option<&Pause> {
         self.classes.iter().find(|(refused, _)| *refused == class).map(|(_, pause)| pause)
     }
 
-    fn pause_of_mut(&mut self, class: LaneKey, terms: Terms) -> &mut Backoff {
+    fn pause_of_mut(&mut self, class: LaneKey, terms: Terms) -> &mut Pause {
         let place = match self.classes.iter().position(|(refused, _)| *refused == class) {
             Some(place) => place,
             None => {
                 // Those of long ago are as good as none; there are as many as there are classes at most.
                 let terms_us = 2 * terms.reconnects.backoff_max_us;
-                self.classes.retain(|(_, pause)| terms.now_us < pause.retry_us.saturating_add(terms_us));
+                self.classes.retain(|(_, pause)| terms.now_us < pause.backoff.retry_us().saturating_add(terms_us));
                 if self.classes.len() >= CLASSES_MAX {
                     self.classes.remove(0);
                 }
-                self.classes.push((class, Backoff::default()));
+                self.classes.push((class, Pause::default()));
                 self.classes.len() - 1
             }
         };

@@ -4,30 +4,27 @@
 //! node, and those in place of lost ones, are none of its business: they are bounded in number, see `pool::dial_queue`.
 
 use crate::limits::{GOVERNED_NODES_MAX, REDIAL_BURST};
+use respool_connection::DialRate;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// For each node that is being tried again, when all attempts have been paid for, as a leaky bucket counts it.
+/// The attempts at each node that is being tried again.
 #[derive(Debug, Default)]
 pub(crate) struct Governor {
-    paid_us: Mutex<BTreeMap<String, u64>>,
+    rates: Mutex<BTreeMap<String, DialRate>>,
 }
 
 impl Governor {
     /// Whether a node that could not be connected to may be tried again now. `Err`: not before this time.
     pub(crate) fn may_redial(&self, node: &str, now_us: u64, per_second: u64) -> Result<(), u64> {
-        let step_us = 1_000_000 / per_second.max(1);
-        let mut paid_us = self.paid_us.lock().unwrap_or_else(PoisonError::into_inner);
-        if paid_us.len() >= GOVERNED_NODES_MAX {
-            paid_us.retain(|_, paid_us| *paid_us > now_us);
+        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        if rates.len() >= GOVERNED_NODES_MAX {
+            rates.retain(|_, rate| !rate.is_paid(now_us));
         }
-        let next_us = paid_us.get(node).map_or(now_us, |paid_us| now_us.max(*paid_us)) + step_us;
-        let burst_us = now_us + step_us * REDIAL_BURST;
-        if next_us > burst_us {
-            return Err(now_us + (next_us - burst_us));
-        }
-        if paid_us.contains_key(node) || paid_us.len() < GOVERNED_NODES_MAX {
-            paid_us.insert(node.to_owned(), next_us);
+        let mut rate = rates.get(node).copied().unwrap_or_default();
+        rate.take(now_us, per_second, REDIAL_BURST)?;
+        if rates.contains_key(node) || rates.len() < GOVERNED_NODES_MAX {
+            rates.insert(node.to_owned(), rate);
         }
         Ok(())
     }
@@ -58,6 +55,6 @@ mod tests {
         for number in 0..10 * GOVERNED_NODES_MAX {
             let _ = governor.may_redial(&format!("n{number}"), 1 + number as u64, 1_000_000);
         }
-        assert!(governor.paid_us.lock().unwrap().len() <= GOVERNED_NODES_MAX);
+        assert!(governor.rates.lock().unwrap().len() <= GOVERNED_NODES_MAX);
     }
 }

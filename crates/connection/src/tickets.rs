@@ -20,6 +20,14 @@ pub trait Ticket {
     /// Whether a large reply is delivered in pieces as it arrives. Otherwise it is collected and comes whole. Of a tombstone:
     /// `true`, so that nothing is collected of a reply that is discarded.
     fn takes_pieces(&self) -> bool;
+
+    /// Whether `push`, which came while this ticket was the next to be answered, ends its request: SUBSCRIBE in RESP3 is answered by a
+    /// push for each channel, and by a reply only if it is refused. Asked of every push that is delivered. A ticket of this kind must
+    /// stay one when it expires: a tombstone in its place would take the reply to the next request.
+    fn is_ended_by(&mut self, push: &[u8]) -> bool {
+        let _ = push;
+        false
+    }
 }
 
 /// Replies that are wanted whole; `None` is the tombstone.
@@ -114,6 +122,11 @@ impl<T> Tickets<T> {
     #[inline]
     pub fn front(&self) -> Option<&T> {
         if self.sent == 0 { None } else { self.queue.front() }
+    }
+
+    /// As [`Self::front`].
+    pub(crate) fn front_mut(&mut self) -> Option<&mut T> {
+        if self.sent == 0 { None } else { self.queue.front_mut() }
     }
 
     /// All tickets, in the order in which their replies will come.

@@ -2,9 +2,11 @@
 //!
 //! A reply that has not fully arrived is collected, or passed on in pieces if it is large and its ticket takes them.
 
+use super::round_trip::RoundTrip;
 use super::{Fault, Upstream};
 use crate::Ticket;
 use crate::buffer::occupied_bytes;
+use crate::in_flight::Recorder;
 use crate::limits::{CUT_THROUGH_BYTES, POOLED_BUFFER_BYTES_MAX};
 use respool_wire::{Protocol, ReplyKind, ReplyLimits, ReplyScanner, Scan};
 
@@ -17,7 +19,7 @@ pub enum Event<'a, T> {
         ticket: T,
         /// The reply with its line ends, as the node sent it.
         bytes: &'a [u8],
-        /// The kind of the whole reply.
+        /// The kind of the whole reply; [`ReplyKind::Push`] if a push has ended the request, see [`Ticket::is_ended_by`].
         kind: ReplyKind,
     },
     /// A piece of a large reply, in the order in which they come: more of it follows, and [`Event::Reply`] with its last bytes.
@@ -118,19 +120,16 @@ impl<T: Ticket> Upstream<T> {
                     *input = rest;
                     if kind == ReplyKind::Push {
                         if self.reader.pushes != Pushes::Dropped {
-                            return Ok(Some(self.finish_push(bytes, kind)));
+                            return Ok(Some(self.finish_push(bytes, kind, now_us)));
                         }
                         self.drop_push()?;
                         continue;
                     }
                     let Some((ticket, sample)) = self.tickets.pop() else {
-                        return self.take_unasked(bytes, kind).map(Some);
+                        return self.take_unasked(bytes, kind, now_us).map(Some);
                     };
                     if let Some(written_us) = sample {
-                        self.round_trip.note(now_us.saturating_sub(written_us));
-                        if let Some(recorder) = &mut self.recorder {
-                            recorder.end_batch();
-                        }
+                        end_batch(&mut self.round_trip, &mut self.recorder, now_us.saturating_sub(written_us));
                     }
                     self.timing.has_reply_come = true;
                     self.reader.is_streaming = false;
@@ -184,14 +183,27 @@ impl<T: Ticket> Upstream<T> {
     }
 
     #[cold]
-    fn finish_push<'a>(&'a mut self, last: &'a [u8], kind: ReplyKind) -> Event<'a, T> {
-        Event::Push { bytes: self.reader.finish(last), kind }
+    fn finish_push<'a>(&'a mut self, last: &'a [u8], kind: ReplyKind, now_us: u64) -> Event<'a, T> {
+        let bytes = self.reader.finish(last);
+        if self.tickets.front_mut().is_none_or(|ticket| !ticket.is_ended_by(bytes)) {
+            return Event::Push { bytes, kind };
+        }
+        let Some((ticket, sample)) = self.tickets.pop() else { return Event::Push { bytes, kind } };
+        if let Some(written_us) = sample {
+            end_batch(&mut self.round_trip, &mut self.recorder, now_us.saturating_sub(written_us));
+        }
+        self.timing.has_reply_come = true;
+        Event::Reply { ticket, bytes, kind }
     }
 
     /// Something has come that is no push by its form, and no reply is owed.
     #[cold]
-    fn take_unasked<'a>(&'a mut self, last: &'a [u8], kind: ReplyKind) -> Result<Event<'a, T>, Fault> {
-        if self.reader.pushes == Pushes::Only { Ok(self.finish_push(last, kind)) } else { Err(Fault::Unsolicited) }
+    fn take_unasked<'a>(&'a mut self, last: &'a [u8], kind: ReplyKind, now_us: u64) -> Result<Event<'a, T>, Fault> {
+        if self.reader.pushes == Pushes::Only {
+            Ok(self.finish_push(last, kind, now_us))
+        } else {
+            Err(Fault::Unsolicited)
+        }
     }
 
     /// Drops the bytes held of the reply that is arriving and turns its ticket into a tombstone: the rest is discarded. Returns
@@ -213,6 +225,15 @@ impl<T: Ticket> Upstream<T> {
     /// keeps its ticket.
     pub fn expire_where(&mut self, written_us: u64, is_due: impl Fn(&T) -> bool, each: impl FnMut(T) -> T) {
         self.tickets.expire_where(written_us, self.reader.is_streaming, is_due, each);
+    }
+}
+
+/// The last request of a batch has been answered, so long after it was written.
+#[inline(always)]
+fn end_batch(round_trip: &mut RoundTrip, recorder: &mut Option<Box<Recorder>>, took_us: u64) {
+    round_trip.note(took_us);
+    if let Some(recorder) = recorder {
+        recorder.end_batch();
     }
 }
 

@@ -57,6 +57,8 @@ pub enum Fault {
     NoDatabase(String),
 }
 
+impl std::error::Error for Fault {}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

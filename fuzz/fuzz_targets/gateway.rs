@@ -10,7 +10,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use respool_command::{Execute, Millis, Outcome, Row, SessionView};
-use respool_connection::Credentials;
+use respool_connection::{Credentials, Service, ServiceAction};
 use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, WritePolicy};
 use respool_proxy::{
     About, Access, AccessRules, Budgets, Config, IntegrityTerms, LaneLimits, Ledger, Mail, NodeConfig, PoolMode,
@@ -294,10 +294,10 @@ impl World {
                 Action::Close { conn } | Action::Finish { conn } => {
                     self.clients.remove(&(conn.index() as u32)).expect("only what is open is closed");
                 }
-                Action::Exit => self.is_over = true,
-                Action::Resume { .. } | Action::StopAccepting => {}
+                Action::Service(ServiceAction::Exit) => self.is_over = true,
+                Action::Resume { .. } | Action::Service(ServiceAction::StopAccepting) => {}
                 // There is one worker, so it can only be its own.
-                Action::Post { mail, .. } => self.worker.handle_mail(mail),
+                Action::Service(ServiceAction::Post { mail, .. }) => self.worker.handle_mail(mail),
             }
         }
     }

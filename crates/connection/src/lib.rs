@@ -3,7 +3,7 @@
 //! [`Downstream`] is the end that faces a client: it hands out places for replies and lets them leave in request order.
 //! [`Upstream`] is the end that faces a node: it shakes hands, keeps a ticket for every request that is owed a reply and
 //! gives each reply to its ticket. Neither knows a socket, a clock or a thread: bytes and the time are arguments, and what
-//! they want done is left in their outboxes or returned. [`Machine`] is how a loop drives whatever is built of them.
+//! that.
 #![forbid(unsafe_code)]
 
 mod buffer;
@@ -18,6 +18,7 @@ mod machine;
 mod reconnect;
 mod ring;
 mod server;
+mod service;
 mod slow_start;
 mod tickets;
 mod upstream;
@@ -29,9 +30,10 @@ pub use handshake::{Handshake, Pacing, Step};
 pub use identity::{ClientInfo, Credentials, Identity};
 pub use in_flight::InFlight;
 pub use input::Input;
-pub use machine::{Action, Awaits, ConnId, DialFailure, Machine, Now, Peer};
+pub use machine::{Action, Awaits, ConnId, DialFailure, Machine, Now, Role};
 pub use reconnect::{Backoff, DialAdvice, DialRate, Reconnect, ReconnectTerms};
 pub use ring::{Ring, Seq};
 pub use server::Server;
+pub use service::{Peer, Service, ServiceAction};
 pub use tickets::{Ticket, Tickets};
 pub use upstream::{Event, Fault, Patience, Phase, Pushes, Shake, Upstream, WritePolicy};

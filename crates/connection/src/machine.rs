@@ -1,7 +1,7 @@
 //! The seam between a pure machine and the loop that drives it.
 //!
 //! The loop owns sockets and clocks, the machine owns meaning. A turn of the loop is: [`Machine::begin_turn`] with the time,
-//! one read for each ready connection, mail and timers, [`Machine::end_turn`], then all actions and all outboxes. All bytes
+//! one read for each ready connection, timers, [`Machine::end_turn`], then all actions and all outboxes. All bytes
 //! for one connection that became ready during a turn leave in one write. The machine may hold bytes back for a later turn so
 //! that more of them share a write: [`Machine::poll_output`] does not name their connection then, [`Machine::awaits`] says what
 //! the loop should wait for, and [`Machine::next_wakeup_us`] when they leave at the latest.
@@ -25,6 +25,15 @@ pub struct Now {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ConnId(u32);
 
+/// Which end of a machine a connection is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It was accepted: a client is at the other end.
+    Client,
+    /// It was dialled: a node is at the other end.
+    Node,
+}
+
 impl ConnId {
     const UPSTREAM: u32 = 1 << 31;
 
@@ -45,6 +54,12 @@ impl ConnId {
         self.0 & Self::UPSTREAM != 0
     }
 
+    /// Which end of the machine the connection is at.
+    #[inline]
+    pub const fn role(self) -> Role {
+        if self.is_upstream() { Role::Node } else { Role::Client }
+    }
+
     /// The place in the table of its kind.
     pub const fn index(self) -> usize {
         (self.0 & !Self::UPSTREAM) as usize
@@ -59,24 +74,6 @@ impl ConnId {
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
-}
-
-/// Who is at the other end of an accepted connection, as text for `CLIENT LIST` and logs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Peer {
-    /// `ip:port`, `[ip]:port`, or the socket's path and `:0` as Redis shows unix sockets.
-    pub address: String,
-    /// The same for our end.
-    pub local_address: String,
-    /// Whether the connection came over a unix socket.
-    pub is_unix: bool,
-    /// The file descriptor's number, which `CLIENT LIST` shows.
-    pub fd: i32,
-    /// The user that the client's certificate names, by the listener's rule. The certificate was verified and the name has
-    /// no control characters; whether there is such a user, only the machine knows, and it compares byte for byte. `None`:
-    /// no TLS, no certificate (where it is optional), no rule, or a name that the rule has no user for. A user that is
-    /// meant for certificates alone must not be entered by any other way.
-    pub identity: Option<String>,
 }
 
 /// Why a dial came to nothing. Each is told to the clients that waited for it.
@@ -94,7 +91,7 @@ pub enum DialFailure {
 
 /// What a machine asks of its loop. Bytes to write are not among them: they are taken from the outboxes.
 #[derive(Debug)]
-pub enum Action<Mail> {
+pub enum Action<ServiceAction> {
     /// Connect `conn` to `endpoint`, then call [`Machine::handle_connected`] or [`Machine::handle_dial_failed`].
     Dial {
         /// The number the connection will have.
@@ -119,17 +116,8 @@ pub enum Action<Mail> {
         /// Which connection.
         conn: ConnId,
     },
-    /// Give `mail` to the machine of another worker.
-    Post {
-        /// The worker's number, from 0.
-        worker: usize,
-        /// What it gets.
-        mail: Mail,
-    },
-    /// Stop accepting; the sockets that listen are closed. Who is in the middle of a TLS handshake may still come.
-    StopAccepting,
-    /// Leave the loop after this turn's writes, and after those connections have heard that were to be finished.
-    Exit,
+    /// What this kind of machine asks of the process that it runs in.
+    Service(ServiceAction),
 }
 
 /// Who is worth waking up for.
@@ -153,32 +141,15 @@ pub enum Awaits {
     Clients,
 }
 
-/// A component that a loop drives. See the module's text for the order of calls in a turn.
+/// A component with connections that a loop drives: a pool of a client library needs no more. See the module's text for the order of
+/// calls in a turn.
 pub trait Machine {
-    /// What machines of the same process send each other.
-    type Mail: Send + 'static;
+    /// What it asks of its process: nothing ([`std::convert::Infallible`]) if it only dials, [`crate::ServiceAction`] if it is a
+    /// [`crate::Service`].
+    type ServiceAction;
 
     /// A turn begins; `now` holds for all of it.
     fn begin_turn(&mut self, now: Now);
-
-    /// Whether new connections are accepted. `false` as soon as the machine has queued [`Action::StopAccepting`]: clients that
-    /// connect later belong to the successor, and the listener may be ready in the same turn.
-    fn is_accepting(&self) -> bool {
-        true
-    }
-
-    /// Somebody connected. `Err` refuses: the loop writes what it holds and closes.
-    fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]>;
-
-    /// A client connected while the process is at its limit of open sockets. The loop writes the returned refusal and closes the
-    /// connection.
-    fn handle_no_room(&mut self, _peer: Peer) -> &'static [u8] {
-        b""
-    }
-
-    /// Somebody connected to a listener with TLS and did not get in: the handshake failed, took too long, or there were too
-    /// many. The machine has not heard of it before.
-    fn handle_handshake_failed(&mut self) {}
 
     /// Where the next bytes of `conn` are to be read into, or `None` if it must not be read now. The loop then remembers
     /// that it may be readable and tries again after [`Action::Resume`].
@@ -223,14 +194,11 @@ pub trait Machine {
     /// A dial failed; the number is free again.
     fn handle_dial_failed(&mut self, conn: ConnId, failure: DialFailure);
 
-    /// Another worker's mail.
-    fn handle_mail(&mut self, mail: Self::Mail);
-
     /// Everything that was ready has been read. Timers run here.
     fn end_turn(&mut self);
 
     /// The next thing to do, until there is none.
-    fn poll_action(&mut self) -> Option<Action<Self::Mail>>;
+    fn poll_action(&mut self) -> Option<Action<Self::ServiceAction>>;
 
     /// The next connection with bytes to write, until there is none: then there is none before something else has been done. A
     /// connection comes at most once per turn.
@@ -248,10 +216,12 @@ pub trait Machine {
     fn handle_writable(&mut self, conn: ConnId);
 
     /// Who is worth waking up for.
-    fn awaits(&self) -> Awaits;
+    fn awaits(&self) -> Awaits {
+        Awaits::Anybody
+    }
 
     /// The loop cannot look again soon, or has given clients their chance to send: nothing is held back for them any longer.
-    fn stop_expecting(&mut self);
+    fn stop_expecting(&mut self) {}
 
     /// When [`Self::end_turn`] wants to run next even if nothing happens, on the monotonic clock of [`Now`].
     fn next_wakeup_us(&self) -> Option<u64>;

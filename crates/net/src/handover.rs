@@ -247,7 +247,7 @@ mod tests {
     use super::*;
     use crate::testing::{Reacts, alone};
     use crate::{TransportOptions, Worker, adopt, bind, mailbox};
-    use respool_connection::{Action, ConnId, Endpoint, Peer};
+    use respool_connection::{Action, ConnId, Endpoint, Peer, ServiceAction};
     use std::net::TcpStream;
     use std::os::unix::net::UnixListener;
     use std::thread;
@@ -361,11 +361,11 @@ mod tests {
         accepted: Option<std::sync::mpsc::Sender<usize>>,
         count: usize,
         has_heard: bool,
-        actions: Vec<Action<()>>,
+        actions: Vec<Action<ServiceAction<()>>>,
     }
 
     impl Reacts for Retiring {
-        fn actions(&mut self) -> &mut Vec<Action<()>> {
+        fn actions(&mut self) -> &mut Vec<Action<ServiceAction<()>>> {
             &mut self.actions
         }
 
@@ -380,7 +380,7 @@ mod tests {
 
         fn handle_mail(&mut self) {
             self.has_heard = true;
-            self.actions.extend([Action::Exit, Action::StopAccepting]);
+            self.actions.extend([Action::Service(ServiceAction::Exit), Action::Service(ServiceAction::StopAccepting)]);
         }
 
         fn end_turn(&mut self) {

@@ -5,13 +5,13 @@ use crate::mailbox::{Inbox, Postbox};
 use crate::tls::{ClientCertificates, KeyPair, ServerTls, TlsServer};
 use crate::worker::Setup;
 use crate::{Listener, TransportOptions};
-use respool_connection::{Action, Awaits, ConnId, DialFailure, Machine, Now, Peer};
+use respool_connection::{Action, ConnId, DialFailure, Machine, Now, Peer, Service, ServiceAction};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// What a test's machine does; the rest does nothing.
 pub(crate) trait Reacts {
-    fn actions(&mut self) -> &mut Vec<Action<()>>;
+    fn actions(&mut self) -> &mut Vec<Action<ServiceAction<()>>>;
     fn begin_turn(&mut self, _: Now) {}
     fn is_accepting(&self) -> bool {
         true
@@ -38,16 +38,10 @@ pub(crate) trait Reacts {
 pub(crate) struct Reacting<R>(R);
 
 impl<R: Reacts> Machine for Reacting<R> {
-    type Mail = ();
+    type ServiceAction = ServiceAction<()>;
 
     fn begin_turn(&mut self, now: Now) {
         self.0.begin_turn(now);
-    }
-    fn is_accepting(&self) -> bool {
-        self.0.is_accepting()
-    }
-    fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]> {
-        self.0.handle_accept(peer)
     }
     fn read_buffer(&mut self, _: ConnId) -> Option<&mut [u8]> {
         self.0.read_buffer()
@@ -69,13 +63,10 @@ impl<R: Reacts> Machine for Reacting<R> {
     fn handle_moved(&mut self, conn: ConnId, addresses: &str) {
         self.0.handle_moved(conn, addresses);
     }
-    fn handle_mail(&mut self, (): ()) {
-        self.0.handle_mail();
-    }
     fn end_turn(&mut self) {
         self.0.end_turn();
     }
-    fn poll_action(&mut self) -> Option<Action<()>> {
+    fn poll_action(&mut self) -> Option<Action<ServiceAction<()>>> {
         self.0.actions().pop()
     }
     fn poll_output(&mut self) -> Option<ConnId> {
@@ -86,12 +77,22 @@ impl<R: Reacts> Machine for Reacting<R> {
     }
     fn handle_written(&mut self, _: ConnId, _: usize) {}
     fn handle_writable(&mut self, _: ConnId) {}
-    fn awaits(&self) -> Awaits {
-        Awaits::Anybody
-    }
-    fn stop_expecting(&mut self) {}
     fn next_wakeup_us(&self) -> Option<u64> {
         self.0.next_wakeup_us()
+    }
+}
+
+impl<R: Reacts> Service for Reacting<R> {
+    type Mail = ();
+
+    fn is_accepting(&self) -> bool {
+        self.0.is_accepting()
+    }
+    fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]> {
+        self.0.handle_accept(peer)
+    }
+    fn handle_mail(&mut self, (): ()) {
+        self.0.handle_mail();
     }
 }
 

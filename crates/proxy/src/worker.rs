@@ -34,7 +34,7 @@ use crate::workers::shared::Shared;
 use respool_access::Users;
 use respool_command::{Execute, KeyPositions, Row};
 use respool_connection::limits::HELD_AGE_US_MAX;
-use respool_connection::{Action, Awaits, ConnId, DialFailure, Machine, Now, Peer};
+use respool_connection::{Action, Awaits, ConnId, DialFailure, Machine, Now, Peer, Service, ServiceAction};
 use respool_route::{RouteScratch, Scratch};
 use respool_wire::RequestDecoder;
 use std::collections::{BTreeMap, VecDeque};
@@ -90,7 +90,7 @@ pub struct Worker<E> {
     pub(crate) is_all_paused: bool,
     /// Which replica was asked last.
     pub(crate) replica_turn: u32,
-    pub(crate) actions: VecDeque<Action<Mail>>,
+    pub(crate) actions: VecDeque<Action<ServiceAction<Mail>>>,
     /// All reads of connections without an unfinished request or reply go here.
     read_buffer: Vec<u8>,
     /// Secrets are in it, or in clients' own input.
@@ -354,7 +354,7 @@ impl<E: Execute> Worker<E> {
     }
 
     #[inline(never)]
-    fn next_action(&mut self) -> Option<Action<Mail>> {
+    fn next_action(&mut self) -> Option<Action<ServiceAction<Mail>>> {
         self.go_on();
         let action = self.actions.pop_front()?;
         match &action {
@@ -423,7 +423,7 @@ impl<E: Execute> Worker<E> {
 }
 
 impl<E: Execute> Machine for Worker<E> {
-    type Mail = Mail;
+    type ServiceAction = ServiceAction<Mail>;
 
     fn begin_turn(&mut self, now: Now) {
         self.now = now;
@@ -433,70 +433,6 @@ impl<E: Execute> Machine for Worker<E> {
         if self.subscriptions.is_refilling() {
             self.go_on_refilling();
         }
-    }
-
-    fn is_accepting(&self) -> bool {
-        !self.is_retiring()
-    }
-
-    fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]> {
-        let refusal = if self.drain_until_us.is_some() {
-            Some(error_text::DRAINING)
-        } else if self.shared.ledger.held_bytes() > self.config.budgets.process {
-            Some(error_text::OUT_OF_MEMORY)
-        } else if self.is_turned_away(&peer) {
-            Some(error_text::PROTECTED)
-        } else if !self.shared.hooks.admits(&peer) {
-            Some(error_text::NOT_ADMITTED)
-        } else if !self.shared.ledger.admit(self.config.clients_max) {
-            Some(error_text::TOO_MANY_CLIENTS)
-        } else {
-            None
-        };
-        if let Some(refusal) = refusal {
-            return Err(self.turn_away(peer, refusal));
-        }
-        let mut session = Session::new(
-            self.shared.ledger.next_client_id(),
-            peer,
-            self.now.mono_us,
-            self.config.budgets.client_output_soft,
-        );
-        if !self.welcome(&mut session) {
-            self.shared.ledger.leave();
-            self.counters.clients_refused.add(1);
-            self.counters.refused_by_user_limit.add(1);
-            return Err(error_text::TOO_MANY_OF_DEFAULT);
-        }
-        if !self.config.routes.are_plain() {
-            session.flags.add(SessionFlags::ROUTED);
-        }
-        if self.shared.hooks.wants_requests() {
-            session.flags.add(SessionFlags::HOOKED);
-        }
-        if self.client_pause.is_some() || self.is_holding() {
-            session.flags.add(SessionFlags::HELD);
-        }
-        let allowance = session.details.allowance.clone();
-        let handle = self.clients.sessions.insert(session);
-        if self.has_speakers && !self.speak_as(handle.index, allowance.as_deref()) {
-            // To nodes it would be somebody else.
-            self.drop_client(handle.index);
-            self.counters.clients_refused.add(1);
-            return Err(error_text::TOO_MANY_SPEAKERS_COME);
-        }
-        self.review_mode(handle.index);
-        self.counters.clients_accepted.add(1);
-        self.counters.clients.set(self.clients.sessions.len() as u64);
-        Ok(handle.index.conn())
-    }
-
-    fn handle_no_room(&mut self, peer: Peer) -> &'static [u8] {
-        self.turn_away(peer, error_text::TOO_MANY_CLIENTS)
-    }
-
-    fn handle_handshake_failed(&mut self) {
-        self.counters.handshakes_failed.add(1);
     }
 
     #[inline]
@@ -609,12 +545,6 @@ impl<E: Execute> Machine for Worker<E> {
         self.end_lane(LaneId::of(conn), LaneEnd::Dial(failure));
     }
 
-    fn handle_mail(&mut self, mail: Mail) {
-        // What replies of this turn lead to comes before orders that hold requests back.
-        self.conclude_tasks();
-        self.take_mail(mail);
-    }
-
     fn end_turn(&mut self) {
         self.lanes.is_filling = false;
         if self.lanes.may_go_on {
@@ -639,7 +569,7 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     #[inline(always)]
-    fn poll_action(&mut self) -> Option<Action<Mail>> {
+    fn poll_action(&mut self) -> Option<Action<ServiceAction<Mail>>> {
         // Asked several times in every turn, and mostly in vain.
         if self.actions.is_empty() && !self.has_come_up() { None } else { self.next_action() }
     }
@@ -771,5 +701,79 @@ impl<E: Execute> Machine for Worker<E> {
             due = due.min(at);
         }
         Some(due)
+    }
+}
+
+impl<E: Execute> Service for Worker<E> {
+    type Mail = Mail;
+
+    fn is_accepting(&self) -> bool {
+        !self.is_retiring()
+    }
+
+    fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]> {
+        let refusal = if self.drain_until_us.is_some() {
+            Some(error_text::DRAINING)
+        } else if self.shared.ledger.held_bytes() > self.config.budgets.process {
+            Some(error_text::OUT_OF_MEMORY)
+        } else if self.is_turned_away(&peer) {
+            Some(error_text::PROTECTED)
+        } else if !self.shared.hooks.admits(&peer) {
+            Some(error_text::NOT_ADMITTED)
+        } else if !self.shared.ledger.admit(self.config.clients_max) {
+            Some(error_text::TOO_MANY_CLIENTS)
+        } else {
+            None
+        };
+        if let Some(refusal) = refusal {
+            return Err(self.turn_away(peer, refusal));
+        }
+        let mut session = Session::new(
+            self.shared.ledger.next_client_id(),
+            peer,
+            self.now.mono_us,
+            self.config.budgets.client_output_soft,
+        );
+        if !self.welcome(&mut session) {
+            self.shared.ledger.leave();
+            self.counters.clients_refused.add(1);
+            self.counters.refused_by_user_limit.add(1);
+            return Err(error_text::TOO_MANY_OF_DEFAULT);
+        }
+        if !self.config.routes.are_plain() {
+            session.flags.add(SessionFlags::ROUTED);
+        }
+        if self.shared.hooks.wants_requests() {
+            session.flags.add(SessionFlags::HOOKED);
+        }
+        if self.client_pause.is_some() || self.is_holding() {
+            session.flags.add(SessionFlags::HELD);
+        }
+        let allowance = session.details.allowance.clone();
+        let handle = self.clients.sessions.insert(session);
+        if self.has_speakers && !self.speak_as(handle.index, allowance.as_deref()) {
+            // To nodes it would be somebody else.
+            self.drop_client(handle.index);
+            self.counters.clients_refused.add(1);
+            return Err(error_text::TOO_MANY_SPEAKERS_COME);
+        }
+        self.review_mode(handle.index);
+        self.counters.clients_accepted.add(1);
+        self.counters.clients.set(self.clients.sessions.len() as u64);
+        Ok(handle.index.conn())
+    }
+
+    fn handle_no_room(&mut self, peer: Peer) -> &'static [u8] {
+        self.turn_away(peer, error_text::TOO_MANY_CLIENTS)
+    }
+
+    fn handle_handshake_failed(&mut self) {
+        self.counters.handshakes_failed.add(1);
+    }
+
+    fn handle_mail(&mut self, mail: Mail) {
+        // What replies of this turn lead to comes before orders that hold requests back.
+        self.conclude_tasks();
+        self.take_mail(mail);
     }
 }

@@ -5,7 +5,7 @@
 //! `RESPOOL_WORLD_SEED=n cargo test -p respool-proxy --test linear`, and `RESPOOL_WORLD_SEEDS=n` runs so many, from
 //! `RESPOOL_WORLD_FIRST=n` on.
 
-use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
+use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, Service, ServiceAction};
 use respool_proxy::{Config, LaneLimits, Mail, PoolMode, ProcessBudget, ProcessFacts, Shared, Worker, WorkerSetup};
 use respool_testkit::linear::{Verdict, check, count};
 use std::collections::BTreeMap;
@@ -225,7 +225,7 @@ impl World {
         }
     }
 
-    fn act(&mut self, action: Action<Mail>) {
+    fn act(&mut self, action: Action<ServiceAction<Mail>>) {
         match action {
             Action::Dial { conn, endpoint } => {
                 let Endpoint::Embedded { index } = *endpoint else { panic!("nodes are embedded here") };
@@ -243,7 +243,7 @@ impl World {
                     client.may_read = true;
                 }
             }
-            Action::Post { worker: 0, mail } => self.worker.handle_mail(mail),
+            Action::Service(ServiceAction::Post { worker: 0, mail }) => self.worker.handle_mail(mail),
             other => panic!("{other:?} was not to be expected"),
         }
     }

@@ -16,7 +16,7 @@ mod support;
 use chance::Chance;
 use client::Client;
 use node::{End, Servers};
-use respool_connection::{Action, ConnId, Endpoint, Machine, Now, Peer};
+use respool_connection::{Action, ConnId, Endpoint, Machine, Now, Peer, Service, ServiceAction};
 use respool_proxy::{Mail, ProcessBudget, ProcessFacts, Shared, Worker, WorkerSetup};
 use settings::Settings;
 use std::collections::{BTreeMap, BTreeSet};
@@ -269,7 +269,7 @@ impl World {
         }
     }
 
-    fn act(&mut self, action: Action<Mail>) {
+    fn act(&mut self, action: Action<ServiceAction<Mail>>) {
         match action {
             Action::Dial { conn, endpoint } => {
                 let Endpoint::Embedded { index } = *endpoint else { panic!("nodes are embedded here") };
@@ -288,8 +288,10 @@ impl World {
             }
             Action::Resume { conn } if !conn.is_upstream() => self.hand_over(conn.index() as u32),
             Action::Resume { .. } => {}
-            Action::Post { mail, .. } => self.worker.handle_mail(mail),
-            Action::StopAccepting | Action::Finish { .. } | Action::Exit => panic!("the worker was not told to end"),
+            Action::Service(ServiceAction::Post { mail, .. }) => self.worker.handle_mail(mail),
+            Action::Service(ServiceAction::StopAccepting)
+            | Action::Finish { .. }
+            | Action::Service(ServiceAction::Exit) => panic!("the worker was not told to end"),
         }
     }
 

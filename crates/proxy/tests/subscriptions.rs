@@ -5,7 +5,7 @@
 //! to, and nodes know of nothing else. Meanwhile routes come, change and go: channels move between pools and get other names
 //! there, and those who subscribe notice nothing but what they miss on the way. A seed that fails fails again: `RESPOOL_WORLD_SEED=n`.
 
-use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
+use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, Service, ServiceAction};
 use respool_proxy::{Config, Mail, ProcessBudget, ProcessFacts, Shared, Worker, WorkerSetup};
 use respool_route::{Node, Pool, Reads, Rewrite, Route, Routes, Scheme, Topology, When};
 use respool_wire::{
@@ -397,7 +397,7 @@ impl World {
         );
     }
 
-    fn act(&mut self, worker: usize, action: Action<Mail>) {
+    fn act(&mut self, worker: usize, action: Action<ServiceAction<Mail>>) {
         match action {
             Action::Dial { conn, endpoint } => {
                 let Endpoint::Embedded { index } = *endpoint else { panic!("nodes are embedded here") };
@@ -415,8 +415,10 @@ impl World {
                     client.may_read = true;
                 }
             }
-            Action::Post { worker, mail } => self.mail.push_back((worker, mail)),
-            Action::StopAccepting | Action::Finish { .. } | Action::Exit => {
+            Action::Service(ServiceAction::Post { worker, mail }) => self.mail.push_back((worker, mail)),
+            Action::Service(ServiceAction::StopAccepting)
+            | Action::Finish { .. }
+            | Action::Service(ServiceAction::Exit) => {
                 panic!("{action:?} was not to be expected")
             }
         }

@@ -5,7 +5,7 @@
 //!
 //! Long because clients, nodes and what is expected of them make one world.
 
-use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
+use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, Service, ServiceAction};
 use respool_proxy::limits::LARGE_REPLY_BYTES;
 use respool_proxy::{
     Budgets, Config, LaneLimits, Mail, PoolMode, ProcessBudget, ProcessFacts, Shared, Worker, WorkerSetup,
@@ -408,7 +408,7 @@ impl World {
         settle(self, |this| &mut this.worker, Self::act, Self::write);
     }
 
-    fn act(&mut self, action: Action<Mail>) {
+    fn act(&mut self, action: Action<ServiceAction<Mail>>) {
         match action {
             Action::Dial { conn, endpoint } => {
                 let Endpoint::Embedded { index } = *endpoint else { panic!("nodes are embedded here") };
@@ -435,8 +435,11 @@ impl World {
                 }
             }
             // A worker alone writes to itself at most.
-            Action::Post { worker: 0, mail } => self.worker.handle_mail(mail),
-            Action::Post { .. } | Action::StopAccepting | Action::Finish { .. } | Action::Exit => {
+            Action::Service(ServiceAction::Post { worker: 0, mail }) => self.worker.handle_mail(mail),
+            Action::Service(ServiceAction::Post { .. })
+            | Action::Service(ServiceAction::StopAccepting)
+            | Action::Finish { .. }
+            | Action::Service(ServiceAction::Exit) => {
                 panic!("{action:?} was not to be expected")
             }
         }

@@ -10,14 +10,14 @@ use crate::transport::Socket;
 use mio::Interest;
 use mio::net::{TcpStream, UnixStream};
 use mio::unix::SourceFd;
-use respool_connection::{ConnId, DialFailure, Endpoint, Machine, Peer};
+use respool_connection::{ConnId, DialFailure, Endpoint, Peer, Service};
 use rustix::io::Errno;
 use socket2::SockRef;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-impl<M: Machine> Worker<M> {
+impl<M: Service> Worker<M> {
     pub(super) fn dial(&mut self, conn: ConnId, endpoint: Arc<Endpoint>) {
         match &*endpoint {
             Endpoint::Tcp { host, port } => self.dial_host(conn, host, *port, None),
@@ -118,7 +118,7 @@ impl<M: Machine> Worker<M> {
         match registered {
             Ok(socket) => {
                 let open = Connection::open(socket, permit);
-                self.keep(conn, Connection { is_dialing: true, is_writable: false, alternatives, ..open });
+                self.connections.keep(conn, Connection { is_dialing: true, is_writable: false, alternatives, ..open });
             }
             Err(error) if has_no_descriptor(&error) => self.machine.handle_dial_failed(conn, DialFailure::NoDescriptor),
             Err(_) if !alternatives.addresses.is_empty() => {
@@ -154,7 +154,7 @@ impl<M: Machine> Worker<M> {
                 self.list_again(conn);
             }
             Err(error) => {
-                let Some(failed) = self.forget(conn) else { return };
+                let Some(failed) = self.connections.forget(conn) else { return };
                 let Connection { alternatives, socket, permit, .. } = failed;
                 // The dial of the next address takes its place, which may be the last one.
                 drop((socket, permit));

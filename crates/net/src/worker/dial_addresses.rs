@@ -75,7 +75,7 @@ mod tests {
     use crate::resolver::Resolver;
     use crate::testing::{Reacts, alone};
     use crate::worker::Worker;
-    use respool_connection::{Action, DialFailure, Now};
+    use respool_connection::{Action, DialFailure, Now, ServiceAction};
     use socket2::{Domain, Socket, Type};
     use std::net::{TcpListener, TcpStream};
 
@@ -86,11 +86,11 @@ mod tests {
         now_us: u64,
         given_up_us: u64,
         dials: usize,
-        actions: Vec<Action<()>>,
+        actions: Vec<Action<ServiceAction<()>>>,
     }
 
     impl Reacts for Dialler {
-        fn actions(&mut self) -> &mut Vec<Action<()>> {
+        fn actions(&mut self) -> &mut Vec<Action<ServiceAction<()>>> {
             &mut self.actions
         }
 
@@ -110,7 +110,7 @@ mod tests {
         }
 
         fn handle_connected(&mut self, _: ConnId) {
-            self.actions.push(Action::Exit);
+            self.actions.push(Action::Service(ServiceAction::Exit));
             self.given_up_us = u64::MAX;
         }
 

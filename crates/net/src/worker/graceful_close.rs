@@ -3,13 +3,13 @@
 use super::{FIRST_LINGERING, Worker};
 use crate::transport::Socket;
 use mio::Token;
-use respool_connection::{ConnId, Machine};
+use respool_connection::{ConnId, Service};
 
-impl<M: Machine> Worker<M> {
+impl<M: Service> Worker<M> {
     /// Tells a client that nothing more comes and waits a moment for it to close: closing a socket that holds unread bytes
     /// would reset it, and a reset can take away replies that the client has not read yet.
     pub(super) fn finish(&mut self, conn: ConnId) {
-        let Some(connection) = self.forget(conn) else { return };
+        let Some(connection) = self.connections.forget(conn) else { return };
         let (mut socket, permit) = (connection.socket, connection.permit);
         // A client that is gone already, or that has ended its side, has nothing to send any more.
         if socket.finish().is_err() || connection.has_ended {

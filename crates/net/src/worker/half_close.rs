@@ -5,9 +5,9 @@
 
 use super::Worker;
 use crate::limits::DEPARTURES_PER_TURN_MAX;
-use respool_connection::{ConnId, Machine};
+use respool_connection::{ConnId, Service};
 
-impl<M: Machine> Worker<M> {
+impl<M: Service> Worker<M> {
     /// A client has closed its side, perhaps behind requests that have not been read.
     #[cold]
     pub(super) fn note_departure(&mut self, conn: ConnId) {
@@ -43,7 +43,7 @@ mod tests {
     use crate::limits::ACCEPTS_PER_TURN_MAX;
     use crate::testing::{Reacts, alone};
     use crate::{TransportOptions, bind, mailbox};
-    use respool_connection::{Action, Endpoint, Now, Peer};
+    use respool_connection::{Action, Endpoint, Now, Peer, ServiceAction};
     use std::os::unix::net::UnixStream;
     use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -54,7 +54,7 @@ mod tests {
         departed: usize,
         /// Which connections came and went in each turn.
         turns: Vec<(usize, usize)>,
-        actions: Vec<Action<()>>,
+        actions: Vec<Action<ServiceAction<()>>>,
         buffer: [u8; 64],
         all_are_here: Sender<()>,
         all_have_gone: Receiver<()>,
@@ -62,7 +62,7 @@ mod tests {
     }
 
     impl Reacts for Crowd {
-        fn actions(&mut self) -> &mut Vec<Action<()>> {
+        fn actions(&mut self) -> &mut Vec<Action<ServiceAction<()>>> {
             &mut self.actions
         }
 
@@ -88,7 +88,7 @@ mod tests {
             self.actions.push(Action::Close { conn });
             self.departed += 1;
             if self.departed == self.expected {
-                self.actions.insert(0, Action::Exit);
+                self.actions.insert(0, Action::Service(ServiceAction::Exit));
                 self.result.send(self.turns.clone()).expect("the test waits for it");
             }
         }

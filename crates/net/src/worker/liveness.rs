@@ -4,13 +4,13 @@ use super::{Worker, earlier};
 use crate::TransportOptions;
 use crate::limits::CLIENTS_LOOKED_AT_MAX;
 use crate::peer_liveness::Verdict;
-use respool_connection::{ConnId, Machine, Now};
+use respool_connection::{ConnId, Now, Service};
 use rustix::io::Errno;
 
-impl<M: Machine> Worker<M> {
+impl<M: Service> Worker<M> {
     /// A connection to a node is there.
     pub(super) fn watch(&mut self, conn: ConnId) {
-        if let Some(Some(connection)) = self.upstreams.get_mut(conn.index()) {
+        if let Some(Some(connection)) = self.connections.nodes.get_mut(conn.index()) {
             self.vigil.begin(conn.index(), &mut connection.socket);
             self.plan_looks();
         }
@@ -54,9 +54,9 @@ impl<M: Machine> Worker<M> {
     #[cold]
     fn look_at_clients(&mut self, now: Now) {
         let (mut gone, mut asked) = (Vec::new(), 0);
-        let first = if self.client_looked_at < self.clients.len() { self.client_looked_at } else { 0 };
+        let first = if self.client_looked_at < self.connections.clients.len() { self.client_looked_at } else { 0 };
         self.client_looked_at = 0;
-        for (place, connection) in self.clients.iter_mut().enumerate().skip(first) {
+        for (place, connection) in self.connections.clients.iter_mut().enumerate().skip(first) {
             let Some(connection) = connection.as_mut().filter(|c| c.has_gone) else { continue };
             if std::mem::take(&mut connection.has_come) {
                 self.client_vigil.trust(place);
@@ -85,7 +85,7 @@ impl<M: Machine> Worker<M> {
     #[cold]
     fn look(&mut self, now: Now) {
         let mut gone = Vec::new();
-        for (place, connection) in self.upstreams.iter_mut().enumerate() {
+        for (place, connection) in self.connections.nodes.iter_mut().enumerate() {
             let Some(connection) = connection.as_mut().filter(|c| c.has_gone && !c.is_dialing) else { continue };
             if std::mem::take(&mut connection.has_come) {
                 self.vigil.trust(place);

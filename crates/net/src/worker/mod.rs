@@ -8,6 +8,7 @@
 //! Readiness is edge-triggered: a connection is registered once, for both directions, and the loop remembers what each
 //! edge promised. A socket that may hold more than one read took is read again in the next turn, after all others.
 
+mod connections;
 mod dial;
 mod dial_addresses;
 mod graceful_close;
@@ -17,9 +18,7 @@ mod names;
 mod tls_accept;
 
 use crate::clock::Clock;
-use crate::limits::{
-    ACCEPT_COMPLAINT_US, ACCEPT_PAUSE_US, ACCEPTS_PER_TURN_MAX, CONNECTIONS_KEPT, EVENTS_MAX, SETTLE_ROUNDS_MAX,
-};
+use crate::limits::{ACCEPT_COMPLAINT_US, ACCEPT_PAUSE_US, ACCEPTS_PER_TURN_MAX, EVENTS_MAX, SETTLE_ROUNDS_MAX};
 use crate::linger::Lingering;
 use crate::listener::ListenerSocket;
 use crate::mailbox::{Inbox, Letter, Postbox};
@@ -33,10 +32,11 @@ use crate::tls::accept::Handshakes;
 use crate::transport::Socket;
 use crate::yielding::Glance;
 use crate::{Listener, TransportOptions};
-use dial_addresses::{Alternatives, Resolving, Silences};
+use connections::{Connection, Connections};
+use dial_addresses::{Resolving, Silences};
 use mio::{Interest, Poll, Registry, Token, Waker};
-use names::{Named, Names};
-use respool_connection::{Action, Awaits, ConnId, Machine, Now, Peer};
+use names::Names;
+use respool_connection::{Action, Awaits, ConnId, Now, Peer, Role, Service, ServiceAction};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ const FIRST_HANDSHAKE: usize = 1 << 38;
 const FIRST_LISTENER: usize = 1 << 36;
 
 /// What a worker is made of.
-pub struct Setup<M: Machine> {
+pub struct Setup<M: Service> {
     /// The machine to drive.
     pub machine: M,
     /// The worker's own mailbox.
@@ -79,37 +79,8 @@ impl EngineDoor {
     }
 }
 
-struct Connection {
-    socket: Socket,
-    permit: Permit,
-    /// The dial has not been answered yet.
-    is_dialing: bool,
-    /// The socket may have bytes: an edge came, or the last read did not empty it.
-    is_readable: bool,
-    /// The last write was not cut short, or there has been an edge since.
-    is_writable: bool,
-    /// It is in the list of those to read in the next turn.
-    is_listed: bool,
-    /// The peer has closed its side: the end comes behind what has not been read, and no edge of its own tells of it.
-    is_ending: bool,
-    /// The peer has closed its side, and the machine knows.
-    has_ended: bool,
-    /// The peer has closed its side, and waits for its turn to be taken leave of.
-    is_departing: bool,
-    /// It has closed the other as well, or reset the connection.
-    is_gone: bool,
-    /// Bytes have come since it was last looked at.
-    has_come: bool,
-    /// Bytes have gone that may not have arrived.
-    has_gone: bool,
-    /// The name by which it was dialled, if it was.
-    named: Option<Box<Named>>,
-    /// Further ways to dial, if this one does not lead anywhere.
-    alternatives: Alternatives,
-}
-
 /// One loop and all it owns.
-pub struct Worker<M: Machine> {
+pub struct Worker<M: Service> {
     machine: M,
     poll: Poll,
     /// The connections to nodes once more, alone: to wait for them and nothing else.
@@ -117,8 +88,7 @@ pub struct Worker<M: Machine> {
     /// Ends a wait of `nodes_poll` early.
     alarm: Alarm,
     clock: Clock,
-    clients: Vec<Option<Connection>>,
-    upstreams: Vec<Option<Connection>>,
+    connections: Connections,
     listeners: Vec<Listener>,
     inbox: Inbox<M::Mail>,
     workers: Vec<Postbox<M::Mail>>,
@@ -157,7 +127,7 @@ pub struct Worker<M: Machine> {
     client_looked_at: usize,
 }
 
-impl<M: Machine> Worker<M> {
+impl<M: Service> Worker<M> {
     /// Builds the loop; nothing runs yet.
     pub fn new(setup: Setup<M>) -> io::Result<Self> {
         let poll = Poll::new()?;
@@ -172,8 +142,7 @@ impl<M: Machine> Worker<M> {
             alarm: Alarm::new(nodes_poll.registry()),
             nodes_poll,
             clock: Clock::new(),
-            clients: Vec::new(),
-            upstreams: Vec::new(),
+            connections: Connections::default(),
             listeners: Vec::new(),
             inbox: setup.inbox,
             workers: setup.workers,
@@ -358,13 +327,13 @@ impl<M: Machine> Worker<M> {
         let (mut has_rare, mut has_clients, mut has_leavers) = (has_mail, false, false);
         let left_over = std::mem::take(&mut self.again);
         for event in events.iter() {
-            match whose(event) {
-                Of::Node => self.take_edge(event),
-                Of::Client => {
+            match role_of(event) {
+                Some(Role::Node) => self.take_edge(event),
+                Some(Role::Client) => {
                     has_clients = true;
                     has_leavers |= event.has_left();
                 }
-                Of::Other => has_rare = true,
+                None => has_rare = true,
             }
         }
         if has_rare {
@@ -373,7 +342,7 @@ impl<M: Machine> Worker<M> {
         if has_leavers {
             events
                 .iter()
-                .filter(|event| whose(*event) == Of::Client && event.has_left())
+                .filter(|event| role_of(*event) == Some(Role::Client) && event.has_left())
                 .for_each(|event| self.take_edge(event));
         }
         if !self.departing.is_empty() {
@@ -381,7 +350,7 @@ impl<M: Machine> Worker<M> {
         }
         if has_clients {
             for event in events.iter() {
-                if whose(event) == Of::Client && !(has_leavers && event.has_left()) {
+                if role_of(event) == Some(Role::Client) && !(has_leavers && event.has_left()) {
                     self.take_edge(event);
                 }
             }
@@ -443,18 +412,18 @@ impl<M: Machine> Worker<M> {
         connection.is_gone |= is_gone;
         connection.is_readable = true;
         connection.is_ending = true;
-        if conn.is_upstream() {
-            self.read(conn);
-            self.list_again(conn);
-        } else {
-            self.note_departure(conn);
+        match conn.role() {
+            Role::Node => {
+                self.read(conn);
+                self.list_again(conn);
+            }
+            Role::Client => self.note_departure(conn),
         }
     }
 
     /// One read, if the machine wants it.
     fn read(&mut self, conn: ConnId) {
-        let table = if conn.is_upstream() { &mut self.upstreams } else { &mut self.clients };
-        let Some(Some(connection)) = table.get_mut(conn.index()) else { return };
+        let Some(connection) = self.connections.get_mut(conn) else { return };
         if !connection.is_readable {
             return;
         }
@@ -595,7 +564,7 @@ impl<M: Machine> Worker<M> {
                 Ok(()) => {
                     self.client_vigil.take_over(conn.index(), &mut socket);
                     self.plan_looks();
-                    self.keep(conn, Connection::open(socket, permit));
+                    self.connections.keep(conn, Connection::open(socket, permit));
                     return Some(conn);
                 }
                 Err(error) => self.machine.handle_broken(conn, &error.to_string()),
@@ -609,31 +578,12 @@ impl<M: Machine> Worker<M> {
         None
     }
 
-    fn keep(&mut self, conn: ConnId, connection: Connection) {
-        let table = if conn.is_upstream() { &mut self.upstreams } else { &mut self.clients };
-        if table.len() <= conn.index() {
-            table.resize_with(conn.index() + 1, || None);
-        }
-        table[conn.index()] = Some(connection);
-    }
-
     fn connection(&mut self, conn: ConnId) -> Option<&mut Connection> {
-        let table = if conn.is_upstream() { &mut self.upstreams } else { &mut self.clients };
-        table.get_mut(conn.index())?.as_mut()
-    }
-
-    /// Forgets a connection. Dropping the socket closes it, which also takes it out of the poll.
-    fn forget(&mut self, conn: ConnId) -> Option<Connection> {
-        let table = if conn.is_upstream() { &mut self.upstreams } else { &mut self.clients };
-        let gone = table.get_mut(conn.index())?.take();
-        if conn.index() + 1 == table.len() {
-            give_back(table);
-        }
-        gone
+        self.connections.get_mut(conn)
     }
 
     fn lose(&mut self, conn: ConnId, error: &io::Error) {
-        if self.forget(conn).is_some() {
+        if self.connections.forget(conn).is_some() {
             self.machine.handle_broken(conn, &error.to_string());
         }
     }
@@ -656,10 +606,10 @@ impl<M: Machine> Worker<M> {
         false
     }
 
-    fn act(&mut self, action: Action<M::Mail>) {
+    fn act(&mut self, action: Action<ServiceAction<M::Mail>>) {
         match action {
             Action::Dial { conn, endpoint } => self.dial(conn, endpoint),
-            Action::Close { conn } => match self.forget(conn) {
+            Action::Close { conn } => match self.connections.forget(conn) {
                 Some(mut connection) => {
                     if connection.is_dialing {
                         self.silences.note(&connection.alternatives);
@@ -674,21 +624,26 @@ impl<M: Machine> Worker<M> {
                     self.list_again(conn);
                 }
             }
-            Action::Post { worker, mail } => {
+            Action::Service(action) => self.act_for_service(action),
+        }
+    }
+
+    fn act_for_service(&mut self, action: ServiceAction<M::Mail>) {
+        match action {
+            ServiceAction::Post { worker, mail } => {
                 if let Some(postbox) = self.workers.get(worker) {
-                    // A worker that has ended does not answer; the asker has its own deadline.
+                    // A worker that has ended answers nobody; who asked has its own deadline.
                     postbox.post(mail);
                 }
             }
-            Action::StopAccepting => self.listeners.clear(),
-            Action::Exit => self.is_exiting = true,
+            ServiceAction::StopAccepting => self.listeners.clear(),
+            ServiceAction::Exit => self.is_exiting = true,
         }
     }
 
     #[inline]
     fn write(&mut self, conn: ConnId) {
-        let table = if conn.is_upstream() { &mut self.upstreams } else { &mut self.clients };
-        let Some(Some(connection)) = table.get_mut(conn.index()) else { return };
+        let Some(connection) = self.connections.get_mut(conn) else { return };
         if !connection.is_writable {
             return;
         }
@@ -698,7 +653,10 @@ impl<M: Machine> Worker<M> {
             Ok(written) => {
                 connection.is_writable = written == wanted;
                 connection.has_gone = true;
-                let vigil = if conn.is_upstream() { &mut self.vigil } else { &mut self.client_vigil };
+                let vigil = match conn.role() {
+                    Role::Node => &mut self.vigil,
+                    Role::Client => &mut self.client_vigil,
+                };
                 if !vigil.is_awake {
                     vigil.is_awake = true;
                     self.plan_looks();
@@ -711,38 +669,6 @@ impl<M: Machine> Worker<M> {
             }
             Err(error) => self.lose(conn, &error),
         }
-    }
-}
-
-impl Connection {
-    fn open(socket: Socket, permit: Permit) -> Self {
-        Self {
-            socket,
-            permit,
-            is_dialing: false,
-            is_readable: false,
-            is_writable: true,
-            is_listed: false,
-            is_ending: false,
-            has_ended: false,
-            is_departing: false,
-            is_gone: false,
-            has_come: false,
-            has_gone: false,
-            named: None,
-            alternatives: Alternatives::default(),
-        }
-    }
-}
-
-/// Truncates the empty places at a table's end, and shrinks its capacity when a quarter would do, so that a reallocation moves no
-/// more than what was freed.
-#[cold]
-fn give_back(table: &mut Vec<Option<Connection>>) {
-    while table.pop_if(|last| last.is_none()).is_some() {}
-    let kept = table.len().max(CONNECTIONS_KEPT);
-    if table.capacity() > 4 * kept {
-        table.shrink_to(2 * kept);
     }
 }
 
@@ -759,21 +685,10 @@ fn token_of(conn: ConnId) -> Token {
     Token(conn.to_bits() as usize)
 }
 
-/// What an event is about.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Of {
-    Node,
-    Client,
-    Other,
-}
-
+/// The role of the connection that an event is about; `None`: it is about none.
 #[inline]
-fn whose(event: Event) -> Of {
-    match event.token().0 < FIRST_LISTENER {
-        true if conn_of(event).is_upstream() => Of::Node,
-        true => Of::Client,
-        false => Of::Other,
-    }
+fn role_of(event: Event) -> Option<Role> {
+    (event.token().0 < FIRST_LISTENER).then(|| conn_of(event).role())
 }
 
 fn conn_of(event: Event) -> ConnId {

@@ -21,7 +21,7 @@ use crate::limits::{
     NAMES_CHECKED_AT_ONCE_MAX,
 };
 use crate::resolver::Name;
-use respool_connection::{ConnId, DialFailure, Machine, Now};
+use respool_connection::{ConnId, DialFailure, Now, Service};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -173,11 +173,11 @@ impl Names {
     }
 }
 
-impl<M: Machine> Worker<M> {
+impl<M: Service> Worker<M> {
     /// Looks all names up again to which connections stand.
     #[cold]
     pub(super) fn look_names_up(&mut self, now: Now) {
-        let named = self.upstreams.iter().flatten().filter_map(|connection| connection.named.as_ref());
+        let named = self.connections.nodes.iter().flatten().filter_map(|connection| connection.named.as_ref());
         self.names.begin(named.map(|named| Arc::clone(&named.name)).collect());
         if !self.names.queue.is_empty() || !self.names.asked.is_empty() {
             self.names.plan(now);
@@ -217,7 +217,7 @@ impl<M: Machine> Worker<M> {
         let mut found: Vec<IpAddr> = addresses.iter().map(SocketAddr::ip).collect();
         found.sort_unstable();
         let history = self.names.histories.entry(Arc::clone(name)).or_default();
-        let all = self.upstreams.iter_mut().enumerate();
+        let all = self.connections.nodes.iter_mut().enumerate();
         let named = all.filter_map(|(place, connection)| Some((place, connection.as_mut()?.named.as_deref_mut()?)));
         let named = named.filter(|(_, named)| named.name == *name).collect();
         let gone = history.hear_answer(named, &found);
@@ -238,25 +238,25 @@ mod tests {
     use crate::mailbox;
     use crate::resolver::{LookUp, Resolver};
     use crate::testing::{Reacts, alone};
-    use respool_connection::{Action, Endpoint};
+    use respool_connection::{Action, Endpoint, ServiceAction};
     use std::net::TcpListener;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// Dials names once, and ends when one of their connections has moved.
     struct Follower {
-        actions: Vec<Action<()>>,
+        actions: Vec<Action<ServiceAction<()>>>,
         moved: Arc<Mutex<Vec<(ConnId, String)>>>,
     }
 
     impl Reacts for Follower {
-        fn actions(&mut self) -> &mut Vec<Action<()>> {
+        fn actions(&mut self) -> &mut Vec<Action<ServiceAction<()>>> {
             &mut self.actions
         }
 
         fn handle_moved(&mut self, conn: ConnId, addresses: &str) {
             self.moved.lock().unwrap().push((conn, addresses.to_owned()));
-            self.actions.push(Action::Exit);
+            self.actions.push(Action::Service(ServiceAction::Exit));
         }
 
         fn handle_dial_failed(&mut self, _: ConnId, failure: DialFailure) {

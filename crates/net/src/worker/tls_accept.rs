@@ -6,11 +6,11 @@ use crate::sockets::Permit;
 use crate::tls::{Current, IdentityError};
 use crate::transport::Socket;
 use mio::Token;
-use respool_connection::{Machine, Now, Peer};
+use respool_connection::{Now, Peer, Service};
 use std::fmt::Display;
 use std::sync::Arc;
 
-impl<M: Machine> Worker<M> {
+impl<M: Service> Worker<M> {
     /// Begins the handshake of a connection that was just accepted.
     pub(super) fn greet(&mut self, socket: Socket, peer: Peer, permit: Permit, tls: Arc<Current>, now: Now) {
         let Socket::Tcp(stream) = socket else { return self.turn_away(&peer, &"TLS is spoken over TCP only") };

@@ -14,7 +14,7 @@ use crate::slab::{Handle, Slab};
 use crate::worker::Worker;
 use crate::workers::mail::Mail;
 use respool_command::Execute;
-use respool_connection::Action;
+use respool_connection::{Action, ServiceAction};
 use respool_wire::Encoder;
 
 /// What workers write each other about the console.
@@ -110,7 +110,8 @@ impl<E: Execute> Worker<E> {
         let inquiry = self.inquiries.waiting.insert(pending);
         for worker in (0..workers).filter(|worker| *worker != self.number) {
             let letter = AdminMessage(Content::Ask { from: self.number, inquiry, what: what.clone() });
-            self.actions.push_back(Action::Post { worker, mail: Mail::Console(Box::new(letter)) });
+            self.actions
+                .push_back(Action::Service(ServiceAction::Post { worker, mail: Mail::Console(Box::new(letter)) }));
         }
         self.is_busy = true;
         let told = self.answer_letter(&what);
@@ -123,7 +124,10 @@ impl<E: Execute> Worker<E> {
         match letter.0 {
             Content::Ask { from, inquiry, what } => {
                 let letter = AdminMessage(Content::Tell { inquiry, told: self.answer_letter(&what) });
-                self.actions.push_back(Action::Post { worker: from, mail: Mail::Console(Box::new(letter)) });
+                self.actions.push_back(Action::Service(ServiceAction::Post {
+                    worker: from,
+                    mail: Mail::Console(Box::new(letter)),
+                }));
             }
             Content::Tell { inquiry, told } => self.take_told(inquiry, told),
         }

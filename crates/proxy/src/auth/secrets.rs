@@ -10,7 +10,7 @@
 use crate::worker::Worker;
 use crate::workers::mail::Mail;
 use respool_command::{Command, ConnectionCommand, Execute, Row, ServerCommand};
-use respool_connection::Action;
+use respool_connection::{Action, ServiceAction};
 use respool_wire::{Args, ArgsBuf};
 
 /// Arguments that are overwritten when they are given up.
@@ -49,7 +49,7 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn note_secret(&mut self) {
         if !std::mem::replace(&mut self.has_read_secret, true) {
-            self.actions.push_back(Action::Post { worker: self.number, mail: Mail::Wipe });
+            self.actions.push_back(Action::Service(ServiceAction::Post { worker: self.number, mail: Mail::Wipe }));
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::session::id::ClientId;
 use crate::session::{Flow, Pause};
 use crate::worker::Worker;
 use respool_command::Execute;
-use respool_connection::Action;
+use respool_connection::{Action, ServiceAction};
 
 /// What there is of a worker's end so far, in microseconds of the monotonic clock.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,7 +35,7 @@ impl<E: Execute> Worker<E> {
             let since_us = self.now.mono_us;
             let until_us = Some(since_us + self.config.timeouts.drain_us.max(RETIRE_US_MIN));
             self.retirement = DrainProgress { since_us, until_us };
-            self.actions.push_back(Action::StopAccepting);
+            self.actions.push_back(Action::Service(ServiceAction::StopAccepting));
             self.is_busy = true;
         }
     }
@@ -49,7 +49,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn begin_drain(&mut self) {
         if self.drain_until_us.is_none() {
             self.drain_until_us = Some(self.now.mono_us + self.config.timeouts.drain_us);
-            self.actions.push_back(Action::StopAccepting);
+            self.actions.push_back(Action::Service(ServiceAction::StopAccepting));
             // Who waits for what may never come would hold the end up until its limit.
             self.unblock_all();
             self.end_all_dedicated();
@@ -130,7 +130,7 @@ impl<E: Execute> Worker<E> {
         if is_over || is_settled {
             // It is not to be told twice.
             self.drain_until_us = Some(u64::MAX);
-            self.actions.push_back(Action::Exit);
+            self.actions.push_back(Action::Service(ServiceAction::Exit));
         }
     }
 

@@ -13,7 +13,7 @@ use crate::tracking::{Redirect, TrackingOptions};
 use crate::worker::Worker;
 use crate::workers::mail::Mail;
 use respool_command::{Execute, PubsubCommand, Row, glob, text as texts};
-use respool_connection::{Action, Seq};
+use respool_connection::{Action, Seq, ServiceAction};
 use respool_wire::{Args, Encoder};
 use std::collections::BTreeSet;
 
@@ -149,7 +149,7 @@ impl<E: Execute> Worker<E> {
         let inquiry = SubscriptionInquiry { from: self.number, handle, question };
         for worker in asked {
             let mail = Mail::AskSubscriptions(Box::new(inquiry.clone()));
-            self.actions.push_back(Action::Post { worker, mail });
+            self.actions.push_back(Action::Service(ServiceAction::Post { worker, mail }));
             self.is_busy = true;
         }
         let answer = self.answer_subscriptions(inquiry);
@@ -168,7 +168,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn tell_subscriptions(&mut self, inquiry: SubscriptionInquiry) {
         let from = inquiry.from;
         let mail = Mail::TellSubscriptions(Box::new(self.answer_subscriptions(inquiry)));
-        self.actions.push_back(Action::Post { worker: from, mail });
+        self.actions.push_back(Action::Service(ServiceAction::Post { worker: from, mail }));
     }
 
     fn answer_subscriptions(&mut self, inquiry: SubscriptionInquiry) -> SubscriptionAnswer {

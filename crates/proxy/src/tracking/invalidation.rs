@@ -11,7 +11,7 @@ use crate::session::table::Clients;
 use crate::worker::Worker;
 use crate::workers::mail::Mail;
 use respool_command::Execute;
-use respool_connection::Action;
+use respool_connection::{Action, ServiceAction};
 use respool_wire::{Encoder, Protocol, elements};
 
 /// What a RESP2 client that invalidations are redirected to has to subscribe to.
@@ -181,7 +181,10 @@ impl<E: Execute> Worker<E> {
             if worker == self.number {
                 self.take_redirected(redirected);
             } else {
-                self.actions.push_back(Action::Post { worker, mail: Mail::Redirected(Box::new(redirected)) });
+                self.actions.push_back(Action::Service(ServiceAction::Post {
+                    worker,
+                    mail: Mail::Redirected(Box::new(redirected)),
+                }));
             }
         }
     }
@@ -194,7 +197,7 @@ impl<E: Execute> Worker<E> {
                 return self.break_redirection(LostRedirect { session: from, id: to.id });
             }
             let mail = Mail::RedirectionBroken(LostRedirect { session: from, id: to.id });
-            self.actions.push_back(Action::Post { worker: from_worker, mail });
+            self.actions.push_back(Action::Service(ServiceAction::Post { worker: from_worker, mail }));
             return;
         };
         let protocol = session.protocol;

@@ -10,7 +10,7 @@ use crate::slab::{Handle, Slab};
 use crate::tracking::{LostRedirect, Redirected};
 use crate::worker::Worker;
 use respool_command::{Execute, text as texts};
-use respool_connection::Action;
+use respool_connection::{Action, ServiceAction};
 use respool_wire::Encoder;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -192,7 +192,8 @@ impl<E: Execute> Worker<E> {
         let handle = self.questions.waiting.insert(pending);
         let inquiry = Inquiry { from: self.number, handle, question, filter };
         for worker in (0..workers).filter(|w| *w != self.number) {
-            self.actions.push_back(Action::Post { worker, mail: Mail::Ask(Box::new(inquiry.clone())) });
+            self.actions
+                .push_back(Action::Service(ServiceAction::Post { worker, mail: Mail::Ask(Box::new(inquiry.clone())) }));
         }
         self.is_busy = true;
         let is_closing = |worker: &Self| worker.clients.sessions.at(index).is_some_and(|s| s.pause.has(Pause::CLOSING));
@@ -211,7 +212,7 @@ impl<E: Execute> Worker<E> {
             Mail::Ask(inquiry) => {
                 let answer = self.answer_inquiry(&inquiry, None);
                 let mail = Mail::Tell(Box::new(answer));
-                self.actions.push_back(Action::Post { worker: inquiry.from, mail });
+                self.actions.push_back(Action::Service(ServiceAction::Post { worker: inquiry.from, mail }));
             }
             Mail::Tell(answer) => self.take_answer(*answer),
             Mail::Console(letter) => self.take_letter(*letter),
@@ -221,7 +222,7 @@ impl<E: Execute> Worker<E> {
             Mail::TellSubscriptions(answer) => self.take_subscriptions(*answer),
             Mail::Drain => self.begin_drain(),
             Mail::Retire => self.begin_retirement(),
-            Mail::Stop => self.actions.push_back(Action::Exit),
+            Mail::Stop => self.actions.push_back(Action::Service(ServiceAction::Exit)),
             Mail::Reload(config) => self.adopt(config),
             Mail::Wipe => self.wipe_reads(),
             Mail::Orders => self.take_up_orders(),

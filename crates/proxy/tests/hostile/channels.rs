@@ -3,7 +3,7 @@
 use crate::NoEngine;
 use crate::bench::{Bench, request, requests, users};
 use crate::support::config;
-use respool_connection::{ConnId, Machine};
+use respool_connection::{ConnId, Machine, Service};
 use respool_proxy::{Config, Mail, UserLimits, limits};
 use respool_route::{Node, Pool, Reads, Rewrite, Route, Routes, Scheme, Topology, When};
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 use crate::NoEngine;
 use crate::bench::{Bench, request, requests};
 use crate::support::config;
-use respool_connection::{ConnId, Endpoint, Machine};
+use respool_connection::{ConnId, Endpoint, Machine, Service};
 use respool_proxy::{Config, Mail};
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 use crate::NoEngine;
 use crate::bench::{Bench, request, requests};
 use crate::support::config;
-use respool_connection::{ConnId, DialFailure, Endpoint, Machine};
+use respool_connection::{ConnId, DialFailure, Endpoint, Machine, Service};
 use respool_proxy::{Config, LaneLimits, Mail, PoolMode};
 use respool_route::{DeadNode, Node, Pool, Reads, Route, Routes, Scheme, Topology, When};
 use std::sync::Arc;

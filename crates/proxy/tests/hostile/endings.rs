@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, request, requests};
 use crate::support::config;
-use respool_connection::{ConnId, Machine};
+use respool_connection::{ConnId, Machine, Service};
 use respool_proxy::Mail;
 
 /// A transaction of which all requests are ours: each waits for the one before, and that for the nodes.

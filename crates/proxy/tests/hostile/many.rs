@@ -4,7 +4,7 @@
 use crate::NoEngine;
 use crate::bench::{Bench, request, requests, users};
 use crate::support::config;
-use respool_connection::{ConnId, Machine};
+use respool_connection::{ConnId, Machine, Service};
 use respool_proxy::limits::{
     NAMES_PER_TURN_MAX, OWN_PER_TURN_MAX, PATTERNS_PER_CLIENT_MAX, PUSH_PATTERN_ORDERS_MAX, PUSH_PATTERN_ORDERS_MIN,
     PUSH_PATTERN_STEPS_MAX, STRUCK_OUT_PER_TURN_MAX,

@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, request, requests};
 use crate::support::config;
-use respool_connection::{ConnId, Endpoint, Machine};
+use respool_connection::{ConnId, Endpoint, Machine, Service};
 use respool_proxy::{Config, LaneLimits, PoolMode};
 use std::sync::Arc;
 

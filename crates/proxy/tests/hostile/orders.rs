@@ -4,7 +4,7 @@ use crate::NoEngine;
 use crate::bench::{Bench, request, requests, users};
 use crate::support::config;
 use respool_command::Categories;
-use respool_connection::{ConnId, Machine};
+use respool_connection::{ConnId, Machine, Service};
 use respool_proxy::hooks::Hooks;
 use respool_proxy::limits::CLIENT_OUTSTANDING_MAX;
 use respool_proxy::{Config, Mail, UserLimits};

@@ -4,7 +4,7 @@
 use crate::NoEngine;
 use crate::bench::{Bench, request};
 use crate::support::config;
-use respool_connection::{ConnId, Machine};
+use respool_connection::{ConnId, Machine, Service};
 use respool_proxy::{Budgets, Config, Mail};
 
 /// A client that has been answered once and has then sent half of a large request, and the connection that has that half.

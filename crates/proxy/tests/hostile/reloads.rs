@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, requests, users};
 use crate::support::config;
-use respool_connection::{ConnId, Credentials, Endpoint, Machine};
+use respool_connection::{ConnId, Credentials, Endpoint, Machine, Service};
 use respool_proxy::{Config, LaneLimits, Mail, PoolMode, UserLimits, Worker};
 use respool_route::{Node, Pool, Routes, Scheme, Topology};
 use std::sync::Arc;

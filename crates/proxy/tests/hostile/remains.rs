@@ -2,7 +2,7 @@
 
 use crate::bench::Bench;
 use crate::support::config;
-use respool_connection::Machine;
+use respool_connection::{Machine, Service};
 use respool_proxy::{Config, Mail};
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@
 use crate::NoEngine;
 use crate::bench::{Bench, request, requests, users};
 use crate::support::config;
-use respool_connection::{ConnId, Credentials, DialFailure, Machine};
+use respool_connection::{ConnId, Credentials, DialFailure, Machine, Service};
 use respool_proxy::{Config, LaneLimits, Mail, PoolMode, UserLimits, limits};
 use respool_route::{Pool, Reads, Rewrite, Route, Routes, When};
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use crate::NoEngine;
 use crate::bench::{Bench, request, requests};
 use crate::support::config;
-use respool_connection::{ConnId, Machine};
+use respool_connection::{ConnId, Machine, Service};
 use respool_proxy::{Config, Mail, Timeouts};
 use std::sync::Arc;
 

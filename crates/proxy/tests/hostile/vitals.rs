@@ -3,7 +3,7 @@
 use crate::NoEngine;
 use crate::bench::{Bench, requests, users};
 use crate::support::config;
-use respool_connection::{ConnId, Credentials, Machine};
+use respool_connection::{ConnId, Credentials, Machine, Service};
 use respool_proxy::limits::{INFO_KEPT_BYTES_MAX, INFO_PATIENCE_US, INFO_SECTIONS_BYTES_MAX};
 use respool_proxy::{Config, Mail, UserLimits};
 use std::sync::Arc;

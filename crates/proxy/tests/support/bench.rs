@@ -3,7 +3,7 @@
 use super::NoEngine;
 use super::support::settle;
 use respool_command::Execute;
-use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer};
+use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, Service, ServiceAction};
 use respool_proxy::hooks::Hooks;
 use respool_proxy::{Access, Config, Mail, ProcessBudget, ProcessFacts, Shared, UserLimits, Worker, WorkerSetup};
 use respool_wire::{RequestDecoder, RequestLimits, Step, encode_request};
@@ -133,7 +133,7 @@ impl<E: Execute> Bench<E> {
         );
     }
 
-    fn act(&mut self, action: Action<Mail>) {
+    fn act(&mut self, action: Action<ServiceAction<Mail>>) {
         match action {
             Action::Dial { conn, endpoint } => {
                 if let Endpoint::Embedded { index } = &*endpoint {
@@ -147,8 +147,8 @@ impl<E: Execute> Bench<E> {
                 self.dialling.retain(|node| *node != conn);
                 self.closed.push(conn);
             }
-            Action::Exit => self.has_ended = true,
-            Action::Post { mail, .. } => self.posted.push(mail),
+            Action::Service(ServiceAction::Exit) => self.has_ended = true,
+            Action::Service(ServiceAction::Post { mail, .. }) => self.posted.push(mail),
             _ => {}
         }
     }

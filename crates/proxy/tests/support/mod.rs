@@ -1,7 +1,7 @@
 //! What tests around one worker have in common: its settings, its loop, and an engine without data.
 
 use respool_command::{Execute, Millis, Outcome, Row, SessionView};
-use respool_connection::{Action, ConnId, Endpoint, Machine, WritePolicy};
+use respool_connection::{Action, ConnId, Endpoint, Machine, ServiceAction, WritePolicy};
 use respool_proxy::{Budgets, Config, LaneLimits, Mail, NodeConfig, Reconnects, SubscriptionTerms, Timeouts, Worker};
 use respool_route::{Node, Pool, Routes, Scheme, Topology};
 use respool_wire::{Args, Encoder, ReplyLimits, RequestLimits};
@@ -28,7 +28,7 @@ const ROUNDS_MAX: usize = 10_000;
 pub(crate) fn settle<T, E: Execute>(
     this: &mut T,
     worker: impl Fn(&mut T) -> &mut Worker<E>,
-    mut act: impl FnMut(&mut T, Action<Mail>),
+    mut act: impl FnMut(&mut T, Action<ServiceAction<Mail>>),
     mut write: impl FnMut(&mut T, ConnId),
 ) {
     for _ in 0..ROUNDS_MAX {

@@ -2,7 +2,7 @@
 //! all others are served between any few of them.
 
 use super::support::{NoEngine, config, settle};
-use respool_connection::{Action, ConnId, Machine, Now, Peer};
+use respool_connection::{Action, ConnId, Machine, Now, Peer, Service};
 use respool_proxy::{Budgets, Config, LaneLimits, ProcessBudget, ProcessFacts, Shared, Worker, WorkerSetup, limits};
 use respool_wire::encode_request;
 use std::sync::Arc;

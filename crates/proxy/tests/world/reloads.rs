@@ -2,7 +2,7 @@
 //! keys are in a pool of their own, and clients have their connections for longer or shorter.
 
 use super::{Expected, NODES, World, first_config};
-use respool_connection::{Endpoint, Machine};
+use respool_connection::{Endpoint, Service};
 use respool_proxy::{Config, LaneLimits, Mail, NodeConfig, PoolMode};
 use respool_route::{Node, Pool, Reads, Rewrite, Route, Routes, Scheme, Topology, When};
 use std::sync::Arc;

@@ -1,0 +1,66 @@
+//! The part of the seam that only a server needs: clients are accepted, and workers of one process send each other mail.
+
+use crate::{ConnId, Machine};
+
+/// Who is at the other end of an accepted connection, as text for `CLIENT LIST` and logs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Peer {
+    /// `ip:port`, `[ip]:port`, or the socket's path and `:0` as Redis shows unix sockets.
+    pub address: String,
+    /// The same for our end.
+    pub local_address: String,
+    /// Whether the connection came over a unix socket.
+    pub is_unix: bool,
+    /// The file descriptor's number, which `CLIENT LIST` shows.
+    pub fd: i32,
+    /// The user that the client's certificate names, by the listener's rule. The certificate was verified and the name has
+    /// no control characters; whether there is such a user, only the machine knows, and it compares byte for byte. `None`:
+    /// no TLS, no certificate (where it is optional), no rule, or a name that the rule has no user for. A user that is
+    /// meant for certificates alone must not be entered by any other way.
+    pub identity: Option<String>,
+}
+
+/// What a service asks of the process that it runs in, as [`crate::Action::Service`].
+#[derive(Debug)]
+pub enum ServiceAction<Mail> {
+    /// Give `mail` to the machine of another worker.
+    Post {
+        /// The worker's number, from 0.
+        worker: usize,
+        /// What it gets.
+        mail: Mail,
+    },
+    /// Stop accepting; the sockets that listen are closed. Who is in the middle of a TLS handshake may still come.
+    StopAccepting,
+    /// Leave the loop after this turn's writes, and after those connections have heard that were to be finished.
+    Exit,
+}
+
+/// A machine that accepts connections and has workers beside it. In a turn of the loop, mail comes behind what nodes have sent and
+/// before clients are read.
+pub trait Service: Machine<ServiceAction = ServiceAction<<Self as Service>::Mail>> {
+    /// What machines of the same process send each other.
+    type Mail: Send + 'static;
+
+    /// Whether new connections are accepted. `false` as soon as the machine has queued [`ServiceAction::StopAccepting`]: clients that
+    /// connect later belong to the successor, and the listener may be ready in the same turn.
+    fn is_accepting(&self) -> bool {
+        true
+    }
+
+    /// A client has connected. `Err` refuses: the loop writes what it holds and closes.
+    fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]>;
+
+    /// A client connected while the process is at its limit of open sockets. The loop writes the returned refusal and closes the
+    /// connection.
+    fn handle_no_room(&mut self, _peer: Peer) -> &'static [u8] {
+        b""
+    }
+
+    /// A TLS connection did not get in: the handshake failed, took too long, or there were too
+    /// many. The machine has not heard of it before.
+    fn handle_handshake_failed(&mut self) {}
+
+    /// Another worker's mail.
+    fn handle_mail(&mut self, mail: Self::Mail);
+}

@@ -204,6 +204,18 @@ impl InternalRequests {
         })
     }
 
+    /// Whether a block is to run on a lane, or not all of it has left (`is_unsent`). If so the lane is the block's, as one that is lent
+    /// for a transaction, and is given back with its reply.
+    pub(crate) fn bind_blocks_to(&mut self, lane: LaneHandle, is_unsent: bool) -> bool {
+        let tasks = self.running.iter_mut().map(|(_, task)| task).chain(&mut self.through);
+        let bound = tasks.map(|task| match task {
+            InternalRequest::Trial(trial) => trial.bind_to(lane),
+            InternalRequest::Exec(exec) if is_unsent => exec.bind_to(lane),
+            _ => false,
+        });
+        bound.fold(false, |is_any, is_bound| is_any | is_bound)
+    }
+
     /// Who is owed the reply to a task's request number `step`.
     pub(crate) fn owner(task: Handle, step: u16) -> Owner {
         Owner::Task { task: task.index, generation: task.generation, step }

@@ -91,9 +91,13 @@ impl Lanes {
 
     /// Whether one more connection to a node may be one client's.
     pub(crate) fn may_lend(&self, config: &Config, node: NodeId) -> bool {
+        self.count_lent(node) < config.lanes.private_max
+    }
+
+    /// How many connections to a node are lent or wait for that.
+    pub(crate) fn count_lent(&self, node: NodeId) -> usize {
         let is_lent = |purpose: LaneUse| matches!(purpose, LaneUse::Private | LaneUse::Dedicated);
-        let lent = self.all.iter().filter(|l| is_lent(l.purpose) && !l.is_retired && l.node == node).count();
-        lent < config.lanes.private_max
+        self.all.iter().filter(|l| is_lent(l.purpose) && !l.is_retired && l.node == node).count()
     }
 
     /// Lends a private connection that nobody has had before.

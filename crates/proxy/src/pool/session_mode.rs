@@ -467,16 +467,33 @@ impl<E: Execute> Worker<E> {
                 this.is_stale = true;
                 continue;
             }
-            if this.up.identity().tracking.is_some() {
+            let is_told = this.up.identity().tracking.is_some();
+            // What is told of changes is never another client's.
+            this.is_stale |= is_told;
+            if self.keeps_block(place) {
+                self.read_on(place);
+                continue;
+            }
+            if is_told {
                 self.close_lane(place);
                 continue;
             }
-            if std::mem::take(&mut this.is_unread) {
+            if std::mem::take(&mut self.lanes[place].is_unread) {
                 self.actions.push_back(Action::Resume { conn: place.conn() });
             }
             let is_watching = watches.iter().any(|pin| pin.lane == handle);
             self.give_back(handle, ResetNeeded { is_watching, ..ResetNeeded::default() });
         }
+    }
+
+    /// A client has left whose transaction is to run on a connection of its own: a server that has read EXEC executes it, and so it
+    /// is here. The connection counts among those that are lent for transactions; if there are too many, it ends.
+    fn keeps_block(&mut self, lane: LaneId) -> bool {
+        let (handle, this) = (self.lanes.handle(lane), &self.lanes[lane]);
+        let (is_unsent, is_owed) = (this.up.queued_bytes() > 0, this.is_owed() || !self.tasks.through.is_empty());
+        // The lane itself is among those that are counted.
+        let has_room = self.lanes.count_lent(this.node) <= self.config.lanes.private_max;
+        is_owed && has_room && self.tasks.bind_blocks_to(handle, is_unsent)
     }
 
     pub(crate) fn read_on(&mut self, lane: LaneId) {

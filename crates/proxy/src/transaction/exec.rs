@@ -111,6 +111,20 @@ impl Exec {
         self.private == Some(lane)
     }
 
+    /// It has the connection to itself from now on that it was to share with its client's other requests.
+    pub(crate) fn take_for_itself(&mut self, lane: LaneHandle) {
+        self.private = Some(lane);
+    }
+
+    /// The same, if it was sent on this connection and has not been answered. Returns whether it was.
+    pub(crate) fn bind_to(&mut self, lane: LaneHandle) -> bool {
+        let is_on_it = self.sent_on == Some(lane) && !self.is_answered;
+        if is_on_it {
+            self.take_for_itself(lane);
+        }
+        is_on_it
+    }
+
     pub(crate) fn is_overtaken(&self) -> bool {
         self.is_overtaken
     }

@@ -95,6 +95,17 @@ impl Trial {
         }
     }
 
+    /// Has the block that waits for it run on the connection that is tried, if that is this one. Returns whether it does.
+    pub(crate) fn bind_to(&mut self, lane: LaneHandle) -> bool {
+        match &mut self.then {
+            Then::Send(exec) if self.lane == lane && !exec.is_answered() => {
+                exec.take_for_itself(lane);
+                true
+            }
+            _ => false,
+        }
+    }
+
     pub(crate) fn feed(&mut self, step: u16, reply: &[u8]) -> Progress {
         if step == BEGIN {
             self.has_begun = reply == replies::OK;

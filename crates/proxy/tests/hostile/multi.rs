@@ -304,3 +304,48 @@ fn a_transaction_runs_although_its_client_has_gone_while_multi_was_tried() {
         assert_eq!(bench.shared.ledger.held_bytes(), 0);
     }
 }
+
+/// What the connection of a block has come to when its client vanishes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Vanishes {
+    WhileItIsDialled,
+    WhileMultiIsTried,
+}
+
+#[test]
+fn a_block_is_executed_though_its_client_has_vanished() {
+    let select: &[&[&str]] = &[&["MULTI"], &["INCR", "n"], &["SELECT", "1"], &["EXEC"]];
+    for mode in [PoolMode::Multiplex, PoolMode::Transaction, PoolMode::Session] {
+        for when in [Vanishes::WhileItIsDialled, Vanishes::WhileMultiIsTried] {
+            for block in [BLOCK, select] {
+                let mut bench =
+                    Bench::proxy(Config { lanes: LaneLimits { mode, ..LaneLimits::default() }, ..config(1, 1) });
+                let client = bench.accept();
+                ask_all(&mut bench, client, block);
+                let dialled = std::mem::take(&mut bench.dialling);
+                if when == Vanishes::WhileItIsDialled {
+                    bench.cut(client);
+                }
+                let mut all = Vec::new();
+                for conn in &dialled {
+                    bench.nodes.push(*conn);
+                    bench.turn(|worker| worker.handle_connected(*conn));
+                    bench.heard(*conn);
+                    bench.send(*conn, b"+PONG\r\n");
+                    all.extend(said(&mut bench, *conn));
+                }
+                assert_eq!(all, ["MULTI", "EXEC"], "{mode:?} {when:?}");
+                if when == Vanishes::WhileMultiIsTried {
+                    bench.cut(client);
+                }
+                let conn = *dialled.last().expect("it has a connection");
+                bench.send(conn, b"+OK\r\n*0\r\n");
+                let words: Vec<String> = block.iter().map(|words| words.join(" ")).collect();
+                assert_eq!(said(&mut bench, conn), words, "{mode:?} {when:?}");
+                bench.send(conn, b"+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n:1\r\n+OK\r\n");
+                let back: &[&str] = if block == select { &["SELECT 0"] } else { &[] };
+                assert_eq!(said(&mut bench, conn), back, "{mode:?} {when:?}");
+            }
+        }
+    }
+}

@@ -229,6 +229,7 @@ impl<E: Execute> Worker<E> {
             is_looked: self.engine.is_some(),
             state: State::Queued,
             release: None,
+            released_us: None,
             asked: 0,
             wait: None,
         });
@@ -645,17 +646,17 @@ impl<E: Execute> Worker<E> {
     /// Asks the node to let a request go.
     pub(crate) fn unblock(&mut self, blocked: Handle) {
         let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
-        let (node, release) = (this.node, this.release);
+        let (node, release, asked) = (this.node, this.release, this.asked);
         let State::Sent(lane) = this.state else { return };
-        this.asked += 1;
-        let is_over = this.asked > UNBLOCKS_MAX;
+        let since_us = *this.released_us.get_or_insert(self.now.mono_us);
         let place = self.lanes.find(lane).filter(|place| !self.lanes[*place].up.tickets().is_empty());
         let Some(place) = place else {
             // The reply has arrived, or the connection has ended: the outcome is about to be concluded.
             return;
         };
         let is_sent = self.lanes[place].up.is_ready();
-        let id = self.blocking.connection(node, lane).and_then(|c| c.id);
+        let known = self.blocking.connection(node, lane);
+        let (id, is_being_asked) = known.map_or((None, false), |c| (c.id, c.unblocks > 0));
         if let Some(release) = release.filter(|_| !is_sent) {
             // Nothing can have been taken for a request that has not been sent.
             self.finish_released(blocked, release);
@@ -665,13 +666,21 @@ impl<E: Execute> Worker<E> {
             self.serve_queue(node);
             return;
         }
-        let Some(id) = id.filter(|_| !is_over) else {
-            // Otherwise the number is about to come, and the timers ask again.
-            if is_over {
+        if is_being_asked {
+            // The answer comes, or that there is none. One question is enough for a node that is busy.
+            return;
+        }
+        // The number is about to come, as long as other answers may take, and the timers ask again.
+        let is_late = self.now.mono_us.saturating_sub(since_us) > self.config.timeouts.response_us;
+        let Some(id) = id.filter(|_| asked < UNBLOCKS_MAX) else {
+            if asked >= UNBLOCKS_MAX || is_late {
                 self.give_up_waiting(blocked);
             }
             return;
         };
+        if let Some(this) = self.blocking.requests.get_mut(blocked) {
+            this.asked += 1;
+        }
         let id = id.to_string();
         let mut words: Vec<&[u8]> = vec![b"CLIENT", b"UNBLOCK", id.as_bytes()];
         if release == Some(Release::Error) {

@@ -168,9 +168,8 @@ impl<E: Execute> Worker<E> {
         let Wording { args, said } = words;
         let takes = taken_by(this.row, args.as_args(), session.database);
         let is_looked = this.is_looked && (this.node, this.class) == (node, class) && this.args == args;
-        let (state, release, asked) = (State::Queued, None, 0);
-        let again =
-            BlockedRequest { node, class, args, said, takes, is_on_own, is_looked, state, release, asked, ..this };
+        let this = BlockedRequest { state: State::Queued, release: None, released_us: None, asked: 0, ..this };
+        let again = BlockedRequest { node, class, args, said, takes, is_on_own, is_looked, ..this };
         let again = self.blocking.enter(again);
         let known = session.pins_mut().blocked.iter_mut().find(|known| **known == blocked);
         if let Some(known) = known {

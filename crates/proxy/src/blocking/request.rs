@@ -98,6 +98,8 @@ pub(crate) struct BlockedRequest {
     pub(crate) is_looked: bool,
     pub(crate) state: State,
     pub(crate) release: Option<Release>,
+    /// When the node was to let it go for the first time.
+    pub(crate) released_us: Option<u64>,
     /// How often the node has been asked to let it go.
     pub(crate) asked: u8,
     /// What an engine in this process has parked it under.
@@ -297,6 +299,7 @@ pub(crate) mod tests {
             is_looked: false,
             state: State::Queued,
             release: None,
+            released_us: None,
             asked: 0,
             wait: None,
         }

@@ -80,12 +80,12 @@ impl Lanes {
         Some(class)
     }
 
-    /// The shared lanes of a class.
+    /// The shared lanes to which the requests of a class go.
     fn lanes_of_class(&self, class: u16) -> impl Iterator<Item = &Lane> {
-        self.table.of_class(class).filter_map(|lane| self.all.get(lane))
+        self.table.of_class(self.sharing(class)).filter_map(|lane| self.all.get(lane))
     }
 
-    /// Whether a node has left a request on a lane of this class unanswered for long.
+    /// Whether a node has left a request on a shared lane of this class unanswered for long.
     pub(crate) fn is_busy_for_long(&self, class: u16, now_us: u64) -> bool {
         self.lanes_of_class(class).any(|lane| {
             let oldest_us = lane.up.tickets().oldest_us();
@@ -93,9 +93,10 @@ impl Lanes {
         })
     }
 
-    /// Whether a request that has timed out may still be executed on a lane of this class, or on a leaving lane whose
+    /// Whether a request that has timed out may still be executed on a shared lane of this class, or on a leaving lane whose
     /// successor waits for it. All lanes are searched only if the shared ones owe nothing that is late.
     fn has_late(&self, class: u16) -> bool {
+        let class = self.sharing(class);
         // Lanes taken out of sharing for a large reply (`turn` is the largest number) leave as well, but no successor
         // waits for them.
         let is_left = |lane: &Lane| {
@@ -183,7 +184,7 @@ impl<E: Execute> Worker<E> {
         }
         let Some(session) = self.clients.sessions.at(index) else { return };
         let may_stay = is_mixed(session, now_us) && row.lane(args) == Kind::Shared;
-        if may_stay && !self.lanes.is_busy_for_long(self.lanes.sharing(class), now_us) {
+        if may_stay && !self.lanes.is_busy_for_long(class, now_us) {
             return;
         }
         self.share_lanes_of(index, self.lanes.base(class));
@@ -195,7 +196,7 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.clients.sessions.at_mut(index).filter(|session| session.details.has_late) else {
             return false;
         };
-        session.details.has_late = self.lanes.has_late(self.lanes.sharing(session.class));
+        session.details.has_late = self.lanes.has_late(session.class);
         session.details.has_late
     }
 

@@ -4,7 +4,7 @@ use crate::NoEngine;
 use crate::bench::{Bench, request, requests};
 use crate::support::config;
 use respool_connection::{ConnId, Machine, Service};
-use respool_proxy::Mail;
+use respool_proxy::{Config, Mail, Timeouts};
 
 /// One node, and a client that waits there with something behind its request.
 struct Scene {
@@ -366,4 +366,34 @@ fn what_is_let_go_late_ends_no_client_that_came_later() {
     bench.send(node, b"$1\r\nv\r\n");
     assert_eq!(bench.heard(other), "+OK\r\n$1\r\nv\r\n");
     assert!(!bench.closed.contains(&other));
+}
+
+/// A node that runs something slow answers nothing for a while, and has not read what a client waits for that has gone.
+#[test]
+fn a_busy_node_is_asked_once_to_let_a_request_go() {
+    let base = config(1, 1);
+    let timeouts = Timeouts { response_us: 10_000_000, silence_us: 20_000_000, ..base.timeouts };
+    let mut bench = Bench::proxy(Config { timeouts, ..base });
+    let client = bench.accept();
+    bench.ask(client, &["BLPOP", "q", "0"]);
+    let lane = bench.connect()[0];
+    bench.send(lane, b":7\r\n");
+    assert_eq!(requests(&bench.heard(lane)), ["CLIENT ID", "BLPOP q 0"]);
+    bench.cut(client);
+    let mut asked = Vec::new();
+    for _ in 0..500 {
+        bench.wait(10_000);
+        bench.turn(|_| ());
+        bench.connect();
+        for node in bench.nodes.clone() {
+            asked.extend(requests(&bench.heard(node)).into_iter().map(|asked| (node, asked)));
+        }
+    }
+    assert!(!bench.closed.contains(&lane), "what it would take for the client would be lost");
+    let [(other, unblock)] = &asked[..] else { panic!("{asked:?}") };
+    assert_eq!(unblock, "CLIENT UNBLOCK 7");
+    bench.send(*other, b":0\r\n");
+    bench.send(lane, TAKEN.as_bytes());
+    bench.turn(|_| ());
+    assert!(bench.nodes.clone().iter().any(|node| bench.heard(*node).contains("PUSH")), "it is put back");
 }

@@ -7,7 +7,7 @@ use sha1::{Digest, Sha1};
 
 use super::arguments::{Given, as_number, to_integer};
 use super::cache::{Hash, written};
-use super::convert::{Reading, number_argument};
+use super::convert::{Reading, number_argument, until_nul};
 use super::exchange::{Exchange, Order, Report};
 use super::library::Draft;
 use super::memory::Unlimited;
@@ -261,16 +261,20 @@ pub(super) fn error_table(lua: &Lua, text: impl AsRef<[u8]>, is_replied: bool) -
     Ok(Value::Table(table))
 }
 
-/// What `redis.error_reply` makes of a text: `-CODE text` as it is, and anything else with `ERR` in front. Line ends become
-/// spaces.
+/// What `redis.error_reply` makes of a text: `CODE text` as it is, with or without a minus in front, and a single word with `ERR` in
+/// front. Line ends become spaces, and go at both ends of what follows the code.
 fn error_reply(lua: &Lua, text: &[u8]) -> Result<Value> {
-    let trimmed: Vec<u8> =
-        text.trim_ascii_end().iter().map(|&byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }).collect();
-    let made = match trimmed.strip_prefix(b"-") {
-        Some(rest) if rest.contains(&b' ') => rest.to_vec(),
-        Some(rest) => [b"ERR ", rest].concat(),
-        None => [b"ERR ", &trimmed[..]].concat(),
+    let text = until_nul(text);
+    let text = text.strip_prefix(b"-").unwrap_or(text);
+    let trimmed = |text: &[u8]| -> Vec<u8> {
+        let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+        let begin = text.iter().position(|byte| !is_end(byte)).unwrap_or(text.len());
+        let end = text.iter().rposition(|byte| !is_end(byte)).map_or(begin, |last| last + 1);
+        text[begin..end].iter().map(|byte| if is_end(byte) { b' ' } else { *byte }).collect()
     };
+    let space = text.iter().position(|&byte| byte == b' ');
+    let (code, message) = space.map_or((&b"ERR"[..], text), |space| (&text[..space], &text[space + 1..]));
+    let made = [code, b" ", &trimmed(message)].concat();
     error_table(lua, made, false)
 }
 

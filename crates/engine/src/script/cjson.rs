@@ -273,7 +273,9 @@ impl Writing<'_> {
 
     /// How long an array a table is. `None`: it is none.
     fn array_length(&self, table: &Table) -> Result<Option<usize>> {
-        let (mut most, mut items) = (0.0_f64, 0.0_f64);
+        // One that does not fit into C's int becomes the smallest there is.
+        let as_int = |number: f64| if number <= f64::from(i32::MAX) { number as i32 } else { i32::MIN };
+        let (mut most, mut items) = (0_i32, 0.0_f64);
         // Of values nothing is asked but whether they are true, for which the binding takes no reference.
         for pair in table.pairs::<Value, bool>() {
             let number = match pair?.0 {
@@ -284,17 +286,20 @@ impl Writing<'_> {
             if number < 1.0 || number.floor() != number {
                 return Ok(None);
             }
-            most = most.max(number);
+            if number > f64::from(most) {
+                most = as_int(number);
+            }
             items += 1.0;
         }
         let settings = &self.settings;
-        if settings.sparse_ratio > 0.0 && most > items * settings.sparse_ratio && most > settings.sparse_safe {
+        let length = f64::from(most);
+        if settings.sparse_ratio > 0.0 && length > items * settings.sparse_ratio && length > settings.sparse_safe {
             if !settings.sparse_convert {
                 return self.refuse(&Value::Table(table.clone()), "excessively sparse array");
             }
             return Ok(None);
         }
-        Ok(Some(most as usize))
+        Ok(usize::try_from(most).ok())
     }
 
     fn array(&mut self, table: &Table, length: usize, depth: i64) -> Result<()> {

@@ -133,7 +133,7 @@ fn double(text: &[u8]) -> f64 {
 /// A number as an argument of a command.
 pub(super) fn number_argument(number: f64, out: &mut Vec<u8>) {
     let whole = number as i64;
-    if whole as f64 == number && number.abs() < 9.2e18 {
+    if whole as f64 == number && number.abs() < 1e17 && (whole != 0 || number.is_sign_positive()) {
         out.extend_from_slice(IntegerText::new(whole).as_bytes());
     } else {
         out.extend_from_slice(DoubleText::new(number).as_bytes());
@@ -201,11 +201,11 @@ impl Writing<'_, '_> {
             })
         };
         if let Some(text) = string(&tags.err)? {
-            reply.error(&text.as_bytes());
+            reply.error(until_nul(&text.as_bytes()));
             return Ok(());
         }
         if let Some(text) = string(&tags.ok)? {
-            reply.simple_bytes(&text.as_bytes());
+            reply.simple_bytes(until_nul(&text.as_bytes()));
             return Ok(());
         }
         match table.raw_get::<Value>(&tags.double)? {
@@ -249,7 +249,7 @@ impl Writing<'_, '_> {
                 (verbatim.raw_get("format")?, verbatim.raw_get("string")?)
         {
             let mut kind = [b' '; 3];
-            kind.iter_mut().zip(format.as_bytes().iter()).for_each(|(kind, byte)| *kind = *byte);
+            kind.iter_mut().zip(until_nul(&format.as_bytes())).for_each(|(kind, byte)| *kind = *byte);
             reply.verbatim_bytes(kind, &text.as_bytes());
             return Ok(());
         }
@@ -285,6 +285,11 @@ impl Writing<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// As much of a text as C reads of it.
+pub(super) fn until_nul(text: &[u8]) -> &[u8] {
+    text.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
 fn is_line_end(byte: u8) -> bool {

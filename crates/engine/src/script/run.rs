@@ -419,6 +419,8 @@ const BUFFER_BYTES_KEPT: usize = 64 * 1024;
 /// What a client is told of an error in a script.
 fn told(raised: Raised, name: Option<Name>) -> Vec<u8> {
     let Raised { mut text, place } = raised;
+    // A text of C's ends here.
+    text.truncate(text.iter().position(|&byte| byte == 0).unwrap_or(text.len()));
     if let (Some((source, line)), Some(name)) = (place, name) {
         text.extend_from_slice(b" script: ");
         match name {
@@ -435,7 +437,8 @@ fn look_up(desk: &mut Desk<'_>) {
     let Some(host) = &desk.scripts.host else { return };
     let exchange = &host.exchange;
     let request = exchange.request.borrow();
-    let is_known = resolve(request.as_args()).is_ok_and(|row| row.accepts(request.as_args().len()));
+    // With how many arguments is not asked.
+    let is_known = resolve(request.as_args()).is_ok();
     let mut answer = exchange.reply.borrow_mut();
     answer.clear();
     answer.extend_from_slice(if is_known { b"1" } else { b"" });
@@ -460,7 +463,11 @@ fn run_command(desk: &mut Desk<'_>) {
         .and_then(|row| answer(row, args, running, keyspace, &mut reply));
     if let Err(fault) = answer {
         let fault = match fault {
-            Fault::Waits | Fault::WaitsFor(_) => Fault::Text(text::NOT_FROM_SCRIPT),
+            // What may be asked at all waits for nothing here, as if its time were over.
+            Fault::Waits | Fault::WaitsFor(_) => {
+                reply.truncate(0);
+                return reply.null_array();
+            }
             fault => fault,
         };
         refuse(fault, 0, &mut reply);
@@ -498,12 +505,26 @@ fn permitted(
     Ok(row)
 }
 
+/// Whether a command that reads streams asks to wait, and nothing in front of that is wrong, which it says itself.
 fn has_block_option(args: Args<'_>) -> bool {
-    let options = args.from(1);
-    options
-        .iter()
-        .take_while(|word| !word.eq_ignore_ascii_case(b"STREAMS"))
-        .any(|word| word.eq_ignore_ascii_case(b"BLOCK"))
+    let is_of_group = args.name().eq_ignore_ascii_case(b"XREADGROUP");
+    let mut options = args.from(1).iter();
+    while let Some(word) = options.next() {
+        let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
+        let is_right = if is("BLOCK") {
+            return options.next().is_some();
+        } else if is("COUNT") {
+            options.next().is_some_and(|count| integer::parse(count).is_some())
+        } else if is("GROUP") {
+            is_of_group && options.by_ref().take(2).count() == 2
+        } else {
+            is("NOACK") && is_of_group
+        };
+        if !is_right {
+            return false;
+        }
+    }
+    false
 }
 
 fn answer(

@@ -397,7 +397,8 @@ fn errors(lua: &Lua, host: &Table) -> Result<()> {
     host.raw_set("fail", lua.create_function(fail)?)?;
     let absent = |lua: &Lua, (_, name): (Value, Value)| -> Result<()> {
         let name = lua.coerce_string(name)?.map(|name| name.as_bytes().to_vec()).unwrap_or_default();
-        let text = [b"Script attempted to access nonexistent global variable '", &name[..], b"'"].concat();
+        let name = convert::until_nul(&name);
+        let text = [b"Script attempted to access nonexistent global variable '", name, b"'"].concat();
         Err(raise::fail(lua, text))
     };
     host.raw_set("absent", lua.create_function(absent)?)?;

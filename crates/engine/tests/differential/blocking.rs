@@ -11,7 +11,8 @@ use respool_command::{Execute, Outcome, SessionView, WaitId, resolve};
 use respool_testkit::{Client, RedisServer, Rng};
 use respool_wire::{ArgsBuf, Encoder, Protocol};
 
-use super::{Subject, number_from, redis};
+use super::redis;
+use super::subject::{Subject, now, number_from};
 
 /// Steps unless the environment says otherwise.
 const STEPS: usize = 4_000;
@@ -68,7 +69,7 @@ impl Room {
         let args: ArgsBuf = words(line).into_iter().collect();
         let row = resolve(args.as_args()).expect("the test uses commands that exist");
         let (database, client_id) = (self.databases[client], client as u64);
-        let now = super::now();
+        let now = now();
         let mut session = SessionView { database, now, client_id, denies_blocking, ..SessionView::default() };
         let mut reply = Encoder::new(out, Protocol::Resp2);
         match self.subject.engine.execute(row, args.as_args(), &mut session, &mut reply) {
@@ -81,7 +82,7 @@ impl Room {
     /// Serves the engine's clients that wait for what has come.
     fn serve(&mut self, replies: &mut Replies) {
         let mut out = Vec::new();
-        while let Some(wait) = self.subject.engine.poll_ready(super::now(), &mut out) {
+        while let Some(wait) = self.subject.engine.poll_ready(now(), &mut out) {
             let client = self.waits.remove(&wait).expect("it waits");
             replies.entry(client).or_default().append(&mut out);
         }

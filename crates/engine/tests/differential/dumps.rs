@@ -1,11 +1,10 @@
 //! Serialised values: each server restores the other's dumps, both read encodings of older servers alike, and both refuse
 //! invalid payloads.
 
-use crc::{CRC_64_REDIS, Crc};
 use respool_testkit::{Client, Rng};
 use respool_wire::Protocol;
 
-use super::generate::{self, Generator};
+use super::generate::{self, Generator, sealed};
 use super::{Request, Subject, number_from, redis_with, shown};
 
 /// Requests between two comparisons of all keys.
@@ -17,13 +16,6 @@ const STREAM: u8 = 19;
 /// Values of older encodings, and broken values.
 const OLDER: u64 = 1_500;
 const BROKEN: u64 = 4_000;
-
-pub(super) fn sealed(mut value: Vec<u8>) -> Vec<u8> {
-    value.extend_from_slice(&10_u16.to_le_bytes());
-    let sum = Crc::<u64>::new(&CRC_64_REDIS).checksum(&value);
-    value.extend_from_slice(&sum.to_le_bytes());
-    value
-}
 
 /// The bytes of a bulk reply; `None` for another reply.
 fn bulk(reply: &[u8]) -> Option<&[u8]> {

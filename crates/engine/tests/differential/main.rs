@@ -15,18 +15,17 @@ mod corners;
 mod dumps;
 mod generate;
 mod rules;
+mod subject;
 mod watching;
 
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use respool_command::{Execute, Millis, Outcome, SessionView, resolve, text};
-use respool_engine::{Engine, EngineConfig};
 use respool_testkit::{Client, RedisServer};
-use respool_wire::{ArgsBuf, Encoder, Protocol};
+use respool_wire::Protocol;
 
 use generate::Generator;
 use rules::Verdict;
+use subject::{Request, Subject, number_from, shown};
 
 /// Requests per dialect unless the environment says otherwise.
 const REQUESTS: usize = 6_000;
@@ -34,19 +33,6 @@ const REQUESTS: usize = 6_000;
 const ROUND: usize = 1_500;
 /// Differences that are told before the test gives up.
 const DIFFERENCES_MAX: usize = 30;
-
-/// One request: its arguments.
-type Request = Vec<Vec<u8>>;
-
-fn number_from(variable: &str, default: u64) -> u64 {
-    std::env::var(variable).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{variable}={text}")))
-}
-
-/// The time that the server lives in.
-fn now() -> Millis {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is past 1970");
-    Millis(since.as_millis() as u64)
-}
 
 /// A client of a fresh redis-server of the right version, or `None` if these tests are to be left out.
 fn redis() -> Option<(RedisServer, Client)> {
@@ -73,43 +59,6 @@ fn redis_with(settings: &[&str]) -> Option<(RedisServer, Client)> {
     // Expired keys are counted until they are asked for; the engine's active cycle rests here as well.
     assert_eq!(client.ask("DEBUG SET-ACTIVE-EXPIRE 0").expect("the server answers"), "+OK\r\n");
     Some((server, client))
-}
-
-/// An engine with one session, at the time of the wall clock.
-struct Subject {
-    engine: Engine,
-    session: SessionView,
-    protocol: Protocol,
-}
-
-impl Subject {
-    fn new(protocol: Protocol) -> Self {
-        Self { engine: Engine::new(EngineConfig::default(), [7, 11]), session: SessionView::default(), protocol }
-    }
-
-    fn command(&mut self, request: &[Vec<u8>]) -> Vec<u8> {
-        self.session.now = now();
-        let args: ArgsBuf = request.iter().collect();
-        let args = args.as_args();
-        let mut out = Vec::new();
-        let mut reply = Encoder::new(&mut out, self.protocol);
-        let mut refusal = Vec::new();
-        match resolve(args) {
-            Ok(row) if row.accepts(args.len()) => {
-                // Redis has waited in vain; the engine leaves the time to others, who answer so in the end.
-                if let Outcome::Parked(wait) = self.engine.execute(row, args, &mut self.session, &mut reply) {
-                    self.engine.cancel(wait);
-                    reply.null_array();
-                }
-            }
-            Ok(row) => text::wrong_arity(row, &mut refusal),
-            Err(unknown) => unknown.write_text(args, &mut refusal),
-        }
-        if !refusal.is_empty() {
-            reply.error(&refusal);
-        }
-        out
-    }
 }
 
 struct Duel {
@@ -169,7 +118,8 @@ impl Duel {
     fn told(&self) -> String {
         let Some(last) = self.history.last() else { return String::new() };
         let is_related = |request: &&Request| request.iter().skip(1).any(|argument| last[1..].contains(argument));
-        let related: Vec<_> = self.history.iter().rev().skip(1).filter(is_related).take(12).map(shown).collect();
+        let related: Vec<_> =
+            self.history.iter().rev().skip(1).filter(is_related).take(12).map(|request| shown(request)).collect();
         related.into_iter().rev().map(|line| format!("    after {line}\n")).collect()
     }
 
@@ -223,15 +173,6 @@ impl Duel {
             assert!(!is_last, "{} {options:?}: {expected:?} {seen:?}", head[0].escape_ascii());
         }
     }
-}
-
-fn shown(request: &Request) -> String {
-    let words = request.iter().map(|word| match word.len() {
-        0 => "''".to_owned(),
-        1..=80 => word.escape_ascii().to_string(),
-        len => format!("{}...({len} bytes)", word[..20].escape_ascii()),
-    });
-    words.collect::<Vec<_>>().join(" ")
 }
 
 fn duel(protocol: Protocol) {

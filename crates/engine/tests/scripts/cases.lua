@@ -609,3 +609,19 @@ return 9223372036854775807
 return -9223372036854775808
 return 0.5
 return '\0\r\n'
+return redis.pcall('BZMPOP', '0.005', '1', 'none', 'MIN')
+return redis.pcall('BLMPOP', '0.005', '1', 'none', 'LEFT')
+return redis.pcall('XREAD', 'NOACK', 'BLOCK', 3, 'STREAMS', 'none', '0')
+return redis.pcall('XREAD', 'COUNT', 1, 'BLOCK', 3, 'STREAMS', 'none', '0')
+return redis.error_reply('ERR done')
+return redis.error_reply(' 12 ')
+return redis.error_reply('a\0b c')
+return redis.error_reply('A \r\nb\r\n')
+error({err = 'a\0b'})
+return {{ok = 'a\0b'}, {err = 'c\0d'}}
+return _G['a\0b']
+redis.call('set', 'k1', 1e17) return redis.call('get', 'k1')
+redis.call('set', 'k1', -0.0) return redis.call('get', 'k1')
+return tostring(redis.acl_check_cmd('GET', 'a', 'b'))
+return cjson.encode({[2^31] = 1})
+redis.setresp(3) return {verbatim_string = {format = 'a\0b', string = 'c'}}

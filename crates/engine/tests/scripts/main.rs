@@ -9,14 +9,19 @@
 )]
 
 mod functions;
+#[allow(dead_code, reason = "the other tests need more of it")]
+#[path = "../differential/generate.rs"]
+mod generate;
+mod generated;
 mod hostile;
+mod phrases;
+#[path = "../differential/subject.rs"]
+mod subject;
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use respool_command::{Execute, Millis, SessionView, resolve, text};
-use respool_engine::{Engine, EngineConfig};
 use respool_testkit::{Client, RedisServer, reference_server};
-use respool_wire::{ArgsBuf, Encoder, Protocol};
+use respool_wire::Protocol;
+
+use subject::{Request, Subject};
 
 /// What is answered otherwise, and why.
 const EXCEPTIONS: &[(&str, &str)] = &[
@@ -31,39 +36,6 @@ const EXCEPTIONS: &[(&str, &str)] = &[
 ];
 
 const TAIL_CALL: &str = "the function is written in Lua here, and a tail call of one leaves no place to tell";
-
-/// An engine with one session.
-struct Subject {
-    engine: Engine,
-    session: SessionView,
-    protocol: Protocol,
-}
-
-impl Subject {
-    fn new(protocol: Protocol) -> Self {
-        let engine = Engine::new(EngineConfig::default(), [7, 11]);
-        Self { engine, session: SessionView::default(), protocol }
-    }
-
-    fn command(&mut self, request: &[Vec<u8>]) -> Vec<u8> {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is past 1970");
-        self.session.now = Millis(since.as_millis() as u64);
-        let args: ArgsBuf = request.iter().collect();
-        let args = args.as_args();
-        let mut out = Vec::new();
-        let mut reply = Encoder::new(&mut out, self.protocol);
-        let mut refusal = Vec::new();
-        match resolve(args) {
-            Ok(row) if row.accepts(args.len()) => _ = self.engine.execute(row, args, &mut self.session, &mut reply),
-            Ok(row) => text::wrong_arity(row, &mut refusal),
-            Err(unknown) => unknown.write_text(args, &mut refusal),
-        }
-        if !refusal.is_empty() {
-            reply.error(&refusal);
-        }
-        out
-    }
-}
 
 fn both(protocol: Protocol) -> Option<(RedisServer, Client, Subject)> {
     let server = reference_server(&[])?;

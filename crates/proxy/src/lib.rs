@@ -25,6 +25,7 @@ mod error_text;
 pub mod hooks;
 mod internal_request;
 pub mod limits;
+mod mail;
 mod slab;
 mod worker;
 
@@ -53,16 +54,15 @@ mod lifecycle;
 pub mod observe;
 mod workers;
 
-pub use admin::AdminMessage;
 pub use auth::quota::UserLimits;
 pub use auth::users::{Access, AccessRules, AclStore};
 pub use config::{
     Budgets, Config, LaneLimits, NodeConfig, PublishReceivers, Reconnects, SlowSubscribers, SubscriptionTerms, Timeouts,
 };
-pub use pubsub::{Message, SubscriptionAnswer, SubscriptionInquiry};
+pub use mail::{Mail, QueryMessage};
+pub use pubsub::Message;
 pub use reply::integrity::IntegrityTerms;
 pub use respool_route::PoolMode;
 pub use tracking::{LostRedirect, Redirected};
 pub use worker::{Worker, WorkerSetup};
-pub use workers::mail::{Answer, Inquiry, Mail};
 pub use workers::shared::{Measured, NodeReach, ProcessBudget, ProcessFacts, Shared};

@@ -61,9 +61,9 @@ pub const CRON_IDLE_US: u64 = 1_000_000;
 /// The longest client name and library name, in bytes. Redis knows no bound; a listing of 10,000 clients wants one.
 pub const CLIENT_NAME_BYTES_MAX: usize = 1024;
 
-/// Other workers' answers to a question about clients are awaited that long, in microseconds. A worker may be busy for a
+/// Other workers' answers to a query are awaited that long, in microseconds. A worker may be busy for a
 /// while, as with thousands of handshakes; what it does then is done, but would not be counted.
-pub const QUESTION_US_MAX: u64 = 5_000_000;
+pub const QUERY_US_MAX: u64 = 5_000_000;
 
 /// Bytes of scripts that are remembered for nodes that forget them. The oldest are forgotten first.
 pub const SCRIPTS_BYTES_MAX: usize = 16 * 1024 * 1024;

@@ -3,7 +3,7 @@
 //! This file holds the state and the seam to the loop. What happens to a request is in `request::dispatch`, to a
 //! reply in `reply`, to time in `lifecycle::timers`.
 
-use crate::admin::Inquiries;
+use crate::admin::AdminState;
 use crate::auth::users::UserQuotas;
 use crate::blocking::engine::Parking;
 use crate::blocking::queue::Blocking;
@@ -16,6 +16,7 @@ use crate::lifecycle::drain::DrainProgress;
 use crate::lifecycle::memory::MemoryPressure;
 use crate::lifecycle::table_shrink::TableShrink;
 use crate::limits::{CLAIM_SOFT_FACTOR, READ_BYTES, REVIEWED_WRITE_BYTES};
+use crate::mail::{Mail, Query};
 use crate::observe::counters::Counters;
 use crate::observe::sampling::Samples;
 use crate::pool::table::LaneId;
@@ -29,7 +30,7 @@ use crate::session::forced_disconnect::{DisconnectLog, DisconnectReason};
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, SessionFlags};
-use crate::workers::mail::{Mail, Questions};
+use crate::workers::query::Queries;
 use crate::workers::shared::Shared;
 use respool_access::Users;
 use respool_command::{Execute, KeyPositions, Row};
@@ -78,8 +79,8 @@ pub struct Worker<E> {
     pub(crate) tasks: InternalRequests,
     pub(crate) blocking: Blocking,
     pub(crate) parking: Parking,
-    pub(crate) questions: Questions,
-    pub(crate) inquiries: Inquiries,
+    pub(crate) queries: Queries<Query>,
+    pub(crate) admin: AdminState,
     pub(crate) seen: Samples,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) scratch: Scratch,
@@ -146,8 +147,8 @@ impl<E: Execute> Worker<E> {
             tasks: InternalRequests::default(),
             blocking: Blocking::default(),
             parking: Parking::default(),
-            questions: Questions::default(),
-            inquiries: Inquiries::default(),
+            queries: Queries::default(),
+            admin: AdminState::default(),
             scratch: Scratch::default(),
             route_scratch: RouteScratch::default(),
             route_hits: Vec::new(),

@@ -1,7 +1,7 @@
 //! The console: `PROXY`, with which an operator looks into the proxy and steers it, over the protocol that is there anyway.
 //!
-//! What concerns all workers is put to all of them by mail, as with `CLIENT LIST`; the asker's reply keeps its place and is
-//! filled in when the last worker has answered.
+//! What concerns all workers is put to all of them, see [`crate::mail`]; the asker's reply keeps its place and is filled in
+//! when the last worker has answered.
 
 mod explain;
 mod held_requests;
@@ -15,20 +15,37 @@ mod slowlog;
 mod suspend;
 mod table;
 
+use crate::commands::client_query::{ClientFilter, ClientQuestion, Ids};
 use crate::hooks::ProcessAction;
+use crate::mail::Query;
 use crate::session::Flow;
 use crate::session::id::ClientId;
 use crate::worker::Worker;
-use crate::workers::mail::{ClientFilter, Ids, Question};
 use respool_command::{Execute, ProxyCommand, Row, text as texts};
 use respool_wire::Args;
 
 pub(crate) use held_requests::{Held, HeldTime};
-pub use query::AdminMessage;
-pub(crate) use query::Inquiries;
+pub(crate) use query::{AdminAnswer, AdminQuery};
 pub(crate) use quiesce::Quiescence;
+use quiesce::Wait;
 use show::Show;
 pub(crate) use suspend::Suspension;
+
+/// What a worker keeps for the console.
+#[derive(Debug, Default)]
+pub(crate) struct AdminState {
+    /// Replies to operators that wait for something to settle.
+    waits: Vec<Wait>,
+    /// The suspension of clients that this worker has adopted.
+    suspension: Option<Suspension>,
+}
+
+impl AdminState {
+    /// How many replies wait for something to settle.
+    pub(crate) fn waits(&self) -> usize {
+        self.waits.len()
+    }
+}
 
 impl<E: Execute> Worker<E> {
     /// Answers a request of the console. The arity has been checked.
@@ -68,7 +85,7 @@ impl<E: Execute> Worker<E> {
         if args.len() > 1 {
             return self.refuse(index, texts::SYNTAX.as_bytes());
         }
-        self.inquire(index, show)
+        self.ask_workers(index, Query::Admin(AdminQuery::Show(show)))
     }
 
     /// `PROXY KILL id [id ...]`.
@@ -79,7 +96,11 @@ impl<E: Execute> Worker<E> {
         let Some(ids) = args.iter().map(number).collect::<Option<Vec<u64>>>() else {
             return self.refuse(index, b"ERR a client's number is needed, as PROXY SHOW CLIENTS shows it");
         };
-        self.ask_all(index, Question::KillSome, ClientFilter { ids: Some(Ids::of(ids)), ..ClientFilter::default() })
+        self.ask_clients(
+            index,
+            ClientQuestion::KillSome,
+            ClientFilter { ids: Some(Ids::of(ids)), ..ClientFilter::default() },
+        )
     }
 
     fn console_help(&mut self, index: ClientId, row: &'static Row) -> Flow {

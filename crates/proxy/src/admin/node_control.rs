@@ -4,12 +4,14 @@
 //! becomes of them is for the route to say. Sessions know of a pause by a rare state, so nobody pays for it otherwise. What
 //! holds until it is taken back is written down in [`crate::admin::operator_state`].
 
+use crate::admin::AdminQuery;
 use crate::admin::held_requests::HeldTime;
 use crate::admin::quiesce::Until;
 use crate::admin::suspend::Suspension;
 use crate::config::Config;
 use crate::error_text;
 use crate::hooks::{Event, ProcessAction};
+use crate::mail::Query;
 use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::worker::Worker;
@@ -96,7 +98,7 @@ impl<E: Execute> Worker<E> {
             return self.refuse(index, error_text::HANDED_OVER.as_bytes());
         }
         self.tell_order(index, &format!("{what:?} {}", nodes.join(" ")));
-        self.order_all(index, Order { what, nodes, until })
+        self.ask_workers(index, Query::Admin(AdminQuery::Order(Order { what, nodes, until })))
     }
 
     /// Asks the process for something.

@@ -106,7 +106,7 @@ pub(super) struct Wait {
 impl<E: Execute> Worker<E> {
     /// All workers have carried an order out: its reply waits for the condition.
     pub(super) fn begin_settling(&mut self, asker: Asker, order: &Order, until: Until) {
-        if self.inquiries.waits.len() >= SETTLING_MAX {
+        if self.admin.waits.len() >= SETTLING_MAX {
             return self.clients.fail(asker.session, asker.seq, error_text::TOO_MANY_WAIT);
         }
         // Connections that are replaced answer what they owe first, and other limits bound that.
@@ -115,7 +115,7 @@ impl<E: Execute> Worker<E> {
             Until::Answered | Until::Flushed => self.now.mono_us.saturating_add(self.config.timeouts.drain_us),
         };
         self.shared.settling.waits.fetch_add(1, Ordering::SeqCst);
-        self.inquiries.waits.push(Wait { asker, until, nodes: order.nodes().to_vec(), over_us });
+        self.admin.waits.push(Wait { asker, until, nodes: order.nodes().to_vec(), over_us });
         self.end_settled();
     }
 
@@ -152,9 +152,9 @@ impl<E: Execute> Worker<E> {
     }
 
     fn end_settled(&mut self) {
-        let mut waits = std::mem::take(&mut self.inquiries.waits);
+        let mut waits = std::mem::take(&mut self.admin.waits);
         waits.retain(|wait| !self.has_settled(wait));
-        self.inquiries.waits = waits;
+        self.admin.waits = waits;
     }
 
     fn has_settled(&mut self, wait: &Wait) -> bool {
@@ -179,7 +179,7 @@ impl<E: Execute> Worker<E> {
 
     /// The worker is about to end: waiting replies become errors.
     pub(crate) fn end_waits(&mut self) {
-        if !self.inquiries.waits.is_empty() {
+        if !self.admin.waits.is_empty() {
             self.end_settled();
         }
     }

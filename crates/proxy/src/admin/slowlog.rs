@@ -1,6 +1,8 @@
 //! `PROXY SLOWLOG`: the slow requests of all workers.
 
+use crate::admin::AdminQuery;
 use crate::admin::table::{Cell, Line, Table};
+use crate::mail::Query;
 use crate::observe::slow_log::Slow;
 use crate::session::Flow;
 use crate::session::id::ClientId;
@@ -37,7 +39,7 @@ impl<E: Execute> Worker<E> {
         if order == SlowlogOrder::Reset && self.refuses_admin() {
             return self.refuse(index, crate::error_text::admin_refused("PROXY SLOWLOG RESET").as_bytes());
         }
-        self.ask_slowlog(index, order)
+        self.ask_workers(index, Query::Admin(AdminQuery::Slowlog(order)))
     }
 
     /// This worker's part.

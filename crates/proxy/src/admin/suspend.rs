@@ -27,7 +27,7 @@ impl Suspension {
 impl<E: Execute> Worker<E> {
     /// Replaces the suspension of this worker by the one ordered.
     pub(crate) fn adopt_suspension(&mut self, ordered: Option<Suspension>) {
-        let before = std::mem::replace(&mut self.inquiries.suspension, ordered);
+        let before = std::mem::replace(&mut self.admin.suspension, ordered);
         if before.is_some() && before != ordered {
             let suspended = self.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::SUSPENDED));
             let suspended: Vec<ClientId> = suspended.map(|(index, _)| index).collect();
@@ -38,12 +38,12 @@ impl<E: Execute> Worker<E> {
 
     /// Whether the suspension applies to a client.
     pub(super) fn suspends(&self, session: &Session) -> bool {
-        self.inquiries.suspension.is_some_and(|suspension| suspension.applies_to(session))
+        self.admin.suspension.is_some_and(|suspension| suspension.applies_to(session))
     }
 
     /// Stops reading the clients that the suspension applies to, except in the middle of a large request.
     pub(super) fn suspend_clients(&mut self) {
-        let Some(suspension) = self.inquiries.suspension else { return };
+        let Some(suspension) = self.admin.suspension else { return };
         let mut left = Vec::new();
         for (index, session) in self.clients.sessions.iter_mut() {
             let is_amid_request = session.large.as_ref().is_some_and(|large| large.sending.is_some());

@@ -69,6 +69,13 @@ impl Table {
         self.rows.extend(other.rows);
     }
 
+    /// Bytes of the texts and cells.
+    pub(crate) fn bytes(&self) -> usize {
+        let text = |cell: &Cell| if let Cell::Text(text) = cell { text.len() } else { 0 };
+        let bytes = |row: &Line| size_of_val(&**row) + row.iter().map(|(_, cell)| text(cell)).sum::<usize>();
+        self.rows.iter().map(bytes).sum()
+    }
+
     /// An array of maps; in RESP2, of names and values in turn.
     pub(crate) fn write(&self, reply: &mut Encoder<'_>) {
         reply.array(self.rows.len());

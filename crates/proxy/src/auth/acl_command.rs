@@ -7,11 +7,11 @@ use respool_access::{ChangeError, Users, answer, file};
 use respool_command::{Command, Execute, Row, ServerCommand, is_of_one_server, text as texts};
 use respool_wire::Args;
 
+use crate::commands::client_query::{ClientFilter, ClientQuestion};
 use crate::commands::connection::integer;
 use crate::error_text;
 use crate::session::Flow;
 use crate::worker::Worker;
-use crate::workers::mail::{ClientFilter, Question};
 
 /// The most entries of the log of denials that may be asked for.
 const LOG_KEPT_MAX: usize = 1_000_000;
@@ -94,7 +94,7 @@ impl<E: Execute> Worker<E> {
         let rules: Vec<&[u8]> = args.from(3).iter().collect();
         let changed = self.change_users(|users| Ok((users.with_rules(args.at(2), &rules)?, ())));
         match changed {
-            Ok(()) => self.ask_all(index, Question::Users { removed: None }, ClientFilter::default()),
+            Ok(()) => self.ask_clients(index, ClientQuestion::Users { removed: None }, ClientFilter::default()),
             Err(words) => self.refuse(index, &words),
         }
     }
@@ -103,7 +103,7 @@ impl<E: Execute> Worker<E> {
         match self.change_users(|users| users.without(args.from(2).iter())) {
             Ok(removed) => {
                 let removed = u32::try_from(removed).unwrap_or(u32::MAX);
-                self.ask_all(index, Question::Users { removed: Some(removed) }, ClientFilter::default())
+                self.ask_clients(index, ClientQuestion::Users { removed: Some(removed) }, ClientFilter::default())
             }
             Err(words) => self.refuse(index, &words),
         }
@@ -148,7 +148,7 @@ impl<E: Execute> Worker<E> {
             Ok(loaded) => {
                 // Others may be in force by now, which are not in the file.
                 access.note_written(loaded);
-                self.ask_all(index, Question::Users { removed: None }, ClientFilter::default())
+                self.ask_clients(index, ClientQuestion::Users { removed: None }, ClientFilter::default())
             }
             Err(words) => self.refuse(index, format!("ERR {words}").as_bytes()),
         }
@@ -220,7 +220,7 @@ impl<E: Execute> Worker<E> {
         } else {
             return None;
         }
-        Some(self.ask_all(index, Question::Users { removed: None }, ClientFilter::default()))
+        Some(self.ask_clients(index, ClientQuestion::Users { removed: None }, ClientFilter::default()))
     }
 
     fn acl_genpass(&mut self, index: ClientId, bits: Option<&[u8]>) -> Flow {

@@ -7,8 +7,8 @@
 //! letter to itself. What is sent to nodes in the proxy's own name is overwritten where it is written from, in
 //! `respool-connection`.
 
+use crate::mail::Mail;
 use crate::worker::Worker;
-use crate::workers::mail::Mail;
 use respool_command::{Command, ConnectionCommand, Execute, Row, ServerCommand};
 use respool_connection::{Action, ServiceAction};
 use respool_wire::{Args, ArgsBuf};

@@ -31,6 +31,7 @@ use crate::blocking::fairness::taken_by;
 use crate::blocking::node_queries::{BEFORE, BEGIN, COUNTS, NodeQuery, NodeQueryPurpose, QUEUE};
 use crate::blocking::queue::{Blocking, Connection};
 use crate::blocking::request::{BlockedRequest, Release, State, Target, Wording, begins_at_arrival, timeout_us};
+use crate::commands::client_query::Ids;
 use crate::error_text;
 use crate::internal_request::InternalRequests;
 use crate::limits::{ASK_ONCE_US_MAX, UNBLOCKS_AT_ONCE, UNBLOCKS_MAX};
@@ -42,7 +43,6 @@ use crate::session::{Flow, SessionFlags};
 use crate::slab::Handle;
 use crate::transaction::multi_probe::Multi;
 use crate::worker::Worker;
-use crate::workers::mail::Ids;
 use respool_command::{Command, Execute, GenericCommand, Row, text as texts};
 use respool_wire::{ArgsBuf, Encoder, ReplyKind, Request, Value, elements, encode_request};
 

@@ -4,12 +4,12 @@
 //! place and is filled in when the last of them has answered.
 
 use crate::blocking::request::Release;
+use crate::commands::client_query::{ClientFilter, ClientKind, ClientQuestion, Ids};
 use crate::commands::connection::integer;
 use crate::limits::CLIENT_NAME_BYTES_MAX;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, ReplyMode};
 use crate::worker::Worker;
-use crate::workers::mail::{ClientFilter, ClientKind, Ids, Question};
 use respool_command::{ConnectionCommand, Execute, Row, text as texts};
 use respool_wire::{Args, Encoder, encode_request};
 
@@ -142,7 +142,11 @@ impl<E: Execute> Worker<E> {
             return self.refuse(index, texts::NOT_AN_INTEGER.as_bytes());
         };
         let ids = Ids::of(u64::try_from(id).map(|id| vec![id]).unwrap_or_default());
-        self.ask_all(index, Question::Unblock(release), ClientFilter { ids: Some(ids), ..ClientFilter::default() })
+        self.ask_clients(
+            index,
+            ClientQuestion::Unblock(release),
+            ClientFilter { ids: Some(ids), ..ClientFilter::default() },
+        )
     }
 
     fn client_list(&mut self, index: ClientId, args: Args<'_>) -> Flow {
@@ -165,7 +169,7 @@ impl<E: Execute> Worker<E> {
             }
             Some(_) => return self.refuse(index, texts::SYNTAX.as_bytes()),
         }
-        self.ask_all(index, Question::List { request_bytes: canonical_bytes(args) }, filter)
+        self.ask_clients(index, ClientQuestion::List { request_bytes: canonical_bytes(args) }, filter)
     }
 
     fn client_kill(&mut self, index: ClientId, args: Args<'_>) -> Flow {
@@ -174,7 +178,7 @@ impl<E: Execute> Worker<E> {
         let mut filter = ClientFilter::default();
         if args.len() == 3 {
             filter.address = Some(String::from_utf8_lossy(args.at(2)).into_owned());
-            return self.ask_all(index, Question::KillOne, filter);
+            return self.ask_clients(index, ClientQuestion::KillOne, filter);
         }
         if !args.len().is_multiple_of(2) {
             return self.refuse(index, texts::SYNTAX.as_bytes());
@@ -209,7 +213,7 @@ impl<E: Execute> Worker<E> {
             }
         }
         filter.spared = is_sparing_me.then_some(own_id);
-        self.ask_all(index, Question::KillSome, filter)
+        self.ask_clients(index, ClientQuestion::KillSome, filter)
     }
 
     /// Closes the clients of this worker that `filter` matches; the one that asked, if it is among them, only once its

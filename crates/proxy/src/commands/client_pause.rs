@@ -4,12 +4,12 @@
 //! client's input, and is read again when the pause is over.
 
 use crate::admin::operator_state::KeptClientPause;
+use crate::commands::client_query::{ClientFilter, ClientQuestion};
 use crate::commands::connection::integer;
 use crate::error_text;
 use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::worker::Worker;
-use crate::workers::mail::{ClientFilter, Question};
 use respool_command::{
     Command, ConnectionCommand, Execute, Flags, PubsubCommand, Row, ScriptingCommand, TransactionsCommand,
     text as texts,
@@ -86,7 +86,7 @@ impl<E: Execute> Worker<E> {
             return self.refuse(index, error_text::HANDED_OVER.as_bytes());
         }
         // Once that is answered, every worker holds requests back.
-        self.ask_all(index, Question::ClientPause, ClientFilter::default())
+        self.ask_clients(index, ClientQuestion::ClientPause, ClientFilter::default())
     }
 
     /// `CLIENT UNPAUSE`.
@@ -94,7 +94,7 @@ impl<E: Execute> Worker<E> {
         if !self.change_orders(|standing| standing.client_pause = None) {
             return self.refuse(index, error_text::HANDED_OVER.as_bytes());
         }
-        self.ask_all(index, Question::ClientPause, ClientFilter::default())
+        self.ask_clients(index, ClientQuestion::ClientPause, ClientFilter::default())
     }
 
     /// Replaces the pause of this worker by the one in the standing orders. These may have changed since the letter was

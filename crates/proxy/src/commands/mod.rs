@@ -2,6 +2,7 @@
 
 pub(crate) mod client;
 pub(crate) mod client_pause;
+pub(crate) mod client_query;
 pub(crate) mod config_get;
 pub(crate) mod connection;
 mod info;

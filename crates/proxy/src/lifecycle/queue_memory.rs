@@ -46,7 +46,7 @@ impl<E: Execute> Worker<E> {
         if self.clients.pool.held_bytes() > SPARE_BUFFERS_BYTES_MAX {
             self.clients.pool.shrink();
         }
-        let held = self.scatters.held_bytes();
+        let held = self.scatters.held_bytes() + self.queries.held_bytes();
         self.shared.ledger.account(self.tables_accounted, held);
         self.tables_accounted = held;
     }

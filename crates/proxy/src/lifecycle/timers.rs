@@ -56,11 +56,9 @@ impl<E: Execute> Worker<E> {
             self.is_busy |= self.check_returns();
             self.is_busy |= self.check_health();
             self.is_busy |= self.mind_nodes();
-            self.is_busy |= self.expire_questions();
-            self.is_busy |= self.expire_inquiries();
+            self.is_busy |= self.expire_queries();
             self.is_busy |= self.check_held();
             self.is_busy |= self.check_learnings();
-            self.is_busy |= self.expire_askings();
             self.is_busy |= self.expire_subscriptions();
             self.follow_names();
             self.is_busy |= self.renew_lanes();

@@ -26,7 +26,7 @@ pub(crate) mod routing;
 mod unsubscribing;
 
 pub use delivery::Message;
-pub use inspect::{SubscriptionAnswer, SubscriptionInquiry};
+pub(crate) use inspect::{PubsubAnswer, PubsubQuery};
 pub(crate) use publish::Publishing;
 pub(crate) use routing::ChannelPlace;
 
@@ -43,7 +43,6 @@ use crate::tracking::noloop::NoLoopLanes;
 use crate::tracking::{Redirected, Tracking, TrackingTable};
 use crate::workers::shared::ProcessBudget;
 use delivery::Backlog;
-use inspect::Askings;
 use pending::{FailedRequests, PendingChanges};
 use push_lane::PushLane;
 use respool_connection::Seq;
@@ -179,7 +178,6 @@ pub(crate) struct Subscriptions {
     /// Channels that were given up, while their last messages are on their way.
     departing: PendingUnsubscribes,
     leaving: Vec<Leaving>,
-    askings: Askings,
     pub(crate) tracked: TrackingTable,
     /// Nodes have to tell of changed keys.
     pub(crate) is_tracking_wanted: bool,
@@ -227,7 +225,6 @@ impl Subscriptions {
             failing: FailedRequests::default(),
             departing: PendingUnsubscribes::default(),
             leaving: Vec::new(),
-            askings: Askings::default(),
             tracked: TrackingTable::new(seed(4)),
             is_tracking_wanted: false,
             is_routed: !config.routes.are_plain(),
@@ -350,10 +347,10 @@ impl Subscriptions {
         !self.leaving.is_empty() || !self.failing.is_empty() || self.tracked.forgotten() > 0
     }
 
-    /// Clients, channels, keys and questions that are not forgotten.
+    /// Clients, channels and keys that are not forgotten.
     pub(crate) fn remains(&self) -> usize {
         let channels: usize = self.counts().iter().sum();
-        let asked = self.pending.len() + self.askings.len() + self.redirected.len();
+        let asked = self.pending.len() + self.redirected.len();
         let held_up = self.leaving.len() + self.departing.len() + self.failing.len() + self.tracked.forgotten();
         self.subscribers.len() + held_up + self.pairs + channels + self.tracked.pairs + asked
     }

@@ -5,12 +5,13 @@
 //! clients behind it. What other proxies and their clients make of it nobody here can know: they count as one.
 //! Without nodes the message goes to the workers, who deliver it and say to how many.
 
+use super::PubsubQuery;
 use super::Subscriptions;
 use super::delivery::Terms;
-use super::inspect::{Question, Then};
 use super::routing::MessageSource;
 use crate::config::{Config, PublishReceivers};
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
+use crate::mail::Query;
 use crate::nodes::id::NodeId;
 use crate::pool::replace::Moves;
 use crate::push::frame::{self, Kind};
@@ -63,8 +64,8 @@ impl<E: Execute> Worker<E> {
         let args = request.args;
         let (channel, payload) = (args.at(1), args.at(2));
         if self.engine.is_some() {
-            let question = Question::Publish { kind, channel: channel.into(), payload: payload.into() };
-            return self.ask_workers(index, question);
+            let query = PubsubQuery::Publish { kind, channel: channel.into(), payload: payload.into() };
+            return self.ask_workers(index, Query::Pubsub(query));
         }
         // The message and the client's own subscriptions use different connections, and whether the client receives it
         // depends on their order.
@@ -129,8 +130,8 @@ impl<E: Execute> Worker<E> {
         let Some(count) = count else { return };
         // Another worker may go by other settings at the moment, so its nodes may be in another order.
         let node = self.config.node(node).map_or("", |node| &node.name).into();
-        let question = Question::Receivers { kind, channel, node };
-        self.ask_workers_for(Some(asker), question, Then::Add(count));
+        let query = PubsubQuery::Receivers { kind, channel, node, at_node: count };
+        self.ask_workers_for(Some(asker), None, Query::Pubsub(query));
     }
 
     /// Delivers a message to this worker's clients. Returns to how many.

@@ -10,7 +10,7 @@ use crate::pool::LaneKey;
 use crate::pool::table::LaneId;
 use crate::reply::owner::Owner;
 use crate::session::id::ClientId;
-use crate::session::{Flow, Pause, ReplyMode, SessionFlags};
+use crate::session::{Asker, Flow, Pause, ReplyMode, SessionFlags};
 use crate::worker::Worker;
 use respool_command::{Execute, Flags, Lane, Millis, Outcome, Row, SessionView, resolve};
 use respool_connection::Input;
@@ -422,6 +422,17 @@ impl<E: Execute> Worker<E> {
         } else {
             session.reply_mode.pass();
         }
+    }
+
+    /// Takes the place of a reply that does not come from one node alone. `None` within: no reply is wanted.
+    pub(crate) fn expect_reply(&mut self, index: ClientId) -> Option<Option<Asker>> {
+        let session = self.clients.sessions.handle(index)?;
+        let this = self.clients.sessions.at_mut(index)?;
+        if this.reply_mode == ReplyMode::On {
+            return Some(Some(Asker { session, seq: this.down.expect() }));
+        }
+        this.reply_mode.pass();
+        Some(None)
     }
 
     /// Answers with an error.

@@ -27,7 +27,7 @@ impl ClientId {
         ConnId::client(self.0)
     }
 
-    /// The client that a ticket is of, or another worker's question.
+    /// The client that a ticket is of.
     #[inline(always)]
     pub(crate) fn handle(number: u32, generation: u32) -> ClientHandle {
         Handle { index: Self(number), generation }

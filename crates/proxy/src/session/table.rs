@@ -9,9 +9,10 @@ use crate::observe::counters::Counters;
 use crate::reply::owner::Owner;
 use crate::session::forced_disconnect::{DisconnectReason, PendingDisconnect};
 use crate::session::id::{ClientHandle, ClientId};
-use crate::session::{Pause, Session};
+use crate::session::{Asker, Pause, Session};
 use crate::slab::Slab;
 use respool_connection::{BufferPool, Seq};
+use respool_wire::Encoder;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -105,6 +106,14 @@ impl Clients {
             session.is_listed = true;
             self.listed.push(to.index);
         }
+    }
+
+    /// The reply that a client has waited for. Nothing happens if the client has gone.
+    pub(crate) fn reply(&mut self, asker: Asker, write: impl FnOnce(&mut Encoder<'_>)) {
+        let Some(protocol) = self.sessions.get(asker.session).map(|session| session.protocol) else { return };
+        let mut bytes = Vec::new();
+        write(&mut Encoder::new(&mut bytes, protocol));
+        self.feed(asker.session, asker.seq, &bytes, true);
     }
 
     /// The whole reply in place `seq` of a client, as `write` appends it to an empty buffer.

@@ -3,13 +3,13 @@
 use super::routed_keys::{self, user_text};
 use super::{Mode, Redirect};
 use crate::config::Config;
+use crate::mail::Mail;
 use crate::nodes::id::NodeId;
 use crate::pubsub::Subscriptions;
 use crate::push::frame::bulk;
 use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
 use crate::worker::Worker;
-use crate::workers::mail::Mail;
 use respool_command::Execute;
 use respool_connection::{Action, ServiceAction};
 use respool_wire::{Encoder, Protocol, elements};

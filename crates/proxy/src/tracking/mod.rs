@@ -18,11 +18,13 @@
 pub(crate) mod engine_changes;
 mod invalidation;
 pub(crate) mod noloop;
+mod redirect;
 pub(crate) mod routed_keys;
 mod table_limit;
 
 pub use invalidation::{LostRedirect, Redirected};
 pub(crate) use noloop::{ChangeSource, ListenerId, LostListener, ProtocolSwitch};
+pub(crate) use redirect::{Redirect, RedirectSearch};
 pub(crate) use table_limit::TableLimit;
 
 use crate::commands::connection::integer;
@@ -42,7 +44,7 @@ use crate::slab::Slab;
 use crate::worker::Worker;
 use respool_command::{Command, Execute, Flags, Group, KeyPositions, Row, TransactionsCommand, text as texts};
 use respool_connection::Seq;
-use respool_wire::{Args, Encoder, Protocol};
+use respool_wire::Args;
 use std::collections::BTreeMap;
 
 /// What a client has asked to be told of.
@@ -57,14 +59,6 @@ pub(crate) enum Mode {
     OptOut,
     /// All keys that begin in some way.
     Broadcast,
-}
-
-/// Who is told in a client's place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Redirect {
-    pub(crate) id: u64,
-    pub(crate) worker: usize,
-    pub(crate) session: ClientHandle,
 }
 
 /// The tracking of one client.
@@ -378,34 +372,10 @@ impl<E: Execute> Worker<E> {
         let seq = session.down.expect();
         self.clients.list(index);
         match redirect {
-            Some(id) => self.find_redirect(index, seq, id, wanted),
+            Some(id) => self.search_redirect(index, seq, RedirectSearch { id, wanted }),
             None => self.begin_tracking(index, seq, wanted),
         }
         Flow::Pause
-    }
-
-    /// The client to redirect to has been found, or not.
-    pub(crate) fn redirect_tracking(
-        &mut self,
-        session: ClientHandle,
-        seq: Seq,
-        mut wanted: TrackingOptions,
-        found: Option<Redirect>,
-    ) {
-        if self.clients.sessions.get_mut(session).is_none() {
-            return;
-        }
-        match found {
-            Some(_) => {
-                wanted.redirect = found;
-                self.begin_tracking(session.index, seq, wanted);
-            }
-            None => {
-                let mut error = Vec::new();
-                Encoder::new(&mut error, Protocol::Resp2).error(texts::TRACKING_REDIRECT_UNKNOWN.as_bytes());
-                self.clients.feed(session, seq, if wanted.is_reply_wanted { &error } else { &[] }, true);
-            }
-        }
     }
 
     /// The nodes that a client may read from: those that routes can lead it to. Others do not have to tell it of anything.

@@ -1,0 +1,225 @@
+//! What workers tell each other: all messages, and all queries that are put to every worker.
+//!
+//! Features say what their messages and queries mean; they are put together here. The table of queries that wait is
+//! [`crate::workers::query`].
+
+use crate::admin::{AdminAnswer, AdminQuery};
+use crate::commands::client_query::{ClientAnswer, ClientQuery};
+use crate::config::Config;
+use crate::observe::counters::Counters;
+use crate::pubsub::{PubsubAnswer, PubsubQuery};
+use crate::session::id::{ClientHandle, ClientId};
+use crate::session::{Asker, Flow, Pause};
+use crate::slab::Handle;
+use crate::tracking::{LostRedirect, Redirect, RedirectSearch, Redirected};
+use crate::worker::Worker;
+use crate::workers::query::{Finished, WorkerQuery};
+use respool_command::Execute;
+use respool_connection::{Action, ServiceAction};
+use std::sync::Arc;
+
+/// What may be sent to a worker.
+#[derive(Clone, Debug)]
+pub enum Mail {
+    /// A query of another worker, or its answer to one.
+    Query(Box<QueryMessage>),
+    /// Stop accepting, answer what has been asked, then end.
+    Drain,
+    /// Stop accepting, since another process does; serve those who are there until the drain's time is over, then drain.
+    Retire,
+    /// End at once.
+    Stop,
+    /// To oneself: secrets have been read, and are to be overwritten.
+    Wipe,
+    /// A client is told of changed keys in the place of another.
+    Redirected(Box<Redirected>),
+    /// The client that was to be told in the place of this one has gone.
+    RedirectionBroken(LostRedirect),
+    /// Other settings hold from now on.
+    Reload(Arc<Config>),
+    /// A process that ran before has left orders, see [`crate::Shared::go_on_with_orders`].
+    Orders,
+}
+
+/// A query or an answer, on its way from one worker to another.
+#[derive(Clone, Debug)]
+pub struct QueryMessage(Content);
+
+#[derive(Clone, Debug)]
+enum Content {
+    Ask { from: usize, handle: Handle, query: Arc<Query> },
+    Answer { handle: Handle, answer: Answer },
+}
+
+/// What workers may be asked.
+#[derive(Clone, Debug)]
+pub(crate) enum Query {
+    Admin(AdminQuery),
+    Clients(ClientQuery),
+    Pubsub(PubsubQuery),
+    /// Which worker has the client that is to be told of changed keys.
+    Redirect(RedirectSearch),
+}
+
+/// What they answer: to each query an answer of its kind.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    Admin(AdminAnswer),
+    Clients(ClientAnswer),
+    Pubsub(PubsubAnswer),
+    Redirect(Option<Redirect>),
+}
+
+impl Query {
+    /// Whether the reply may be large and come late: then a client has one such query at a time, so that a pipeline of
+    /// them takes no more memory than one.
+    fn is_large(&self) -> bool {
+        match self {
+            Self::Admin(query) => query.is_large(),
+            Self::Clients(query) => query.is_large(),
+            Self::Pubsub(query) => query.is_large(),
+            Self::Redirect(_) => false,
+        }
+    }
+
+    /// Whether a worker with these counters has anything to answer.
+    fn concerns(&self, counters: &Counters) -> bool {
+        !matches!(self, Self::Pubsub(_)) || counters.subscriptions.value() > 0
+    }
+}
+
+impl WorkerQuery for Query {
+    type Answer = Answer;
+
+    fn no_answer(&self) -> Answer {
+        match self {
+            Self::Admin(_) => Answer::Admin(AdminAnswer::default()),
+            Self::Clients(_) => Answer::Clients(ClientAnswer::default()),
+            Self::Pubsub(_) => Answer::Pubsub(PubsubAnswer::default()),
+            Self::Redirect(_) => Answer::Redirect(None),
+        }
+    }
+
+    fn join(&self, all: &mut Answer, one: Answer) {
+        match (self, all, one) {
+            (Self::Admin(query), Answer::Admin(all), Answer::Admin(one)) => query.join(all, one),
+            (_, Answer::Clients(all), Answer::Clients(one)) => all.join(one),
+            (_, Answer::Pubsub(all), Answer::Pubsub(one)) => all.join(one),
+            (_, Answer::Redirect(all), Answer::Redirect(one)) => *all = all.or(one),
+            _ => debug_assert!(false, "a worker answers what it was asked"),
+        }
+    }
+
+    fn bytes_of(answer: &Answer) -> usize {
+        match answer {
+            Answer::Admin(answer) => answer.bytes(),
+            Answer::Clients(answer) => answer.bytes(),
+            Answer::Pubsub(answer) => answer.bytes(),
+            Answer::Redirect(_) => 0,
+        }
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    pub(crate) fn take_mail(&mut self, mail: Mail) {
+        match mail {
+            Mail::Query(message) => self.handle_query_message(*message),
+            Mail::Redirected(redirected) => self.take_redirected(*redirected),
+            Mail::RedirectionBroken(broken) => self.break_redirection(broken),
+            Mail::Drain => self.begin_drain(),
+            Mail::Retire => self.begin_retirement(),
+            Mail::Stop => self.actions.push_back(Action::Service(ServiceAction::Exit)),
+            Mail::Reload(config) => self.adopt(config),
+            Mail::Wipe => self.wipe_reads(),
+            Mail::Orders => self.take_up_orders(),
+        }
+    }
+
+    fn post(&mut self, worker: usize, mail: Mail) {
+        self.actions.push_back(Action::Service(ServiceAction::Post { worker, mail }));
+    }
+
+    /// Puts a client's query to every worker, this one included. Its reply keeps its place until the last has answered.
+    pub(crate) fn ask_workers(&mut self, index: ClientId, query: Query) -> Flow {
+        if query.is_large() && self.settle_before(index).is_none() {
+            return Flow::Again;
+        }
+        let Some(asker) = self.expect_reply(index) else { return Flow::Stop };
+        self.counters.requests_local.add(1);
+        let is_closing = |worker: &Self| worker.clients.sessions.at(index).is_some_and(|s| s.pause.has(Pause::CLOSING));
+        let was_closing = is_closing(self);
+        let client = self.clients.sessions.handle(index);
+        self.ask_workers_for(asker, client, query);
+        // A client that has just closed itself is not read on.
+        if is_closing(self) && !was_closing {
+            return Flow::Stop;
+        }
+        self.keep_outstanding(index)
+    }
+
+    /// Puts a query to every worker that has anything to answer. `client`: the request that is being read asks.
+    pub(crate) fn ask_workers_for(&mut self, asker: Option<Asker>, client: Option<ClientHandle>, query: Query) {
+        let others = self.shared.counters.iter().enumerate().filter(|(worker, _)| *worker != self.number);
+        let others: Vec<usize> =
+            others.filter(|(_, counters)| query.concerns(counters)).map(|(worker, _)| worker).collect();
+        let query = Arc::new(query);
+        let handle = self.queries.begin(asker, Arc::clone(&query), others.len() + 1, self.now.mono_us);
+        for worker in others {
+            let message = QueryMessage(Content::Ask { from: self.number, handle, query: Arc::clone(&query) });
+            self.post(worker, Mail::Query(Box::new(message)));
+            self.is_busy = true;
+        }
+        let answer = self.answer_query(&query, client);
+        self.handle_answer(handle, answer);
+    }
+
+    fn handle_query_message(&mut self, message: QueryMessage) {
+        match message.0 {
+            Content::Ask { from, handle, query } => {
+                let answer = self.answer_query(&query, None);
+                let message = QueryMessage(Content::Answer { handle, answer });
+                self.post(from, Mail::Query(Box::new(message)));
+            }
+            Content::Answer { handle, answer } => self.handle_answer(handle, answer),
+        }
+    }
+
+    fn answer_query(&mut self, query: &Query, client: Option<ClientHandle>) -> Answer {
+        match query {
+            Query::Admin(query) => Answer::Admin(self.answer_admin_query(query)),
+            Query::Clients(query) => Answer::Clients(self.answer_client_query(query, client)),
+            Query::Pubsub(query) => Answer::Pubsub(self.answer_pubsub_query(query)),
+            Query::Redirect(search) => Answer::Redirect(self.find_redirect(search)),
+        }
+    }
+
+    fn handle_answer(&mut self, handle: Handle, answer: Answer) {
+        if let Some(finished) = self.queries.handle_answer(handle, answer) {
+            self.finish_query(finished);
+        }
+    }
+
+    fn finish_query(&mut self, finished: Finished<Query>) {
+        let Finished { asker, query, answer, missing } = finished;
+        let Some(asker) = asker else { return };
+        match (&*query, answer) {
+            (Query::Admin(query), Answer::Admin(answer)) => self.reply_to_admin_query(asker, query, answer, missing),
+            (Query::Clients(query), Answer::Clients(answer)) => {
+                self.clients.reply(asker, |reply| query.reply(answer, reply));
+            }
+            (Query::Pubsub(query), Answer::Pubsub(answer)) => {
+                self.clients.reply(asker, |reply| query.reply(&answer, reply));
+            }
+            (Query::Redirect(search), Answer::Redirect(found)) => self.redirect_tracking(asker, search, found),
+            _ => debug_assert!(false, "a query is finished with an answer to it"),
+        }
+    }
+
+    /// Queries that a worker has not answered in time are finished with what is known. Returns whether any wait.
+    pub(crate) fn expire_queries(&mut self) -> bool {
+        for overdue in self.queries.take_overdue(self.now.mono_us) {
+            self.finish_query(overdue);
+        }
+        self.queries.len() > 0
+    }
+}

@@ -6,7 +6,7 @@
 
 use crate::buffer::occupied_bytes;
 use crate::limits::RECORDED_BATCHES_MAX;
-use crate::{BufferPool, Output};
+use crate::{BufferPool, Outbox};
 use std::collections::VecDeque;
 
 /// The unanswered batches of one connection, in step with its tickets.
@@ -41,7 +41,7 @@ pub struct InFlight<'a> {
 
 impl Recorder {
     /// A batch of `requests` has been written, and all of `output` with it if `is_whole`.
-    pub(crate) fn record(&mut self, output: &mut Output, requests: usize, queued_us: u64, is_whole: bool) {
+    pub(crate) fn record(&mut self, output: &mut impl Outbox, requests: usize, queued_us: u64, is_whole: bool) {
         let has_room = self.batches.len() < RECORDED_BATCHES_MAX;
         let bytes = if is_whole && has_room { output.take_whole() } else { Vec::new() };
         self.batches.push_back(Recorded { bytes, requests, queued_us });
@@ -60,7 +60,7 @@ impl Recorder {
 
     /// A buffer for the next batch, if one lies ready.
     #[inline]
-    pub(crate) fn lend(&mut self, output: &mut Output) {
+    pub(crate) fn lend(&mut self, output: &mut impl Outbox) {
         if self.spare.capacity() > 0 {
             output.use_buffer(&mut self.spare);
         }

@@ -22,6 +22,13 @@ pub const ALLOCATION_BYTES: usize = 16;
 /// The capacity of a fresh buffer, in bytes: one small reply or a short pipeline.
 pub const FRESH_BUFFER_BYTES: usize = 1024;
 
+/// The smallest value that is a segment of its own among the bytes to write, in bytes. A smaller one is copied: a slice more for the
+/// kernel, and a value to let go, cost as much.
+pub const SEGMENT_BYTES_MIN: usize = 4 * 1024;
+
+/// Places for segments that an empty outbox keeps. More served a rare burst of large values.
+pub const SEGMENTS_KEPT: usize = 64;
+
 /// A reply larger than this is passed on to the client as it arrives instead of being collected first, in bytes. Small
 /// replies are collected because a node that dies in the middle of one then costs the client an error, not the connection.
 pub const CUT_THROUGH_BYTES: usize = 64 * 1024;

@@ -1,7 +1,9 @@
 //! A connection to a node as a client library uses it: with tickets of its own, and with pushes.
 
-use respool_connection::{BufferPool, Event, Fault, Identity, Pushes, Shake, Upstream, WritePolicy};
+use respool_connection::{BufferPool, Event, Fault, Identity, Outbox, Pushes, Segments, Shake, Upstream, WritePolicy};
 use respool_wire::{Protocol, ReplyLimits};
+use std::io::Write;
+use std::sync::Arc;
 
 struct Node {
     up: Upstream<Option<String>>,
@@ -141,4 +143,41 @@ fn what_was_owed_comes_back_when_the_connection_is_lost() {
     assert_eq!(node.write(), b"*1\r\n$4\r\nPING\r\n");
     assert_eq!(node.up.shake(b"+PONG\r\n", &ReplyLimits::default(), 2, &mut node.pool), Ok(Shake::Ready));
     assert_eq!(node.read(b""), Ok(vec![]));
+}
+
+#[test]
+fn a_large_value_leaves_in_segments_without_a_copy() {
+    let mut pool = BufferPool::new();
+    let mut up: Upstream<Option<u32>, Segments<Arc<[u8]>>> = Upstream::new(Identity::default(), WritePolicy::EachTurn);
+    let value: Arc<[u8]> = vec![b'x'; 100_000].into();
+    up.begin_dial();
+    for ticket in 0..2 {
+        up.send_with(Some(ticket), 1, |output| {
+            output.appender(&mut pool).extend_from_slice(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$100000\r\n");
+            output.keep(Arc::clone(&value), &mut pool);
+            output.appender(&mut pool).extend_from_slice(b"\r\n");
+        });
+    }
+    up.handle_connected(1, &mut pool);
+    let greeting: Vec<u8> = up.output_slices().flat_map(|slice| slice.to_vec()).collect();
+    assert_eq!(greeting, b"*1\r\n$4\r\nPING\r\n", "requests wait for the handshake");
+    up.handle_written(greeting.len(), 1, &mut pool);
+    assert_eq!(up.shake(b"+PONG\r\n", &ReplyLimits::default(), 1, &mut pool), Ok(Shake::Ready));
+    assert_eq!(up.output_slices().filter(|slice| slice.as_ptr() == value.as_ptr()).count(), 2);
+    let mut seen = Vec::new();
+    while up.queued_bytes() > 0 {
+        // A socket takes what it takes.
+        let mut socket = vec![0; 30_000];
+        let written = (&mut socket[..]).write_vectored(&up.output_slices().collect::<Vec<_>>()).unwrap();
+        seen.extend_from_slice(&socket[..written]);
+        up.handle_written(written, 2, &mut pool);
+    }
+    let request = [&b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$100000\r\n"[..], &value, b"\r\n"].concat();
+    assert!(seen == request.repeat(2));
+    assert_eq!(Arc::strong_count(&value), 1, "nothing is kept of what was written");
+    let (mut rest, limits) = (&b"+OK\r\n+OK\r\n"[..], ReplyLimits::default());
+    for number in 0..2 {
+        let event = up.next_event(&mut rest, &limits, 3).unwrap();
+        assert!(matches!(event, Some(Event::Reply { ticket: Some(ticket), .. }) if ticket == number));
+    }
 }

@@ -4,10 +4,10 @@
 
 use super::round_trip::RoundTrip;
 use super::{Fault, Upstream};
-use crate::Ticket;
 use crate::buffer::occupied_bytes;
 use crate::in_flight::Recorder;
 use crate::limits::{CUT_THROUGH_BYTES, POOLED_BUFFER_BYTES_MAX};
+use crate::{Outbox, Ticket};
 use respool_wire::{Protocol, ReplyKind, ReplyLimits, ReplyScanner, Scan};
 
 /// What has come from a node.
@@ -97,7 +97,7 @@ impl ReplyReader {
     }
 }
 
-impl<T: Ticket> Upstream<T> {
+impl<T: Ticket, O: Outbox> Upstream<T, O> {
     /// Cuts the next event off `input`. `Ok(None)` when `input` is used up; call again until then. `now_us` is the time on the
     /// monotonic clock. An error ends the connection: what follows in `input` must not be read.
     #[inline(always)]
@@ -237,7 +237,7 @@ fn end_batch(round_trip: &mut RoundTrip, recorder: &mut Option<Box<Recorder>>, t
     }
 }
 
-impl<T: Ticket> Upstream<T> {
+impl<T: Ticket, O: Outbox> Upstream<T, O> {
     /// Sets what becomes of messages that answer no request.
     pub fn set_pushes(&mut self, pushes: Pushes) {
         self.reader.pushes = pushes;

@@ -20,11 +20,12 @@ pub use write_timing::{Patience, WritePolicy};
 use crate::handshake::Progress;
 use crate::in_flight::{InFlight, Recorder};
 use crate::slow_start::Ramp;
-use crate::{BufferPool, Credentials, Handshake, Identity, Output, Server, Ticket, Tickets};
+use crate::{BufferPool, Credentials, Handshake, Identity, Outbox, Output, Segments, Server, Ticket, Tickets};
 use event::ReplyReader;
 use respool_wire::{Protocol, ReplyError, ReplyKind, ReplyLimits, Scan};
 use round_trip::RoundTrip;
 use std::fmt;
+use std::io::IoSlice;
 use std::sync::Arc;
 use write_timing::WriteTiming;
 
@@ -79,13 +80,13 @@ pub enum Shake {
     Ready,
 }
 
-/// One connection to a node, shared by many clients. Each request has a ticket `T`.
+/// One connection to a node, shared by many clients. Each request has a ticket `T`, and waits in an outbox `O`.
 #[derive(Debug)]
-pub struct Upstream<T> {
+pub struct Upstream<T, O = Output> {
     identity: Identity,
     phase: Phase,
     tickets: Tickets<T>,
-    output: Output,
+    output: O,
     /// What the handshake wants written. Requests wait in `output` until it is through. It is overwritten behind itself,
     /// since passwords are among it.
     greeting: Output,
@@ -104,14 +105,14 @@ pub struct Upstream<T> {
     server: Option<Box<Server>>,
 }
 
-impl<T: Ticket> Upstream<T> {
+impl<T: Ticket, O: Outbox> Upstream<T, O> {
     /// A connection that does not exist yet.
     pub fn new(identity: Identity, policy: WritePolicy) -> Self {
         Self {
             identity,
             phase: Phase::Idle,
             tickets: Tickets::new(),
-            output: Output::new(),
+            output: O::default(),
             greeting: Output::new(),
             reader: ReplyReader::default(),
             timing: WriteTiming { policy, ..WriteTiming::default() },
@@ -187,11 +188,6 @@ impl<T: Ticket> Upstream<T> {
         self.output.held_bytes() + self.tickets.held_bytes() + recorded
     }
 
-    /// Requests that wait to be written, as they will be.
-    pub fn queued(&self) -> &[u8] {
-        self.output.as_slice()
-    }
-
     /// Smoothed round trip of requests, in microseconds; 0 before the first sample.
     pub fn round_trip_us(&self) -> u64 {
         self.round_trip.smoothed_us
@@ -215,10 +211,16 @@ impl<T: Ticket> Upstream<T> {
     /// Queues one request: `write` appends exactly its bytes, whose one reply `ticket` is owed.
     #[inline]
     pub fn send(&mut self, ticket: T, now_us: u64, pool: &mut BufferPool, write: impl FnOnce(&mut Vec<u8>)) {
+        self.send_with(ticket, now_us, |output| write(output.appender(pool)));
+    }
+
+    /// As [`Self::send`], for a request of which parts are kept instead of copied, see [`Segments::keep`].
+    #[inline]
+    pub fn send_with(&mut self, ticket: T, now_us: u64, write: impl FnOnce(&mut O)) {
         if self.output.is_empty() {
             self.timing.held_since_us = now_us;
         }
-        write(self.output.appender(pool));
+        write(&mut self.output);
         self.tickets.push(ticket);
     }
 
@@ -377,16 +379,6 @@ impl<T: Ticket> Upstream<T> {
         }
     }
 
-    /// The bytes to write.
-    #[inline]
-    pub fn output(&self) -> &[u8] {
-        match (&self.ramp, self.is_ready()) {
-            (None, true) => self.output.as_slice(),
-            (Some(ramp), true) => &self.output.as_slice()[..self.output.len().min(ramp.allowed())],
-            (_, false) => self.greeting.as_slice(),
-        }
-    }
-
     /// The first `bytes` bytes of [`Self::output`] were written.
     #[inline]
     pub fn handle_written(&mut self, bytes: usize, now_us: u64, pool: &mut BufferPool) {
@@ -419,7 +411,7 @@ impl<T: Ticket> Upstream<T> {
 
     /// The connection is gone or must go. Everything that was owed comes out, each with whether it may have been sent;
     /// afterwards the lane is idle and as good as new.
-    pub fn reset(&mut self, pool: &mut BufferPool) -> impl Iterator<Item = (T, bool)> + use<T> {
+    pub fn reset(&mut self, pool: &mut BufferPool) -> impl Iterator<Item = (T, bool)> + use<T, O> {
         self.phase = Phase::Idle;
         self.output.clear(pool);
         self.greeting.wipe(pool);
@@ -435,5 +427,39 @@ impl<T: Ticket> Upstream<T> {
         }
         self.ramp = None;
         self.tickets.drain()
+    }
+}
+
+impl<T: Ticket> Upstream<T> {
+    /// Requests that wait to be written, as they will be.
+    pub fn queued(&self) -> &[u8] {
+        self.output.as_slice()
+    }
+
+    /// The bytes to write.
+    #[inline]
+    pub fn output(&self) -> &[u8] {
+        match (&self.ramp, self.is_ready()) {
+            (None, true) => self.output.as_slice(),
+            (Some(ramp), true) => &self.output.as_slice()[..self.output.len().min(ramp.allowed())],
+            (_, false) => self.greeting.as_slice(),
+        }
+    }
+}
+
+impl<T: Ticket, S: AsRef<[u8]>> Upstream<T, Segments<S>> {
+    /// The bytes to write, for one vectored write.
+    pub fn output_slices(&self) -> impl Iterator<Item = IoSlice<'_>> {
+        let (greeting, output) = match self.is_ready() {
+            true => (&[][..], Some(&self.output)),
+            false => (self.greeting.as_slice(), None),
+        };
+        let mut left = self.ramp.as_ref().filter(|_| self.is_ready()).map_or(usize::MAX, |ramp| ramp.allowed());
+        let slices = [greeting].into_iter().chain(output.into_iter().flat_map(Segments::slices));
+        slices.filter_map(move |bytes| {
+            let bytes = &bytes[..bytes.len().min(left)];
+            left -= bytes.len();
+            (!bytes.is_empty()).then(|| IoSlice::new(bytes))
+        })
     }
 }

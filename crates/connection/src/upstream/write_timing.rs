@@ -1,10 +1,10 @@
 //! When queued requests are written: at once, or together with those that are about to come.
 
 use super::{Phase, Upstream};
-use crate::Ticket;
 use crate::limits::{
     FILLING_BATCH_MIN, FILLING_US_MAX, HELD_AGE_US_MAX, HELD_BYTES_MAX, HELD_ROUND_TRIP_US_MAX, PATIENT_OUTSTANDING_MAX,
 };
+use crate::{Outbox, Ticket};
 
 /// When bytes for a node are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) struct WriteTiming {
     pub(super) usual_batch: usize,
 }
 
-impl<T: Ticket> Upstream<T> {
+impl<T: Ticket, O: Outbox> Upstream<T, O> {
     /// Whether bytes are to be written at the end of this turn.
     #[inline]
     pub fn wants_write(&self, now_us: u64) -> bool {

@@ -1,0 +1,255 @@
+//! Bytes that wait to be written, in two forms: one buffer that everything is copied into, or segments of which large values
+//! are not copied.
+
+use crate::buffer::occupied_bytes;
+use crate::limits::{SEGMENT_BYTES_MIN, SEGMENTS_KEPT};
+use crate::{BufferPool, Output};
+use std::collections::VecDeque;
+
+/// Where a connection's requests wait. [`Output`] is one buffer; [`Segments`] keeps large values where they are.
+pub trait Outbox: Default {
+    /// How many bytes wait.
+    fn len(&self) -> usize;
+
+    /// Whether nothing waits.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Memory that is held.
+    fn held_bytes(&self) -> usize;
+
+    /// The buffer to append to. Only ever append: what is in it already waits to be written.
+    fn appender(&mut self, pool: &mut BufferPool) -> &mut Vec<u8>;
+
+    /// The first `bytes` waiting bytes were written.
+    fn advance(&mut self, bytes: usize, pool: &mut BufferPool);
+
+    /// Forgets everything that waits.
+    fn clear(&mut self, pool: &mut BufferPool);
+
+    /// Takes the memory of what waits if that is one buffer to keep, and of it nothing was written before. Otherwise gives an empty one.
+    fn take_whole(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Takes `buffer`, which is empty, for what is appended next, unless there is one.
+    fn use_buffer(&mut self, buffer: &mut Vec<u8>) {
+        let _ = buffer;
+    }
+}
+
+impl Outbox for Output {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        Self::len(self)
+    }
+
+    #[inline(always)]
+    fn is_empty(&self) -> bool {
+        Self::is_empty(self)
+    }
+
+    fn held_bytes(&self) -> usize {
+        Self::held_bytes(self)
+    }
+
+    #[inline(always)]
+    fn appender(&mut self, pool: &mut BufferPool) -> &mut Vec<u8> {
+        Self::appender(self, pool)
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, bytes: usize, pool: &mut BufferPool) {
+        Self::advance(self, bytes, pool);
+    }
+
+    fn clear(&mut self, pool: &mut BufferPool) {
+        Self::clear(self, pool);
+    }
+
+    #[inline(always)]
+    fn take_whole(&mut self) -> Vec<u8> {
+        Self::take_whole(self)
+    }
+
+    #[inline(always)]
+    fn use_buffer(&mut self, buffer: &mut Vec<u8>) {
+        Self::use_buffer(self, buffer);
+    }
+}
+
+/// Bytes that wait to be written, in order. `S` is a value that is kept instead of copied: `Arc<[u8]>`, `bytes::Bytes`, `&'static [u8]`.
+#[derive(Debug)]
+pub struct Segments<S> {
+    closed: VecDeque<Segment<S>>,
+    /// Bytes of `closed`.
+    closed_bytes: usize,
+    /// What is appended to. It comes behind `closed`.
+    open: Vec<u8>,
+    /// How much of the first segment has been written already.
+    written: usize,
+}
+
+#[derive(Debug)]
+enum Segment<S> {
+    Copied(Vec<u8>),
+    Kept(S),
+}
+
+impl<S: AsRef<[u8]>> Segment<S> {
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Copied(bytes) => bytes,
+            Self::Kept(value) => value.as_ref(),
+        }
+    }
+}
+
+impl<S> Default for Segments<S> {
+    fn default() -> Self {
+        Self { closed: VecDeque::new(), closed_bytes: 0, open: Vec::new(), written: 0 }
+    }
+}
+
+impl<S: AsRef<[u8]>> Segments<S> {
+    /// Appends a value without copying it, unless it is so small that a segment costs more.
+    pub fn keep(&mut self, value: S, pool: &mut BufferPool) {
+        if value.as_ref().len() < SEGMENT_BYTES_MIN {
+            self.appender(pool).extend_from_slice(value.as_ref());
+            return;
+        }
+        if !self.open.is_empty() {
+            let open = std::mem::take(&mut self.open);
+            self.close(Segment::Copied(open));
+        }
+        self.close(Segment::Kept(value));
+    }
+
+    fn close(&mut self, segment: Segment<S>) {
+        self.closed_bytes += segment.as_slice().len();
+        self.closed.push_back(segment);
+    }
+
+    /// The bytes that wait, in order. None of the slices is empty.
+    pub fn slices(&self) -> impl Iterator<Item = &[u8]> {
+        let all = self.closed.iter().map(Segment::as_slice).chain([&*self.open]);
+        let of_first = self.written;
+        let rest = all.enumerate().map(move |(place, bytes)| if place == 0 { &bytes[of_first..] } else { bytes });
+        rest.filter(|bytes| !bytes.is_empty())
+    }
+}
+
+impl<S: AsRef<[u8]>> Outbox for Segments<S> {
+    fn len(&self) -> usize {
+        self.closed_bytes + self.open.len() - self.written
+    }
+
+    fn held_bytes(&self) -> usize {
+        let of_closed = self.closed.iter().map(|segment| match segment {
+            Segment::Copied(bytes) => occupied_bytes(bytes),
+            Segment::Kept(value) => value.as_ref().len(),
+        });
+        of_closed.sum::<usize>() + self.closed.capacity() * size_of::<Segment<S>>() + occupied_bytes(&self.open)
+    }
+
+    fn appender(&mut self, pool: &mut BufferPool) -> &mut Vec<u8> {
+        if self.open.capacity() == 0 {
+            self.open = pool.take();
+        }
+        &mut self.open
+    }
+
+    fn advance(&mut self, bytes: usize, pool: &mut BufferPool) {
+        self.written += bytes.min(self.len());
+        while let Some(first) = self.closed.front() {
+            let bytes = first.as_slice().len();
+            if self.written < bytes {
+                return;
+            }
+            self.written -= bytes;
+            self.closed_bytes -= bytes;
+            if let Some(Segment::Copied(buffer)) = self.closed.pop_front() {
+                pool.put(buffer);
+            }
+        }
+        if self.written == self.open.len() {
+            self.clear(pool);
+        }
+    }
+
+    fn clear(&mut self, pool: &mut BufferPool) {
+        for segment in self.closed.drain(..) {
+            if let Segment::Copied(buffer) = segment {
+                pool.put(buffer);
+            }
+        }
+        self.closed.shrink_to(SEGMENTS_KEPT);
+        if self.open.capacity() > 0 {
+            pool.put(std::mem::take(&mut self.open));
+        }
+        (self.closed_bytes, self.written) = (0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    /// Values of all sizes, appended and kept in turn, and written in steps of all sizes.
+    #[test]
+    fn bytes_leave_in_order_whatever_is_kept() {
+        let mut pool = BufferPool::new();
+        let mut segments: Segments<Arc<[u8]>> = Segments::default();
+        let (mut expected, mut seen) = (Vec::new(), Vec::new());
+        for round in 0..200_usize {
+            let value: Vec<u8> = (0..round * 997 % (2 * SEGMENT_BYTES_MIN)).map(|at| (at + round) as u8).collect();
+            expected.extend_from_slice(&value);
+            match round % 3 {
+                0 => segments.appender(&mut pool).extend_from_slice(&value),
+                _ => segments.keep(value.into(), &mut pool),
+            }
+            let step = (round * 7_919 % 20_000).min(segments.len());
+            let waiting: Vec<u8> = segments.slices().flatten().copied().collect();
+            assert_eq!(waiting.len(), segments.len());
+            seen.extend_from_slice(&waiting[..step]);
+            segments.advance(step, &mut pool);
+        }
+        seen.extend(segments.slices().flatten());
+        assert_eq!(seen, expected);
+        segments.advance(usize::MAX, &mut pool);
+        assert!(segments.is_empty() && segments.slices().next().is_none());
+        assert_eq!(segments.open.capacity(), 0, "the buffer went back");
+    }
+
+    #[test]
+    fn a_large_value_is_not_copied_and_is_let_go_when_it_is_written() {
+        let mut pool = BufferPool::new();
+        let value: Arc<[u8]> = vec![7; SEGMENT_BYTES_MIN].into();
+        let mut segments = Segments::default();
+        segments.appender(&mut pool).extend_from_slice(b"head");
+        segments.keep(Arc::clone(&value), &mut pool);
+        segments.appender(&mut pool).extend_from_slice(b"\r\n");
+        let places: Vec<*const u8> = segments.slices().map(<[u8]>::as_ptr).collect();
+        assert_eq!((places.len(), places[1]), (3, value.as_ptr()));
+        assert!(segments.held_bytes() >= SEGMENT_BYTES_MIN);
+        segments.advance(4 + SEGMENT_BYTES_MIN - 1, &mut pool);
+        assert_eq!((segments.len(), Arc::strong_count(&value)), (3, 2));
+        segments.advance(1, &mut pool);
+        assert_eq!((segments.len(), Arc::strong_count(&value)), (2, 1));
+    }
+
+    #[test]
+    fn a_lost_connection_lets_go_of_everything() {
+        let mut pool = BufferPool::new();
+        let value: Arc<[u8]> = vec![7; SEGMENT_BYTES_MIN].into();
+        let mut segments = Segments::default();
+        segments.keep(Arc::clone(&value), &mut pool);
+        segments.advance(10, &mut pool);
+        segments.clear(&mut pool);
+        assert!(segments.is_empty() && Arc::strong_count(&value) == 1);
+        segments.appender(&mut pool).push(1);
+        assert_eq!(segments.slices().collect::<Vec<_>>(), [&[1][..]]);
+    }
+}

@@ -9,6 +9,7 @@ use crate::commands::config_get::RedactedConfigGet;
 use crate::commands::ping::SubscriberPing;
 use crate::limits::FUNCTIONS_READ_BYTES_MAX;
 use crate::nodes::health_checks::Probe;
+use crate::pool::key::LaneKeyId;
 use crate::pool::lease::LaneReset;
 use crate::pool::replace::Moves;
 use crate::pool::table::LaneHandle;
@@ -181,7 +182,7 @@ impl InternalRequests {
     }
 
     /// The classes of elements being put back and of transactions not yet sent: their clients may have disconnected.
-    pub(crate) fn classes(&self) -> impl Iterator<Item = u16> {
+    pub(crate) fn classes(&self) -> impl Iterator<Item = LaneKeyId> {
         self.running.iter().map(|(_, task)| task).chain(&self.through).filter_map(|task| match task {
             InternalRequest::Return(returning) => Some(returning.class()),
             InternalRequest::Exec(exec) => Some(exec.class()),

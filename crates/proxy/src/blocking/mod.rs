@@ -37,6 +37,7 @@ use crate::internal_request::InternalRequests;
 use crate::limits::{ASK_ONCE_US_MAX, UNBLOCKS_AT_ONCE, UNBLOCKS_MAX};
 use crate::nodes::id::NodeId;
 use crate::pool::LaneUse;
+use crate::pool::key::LaneKeyId;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
@@ -279,7 +280,7 @@ impl<E: Execute> Worker<E> {
 
     /// A connection of the blocking lane that nobody waits on. If there is none, one is dialled for each in the queue, as
     /// long as there may be more: whichever is ready first is for who came first, so nobody overtakes while they are.
-    fn free_connection(&mut self, node: NodeId, class: u16) -> Result<Found, Vec<u8>> {
+    fn free_connection(&mut self, node: NodeId, class: LaneKeyId) -> Result<Found, Vec<u8>> {
         let Self { blocking, lanes, config, .. } = self;
         let list = blocking.at(node);
         list.connections.retain(|c| lanes.find(c.lane).is_some());
@@ -690,7 +691,7 @@ impl<E: Execute> Worker<E> {
             connection.unblocks += 1;
         }
         let task = self.tasks.begin(NodeQuery::task(NodeQueryPurpose::Unblock { blocked, lane }));
-        let other = self.lane_for_aftermath(node, 0);
+        let other = self.lane_for_aftermath(node, LaneKeyId::PLAIN);
         let write = |out: &mut Vec<u8>| encode_request(out, words.iter().copied());
         let owner = InternalRequests::owner(task, COUNTS);
         let sent = self.lanes.send(other, owner, &self.config, self.now, &mut self.clients.pool, write);

@@ -16,6 +16,7 @@ use crate::blocking::is_wait;
 use crate::blocking::request::{BlockedRequest, Release, State, begins_at_arrival};
 use crate::error_text;
 use crate::nodes::id::NodeId;
+use crate::pool::key::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::slab::Handle;
 use crate::transaction::multi_probe::Multi;
@@ -81,7 +82,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether a connection on which a queued request can be asked is about to be there.
-    fn may_be_asked_yet(&mut self, node: NodeId, class: u16) -> bool {
+    fn may_be_asked_yet(&mut self, node: NodeId, class: LaneKeyId) -> bool {
         if self.has_one_coming(node) {
             return true;
         }

@@ -7,6 +7,7 @@
 
 use crate::limits::LOOK_AGAIN_US;
 use crate::nodes::id::NodeId;
+use crate::pool::key::LaneKeyId;
 use crate::pool::lease::ResetNeeded;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::transaction::multi_probe::{Multi, Then};
@@ -16,7 +17,7 @@ use respool_command::Execute;
 /// One of these connections.
 #[derive(Debug)]
 pub(crate) struct Look {
-    pub(crate) class: u16,
+    pub(crate) class: LaneKeyId,
     pub(crate) lane: LaneHandle,
     /// If the node refused MULTI on it, it is not tried again before then; 0: that is not said yet.
     again_us: u64,
@@ -24,7 +25,7 @@ pub(crate) struct Look {
 
 impl<E: Execute> Worker<E> {
     /// The connection on which those who queue for a node are tried, once the node has been seen to take MULTI on it.
-    pub(crate) fn lane_to_look(&mut self, node: NodeId, class: u16) -> Option<LaneId> {
+    pub(crate) fn lane_to_look(&mut self, node: NodeId, class: LaneKeyId) -> Option<LaneId> {
         let now_us = self.now.mono_us;
         let known = self.blocking.at(node).looks.iter().position(|look| look.class == class);
         let mut lane = known.and_then(|at| self.lanes.find(self.blocking.nodes[node].looks[at].lane));

@@ -19,6 +19,7 @@ use crate::hooks::Event;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{RETURN_AGAIN_US, RETURN_US_MAX, RETURNS_BYTES_MAX, RETURNS_MAX};
 use crate::nodes::id::NodeId;
+use crate::pool::key::LaneKeyId;
 use crate::pool::replace::Moves;
 use crate::session::forced_disconnect::DisconnectLog;
 use crate::worker::Worker;
@@ -44,7 +45,7 @@ const NOT_NOW: [&[u8]; 9] = [
 pub(crate) struct Return {
     /// `NodeId::NONE` once it is not among the nodes any more.
     node: NodeId,
-    class: u16,
+    class: LaneKeyId,
     request: ArgsBuf,
     /// What the account of the process has of it.
     bytes: usize,
@@ -71,7 +72,7 @@ enum Outcome {
 }
 
 impl Returning {
-    pub(crate) fn class(&self) -> u16 {
+    pub(crate) fn class(&self) -> LaneKeyId {
         self.what.class
     }
 
@@ -129,7 +130,7 @@ impl Returns {
     }
 
     /// The classes of those that wait.
-    pub(crate) fn classes(&self) -> impl Iterator<Item = u16> {
+    pub(crate) fn classes(&self) -> impl Iterator<Item = LaneKeyId> {
         self.waiting.iter().map(|one| one.class)
     }
 

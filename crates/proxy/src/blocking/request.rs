@@ -3,6 +3,7 @@
 use crate::blocking::fairness::Taken;
 use crate::commands::connection::integer;
 use crate::nodes::id::NodeId;
+use crate::pool::key::LaneKeyId;
 use crate::pool::table::LaneHandle;
 use crate::session::Asker;
 use crate::slab::Handle;
@@ -75,7 +76,7 @@ pub(crate) struct BlockedRequest {
     pub(crate) client: u64,
     pub(crate) protocol: Protocol,
     pub(crate) node: NodeId,
-    pub(crate) class: u16,
+    pub(crate) class: LaneKeyId,
     pub(crate) row: &'static Row,
     /// As it is sent.
     pub(crate) args: ArgsBuf,
@@ -285,7 +286,7 @@ pub(crate) mod tests {
             client: 1,
             protocol: Protocol::Resp2,
             node: NodeId::at(0),
-            class: 0,
+            class: LaneKeyId::PLAIN,
             row,
             args,
             said: None,

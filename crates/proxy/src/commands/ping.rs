@@ -10,6 +10,7 @@
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{PING_FRESH_US, PING_TEXT_BYTES_MAX};
 use crate::nodes::id::NodeId;
+use crate::pool::key::LaneKeyId;
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, SessionFlags};
@@ -116,7 +117,7 @@ impl<E: Execute> Worker<E> {
     /// Whether a node was heard of a moment ago on a connection that the client's requests take.
     fn is_heard_of(&self, index: ClientId, node: NodeId) -> bool {
         let Some(session) = self.clients.sessions.at(index) else { return false };
-        let is_fresh = |class: u16| {
+        let is_fresh = |class: LaneKeyId| {
             let lane = self.lanes.known(node, class).map(|lane| &self.lanes[lane]);
             lane.is_some_and(|lane| {
                 let is_recent = |at_us: u64| self.now.mono_us.saturating_sub(at_us) <= PING_FRESH_US;
@@ -128,7 +129,7 @@ impl<E: Execute> Worker<E> {
         // What was heard of a node that is busy with a script may have been just that.
         let base = self.lanes.base(session.class);
         let is_busy =
-            self.lanes.script_classes_of(base).any(|class| self.lanes.is_busy_for_long(class as u16, self.now.mono_us));
+            self.lanes.script_classes_of(base).any(|class| self.lanes.is_busy_for_long(class, self.now.mono_us));
         !is_busy && (is_fresh(session.class) || is_fresh(base))
     }
 }

@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::error_text;
 use crate::limits::DATABASE_ASKED_MAX;
 use crate::nodes::id::NodeId;
+use crate::pool::key::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::pool::{DialRefusal, LaneEnd, LaneKey};
 use crate::session::id::ClientId;
@@ -127,7 +128,7 @@ impl<E: Execute> Worker<E> {
 
     /// Asks one node more, of those that the client's requests would go to in that database, the ones that are up first.
     /// `error` is what the client is told if there is none.
-    fn ask_next_node(&mut self, mut selecting: Selecting, class: u16, error: &[u8]) {
+    fn ask_next_node(&mut self, mut selecting: Selecting, class: LaneKeyId, error: &[u8]) {
         let database = self.lanes.state_of(class).database;
         let mut error = error.to_vec();
         let mut nodes = self.nodes_in(selecting.asker.session.index, database);
@@ -208,7 +209,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A lane that a SELECT waited for will not be ready; `error` says so.
-    pub(crate) fn miss_select(&mut self, selecting: Selecting, class: u16, ending: &LaneEnd, error: &[u8]) {
+    pub(crate) fn miss_select(&mut self, selecting: Selecting, class: LaneKeyId, ending: &LaneEnd, error: &[u8]) {
         let (words, is_of_select) = match ending {
             LaneEnd::Fault(Fault::NoDatabase(words)) => (Some(words), true),
             LaneEnd::Fault(Fault::Refused(words)) => (Some(words), false),

@@ -18,6 +18,7 @@ use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Prog
 use crate::limits::{BROKEN_SILENT_US, LANE_YOUNG_US};
 use crate::nodes::health_state::{Failure, FailureEvidence};
 use crate::nodes::id::NodeId;
+use crate::pool::key::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::pool::{LaneEnd, LaneUse};
 use crate::worker::Worker;
@@ -219,7 +220,7 @@ impl<E: Execute> Worker<E> {
             let class = self.lanes.state_of(self.lanes[*lane].class);
             self.lanes.nodes[node].health.refuses(class, self.now.mono_us).is_none()
         });
-        let lane = idle.next().unwrap_or_else(|| self.lanes.lane(&self.config, node, 0));
+        let lane = idle.next().unwrap_or_else(|| self.lanes.lane(&self.config, node, LaneKeyId::PLAIN));
         // Cannot be refused: the pause is over and nothing is queued.
         let _ = self.lanes.prepare(lane, &self.config, self.now);
     }

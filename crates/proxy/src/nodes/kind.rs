@@ -15,6 +15,7 @@
 use crate::hooks::Event;
 use crate::nodes::health_state::FailureEvidence;
 use crate::nodes::id::NodeId;
+use crate::pool::key::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::pool::{LaneEnd, LaneUse};
 use crate::worker::Worker;
@@ -205,7 +206,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn is_asking(&self, lane: LaneId) -> bool {
         let this = &self.lanes[lane];
         let is_elsewhere = !matches!(this.endpoint.as_deref(), Some(Endpoint::Embedded { .. }));
-        let is_of_worker = self.lanes.asks && this.class == 0 && self.lanes.is_for_all(lane);
+        let is_of_worker = self.lanes.asks && this.class == LaneKeyId::PLAIN && self.lanes.is_for_all(lane);
         is_of_worker && is_elsewhere && self.lanes.is_at_its_node(lane)
     }
 

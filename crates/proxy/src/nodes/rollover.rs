@@ -17,6 +17,7 @@ use crate::hooks::Event;
 use crate::limits::RENEW_US;
 use crate::nodes::health_checks::is_about_user;
 use crate::nodes::id::NodeId;
+use crate::pool::key::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneEnd, LaneUse, Lanes};
 use crate::worker::Worker;
@@ -121,7 +122,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn try_entries(&mut self) {
         for node in self.config.node_ids() {
             if self.lanes.is_entry_untried(node) {
-                let lane = self.lanes.lane(&self.config, node, 0);
+                let lane = self.lanes.lane(&self.config, node, LaneKeyId::PLAIN);
                 // An error means that the backoff is not over: the next run of the timers retries.
                 let _ = self.lanes.prepare(lane, &self.config, self.now);
             }

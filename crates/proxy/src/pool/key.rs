@@ -9,11 +9,139 @@ use crate::pool::{Lane, LaneKey, LaneUse, Lanes};
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::Credentials;
+use std::fmt::{Display, Formatter};
+use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
+/// The number of a class of lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct LaneKeyId(u16);
+
+impl LaneKeyId {
+    /// The first, in which every client begins.
+    pub(crate) const PLAIN: Self = Self(0);
+
+    /// Where it stands among what is kept for each class.
+    #[inline(always)]
+    pub(super) const fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Display for LaneKeyId {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        Display::fmt(&self.0, f)
+    }
+}
+
+/// Something for each class.
+#[derive(Debug)]
+pub(crate) struct PerKey<T>(Vec<T>);
+
+impl<T> Default for PerKey<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> PerKey<T> {
+    /// For the first class.
+    pub(super) fn new(of_first: T) -> Self {
+        Self(vec![of_first])
+    }
+
+    /// For one class more. `None`: there are no more numbers.
+    pub(super) fn push(&mut self, of: T) -> Option<LaneKeyId> {
+        let id = LaneKeyId(u16::try_from(self.0.len()).ok()?);
+        self.0.push(of);
+        Some(id)
+    }
+
+    /// For as many classes as `other` has.
+    pub(super) fn resize_as<U>(&mut self, other: &PerKey<U>)
+    where
+        T: Default,
+    {
+        self.0.resize_with(other.0.len(), T::default);
+    }
+
+    /// What there is for a class; made, with that for all classes before it, if there is nothing.
+    pub(crate) fn get_or_default(&mut self, class: LaneKeyId) -> &mut T
+    where
+        T: Default,
+    {
+        if self.0.len() <= class.place() {
+            self.0.resize_with(class.place() + 1, T::default);
+        }
+        &mut self.0[class.place()]
+    }
+
+    pub(crate) fn get(&self, class: LaneKeyId) -> Option<&T> {
+        self.0.get(class.place())
+    }
+
+    pub(crate) fn get_mut(&mut self, class: LaneKeyId) -> Option<&mut T> {
+        self.0.get_mut(class.place())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn ids(&self) -> impl Iterator<Item = LaneKeyId> + use<T> {
+        (0..self.0.len()).map(|place| LaneKeyId(place as u16))
+    }
+
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.0.iter()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
+        self.0.iter_mut()
+    }
+
+    /// All with their classes.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (LaneKeyId, &T)> {
+        self.ids().zip(&self.0)
+    }
+
+    /// All with their classes.
+    pub(super) fn into_entries(self) -> impl Iterator<Item = (LaneKeyId, T)> {
+        self.ids().zip(self.0)
+    }
+
+    /// The first class of which `is_fit` holds.
+    pub(super) fn position(&self, is_fit: impl FnMut(&T) -> bool) -> Option<LaneKeyId> {
+        self.0.iter().position(is_fit).map(|place| LaneKeyId(place as u16))
+    }
+}
+
+impl<T> Index<LaneKeyId> for PerKey<T> {
+    type Output = T;
+
+    #[inline(always)]
+    fn index(&self, class: LaneKeyId) -> &T {
+        &self.0[class.place()]
+    }
+}
+
+impl<T> IndexMut<LaneKeyId> for PerKey<T> {
+    #[inline(always)]
+    fn index_mut(&mut self, class: LaneKeyId) -> &mut T {
+        &mut self.0[class.place()]
+    }
+}
+
 impl Lanes {
+    /// For each class, `false`.
+    fn no_class(&self) -> PerKey<bool> {
+        let mut none = PerKey::default();
+        none.resize_as(&self.owners);
+        none
+    }
+
     /// The lanes of a class, if all of them can be closed without anybody noticing.
-    fn spare_lanes(&self, class: usize) -> Option<Vec<LaneId>> {
+    fn spare_lanes(&self, class: LaneKeyId) -> Option<Vec<LaneId>> {
         let is_spare = |place: LaneId, lane: &Lane| {
             let is_free = match lane.purpose {
                 LaneUse::Shared | LaneUse::Successor | LaneUse::Leaving | LaneUse::Blocking => true,
@@ -22,14 +150,14 @@ impl Lanes {
             };
             is_free && lane.is_settled() && lane.selects.is_empty()
         };
-        let lanes = self.all.entries().filter(|(_, lane)| !lane.is_retired && usize::from(lane.class) == class);
+        let lanes = self.all.entries().filter(|(_, lane)| !lane.is_retired && lane.class == class);
         lanes.map(|(place, lane)| is_spare(place, lane).then_some(place)).collect()
     }
 }
 
 impl<E: Execute> Worker<E> {
     /// The number of the class with this state. `None`: there are as many as there may be, and all are used.
-    pub(crate) fn class_of(&mut self, class: LaneKey) -> Option<u16> {
+    pub(crate) fn class_of(&mut self, class: LaneKey) -> Option<LaneKeyId> {
         self.lanes.class(class).or_else(|| {
             self.clear_classes();
             self.lanes.class(class)
@@ -45,29 +173,25 @@ impl<E: Execute> Worker<E> {
     }
 
     /// For each class, whether some client is in it, or waits for what it has asked there.
-    pub(crate) fn used_classes(&self) -> Vec<bool> {
-        let mut is_used = vec![false; self.lanes.classes_len()];
+    pub(crate) fn used_classes(&self) -> PerKey<bool> {
+        let mut is_used = self.lanes.no_class();
         // Everybody begins in the first.
-        is_used[0] = true;
+        is_used[LaneKeyId::PLAIN] = true;
         let of_sessions = self.clients.sessions.iter().map(|(_, session)| self.lanes.base(session.class));
         let of_blocked = self.blocking.requests.iter().map(|(_, blocked)| blocked.class);
         let of_returns = self.blocking.returns.classes().chain(self.tasks.classes());
         let of_scripts = self.clients.sessions.iter().map(|(_, session)| self.lanes.sharing(session.class));
-        of_sessions
-            .chain(of_scripts)
-            .chain(of_blocked)
-            .chain(of_returns)
-            .for_each(|class| is_used[usize::from(class)] = true);
+        of_sessions.chain(of_scripts).chain(of_blocked).chain(of_returns).for_each(|class| is_used[class] = true);
         is_used
     }
 
     #[cold]
     fn clear_classes(&mut self) {
-        for (class, is_used) in self.used_classes().into_iter().enumerate() {
+        for (class, is_used) in self.used_classes().into_entries() {
             if is_used || !matches!(self.lanes.owners[class], KeyOwner::Everybody) {
                 continue;
             }
-            let classes: Vec<usize> = self.lanes.script_classes_of(class as u16).chain([class]).collect();
+            let classes: Vec<LaneKeyId> = self.lanes.script_classes_of(class).chain([class]).collect();
             let spare: Option<Vec<_>> = classes.iter().map(|class| self.lanes.spare_lanes(*class)).collect();
             let Some(lanes) = spare else { continue };
             for lane in lanes.into_iter().flatten() {
@@ -76,7 +200,7 @@ impl<E: Execute> Worker<E> {
                 }
                 self.close_lane(lane);
             }
-            self.lanes.script_classes.forget(class as u16);
+            self.lanes.script_classes.forget(class);
             classes.into_iter().for_each(|class| self.lanes.owners[class] = KeyOwner::Nobody);
         }
     }

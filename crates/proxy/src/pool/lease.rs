@@ -14,6 +14,7 @@ use crate::config::Config;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, Progress};
 use crate::nodes::id::NodeId;
+use crate::pool::key::LaneKeyId;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneUse, Lanes};
 use crate::session::id::ClientId;
@@ -72,7 +73,7 @@ impl Lanes {
         &mut self,
         config: &Config,
         node: NodeId,
-        class: u16,
+        class: LaneKeyId,
         now: Now,
     ) -> Result<LaneHandle, Vec<u8>> {
         let class = self.base(class);
@@ -105,7 +106,7 @@ impl Lanes {
         &mut self,
         config: &Config,
         node: NodeId,
-        class: u16,
+        class: LaneKeyId,
         purpose: LaneUse,
         now: Now,
     ) -> Result<LaneHandle, Vec<u8>> {
@@ -157,7 +158,7 @@ impl<E: Execute> Worker<E> {
         &mut self,
         index: ClientId,
         node: NodeId,
-        lend: impl FnOnce(&mut Lanes, &Config, u16, Now) -> Result<LaneHandle, Vec<u8>>,
+        lend: impl FnOnce(&mut Lanes, &Config, LaneKeyId, Now) -> Result<LaneHandle, Vec<u8>>,
     ) -> Result<LaneHandle, Vec<u8>> {
         let Some(session) = self.clients.sessions.at(index) else {
             return Err(error_text::gone(&self.lanes.nodes[node].name));
@@ -313,11 +314,13 @@ pub(crate) mod tests {
     fn a_warm_connection_is_lent_before_another_is_dialled_and_to_one_at_a_time() {
         let config = config();
         let mut lanes = Lanes::new(&config, 1);
-        let first = lanes.borrow(&config, NodeId::at(0), 0, Now::default()).expect("nothing is in the way");
-        let second = lanes.borrow(&config, NodeId::at(0), 0, Now::default()).expect("nothing is in the way");
+        let first =
+            lanes.borrow(&config, NodeId::at(0), LaneKeyId::PLAIN, Now::default()).expect("nothing is in the way");
+        let second =
+            lanes.borrow(&config, NodeId::at(0), LaneKeyId::PLAIN, Now::default()).expect("nothing is in the way");
         assert_ne!(first, second);
         assert!(lanes.keep_warm(first.index, &config));
-        let again = lanes.borrow(&config, NodeId::at(0), 0, Now::default()).expect("one is warm");
+        let again = lanes.borrow(&config, NodeId::at(0), LaneKeyId::PLAIN, Now::default()).expect("one is warm");
         assert_eq!(again.index, first.index);
         assert!(lanes.find(again).is_some() && lanes.find(first).is_none(), "the first borrower's handle is void");
         assert!(lanes.shared.is_empty(), "nobody waits for their replies");
@@ -327,17 +330,20 @@ pub(crate) mod tests {
     fn a_place_is_used_again_once_its_connection_is_closed_and_its_handle_is_void() {
         let config = config();
         let mut lanes = Lanes::new(&config, 1);
-        let shared = lanes.lane(&config, NodeId::at(0), 0);
-        let first = lanes.borrow(&config, NodeId::at(0), 0, Now::default()).expect("nothing is in the way");
+        let shared = lanes.lane(&config, NodeId::at(0), LaneKeyId::PLAIN);
+        let first =
+            lanes.borrow(&config, NodeId::at(0), LaneKeyId::PLAIN, Now::default()).expect("nothing is in the way");
         lanes.retire(first.index);
         assert_eq!(lanes.find(first), None);
-        let second = lanes.borrow(&config, NodeId::at(0), 0, Now::default()).expect("nothing is in the way");
+        let second =
+            lanes.borrow(&config, NodeId::at(0), LaneKeyId::PLAIN, Now::default()).expect("nothing is in the way");
         assert_ne!(second.index, first.index, "the loop may still close the first");
         lanes.note_closed(first.index);
-        let third = lanes.borrow(&config, NodeId::at(0), 0, Now::default()).expect("nothing is in the way");
+        let third =
+            lanes.borrow(&config, NodeId::at(0), LaneKeyId::PLAIN, Now::default()).expect("nothing is in the way");
         assert_eq!(third.index, first.index);
         assert_eq!(lanes.find(first), None, "it is somebody else's");
         assert_eq!(lanes.find(third), Some(first.index));
-        assert_eq!(lanes.lane(&config, NodeId::at(0), 0), shared, "shared lanes keep their places");
+        assert_eq!(lanes.lane(&config, NodeId::at(0), LaneKeyId::PLAIN), shared, "shared lanes keep their places");
     }
 }

@@ -5,7 +5,7 @@
 //! are used again once they have ended and the loop has been told.
 
 mod dial_queue;
-mod key;
+pub(crate) mod key;
 pub(crate) mod large_reply;
 pub(crate) mod lease;
 mod read_pacing;
@@ -24,6 +24,7 @@ use crate::nodes::kind::NodeMismatch;
 use crate::nodes::rollover::Entry;
 use crate::observe::histogram::Histogram;
 use crate::pool::dial_queue::DialQueue;
+use crate::pool::key::{LaneKeyId, PerKey};
 use crate::pool::session_mode::KeyOwner;
 use crate::pool::table::{LaneGrid, LaneTable};
 use crate::pool::table::{LaneHandle, LaneId};
@@ -149,7 +150,7 @@ pub(crate) struct Lane {
     /// One before it is still owed replies: nothing leaves on it until then.
     pub(crate) is_behind: bool,
     pub(crate) node: NodeId,
-    pub(crate) class: u16,
+    pub(crate) class: LaneKeyId,
     /// It is in the list of those to be written.
     pub(crate) is_listed: bool,
     /// The client that it belongs to, if that client's reading decides how fast it is read.
@@ -248,9 +249,9 @@ pub(crate) struct LaneKey {
 pub(crate) struct Lanes {
     pub(crate) all: LaneTable,
     pub(crate) nodes: PerNode<Node>,
-    classes: Vec<LaneKey>,
+    classes: PerKey<LaneKey>,
     /// For each class, whose it is if it is one client's.
-    pub(crate) owners: Vec<KeyOwner>,
+    pub(crate) owners: PerKey<KeyOwner>,
     /// Those of them that are for scripts, by the class beside which they are.
     pub(crate) script_classes: ScriptClasses,
     /// Those who speak to nodes under a name of their own.
@@ -279,7 +280,7 @@ pub(crate) struct Lanes {
     /// Private lanes that are clean and lent to nobody.
     pub(crate) warm: Vec<LaneId>,
     /// For each class, since when no client has been in it; 0 if one is.
-    pub(crate) unused_since_us: Vec<u64>,
+    pub(crate) unused_since_us: PerKey<u64>,
     /// Places of lanes that have ended.
     free: Vec<LaneId>,
     /// Nodes are identified (HELLO, INFO) on the shared connections of the first class.
@@ -293,8 +294,8 @@ impl Lanes {
         let plain = LaneKey { database: 0, protocol: Protocol::Resp2, speaker: 0 };
         Self {
             nodes: PerNode::new(config.nodes.iter().map(Node::new)),
-            classes: vec![plain],
-            owners: vec![KeyOwner::Everybody],
+            classes: PerKey::new(plain),
+            owners: PerKey::new(KeyOwner::Everybody),
             table: LaneGrid::new(1, config.nodes.len()),
             entropy: entropy | 1,
             ..Self::default()
@@ -302,10 +303,10 @@ impl Lanes {
     }
 
     /// The number of the class with this state. `None`: the worker has as many as it may.
-    pub(crate) fn class(&mut self, class: LaneKey) -> Option<u16> {
+    pub(crate) fn class(&mut self, class: LaneKey) -> Option<LaneKeyId> {
         let is_known = |(c, owner): (&LaneKey, &KeyOwner)| *c == class && matches!(owner, KeyOwner::Everybody);
-        if let Some(known) = self.classes.iter().zip(&self.owners).position(is_known) {
-            return Some(known as u16);
+        if let Some(known) = self.classes.ids().find(|known| is_known((&self.classes[*known], &self.owners[*known]))) {
+            return Some(known);
         }
         let count = self.owners.iter().filter(|owner| matches!(owner, KeyOwner::Everybody)).count();
         if count >= CLASSES_MAX {
@@ -315,27 +316,26 @@ impl Lanes {
     }
 
     /// Takes a number for a class.
-    pub(crate) fn put_class(&mut self, class: LaneKey, owner: KeyOwner) -> Option<u16> {
-        if let Some(free) = self.owners.iter().position(|owner| matches!(owner, KeyOwner::Nobody)) {
+    pub(crate) fn put_class(&mut self, class: LaneKey, owner: KeyOwner) -> Option<LaneKeyId> {
+        if let Some(free) = self.owners.position(|owner| matches!(owner, KeyOwner::Nobody)) {
             self.classes[free] = class;
             self.owners[free] = owner;
-            return Some(free as u16);
+            return Some(free);
         }
-        let number = u16::try_from(self.classes.len()).ok()?;
-        self.classes.push(class);
+        let number = self.classes.push(class)?;
         self.owners.push(owner);
         self.table.resize(self.classes.len());
         Some(number)
     }
 
     /// What the users of a class share.
-    pub(crate) fn state_of(&self, class: u16) -> LaneKey {
-        self.classes[class as usize]
+    pub(crate) fn state_of(&self, class: LaneKeyId) -> LaneKey {
+        self.classes[class]
     }
 
     /// A class has another state from now on.
-    pub(crate) fn set_state_of(&mut self, class: u16, state: LaneKey) {
-        self.classes[class as usize] = state;
+    pub(crate) fn set_state_of(&mut self, class: LaneKeyId, state: LaneKey) {
+        self.classes[class] = state;
     }
 
     /// The number of whoever speaks under this name. `None`: there are as many as there may be.
@@ -361,13 +361,13 @@ impl Lanes {
 
     /// Whether some class has this speaker.
     fn is_spoken_for(&self, speaker: u16) -> bool {
-        let classes = self.classes.iter().zip(&self.owners);
+        let classes = self.classes.iter().zip(self.owners.iter());
         classes.filter(|(_, owner)| !matches!(owner, KeyOwner::Nobody)).any(|(class, _)| class.speaker == speaker)
     }
 
     /// Who speaks to nodes for a class.
-    pub(crate) fn speaker_of(&self, class: u16) -> u16 {
-        self.classes[class as usize].speaker
+    pub(crate) fn speaker_of(&self, class: LaneKeyId) -> u16 {
+        self.classes[class].speaker
     }
 
     /// How many connections clients have to themselves.
@@ -402,12 +402,12 @@ impl Lanes {
 
     /// The database that a lane has selected.
     pub(crate) fn class_database(&self, lane: LaneId) -> u32 {
-        self.classes[self.all[lane].class as usize].database
+        self.classes[self.all[lane].class].database
     }
 
     /// The lane of a node and class; made if there is none.
     #[inline]
-    pub(crate) fn lane(&mut self, config: &Config, node: NodeId, class: u16) -> LaneId {
+    pub(crate) fn lane(&mut self, config: &Config, node: NodeId, class: LaneKeyId) -> LaneId {
         match self.table.get(node, class) {
             Some(lane) => lane,
             None => self.make(config, node, class),
@@ -416,13 +416,13 @@ impl Lanes {
 
     /// The lane of a node and class, if there is one.
     #[inline(always)]
-    pub(crate) fn known(&self, node: NodeId, class: u16) -> Option<LaneId> {
+    pub(crate) fn known(&self, node: NodeId, class: LaneKeyId) -> Option<LaneId> {
         self.table.get(node, class)
     }
 
     #[cold]
-    fn make(&mut self, config: &Config, node: NodeId, class: u16) -> LaneId {
-        if let KeyOwner::Client(owner) = &self.owners[class as usize] {
+    fn make(&mut self, config: &Config, node: NodeId, class: LaneKeyId) -> LaneId {
+        if let KeyOwner::Client(owner) = &self.owners[class] {
             return match owner.has(node) {
                 true => self.make_own(config, node, class),
                 false => self.lane(config, node, self.sharing(class)),
@@ -436,8 +436,8 @@ impl Lanes {
         lane
     }
 
-    fn build(&self, config: &Config, node: NodeId, class: u16, purpose: LaneUse) -> Lane {
-        let LaneKey { database, protocol, speaker } = self.classes[class as usize];
+    fn build(&self, config: &Config, node: NodeId, class: LaneKeyId, purpose: LaneUse) -> Lane {
+        let LaneKey { database, protocol, speaker } = self.classes[class];
         let own = usize::from(speaker).checked_sub(1).and_then(|place| self.speakers.get(place));
         let credentials = own.or(self.nodes[node].told.credentials.as_ref()).cloned();
         let is_shared = matches!(purpose, LaneUse::Shared | LaneUse::Successor);
@@ -445,7 +445,7 @@ impl Lanes {
         let proof = EchoCheck::new(config.integrity, self.entropy_of(self.all.next_id()));
         let told = &self.nodes[node];
         let is_elsewhere = !matches!(*told.told.endpoint, Endpoint::Embedded { .. });
-        let is_asked = self.asks && class == 0 && is_shared && is_elsewhere && !told.shuns_questions;
+        let is_asked = self.asks && class == LaneKeyId::PLAIN && is_shared && is_elsewhere && !told.shuns_questions;
         let identity = Identity { database, protocol, credentials, is_asked, ..Identity::default() };
         let mut up = Upstream::new(identity, policy);
         if config.seeing.is_anything_seen() {
@@ -506,7 +506,7 @@ impl Lanes {
     }
 
     /// Makes a lane that is not in the table of classes. It is not dialled yet.
-    pub(crate) fn add_unshared(&mut self, config: &Config, node: NodeId, class: u16, purpose: LaneUse) -> LaneId {
+    pub(crate) fn add_unshared(&mut self, config: &Config, node: NodeId, class: LaneKeyId, purpose: LaneUse) -> LaneId {
         let made = self.build(config, node, class, purpose);
         let Some(place) = self.free.pop() else {
             return self.all.push(made);

@@ -21,6 +21,7 @@
 use crate::config::{Config, NodeConfig};
 use crate::limits::{LANE_UNUSED_US, RENEW_US};
 use crate::nodes::id::{NodeId, PerNode};
+use crate::pool::key::{LaneKeyId, PerKey};
 use crate::pool::table::{LaneGrid, LaneHandle, LaneId};
 use crate::pool::{Lane, LaneUse, Lanes, Node};
 use crate::session::id::ClientHandle;
@@ -137,7 +138,7 @@ impl Lanes {
     #[cold]
     pub(crate) fn let_go_on(&mut self) -> usize {
         (self.has_behind, self.may_go_on) = (false, false);
-        let mut ahead: BTreeMap<(u16, Option<ClientHandle>, Option<NodeId>), Vec<LaneId>> = BTreeMap::new();
+        let mut ahead: BTreeMap<(LaneKeyId, Option<ClientHandle>, Option<NodeId>), Vec<LaneId>> = BTreeMap::new();
         for (place, lane) in self.all.entries() {
             if lane.purpose == LaneUse::Leaving && !lane.is_retired {
                 // A lane may be behind those of a removed node of another number.
@@ -349,16 +350,16 @@ impl Lanes {
     }
 
     /// Has the shared lanes of classes leave that have been unused for long.
-    fn leave_classes(&mut self, is_used: &[bool], now_us: u64) {
-        self.unused_since_us.resize(is_used.len(), 0);
-        for (class, is_used) in is_used.iter().enumerate() {
+    fn leave_classes(&mut self, is_used: &PerKey<bool>, now_us: u64) {
+        self.unused_since_us.resize_as(is_used);
+        for (class, is_used) in is_used.entries() {
             let since_us = &mut self.unused_since_us[class];
             if *is_used {
                 *since_us = 0;
             } else if *since_us == 0 {
                 *since_us = now_us;
             } else if now_us.saturating_sub(*since_us) > LANE_UNUSED_US {
-                let of_class = |lane: &&LaneId| usize::from(self.all[**lane].class) == class;
+                let of_class = |lane: &&LaneId| self.all[**lane].class == class;
                 let lanes: Vec<LaneId> = self.shared.iter().filter(of_class).copied().collect();
                 lanes.into_iter().for_each(|lane| self.leave(lane));
             }
@@ -394,7 +395,7 @@ fn is_same(one: &NodeConfig, other: &NodeConfig) -> bool {
 impl Lanes {
     /// A lane for what is left to be said to a node to which nothing else is sent any more: one of those that leave, or another
     /// that ends once it has been answered.
-    fn parting_lane(&mut self, config: &Config, node: NodeId, class: u16, now: Now) -> LaneId {
+    fn parting_lane(&mut self, config: &Config, node: NodeId, class: LaneKeyId, now: Now) -> LaneId {
         let is_fit = |lane: &Lane| {
             lane.purpose == LaneUse::Leaving
                 && (lane.node, lane.class) == (node, class)
@@ -413,7 +414,7 @@ impl Lanes {
 impl<E: Execute> Worker<E> {
     /// A lane on which a node is told what follows from what it was asked before: that a request is to wait no longer, or that
     /// something is to be put back. A node that has gone, or that was drained, is told that as well.
-    pub(crate) fn lane_for_aftermath(&mut self, node: NodeId, class: u16) -> LaneId {
+    pub(crate) fn lane_for_aftermath(&mut self, node: NodeId, class: LaneKeyId) -> LaneId {
         let known = &self.lanes.nodes[node];
         match known.is_gone || known.is_drained {
             true => self.lanes.parting_lane(&self.config, node, class, self.now),
@@ -497,7 +498,7 @@ mod tests {
         let mut pool = BufferPool::new();
         let mut left = Vec::new();
         for _ in 0..MANY {
-            let class = LaneKey { database: 1, ..lanes.state_of(0) };
+            let class = LaneKey { database: 1, ..lanes.state_of(LaneKeyId::PLAIN) };
             let class = lanes.put_class(class, KeyOwner::Everybody).expect("there are numbers for so many");
             let lane = lanes.lane(&config, NodeId::at(0), class);
             lanes.push(lane, Owner::Nobody, Now::default(), &mut pool, |out| out.push(b'x'));
@@ -520,11 +521,11 @@ mod tests {
         for round in 0..100 {
             let at = |number: u32| Some(format!("10.0.{round}.{number}:6379").into());
             let all = [1, 2, 2].map(|number| {
-                let lane = lanes.add_unshared(&config, NodeId::at(0), 0, LaneUse::Private);
+                let lane = lanes.add_unshared(&config, NodeId::at(0), LaneKeyId::PLAIN, LaneUse::Private);
                 (lanes[lane].at, lanes[lane].is_elsewhere) = (at(number), true);
                 lane
             });
-            let stays = lanes.add_unshared(&config, NodeId::at(0), 0, LaneUse::Private);
+            let stays = lanes.add_unshared(&config, NodeId::at(0), LaneKeyId::PLAIN, LaneUse::Private);
             let handles = all.map(|lane| lanes.handle(lane));
             let moves = lanes.take_nodes(&config, Some(NodeId::at(0)), |_| false);
             assert!(

@@ -20,6 +20,7 @@ use crate::auth::quota::UserQuota;
 use crate::config::Config;
 use crate::error_text;
 use crate::nodes::id::{NodeId, PerNode};
+use crate::pool::key::LaneKeyId;
 use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
 use crate::pool::table::{LaneHandle, LaneId};
@@ -40,7 +41,7 @@ pub(crate) enum KeyOwner {
     /// Everybody's with the same database, dialect and name at the nodes.
     Everybody,
     /// The same, for scripts beside this class, see [`crate::scripts::lanes`].
-    Scripts { beside: u16 },
+    Scripts { beside: LaneKeyId },
     /// One client's.
     Client(Box<Owner>),
     /// Nobody's: the number is free.
@@ -52,7 +53,7 @@ pub(crate) enum KeyOwner {
 pub(crate) struct Owner {
     session: ClientHandle,
     /// The class that it would be in if it shared.
-    pub(crate) base: u16,
+    pub(crate) base: LaneKeyId,
     /// The nodes to which it has its own; `None`: all.
     nodes: Option<Vec<NodeId>>,
     /// Its user's bounds.
@@ -69,31 +70,31 @@ impl Owner {
 
 impl Lanes {
     /// The class that everybody is in whose database, dialect and name are the same.
-    pub(crate) fn base(&self, class: u16) -> u16 {
+    pub(crate) fn base(&self, class: LaneKeyId) -> LaneKeyId {
         self.without_scripts(self.sharing(class))
     }
 
     /// The class whose lanes a client in this one shares with others.
-    pub(crate) fn sharing(&self, class: u16) -> u16 {
-        match &self.owners[class as usize] {
+    pub(crate) fn sharing(&self, class: LaneKeyId) -> LaneKeyId {
+        match &self.owners[class] {
             KeyOwner::Client(owner) => owner.base,
             KeyOwner::Everybody | KeyOwner::Scripts { .. } | KeyOwner::Nobody => class,
         }
     }
 
     /// Whether a class has lanes of its own to all nodes.
-    pub(crate) fn owns_all(&self, class: u16) -> bool {
-        matches!(&self.owners[class as usize], KeyOwner::Client(owner) if owner.nodes.is_none())
+    pub(crate) fn owns_all(&self, class: LaneKeyId) -> bool {
+        matches!(&self.owners[class], KeyOwner::Client(owner) if owner.nodes.is_none())
     }
 
     /// Whether a class has lanes of its own to a node.
-    pub(crate) fn owns(&self, class: u16, node: NodeId) -> bool {
-        matches!(&self.owners[class as usize], KeyOwner::Client(owner) if owner.has(node))
+    pub(crate) fn owns(&self, class: LaneKeyId, node: NodeId) -> bool {
+        matches!(&self.owners[class], KeyOwner::Client(owner) if owner.has(node))
     }
 
     /// Whether a class is one client's.
-    pub(crate) fn is_owned(&self, class: u16) -> bool {
-        matches!(self.owners[class as usize], KeyOwner::Client(_))
+    pub(crate) fn is_owned(&self, class: LaneKeyId) -> bool {
+        matches!(self.owners[class], KeyOwner::Client(_))
     }
 
     /// How many own lanes to a node are connected, or will be.
@@ -106,7 +107,7 @@ impl Lanes {
     }
 
     /// An own lane of a class to a node: a warm connection, or one that is to be dialled.
-    pub(crate) fn make_own(&mut self, config: &Config, node: NodeId, class: u16) -> LaneId {
+    pub(crate) fn make_own(&mut self, config: &Config, node: NodeId, class: LaneKeyId) -> LaneId {
         let base = self.base(class);
         let fits = |lane: &LaneId| {
             let this = &self.all[*lane];
@@ -114,7 +115,7 @@ impl Lanes {
         };
         let (mut reader, mut lent, mut is_bounded) = (None, None, false);
         let mut tracking = None;
-        if let KeyOwner::Client(owner) = &self.owners[class as usize] {
+        if let KeyOwner::Client(owner) = &self.owners[class] {
             reader = Some(owner.session);
             tracking = owner.tracking.as_ref().map(|by_node| by_node.get(node).cloned().flatten());
             is_bounded = owner.allowance.is_some();
@@ -151,7 +152,7 @@ impl Lanes {
         if self.count_own(this.node) >= config.lanes.session_max {
             return Err(error_text::too_many_own(&self.nodes[this.node].name));
         }
-        let KeyOwner::Client(owner) = &self.owners[this.class as usize] else { return Ok(()) };
+        let KeyOwner::Client(owner) = &self.owners[this.class] else { return Ok(()) };
         if let Some(allowance) = &owner.allowance {
             let lent = allowance.lend().ok_or_else(error_text::too_many_of_user)?;
             self.all[lane].lent = Some(lent);
@@ -160,7 +161,7 @@ impl Lanes {
     }
 
     /// The own lanes of a class.
-    pub(crate) fn own_lanes(&self, class: u16) -> Vec<LaneId> {
+    pub(crate) fn own_lanes(&self, class: LaneKeyId) -> Vec<LaneId> {
         if !self.is_owned(class) {
             return Vec::new();
         }
@@ -169,7 +170,7 @@ impl Lanes {
 
     /// Other nodes are configured. What a client has of its own it has to the node of that name, wherever it is now.
     pub(crate) fn move_own(&mut self, moves: &Moves) {
-        for owner in &mut self.owners {
+        for owner in self.owners.iter_mut() {
             if let KeyOwner::Client(owner) = owner
                 && let Some(nodes) = &mut owner.nodes
             {
@@ -258,7 +259,7 @@ impl<E: Execute> Worker<E> {
                 return Some(self.refuse(index, error_text::TOO_MANY_OWNERS.as_bytes()));
             }
         }
-        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class as usize] {
+        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
             owner.allowance = allowance;
         }
         self.clients.sessions.at_mut(index)?.flags.remove(SessionFlags::UNSETTLED);
@@ -292,7 +293,7 @@ impl<E: Execute> Worker<E> {
     /// Has a client have its own lanes to all nodes from now on. Nothing of it is outstanding. `false`: there are too many.
     pub(crate) fn own_all(&mut self, index: ClientId) -> bool {
         let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return false };
-        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class as usize] {
+        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
             owner.nodes = None;
             return true;
         }
@@ -332,7 +333,7 @@ impl<E: Execute> Worker<E> {
         }
         self.leave_large(index);
         let more: Vec<NodeId> = nodes.iter().copied().filter(|node| !self.lanes.owns(class, *node)).collect();
-        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class as usize] {
+        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
             owner.nodes.get_or_insert_default().extend(more);
         } else if !self.begin_owning(index, Some(more)) {
             return Some(self.refuse(index, error_text::TOO_MANY_OWNERS.as_bytes()));
@@ -341,7 +342,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client has another database, dialect or name at the nodes: its lanes of its own are given back.
-    pub(crate) fn put_into_class(&mut self, index: ClientId, base: u16) {
+    pub(crate) fn put_into_class(&mut self, index: ClientId, base: LaneKeyId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let class = session.class;
         if !self.lanes.is_owned(class) {
@@ -350,7 +351,7 @@ impl<E: Execute> Worker<E> {
         }
         let state: LaneKey = self.lanes.state_of(base);
         if self.speak_otherwise(index, class, state) {
-            if let KeyOwner::Client(owner) = &mut self.lanes.owners[class as usize] {
+            if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
                 owner.base = base;
             }
             return;
@@ -361,7 +362,7 @@ impl<E: Execute> Worker<E> {
         self.give_back_own(class, pins.as_deref_mut());
         self.lanes.set_state_of(class, state);
         let allowance = self.clients.sessions.at(index).and_then(|session| session.details.allowance.clone());
-        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class as usize] {
+        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
             owner.base = base;
             owner.allowance = allowance;
         }
@@ -413,22 +414,22 @@ impl<E: Execute> Worker<E> {
         self.end_owning(session.class, session.pins.as_deref_mut());
     }
 
-    fn end_owning(&mut self, class: u16, pins: Option<&mut TransactionState>) {
+    fn end_owning(&mut self, class: LaneKeyId, pins: Option<&mut TransactionState>) {
         if !self.lanes.is_owned(class) {
             return;
         }
         self.give_back_own(class, pins);
-        if let KeyOwner::Client(owner) = &self.lanes.owners[class as usize] {
+        if let KeyOwner::Client(owner) = &self.lanes.owners[class] {
             let client = owner.session;
             self.resume_left_of(client);
         }
-        self.lanes.owners[class as usize] = KeyOwner::Nobody;
+        self.lanes.owners[class] = KeyOwner::Nobody;
         self.counters.owners.set(self.counters.owners.value().saturating_sub(1));
     }
 
     /// A client's own lanes take nothing more, although replies are owed on some: those answer them and then end. One on which
     /// keys are watched, or a request waits, is left as it is.
-    pub(crate) fn leave_busy_own(&mut self, class: u16) {
+    pub(crate) fn leave_busy_own(&mut self, class: LaneKeyId) {
         for place in self.lanes.own_lanes(class) {
             let this = &self.lanes[place];
             if !this.is_settled() && !this.is_waiting && !self.is_watched_on(place) {
@@ -440,7 +441,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Gives a client's own lanes back, clean or closed.
-    fn give_back_own(&mut self, class: u16, pins: Option<&mut TransactionState>) {
+    fn give_back_own(&mut self, class: LaneKeyId, pins: Option<&mut TransactionState>) {
         let base = self.lanes.base(class);
         let mut watches = Vec::new();
         if let Some(pins) = pins {
@@ -520,7 +521,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The nodes to which a client has its own lanes, and since when it is connected: for the console.
-    pub(crate) fn owned_nodes(&self, class: u16) -> impl Iterator<Item = NodeId> + '_ {
+    pub(crate) fn owned_nodes(&self, class: LaneKeyId) -> impl Iterator<Item = NodeId> + '_ {
         let lanes = self.lanes.own_lanes(class).into_iter();
         lanes.filter(|lane| !matches!(self.lanes[*lane].up.phase(), Phase::Idle)).map(|lane| self.lanes[lane].node)
     }

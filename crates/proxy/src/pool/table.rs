@@ -4,6 +4,7 @@
 //! says of which of them it is.
 
 use crate::nodes::id::NodeId;
+use crate::pool::key::LaneKeyId;
 use crate::pool::{Lane, Lanes};
 use crate::slab::Handle;
 use respool_connection::ConnId;
@@ -131,32 +132,32 @@ impl LaneGrid {
     }
 
     #[inline(always)]
-    fn cell(&self, node: NodeId, class: u16) -> usize {
-        class as usize * self.nodes + node.place()
+    fn cell(&self, node: NodeId, class: LaneKeyId) -> usize {
+        class.place() * self.nodes + node.place()
     }
 
     /// The lane of a node and class, if there is one.
     #[inline(always)]
-    pub(super) fn get(&self, node: NodeId, class: u16) -> Option<LaneId> {
+    pub(super) fn get(&self, node: NodeId, class: LaneKeyId) -> Option<LaneId> {
         self.cells.get(self.cell(node, class)).copied().filter(|lane| *lane != LaneId::NONE)
     }
 
     /// Puts a lane, or none, in the place of a node and class.
-    pub(super) fn put(&mut self, node: NodeId, class: u16, lane: Option<LaneId>) {
+    pub(super) fn put(&mut self, node: NodeId, class: LaneKeyId, lane: Option<LaneId>) {
         let cell = self.cell(node, class);
         self.cells[cell] = lane.unwrap_or(LaneId::NONE);
     }
 
     /// Takes a lane out, unless another is in its place.
-    pub(super) fn take_out(&mut self, node: NodeId, class: u16, lane: LaneId) {
+    pub(super) fn take_out(&mut self, node: NodeId, class: LaneKeyId, lane: LaneId) {
         if self.get(node, class) == Some(lane) {
             self.put(node, class, None);
         }
     }
 
     /// The lanes of a class.
-    pub(crate) fn of_class(&self, class: u16) -> impl Iterator<Item = LaneId> + '_ {
-        let start = class as usize * self.nodes;
+    pub(crate) fn of_class(&self, class: LaneKeyId) -> impl Iterator<Item = LaneId> + '_ {
+        let start = class.place() * self.nodes;
         let cells = self.cells.get(start..start + self.nodes).unwrap_or_default();
         cells.iter().copied().filter(|lane| *lane != LaneId::NONE)
     }

@@ -19,6 +19,7 @@
 use crate::error_text;
 use crate::internal_request::{InternalRequests, LostReply};
 use crate::limits::{CLAIM_LOOKED_AT_MAX, LARGE_REPLY_BYTES};
+use crate::pool::key::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::pool::{LaneUse, Lanes};
 use crate::reply::owner::Owner;
@@ -130,7 +131,7 @@ impl<E: Execute> Worker<E> {
 
     /// Those who share a class of lanes, one of which has been taken out: who may be owed something there waits for it with
     /// its next request. That they are owed something elsewhere alone is not looked at.
-    fn have_others_wait(&mut self, class: u16, client: ClientHandle) {
+    fn have_others_wait(&mut self, class: LaneKeyId, client: ClientHandle) {
         let lanes = &self.lanes;
         for (index, session) in self.clients.sessions.iter_mut() {
             if !session.down.is_settled() && index != client.index && lanes.base(session.class) == class {

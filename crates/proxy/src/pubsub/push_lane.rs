@@ -19,6 +19,7 @@ use crate::limits::{
     PUSH_CHECK_US, PUSH_ORDERS_MAX, PUSH_QUEUE_BYTES_MAX, PUSH_SILENT_US_MAX, RENEW_US, STRUCK_OUT_PER_TURN_MAX,
 };
 use crate::nodes::id::NodeId;
+use crate::pool::key::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneEnd, LaneUse};
 use crate::push::frame::{Frame, Kind, Verb};
@@ -42,7 +43,7 @@ impl<E: Execute> Worker<E> {
         let lane = match self.subscriptions.lanes[node] {
             Some(known) => known.lane,
             None => {
-                let lane = self.lanes.add_unshared(&self.config, node, 0, LaneUse::Push);
+                let lane = self.lanes.add_unshared(&self.config, node, LaneKeyId::PLAIN, LaneUse::Push);
                 self.lanes[lane].up.set_protocol(Protocol::Resp3);
                 self.subscriptions.lanes[node] = Some(PushLane { lane, pinged_us: 0 });
                 self.subscriptions.check_at_us = self.now.mono_us + PUSH_CHECK_US;
@@ -64,7 +65,7 @@ impl<E: Execute> Worker<E> {
         if self.lanes.all.iter().any(|other| is_successor(other) && !other.is_retired) {
             return;
         }
-        let successor = self.lanes.add_unshared(&self.config, node, 0, LaneUse::PushSuccessor);
+        let successor = self.lanes.add_unshared(&self.config, node, LaneKeyId::PLAIN, LaneUse::PushSuccessor);
         self.lanes[successor].up.set_protocol(protocol);
         if self.lanes.prepare(successor, &self.config, self.now).is_err() {
             self.lanes.release(successor);

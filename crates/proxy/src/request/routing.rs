@@ -3,6 +3,7 @@
 //! Where no route is configured no session comes here; a session under routes pays for the choice with every request.
 
 use crate::nodes::id::NodeId;
+use crate::pool::key::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::request::gathers::PartOwner;
 use crate::session::id::ClientId;
@@ -213,7 +214,7 @@ impl<E: Execute> Worker<E> {
         &mut self,
         index: ClientId,
         begin: impl FnOnce(&mut respool_route::Gather),
-    ) -> Option<(u16, PartOwner)> {
+    ) -> Option<(LaneKeyId, PartOwner)> {
         self.counters.requests_split.add(1);
         self.is_busy = true;
         let handle = self.clients.sessions.handle(index)?;
@@ -231,7 +232,7 @@ impl<E: Execute> Worker<E> {
     fn send_part(
         &mut self,
         node: NodeId,
-        class: u16,
+        class: LaneKeyId,
         due: PartOwner,
         number: usize,
         write: impl FnOnce(&mut Vec<u8>),

@@ -22,6 +22,7 @@
 //! second, which is made for that: there the node can say that it is busy.
 
 use crate::limits::{SCRIPT_AHEAD_US, SCRIPTS_MIXED_US};
+use crate::pool::key::{LaneKeyId, PerKey};
 use crate::pool::session_mode::KeyOwner;
 use crate::pool::{Lane, LaneUse, Lanes};
 use crate::session::id::ClientId;
@@ -36,57 +37,53 @@ const WAYS: usize = 2;
 /// Classes for scripts by the class beside which they are.
 #[derive(Debug, Default)]
 pub(crate) struct ScriptClasses {
-    beside: Vec<[Option<u16>; WAYS]>,
+    beside: PerKey<[Option<LaneKeyId>; WAYS]>,
 }
 
 impl ScriptClasses {
     /// There are none beside a class any more.
-    pub(crate) fn forget(&mut self, class: u16) {
-        self.beside.get_mut(usize::from(class)).into_iter().for_each(|ways| *ways = Default::default());
+    pub(crate) fn forget(&mut self, class: LaneKeyId) {
+        self.beside.get_mut(class).into_iter().for_each(|ways| *ways = Default::default());
     }
 }
 
 impl Lanes {
     /// The class beside which one is for scripts; any other is itself.
-    pub(crate) fn without_scripts(&self, class: u16) -> u16 {
-        match &self.owners[class as usize] {
+    pub(crate) fn without_scripts(&self, class: LaneKeyId) -> LaneKeyId {
+        match &self.owners[class] {
             KeyOwner::Scripts { beside } => *beside,
             _ => class,
         }
     }
 
     /// Whether what a client shares in this class are the connections for scripts.
-    pub(crate) fn is_for_scripts(&self, class: u16) -> bool {
-        matches!(self.owners[self.sharing(class) as usize], KeyOwner::Scripts { .. })
+    pub(crate) fn is_for_scripts(&self, class: LaneKeyId) -> bool {
+        matches!(self.owners[self.sharing(class)], KeyOwner::Scripts { .. })
     }
 
     /// The classes for scripts beside a class.
-    pub(crate) fn script_classes_of(&self, class: u16) -> impl Iterator<Item = usize> + use<> {
-        let ways = self.script_classes.beside.get(usize::from(class)).copied().unwrap_or_default();
-        ways.into_iter().flatten().map(usize::from)
+    pub(crate) fn script_classes_of(&self, class: LaneKeyId) -> impl Iterator<Item = LaneKeyId> + use<> {
+        let ways = self.script_classes.beside.get(class).copied().unwrap_or_default();
+        ways.into_iter().flatten()
     }
 
     /// One of the classes for scripts beside a class, made if it is not there. `None`: no numbers are left.
-    fn script_class(&mut self, beside: u16, way: usize) -> Option<u16> {
-        let at = usize::from(beside);
-        if let Some(known) = self.script_classes.beside.get(at).and_then(|ways| ways[way]) {
+    fn script_class(&mut self, beside: LaneKeyId, way: usize) -> Option<LaneKeyId> {
+        if let Some(known) = self.script_classes.beside.get(beside).and_then(|ways| ways[way]) {
             return Some(known);
         }
         let class = self.put_class(self.state_of(beside), KeyOwner::Scripts { beside })?;
-        if self.script_classes.beside.len() <= at {
-            self.script_classes.beside.resize(at + 1, Default::default());
-        }
-        self.script_classes.beside[at][way] = Some(class);
+        self.script_classes.beside.get_or_default(beside)[way] = Some(class);
         Some(class)
     }
 
     /// The shared lanes to which the requests of a class go.
-    fn lanes_of_class(&self, class: u16) -> impl Iterator<Item = &Lane> {
+    fn lanes_of_class(&self, class: LaneKeyId) -> impl Iterator<Item = &Lane> {
         self.table.of_class(self.sharing(class)).filter_map(|lane| self.all.get(lane))
     }
 
     /// Whether a node has left a request on a shared lane of this class unanswered for long.
-    pub(crate) fn is_busy_for_long(&self, class: u16, now_us: u64) -> bool {
+    pub(crate) fn is_busy_for_long(&self, class: LaneKeyId, now_us: u64) -> bool {
         self.lanes_of_class(class).any(|lane| {
             let oldest_us = lane.up.tickets().oldest_us();
             oldest_us.is_some_and(|oldest_us| now_us.saturating_sub(oldest_us) > SCRIPT_AHEAD_US)
@@ -95,7 +92,7 @@ impl Lanes {
 
     /// Whether a request that has timed out may still be executed on a shared lane of this class, or on a leaving lane whose
     /// successor waits for it. All lanes are searched only if the shared ones owe nothing that is late.
-    fn has_late(&self, class: u16) -> bool {
+    fn has_late(&self, class: LaneKeyId) -> bool {
         let class = self.sharing(class);
         // Lanes taken out of sharing for a large reply (`turn` is the largest number) leave as well, but no successor
         // waits for them.
@@ -110,7 +107,7 @@ impl Lanes {
     }
 
     /// The class that a script goes to which nothing binds to one of them, and whether that is the second.
-    fn class_for_script(&mut self, beside: u16, now_us: u64) -> Option<(u16, bool)> {
+    fn class_for_script(&mut self, beside: LaneKeyId, now_us: u64) -> Option<(LaneKeyId, bool)> {
         let first = self.script_class(beside, 0)?;
         if !self.is_busy_for_long(first, now_us) {
             return Some((first, false));
@@ -119,8 +116,8 @@ impl Lanes {
     }
 
     /// A client in this class shares the lanes of another one from now on. Returns the class that it is in then.
-    fn share(&mut self, class: u16, with: u16) -> u16 {
-        match &mut self.owners[class as usize] {
+    fn share(&mut self, class: LaneKeyId, with: LaneKeyId) -> LaneKeyId {
+        match &mut self.owners[class] {
             KeyOwner::Client(owner) => {
                 owner.base = with;
                 class
@@ -201,7 +198,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A client to which nothing is owed shares the lanes of a class from now on.
-    fn share_lanes_of(&mut self, index: ClientId, with: u16) {
+    fn share_lanes_of(&mut self, index: ClientId, with: LaneKeyId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.class = self.lanes.share(session.class, with);
         match self.lanes.is_for_scripts(session.class) {

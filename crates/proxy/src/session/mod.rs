@@ -14,6 +14,7 @@ pub(crate) mod table;
 
 use crate::admin::HeldTime;
 use crate::auth::quota::UserQuota;
+use crate::pool::key::LaneKeyId;
 use crate::pool::large_reply::Large;
 use crate::pubsub::Subscriber;
 use crate::request::unknown_command::LearningBudget;
@@ -251,7 +252,7 @@ pub(crate) struct Session {
     /// The unfinished request, if one is.
     pub(crate) input: Option<Box<Input>>,
     /// Database and protocol as a place in the worker's table of classes.
-    pub(crate) class: u16,
+    pub(crate) class: LaneKeyId,
     pub(crate) protocol: Protocol,
     pub(crate) database: u32,
     pub(crate) reply_mode: ReplyMode,
@@ -292,7 +293,7 @@ impl Session {
             down: Downstream::new(),
             credit: Credit::new(budget),
             input: None,
-            class: 0,
+            class: LaneKeyId::PLAIN,
             protocol: Protocol::Resp2,
             database: 0,
             reply_mode: ReplyMode::On,

@@ -27,6 +27,7 @@ use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, Progress};
 use crate::limits::{PUSH_CHECK_US, PUSH_SILENT_US_MAX};
 use crate::nodes::id::{NodeId, NodeRange, PerNode};
+use crate::pool::key::LaneKeyId;
 use crate::pool::session_mode::KeyOwner;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneEnd, LaneKey, LaneUse};
@@ -254,21 +255,21 @@ impl<E: Execute> Worker<E> {
             Some(listener) => listener.id.map(|id| noloop.request(Some(id))),
         };
         let by_node = PerNode::new(nodes.map(request));
-        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class as usize] {
+        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
             owner.tracking = Some(by_node);
         }
     }
 
     /// What a node is to be asked for a class of lanes, if that is known.
-    fn request_for(&self, class: u16, node: NodeId) -> Option<Arc<[u8]>> {
-        match &self.lanes.owners[class as usize] {
+    fn request_for(&self, class: LaneKeyId, node: NodeId) -> Option<Arc<[u8]>> {
+        match &self.lanes.owners[class] {
             KeyOwner::Client(owner) => owner.tracking.as_ref()?.get(node)?.clone(),
             _ => None,
         }
     }
 
     /// Whether a node tells a client of changes on its own lane.
-    fn is_telling(&self, class: u16, node: NodeId) -> bool {
+    fn is_telling(&self, class: LaneKeyId, node: NodeId) -> bool {
         let Some(request) = self.request_for(class, node) else { return false };
         let lane = self.lanes.known(node, class).map(|lane| &self.lanes[lane].up);
         lane.is_some_and(|up| up.is_ready() && up.identity().tracking.as_ref() == Some(&request))
@@ -320,7 +321,7 @@ impl<E: Execute> Worker<E> {
 
     /// What a client's connections to nodes are.
     fn class_at_node(&self, index: ClientId) -> LaneKey {
-        self.lanes.state_of(self.clients.sessions.at(index).map_or(0, |session| session.class))
+        self.lanes.state_of(self.clients.sessions.at(index).map_or(LaneKeyId::PLAIN, |session| session.class))
     }
 
     fn mend_listener(&mut self, index: ClientId, node: NodeId) -> Result<(), Vec<u8>> {
@@ -509,7 +510,7 @@ impl<E: Execute> Worker<E> {
 
     /// A client speaks another dialect from now on and is the same otherwise: its own connections do, too. Nothing is owed on
     /// them. `false`: it has none, or is not the same.
-    pub(crate) fn speak_otherwise(&mut self, index: ClientId, class: u16, state: LaneKey) -> bool {
+    pub(crate) fn speak_otherwise(&mut self, index: ClientId, class: LaneKeyId, state: LaneKey) -> bool {
         let before = self.lanes.state_of(class);
         if !self.has_noloop_lanes(index) || before == state || (LaneKey { protocol: state.protocol, ..before }) != state
         {
@@ -571,7 +572,7 @@ impl<E: Execute> Worker<E> {
         if session.subscriber.as_mut().and_then(|subscriber| subscriber.noloop.take()).is_none() {
             return;
         }
-        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class as usize] {
+        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
             owner.tracking = None;
         }
         self.stop_owning(index);

@@ -13,6 +13,7 @@ use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX, TRIALS_MAX};
 use crate::nodes::id::NodeId;
+use crate::pool::key::LaneKeyId;
 use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
 use crate::pool::table::{LaneHandle, LaneId};
@@ -43,7 +44,7 @@ pub(crate) struct Exec {
     pub(crate) asker: Asker,
     is_wanted: bool,
     /// The client's shared class. The transaction runs there if the client has disconnected before the transaction is sent.
-    class: u16,
+    class: LaneKeyId,
     queued: QueuedCommands,
     /// The private connection that it runs on, if it does.
     private: Option<LaneHandle>,
@@ -82,7 +83,7 @@ const MOVES_MAX: u8 = 5;
 
 impl Exec {
     /// The class in which it runs if its client has disconnected.
-    pub(crate) fn class(&self) -> u16 {
+    pub(crate) fn class(&self) -> LaneKeyId {
         self.class
     }
 
@@ -441,7 +442,7 @@ impl<E: Execute> Worker<E> {
 
     /// A connection for what must not share one: the client's own if it has one to the node.
     pub(crate) fn private_for(&mut self, index: ClientId, node: NodeId) -> Result<LaneHandle, Vec<u8>> {
-        let class = self.clients.sessions.at(index).map_or(0, |session| session.class);
+        let class = self.clients.sessions.at(index).map_or(LaneKeyId::PLAIN, |session| session.class);
         if self.lanes.owns(class, node) {
             let lane = self.lanes.lane(&self.config, node, class);
             return Ok(self.lanes.handle(lane));

@@ -29,6 +29,7 @@ use crate::dedicated::Dedicated;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::nodes::id::NodeId;
+use crate::pool::key::LaneKeyId;
 use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
 use crate::pool::table::LaneHandle;
@@ -198,7 +199,7 @@ impl Session {
 impl Lanes {
     /// Whether keys are watched in the database, the dialect and the name of a class. A client with lanes of its own keeps the
     /// number of its class when it selects another database, so the lane itself is asked. One that is lost is whatever it was.
-    pub(crate) fn is_pinned_in(&self, pin: &WatchedLane, class: u16) -> bool {
+    pub(crate) fn is_pinned_in(&self, pin: &WatchedLane, class: LaneKeyId) -> bool {
         self.find(pin.lane).is_none_or(|lane| self.base(self.all[lane].class) == self.base(class))
     }
 }

@@ -14,6 +14,7 @@
 
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
+use crate::pool::key::LaneKeyId;
 use crate::pool::replace::Moves;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::session::id::ClientHandle;
@@ -80,7 +81,7 @@ pub(crate) struct Trial {
 
 impl Trial {
     /// The class of the transaction that waits for it, if any.
-    pub(crate) fn class(&self) -> Option<u16> {
+    pub(crate) fn class(&self) -> Option<LaneKeyId> {
         match &self.then {
             Then::Send(exec) => Some(exec.class()),
             Then::Nothing => None,

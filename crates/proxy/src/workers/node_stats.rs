@@ -3,6 +3,7 @@
 //! Each worker writes down its own figures when it looks at its timers, and reads those of the others when it is asked.
 
 use crate::nodes::id::PerNode;
+use crate::pool::key::LaneKeyId;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::Phase;
@@ -54,7 +55,7 @@ impl<E: Execute> Worker<E> {
         for (figures, node) in figures.iter_mut().zip(self.lanes.nodes.iter()) {
             figures.is_down = node.health.is_out();
             figures.is_there_for_others =
-                !node.health.is_out() && node.health.is_class_on_trial(self.lanes.state_of(0));
+                !node.health.is_out() && node.health.is_class_on_trial(self.lanes.state_of(LaneKeyId::PLAIN));
         }
         for lane in self.lanes.all.iter().filter(|lane| !lane.is_retired) {
             let Some(figures) = figures.get_mut(lane.node) else { continue };
@@ -84,10 +85,10 @@ impl<E: Execute> Worker<E> {
             return;
         }
         for node in self.config.node_ids() {
-            if self.lanes.nodes[node].health.is_class_on_trial(self.lanes.state_of(0)) {
+            if self.lanes.nodes[node].health.is_class_on_trial(self.lanes.state_of(LaneKeyId::PLAIN)) {
                 continue;
             }
-            let lane = self.lanes.lane(&self.config, node, 0);
+            let lane = self.lanes.lane(&self.config, node, LaneKeyId::PLAIN);
             if matches!(self.lanes[lane].up.phase(), Phase::Idle) {
                 // Whoever failed a moment ago is not dialled, and tried again at the next look.
                 let _ = self.lanes.prepare(lane, &self.config, self.now);

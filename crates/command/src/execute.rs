@@ -45,6 +45,20 @@ pub trait Execute {
         0
     }
 
+    /// A client watches keys of a database from now on, and watches on what it watched. Returns about how many bytes the node keeps
+    /// of all that the client watches.
+    fn watch(&mut self, _client: u64, _database: u32, _now: Millis, _keys: Args<'_>) -> usize {
+        0
+    }
+
+    /// Whether something has changed, or expired, that a client watches: its transaction must not run.
+    fn is_dirty(&mut self, _client: u64, _now: Millis) -> bool {
+        false
+    }
+
+    /// A client watches nothing any more.
+    fn unwatch(&mut self, _client: u64) {}
+
     /// Gives to `see` the keys that have changed, come or gone since it was last asked, `None` for all keys; more than have changed
     /// is never wrong. Whether it keeps them from now on, until it is asked again, is what `is_wanted` says.
     fn changes(&mut self, _is_wanted: bool, _see: &mut dyn FnMut(Option<&[u8]>)) {}
@@ -67,8 +81,6 @@ pub struct SessionView {
     pub now: Millis,
     /// The number under which the session is known to clients (`CLIENT ID`).
     pub client_id: u64,
-    /// Bytes that the node keeps of what the session watches, as it has said when it was last asked to watch.
-    pub watched_bytes: usize,
     /// The request is executed again, because it was [`Outcome::Unfinished`].
     pub has_waited: bool,
     /// The request must not be parked, as it is part of a transaction: it is answered as if its time had run out.

@@ -121,6 +121,13 @@ impl Engine {
         self.execute_script(row, args, session, reply)
     }
 
+    /// Sets the time at which keys are looked at outside of requests: nothing expires while a script is under way.
+    fn enter(&mut self, now: Millis) -> i64 {
+        let is_amid_script = self.open_databases == 0;
+        self.keyspace.heap.now = if is_amid_script { i64::MIN } else { i64::try_from(now.0).unwrap_or(i64::MAX) };
+        self.keyspace.heap.now
+    }
+
     /// A request blocks from now on.
     #[cold]
     fn park(
@@ -231,8 +238,7 @@ impl Execute for Engine {
             // Time stands still for a script.
             return Some(Millis(now.0.saturating_add(1)));
         }
-        let at = i64::try_from(now.0).unwrap_or(i64::MAX);
-        self.keyspace.heap.now = at;
+        let at = self.enter(now);
         let wait = self.keyspace.sweep(at);
         let is_reaped = !self.keyspace.reap(limits::REAPED_PER_TICK);
         Some(Millis(now.0.saturating_add(if is_reaped { wait } else { 1 })))
@@ -242,8 +248,7 @@ impl Execute for Engine {
         if self.open_databases == 0 {
             return None;
         }
-        let time = i64::try_from(now.0).unwrap_or(i64::MAX);
-        self.keyspace.heap.now = time;
+        let time = self.enter(now);
         while let Some((database, key)) = self.keyspace.blocked.ready_key() {
             let at = At { database, now: time };
             let kind = self.keyspace.peek(at, &key).map(|found| self.keyspace.kind(found));
@@ -282,6 +287,23 @@ impl Execute for Engine {
 
     fn awaited_keys(&self) -> usize {
         self.keyspace.blocked.keys()
+    }
+
+    fn watch(&mut self, client: u64, database: u32, now: Millis, keys: Args<'_>) -> usize {
+        let at = At { database: database as usize, now: self.enter(now) };
+        if at.database < self.databases() {
+            keys.iter().for_each(|key| self.keyspace.watch(at, client, key));
+        }
+        self.keyspace.watched_bytes(client)
+    }
+
+    fn is_dirty(&mut self, client: u64, now: Millis) -> bool {
+        let now = self.enter(now);
+        self.keyspace.is_dirty(now, client)
+    }
+
+    fn unwatch(&mut self, client: u64) {
+        self.keyspace.unwatch(client);
     }
 
     fn changes(&mut self, is_wanted: bool, see: &mut dyn FnMut(Option<&[u8]>)) {

@@ -16,7 +16,6 @@ mod set;
 mod sorted_set;
 mod stream;
 mod string;
-mod transactions;
 
 use respool_command::{Command, Row, SessionView, text};
 use respool_wire::{Args, ArgsBuf, Encoder};
@@ -81,11 +80,13 @@ pub(crate) fn run(call: &mut Call<'_, '_>) -> Answer {
         Command::Hyperloglog(command) => hyperloglog::run(command, call),
         Command::Server(command) => server::run(command, call),
         Command::Stream(command) => stream::run(command, call),
-        Command::Transactions(command) => transactions::run(command, call),
         // Data types and duties that the engine does not have yet, and what is not its business.
-        Command::Cluster(_) | Command::Connection(_) | Command::Learnt | Command::Proxy(_) | Command::Pubsub(_) => {
-            Err(unsupported(call.row))
-        }
+        Command::Cluster(_)
+        | Command::Connection(_)
+        | Command::Learnt
+        | Command::Proxy(_)
+        | Command::Pubsub(_)
+        | Command::Transactions(_) => Err(unsupported(call.row)),
         Command::Scripting(_) => Err(Fault::Scripts),
     }
 }

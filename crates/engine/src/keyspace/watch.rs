@@ -75,9 +75,14 @@ impl Watches {
         watcher.map_or_else(Vec::new, |watcher| watcher.keys.iter().cloned().collect())
     }
 
-    /// A session watches nothing any more. Whether something of what it watched has changed.
-    pub(super) fn forget(&mut self, session: u64) -> bool {
-        let Some(watcher) = self.watchers.remove(&session) else { return false };
+    /// Whether something that a session watches has changed.
+    pub(super) fn is_stale(&self, session: u64) -> bool {
+        self.watchers.get(&session).is_some_and(|watcher| watcher.is_stale)
+    }
+
+    /// A session watches nothing any more.
+    pub(super) fn forget(&mut self, session: u64) {
+        let Some(watcher) = self.watchers.remove(&session) else { return };
         for (database, key) in &watcher.keys {
             let Some(keys) = self.keys.get_mut(database) else { continue };
             let Some(sessions) = keys.get_mut(key) else { continue };
@@ -89,7 +94,6 @@ impl Watches {
                 self.keys.remove(database);
             }
         }
-        watcher.is_stale
     }
 
     /// Bytes that are kept of what a session watches, about.
@@ -107,19 +111,18 @@ impl Keyspace {
         self.settle_noting();
     }
 
-    /// A session watches nothing any more. Whether something of what it watched has changed, its time having come included.
-    pub(crate) fn unwatch(&mut self, now: i64, session: u64) -> bool {
+    /// Whether something that a session watches has changed, its time having come included.
+    pub(crate) fn is_dirty(&mut self, now: i64, session: u64) -> bool {
         for (database, key) in self.watches.of(session) {
             self.peek(At { database, now }, &key);
         }
-        self.forget_watches(session)
+        self.watches.is_stale(session)
     }
 
-    /// As [`Keyspace::unwatch`], of a session that does not ask.
-    pub(crate) fn forget_watches(&mut self, session: u64) -> bool {
-        let is_stale = self.watches.forget(session);
+    /// A session watches nothing any more.
+    pub(crate) fn unwatch(&mut self, session: u64) {
+        self.watches.forget(session);
         self.settle_noting();
-        is_stale
     }
 
     /// Bytes that are kept of what a session watches.
@@ -140,6 +143,9 @@ impl Keyspace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transcript::Script;
+    use respool_command::Execute;
+    use respool_wire::{Args, ArgsBuf};
 
     #[test]
     fn those_who_watch_a_key_that_changed_are_stale() {
@@ -151,10 +157,84 @@ mod tests {
         watches.spoil(0, b"a");
         watches.spoil(2, b"a");
         assert_eq!((watches.of(1).len(), watches.of(2).len(), watches.of(3).len()), (0, 1, 1));
-        assert!(watches.forget(1) && !watches.forget(1));
-        assert!(!watches.forget(2) && !watches.is_empty());
+        assert!(watches.is_stale(1) && !watches.is_stale(2) && !watches.is_stale(4));
+        watches.forget(1);
+        watches.forget(2);
+        assert!(!watches.is_stale(1) && !watches.is_empty());
         watches.spoil(1, b"a");
         assert!(watches.is_empty(), "a key that changed costs its watchers once");
-        assert!(watches.forget(3));
+        assert!(watches.is_stale(3));
+    }
+
+    /// A session watches a key, named twice. The bytes that are kept of it.
+    fn watch(script: &mut Script, session: u64) -> usize {
+        let keys: ArgsBuf = ["k", "k"].into_iter().collect();
+        script.engine.watch(session, script.session.database, script.session.now, keys.as_args())
+    }
+
+    /// Whether the transaction of a session that watches `k` may not run after others have said `lines`.
+    fn is_stopped(script: &mut Script, lines: &[&str]) -> bool {
+        watch(script, 1);
+        for line in lines {
+            match line.strip_prefix('@') {
+                Some(millis) => script.session.now.0 += millis.parse::<u64>().expect("milliseconds"),
+                None => _ = script.say(line),
+            }
+        }
+        let is_dirty = script.engine.is_dirty(1, script.session.now);
+        script.engine.unwatch(1);
+        assert!(!script.engine.is_dirty(1, script.session.now), "it watches nothing any more");
+        is_dirty
+    }
+
+    #[test]
+    fn only_a_change_stops_a_transaction() {
+        let mut script = Script::new();
+        for (lines, expected) in [
+            (&["GET k", "DEL k", "EXPIRE k 1", "APPEND other x"][..], false),
+            (&["SET k 1"], true),
+            (&["SETNX k 2", "GETEX k", "PERSIST k", "INCRBY k x"], false),
+            (&["GETEX k PX 100"], true),
+            (&["GET k"], false),
+            // The key's time comes: first it is still stored, then it was gone before.
+            (&["@101"], true),
+            (&["GET k", "@1"], false),
+            (&["SET k 1", "DEL k"], true),
+            (&["SWAPDB 0 1", "FLUSHALL", "FLUSHDB"], false),
+        ] {
+            assert_eq!(is_stopped(&mut script, lines), expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn an_expired_key_that_is_removed_has_not_changed() {
+        let mut script = Script::new();
+        script.say("SET k 1 PX 5");
+        script.session.now.0 += 6;
+        assert!(!is_stopped(&mut script, &["GET k", "DEL k"]));
+        script.say("SET k 1 PX 5");
+        assert!(is_stopped(&mut script, &["@6", "GET k"]));
+    }
+
+    #[test]
+    fn databases_that_are_emptied_or_exchanged_change_what_they_hold() {
+        let mut script = Script::new();
+        assert!(!is_stopped(&mut script, &["SWAPDB 0 1", "SWAPDB 2 3", "FLUSHALL"]));
+        script.say("SET k 1");
+        assert!(!is_stopped(&mut script, &["SWAPDB 2 3", "SWAPDB 0 0"]));
+        assert!(is_stopped(&mut script, &["SWAPDB 1 0"]));
+        assert!(is_stopped(&mut script, &["SWAPDB 0 1"]));
+        assert!(is_stopped(&mut script, &["FLUSHDB"]));
+        assert!(!is_stopped(&mut script, &["FLUSHDB", "FLUSHALL"]));
+    }
+
+    #[test]
+    fn what_is_forgotten_stops_nothing() {
+        let mut script = Script::new();
+        assert!(watch(&mut script, 1) > 0);
+        script.engine.unwatch(1);
+        script.say("SET k 1");
+        assert!(!script.engine.is_dirty(1, script.session.now));
+        assert_eq!(script.engine.watch(1, 99, script.session.now, Args::new(&[], &[])), 0, "no such database");
     }
 }

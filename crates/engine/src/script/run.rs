@@ -175,7 +175,7 @@ pub(crate) fn execute(
     reply: &mut Encoder<'_>,
 ) -> Result<Outcome, Fault> {
     if desk.scripts.is_running() {
-        return amid_script(desk, row, args, session, reply);
+        return amid_script(desk, row, session, reply);
     }
     let Command::Scripting(command) = row.command else { return Err(commands::unsupported(row)) };
     match command {
@@ -222,8 +222,7 @@ pub(crate) fn execute(
 fn amid_script(
     desk: &mut Desk<'_>,
     row: &'static Row,
-    args: Args<'_>,
-    session: &mut SessionView,
+    session: &SessionView,
     reply: &mut Encoder<'_>,
 ) -> Result<Outcome, Fault> {
     let Some(running) = &mut desk.scripts.running else { return Err(text::NOT_BUSY.into()) };
@@ -247,12 +246,6 @@ fn amid_script(
         Command::Scripting(ScriptingCommand::FunctionStats) => {
             functions::stats(desk.scripts, reply);
             Ok(Outcome::Done)
-        }
-        // What a session watches is no matter of data.
-        Command::Transactions(_) => {
-            let at = At { database: session.database as usize, now: running.now };
-            let mut call = Call { keyspace: desk.keyspace, row, args, at, session, start: 0, reply };
-            commands::run(&mut call).map(|()| Outcome::Done)
         }
         _ => Err(busy.into()),
     }

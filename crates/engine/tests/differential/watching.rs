@@ -1,11 +1,13 @@
 //! Which keys a request changes: every key is watched by a session of its own before each request, in both stores, and the
 //! same transactions have to be stopped after it.
 
+use respool_command::Execute;
 use respool_testkit::{Client, RedisServer};
-use respool_wire::Protocol;
+use respool_wire::{ArgsBuf, Protocol};
 
 use super::generate::{self, Generator};
-use super::{Request, Subject, number_from, redis, shown};
+use super::redis;
+use super::subject::{Request, Subject, now, number_from, shown};
 
 /// Requests unless the environment says otherwise.
 const REQUESTS: usize = 2_500;
@@ -32,7 +34,6 @@ impl Watch {
 
     /// Has both run a request.
     fn both(&mut self, request: &Request) -> (Vec<u8>, Vec<u8>) {
-        self.subject.session.client_id = 0;
         let expected = self.redis.command(request).expect("the server answers");
         (expected, self.subject.command(request))
     }
@@ -42,8 +43,8 @@ impl Watch {
         for ((client, key), number) in self.watchers.iter_mut().zip(&self.keys).zip(1..) {
             let watch = vec![b"WATCH".to_vec(), key.clone()];
             client.send_command(&watch).expect("the server reads");
-            self.subject.session.client_id = number;
-            assert_eq!(self.subject.command(&watch), b"+OK\r\n");
+            let keys: ArgsBuf = [key].into_iter().collect();
+            self.subject.engine.watch(number, self.subject.session.database, now(), keys.as_args());
         }
         for client in &mut self.watchers {
             assert_eq!(client.reply().expect("the server answers"), b"+OK\r\n");
@@ -59,10 +60,10 @@ impl Watch {
             if said.ends_with(b"*-1\r\n") {
                 changed[0].push(key.clone());
             }
-            self.subject.session.client_id = number;
-            if self.subject.command(&[b"EXEC".to_vec()]) == b"*-1\r\n" {
+            if self.subject.engine.is_dirty(number, now()) {
                 changed[1].push(key);
             }
+            self.subject.engine.unwatch(number);
         }
         changed
     }

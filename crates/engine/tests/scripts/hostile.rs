@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use respool_command::{Execute, Millis, Outcome, SessionView, WaitId, lookup, resolve};
+use respool_command::{Execute, Millis, Outcome, SessionView, WaitId, resolve};
 use respool_engine::{Engine, EngineConfig};
 use respool_wire::{ArgsBuf, Encoder, Protocol};
 
@@ -127,12 +127,13 @@ fn functions_without_end_are_killed_as_functions() {
 #[test]
 fn watches_end_while_a_script_runs() {
     let mut hostile = Hostile::new();
-    assert_eq!(hostile.send(2, false, &[b"WATCH", b"k"]).1, "+OK\r\n");
-    hostile.begin("while true do end");
-    assert_eq!(hostile.send(2, false, &[b"UNWATCH"]).1, "+OK\r\n");
-    let row = lookup(b"EXEC").expect("it has a row");
-    assert_eq!(row.name, "EXEC");
-    assert_eq!(hostile.send(2, false, &[b"EXEC"]).1, "", "nothing is watched any more");
+    let keys: ArgsBuf = ["k"].into_iter().collect();
+    _ = hostile.send(1, false, &[b"SET", b"k", b"v", b"PX", b"10"]);
+    assert!(hostile.engine.watch(2, 0, Millis(0), keys.as_args()) > 0);
+    hostile.begin("redis.call('GET', 'k') while true do end");
+    assert!(!hostile.engine.is_dirty(2, Millis(20)), "nothing expires amid a script");
+    hostile.engine.unwatch(2);
+    assert!(!hostile.engine.is_dirty(2, Millis(0)));
 }
 
 #[test]

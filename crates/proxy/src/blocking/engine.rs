@@ -10,8 +10,8 @@ use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::slab::Handle;
 use crate::worker::Worker;
-use respool_command::{Execute, Flags, Millis, Outcome, Row, SessionView, WaitId, lookup};
-use respool_wire::{Args, ArgsBuf, Encoder, Protocol, ReplyKind, Request, replies};
+use respool_command::{Execute, Flags, Millis, Outcome, Row, SessionView, WaitId};
+use respool_wire::{Args, Encoder, ReplyKind, Request, replies};
 use std::collections::BTreeMap;
 
 /// Requests that an embedded engine has parked.
@@ -207,17 +207,15 @@ impl<E: Execute> Worker<E> {
     }
 
     /// WATCH, for the engine in this process.
-    pub(crate) fn watch_engine(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
-        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
-        let mut view = self.view(session.database, session.id);
-        let reply = self.ask_quietly(&mut view, row, args);
-        if reply == replies::OK
-            && let Some(session) = self.clients.sessions.at_mut(index)
-        {
-            session.flags.add(SessionFlags::PINNED);
-            session.pins_mut().local_watch = Some(LocalWatch { held_bytes: view.watched_bytes });
-        }
-        self.answer(index, |out| out.raw(&reply));
+    pub(crate) fn watch_engine(&mut self, index: ClientId, args: Args<'_>) -> Flow {
+        let now = Millis(self.now.unix_us / 1000);
+        let Self { engine: Some(engine), clients, .. } = self else { return Flow::Stop };
+        let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
+        let held_bytes = engine.watch(session.id, session.database, now, args.from(1));
+        session.flags.add(SessionFlags::PINNED);
+        session.pins_mut().local_watch = Some(LocalWatch { held_bytes });
+        self.collect_expired();
+        self.answer(index, |out| out.raw(replies::OK));
         self.tell_changes();
         self.keep_memory(index)
     }
@@ -238,31 +236,27 @@ impl<E: Execute> Worker<E> {
         SessionView { database, now: Millis(self.now.unix_us / 1000), client_id, ..SessionView::default() }
     }
 
-    /// Asks the engine what no client is answered with as it is.
-    fn ask_quietly(&mut self, view: &mut SessionView, row: &'static Row, args: Args<'_>) -> Vec<u8> {
-        let mut reply = Vec::new();
-        let Some(engine) = &mut self.engine else { return reply };
-        let _: Outcome = engine.execute(row, args, view, &mut Encoder::new(&mut reply, Protocol::Resp2));
+    /// The engine has looked at keys for no request, and may have removed expired ones.
+    fn collect_expired(&mut self) {
         if self.parking.is_told {
             self.collect_changes(None);
         }
-        reply
-    }
-
-    /// Has the engine end what a session watches, by a command without arguments; its reply.
-    fn end_watching(&mut self, id: u64, command: &'static str) -> Vec<u8> {
-        let args: ArgsBuf = [command].into_iter().collect();
-        let mut view = self.view(0, id);
-        lookup(command.as_bytes()).map_or_else(Vec::new, |row| self.ask_quietly(&mut view, row, args.as_args()))
     }
 
     /// A session's transaction is to run, and it watches something here, which ends. Whether it must not run.
     pub(crate) fn has_watched_in_vain(&mut self, id: u64) -> bool {
-        !self.end_watching(id, "EXEC").is_empty()
+        let now = Millis(self.now.unix_us / 1000);
+        let Some(engine) = &mut self.engine else { return false };
+        let is_dirty = engine.is_dirty(id, now);
+        engine.unwatch(id);
+        self.collect_expired();
+        is_dirty
     }
 
     /// A session watches nothing here any more.
     pub(crate) fn leave_local_watch(&mut self, id: u64) {
-        self.end_watching(id, "UNWATCH");
+        if let Some(engine) = &mut self.engine {
+            engine.unwatch(id);
+        }
     }
 }

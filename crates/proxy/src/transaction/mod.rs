@@ -314,7 +314,7 @@ impl<E: Execute> Worker<E> {
     /// have said so. What it reads afterwards, on whatever connection, is read after the watching began.
     fn watch(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.engine.is_some() {
-            return self.watch_engine(index, row, request.args);
+            return self.watch_engine(index, request.args);
         }
         if self.settle_before(index).is_none() {
             return Flow::Again;

@@ -274,6 +274,8 @@ pub(super) fn hsetex(call: &mut Call<'_, '_>) -> Answer {
 #[cfg(test)]
 mod tests {
     use crate::transcript::{Script, play};
+    use respool_command::Execute;
+    use respool_wire::ArgsBuf;
 
     #[test]
     fn fields_expire_one_by_one() {
@@ -586,23 +588,27 @@ mod tests {
     #[test]
     fn a_watched_hash_changes_when_a_field_expires() {
         let mut script = Script::new();
-        script.session.client_id = 1;
+        let watch = |script: &mut Script| {
+            let keys: ArgsBuf = ["h"].into_iter().collect();
+            script.engine.unwatch(1);
+            script.engine.watch(1, 0, script.session.now, keys.as_args());
+        };
+        let is_dirty = |script: &mut Script| script.engine.is_dirty(1, script.session.now);
         script.say("HSET h a 1 b 2");
         script.say("HPEXPIRE h 5 FIELDS 1 a");
-        assert_eq!(script.say("WATCH h"), "+OK");
+        watch(&mut script);
         assert_eq!(script.say("HTTL h FIELDS 1 a"), "*1 :0");
         assert_eq!(script.say("HGETEX h FIELDS 1 a"), "*1 $1 1");
-        assert_eq!(script.say("EXEC"), "", "reads change nothing");
-        script.say("WATCH h");
+        assert!(!is_dirty(&mut script), "reads change nothing");
         script.session.now.0 += 6;
-        assert_eq!(script.say("EXEC"), "*-1");
-        script.say("WATCH h");
+        assert!(is_dirty(&mut script));
+        watch(&mut script);
         script.say("HEXPIRE h 5 XX FIELDS 1 b");
-        assert_eq!(script.say("EXEC"), "", "a condition that fails changes nothing");
+        assert!(!is_dirty(&mut script), "a condition that fails changes nothing");
         for request in ["HEXPIRE h 5 FIELDS 1 b", "HGETEX h PERSIST FIELDS 1 b", "HSETEX h FIELDS 1 b 3"] {
-            script.say("WATCH h");
+            watch(&mut script);
             script.say(request);
-            assert_eq!(script.say("EXEC"), "*-1", "{request}");
+            assert!(is_dirty(&mut script), "{request}");
         }
     }
 

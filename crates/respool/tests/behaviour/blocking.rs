@@ -192,6 +192,9 @@ fn an_embedded_server_lets_readers_of_streams_wait() -> io::Result<()> {
         ("XREADGROUP GROUP block streams BLOCK 0 STREAMS s >", "XADD s 6-1 f v", "6-1"),
         ("XREAD BLOCK 0 STREAMS s $", "XSETID s 9-1; XACK s g 5-1; XADD s 10-1 f v", "10-1"),
         ("XREADGROUP GROUP g me BLOCK 0 STREAMS s >", "XGROUP SETID s g 0; XADD s 6-1 f v", "6-1"),
+        ("XREAD BLOCK 0 STREAMS s $", "XSETID s 9-1; EXPIRE s 1000; PERSIST s; XADD s 10-1 f v", "10-1"),
+        ("XREADGROUP GROUP g me BLOCK 0 STREAMS s >", "XGROUP SETID s g 0; PEXPIRE s 99999; XADD s 6-1 f v", "6-1"),
+        ("XREADGROUP GROUP g me BLOCK 0 STREAMS s >", "EXPIRE s -1", "-UNBLOCKED the stream key"),
         ("XREADGROUP GROUP g me BLOCK 20 STREAMS s >", "PING", "*-1"),
     ];
     for (wait, end, expected) in cases {

@@ -7,7 +7,7 @@ use crate::commands::{self, Call, Fault};
 use crate::keyspace::{At, Blocked, Counters, Keyspace};
 use crate::limits;
 #[cfg(feature = "scripting")]
-use crate::script::{Desk, Scripts};
+use crate::script::{Desk, ScriptLogLevel, Scripts};
 use crate::store::heap::{EncodingLimits, Heap};
 
 /// What an engine is told when it is made.
@@ -19,11 +19,18 @@ pub struct EngineConfig {
     pub memory_bytes_max: Option<u64>,
     /// Up to which sizes values keep their compact encodings.
     pub encodings: EncodingLimits,
+    /// Milliseconds after which others are told that a script runs.
+    pub script_busy_after_ms: u64,
 }
 
 impl Default for EngineConfig {
     fn default() -> Self {
-        Self { databases: limits::DATABASES, memory_bytes_max: None, encodings: EncodingLimits::default() }
+        Self {
+            databases: limits::DATABASES,
+            memory_bytes_max: None,
+            encodings: EncodingLimits::default(),
+            script_busy_after_ms: limits::SCRIPT_BUSY_AFTER_MS,
+        }
     }
 }
 
@@ -57,7 +64,7 @@ impl Engine {
             memory_bytes_max: config.memory_bytes_max,
             open_databases: databases,
             #[cfg(feature = "scripting")]
-            scripts: Scripts::default(),
+            scripts: Scripts::new(config.script_busy_after_ms),
         }
     }
 
@@ -91,6 +98,14 @@ impl Engine {
     #[must_use]
     pub fn with_script_clock(mut self, clock: impl FnMut() -> u64 + Send + 'static) -> Self {
         self.scripts.set_clock(Box::new(clock));
+        self
+    }
+
+    /// Is told what scripts write to the log.
+    #[cfg(feature = "scripting")]
+    #[must_use]
+    pub fn with_script_log(mut self, log: impl FnMut(ScriptLogLevel, &[u8]) + Send + 'static) -> Self {
+        self.scripts.set_log(Box::new(log));
         self
     }
 

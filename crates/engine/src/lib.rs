@@ -24,4 +24,6 @@ mod values;
 
 pub use engine::{Engine, EngineConfig, KeyspaceSize};
 pub use keyspace::Counters;
+#[cfg(feature = "scripting")]
+pub use script::ScriptLogLevel;
 pub use store::heap::EncodingLimits;

@@ -91,9 +91,12 @@ pub(crate) const SCRIPT_SLICE_COROUTINES: u32 = 8;
 #[cfg(feature = "scripting")]
 pub(crate) const SCRIPT_SLICE_COMMANDS: u32 = 256;
 
-/// Milliseconds after which others are told that a script runs: Redis's `busy-reply-threshold`.
-#[cfg(feature = "scripting")]
+/// Milliseconds after which others are told that a script runs, unless configured otherwise: Redis's `busy-reply-threshold`.
 pub(crate) const SCRIPT_BUSY_AFTER_MS: u64 = 5_000;
+
+/// Bytes of one line that a script writes to the log: Redis's `LOG_MAX_LEN`.
+#[cfg(feature = "scripting")]
+pub(crate) const SCRIPT_LOG_BYTES_MAX: usize = 1024;
 
 /// What a look counts for where there is no clock.
 #[cfg(feature = "scripting")]

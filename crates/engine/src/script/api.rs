@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use mlua::{Lua, LuaString, MultiValue, Result, Scope, Table, Value};
+use mlua::{Function, Lua, LuaString, MultiValue, Result, Scope, Table, Value};
 use sha1::{Digest, Sha1};
 
 use super::arguments::{Given, as_number, to_integer};
@@ -10,6 +10,7 @@ use super::cache::{Hash, written};
 use super::convert::{Reading, number_argument, until_nul};
 use super::exchange::{Exchange, Order, Report};
 use super::library::Draft;
+use super::log::{self, ScriptLogLevel};
 use super::memory::Unlimited;
 use super::raise::{self, throw};
 use super::text;
@@ -61,13 +62,39 @@ pub(super) fn table<'s, 'e>(
         Ok(())
     })?;
     redis.raw_set("setresp", setresp)?;
+    redis.raw_set("log", log_function(scope, way)?)?;
     constants(&redis)?;
     plain_functions(lua, &redis)?;
     Ok(redis)
 }
 
+/// `redis.log`: the first argument is the level, strings and numbers among the others make the line.
+fn log_function<'s, 'e>(scope: &'s Scope<'s, 'e>, way: &'e Way) -> Result<Function> {
+    scope.create_function(|lua, values: MultiValue| {
+        let refuse = |text: &str| -> Result<()> { Err(throw(error_table(lua, text, false)?)) };
+        let given = Given::new(lua, &values);
+        if given.len() < 2 {
+            return refuse("ERR redis.log() requires two arguments or more.");
+        }
+        let Some(number) = number_of(lua, given.get(1))? else {
+            return refuse("ERR First argument must be a number (log level).");
+        };
+        let Some(level) = ScriptLogLevel::of(to_integer(number)) else {
+            return refuse("ERR Invalid debug level.");
+        };
+        let mut words = Vec::new();
+        for value in values.iter().skip(1) {
+            if let Value::String(_) | Value::Integer(_) | Value::Number(_) = value {
+                words.extend(lua.coerce_string(value.clone())?.map(|word| word.as_bytes().to_vec()));
+            }
+        }
+        way.suspend(Report::Log(level, log::line(words.iter().map(Vec::as_slice))));
+        Ok(())
+    })
+}
+
 /// Makes the smaller table that a library sees while it is loaded.
-pub(super) fn library_table(lua: &Lua, exchange: &Rc<Exchange>, registered: &Table) -> Result<Table> {
+pub(super) fn library_table(lua: &Lua, whole: &Table, exchange: &Rc<Exchange>, registered: &Table) -> Result<Table> {
     let redis = lua.create_table()?;
     let (exchange, functions) = (Rc::clone(exchange), registered.clone());
     let register = lua.create_function(move |lua, values: MultiValue| {
@@ -85,9 +112,6 @@ pub(super) fn library_table(lua: &Lua, exchange: &Rc<Exchange>, registered: &Tab
         exchange.registered.borrow_mut().push(function);
         Ok(())
     })?;
-    let whole = lua.create_table()?;
-    constants(&whole)?;
-    plain_functions(lua, &whole)?;
     for name in ["LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING", "REDIS_VERSION", "REDIS_VERSION_NUM", "log"] {
         redis.raw_set(name, whole.raw_get::<Value>(name)?)?;
     }
@@ -203,19 +227,6 @@ fn plain_functions(lua: &Lua, redis: &Table) -> Result<()> {
         }
     })?;
     redis.raw_set("status_reply", status_reply)?;
-    // The engine has no log: arguments are checked, and nothing is written.
-    let log = lua.create_function(move |lua, values: MultiValue| {
-        let given = Given::new(lua, &values);
-        if given.len() < 2 {
-            return Err(raise_text(lua, "ERR redis.log() requires two arguments or more.")?);
-        }
-        match number_of(lua, given.get(1))?.map(to_integer) {
-            None => Err(raise_text(lua, "ERR First argument must be a number (log level).")?),
-            Some(0..=3) => Ok(()),
-            Some(_) => Err(raise_text(lua, "ERR Invalid debug level.")?),
-        }
-    })?;
-    redis.raw_set("log", log)?;
     // Nothing is replicated. What is chosen is checked all the same.
     let set_repl = lua.create_function(move |lua, values: MultiValue| {
         let given = Given::new(lua, &values);

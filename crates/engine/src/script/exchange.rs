@@ -6,6 +6,7 @@ use respool_wire::{ArgsBuf, Protocol};
 
 use super::cache::Hash;
 use super::library::Function;
+use super::log::ScriptLogLevel;
 
 /// What the vm is to do next.
 pub(super) enum Order {
@@ -43,6 +44,8 @@ pub(super) enum Report {
     Call,
     /// The script wants to know whether the user may run a command: it is in [`Exchange::request`].
     Look,
+    /// The script writes a line to the log.
+    Log(ScriptLogLevel, Vec<u8>),
     /// The script has run for a while, and asks whether it may go on.
     Paused,
     /// The script has run through; its reply is in [`Exchange::answer`].

@@ -43,16 +43,24 @@ fn wrong_subcommand(name: &str) -> Fault {
 
 /// Has the interpreter run a library. Result: what it is.
 fn make(scripts: &mut Scripts, text: &[u8], start: usize) -> Result<Library, Fault> {
-    let host = scripts.host()?;
     let mut order = Order::Load(text[start..].to_vec());
-    for looks in 0.. {
-        match host.resume(order) {
+    let mut looks = 0;
+    loop {
+        match scripts.host()?.resume(order) {
             Some(Report::Compiled(Ok(()))) => break,
             Some(Report::Compiled(Err(why))) => return Err(Fault::Written(why)),
-            Some(Report::Paused) => order = if looks < LIBRARY_LOAD_LOOKS_MAX { Order::Go } else { Order::Kill },
+            Some(Report::Paused) => {
+                looks += 1;
+                order = if looks < LIBRARY_LOAD_LOOKS_MAX { Order::Go } else { Order::Kill };
+            }
+            Some(Report::Log(level, line)) => {
+                scripts.write_log(level, &line);
+                order = Order::Go;
+            }
             _ => return Err(text::NO_MEMORY.into()),
         }
     }
+    let host = scripts.host()?;
     let functions = host.exchange.registered.borrow().clone();
     if functions.is_empty() {
         return Err(text::NO_FUNCTIONS.into());

@@ -29,6 +29,7 @@ mod exchange;
 mod functions;
 mod host;
 mod library;
+mod log;
 mod memory;
 mod numbers;
 mod pattern;
@@ -40,4 +41,5 @@ mod structs;
 mod text;
 mod vm;
 
+pub use log::ScriptLogLevel;
 pub(crate) use run::{Desk, Scripts, execute};

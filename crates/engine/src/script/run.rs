@@ -20,12 +20,13 @@ use super::exchange::{Order, Raised, Report};
 use super::functions;
 use super::host::Host;
 use super::library::Libraries;
+use super::log::{Log, ScriptLogLevel};
 use super::shebang::{self, ScriptFlags};
 use super::text;
 use crate::commands::{self, Call, Fault};
 use crate::engine::refuse;
 use crate::keyspace::{At, Keyspace};
-use crate::limits::{SCRIPT_BUSY_AFTER_MS, SCRIPT_SLICE_COMMANDS, SCRIPT_SLICE_MS};
+use crate::limits::{SCRIPT_SLICE_COMMANDS, SCRIPT_SLICE_MS};
 use crate::number::integer;
 use crate::script_memory::ScriptMemory;
 
@@ -33,13 +34,15 @@ use crate::script_memory::ScriptMemory;
 pub(crate) type Clock = Box<dyn FnMut() -> u64 + Send>;
 
 /// The scripts of an engine.
-#[derive(Default)]
 pub(crate) struct Scripts {
     host: Option<Host>,
     cache: Cache,
     pub(super) libraries: Libraries,
     running: Option<Box<Running>>,
     clock: Option<Clock>,
+    log: Option<Log>,
+    /// Milliseconds after which one that runs is left for others.
+    busy_after_ms: u64,
 }
 
 /// A script under way.
@@ -83,6 +86,30 @@ pub(crate) struct Desk<'e> {
 }
 
 impl Scripts {
+    pub(crate) fn new(busy_after_ms: u64) -> Self {
+        Self {
+            host: None,
+            cache: Cache::default(),
+            libraries: Libraries::default(),
+            running: None,
+            clock: None,
+            log: None,
+            busy_after_ms,
+        }
+    }
+
+    /// From now on the log is told what scripts write.
+    pub(crate) fn set_log(&mut self, log: Log) {
+        self.log = Some(log);
+    }
+
+    /// A script writes a line.
+    pub(super) fn write_log(&mut self, level: ScriptLogLevel, line: &[u8]) {
+        if let Some(log) = &mut self.log {
+            log(level, line);
+        }
+    }
+
     /// From now on the clock says how long a script has been running.
     pub(crate) fn set_clock(&mut self, clock: Clock) {
         self.clock = Some(clock);
@@ -140,7 +167,7 @@ impl Scripts {
         let Some(running) = &mut self.running else { return false };
         running.looks += 1;
         let elapsed = if has_clock { now.saturating_sub(running.started_ms) } else { running.looks * SCRIPT_SLICE_MS };
-        elapsed >= SCRIPT_BUSY_AFTER_MS
+        elapsed >= self.busy_after_ms
     }
 
     /// Puts a script into the cache and compiles it, if it is not there.
@@ -376,6 +403,7 @@ fn go_on(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault>
                 }
             }
             Some(Report::Look) => look_up(desk),
+            Some(Report::Log(level, line)) => desk.scripts.write_log(level, &line),
             Some(Report::Paused) => {
                 if desk.scripts.is_late() {
                     return Ok(Outcome::Unfinished);

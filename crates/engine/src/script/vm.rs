@@ -102,7 +102,8 @@ impl<'l> World<'l> {
         look: &'e pattern::Look<'e>,
     ) -> Result<Self> {
         let host = lua.create_table()?;
-        host.raw_set("redis", api::table(lua, scope, way, exchange)?)?;
+        let redis = api::table(lua, scope, way, exchange)?;
+        host.raw_set("redis", &redis)?;
         let unwrap = scope.create_function(|lua, error: Value| {
             if exchange.is_killed.get() {
                 return Err(raise::throw_text(lua, text::KILLED));
@@ -124,7 +125,7 @@ impl<'l> World<'l> {
         host.raw_set("note_coroutine", note_coroutine)?;
         errors(lua, &host)?;
         let registered = lua.create_table()?;
-        host.raw_set("library", api::library_table(lua, exchange, &registered)?)?;
+        host.raw_set("library", api::library_table(lua, &redis, exchange, &registered)?)?;
         let globals = lua.create_table()?;
         for (name, library) in [
             ("bit", bits::library(lua)?),

@@ -1,11 +1,11 @@
 //! Scripts that mean harm: none may end the process, hold others up for good, take memory without bound, or leave anything behind
 //! for the scripts of others.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use respool_command::{Execute, Millis, Outcome, SessionView, WaitId, resolve};
-use respool_engine::{Engine, EngineConfig};
+use respool_engine::{Engine, EngineConfig, ScriptLogLevel};
 use respool_wire::{ArgsBuf, Encoder, Protocol};
 
 /// An engine whose clock goes on by a second each time it is asked.
@@ -397,4 +397,41 @@ fn a_script_may_not_write_once_it_holds_too_much() {
     assert!(hostile.eval(script).starts_with("-OOM "));
     assert_eq!(hostile.eval("return redis.call('set', 'k', 'v')"), "+OK\r\n");
     assert_eq!(hostile.send(1, false, &[b"SET", b"k", b"w"]).1, "+OK\r\n");
+}
+
+#[test]
+fn the_log_is_told_what_scripts_write() {
+    let lines: Arc<Mutex<Vec<(ScriptLogLevel, String)>>> = Arc::default();
+    let told = Arc::clone(&lines);
+    let log = move |level, line: &[u8]| {
+        told.lock().expect("one thread").push((level, String::from_utf8_lossy(line).into_owned()));
+    };
+    let mut hostile = Hostile { engine: Engine::new(EngineConfig::default(), [1, 2]).with_script_log(log) };
+    hostile.eval("redis.log(redis.LOG_WARNING, 'a', 1, nil, true, {}, 2.5) redis.log('0', 'b')");
+    let library =
+        b"#!lua name=l\nredis.log(redis.LOG_NOTICE, 'loaded') redis.register_function('f', function() return 1 end)";
+    assert_eq!(hostile.send(1, false, &[b"FUNCTION", b"LOAD", library]).1, "$1\r\nl\r\n");
+    hostile.eval("redis.log(redis.LOG_VERBOSE, string.rep('x', 5000), 'y')");
+    let expected = [
+        (ScriptLogLevel::Warning, "a 1 2.5".to_owned()),
+        (ScriptLogLevel::Debug, "b".to_owned()),
+        (ScriptLogLevel::Notice, "loaded".to_owned()),
+        (ScriptLogLevel::Verbose, "x".repeat(1024)),
+    ];
+    assert_eq!(*lines.lock().expect("one thread"), expected);
+}
+
+#[test]
+fn others_are_told_of_a_script_as_soon_as_is_set() {
+    let late_after = |busy_after_ms: u64| {
+        let asked = Arc::new(AtomicU64::new(0));
+        let clock = Arc::clone(&asked);
+        let config = EngineConfig { script_busy_after_ms: busy_after_ms, ..EngineConfig::default() };
+        let engine = Engine::new(config, [1, 2]).with_script_clock(move || clock.fetch_add(10, Ordering::Relaxed));
+        Hostile { engine }.begin("while true do end");
+        asked.load(Ordering::Relaxed)
+    };
+    // The clock is asked once at the start, and goes on by ten milliseconds with each look.
+    assert_eq!(late_after(50), 60);
+    assert_eq!(late_after(200), 210);
 }

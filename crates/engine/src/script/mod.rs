@@ -27,6 +27,7 @@ mod cmsgpack;
 mod convert;
 mod exchange;
 mod functions;
+mod help;
 mod host;
 mod library;
 mod log;

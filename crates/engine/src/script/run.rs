@@ -18,6 +18,7 @@ use respool_wire::{Args, Encoder};
 use super::cache::{Cache, Hash, hash_of, parsed, written};
 use super::exchange::{Order, Raised, Report};
 use super::functions;
+use super::help;
 use super::host::Host;
 use super::library::Libraries;
 use super::log::{Log, ScriptLogLevel};
@@ -239,6 +240,15 @@ pub(crate) fn execute(
             }
             reply.simple("OK");
         }
+        ScriptingCommand::ScriptDebug => {
+            let is = |word: &str| args.at(2).eq_ignore_ascii_case(word.as_bytes());
+            if !is("NO") {
+                return Err(if is("YES") || is("SYNC") { text::NO_DEBUGGER } else { text::DEBUG_OPTION }.into());
+            }
+            reply.simple("OK");
+        }
+        ScriptingCommand::ScriptHelp => help::reply(help::SCRIPT, reply),
+        ScriptingCommand::FunctionHelp => help::reply(help::FUNCTION, reply),
         ScriptingCommand::ScriptKill | ScriptingCommand::FunctionKill => return Err(text::NOT_BUSY.into()),
         _ => functions::execute(desk.scripts, command, args, reply).ok_or_else(|| commands::unsupported(row))??,
     }

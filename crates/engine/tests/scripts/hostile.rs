@@ -326,6 +326,18 @@ fn a_cached_script_is_shown() {
 }
 
 #[test]
+fn subcommands_that_need_no_script_are_answered() {
+    let mut hostile = Hostile::new();
+    for container in [&b"SCRIPT"[..], b"FUNCTION"] {
+        let help = hostile.send(1, false, &[container, b"HELP"]).1;
+        assert!(help.starts_with('*') && help.ends_with("+HELP\r\n+    Print this help.\r\n"), "{help}");
+    }
+    assert_eq!(hostile.send(1, false, &[b"SCRIPT", b"DEBUG", b"no"]).1, "+OK\r\n");
+    assert_eq!(hostile.send(1, false, &[b"SCRIPT", b"DEBUG", b"x"]).1, "-ERR Use SCRIPT DEBUG YES/SYNC/NO\r\n");
+    assert!(hostile.send(1, false, &[b"SCRIPT", b"DEBUG", b"YES"]).1.starts_with("-ERR the embedded server has no "));
+}
+
+#[test]
 fn what_a_script_sets_ends_with_it() {
     let mut hostile = Hostile::new();
     assert_eq!(hostile.eval("local x = 1 KEYS[1] = 'left' ARGV.x = 1 redis.setresp(3) return 1"), ":1\r\n");

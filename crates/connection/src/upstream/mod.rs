@@ -11,6 +11,9 @@
 //! ```
 
 mod event;
+mod flush;
+mod receive;
+mod reply_reader;
 mod round_trip;
 mod write_timing;
 
@@ -21,7 +24,7 @@ use crate::handshake::Progress;
 use crate::in_flight::{InFlight, Recorder};
 use crate::slow_start::Ramp;
 use crate::{BufferPool, Credentials, Handshake, Identity, Outbox, Output, Segments, Server, Ticket, Tickets};
-use event::ReplyReader;
+use reply_reader::ReplyReader;
 use respool_wire::{Protocol, ReplyError, ReplyKind, ReplyLimits, Scan};
 use round_trip::RoundTrip;
 use std::fmt;

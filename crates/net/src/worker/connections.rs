@@ -1,7 +1,7 @@
 //! The connections of one loop: a table for each role, dense because the machine numbers them so.
 
 use super::dial_addresses::Alternatives;
-use super::names::Named;
+use super::named::Named;
 use crate::limits::CONNECTIONS_KEPT;
 use crate::sockets::Permit;
 use crate::transport::Socket;

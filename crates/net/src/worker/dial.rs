@@ -1,7 +1,7 @@
 //! Making connections: names are resolved, addresses dialled one after the other, engines of this process reached.
 
 use super::dial_addresses::{Alternatives, Resolving};
-use super::names::Named;
+use super::named::Named;
 use super::{Connection, Worker, token_of};
 use crate::limits::RESOLUTIONS_MAX;
 use crate::resolver::Resolver;

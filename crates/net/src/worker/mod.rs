@@ -14,6 +14,7 @@ mod dial_addresses;
 mod graceful_close;
 mod half_close;
 mod liveness;
+mod named;
 mod names;
 mod tls_accept;
 

@@ -16,6 +16,7 @@
 //! system's resolver does not say; one that caches answers gives the same again until then.
 
 use super::Worker;
+use super::named::Named;
 use crate::limits::{
     ADDRESSES_REMEMBERED_MAX, ANSWERS_CALM, ANSWERS_TO_RETURN, ANSWERS_WITHOUT_MAX, ANSWERS_WITHOUT_MIN,
     NAMES_CHECKED_AT_ONCE_MAX,
@@ -26,30 +27,6 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The host name by which a connection was dialled, and its address.
-pub(super) struct Named {
-    name: Arc<Name>,
-    ip: IpAddr,
-    /// Answers in a row without this address, since the machine was last told of it.
-    missing: u8,
-}
-
-impl Named {
-    pub(super) fn new(name: Arc<Name>, ip: IpAddr) -> Self {
-        Self { name, ip, missing: 0 }
-    }
-
-    /// Counts an answer.
-    fn hear(&mut self, is_among: bool) {
-        self.missing = if is_among { 0 } else { self.missing.saturating_add(1) };
-    }
-
-    /// Whether the address has been missing from so many answers.
-    fn is_gone(&self, enough: u8) -> bool {
-        self.missing >= enough
-    }
-}
 
 /// What the answers for one name have been like.
 struct History {

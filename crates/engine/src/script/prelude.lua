@@ -209,6 +209,22 @@ local function run(f, keys_count, ...)
     return raw_xpcall(f, handle)
 end
 
+-- The same for so many keys, without another call that passes all arguments on.
+local runs = {
+    function(f, ...)
+        of_eval.KEYS, of_eval.ARGV = {}, { ... }
+        return raw_xpcall(f, handle)
+    end,
+    function(f, a, ...)
+        of_eval.KEYS, of_eval.ARGV = { a }, { ... }
+        return raw_xpcall(f, handle)
+    end,
+    function(f, a, b, ...)
+        of_eval.KEYS, of_eval.ARGV = { a, b }, { ... }
+        return raw_xpcall(f, handle)
+    end,
+}
+
 -- A library is loaded in a world that has nothing but a smaller `redis`; its functions then run in the whole one.
 local of_functions, function_world = world({ redis = engine.redis, __redis__err__handler = handle })
 local meta_of_functions = raw_getmetatable(function_world)
@@ -226,4 +242,4 @@ local function call(f, keys_count, ...)
     return raw_xpcall(function() return f(keys, argv) end, handle)
 end
 
-return eval_world, run, function_world, load_library, call
+return eval_world, run, runs, function_world, load_library, call

@@ -1,4 +1,4 @@
-//! `math.random` as Redis has it: the same numbers for the same seed on every machine, and the same seed for every script.
+//! `math.random` as Redis has it: the same numbers on every machine, from the first script on.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -17,12 +17,12 @@ const RANDOM_MAX: f64 = 2_147_483_647.0;
 
 impl Random {
     pub(super) fn new() -> Self {
-        let random = Self(Rc::default());
-        random.seed(0);
-        random
+        /// What the generator begins with where nothing seeds it.
+        const START: u64 = 0x1234_abcd_330e;
+        Self(Rc::new(Cell::new(START)))
     }
 
-    /// Begins anew, as every script does with zero.
+    /// Begins anew. Scripts share one sequence, as in Redis, until one of them seeds it.
     pub(super) fn seed(&self, seed: u32) {
         self.0.set(u64::from(seed) << 16 | 0x330e);
     }

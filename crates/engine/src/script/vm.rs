@@ -61,6 +61,13 @@ pub(super) fn serve(way: &Way, exchange: &Rc<Exchange>) {
     });
 }
 
+/// What is called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WayIn {
+    Script,
+    Function,
+}
+
 /// Asks whether the script may go on.
 fn look(lua: &Lua, way: &Way, exchange: &Exchange) -> Result<()> {
     exchange.vm_bytes.set(lua.used_memory());
@@ -77,6 +84,8 @@ struct World<'l> {
     /// The environment of scripts.
     of_eval: Table,
     run: Function,
+    /// The same for no key, one, two.
+    runs: Vec<Function>,
     /// The environment of functions.
     of_functions: Table,
     load_library: Function,
@@ -148,14 +157,15 @@ impl<'l> World<'l> {
         host.raw_set("math", math)?;
         let prelude = lua.load(include_str!("prelude.lua")).set_name(PRELUDE);
         let names = lua.create_sequence_from(SAFE)?;
-        let (of_eval, run, of_functions, load_library, call_function): (Table, Function, Table, Function, Function) =
-            prelude.call((host, names))?;
+        type Made = (Table, Function, Vec<Function>, Table, Function, Function);
+        let (of_eval, run, runs, of_functions, load_library, call_function): Made = prelude.call((host, names))?;
         *slot.borrow_mut() = Some(of_eval.clone());
         let (compiled, functions) = (lua.create_table()?, lua.create_table()?);
         Ok(Self {
             lua,
             of_eval,
             run,
+            runs,
             of_functions,
             load_library,
             call_function,
@@ -176,11 +186,11 @@ impl<'l> World<'l> {
                 Order::Compile { hash, text } => Report::Compiled(self.compile(hash, &text)),
                 Order::Run { hash, keys, protocol } => {
                     let function = self.compiled(hash);
-                    Report::Done(self.run(exchange, &self.run, function, keys, protocol))
+                    Report::Done(self.run(exchange, WayIn::Script, function, keys, protocol))
                 }
                 Order::Call { name, keys, protocol } => {
                     let function = self.lua.create_string(name).and_then(|name| self.functions.raw_get(name));
-                    Report::Done(self.run(exchange, &self.call_function, function, keys, protocol))
+                    Report::Done(self.run(exchange, WayIn::Function, function, keys, protocol))
                 }
                 Order::Load(text) => Report::Compiled(self.load(exchange, &text)),
                 Order::Adopt => {
@@ -252,7 +262,7 @@ impl<'l> World<'l> {
     fn run(
         &self,
         exchange: &Exchange,
-        way_in: &Function,
+        way_in: WayIn,
         function: Result<Function>,
         keys: usize,
         protocol: Protocol,
@@ -276,24 +286,28 @@ impl<'l> World<'l> {
     fn call(
         &self,
         exchange: &Exchange,
-        way_in: &Function,
+        way_in: WayIn,
         function: &Function,
         keys: usize,
     ) -> Result<std::result::Result<Value, Raised>> {
         let request = exchange.request.borrow();
         let args = request.as_args();
         let unlimited = Unlimited::for_bytes(self.lua, args.iter().map(|argument| argument.len() + 1).sum());
+        let long = if way_in == WayIn::Script { &self.run } else { &self.call_function };
         // What goes by the stack is bounded by the binding; a script with more arguments has its tables made here.
         let called: (bool, Value) = if args.len() <= STACKED_ARGUMENTS_MAX {
             let mut values = MultiValue::with_capacity(args.len() + 2);
             values.push_back(Value::Function(function.clone()));
-            values.push_back(Value::Integer(keys as i64));
+            let short = self.runs.get(keys).filter(|_| way_in == WayIn::Script);
+            if short.is_none() {
+                values.push_back(Value::Integer(keys as i64));
+            }
             for text in args.iter() {
                 values.push_back(Value::String(self.lua.create_string(text)?));
             }
             drop(request);
             drop(unlimited);
-            way_in.call(values)?
+            short.unwrap_or(long).call(values)?
         } else {
             let texts = |args: respool_wire::Args<'_>| {
                 let table = self.lua.create_table_with_capacity(args.len(), 0)?;
@@ -305,7 +319,7 @@ impl<'l> World<'l> {
             let (keys, arguments) = (texts(args.first(keys))?, texts(args.from(keys))?);
             drop(request);
             drop(unlimited);
-            way_in.call((function, -1, keys, arguments))?
+            long.call((function, -1, keys, arguments))?
         };
         let (is_done, value) = called;
         Ok(if is_done { Ok(value) } else { Err(self.raised(value)?) })

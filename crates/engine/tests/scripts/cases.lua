@@ -1,4 +1,6 @@
 -- Scripts, one a line: each is run by redis-server and by the engine, in both dialects. `\n` behind `#!` is the end of a line.
+return math.random(1000)
+return math.random(1000)
 error(nil)
 error(true)
 local function f() return f()+1 end return f()

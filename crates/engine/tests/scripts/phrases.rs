@@ -61,6 +61,8 @@ const TEMPLATES: &[&str] = &[
     "local ok, v = pcall(function() return @P end) return {tostring(ok), type(v), v}",
     "return {KEYS[1], ARGV[1], #KEYS, #ARGV, ARGV[3] or @S}",
     "local t = {@S, @S, @S, @S} table.sort(t) return t",
+    "return {math.random(1000), math.random(@N), tostring(math.random())}",
+    "math.randomseed(@N) return math.random(1000000)",
     "return redis.setresp(@V)",
     "redis.set_repl(@N) return 1",
     "return redis.log(@V, @S)",

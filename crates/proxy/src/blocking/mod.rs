@@ -24,6 +24,7 @@ mod overdue;
 mod polling;
 pub(crate) mod put_back;
 pub(crate) mod queue;
+mod release;
 mod reload;
 pub(crate) mod request;
 
@@ -31,10 +32,9 @@ use crate::blocking::fairness::taken_by;
 use crate::blocking::node_queries::{BEFORE, BEGIN, COUNTS, NodeQuery, NodeQueryPurpose, QUEUE};
 use crate::blocking::queue::{Blocking, Connection};
 use crate::blocking::request::{BlockedRequest, Release, State, Target, Wording, begins_at_arrival, timeout_us};
-use crate::commands::client_query::Ids;
 use crate::error_text;
 use crate::internal_request::InternalRequests;
-use crate::limits::{ASK_ONCE_US_MAX, UNBLOCKS_AT_ONCE, UNBLOCKS_MAX};
+use crate::limits::UNBLOCKS_AT_ONCE;
 use crate::nodes::id::NodeId;
 use crate::pool::LaneUse;
 use crate::pool::key::LaneKeyId;
@@ -44,8 +44,8 @@ use crate::session::{Flow, SessionFlags};
 use crate::slab::Handle;
 use crate::transaction::multi_probe::Multi;
 use crate::worker::Worker;
-use respool_command::{Command, Execute, GenericCommand, Row, text as texts};
-use respool_wire::{ArgsBuf, Encoder, ReplyKind, Request, Value, elements, encode_request};
+use respool_command::{Command, Execute, GenericCommand, Row};
+use respool_wire::{ArgsBuf, ReplyKind, Request, Value, elements, encode_request};
 
 /// What there is for who is first in a queue.
 enum Found {
@@ -577,150 +577,12 @@ impl<E: Execute> Worker<E> {
         session.settle_pins();
     }
 
-    pub(crate) fn finish_released(&mut self, blocked: Handle, release: Release) {
-        if release == Release::Moved {
-            return self.ask_again(blocked);
-        }
-        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
-        let mut reply = Vec::new();
-        let mut encoder = Encoder::new(&mut reply, this.protocol);
-        let kind = match release {
-            Release::Timeout if is_wait(this.row) => {
-                encoder.integer(0);
-                ReplyKind::Integer
-            }
-            Release::Timeout => {
-                encoder.null_array();
-                ReplyKind::Null
-            }
-            Release::Error => {
-                encoder.error(texts::UNBLOCKED.as_bytes());
-                ReplyKind::Error
-            }
-            Release::HalfClosed | Release::Vanished | Release::Drained | Release::Moved => ReplyKind::Null,
-        };
-        self.finish_blocked(blocked, kind, &reply);
-    }
-
-    /// A request is to wait no longer.
-    pub(crate) fn release_blocked(&mut self, blocked: Handle, release: Release) {
-        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
-        if this.release.is_some_and(Release::drops_client) && release != Release::Vanished {
-            // The node has been asked already.
-            return;
-        }
-        let (node, row, state) = (this.node, this.row, this.state);
-        let may_be_asked = self.engine.is_none() && !self.is_held_at(node, row);
-        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
-        match state {
-            State::Queued if release == Release::HalfClosed && may_be_asked => self.ask_once(blocked),
-            State::Queued => {
-                this.release = Some(release);
-                self.blocking.leave_queue(node, blocked);
-                self.finish_released(blocked, release);
-            }
-            State::Tried => this.release = Some(release),
-            State::Sent(_) => {
-                this.release = Some(release);
-                self.is_busy = true;
-                self.unblock(blocked);
-            }
-        }
-    }
-
-    /// A client has closed its side right behind a request that has not reached its node: it is asked there all the same, as it
-    /// may have what the request is for, and let go at once.
-    fn ask_once(&mut self, blocked: Handle) {
-        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
-        this.release = Some(Release::HalfClosed);
-        let (node, can_be_tried) = (this.node, !is_wait(this.row) && !begins_at_arrival(this.row, this.args.as_args()));
-        if can_be_tried || self.has_one_coming(node) {
-            self.blocking.hasten(blocked, self.now.mono_us + ASK_ONCE_US_MAX);
-            self.blocking.begin_trying(self.now.mono_us);
-            self.try_behind_others(blocked);
-        } else {
-            self.blocking.leave_queue(node, blocked);
-            self.finish_released(blocked, Release::HalfClosed);
-        }
-    }
-
-    /// Asks the node to let a request go.
-    pub(crate) fn unblock(&mut self, blocked: Handle) {
-        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
-        let (node, release, asked) = (this.node, this.release, this.asked);
-        let State::Sent(lane) = this.state else { return };
-        let since_us = *this.released_us.get_or_insert(self.now.mono_us);
-        let place = self.lanes.find(lane).filter(|place| !self.lanes[*place].up.tickets().is_empty());
-        let Some(place) = place else {
-            // The reply has arrived, or the connection has ended: the outcome is about to be concluded.
-            return;
-        };
-        let is_sent = self.lanes[place].up.is_ready();
-        let known = self.blocking.connection(node, lane);
-        let (id, is_being_asked) = known.map_or((None, false), |c| (c.id, c.unblocks > 0));
-        if let Some(release) = release.filter(|_| !is_sent) {
-            // Nothing can have been taken for a request that has not been sent.
-            self.finish_released(blocked, release);
-            if self.lanes.find(lane).is_some() {
-                self.close_lane(place);
-            }
-            self.serve_queue(node);
-            return;
-        }
-        if is_being_asked {
-            // The answer comes, or that there is none. One question is enough for a node that is busy.
-            return;
-        }
-        // The number is about to come, as long as other answers may take, and the timers ask again.
-        let is_late = self.now.mono_us.saturating_sub(since_us) > self.config.timeouts.response_us;
-        let Some(id) = id.filter(|_| asked < UNBLOCKS_MAX) else {
-            if asked >= UNBLOCKS_MAX || is_late {
-                self.give_up_waiting(blocked);
-            }
-            return;
-        };
-        if let Some(this) = self.blocking.requests.get_mut(blocked) {
-            this.asked += 1;
-        }
-        let id = id.to_string();
-        let mut words: Vec<&[u8]> = vec![b"CLIENT", b"UNBLOCK", id.as_bytes()];
-        if release == Some(Release::Error) {
-            words.push(b"ERROR");
-        }
-        if let Some(connection) = self.blocking.connection(node, lane) {
-            connection.unblocks += 1;
-        }
-        let task = self.tasks.begin(NodeQuery::task(NodeQueryPurpose::Unblock { blocked, lane }));
-        let other = self.lane_for_aftermath(node, LaneKeyId::PLAIN);
-        let write = |out: &mut Vec<u8>| encode_request(out, words.iter().copied());
-        let owner = InternalRequests::owner(task, COUNTS);
-        let sent = self.lanes.send(other, owner, &self.config, self.now, &mut self.clients.pool, write);
-        if let Err(error) = sent {
-            self.tasks.fail(task, COUNTS, crate::internal_request::LostReply::Unsent, &error, &mut self.clients);
-        }
-    }
-
-    /// Nobody knows whether the node has let a request go, or will: its connection must not serve anybody else.
-    fn give_up_unblock(&mut self, blocked: Handle, lane: LaneHandle) {
-        self.give_up_waiting(blocked);
-        if let Some(place) = self.lanes.find(lane) {
-            self.close_lane(place);
-        }
-    }
-
     /// The node does not let the request go: its connection is closed, which ends it in any case.
     fn give_up_waiting(&mut self, blocked: Handle) {
         let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
         let State::Sent(lane) = this.state else { return };
         if let Some(place) = self.lanes.find(lane) {
             self.close_lane(place);
-        }
-    }
-
-    /// A client has left: what it waits for is not wanted.
-    pub(crate) fn release_all_of(&mut self, requests: Vec<Handle>) {
-        for blocked in requests {
-            self.release_blocked(blocked, Release::Vanished);
         }
     }
 
@@ -787,30 +649,6 @@ impl<E: Execute> Worker<E> {
         for lane in lanes {
             if let Some(place) = self.lanes.find(lane) {
                 self.close_lane(place);
-            }
-        }
-    }
-
-    /// Lets the waiting clients of this worker go that are meant. Returns how many.
-    pub(crate) fn unblock_clients(&mut self, ids: &Ids, release: Release) -> usize {
-        let meant = |s: &crate::session::Session| ids.has(s.id);
-        let of = |s: &crate::session::Session| s.pins.as_ref().map(|p| p.blocked.clone()).unwrap_or_default();
-        let found: Vec<Vec<Handle>> =
-            self.clients.sessions.iter().filter(|(_, s)| meant(s)).map(|(_, s)| of(s)).collect();
-        let mut released = 0;
-        for requests in found.into_iter().filter(|w| !w.is_empty()) {
-            released += 1;
-            requests.into_iter().for_each(|blocked| self.release_blocked(blocked, release));
-        }
-        released
-    }
-
-    /// Lets everybody go who waits: the worker is about to end.
-    pub(crate) fn unblock_all(&mut self) {
-        let all: Vec<u32> = self.blocking.requests.iter().map(|(index, _)| index).collect();
-        for index in all {
-            if let Some(blocked) = self.blocking.requests.handle(index) {
-                self.release_blocked(blocked, Release::Drained);
             }
         }
     }

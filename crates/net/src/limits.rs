@@ -132,3 +132,8 @@ pub const CONNECTIONS_KEPT: usize = 128;
 
 /// Answers of the kernel that are read for one question about a connection.
 pub const DIAG_ANSWERS_MAX: usize = 16;
+
+/// Bytes that the kernel takes for a client before it sends them. Otherwise it takes up to 4 MB (`tcp_wmem`) for each that reads
+/// nothing, which no budget knows of, and nodes are asked for as much more. Half of it is free again when the kernel says that there is
+/// room, so a fast client never waits for the process.
+pub const UNSENT_BYTES_MAX: u32 = 512 * 1024;

@@ -539,5 +539,6 @@ mod tests {
         assert!(options.tcp_nodelay().unwrap());
         assert!(options.keepalive().unwrap());
         assert_eq!(options.tcp_user_timeout().unwrap(), TransportOptions::default().user_timeout);
+        assert_eq!(options.tcp_notsent_lowat().unwrap(), crate::limits::UNSENT_BYTES_MAX);
     }
 }

@@ -4,6 +4,8 @@ mod tls;
 
 pub(crate) use tls::TlsSocket;
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use crate::limits::UNSENT_BYTES_MAX;
 use mio::event::Source;
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token};
@@ -37,11 +39,15 @@ impl Default for TransportOptions {
 }
 
 impl TransportOptions {
-    /// Sets them, and TCP_NODELAY, on a TCP socket. On Linux, what a listener accepts inherits all of them.
+    /// Sets them, TCP_NODELAY, and how much the kernel holds unsent, on a TCP socket. On Linux, what a listener accepts inherits
+    /// all of them.
     pub(crate) fn apply(&self, socket: SockRef<'_>) -> io::Result<()> {
         self.apply_common(&socket, 3)?;
         #[cfg(any(target_os = "linux", target_os = "android"))]
-        socket.set_tcp_user_timeout(self.user_timeout)?;
+        {
+            socket.set_tcp_user_timeout(self.user_timeout)?;
+            socket.set_tcp_notsent_lowat(UNSENT_BYTES_MAX)?;
+        }
         Ok(())
     }
 

@@ -51,6 +51,9 @@ pub const DATABASE_ASKED_MAX: usize = 3;
 /// How often timers are looked at while something is outstanding, as a share of the response timeout: deadlines are kept
 /// to within a tenth and a half.
 pub const CRON_SHARE: u64 = 20;
+/// Times at which the event loop was late that are remembered. Each is longer than a share of the response timeout, so these
+/// reach further back than a deadline.
+pub const STALLS_MAX: usize = 3 * CRON_SHARE as usize;
 /// The shortest interval between two looks at the timers, in microseconds.
 pub const CRON_US_MIN: u64 = 1_000;
 /// The longest while something is outstanding, in microseconds.

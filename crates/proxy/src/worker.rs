@@ -13,6 +13,7 @@ use crate::error_text;
 use crate::hooks::Event;
 use crate::internal_request::InternalRequests;
 use crate::lifecycle::drain::DrainProgress;
+use crate::lifecycle::loop_lag::LoopLag;
 use crate::lifecycle::memory::MemoryPressure;
 use crate::lifecycle::table_shrink::TableShrink;
 use crate::limits::{CLAIM_SOFT_FACTOR, READ_BYTES, REVIEWED_WRITE_BYTES};
@@ -103,6 +104,7 @@ pub struct Worker<E> {
     /// Something may be outstanding, so timers are looked at often.
     pub(crate) is_busy: bool,
     pub(crate) cron_at_us: u64,
+    pub(crate) lag: LoopLag,
     /// The timers run later than they would if anything were outstanding.
     pub(crate) is_cron_slow: bool,
     pub(crate) engine_at_us: u64,
@@ -161,6 +163,7 @@ impl<E: Execute> Worker<E> {
             is_patient: None,
             is_busy: false,
             cron_at_us: 0,
+            lag: LoopLag::default(),
             is_cron_slow: true,
             engine_at_us: 0,
             pressure: MemoryPressure::default(),
@@ -219,6 +222,9 @@ impl<E: Execute> Worker<E> {
         self.counters.upstream_reads.add(1);
         self.counters.upstream_bytes_in.add(bytes as u64);
         let buffer = std::mem::take(&mut self.read_buffer);
+        if bytes == buffer.len() {
+            self.lanes[lane].filled_us = self.now.mono_us;
+        }
         self.take_replies(lane, buffer.get(..bytes).unwrap_or_default());
         self.read_buffer = buffer;
     }
@@ -427,6 +433,9 @@ impl<E: Execute> Machine for Worker<E> {
     type ServiceAction = ServiceAction<Mail>;
 
     fn begin_turn(&mut self, now: Now) {
+        if self.lag.is_late(now.mono_us) {
+            self.lag.note(self.now.mono_us, now.mono_us);
+        }
         self.now = now;
         self.is_patient = None;
         self.clients.crowd.begin_turn(std::mem::take(&mut self.lanes.is_gathering));

@@ -68,6 +68,8 @@ mod selects;
 mod settling;
 #[path = "hostile/silences.rs"]
 mod silences;
+#[path = "hostile/stalls.rs"]
+mod stalls;
 mod support;
 #[path = "hostile/tracking.rs"]
 mod tracking;

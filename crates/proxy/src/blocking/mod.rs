@@ -620,13 +620,13 @@ impl<E: Execute> Worker<E> {
     /// Looks after those who wait at nodes. Returns whether anybody is to be looked after again.
     pub(crate) fn check_queues(&mut self) -> bool {
         let now_us = self.now.mono_us;
-        let grace_us = self.config.timeouts.response_us;
+        let due_us = self.lag.due_us(now_us, self.config.timeouts.response_us);
         let (mut stuck, mut asked) = (Vec::new(), Vec::new());
         for handle in self.blocking.sent.iter().copied() {
             let Some(blocked) = self.blocking.requests.get(handle) else { continue };
             if blocked.release.is_some() {
                 asked.push(handle);
-            } else if blocked.deadline_us.is_some_and(|at| now_us >= at.saturating_add(grace_us)) {
+            } else if self.is_given_up(blocked, due_us) {
                 stuck.push(handle);
             }
         }

@@ -55,13 +55,25 @@ impl<E: Execute> Worker<E> {
         this.release.or_else(|| this.is_overdue(now_us).then_some(Release::Timeout))
     }
 
+    /// Whether a request's time was over by then, and its node has it and has not answered. Its time there began when it was
+    /// really sent.
+    pub(crate) fn is_given_up(&self, blocked: &BlockedRequest, due_us: Option<u64>) -> bool {
+        let (Some(deadline_us), Some(due_us)) = (blocked.deadline_us, due_us) else { return false };
+        let State::Sent(lane) = blocked.state else { return deadline_us <= due_us };
+        let sent_us = self.lanes.find(lane).and_then(|lane| self.lanes[lane].up.tickets().oldest_us());
+        let stalled_us = sent_us.map_or(0, |sent_us| self.lag.attended_us(sent_us) - sent_us);
+        deadline_us.saturating_add(stalled_us) <= due_us
+    }
+
     /// The time of a request that queues is over, and its node has not been asked: it is asked as soon as that can be done.
     #[cold]
     pub(crate) fn ask_late(&mut self, blocked: Handle) {
         let (now_us, patience_us) = (self.now.mono_us, self.config.timeouts.response_us);
         let Some(this) = self.blocking.requests.get(blocked) else { return };
         let (node, class, row) = (this.node, this.class, this.row);
-        let until_us = this.deadline_us.unwrap_or(now_us).saturating_add(patience_us);
+        // A stall of the event loop is no time in which it could have been asked.
+        let over_us = self.lag.attended_us(this.deadline_us.unwrap_or(now_us));
+        let until_us = over_us.saturating_add(patience_us);
         if self.is_held_at(node, row) {
             // It is asked once the pause is over, like any other.
             return self.blocking.put_off(blocked, now_us + patience_us);

@@ -652,7 +652,7 @@ impl<E: Execute> Worker<E> {
         let Some(dedicated) = self.clients.sessions.get(reader).and_then(Session::dedicated) else { return false };
         let Stage::Asking { since_us, .. } = dedicated.stage else { return false };
         let patience_us = self.config.timeouts.response_us.max(AGREEMENT_US_MIN);
-        if self.now.mono_us.saturating_sub(since_us) > patience_us {
+        if self.lag.due_us(self.now.mono_us, patience_us).is_some_and(|due_us| since_us <= due_us) {
             self.counters.timeouts.add(1);
             let error = error_text::timed_out(&self.lanes.nodes[this.node].name, patience_us);
             self.lose_dedicated(reader, &error);

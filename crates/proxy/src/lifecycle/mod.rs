@@ -2,6 +2,7 @@
 
 pub(crate) mod drain;
 mod leftovers;
+pub(crate) mod loop_lag;
 pub(crate) mod memory;
 mod queue_memory;
 mod reload;

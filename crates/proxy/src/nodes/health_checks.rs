@@ -238,6 +238,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn check_health(&mut self) -> bool {
         let (idle_us, patience_us) = (self.config.timeouts.probe_idle_us, self.config.timeouts.probe_patience_us);
         let now_us = self.now.mono_us;
+        let late_us = self.lag.due_us(now_us, patience_us);
         let mut is_any_out = false;
         for lane in self.lanes.all.ids() {
             let this = &self.lanes[lane];
@@ -246,7 +247,7 @@ impl<E: Execute> Worker<E> {
             }
             if this.probed_us > 0 {
                 is_any_out = true;
-                let is_late = now_us.saturating_sub(this.probed_us) > patience_us;
+                let is_late = late_us.is_some_and(|late_us| this.probed_us <= late_us);
                 if is_late && this.up.last_heard_us() < this.probed_us && this.purpose == LaneUse::Shared {
                     let node = this.node;
                     self.lanes.nodes[node].health.note_unanswered(now_us);

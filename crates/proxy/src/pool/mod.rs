@@ -161,6 +161,8 @@ pub(crate) struct Lane {
     pub(crate) has_others: bool,
     /// When it was last not read for its reader's sake, or brought a part of a large reply.
     pub(crate) flowed_us: u64,
+    /// When a read last took as much as one may: more has come.
+    pub(crate) filled_us: u64,
     /// It is a client's own, and a request of its waits on the node.
     pub(crate) is_waiting: bool,
     /// The node's number for it, if it was asked.
@@ -468,6 +470,7 @@ impl Lanes {
             is_unread: false,
             has_others: false,
             flowed_us: 0,
+            filled_us: 0,
             is_waiting: false,
             number: None,
             is_filling: false,

@@ -158,11 +158,11 @@ impl<E: Execute> Worker<E> {
     /// Those who wait on a lane behind the replies of the client that it belongs to are told at their deadline that no reply
     /// will come.
     pub(crate) fn expire_others(&mut self, lane: LaneId) {
-        let Self { lanes, clients, scatters, tasks, config, counters, now, .. } = self;
+        let Self { lanes, clients, scatters, tasks, config, counters, now, lag, .. } = self;
         let this = &mut lanes.all[lane];
         let Some(client) = this.reader else { return };
         let mut late = Vec::new();
-        if let Some(due_us) = now.mono_us.checked_sub(config.timeouts.response_us) {
+        if let Some(due_us) = lag.due_us(now.mono_us, config.timeouts.response_us) {
             let is_due = |owner: &Owner| !is_for(*owner, client, scatters, tasks) && !tasks.follows(*owner);
             this.up.expire_where(due_us, is_due, |owner| {
                 late.push(owner);

@@ -338,9 +338,10 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn check_push_lanes(&mut self) {
         self.subscriptions.check_at_us = self.now.mono_us + PUSH_CHECK_US;
         self.check_noloop();
+        let now_us = self.now.mono_us;
+        let silence_due_us = self.lag.due_us(now_us, self.config.timeouts.silence_us);
         for node in self.subscriptions.lanes.ids() {
             let Some(PushLane { lane, pinged_us }) = self.subscriptions.lanes[node] else { continue };
-            let now_us = self.now.mono_us;
             if matches!(self.lanes[lane].up.phase(), Phase::Idle) {
                 if self.is_push_lane_wanted(node) {
                     // Refused only while the node's pause lasts.
@@ -351,7 +352,7 @@ impl<E: Execute> Worker<E> {
             }
             let up = &mut self.lanes[lane].up;
             match up.phase() {
-                Phase::Ready if pinged_us > 0 && now_us.saturating_sub(pinged_us) > self.config.timeouts.silence_us => {
+                Phase::Ready if pinged_us > 0 && silence_due_us.is_some_and(|due_us| pinged_us <= due_us) => {
                     self.close_upstream(lane);
                     self.end_lane(lane, LaneEnd::Silent);
                 }
@@ -378,7 +379,7 @@ impl<E: Execute> Worker<E> {
         if !self.subscriptions.has_pending_changes() {
             return false;
         }
-        let Some(due_us) = self.now.mono_us.checked_sub(self.config.timeouts.response_us) else { return true };
+        let Some(due_us) = self.lag.due_us(self.now.mono_us, self.config.timeouts.response_us) else { return true };
         let response_us = self.config.timeouts.response_us;
         let names = &self.lanes.nodes;
         let error =

@@ -313,7 +313,8 @@ impl<E: Execute> Worker<E> {
 
     /// Looks after a lane over which a request is being passed on.
     pub(crate) fn check_sender(&mut self, lane: LaneId) {
-        let (now_us, silence_us) = (self.now.mono_us, self.config.timeouts.silence_us);
+        let now_us = self.now.mono_us;
+        let silence_due_us = self.lag.due_us(now_us, self.config.timeouts.silence_us);
         let this = &mut self.lanes[lane];
         let queued = this.up.queued_bytes();
         let is_answered = this.up.tickets().is_empty();
@@ -325,7 +326,7 @@ impl<E: Execute> Worker<E> {
         if is_answered {
             return self.close_lane(lane);
         }
-        if now_us.saturating_sub(sender.moved_us) > silence_us {
+        if silence_due_us.is_some_and(|due_us| sender.moved_us <= due_us) {
             self.close_upstream(lane);
             return self.end_lane(lane, LaneEnd::Silent);
         }

@@ -95,6 +95,17 @@ impl<E: Execute> Bench<E> {
     /// Time passes before the next turn.
     pub(crate) fn wait(&mut self, us: u64) {
         self.now_us += us;
+        self.worker.skip_time();
+    }
+
+    /// Time passes before the next turn in which the worker is not scheduled.
+    pub(crate) fn stall(&mut self, us: u64) {
+        self.now_us += us;
+    }
+
+    /// The time of the latest turn.
+    pub(crate) fn now_us(&self) -> u64 {
+        self.now_us
     }
 
     /// Lets time pass, in ten turns.

@@ -33,6 +33,12 @@ impl Bench {
         Self { worker, now_us: 1_000_000, dialled: Vec::new(), written: Vec::new() }
     }
 
+    /// Time passes before the next turn, which is not late.
+    fn wait(&mut self, us: u64) {
+        self.now_us += us;
+        self.worker.skip_time();
+    }
+
     /// One turn, in which `events` happen.
     fn turn(&mut self, events: impl FnOnce(&mut Worker<NoEngine>)) {
         self.now_us += 10;
@@ -217,7 +223,7 @@ fn who_came_first_is_tried_first() {
             bench.say(look, &b"+OK\r\n+QUEUED\r\n*1\r\n*-1\r\n".repeat(keys.len()));
             since = bench.written.len();
             if round < 3 {
-                bench.now_us += limits::TRY_US;
+                bench.wait(limits::TRY_US);
                 bench.turn(|_| ());
             }
         }
@@ -243,7 +249,7 @@ fn what_comes_goes_to_the_client_that_waited_longest() {
     let since = bench.written.len();
     let (second, third) = (bench.waits_for("a"), bench.waits_for("a"));
     assert_eq!(tried(&bench, look, since), [""; 0]);
-    bench.now_us += limits::TRY_US;
+    bench.wait(limits::TRY_US);
     bench.turn(|_| ());
     assert_eq!(tried(&bench, look, since), ["key:0", "a"]);
     let since = bench.written.len();
@@ -268,7 +274,7 @@ fn a_waiter_whose_time_ends_is_tried_behind_older_ones() {
     bench.say(look, TRIED_IN_VAIN.as_bytes());
     bench.ask(second, &["BLPOP", "a", "0.05"]);
     let since = bench.written.len();
-    bench.now_us += 60_000;
+    bench.wait(60_000);
     bench.turn(|_| ());
     let tries = tried(&bench, look, since);
     assert_eq!(tries.iter().filter(|key| **key == "a").count(), 2, "{tries:?}");
@@ -297,7 +303,7 @@ fn of_a_crowd_whose_time_is_over_some_are_told_in_each_turn_and_others_are_serve
     bench.turn(|worker| worker.handle_connected(shared));
     bench.say(shared, b"+PONG\r\n");
     bench.say(shared, b"$-1\r\n");
-    bench.now_us += 61_000_000;
+    bench.wait(61_000_000);
     let (mut told, mut turns) = (0, 0);
     while told < CROWD {
         let before = bench.count(|conn| conn == shared, "$3\r\nGET\r\n");
@@ -325,12 +331,12 @@ fn a_crowd_is_tried_a_few_at_a_time_and_each_comes_round() {
     };
     let begun_us = bench.now_us;
     while all(&bench) < CROWD {
-        bench.now_us += limits::TRY_US;
+        bench.wait(limits::TRY_US);
         bench.turn(|_| {});
         let now = bench.count(|conn| conn == shared, "EXEC");
         assert!((1..=limits::TRIES_AT_ONCE).contains(&(now - tried)), "{} at once", now - tried);
         // Time alone does not bring more: a node that is slow has enough to do.
-        bench.now_us += limits::TRY_US;
+        bench.wait(limits::TRY_US);
         bench.turn(|_| {});
         assert_eq!(bench.count(|conn| conn == shared, "EXEC"), now);
         tried += bench.refuse_tries(shared, tried);
@@ -348,7 +354,7 @@ fn who_is_being_tried_when_its_time_is_over_is_told_what_came_of_it() {
         let shared = bench.crowd(1, "0");
         let client = bench.accept();
         bench.ask(client, &["BLPOP", "k", "0.1"]);
-        bench.now_us += 200_000;
+        bench.wait(200_000);
         bench.turn(|_| {});
         assert!(!bench.written.iter().any(|(to, _)| *to == client), "nothing yet");
         assert!(bench.worker.next_wakeup_us().is_none_or(|at| at > bench.now_us), "nothing is to be done meanwhile");

@@ -1,0 +1,179 @@
+//! The event loop has no turn for a while: the process was not scheduled, or was stopped. That is not held against any node.
+
+use crate::NoEngine;
+use crate::bench::{Bench, request, requests};
+use crate::support::config;
+use respool_connection::{ConnId, Machine};
+use respool_proxy::{Budgets, Config, LaneLimits};
+
+/// Longer than a request may take.
+const STALL_US: u64 = 700_000;
+const LATE: &str = "-ERR node node-0 did not answer within 500 ms; the command may or may not have been executed\r\n";
+
+/// A proxy and a client whose node is connected.
+fn connected() -> (Bench<NoEngine>, ConnId, ConnId) {
+    let mut bench = Bench::proxy(config(1, 1));
+    let client = bench.accept();
+    bench.ask(client, &["GET", "key"]);
+    let node = bench.connect()[0];
+    assert_eq!(requests(&bench.heard(node)), ["GET key"]);
+    bench.send(node, b"$-1\r\n");
+    bench.heard(client);
+    (bench, client, node)
+}
+
+#[test]
+fn what_was_written_before_a_stall_has_its_time_behind_it() {
+    let (mut bench, client, node) = connected();
+    bench.ask(client, &["GET", "key"]);
+    bench.stall(STALL_US);
+    bench.turn(|_| ());
+    assert_eq!(bench.worker.next_wakeup_us().filter(|at_us| *at_us > bench.now_us()), None, "the next turn is at once");
+    bench.turn(|_| ());
+    bench.wait(400_000);
+    bench.turn(|_| ());
+    assert_eq!(bench.heard(client), "", "the node has had 400 ms");
+    bench.send(node, b"$1\r\nx\r\n");
+    assert_eq!(bench.heard(client), "$1\r\nx\r\n");
+    bench.ask(client, &["GET", "key"]);
+    bench.stall(STALL_US);
+    bench.turn(|_| ());
+    bench.wait(600_000);
+    bench.turn(|_| ());
+    assert_eq!(bench.heard(client), LATE, "it has had its time");
+}
+
+#[test]
+fn what_came_during_a_stall_is_read_before_deadlines_count() {
+    let (mut bench, client, node) = connected();
+    bench.ask(client, &["GET", "key"]);
+    bench.wait(100_000);
+    bench.turn(|_| ());
+    bench.stall(STALL_US);
+    // The kernel is asked before its answer is known: what it tells of comes with the next turn.
+    bench.turn(|_| ());
+    bench.send(node, b"$1\r\nx\r\n");
+    assert_eq!(bench.heard(client), "$1\r\nx\r\n");
+}
+
+#[test]
+fn many_replies_of_a_stall_are_read_in_several_turns() {
+    let budgets = Budgets { client_output_soft: 64 << 20, client_output_hard: 128 << 20, ..config(1, 1).budgets };
+    let mut bench = Bench::proxy(Config { budgets, ..config(1, 1) });
+    let (client, count, value) = (bench.accept(), 1_000, "x".repeat(300));
+    bench.ask(client, &["GET", "key"]);
+    let node = bench.connect()[0];
+    bench.send(node, b"$-1\r\n");
+    bench.heard(client);
+    bench.heard(node);
+    bench.send(client, &request(&["GET", "key"]).repeat(count));
+    assert_eq!(requests(&bench.heard(node)).len(), count);
+    bench.wait(100_000);
+    bench.turn(|_| ());
+    bench.stall(STALL_US);
+    let reply = format!("$300\r\n{value}\r\n");
+    let mut unread = reply.repeat(count).into_bytes();
+    let mut turns = 0;
+    while !unread.is_empty() {
+        bench.turn(|worker| {
+            let buffer = worker.read_buffer(node).expect("it is read");
+            let taken = unread.len().min(buffer.len());
+            buffer[..taken].copy_from_slice(&unread[..taken]);
+            worker.handle_read(node, taken);
+            unread.drain(..taken);
+        });
+        turns += 1;
+    }
+    assert!(turns > 3, "{turns}");
+    let heard = bench.heard(client);
+    assert_eq!(heard.matches("did not answer").count(), 0);
+    assert_eq!(heard.len(), reply.len() * count);
+}
+
+#[test]
+fn a_worker_that_is_always_late_keeps_deadlines_nevertheless() {
+    let (mut bench, client, _) = connected();
+    bench.ask(client, &["GET", "key"]);
+    for stalled_us in (0..).step_by(100_000).take_while(|us| *us <= 1_000_000) {
+        bench.stall(100_000);
+        bench.turn(|_| ());
+        let heard = bench.heard(client);
+        if heard == LATE {
+            return assert!(stalled_us >= 500_000, "{stalled_us}");
+        }
+        assert_eq!(heard, "");
+    }
+    panic!("no deadline was kept");
+}
+
+#[test]
+fn a_subscription_before_a_stall_has_its_time_behind_it() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let (client, other) = (bench.accept(), bench.accept());
+    bench.subscribe(client, "first");
+    bench.ask(other, &["SUBSCRIBE", "second"]);
+    bench.stall(STALL_US);
+    bench.turn(|_| ());
+    bench.turn(|_| ());
+    bench.wait(300_000);
+    bench.turn(|_| ());
+    assert_eq!(bench.heard(other), "");
+    bench.wait(300_000);
+    bench.turn(|_| ());
+    assert_eq!(bench.heard(other), LATE);
+}
+
+#[test]
+fn a_dial_before_a_stall_has_its_time_behind_it() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let client = bench.accept();
+    bench.ask(client, &["GET", "key"]);
+    bench.stall(10_000_000);
+    bench.turn(|_| ());
+    bench.turn(|_| ());
+    assert_eq!(bench.heard(client), "");
+    let node = bench.connect()[0];
+    bench.send(node, b"$1\r\nx\r\n");
+    assert_eq!(bench.heard(client), "$1\r\nx\r\n");
+}
+
+#[test]
+fn a_request_that_waits_at_its_node_has_its_time_behind_a_stall() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let client = bench.accept();
+    bench.ask(client, &["BLPOP", "q", "1"]);
+    let lane = bench.connect()[0];
+    bench.send(lane, b":7\r\n");
+    assert_eq!(requests(&bench.heard(lane)), ["CLIENT ID", "BLPOP q 1"]);
+    // It is sent at the end of these.
+    bench.stall(STALL_US);
+    bench.turn(|_| ());
+    bench.turn(|_| ());
+    bench.wait(1_100_000);
+    bench.turn(|_| ());
+    assert!(bench.closed.is_empty(), "its second has just been over");
+    bench.send(lane, b"*2\r\n$1\r\nq\r\n$1\r\nx\r\n");
+    assert_eq!(bench.heard(client), "*2\r\n$1\r\nq\r\n$1\r\nx\r\n");
+}
+
+#[test]
+fn what_queues_to_wait_is_asked_behind_a_stall() {
+    let lanes = LaneLimits { blocking_max: 1, ..LaneLimits::default() };
+    let mut bench = Bench::proxy(Config { lanes, ..config(1, 1) });
+    let (first, client) = (bench.accept(), bench.accept());
+    bench.ask(first, &["BLPOP", "other", "0"]);
+    let lane = bench.connect()[0];
+    bench.send(lane, b":7\r\n");
+    bench.ask(client, &["BLPOP", "q", "0.1"]);
+    bench.stall(STALL_US);
+    bench.turn(|_| ());
+    bench.turn(|_| ());
+    assert_eq!(bench.heard(client), "", "it is looked for once more");
+    let look = bench.connect()[0];
+    bench.turn(|_| ());
+    bench.wait(10_000);
+    bench.turn(|_| ());
+    assert_eq!(requests(&bench.heard(look)), ["MULTI", "BLPOP q 1", "EXEC"]);
+    bench.send(look, b"+OK\r\n+QUEUED\r\n*1\r\n*-1\r\n");
+    assert_eq!(bench.heard(client), "*-1\r\n");
+}

@@ -663,8 +663,11 @@ impl<E: Execute> Machine for Worker<E> {
 
     fn handle_writable(&mut self, conn: ConnId) {
         if conn.is_upstream() {
-            self.lanes[LaneId::of(conn)].is_blocked = false;
-            self.lanes.list(LaneId::of(conn));
+            let lane = LaneId::of(conn);
+            let this = &mut self.lanes[lane];
+            this.is_blocked = false;
+            this.flowed_us = self.now.mono_us;
+            self.lanes.list(lane);
         } else if let Some(session) = self.clients.sessions.at_mut(ClientId::of(conn)) {
             session.is_blocked = false;
             self.clients.list(ClientId::of(conn));

@@ -159,7 +159,7 @@ pub(crate) struct Lane {
     pub(crate) is_unread: bool,
     /// It was taken out of sharing, and others wait on it behind its reader's replies.
     pub(crate) has_others: bool,
-    /// When it was last not read for its reader's sake, or brought a part of a large reply.
+    /// When it was last not read for its reader's sake, or brought a part of a large reply or took one of what waited for it.
     pub(crate) flowed_us: u64,
     /// When a read last took as much as one may: more has come.
     pub(crate) filled_us: u64,

@@ -15,7 +15,7 @@
 //! which others still wait behind the client's replies it is `client_output_hard_bytes`, so that they need not.
 //!
 //! A reply that cannot come yet is not late: deadlines of what the client has asked count from when the connection was last
-//! left alone, or brought a part of a large reply. Those of others count as ever.
+//! left alone, brought a part of a large reply, or took a part of what did not go in one write. Those of others count as ever.
 
 use crate::limits::CUT_OFF_SLACK_BYTES;
 use crate::pool::table::LaneId;

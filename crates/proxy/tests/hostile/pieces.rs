@@ -38,6 +38,39 @@ fn half_a_request_of_a_client_that_closes_its_side_has_no_reply() {
 }
 
 #[test]
+fn a_large_request_is_late_only_once_its_node_has_it() {
+    let (mut bench, client, own) = half();
+    let rest = request(&["SET", "key", &"v".repeat(100_000)]).split_off(50_000);
+    bench.read_on(own, 0);
+    bench.send(client, &rest);
+    // Each pause is shorter than the timeout, and all of them are longer.
+    for _ in 0..3 {
+        bench.wait(300_000);
+        bench.read_on(own, 10_000);
+        assert_eq!(bench.heard(client), "");
+    }
+    bench.wait(300_000);
+    bench.read_on(own, usize::MAX);
+    assert_eq!(bench.heard(own).len(), rest.len());
+    bench.wait(300_000);
+    bench.turn(|_| ());
+    assert_eq!(bench.heard(client), "", "it has had the request for 300 ms");
+    bench.wait(300_000);
+    bench.turn(|_| ());
+    assert!(bench.heard(client).contains("did not answer within 500 ms"));
+}
+
+#[test]
+fn a_node_that_takes_no_more_of_a_large_request_is_late() {
+    let (mut bench, client, own) = half();
+    bench.read_on(own, 0);
+    bench.send(client, &request(&["SET", "key", &"v".repeat(100_000)])[50_000..]);
+    bench.wait(600_000);
+    bench.turn(|_| ());
+    assert!(bench.heard(client).contains("did not answer within 500 ms"));
+}
+
+#[test]
 fn bytes_amid_a_large_request_that_are_none_are_told_of_once() {
     let (mut bench, client, own) = half();
     bench.send(client, &[&b"v".repeat(50_100)[..], b"xx"].concat());

@@ -52,11 +52,16 @@ struct Connection<'a> {
     is_leaving: bool,
     /// The last attempt to connect has failed.
     is_refused: bool,
+    /// A reply has come on the present connection.
+    is_served: bool,
     /// Replies of the present step that have come.
     partial: Vec<Vec<u8>>,
     /// What one read can bring.
     piece: Box<[u8]>,
 }
+
+/// What a connection gets that is accepted when the process has been told to end.
+const TURNED_AWAY: &[u8] = b"-ERR the server is shutting down\r\n";
 
 /// Pieces in which a batch is sent or read: more of a few bytes would only heat the kernel.
 const PIECES_MAX: usize = 40;
@@ -97,6 +102,7 @@ pub(super) fn run(world: &World, number: u64, requests: u64, behaviour: Behaviou
         owned: 0,
         is_leaving: behaviour == Behaviour::Leaving,
         is_refused: false,
+        is_served: false,
         partial: Vec::new(),
         piece,
     };
@@ -179,6 +185,7 @@ impl Connection<'_> {
         let mut failed = 0;
         let mut answered = 0;
         let mut has_waited_in_vain = false;
+        let mut is_turned_away = false;
         let outcome = self.send(&bytes, rng).and_then(|()| {
             if matches!(reading, Reading::HalfClosed) {
                 self.stream()?.shutdown(Shutdown::Write)?;
@@ -186,7 +193,12 @@ impl Connection<'_> {
             let mut allowance = if let Reading::Vanish(allowance) = reading { allowance } else { usize::MAX };
             let mut reading = reading;
             for step in steps {
+                let was_served = self.is_served;
                 let Some(reply) = self.replies(step.replies(), &mut reading, &mut allowance)? else { break };
+                if !was_served && reply == TURNED_AWAY && world.is_ending.load(Ordering::SeqCst) {
+                    is_turned_away = true;
+                    break;
+                }
                 let moves = (moves_before, world.moves.load(Ordering::SeqCst));
                 let meanwhile =
                     Meanwhile { faults: &world.faults, since, has_moved: moves.0 != moves.1 || moves.1 % 2 == 1 };
@@ -208,6 +220,20 @@ impl Connection<'_> {
             Ok(())
         });
         let unanswered = &steps[answered..];
+        if is_turned_away {
+            // Nothing of what it has sent is read, and nothing follows.
+            unanswered.iter().for_each(|step| model.renounce(step));
+            match self.rest() {
+                // What it has sent and was not read resets the connection.
+                Err(error) if error.kind() != io::ErrorKind::ConnectionReset => {
+                    tally.wrong(format!("client {} was turned away and then: {error}", self.number));
+                }
+                _ => {}
+            }
+            tally.turned_away += 1;
+            self.close();
+            return failed;
+        }
         let is_end =
             matches!(&outcome, Err(error) if error.kind() == io::ErrorKind::UnexpectedEof) && self.unread().is_empty();
         let is_waiting = matches!(unanswered.first(), Some(Step::State { state, .. }) if state.waits());
@@ -309,6 +335,7 @@ impl Connection<'_> {
 
     fn close(&mut self) {
         self.stream = None;
+        self.is_served = false;
         self.connections += 1;
         self.received.clear();
         self.taken = 0;
@@ -370,6 +397,7 @@ impl Connection<'_> {
             let reply = is_reply.then(|| reply.to_vec());
             self.partial.extend(reply);
             self.taken += length;
+            self.is_served = true;
         }
         Ok(Some(replies))
     }

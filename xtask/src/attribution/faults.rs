@@ -4,6 +4,7 @@ use std::sync::RwLock;
 use std::time::{Duration, Instant};
 
 use super::ledger::Fate;
+use super::watch::Watch;
 
 /// After its end a fault is still to be felt: what waited for its deadline is told, and lanes are dialled with pauses.
 const GRACE: Duration = Duration::from_millis(1_500);
@@ -24,7 +25,7 @@ impl Nodes {
         Nodes(self.0 | other.0)
     }
 
-    fn meets(self, other: Nodes) -> bool {
+    pub(super) fn meets(self, other: Nodes) -> bool {
         self.0 & other.0 != 0
     }
 }
@@ -49,12 +50,13 @@ pub(super) struct Faults {
     /// When orders held requests back, until when each; `None`: one still does.
     holds: RwLock<Vec<Option<Instant>>>,
     names: Vec<String>,
+    pub(super) watch: Watch,
 }
 
 impl Faults {
     /// For nodes of these names, in the order of their numbers.
-    pub(super) fn new(names: Vec<String>) -> Faults {
-        Faults { names, ..Faults::default() }
+    pub(super) fn new(names: Vec<String>, watch: Watch) -> Faults {
+        Faults { names, watch, ..Faults::default() }
     }
 
     /// A fault of this kind begins. It lasts until [`Faults::end`] is called with the number that this returns.
@@ -103,15 +105,18 @@ impl Faults {
         windows.iter().rev().any(|window| window.nodes.meets(nodes) && is_felt(window))
     }
 
-    /// The last fault of one of the nodes that was over by then.
-    fn latest(&self, nodes: Nodes, since: Instant) -> String {
+    /// What is known of the nodes at the time of a request that was sent then.
+    fn circumstances(&self, nodes: Nodes, since: Instant) -> String {
         let windows = self.windows.read().expect("no client panics");
         let last = windows.iter().rev().find(|window| window.nodes.meets(nodes));
-        let Some((window, until)) = last.and_then(|window| Some((window, window.until?))) else {
-            return "no fault before".to_owned();
+        let before = match last.and_then(|window| Some((window, window.until?))) {
+            Some((window, until)) => {
+                format!("sent {} ms after {}", since.saturating_duration_since(until).as_millis(), window.kind)
+            }
+            None => "no fault before".to_owned(),
         };
-        let after_ms = since.saturating_duration_since(until).as_millis();
-        format!("sent {after_ms} ms after {}, answered {} ms later", window.kind, since.elapsed().as_millis())
+        let later = since.elapsed().as_millis();
+        format!("{before}, answered {later} ms later; silent meanwhile: {}", self.watch.told(nodes, since))
     }
 
     /// What an error says about a request for these nodes that was sent then: how the request ended, or why the error cannot be
@@ -128,7 +133,10 @@ impl Faults {
             None => return Err("an error that trouble with nodes does not explain".to_owned()),
         };
         if !self.were_in_trouble(about, since) {
-            return Err(format!("an error although nothing was done to the node ({})", self.latest(about, since)));
+            return Err(format!(
+                "an error although nothing was done to the node ({})",
+                self.circumstances(about, since)
+            ));
         }
         let is_not_done = text.contains("was not sent") || text.contains("was not executed");
         Ok(if is_not_done { Fate::NotDone } else { known.map_or(Fate::Unknown, |(_, fate)| *fate) })
@@ -158,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_change_is_felt_at_its_own_nodes_alone() {
-        let faults = Faults::new(vec!["node0".into(), "node1".into()]);
+        let faults = Faults::new(vec!["node0".into(), "node1".into()], Watch::default());
         let before = Instant::now();
         faults.note_change(Nodes::one(1));
         assert!(faults.were_changed(Nodes::one(1), before) && faults.were_changed(Nodes::ALL, before));
@@ -171,7 +179,7 @@ mod tests {
 
     #[test]
     fn requests_are_held_back_until_the_order_ends() {
-        let faults = Faults::new(vec!["node0".into()]);
+        let faults = Faults::new(vec!["node0".into()], Watch::default());
         let before = Instant::now();
         assert!(!faults.were_held(before));
         faults.begin_hold();
@@ -183,7 +191,7 @@ mod tests {
 
     #[test]
     fn errors_need_a_fault_of_their_own_node() {
-        let faults = Faults::new(vec!["node0".into(), "node1".into()]);
+        let faults = Faults::new(vec!["node0".into(), "node1".into()], Watch::default());
         let before = Instant::now();
         let down = b"-ERR node node1 is not available: refused; the command was not sent\r\n";
         let late = b"-ERR node node1 did not answer within 250 ms; the command may or may not have been executed\r\n";

@@ -16,9 +16,10 @@ mod log;
 mod model;
 mod states;
 mod tally;
+mod watch;
 
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{fs, io, thread};
@@ -28,10 +29,11 @@ use respool_testkit::{Address, RedisServer, Respool, TempDir, proc_stats, wait_u
 
 use self::chaos::{Chaos, Form};
 use self::client::Behaviour;
-use self::faults::Faults;
+use self::faults::{Faults, Nodes};
 use self::ledger::{Ledger, ServerLog};
 use self::states::State;
 use self::tally::Tally;
+use self::watch::Watch;
 use crate::Outcome;
 use crate::binary::Binary;
 
@@ -123,6 +125,8 @@ struct World {
     addresses: [Address; 2],
     /// Requests answered or given up so far; the schedule of faults follows it.
     requests_done: AtomicU64,
+    /// The last process has been told to end.
+    is_ending: AtomicBool,
     /// How often a node was replaced by another server: its keys are other ones then.
     moves: AtomicU64,
     layout: Arc<Layout>,
@@ -159,50 +163,28 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
     let mut respool = start_respool(options, &settings_file)?;
     let states = states(options, is_routed)?;
     let layout = Arc::new(Layout { tags: tags(&respool, &servers)?, states, is_routed });
+    let node_of = |server: usize| if server == NODES + 2 { MOVED } else { server };
+    let of_nodes = servers.iter().enumerate().map(|(number, server)| (server, Nodes::one(node_of(number))));
     let world = World {
         seed,
         is_calm: options.calm,
         addresses: [respool.tcp(), respool.unix()],
         requests_done: AtomicU64::new(0),
+        is_ending: AtomicBool::new(false),
         moves: AtomicU64::new(0),
         layout: Arc::clone(&layout),
-        faults: Faults::new((0..NODES + 2).map(|node| format!("node{node}")).collect()),
+        faults: Faults::new((0..NODES + 2).map(|node| format!("node{node}")).collect(), Watch::new(of_nodes)),
         tally: Mutex::new(Tally::default()),
         ledger: Mutex::new(Ledger::default()),
     };
 
-    let per_client = requests.div_ceil(options.clients);
-    all_clients(options, &world, per_client.div_ceil(WARM_UP_DIVISOR), Behaviour::WarmUp);
-    let base = settle(&respool, None)?;
     let summary = thread::scope(|scope| {
-        let chaos = scope.spawn(|| match options.calm {
-            true => Ok(chaos::Summary::default()),
-            false => {
-                let requests = requests - requests / WARM_UP_DIVISOR;
-                Chaos::new(&world, &mut servers, &respool, &settings_file, form).run(requests)
-            }
-        });
-        all_clients(options, &world, per_client - per_client.div_ceil(WARM_UP_DIVISOR), Behaviour::Hostile);
-        chaos.join().expect("the chaos thread does not panic")
+        world.faults.watch.begin(scope);
+        let summary = phases(options, &world, &mut servers, &mut respool, &settings_file, form, requests);
+        world.faults.watch.end();
+        summary
     })?;
-    println!("{summary}");
-    all_clients(options, &world, 1, Behaviour::Recovered);
     let hint = format!("repeat with --seed {seed} --requests {}", options.requests);
-    let after = settle(&respool, Some(&base)).map_err(|error| format!("{error}; {hint}"))?;
-    println!(
-        "descriptors {} before, {} after; resident {:.1} MB before, {:.1} MB after",
-        base.open_files,
-        after.open_files,
-        base.resident_bytes as f64 / 1e6,
-        after.resident_bytes as f64 / 1e6
-    );
-    let leaving = per_client.div_ceil(LEAVING_DIVISOR);
-    thread::scope(|scope| {
-        let succession =
-            scope.spawn(|| succeed(options, &world, &mut respool, &settings_file, leaving * options.clients));
-        all_clients(options, &world, leaving, Behaviour::Leaving);
-        succession.join().expect("the successor's thread does not panic")
-    })?;
 
     let World { tally, ledger, .. } = world;
     let tally = tally.into_inner().expect("no client panics");
@@ -226,6 +208,50 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
         return Err(format!("{}; {hint}", complaints.join("; ")).into());
     }
     Ok(format!("{kind}: {} replies, 0 to the wrong request, {} writes as told", tally.replies, audit.writes))
+}
+
+/// Everything that clients do, from the first request to the end of the process.
+fn phases(
+    options: &Options,
+    world: &World,
+    servers: &mut [RedisServer],
+    respool: &mut Respool,
+    settings_file: &Path,
+    form: Form,
+    requests: u64,
+) -> Result<chaos::Summary, Box<dyn std::error::Error>> {
+    let per_client = requests.div_ceil(options.clients);
+    all_clients(options, world, per_client.div_ceil(WARM_UP_DIVISOR), Behaviour::WarmUp);
+    let base = settle(respool, None)?;
+    let summary = thread::scope(|scope| {
+        let chaos = scope.spawn(|| match options.calm {
+            true => Ok(chaos::Summary::default()),
+            false => {
+                let requests = requests - requests / WARM_UP_DIVISOR;
+                Chaos::new(world, servers, respool, settings_file, form).run(requests)
+            }
+        });
+        all_clients(options, world, per_client - per_client.div_ceil(WARM_UP_DIVISOR), Behaviour::Hostile);
+        chaos.join().expect("the chaos thread does not panic")
+    })?;
+    println!("{summary}");
+    all_clients(options, world, 1, Behaviour::Recovered);
+    let hint = format!("repeat with --seed {} --requests {}", world.seed, options.requests);
+    let after = settle(respool, Some(&base)).map_err(|error| format!("{error}; {hint}"))?;
+    println!(
+        "descriptors {} before, {} after; resident {:.1} MB before, {:.1} MB after",
+        base.open_files,
+        after.open_files,
+        base.resident_bytes as f64 / 1e6,
+        after.resident_bytes as f64 / 1e6
+    );
+    let leaving = per_client.div_ceil(LEAVING_DIVISOR);
+    thread::scope(|scope| {
+        let succession = scope.spawn(|| succeed(options, world, respool, settings_file, leaving * options.clients));
+        all_clients(options, world, leaving, Behaviour::Leaving);
+        succession.join().expect("the successor's thread does not panic")
+    })?;
+    Ok(summary)
 }
 
 /// The states of this run.
@@ -288,7 +314,7 @@ fn succeed(
     settings_file: &Path,
     requests: u64,
 ) -> io::Result<()> {
-    let begin = world.requests_done.load(std::sync::atomic::Ordering::Relaxed);
+    let begin = world.requests_done.load(Ordering::Relaxed);
     if !chaos::wait_for(world, begin + requests / 3) {
         return Ok(());
     }
@@ -299,6 +325,7 @@ fn succeed(
     let mut retired = respool.succeed(&binary, &arguments)?;
     retired.wait(SETTLE_LIMIT)?;
     chaos::wait_for(world, begin + requests * 2 / 3);
+    world.is_ending.store(true, Ordering::SeqCst);
     respool.terminate(SETTLE_LIMIT).map(drop)
 }
 

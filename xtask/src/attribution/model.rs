@@ -478,6 +478,7 @@ mod tests {
     use std::time::Instant;
 
     use super::super::faults::Faults;
+    use super::super::watch::Watch;
     use super::*;
 
     fn bulk(value: &[u8]) -> Vec<u8> {
@@ -501,7 +502,7 @@ mod tests {
 
     impl Bench {
         fn new(client: u64) -> Bench {
-            let faults = Faults::new((0..NODES).map(|node| format!("node{node}")).collect());
+            let faults = Faults::new((0..NODES).map(|node| format!("node{node}")).collect(), Watch::default());
             Bench { model: Model::new(client, false, Arc::new(Layout::for_tests())), faults, moves: 0 }
         }
 

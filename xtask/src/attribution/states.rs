@@ -444,6 +444,7 @@ mod tests {
     use super::super::conversation::{Meanwhile, Outcome, is_aside};
     use super::super::faults::Faults;
     use super::super::ledger::{Fate, Ledger};
+    use super::super::watch::Watch;
     use super::*;
 
     fn conversation(state: State) -> Conversation {
@@ -459,7 +460,7 @@ mod tests {
     }
 
     fn calm() -> Faults {
-        Faults::new((0..NODES + 2).map(|node| format!("node{node}")).collect())
+        Faults::new((0..NODES + 2).map(|node| format!("node{node}")).collect(), Watch::default())
     }
 
     fn troubled() -> Faults {

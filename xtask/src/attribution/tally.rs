@@ -27,6 +27,8 @@ pub(super) struct Tally {
     pub(super) half_closed: u64,
     /// Connections that ended between two replies because the process was succeeded or ended.
     pub(super) succeeded: u64,
+    /// Connections that were accepted when the process had been told to end, and were told so.
+    pub(super) turned_away: u64,
     /// Connections of clients that were in pool mode `session` all the time.
     pub(super) owned: u64,
     /// Connections that Respool closed although the client did nothing wrong.
@@ -97,6 +99,7 @@ impl Tally {
         self.vanished += other.vanished;
         self.half_closed += other.half_closed;
         self.succeeded += other.succeeded;
+        self.turned_away += other.turned_away;
         self.owned += other.owned;
         self.cut_off += other.cut_off;
         self.broken_off += other.broken_off;
@@ -132,7 +135,11 @@ impl fmt::Display for Tally {
         let states: Vec<String> = self.states.iter().map(|(state, count)| format!("{count} {state}")).collect();
         writeln!(f, "{}", states.join(", "))?;
         writeln!(f, "{} connections in pool mode session", self.owned)?;
-        writeln!(f, "{} closed their side, {} connections ended with the process", self.half_closed, self.succeeded)?;
+        writeln!(
+            f,
+            "{} closed their side, {} connections ended with the process, {} were turned away",
+            self.half_closed, self.succeeded, self.turned_away
+        )?;
         writeln!(f, "{} clients vanished with {} requests under way (outcome unknown)", self.vanished, self.abandoned)?;
         write!(
             f,

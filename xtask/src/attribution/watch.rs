@@ -1,0 +1,104 @@
+//! Which server was silent when: over an own connection to each, one small request is sent after the other.
+//!
+//! An error that no fault explains is the proxy's, the server's or the machine's doing. A server that did not answer here either
+//! at that time was silent for everything else that asked it.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use respool_testkit::{Address, Client, RedisServer};
+
+use super::faults::Nodes;
+
+/// Requests are so far apart.
+const INTERVAL: Duration = Duration::from_millis(10);
+/// A server that does not answer for so long is asked on another connection.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// A silence that is noted.
+const NOTED_MIN: Duration = Duration::from_millis(20);
+
+#[derive(Debug, Default)]
+struct Silences {
+    over: Vec<(Instant, Instant)>,
+    /// A request is under way since then.
+    asked: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Subject {
+    name: String,
+    nodes: Nodes,
+    address: Address,
+    silences: Mutex<Silences>,
+}
+
+/// All servers that are watched.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    subjects: Vec<Subject>,
+    is_over: AtomicBool,
+}
+
+impl Watch {
+    /// Of servers, and of the nodes that they are.
+    pub(super) fn new<'s>(servers: impl Iterator<Item = (&'s RedisServer, Nodes)>) -> Watch {
+        let subject = |(number, (server, nodes)): (usize, (&RedisServer, Nodes))| Subject {
+            name: format!("server {number}"),
+            nodes,
+            address: server.unix(),
+            silences: Mutex::default(),
+        };
+        Watch { subjects: servers.enumerate().map(subject).collect(), is_over: AtomicBool::new(false) }
+    }
+
+    /// Watches until [`Watch::end`].
+    pub(super) fn begin<'s>(&'s self, scope: &'s thread::Scope<'s, '_>) {
+        for subject in &self.subjects {
+            scope.spawn(|| subject.watch(&self.is_over));
+        }
+    }
+
+    pub(super) fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    /// How long each server of these nodes was silent at most between then and now.
+    pub(super) fn told(&self, nodes: Nodes, since: Instant) -> String {
+        let of_nodes = self.subjects.iter().filter(|subject| subject.nodes.meets(nodes));
+        let each = of_nodes.map(|subject| format!("{} for {} ms", subject.name, subject.longest(since).as_millis()));
+        each.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Subject {
+    fn watch(&self, is_over: &AtomicBool) {
+        let mut client = None;
+        while !is_over.load(Ordering::Relaxed) {
+            let asked = Instant::now();
+            self.silences.lock().expect("no client panics").asked = Some(asked);
+            if client.is_none() {
+                client = Client::connect(&self.address).ok().filter(|client| client.set_timeout(PATIENCE).is_ok());
+            }
+            let reply = client.as_mut().and_then(|client| client.ask("PING").ok());
+            if reply.as_deref() != Some("+PONG\r\n") {
+                client = None;
+            }
+            let mut silences = self.silences.lock().expect("no client panics");
+            silences.asked = None;
+            if asked.elapsed() >= NOTED_MIN {
+                silences.over.push((asked, Instant::now()));
+            }
+            drop(silences);
+            thread::sleep(INTERVAL);
+        }
+    }
+
+    /// The longest silence of which a part is after then.
+    fn longest(&self, since: Instant) -> Duration {
+        let silences = self.silences.lock().expect("no client panics");
+        let over = silences.over.iter().rev().take_while(|(_, end)| *end >= since).map(|(begin, end)| *end - *begin);
+        over.chain(silences.asked.map(|asked| asked.elapsed())).max().unwrap_or_default()
+    }
+}

@@ -422,12 +422,26 @@ fn engine(settings: &EngineSettings) -> Engine {
     let config = EngineConfig {
         databases: settings.databases as usize,
         memory_bytes_max: settings.memory_bytes_max,
+        script_busy_after_ms: settings.busy_reply_threshold.as_millis() as u64,
         ..EngineConfig::default()
     };
     let engine = Engine::new(config, [chance(), chance()]);
     #[cfg(feature = "scripting")]
-    let engine = engine.with_script_clock(|| respool_net::monotonic_us() / 1000);
+    let engine = engine.with_script_clock(|| respool_net::monotonic_us() / 1000).with_script_log(log_of_script);
     engine
+}
+
+/// A line that a script writes to the log. What it holds is the client's, so no byte of it is more than a character here.
+#[cfg(feature = "scripting")]
+fn log_of_script(level: respool_engine::ScriptLogLevel, line: &[u8]) {
+    use respool_engine::ScriptLogLevel as Level;
+    let line = line.escape_ascii();
+    match level {
+        Level::Debug => tracing::trace!("a script says: {line}"),
+        Level::Verbose => tracing::debug!("a script says: {line}"),
+        Level::Notice => tracing::info!("a script says: {line}"),
+        Level::Warning => tracing::warn!("a script says: {line}"),
+    }
 }
 
 /// Opens all listeners of an instance. Result: each worker's, and the addresses really listened on.

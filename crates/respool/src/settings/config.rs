@@ -342,6 +342,8 @@ pub struct EngineSettings {
     pub databases: u32,
     /// What it may hold.
     pub memory_bytes_max: Option<u64>,
+    /// After what time others are told that a script runs.
+    pub busy_reply_threshold: Duration,
 }
 
 /// Logs.

@@ -124,6 +124,7 @@ impl Resolver<'_> {
         let engine = EngineSettings {
             databases: saturating(of.count(Setting::Databases).unwrap_or(1)),
             memory_bytes_max: of.bytes_if_any(Setting::Maxmemory),
+            busy_reply_threshold: of.duration(Setting::BusyReplyThreshold).unwrap_or_default(),
         };
         Instance { name, net, tls, proxy, engine }
     }

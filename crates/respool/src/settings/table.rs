@@ -534,6 +534,13 @@ rows! {
         default: "off",
         more: "For each engine by itself. Nothing is removed to make room. Replies on their way are not in it.",
     }
+    /// How long a script of an embedded server may hold others up before they are told `BUSY`.
+    BusyReplyThreshold {
+        name: "busy_reply_threshold", alias: Some("lua-time-limit"), redis: Some("busy-reply-threshold"), group: Group::Embedded,
+        kind: millis(1, HOUR), default: "5s",
+        more: "From then on `SCRIPT KILL` and `FUNCTION KILL` stop it, unless it has written. The name in Redis before 7.0 was \
+               `lua-time-limit`.",
+    }
     /// Worker threads, each with its own loop.
     Workers {
         name: "workers", scope: Scope::Process, kind: count(1, 1024), absent: Some("auto"), default: "auto",
